@@ -1,0 +1,42 @@
+//! Why a bench run stopped.
+
+use std::path::PathBuf;
+
+/// A bench run that could not be finished.
+#[derive(Debug, thiserror::Error)]
+pub enum BenchError {
+    /// The record database of the raw side failed.
+    #[error("the raw record database failed: {0}; run again with an empty --dir")]
+    Database(#[from] rusqlite::Error),
+    /// The search engine of the raw side failed.
+    #[error("the raw search engine failed: {0}; run again with an empty --dir")]
+    Engine(#[from] tantivy::TantivyError),
+    /// A corpus record or an aggregation request is not the JSON that was expected.
+    #[error("unexpected JSON in the bench itself: {0}; please report it")]
+    Json(#[from] serde_json::Error),
+    /// A file or folder could not be read or written.
+    #[error("{path}: {source}; choose another --dir")]
+    File {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The report could not be written.
+    #[error("the report could not be written: {0}")]
+    Output(#[from] std::io::Error),
+    /// The folder holds something else.
+    #[error("{0} is not empty and no earlier bench of this size; choose another --dir")]
+    ForeignFolder(PathBuf),
+    /// A corpus record lacks what the raw engines need.
+    #[error("the corpus record {0} has no readable sent_at; please report it")]
+    CorpusDate(String),
+}
+
+impl BenchError {
+    /// Names the file in a system error.
+    pub(crate) fn file(path: &std::path::Path) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::File { path, source }
+    }
+}

@@ -1,0 +1,195 @@
+//! Timing, memory and sizes. Both sides of a comparison run in turns, one call each, so that
+//! whatever else the machine does meets both alike.
+
+mod report;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::BenchError;
+pub use report::{Figure, Measurement, Report, Unit};
+
+/// How often a call is repeated: until the runs or the time are used up, at least three times.
+#[derive(Debug, Clone, Copy)]
+pub struct Repetition {
+    /// Calls before the clock starts.
+    pub warm_up: usize,
+    /// Most timed calls.
+    pub runs: usize,
+    /// Most time for all timed calls together.
+    pub time: Duration,
+}
+
+const FEWEST_RUNS: usize = 3;
+
+impl Default for Repetition {
+    fn default() -> Self {
+        Self {
+            warm_up: 5,
+            runs: 200,
+            time: Duration::from_secs(3),
+        }
+    }
+}
+
+/// Work to be timed. It returns how many things it found, so that unequal work is noticed.
+pub type Work<'a> = dyn FnMut() -> Result<u64, BenchError> + 'a;
+
+/// Times two pieces of work that should do the same; ours may be missing.
+pub fn compare<'w>(
+    what: &str,
+    repetition: Repetition,
+    ours: Option<&mut Work<'w>>,
+    raw: &mut Work<'w>,
+) -> Result<Measurement, BenchError> {
+    let mut sides = vec![Side::new(raw)];
+    sides.extend(ours.map(Side::new));
+    for _ in 0..repetition.warm_up {
+        for side in &mut sides {
+            side.found = (side.work)()?;
+        }
+    }
+    let begin = Instant::now();
+    for run in 0..repetition.runs.max(FEWEST_RUNS) {
+        if run >= FEWEST_RUNS && begin.elapsed() > repetition.time {
+            break;
+        }
+        for side in &mut sides {
+            side.time_once()?;
+        }
+    }
+    let mut figures = sides.into_iter().map(Side::figure);
+    let raw = figures.next();
+    let ours = figures.next();
+    Ok(Measurement::new(what, Unit::Seconds, ours, raw))
+}
+
+/// One of the compared pieces of work.
+struct Side<'a, 'b> {
+    work: &'a mut Work<'b>,
+    times: Vec<Duration>,
+    found: u64,
+}
+
+impl<'a, 'b> Side<'a, 'b> {
+    fn new(work: &'a mut Work<'b>) -> Self {
+        Self {
+            work,
+            times: Vec::new(),
+            found: 0,
+        }
+    }
+
+    fn time_once(&mut self) -> Result<(), BenchError> {
+        let begin = Instant::now();
+        self.found = (self.work)()?;
+        self.times.push(begin.elapsed());
+        Ok(())
+    }
+
+    fn figure(mut self) -> Figure {
+        self.times.sort_unstable();
+        let at = |percent: usize| {
+            let index = (self.times.len() * percent / 100).min(self.times.len().saturating_sub(1));
+            self.times.get(index).map_or(0.0, Duration::as_secs_f64)
+        };
+        Figure {
+            value: at(50),
+            p95: Some(at(95)),
+            runs: self.times.len(),
+            found: Some(self.found),
+        }
+    }
+}
+
+/// Anonymous memory of this process in bytes, where the system tells.
+pub fn anonymous_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
+    let kib: u64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
+    Some(kib * 1_024)
+}
+
+/// Processor time of this process with all its threads, where the system tells. Other work on the
+/// machine does not lengthen it, as it does the elapsed time.
+pub fn cpu_time() -> Duration {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // The command name in parentheses may hold spaces; user and system time are the 12th and 13th
+    // fields after it, in hundredths of a second.
+    let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
+    let ticks = fields.split(' ').skip(11).take(2);
+    let ticks: u64 = ticks.filter_map(|field| field.parse::<u64>().ok()).sum();
+    Duration::from_millis(ticks * 10)
+}
+
+/// Bytes of all files below a folder.
+pub fn folder_size(folder: &Path) -> Result<u64, BenchError> {
+    let mut size = 0;
+    for entry in std::fs::read_dir(folder).map_err(BenchError::file(folder))? {
+        let path = entry.map_err(BenchError::file(folder))?.path();
+        let metadata = match path.symlink_metadata() {
+            Ok(metadata) => metadata,
+            // Engines delete merged files and journals while we look.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(BenchError::file(&path)(error)),
+        };
+        size += if metadata.is_dir() {
+            folder_size(&path)?
+        } else {
+            metadata.len()
+        };
+    }
+    Ok(size)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_sides_run_equally_often_and_keep_what_they_found() {
+        let (mut ours_calls, mut raw_calls) = (0, 0);
+        let repetition = Repetition {
+            warm_up: 2,
+            runs: 10,
+            time: Duration::from_secs(5),
+        };
+        let measurement = compare(
+            "nothing",
+            repetition,
+            Some(&mut || {
+                ours_calls += 1;
+                Ok(7)
+            }),
+            &mut || {
+                raw_calls += 1;
+                Ok(8)
+            },
+        )
+        .unwrap();
+        assert_eq!((ours_calls, raw_calls), (12, 12));
+        assert_eq!(measurement.ours.unwrap().found, Some(7));
+        assert_eq!(measurement.raw.unwrap().runs, 10);
+    }
+
+    #[test]
+    fn slow_work_stops_after_the_time_but_not_before_three_runs() {
+        let repetition = Repetition {
+            warm_up: 0,
+            runs: 1_000,
+            time: Duration::ZERO,
+        };
+        let measurement = compare("slow", repetition, None, &mut || Ok(0)).unwrap();
+        assert_eq!(measurement.raw.unwrap().runs, 3);
+        assert!(measurement.ours.is_none());
+    }
+
+    #[test]
+    fn folders_are_measured_with_everything_below() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("inner")).unwrap();
+        std::fs::write(folder.path().join("a"), [0; 10]).unwrap();
+        std::fs::write(folder.path().join("inner/b"), [0; 32]).unwrap();
+        assert_eq!(folder_size(folder.path()).unwrap(), 42);
+    }
+}

@@ -1,0 +1,285 @@
+//! The figures of a run, as a table for people and as JSON for machines.
+
+use std::io::Write;
+
+use serde_json::{Value, json};
+
+use crate::BenchError;
+
+/// What a figure counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Time for one call; less is better.
+    Seconds,
+    /// Records each second; more is better.
+    RecordsPerSecond,
+    /// Storage or memory; less is better.
+    Bytes,
+    /// One figure of the same side divided by another.
+    Times,
+}
+
+impl Unit {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Seconds => "seconds",
+            Self::RecordsPerSecond => "records_per_second",
+            Self::Bytes => "bytes",
+            Self::Times => "times",
+        }
+    }
+
+    /// A value for people.
+    fn show(self, value: f64) -> String {
+        match self {
+            Self::Seconds if value < 0.001 => format!("{:.0} µs", value * 1e6),
+            Self::Seconds if value < 1.0 => format!("{:.2} ms", value * 1e3),
+            Self::Seconds => format!("{value:.2} s"),
+            Self::RecordsPerSecond => format!("{value:.0} /s"),
+            Self::Bytes => format!("{:.1} MB", value / 1e6),
+            Self::Times => format!("{value:.2}×"),
+        }
+    }
+}
+
+/// One side of a measurement.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Figure {
+    /// The figure; the median for repeated calls.
+    pub value: f64,
+    /// What 95 % of the calls stay below.
+    pub p95: Option<f64>,
+    /// How many calls were timed.
+    pub runs: usize,
+    /// How many things each call found.
+    pub found: Option<u64>,
+}
+
+impl Figure {
+    /// A figure measured once.
+    pub fn once(value: f64) -> Self {
+        Self {
+            value,
+            p95: None,
+            runs: 1,
+            found: None,
+        }
+    }
+
+    fn json(&self) -> Value {
+        json!({"value": self.value, "p95": self.p95, "runs": self.runs, "found": self.found})
+    }
+}
+
+/// One line of the report.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measurement {
+    /// What was measured.
+    pub what: String,
+    /// What the figures count.
+    pub unit: Unit,
+    /// Our figure.
+    pub ours: Option<Figure>,
+    /// The figure of the raw engines in the same run.
+    pub raw: Option<Figure>,
+}
+
+impl Measurement {
+    /// A line of the report.
+    pub fn new(what: &str, unit: Unit, ours: Option<Figure>, raw: Option<Figure>) -> Self {
+        Self {
+            what: what.to_owned(),
+            unit,
+            ours,
+            raw,
+        }
+    }
+
+    /// Ours divided by raw, where both are known.
+    pub fn ratio(&self) -> Option<f64> {
+        let raw = self.raw.filter(|raw| raw.value > 0.0)?;
+        Some(self.ours?.value / raw.value)
+    }
+
+    /// This measurement divided by another, side by side: how much more a common word costs than a
+    /// rare one.
+    #[must_use]
+    pub fn relative_to(&self, base: &Self, what: &str) -> Self {
+        let divide = |figure: Option<Figure>, base: Option<Figure>| {
+            let base = base.filter(|base| base.value > 0.0)?;
+            Some(Figure::once(figure?.value / base.value))
+        };
+        let ours = divide(self.ours, base.ours);
+        let raw = divide(self.raw, base.raw);
+        Self::new(what, Unit::Times, ours, raw)
+    }
+
+    /// Both sides found something, and not the same number of things.
+    pub fn found_differently(&self) -> bool {
+        let found = |figure: Option<Figure>| figure.and_then(|figure| figure.found);
+        matches!((found(self.ours), found(self.raw)), (Some(ours), Some(raw)) if ours != raw)
+    }
+
+    fn cells(&self) -> [String; 4] {
+        let show = |figure: Option<Figure>| {
+            figure.map_or("–".to_owned(), |figure| {
+                let value = self.unit.show(figure.value);
+                match figure.p95 {
+                    Some(p95) => format!("{value} (p95 {})", self.unit.show(p95)),
+                    None => value,
+                }
+            })
+        };
+        let ratio = match self.unit {
+            Unit::Times => None,
+            _ => self.ratio(),
+        };
+        let mut what = self.what.clone();
+        if self.found_differently() {
+            what.push_str(" [found differently]");
+        }
+        let ratio = ratio.map_or("–".to_owned(), |ratio| format!("{ratio:.2}"));
+        [what, show(self.ours), show(self.raw), ratio]
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "what": self.what,
+            "unit": self.unit.name(),
+            "ours": self.ours.map(|figure| figure.json()),
+            "raw": self.raw.map(|figure| figure.json()),
+            "ratio": self.ratio(),
+        })
+    }
+}
+
+/// All figures of a run.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// Records in the corpus.
+    pub records: u64,
+    /// Seed of the corpus.
+    pub seed: u64,
+    /// Records in a batch.
+    pub batch: usize,
+    /// Bytes of the corpus as JSON.
+    pub corpus_bytes: u64,
+    /// The lines.
+    pub measurements: Vec<Measurement>,
+}
+
+impl Report {
+    /// Writes the table `what | ours | raw engine | ratio`.
+    pub fn write_table(&self, out: &mut dyn Write) -> Result<(), BenchError> {
+        writeln!(
+            out,
+            "{} records, {:.1} MB of JSON, seed {}, batches of {}; times are medians",
+            self.records,
+            Unit::megabytes(self.corpus_bytes),
+            self.seed,
+            self.batch
+        )?;
+        let heading = ["what", "ours", "raw engine", "ratio"].map(str::to_owned);
+        let mut lines = vec![heading];
+        lines.extend(self.measurements.iter().map(Measurement::cells));
+        let width = |column: usize| {
+            let widths = lines.iter().map(|cells| cells[column].chars().count());
+            widths.max().unwrap_or_default()
+        };
+        let widths = [width(0), width(1), width(2), width(3)];
+        for (number, cells) in lines.iter().enumerate() {
+            let [what, ours, raw, ratio] = cells;
+            let [a, b, c, d] = widths;
+            writeln!(out, "{what:<a$} | {ours:>b$} | {raw:>c$} | {ratio:>d$}")?;
+            if number == 0 {
+                let rule = widths.map(|width| "-".repeat(width)).join("-|-");
+                writeln!(out, "{rule}")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the same as one JSON object.
+    pub fn write_json(&self, out: &mut dyn Write) -> Result<(), BenchError> {
+        let measurements: Vec<Value> = self.measurements.iter().map(Measurement::json).collect();
+        let report = json!({
+            "records": self.records,
+            "seed": self.seed,
+            "batch": self.batch,
+            "corpus_bytes": self.corpus_bytes,
+            "measurements": measurements,
+        });
+        serde_json::to_writer_pretty(&mut *out, &report)?;
+        writeln!(out)?;
+        Ok(())
+    }
+}
+
+impl Unit {
+    #[expect(clippy::cast_precision_loss, reason = "a size for people")]
+    fn megabytes(bytes: u64) -> f64 {
+        bytes as f64 / 1e6
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report() -> Report {
+        let ours = Figure {
+            value: 0.002,
+            p95: Some(0.003),
+            runs: 9,
+            found: Some(10),
+        };
+        let raw = Figure {
+            value: 0.001,
+            found: Some(9),
+            ..ours
+        };
+        let search = Measurement::new("search", Unit::Seconds, Some(ours), Some(raw));
+        let size = Measurement::new("size", Unit::Bytes, None, Some(Figure::once(2e6)));
+        Report {
+            records: 3,
+            seed: 1,
+            batch: 2,
+            corpus_bytes: 1_500_000,
+            measurements: vec![search, size],
+        }
+    }
+
+    #[test]
+    fn the_table_is_aligned_and_tells_unequal_work() {
+        let mut out = Vec::new();
+        report().write_table(&mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let expected = "\
+3 records, 1.5 MB of JSON, seed 1, batches of 2; times are medians
+what                       |                  ours |            raw engine | ratio
+---------------------------|-----------------------|-----------------------|------
+search [found differently] | 2.00 ms (p95 3.00 ms) | 1.00 ms (p95 3.00 ms) |  2.00
+size                       |                     – |                2.0 MB |     –
+";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn the_json_form_holds_the_same_figures() {
+        let mut out = Vec::new();
+        report().write_json(&mut out).unwrap();
+        let value: Value = serde_json::from_slice(&out).unwrap();
+        assert_eq!(value["measurements"][0]["ratio"], 2.0);
+        assert_eq!(value["measurements"][0]["ours"]["found"], 10);
+        assert_eq!(value["measurements"][1]["ours"], Value::Null);
+    }
+
+    #[test]
+    fn one_measurement_relates_to_another_side_by_side() {
+        let report = report();
+        let search = &report.measurements[0];
+        let relative = search.relative_to(search, "search / search");
+        assert_eq!(relative.unit, Unit::Times);
+        assert_eq!(relative.ours, Some(Figure::once(1.0)));
+    }
+}

@@ -1,0 +1,470 @@
+//! One number over many records, or one per group.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::error::ReadError;
+use crate::id::{FieldName, StreamName};
+use crate::page::{Links, Meta};
+use crate::query::{Filter, Params, push, refused, write_filters};
+use crate::wire::{Nullable, ObjectTag, Other, present};
+
+/// Groups returned when the request names no limit.
+pub const DEFAULT_GROUP_LIMIT: u32 = 10;
+
+/// The most groups returned.
+pub const MAX_GROUP_LIMIT: u32 = 100;
+
+/// An aggregate over one stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AggregateQuery {
+    /// The stream.
+    pub stream: StreamName,
+    /// The connection.
+    pub connection_id: Option<String>,
+    /// What to compute.
+    pub metric: Metric,
+    /// Once, or per group.
+    pub grouping: Option<Grouping>,
+    /// Conditions that must all hold.
+    pub filters: Vec<Filter>,
+}
+
+impl AggregateQuery {
+    /// An aggregate over all that may be seen of a stream. Distinct values cannot be counted per group.
+    pub fn new(
+        stream: StreamName,
+        metric: Metric,
+        grouping: Option<Grouping>,
+    ) -> Result<AggregateQuery, ReadError> {
+        if grouping.is_some() && matches!(metric, Metric::CountDistinct(_)) {
+            return Err(refused(
+                "metric",
+                "count_distinct cannot be grouped; use count, sum, min or max",
+            ));
+        }
+        Ok(AggregateQuery {
+            stream,
+            connection_id: None,
+            metric,
+            grouping,
+            filters: Vec::new(),
+        })
+    }
+
+    /// The request as query parameters.
+    pub fn params(&self) -> Params {
+        let mut params = Params::new();
+        push(&mut params, "connection_id", self.connection_id.clone());
+        push(&mut params, "metric", Some(self.metric.as_str().to_owned()));
+        push(
+            &mut params,
+            "field",
+            self.metric.field().map(ToString::to_string),
+        );
+        if let Some(grouping) = &self.grouping {
+            match &grouping.by {
+                GroupBy::Field(field) => push(&mut params, "group_by", Some(field.to_string())),
+                GroupBy::Time {
+                    field,
+                    granularity,
+                    time_zone,
+                } => {
+                    push(&mut params, "group_by_time", Some(field.to_string()));
+                    push(
+                        &mut params,
+                        "granularity",
+                        Some(granularity.as_str().to_owned()),
+                    );
+                    push(&mut params, "time_zone", time_zone.clone());
+                }
+            }
+            push(
+                &mut params,
+                "limit",
+                grouping.limit.map(|limit| limit.to_string()),
+            );
+        }
+        write_filters(&self.filters, &mut params);
+        params
+    }
+}
+
+/// What to compute, and over which field.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Metric {
+    /// How many records.
+    Count,
+    /// The sum of a numeric field.
+    Sum(FieldName),
+    /// The smallest value.
+    Min(FieldName),
+    /// The largest value.
+    Max(FieldName),
+    /// How many distinct values.
+    CountDistinct(FieldName),
+}
+
+impl Metric {
+    /// Reads both parameters: every metric but `count` needs a field.
+    pub fn parse(metric: &str, field: Option<&str>) -> Result<Metric, ReadError> {
+        if metric == "count" {
+            return match field {
+                None => Ok(Metric::Count),
+                Some(_) => Err(refused("field", "metric=count takes no field")),
+            };
+        }
+        let of = match metric {
+            "sum" => Metric::Sum,
+            "min" => Metric::Min,
+            "max" => Metric::Max,
+            "count_distinct" => Metric::CountDistinct,
+            _ => {
+                return Err(refused(
+                    "metric",
+                    "metric must be one of count, sum, min, max, count_distinct",
+                ));
+            }
+        };
+        let field =
+            field.ok_or_else(|| refused("field", format!("metric={metric} needs a field")))?;
+        FieldName::parse(field)
+            .map(of)
+            .map_err(|error| refused("field", error.to_string()))
+    }
+
+    /// The wire name.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Metric::Count => "count",
+            Metric::Sum(_) => "sum",
+            Metric::Min(_) => "min",
+            Metric::Max(_) => "max",
+            Metric::CountDistinct(_) => "count_distinct",
+        }
+    }
+
+    /// The field it is computed over.
+    pub fn field(&self) -> Option<&FieldName> {
+        match self {
+            Metric::Count => None,
+            Metric::Sum(field)
+            | Metric::Min(field)
+            | Metric::Max(field)
+            | Metric::CountDistinct(field) => Some(field),
+        }
+    }
+}
+
+/// One figure per group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grouping {
+    by: GroupBy,
+    limit: Option<u32>,
+}
+
+impl Grouping {
+    /// A grouping; a limit must lie between 1 and [`MAX_GROUP_LIMIT`].
+    pub fn new(by: GroupBy, limit: Option<u32>) -> Result<Grouping, ReadError> {
+        if limit.is_some_and(|limit| limit == 0 || limit > MAX_GROUP_LIMIT) {
+            return Err(refused(
+                "limit",
+                "limit must be an integer between 1 and 100",
+            ));
+        }
+        Ok(Grouping { by, limit })
+    }
+
+    /// What makes a group.
+    pub fn by(&self) -> &GroupBy {
+        &self.by
+    }
+
+    /// How many groups to return.
+    pub fn limit(&self) -> u32 {
+        self.limit.unwrap_or(DEFAULT_GROUP_LIMIT)
+    }
+}
+
+/// What makes a group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GroupBy {
+    /// Equal values of a field.
+    Field(FieldName),
+    /// The same calendar unit.
+    Time {
+        /// A date or date-time field.
+        field: FieldName,
+        /// The unit.
+        granularity: Granularity,
+        /// The IANA time zone that cuts the units; UTC when not named.
+        time_zone: Option<String>,
+    },
+}
+
+/// A calendar unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Granularity {
+    /// A minute.
+    Minute,
+    /// An hour.
+    Hour,
+    /// A day.
+    Day,
+    /// A week, from Monday.
+    Week,
+    /// A month.
+    Month,
+    /// A quarter.
+    Quarter,
+    /// A year.
+    Year,
+}
+
+impl Granularity {
+    /// All units, shortest first.
+    pub const ALL: [Granularity; 7] = [
+        Granularity::Minute,
+        Granularity::Hour,
+        Granularity::Day,
+        Granularity::Week,
+        Granularity::Month,
+        Granularity::Quarter,
+        Granularity::Year,
+    ];
+
+    /// The unit of that wire name.
+    pub fn parse(name: &str) -> Result<Granularity, ReadError> {
+        let found = Granularity::ALL
+            .into_iter()
+            .find(|unit| unit.as_str() == name);
+        found.ok_or_else(|| {
+            let names = Granularity::ALL.map(Granularity::as_str).join(", ");
+            refused("granularity", format!("granularity must be one of {names}"))
+        })
+    }
+
+    /// The wire name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Granularity::Minute => "minute",
+            Granularity::Hour => "hour",
+            Granularity::Day => "day",
+            Granularity::Week => "week",
+            Granularity::Month => "month",
+            Granularity::Quarter => "quarter",
+            Granularity::Year => "year",
+        }
+    }
+}
+
+/// The answer: `value` for one figure, `groups` for many.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Aggregation {
+    /// `aggregation`.
+    #[serde(default, skip_serializing_if = "ObjectTag::is_absent")]
+    pub object: ObjectTag,
+    /// The stream.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<String>,
+    /// What was computed.
+    pub metric: String,
+    /// Over which field.
+    #[serde(default, skip_serializing_if = "Nullable::is_absent")]
+    pub field: Nullable<String>,
+    /// Grouped by which field.
+    #[serde(default, skip_serializing_if = "Nullable::is_absent")]
+    pub group_by: Nullable<String>,
+    /// Grouped by the calendar unit of which field.
+    #[serde(default, skip_serializing_if = "Nullable::is_absent")]
+    pub group_by_time: Nullable<String>,
+    /// The calendar unit.
+    #[serde(default, skip_serializing_if = "Nullable::is_absent")]
+    pub granularity: Nullable<String>,
+    /// The time zone that cuts the units.
+    #[serde(default, skip_serializing_if = "Nullable::is_absent")]
+    pub time_zone: Nullable<String>,
+    /// The connection, when the answer is about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connection_id: Option<String>,
+    /// How many records were looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filtered_record_count: Option<u64>,
+    /// Whether the figures are approximate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approximate: Option<bool>,
+    /// The figure as written; JSON null where no record has a value, absent when grouped.
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub value: Option<Box<RawValue>>,
+    /// The groups.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub groups: Option<Vec<Group>>,
+    /// How many groups at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// How many records fell into groups that are not shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other_count: Option<u64>,
+    /// The request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub links: Option<Links>,
+    /// What to know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+    /// Members of another server.
+    #[serde(flatten)]
+    pub other: Other,
+}
+
+impl Aggregation {
+    /// The answer to a request, without its figures.
+    pub fn of(query: &AggregateQuery) -> Aggregation {
+        let (mut group_by, mut group_by_time, mut granularity, mut time_zone) =
+            (None, None, None, None);
+        match query.grouping.as_ref().map(Grouping::by) {
+            Some(GroupBy::Field(field)) => group_by = Some(field.to_string()),
+            Some(GroupBy::Time {
+                field,
+                granularity: unit,
+                time_zone: zone,
+            }) => {
+                group_by_time = Some(field.to_string());
+                granularity = Some(unit.as_str().to_owned());
+                time_zone = Some(zone.clone().unwrap_or_else(|| "UTC".to_owned()));
+            }
+            None => {}
+        }
+        Aggregation {
+            object: ObjectTag::AGGREGATION,
+            stream: Some(query.stream.to_string()),
+            metric: query.metric.as_str().to_owned(),
+            field: Nullable::or_null(query.metric.field().map(ToString::to_string)),
+            group_by: Nullable::or_null(group_by),
+            group_by_time: Nullable::or_null(group_by_time),
+            granularity: Nullable::or_null(granularity),
+            time_zone: Nullable::or_null(time_zone),
+            connection_id: query.connection_id.clone(),
+            filtered_record_count: None,
+            approximate: Some(false),
+            value: None,
+            groups: None,
+            limit: query.grouping.as_ref().map(Grouping::limit),
+            other_count: None,
+            links: None,
+            meta: Some(Meta::default()),
+            other: Other::new(),
+        }
+    }
+}
+
+/// One group.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Group {
+    /// The value they share, as written; JSON null for records without one.
+    pub key: Box<RawValue>,
+    /// How many records.
+    pub count: u64,
+    /// The figure, for `sum`, `min` and `max`.
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub value: Option<Box<RawValue>>,
+    /// Members of another server.
+    #[serde(flatten)]
+    pub other: Other,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn field(name: &str) -> FieldName {
+        FieldName::parse(name).unwrap()
+    }
+
+    #[test]
+    fn only_count_stands_without_a_field() {
+        assert_eq!(Metric::parse("count", None).unwrap(), Metric::Count);
+        assert_eq!(
+            Metric::parse("sum", Some("size")).unwrap(),
+            Metric::Sum(field("size"))
+        );
+        for (metric, given, param) in [
+            ("count", Some("x"), "field"),
+            ("sum", None, "field"),
+            ("avg", None, "metric"),
+        ] {
+            assert_eq!(
+                Metric::parse(metric, given).unwrap_err().param.as_deref(),
+                Some(param)
+            );
+        }
+    }
+
+    #[test]
+    fn groups_are_limited_and_never_hold_distinct_counts() {
+        let by = || GroupBy::Field(field("folder"));
+        assert_eq!(Grouping::new(by(), None).unwrap().limit(), 10);
+        assert!(Grouping::new(by(), Some(0)).is_err() && Grouping::new(by(), Some(101)).is_err());
+        let stream = StreamName::parse("messages").unwrap();
+        let grouping = Grouping::new(by(), Some(100)).ok();
+        assert!(
+            AggregateQuery::new(
+                stream.clone(),
+                Metric::CountDistinct(field("a")),
+                grouping.clone()
+            )
+            .is_err()
+        );
+        // Decision 21: groups also take sum, min and max.
+        assert!(AggregateQuery::new(stream, Metric::Sum(field("a")), grouping).is_ok());
+    }
+
+    #[test]
+    fn a_request_by_month_is_written_and_answered_in_wire_names() {
+        let by = GroupBy::Time {
+            field: field("at"),
+            granularity: Granularity::parse("month").unwrap(),
+            time_zone: None,
+        };
+        let stream = StreamName::parse("messages").unwrap();
+        let query = AggregateQuery::new(
+            stream,
+            Metric::Count,
+            Some(Grouping::new(by, None).unwrap()),
+        )
+        .unwrap();
+        let written: Vec<String> = query
+            .params()
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        assert_eq!(
+            written.join("&"),
+            "metric=count&group_by_time=at&granularity=month"
+        );
+        let answer = serde_json::to_value(Aggregation::of(&query)).unwrap();
+        assert_eq!(answer["time_zone"], "UTC");
+        assert_eq!(answer["field"], serde_json::Value::Null);
+        assert_eq!(answer["limit"], 10);
+        assert!(Granularity::parse("decade").is_err());
+    }
+
+    #[test]
+    fn figures_keep_all_their_digits_and_null_is_not_absent() {
+        for text in [
+            r#"{"metric":"sum","value":123456789012345678901234567890.50}"#,
+            r#"{"metric":"min","value":null}"#,
+            r#"{"metric":"sum","groups":[{"key":null,"count":2,"value":1.10}]}"#,
+        ] {
+            let answer: Aggregation = serde_json::from_str(text).unwrap();
+            assert_eq!(serde_json::to_string(&answer).unwrap(), text);
+        }
+    }
+}

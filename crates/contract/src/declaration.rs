@@ -1,0 +1,371 @@
+//! What a source says about itself: its streams, their fields, and what may be asked of them.
+//!
+//! A declaration is a JSON file. [`Declaration::parse`] turns it into types once and reports every mistake in it at
+//! once, each with the place inside the file and the rule. [`change`] decides what replacing one declaration by
+//! another means for the data already stored.
+
+pub mod change;
+mod document;
+mod field;
+mod outline;
+mod parse;
+mod query;
+mod validate;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+pub use change::{DeclarationChange, Removed, Retyped, plan_change};
+pub use field::{FieldDeclaration, JsonType};
+pub use validate::connector_key_of;
+
+use crate::id::{ConnectorKey, FieldName, StreamName, ViewId};
+
+/// The only value `protocol_version` may have.
+pub const PROTOCOL_VERSION: &str = "0.1.0";
+
+/// The relation limit used where `default_limit` is not stated.
+pub const EXPAND_DEFAULT_LIMIT: u32 = 10;
+
+/// The relation limit used where `max_limit` is not stated.
+pub const EXPAND_MAX_LIMIT: u32 = 50;
+
+/// One source declaration, whole and free of mistakes.
+#[derive(Debug, Clone)]
+pub struct Declaration {
+    /// Who the source is, as grants name it.
+    pub source: Source,
+    /// The version its publisher gave this content; opaque.
+    pub declaration_version: String,
+    /// Who publishes the declaration; the source's own id when the file does not say.
+    pub publisher_id: String,
+    /// The name people see; the connector key when the file does not say.
+    pub display_name: String,
+    /// The streams, in the order of the file.
+    pub streams: Vec<StreamDeclaration>,
+    /// Named selections a consent page may offer.
+    pub selection_presets: Vec<SelectionPreset>,
+    /// Extension members by URI, raw JSON as written.
+    pub extensions: BTreeMap<String, String>,
+    connector_key: ConnectorKey,
+    text: String,
+}
+
+impl Declaration {
+    /// Reads a declaration file. On failure the error lists every mistake found, not only the first.
+    pub fn parse(text: &str) -> Result<Declaration, DeclarationErrors> {
+        parse::parse(text)
+    }
+
+    /// The short key of this connector: the last path segment of `source.id`.
+    pub fn connector_key(&self) -> &ConnectorKey {
+        &self.connector_key
+    }
+
+    /// The file exactly as written.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The stream of that name, if declared.
+    pub fn stream(&self, name: &str) -> Option<&StreamDeclaration> {
+        self.streams
+            .iter()
+            .find(|stream| stream.name.as_str() == name)
+    }
+}
+
+/// Where records come from: a connector we run, or the provider itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SourceKind {
+    /// Collected by a connector on the owner's behalf.
+    Connector,
+    /// Served by the provider that holds the data.
+    ProviderNative,
+}
+
+/// The identity of a source, as grants name it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Source {
+    /// Provenance only; it changes no rule.
+    pub kind: SourceKind,
+    /// An absolute URI.
+    pub id: String,
+}
+
+/// One stream of a source.
+#[derive(Debug, Clone)]
+pub struct StreamDeclaration {
+    /// Unique within the declaration.
+    pub name: StreamName,
+    /// Whether records may change after they were first written.
+    pub semantics: Semantics,
+    /// What the stream holds, for people.
+    pub description: Option<String>,
+    /// A short name for people.
+    pub label: Option<String>,
+    /// The fields that identify a record, at least one.
+    pub primary_key: Vec<FieldName>,
+    /// The field that orders records, if any.
+    pub cursor_field: Option<FieldName>,
+    /// The field a grant's time constraint looks at, if any. A string, not necessarily with a date format.
+    pub consent_time_field: Option<FieldName>,
+    /// Whether a grant may narrow this stream to fields and to single records.
+    pub selection: Selection,
+    /// Named sets of fields.
+    pub views: Vec<View>,
+    /// How other streams of the same source point at this one.
+    pub relationships: Vec<Relationship>,
+    /// What may be asked beyond plain reading and exact filters.
+    pub query: QueryCapabilities,
+    /// The top-level fields, in the order of the file.
+    pub fields: Vec<FieldDeclaration>,
+    /// The JSON Schema exactly as written.
+    pub schema: String,
+}
+
+impl StreamDeclaration {
+    /// The field of that name, if declared.
+    pub fn field(&self, name: &str) -> Option<&FieldDeclaration> {
+        self.fields.iter().find(|field| field.name.as_str() == name)
+    }
+
+    /// The view of that id, if declared.
+    pub fn view(&self, id: &str) -> Option<&View> {
+        self.views.iter().find(|view| view.id.as_str() == id)
+    }
+
+    /// The relationship of that name, if declared.
+    pub fn relationship(&self, name: &str) -> Option<&Relationship> {
+        self.relationships
+            .iter()
+            .find(|relationship| relationship.name == name)
+    }
+}
+
+/// Whether a record may change once written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Semantics {
+    /// A record never changes.
+    AppendOnly,
+    /// A record is the latest state of something.
+    MutableState,
+}
+
+/// How far a grant may narrow a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Selection {
+    /// A grant may name single fields.
+    pub fields: bool,
+    /// A grant may name single records.
+    pub resources: bool,
+}
+
+impl Default for Selection {
+    fn default() -> Self {
+        Selection {
+            fields: true,
+            resources: true,
+        }
+    }
+}
+
+/// A named set of fields.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct View {
+    /// Unique within the stream.
+    pub id: ViewId,
+    /// The name people see; the id when the file does not say.
+    pub label: String,
+    /// The fields it shows, at least one.
+    pub fields: Vec<FieldName>,
+}
+
+/// A child stream whose records point at records of this one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Relationship {
+    /// Unique within the stream.
+    pub name: String,
+    /// The child stream, in the same source.
+    pub stream: StreamName,
+    /// The field **of the child** that holds this stream's record key.
+    pub foreign_key: FieldName,
+    /// How many children a record may have.
+    pub cardinality: Cardinality,
+}
+
+/// How many children a record may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cardinality {
+    /// Any number.
+    HasMany,
+    /// At most one.
+    HasOne,
+}
+
+/// What may be asked of a stream beyond plain reading and exact filters.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct QueryCapabilities {
+    /// The comparisons each field may be filtered with.
+    pub range_filters: BTreeMap<FieldName, Vec<RangeOperator>>,
+    /// The relationships a read may bring along.
+    pub expand: Vec<Expand>,
+    /// The fields search looks at.
+    pub lexical_fields: Vec<FieldName>,
+    /// The fields a search by meaning would look at.
+    pub semantic_fields: Vec<FieldName>,
+    /// The aggregates that may be computed; none at all when absent.
+    pub aggregations: Option<Aggregations>,
+}
+
+/// A relationship that a read may bring along, with its limits filled in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Expand {
+    /// The name of a relationship of the same stream.
+    pub name: String,
+    /// Children returned when the request names no limit.
+    pub default_limit: u32,
+    /// The largest limit a request may name.
+    pub max_limit: u32,
+}
+
+/// The aggregates a stream allows, by field.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Aggregations {
+    /// Records may be counted.
+    pub count: bool,
+    /// Fields that may be summed.
+    pub sum: Vec<FieldName>,
+    /// Fields whose smallest value may be asked.
+    pub min: Vec<FieldName>,
+    /// Fields whose largest value may be asked.
+    pub max: Vec<FieldName>,
+    /// Fields that may group.
+    pub group_by: Vec<FieldName>,
+    /// Fields that may group by calendar unit.
+    pub group_by_time: Vec<FieldName>,
+    /// Fields whose distinct values may be counted.
+    pub count_distinct: Vec<FieldName>,
+}
+
+/// A comparison in a range filter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RangeOperator {
+    /// At least.
+    Gte,
+    /// More than.
+    Gt,
+    /// At most.
+    Lte,
+    /// Less than.
+    Lt,
+}
+
+impl RangeOperator {
+    /// All operators, in the order they are advertised.
+    pub const ALL: [RangeOperator; 4] = [
+        RangeOperator::Gte,
+        RangeOperator::Gt,
+        RangeOperator::Lte,
+        RangeOperator::Lt,
+    ];
+
+    /// The operator of that wire name.
+    pub fn parse(name: &str) -> Option<RangeOperator> {
+        RangeOperator::ALL
+            .into_iter()
+            .find(|operator| operator.as_str() == name)
+    }
+
+    /// The wire name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            RangeOperator::Gte => "gte",
+            RangeOperator::Gt => "gt",
+            RangeOperator::Lte => "lte",
+            RangeOperator::Lt => "lt",
+        }
+    }
+}
+
+impl fmt::Display for RangeOperator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A named selection a consent page may offer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SelectionPreset {
+    /// Unique within the declaration.
+    pub id: String,
+    /// The name people see; the id when the file does not say.
+    pub label: String,
+    /// What it selects, at least one stream.
+    pub streams: Vec<PresetStream>,
+}
+
+/// One stream of a preset.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PresetStream {
+    /// A declared stream.
+    pub name: StreamName,
+    /// How much of it.
+    pub part: PresetPart,
+}
+
+/// How much of a stream a preset selects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PresetPart {
+    /// Every declared field.
+    Whole,
+    /// These fields.
+    Fields(Vec<FieldName>),
+    /// The fields of this view.
+    View(ViewId),
+}
+
+/// One mistake in a declaration.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}: {rule}", if path.is_empty() { "(whole file)" } else { path.as_str() })]
+pub struct DeclarationError {
+    /// JSON Pointer to the place inside the file; empty for the file as a whole.
+    pub path: String,
+    /// The rule that is broken, with the value that breaks it.
+    pub rule: String,
+}
+
+/// Every mistake found in a declaration. Schemas are read first, so the order is not quite the file's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeclarationErrors(pub Vec<DeclarationError>);
+
+impl DeclarationErrors {
+    /// A single mistake.
+    pub fn one(path: impl Into<String>, rule: impl Into<String>) -> DeclarationErrors {
+        DeclarationErrors(vec![DeclarationError {
+            path: path.into(),
+            rule: rule.into(),
+        }])
+    }
+}
+
+impl fmt::Display for DeclarationErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, mistake) in self.0.iter().enumerate() {
+            if at > 0 {
+                f.write_str("\n")?;
+            }
+            write!(f, "{mistake}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for DeclarationErrors {}

@@ -1,0 +1,431 @@
+//! Reads a declaration file into types.
+//!
+//! Two passes: the first reads every stream's name and schema, so that the second can check each reference to a
+//! field or a stream where it stands and report the exact place.
+
+use std::collections::BTreeMap;
+
+use super::document::{Mistakes, Node, Object, did_you_mean, open, step};
+use super::outline::{Outline, Outlines, read_outlines};
+use super::validate::{FieldUse, connector_key_of};
+use super::{
+    Cardinality, Declaration, DeclarationErrors, PROTOCOL_VERSION, PresetPart, PresetStream,
+    Relationship, Selection, SelectionPreset, Semantics, Source, SourceKind, StreamDeclaration,
+    View, query,
+};
+use crate::id::{ConnectorKey, FieldName, ViewId};
+
+pub(super) fn parse(text: &str) -> Result<Declaration, DeclarationErrors> {
+    let mut mistakes = Mistakes::default();
+    let mut file = open(text)?;
+    let identity = read_identity(&mut file, &mut mistakes);
+    let streams_node = file.required("streams", &mut mistakes);
+    let stream_nodes = streams_node
+        .and_then(|node| node.filled_array(&mut mistakes))
+        .unwrap_or_default();
+    let outlines = read_outlines(&stream_nodes, &mut mistakes);
+    let mut streams = Vec::new();
+    for (node, outline) in stream_nodes.iter().zip(&outlines.0) {
+        streams.extend(read_stream(node, outline, &outlines, &mut mistakes));
+    }
+    let selection_presets = read_presets(&mut file, &outlines, &streams, &mut mistakes);
+    let extensions = read_extensions(&mut file, &mut mistakes);
+    file.finish(&mut mistakes);
+    if let Some(errors) = mistakes.into_errors() {
+        return Err(errors);
+    }
+    // Whatever leaves the identity unread has been reported, so this arm is only ever a second line of defence.
+    let Some(identity) = identity else {
+        return Err(DeclarationErrors::one(
+            "",
+            "the declaration has no identity",
+        ));
+    };
+    Ok(Declaration {
+        publisher_id: identity
+            .publisher_id
+            .unwrap_or_else(|| identity.source.id.clone()),
+        display_name: identity
+            .display_name
+            .unwrap_or_else(|| identity.connector_key.to_string()),
+        source: identity.source,
+        declaration_version: identity.declaration_version,
+        streams,
+        selection_presets,
+        extensions,
+        connector_key: identity.connector_key,
+        text: text.to_owned(),
+    })
+}
+
+struct Identity {
+    source: Source,
+    connector_key: ConnectorKey,
+    declaration_version: String,
+    publisher_id: Option<String>,
+    display_name: Option<String>,
+}
+
+fn read_identity(file: &mut Object, mistakes: &mut Mistakes) -> Option<Identity> {
+    if let Some(node) = file.required("protocol_version", mistakes) {
+        node.choice(&[(PROTOCOL_VERSION, ())], mistakes);
+    }
+    let source = file
+        .required("source", mistakes)
+        .and_then(|node| read_source(&node, mistakes));
+    let version = file
+        .required("declaration_version", mistakes)
+        .and_then(|node| node.text(mistakes));
+    let publisher_id = read_only_member(file, "publisher", "id", mistakes);
+    let display_name = read_only_member(file, "display", "name", mistakes);
+    let (source, connector_key) = source?;
+    Some(Identity {
+        source,
+        connector_key,
+        declaration_version: version?,
+        publisher_id,
+        display_name,
+    })
+}
+
+fn read_source(node: &Node, mistakes: &mut Mistakes) -> Option<(Source, ConnectorKey)> {
+    let mut object = node.object(mistakes)?;
+    let kinds = [
+        ("connector", SourceKind::Connector),
+        ("provider_native", SourceKind::ProviderNative),
+    ];
+    let kind = object
+        .required("kind", mistakes)
+        .and_then(|node| node.choice(&kinds, mistakes));
+    let id = object.required("id", mistakes).and_then(|node| {
+        let id = node.text(mistakes)?;
+        match connector_key_of(&id) {
+            Ok(key) => Some((id, key)),
+            Err(rule) => {
+                mistakes.add(&node.path, rule);
+                None
+            }
+        }
+    });
+    object.finish(mistakes);
+    let (id, key) = id?;
+    Some((Source { kind: kind?, id }, key))
+}
+
+/// Reads an optional object with one string member, such as `publisher {id}`.
+fn read_only_member(
+    file: &mut Object,
+    name: &'static str,
+    member: &'static str,
+    mistakes: &mut Mistakes,
+) -> Option<String> {
+    let mut object = file.optional(name)?.object(mistakes)?;
+    let text = object
+        .required(member, mistakes)
+        .and_then(|node| node.text(mistakes));
+    object.finish(mistakes);
+    text
+}
+
+fn read_extensions(file: &mut Object, mistakes: &mut Mistakes) -> BTreeMap<String, String> {
+    let object = file
+        .optional("extensions")
+        .and_then(|node| node.object(mistakes));
+    let members = object.map(|object| object.members()).unwrap_or_default();
+    members
+        .into_iter()
+        .map(|(uri, node)| (uri, node.raw))
+        .collect()
+}
+
+/// Reads everything but name and schema. `None` when the stream cannot be used, which has then been reported.
+fn read_stream(
+    node: &Node,
+    outline: &Outline,
+    outlines: &Outlines,
+    mistakes: &mut Mistakes,
+) -> Option<StreamDeclaration> {
+    // The first pass has already reported a stream that is no object.
+    let mut stream = node.object(&mut Mistakes::default())?;
+    stream.optional("name");
+    stream.optional("schema");
+    let semantics = [
+        ("append_only", Semantics::AppendOnly),
+        ("mutable_state", Semantics::MutableState),
+    ];
+    let semantics = stream
+        .required("semantics", mistakes)
+        .and_then(|node| node.choice(&semantics, mistakes));
+    let primary_key = read_primary_key(&mut stream, outline, mistakes);
+    let description = stream
+        .optional("description")
+        .and_then(|node| node.text(mistakes));
+    let label = read_label(&mut stream, mistakes);
+    let mut single = |name, used, mistakes: &mut Mistakes| {
+        let node = stream.optional(name)?;
+        outline.field(&node, used, mistakes)
+    };
+    let cursor_field = single("cursor_field", FieldUse::Cursor, mistakes);
+    let consent_time_field = single("consent_time_field", FieldUse::ConsentTime, mistakes);
+    let selection = read_selection(&mut stream, mistakes);
+    let views = read_views(&mut stream, outline, mistakes);
+    let (relationships, relationship_names) = read_relationships(&mut stream, outlines, mistakes);
+    let query = query::read(&mut stream, outline, &relationship_names, mistakes);
+    stream.finish(mistakes);
+    Some(StreamDeclaration {
+        name: outline.name.clone()?,
+        semantics: semantics?,
+        description,
+        label,
+        primary_key,
+        cursor_field,
+        consent_time_field,
+        selection,
+        views,
+        relationships,
+        query,
+        fields: outline.fields.clone(),
+        schema: outline.schema.clone(),
+    })
+}
+
+/// `"id"` is read as `["id"]`.
+fn read_primary_key(
+    stream: &mut Object,
+    outline: &Outline,
+    mistakes: &mut Mistakes,
+) -> Vec<FieldName> {
+    let Some(node) = stream.required("primary_key", mistakes) else {
+        return Vec::new();
+    };
+    if node.raw.starts_with('"') {
+        return outline
+            .field(&node, FieldUse::PrimaryKey, mistakes)
+            .into_iter()
+            .collect();
+    }
+    outline.some_fields(&node, FieldUse::PrimaryKey, mistakes)
+}
+
+fn read_label(stream: &mut Object, mistakes: &mut Mistakes) -> Option<String> {
+    let mut display = stream.optional("display")?.object(mistakes)?;
+    let label = display
+        .optional("label")
+        .and_then(|node| node.text(mistakes));
+    if let Some(node) = display.optional("detail") {
+        node.text(mistakes);
+    }
+    display.finish(mistakes);
+    label
+}
+
+fn read_selection(stream: &mut Object, mistakes: &mut Mistakes) -> Selection {
+    let mut selection = Selection::default();
+    let Some(mut object) = stream
+        .optional("selection")
+        .and_then(|node| node.object(mistakes))
+    else {
+        return selection;
+    };
+    if let Some(fields) = object
+        .optional("fields")
+        .and_then(|node| node.boolean(mistakes))
+    {
+        selection.fields = fields;
+    }
+    if let Some(resources) = object
+        .optional("resources")
+        .and_then(|node| node.boolean(mistakes))
+    {
+        selection.resources = resources;
+    }
+    object.finish(mistakes);
+    selection
+}
+
+/// The elements of an optional array of objects.
+pub(super) fn objects(
+    parent: &mut Object,
+    name: &'static str,
+    mistakes: &mut Mistakes,
+) -> Vec<Object> {
+    let items = parent
+        .optional(name)
+        .and_then(|node| node.array(mistakes))
+        .unwrap_or_default();
+    items
+        .iter()
+        .filter_map(|item| item.object(mistakes))
+        .collect()
+}
+
+fn read_views(stream: &mut Object, outline: &Outline, mistakes: &mut Mistakes) -> Vec<View> {
+    let mut views: Vec<View> = Vec::new();
+    for mut object in objects(stream, "views", mistakes) {
+        let id = object.required("id", mistakes).and_then(|node| {
+            let parsed = ViewId::parse(node.text(mistakes)?);
+            parsed
+                .map_err(|error| mistakes.add(&node.path, error.to_string()))
+                .ok()
+        });
+        let label = object
+            .optional("label")
+            .and_then(|node| node.text(mistakes));
+        let fields = object.required("fields", mistakes);
+        let fields = fields
+            .map(|node| outline.some_fields(&node, FieldUse::Shown, mistakes))
+            .unwrap_or_default();
+        let id_path = step(&object.path, "id");
+        object.finish(mistakes);
+        let Some(id) = id else { continue };
+        if views.iter().any(|view| view.id == id) {
+            mistakes.add(
+                id_path,
+                format!("view ids must be unique within a stream, {id} is repeated"),
+            );
+        }
+        let label = label.unwrap_or_else(|| id.to_string());
+        views.push(View { id, label, fields });
+    }
+    views
+}
+
+/// The usable relationships, and the names of all of them: what refers to a broken one need not be reported as well.
+fn read_relationships(
+    stream: &mut Object,
+    outlines: &Outlines,
+    mistakes: &mut Mistakes,
+) -> (Vec<Relationship>, Vec<String>) {
+    let mut relationships: Vec<Relationship> = Vec::new();
+    let mut names: Vec<String> = Vec::new();
+    for mut object in objects(stream, "relationships", mistakes) {
+        let name = object
+            .required("name", mistakes)
+            .and_then(|node| node.text(mistakes));
+        let child = object.required("stream", mistakes);
+        let child = child.and_then(|node| outlines.resolve(&node, mistakes));
+        let foreign_key = object.required("foreign_key", mistakes);
+        let foreign_key = child.zip(foreign_key).and_then(|(child, node)| {
+            // The key stands on the child, whichever the cardinality: it holds the parent's record key.
+            child.field(&node, FieldUse::ForeignKey, mistakes)
+        });
+        let cardinalities = [
+            ("has_many", Cardinality::HasMany),
+            ("has_one", Cardinality::HasOne),
+        ];
+        let cardinality = object.required("cardinality", mistakes);
+        let cardinality = cardinality.and_then(|node| node.choice(&cardinalities, mistakes));
+        let name_path = step(&object.path, "name");
+        object.finish(mistakes);
+        let Some(name) = name else { continue };
+        if names.contains(&name) {
+            let rule =
+                format!("relationship names must be unique within a stream, {name} is repeated");
+            mistakes.add(name_path, rule);
+        }
+        names.push(name.clone());
+        let stream = child.and_then(|child| child.name.clone());
+        if let (Some(stream), Some(foreign_key), Some(cardinality)) =
+            (stream, foreign_key, cardinality)
+        {
+            relationships.push(Relationship {
+                name,
+                stream,
+                foreign_key,
+                cardinality,
+            });
+        }
+    }
+    (relationships, names)
+}
+
+fn read_presets(
+    file: &mut Object,
+    outlines: &Outlines,
+    streams: &[StreamDeclaration],
+    mistakes: &mut Mistakes,
+) -> Vec<SelectionPreset> {
+    let mut presets: Vec<SelectionPreset> = Vec::new();
+    for mut object in objects(file, "selection_presets", mistakes) {
+        let id = object
+            .required("id", mistakes)
+            .and_then(|node| node.text(mistakes));
+        let label = object
+            .optional("label")
+            .and_then(|node| node.text(mistakes));
+        let parts = object
+            .required("streams", mistakes)
+            .and_then(|node| node.filled_array(mistakes));
+        let mut selected: Vec<PresetStream> = Vec::new();
+        for node in parts.unwrap_or_default() {
+            let Some(part) = read_preset_stream(&node, outlines, streams, mistakes) else {
+                continue;
+            };
+            if selected.iter().any(|known| known.name == part.name) {
+                let rule = format!("a preset names each stream once, {} is repeated", part.name);
+                mistakes.add(step(&node.path, "name"), rule);
+            }
+            selected.push(part);
+        }
+        let id_path = step(&object.path, "id");
+        object.finish(mistakes);
+        let Some(id) = id else { continue };
+        if presets.iter().any(|preset| preset.id == id) {
+            mistakes.add(
+                id_path,
+                format!("preset ids must be unique, {id} is repeated"),
+            );
+        }
+        let label = label.unwrap_or_else(|| id.clone());
+        presets.push(SelectionPreset {
+            id,
+            label,
+            streams: selected,
+        });
+    }
+    presets
+}
+
+fn read_preset_stream(
+    node: &Node,
+    outlines: &Outlines,
+    streams: &[StreamDeclaration],
+    mistakes: &mut Mistakes,
+) -> Option<PresetStream> {
+    let mut object = node.object(mistakes)?;
+    let outline = object
+        .required("name", mistakes)
+        .and_then(|node| outlines.resolve(&node, mistakes));
+    let fields = object.optional("fields");
+    let view = object.optional("view");
+    object.finish(mistakes);
+    if fields.is_some() && view.is_some() {
+        mistakes.add(
+            &node.path,
+            "fields and view are mutually exclusive; keep one",
+        );
+    }
+    let outline = outline?;
+    let name = outline.name.clone()?;
+    let part = match (fields, view) {
+        (Some(fields), _) => {
+            PresetPart::Fields(outline.some_fields(&fields, FieldUse::Shown, mistakes))
+        }
+        (None, None) => PresetPart::Whole,
+        (None, Some(view)) => {
+            let id = view.text(mistakes)?;
+            // A stream that did not read through has been reported; its views are unknown.
+            let stream = streams.iter().find(|stream| stream.name == name)?;
+            let Some(found) = stream.view(&id) else {
+                let hint = did_you_mean(&id, stream.views.iter().map(|view| view.id.as_str()));
+                mistakes.add(
+                    &view.path,
+                    format!("must be a view of {name}; there is no {id:?}{hint}"),
+                );
+                return None;
+            };
+            PresetPart::View(found.id.clone())
+        }
+    };
+    Some(PresetStream { name, part })
+}

@@ -1,0 +1,568 @@
+//! Immutable consent, and on whose behalf a read runs.
+//!
+//! A grant is closed: what it does not name it does not give, and an empty selection is an error, never "everything".
+//! An [`Authority`] is what a token resolves to: the owner, or the rows of one grant or of several.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::declaration::{PROTOCOL_VERSION, Source, connector_key_of};
+use crate::id::{ClientId, ConnectionId, ConnectorKey, FieldName, GrantId, PackageId, StreamName};
+use crate::time::{Instant, TimeRange};
+
+/// A resolved grant. Reading one from JSON checks every rule.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "GrantDocument", into = "GrantDocument")]
+pub struct Grant(GrantDocument);
+
+/// A grant as written, unchecked. [`Grant::try_from`] is the way to a [`Grant`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GrantDocument {
+    /// `0.1.0`.
+    pub version: String,
+    /// The grant.
+    pub grant_id: GrantId,
+    /// When it was issued, RFC 3339.
+    pub issued_at: String,
+    /// Whose data.
+    pub subject: Subject,
+    /// Who may read.
+    pub client: GrantClient,
+    /// Of which source.
+    pub source: Source,
+    /// Against which declaration it was resolved.
+    pub source_declaration: SourceDeclarationVersion,
+    /// Why, as a URI.
+    pub purpose_code: String,
+    /// Why, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub purpose_description: Option<String>,
+    /// Once or until it ends.
+    pub access_mode: AccessMode,
+    /// What may be read; closed.
+    pub streams: Vec<GrantedStream>,
+    /// The preset it was made from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selection_preset: Option<String>,
+    /// What the client promises about keeping data; recorded, never enforced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retention: Option<serde_json::Value>,
+    /// When it ends, RFC 3339; null when only revocation ends it.
+    #[serde(default)]
+    pub expires_at: Option<String>,
+}
+
+/// Whose data it is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Subject {
+    /// The owner.
+    pub id: String,
+}
+
+/// Who may read.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GrantClient {
+    /// The client.
+    pub client_id: ClientId,
+    /// What it showed of itself at consent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_display: Option<serde_json::Value>,
+}
+
+/// Which revision of a declaration.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SourceDeclarationVersion {
+    /// Opaque.
+    pub version: String,
+}
+
+/// How often a grant may be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AccessMode {
+    /// For one token.
+    SingleUse,
+    /// Until it expires or is revoked.
+    Continuous,
+}
+
+/// One stream of a grant. All lists are closed and none is empty.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GrantedStream {
+    /// The stream.
+    pub name: StreamName,
+    /// The connections; on the wire of reads they are `connection_id`s.
+    pub instance_ids: Vec<ConnectionId>,
+    /// The top-level fields.
+    pub fields: Vec<FieldName>,
+    /// Only records of this time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_constraint: Option<TimeConstraint>,
+    /// Only these records, by canonical key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resources: Option<Vec<String>>,
+}
+
+/// Only records of this time. A record whose field holds no time is invisible.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TimeConstraint {
+    /// The field that says when.
+    pub field: FieldName,
+    /// From then on, inclusive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
+    /// Until then, exclusive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+}
+
+impl TimeConstraint {
+    /// The range, or why there is none.
+    pub fn range(&self) -> Result<TimeRange, GrantError> {
+        let read = |bound: &Option<String>| match bound {
+            None => Ok(None),
+            Some(text) => match Instant::parse(text) {
+                Some(moment) => Ok(Some(moment)),
+                None => Err(GrantError::NotATime(text.clone())),
+            },
+        };
+        let range = TimeRange {
+            since: read(&self.since)?,
+            until: read(&self.until)?,
+        };
+        match (range.since, range.until) {
+            (None, None) => Err(GrantError::NoBound),
+            (Some(since), Some(until)) if since > until => Err(GrantError::EmptyTime),
+            _ => Ok(range),
+        }
+    }
+}
+
+/// Why a grant, or an authority made of grants, does not hold.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum GrantError {
+    /// Another format.
+    #[error("grant version must be {PROTOCOL_VERSION}, found {0:?}; issue the grant again")]
+    Version(String),
+    /// An empty selection grants nothing.
+    #[error("{0} is empty, and an empty selection grants nothing; name what is granted")]
+    Empty(String),
+    /// Said twice.
+    #[error("{list} names {value:?} more than once")]
+    Repeated {
+        /// Where.
+        list: String,
+        /// What.
+        value: String,
+    },
+    /// A text that is no time.
+    #[error("{0:?} is not an RFC 3339 time or date")]
+    NotATime(String),
+    /// A constraint that constrains nothing.
+    #[error("a time constraint needs since or until")]
+    NoBound,
+    /// A constraint nothing can meet.
+    #[error("since is later than until")]
+    EmptyTime,
+    /// A source id without a connector key.
+    #[error("source.id {0}")]
+    Source(String),
+    /// Two grants give the same stream of the same connection.
+    #[error(
+        "grants {first} and {second} both give {stream} of {connection}; issue one grant for it"
+    )]
+    Overlap {
+        /// One.
+        first: GrantId,
+        /// The other.
+        second: GrantId,
+        /// The connection.
+        connection: ConnectionId,
+        /// The stream.
+        stream: StreamName,
+    },
+    /// Grants of different clients cannot be read together.
+    #[error("grant {0} belongs to another client")]
+    OtherClient(GrantId),
+}
+
+impl TryFrom<GrantDocument> for Grant {
+    type Error = GrantError;
+
+    fn try_from(document: GrantDocument) -> Result<Self, GrantError> {
+        if document.version != PROTOCOL_VERSION {
+            return Err(GrantError::Version(document.version));
+        }
+        connector_key_of(&document.source.id).map_err(GrantError::Source)?;
+        for time in std::iter::once(&document.issued_at).chain(&document.expires_at) {
+            Instant::parse(time).ok_or_else(|| GrantError::NotATime(time.clone()))?;
+        }
+        closed(
+            "streams",
+            document.streams.iter().map(|stream| stream.name.as_str()),
+        )?;
+        for stream in &document.streams {
+            check_stream(stream)?;
+        }
+        Ok(Grant(document))
+    }
+}
+
+impl From<Grant> for GrantDocument {
+    fn from(grant: Grant) -> Self {
+        grant.0
+    }
+}
+
+impl Grant {
+    /// What the grant says.
+    pub fn document(&self) -> &GrantDocument {
+        &self.0
+    }
+
+    /// The grant's id.
+    pub fn id(&self) -> &GrantId {
+        &self.0.grant_id
+    }
+
+    /// Who may read.
+    pub fn client_id(&self) -> &ClientId {
+        &self.0.client.client_id
+    }
+
+    /// The streams it gives.
+    pub fn streams(&self) -> &[GrantedStream] {
+        &self.0.streams
+    }
+
+    /// When it ends, if it does by itself.
+    pub fn expires_at(&self) -> Option<Instant> {
+        self.0.expires_at.as_deref().and_then(Instant::parse)
+    }
+
+    /// The rows it gives, one per connection and stream.
+    fn rows(&self) -> Result<Vec<GrantedRow>, GrantError> {
+        let connector = connector_key_of(&self.0.source.id).map_err(GrantError::Source)?;
+        let mut rows = Vec::new();
+        for stream in &self.0.streams {
+            for connection in &stream.instance_ids {
+                rows.push(GrantedRow {
+                    grant_id: self.0.grant_id.clone(),
+                    connector: connector.clone(),
+                    connection: connection.clone(),
+                    stream: stream.name.clone(),
+                    fields: stream.fields.clone(),
+                    time_constraint: stream.time_constraint.clone(),
+                    resources: stream
+                        .resources
+                        .as_ref()
+                        .map(|keys| keys.iter().cloned().collect()),
+                });
+            }
+        }
+        Ok(rows)
+    }
+}
+
+fn check_stream(stream: &GrantedStream) -> Result<(), GrantError> {
+    let list = |member: &str| format!("{member} of stream {}", stream.name);
+    closed(
+        &list("instance_ids"),
+        stream.instance_ids.iter().map(ConnectionId::as_str),
+    )?;
+    closed(&list("fields"), stream.fields.iter().map(FieldName::as_str))?;
+    if let Some(resources) = &stream.resources {
+        closed(&list("resources"), resources.iter().map(String::as_str))?;
+    }
+    if let Some(constraint) = &stream.time_constraint {
+        constraint.range()?;
+    }
+    Ok(())
+}
+
+/// Checks that a selection names something, and nothing twice.
+fn closed<'a>(list: &str, values: impl Iterator<Item = &'a str>) -> Result<(), GrantError> {
+    let mut seen = BTreeSet::new();
+    for value in values {
+        if !seen.insert(value) {
+            return Err(GrantError::Repeated {
+                list: list.to_owned(),
+                value: value.to_owned(),
+            });
+        }
+    }
+    if seen.is_empty() {
+        Err(GrantError::Empty(list.to_owned()))
+    } else {
+        Ok(())
+    }
+}
+
+/// On whose behalf a read runs.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Authority {
+    /// The owner, who may read everything.
+    Owner,
+    /// A client, who may read exactly the granted rows.
+    Granted(GrantedAuthority),
+}
+
+/// What a client may read: the rows of one grant, or of several in a package.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GrantedAuthority {
+    client_id: ClientId,
+    package_id: Option<PackageId>,
+    rows: Vec<GrantedRow>,
+}
+
+/// One stream of one connection, as far as it is granted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GrantedRow {
+    /// The grant that gives it.
+    pub grant_id: GrantId,
+    /// The connector.
+    pub connector: ConnectorKey,
+    /// The connection.
+    pub connection: ConnectionId,
+    /// The stream.
+    pub stream: StreamName,
+    /// The fields, in the order of the grant.
+    pub fields: Vec<FieldName>,
+    /// Only records of this time.
+    pub time_constraint: Option<TimeConstraint>,
+    /// Only these records, by canonical key.
+    pub resources: Option<BTreeSet<String>>,
+}
+
+impl GrantedRow {
+    /// Whether the field may be seen.
+    pub fn grants_field(&self, name: &str) -> bool {
+        self.fields.iter().any(|field| field.as_str() == name)
+    }
+
+    /// Whether a record of that canonical key may be seen, as far as keys decide it.
+    pub fn grants_key(&self, key: &str) -> bool {
+        self.resources
+            .as_ref()
+            .is_none_or(|keys| keys.contains(key))
+    }
+}
+
+impl GrantedAuthority {
+    /// The authority of one grant.
+    pub fn of(grant: &Grant) -> Result<GrantedAuthority, GrantError> {
+        GrantedAuthority::together(None, std::slice::from_ref(grant))
+    }
+
+    /// The authority of several grants of one client. No two may give the same stream of the same connection.
+    pub fn of_package(
+        package_id: PackageId,
+        grants: &[Grant],
+    ) -> Result<GrantedAuthority, GrantError> {
+        GrantedAuthority::together(Some(package_id), grants)
+    }
+
+    fn together(
+        package_id: Option<PackageId>,
+        grants: &[Grant],
+    ) -> Result<GrantedAuthority, GrantError> {
+        let first = grants
+            .first()
+            .ok_or_else(|| GrantError::Empty("the package".to_owned()))?;
+        let client_id = first.client_id().clone();
+        let mut rows: Vec<GrantedRow> = Vec::new();
+        for grant in grants {
+            if *grant.client_id() != client_id {
+                return Err(GrantError::OtherClient(grant.id().clone()));
+            }
+            for row in grant.rows()? {
+                if let Some(known) = rows
+                    .iter()
+                    .find(|known| known.connection == row.connection && known.stream == row.stream)
+                {
+                    return Err(GrantError::Overlap {
+                        first: known.grant_id.clone(),
+                        second: row.grant_id,
+                        connection: row.connection,
+                        stream: row.stream,
+                    });
+                }
+                rows.push(row);
+            }
+        }
+        Ok(GrantedAuthority {
+            client_id,
+            package_id,
+            rows,
+        })
+    }
+
+    /// Who reads.
+    pub fn client_id(&self) -> &ClientId {
+        &self.client_id
+    }
+
+    /// The package, when there are several grants.
+    pub fn package_id(&self) -> Option<&PackageId> {
+        self.package_id.as_ref()
+    }
+
+    /// Everything that may be read, in the order of the grants.
+    pub fn rows(&self) -> &[GrantedRow] {
+        &self.rows
+    }
+
+    /// The rows of a stream, over all connections that carry it.
+    pub fn rows_of<'a>(&'a self, stream: &'a str) -> impl Iterator<Item = &'a GrantedRow> {
+        self.rows
+            .iter()
+            .filter(move |row| row.stream.as_str() == stream)
+    }
+
+    /// What may be read of one stream of one connection.
+    pub fn row(&self, connection: &str, stream: &str) -> Option<&GrantedRow> {
+        self.rows
+            .iter()
+            .find(|row| row.connection.as_str() == connection && row.stream.as_str() == stream)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn document() -> Value {
+        json!({
+            "version": "0.1.0", "grant_id": "grt_1", "issued_at": "2026-01-01T00:00:00Z",
+            "subject": {"id": "owner_local"}, "client": {"client_id": "longview"},
+            "source": {"kind": "connector", "id": "https://sources.example/demo_mail"},
+            "source_declaration": {"version": "3"}, "purpose_code": "https://pdpp.dev/purpose/agent_context",
+            "access_mode": "continuous", "expires_at": null,
+            "streams": [{
+                "name": "notes", "instance_ids": ["cin_a", "cin_b"], "fields": ["id", "title"],
+                "time_constraint": {"field": "created_at", "since": "2026-01-01T12:00:00Z"}, "resources": ["n1"]
+            }]
+        })
+    }
+
+    fn grant(edit: impl FnOnce(&mut Value)) -> Result<Grant, String> {
+        let mut document = document();
+        edit(&mut document);
+        serde_json::from_value(document).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_grant_is_written_back_as_it_was_read() {
+        let grant = grant(|_| ()).unwrap();
+        assert_eq!(serde_json::to_value(&grant).unwrap(), document());
+    }
+
+    #[test]
+    fn a_broken_grant_says_what_is_wrong() {
+        type Edit = fn(&mut Value);
+        let cases: [(Edit, &str); 12] = [
+            (
+                |grant| grant["version"] = json!("0.0.9"),
+                "grant version must be 0.1.0",
+            ),
+            (|grant| grant["streams"] = json!([]), "streams is empty"),
+            (
+                |grant| grant["streams"][0]["fields"] = json!([]),
+                "fields of stream notes is empty",
+            ),
+            (
+                |grant| grant["streams"][0]["instance_ids"] = json!([]),
+                "instance_ids of stream notes is empty",
+            ),
+            (
+                |grant| grant["streams"][0]["resources"] = json!([]),
+                "resources of stream notes is empty",
+            ),
+            (
+                |grant| grant["streams"][0]["fields"] = json!(["id", "id"]),
+                "names \"id\" more than once",
+            ),
+            (
+                |grant| grant["streams"][0]["time_constraint"] = json!({"field": "at"}),
+                "needs since or until",
+            ),
+            (
+                |grant| grant["streams"][0]["time_constraint"]["until"] = json!("2025-01-01"),
+                "since is later than until",
+            ),
+            (
+                |grant| grant["streams"][0]["time_constraint"]["until"] = json!("soon"),
+                "not an RFC 3339 time",
+            ),
+            (
+                |grant| grant["streams"][0]["time_constraint"]["zone"] = json!("UTC"),
+                "unknown field `zone`",
+            ),
+            (
+                |grant| grant["expires_at"] = json!("never"),
+                "not an RFC 3339 time",
+            ),
+            (
+                |grant| grant["source"]["id"] = json!("demo"),
+                "last path segment",
+            ),
+        ];
+        for (edit, words) in cases {
+            let error = grant(edit).unwrap_err();
+            assert!(error.contains(words), "{words}: {error}");
+        }
+    }
+
+    #[test]
+    fn an_authority_has_one_row_per_connection_and_stream() {
+        let authority = GrantedAuthority::of(&grant(|_| ()).unwrap()).unwrap();
+        assert_eq!(authority.rows().len(), 2);
+        assert_eq!(authority.rows_of("notes").count(), 2);
+        let row = authority.row("cin_b", "notes").unwrap();
+        assert_eq!(row.connector.as_str(), "demo_mail");
+        assert!(row.grants_field("title") && !row.grants_field("body"));
+        assert!(row.grants_key("n1") && !row.grants_key("n2"));
+        assert!(
+            authority.row("cin_b", "mail").is_none() && authority.row("cin_c", "notes").is_none()
+        );
+    }
+
+    #[test]
+    fn grants_of_a_package_share_a_client_and_never_overlap() {
+        let first = grant(|_| ()).unwrap();
+        let package = || PackageId::parse("pkg_1").unwrap();
+        let second = |edit: fn(&mut Value)| {
+            grant(|document| {
+                document["grant_id"] = json!("grt_2");
+                edit(document);
+            })
+        };
+        let apart = second(|grant| grant["streams"][0]["instance_ids"] = json!(["cin_c"])).unwrap();
+        let both = GrantedAuthority::of_package(package(), &[first.clone(), apart]).unwrap();
+        assert_eq!(both.rows().len(), 3);
+        let same = second(|_| ()).unwrap();
+        let overlap = GrantedAuthority::of_package(package(), &[first.clone(), same]).unwrap_err();
+        assert!(
+            overlap
+                .to_string()
+                .contains("grt_1 and grt_2 both give notes of cin_a"),
+            "{overlap}"
+        );
+        let other = second(|grant| grant["client"]["client_id"] = json!("other")).unwrap();
+        let other = GrantedAuthority::of_package(package(), &[first, other]).unwrap_err();
+        assert!(matches!(other, GrantError::OtherClient(_)));
+        assert_eq!(
+            GrantedAuthority::of_package(package(), &[]),
+            Err(GrantError::Empty("the package".to_owned()))
+        );
+    }
+}

@@ -1,0 +1,459 @@
+//! The envelope of every answer: one page of many, the links around it, and what to know about it.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Value, json};
+
+use crate::wire::{Nullable, ObjectTag, Other};
+
+/// One page of a list.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Page<T> {
+    /// `list`.
+    #[serde(default, skip_serializing_if = "ObjectTag::is_absent")]
+    pub object: ObjectTag,
+    /// The path of the list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Whether another page follows; see [`Page::has_more`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub has_more: Option<bool>,
+    /// Where the next page starts; see [`Page::next_cursor`].
+    #[serde(default, skip_serializing_if = "Nullable::is_absent")]
+    pub next_cursor: Nullable<String>,
+    /// The bookmark of a changes feed, worth keeping after its last page.
+    #[serde(default, skip_serializing_if = "Nullable::is_absent")]
+    pub next_changes_since: Nullable<String>,
+    /// What the page holds.
+    pub data: Vec<T>,
+    /// The request and its continuation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub links: Option<Links>,
+    /// What to know about the page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+    /// Members of another server.
+    #[serde(flatten)]
+    pub other: Other,
+}
+
+impl<T> Page<T> {
+    /// A last page with these entries and nothing else to say.
+    pub fn new(data: Vec<T>) -> Page<T> {
+        Page {
+            object: ObjectTag::LIST,
+            url: None,
+            has_more: Some(false),
+            next_cursor: Nullable::Absent,
+            next_changes_since: Nullable::Absent,
+            data,
+            links: None,
+            meta: Some(Meta::default()),
+            other: Other::new(),
+        }
+    }
+
+    /// Says that another page follows, and where it starts.
+    #[must_use]
+    pub fn continued(mut self, cursor: impl Into<String>) -> Page<T> {
+        self.has_more = Some(true);
+        self.next_cursor = Nullable::Value(cursor.into());
+        self
+    }
+
+    /// Whether another page follows.
+    pub fn has_more(&self) -> bool {
+        self.has_more.unwrap_or(false)
+    }
+
+    /// Where the next page starts. A blank cursor is none.
+    pub fn next_cursor(&self) -> Option<&str> {
+        let cursor = self.next_cursor.as_option().map(String::as_str);
+        cursor.filter(|text| !text.trim().is_empty())
+    }
+
+    /// The meta block, made if there is none yet.
+    pub fn meta_mut(&mut self) -> &mut Meta {
+        self.meta.get_or_insert_default()
+    }
+
+    /// Everything to know about the page.
+    pub fn warnings(&self) -> &[Warning] {
+        self.meta.as_ref().map_or(&[], Meta::warnings)
+    }
+}
+
+/// The request and its continuation.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Links {
+    /// The request target exactly as sent.
+    #[serde(default, rename = "self", skip_serializing_if = "Option::is_none")]
+    pub this: Option<String>,
+    /// The next page: null on the last one, absent where there are no pages.
+    #[serde(default, skip_serializing_if = "Nullable::is_absent")]
+    pub next: Nullable<String>,
+    /// Members of another server.
+    #[serde(flatten)]
+    pub other: Other,
+}
+
+/// What to know about an answer. The default says: nothing was counted, nothing to warn of.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Meta {
+    /// How many there are in all, if asked. Search writes a bare number or null here.
+    #[serde(default, skip_serializing_if = "Nullable::is_absent")]
+    pub count: Nullable<ReportedCount>,
+    /// How far a search's number can be trusted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count_accuracy: Option<String>,
+    /// What a search looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recall: Option<Recall>,
+    /// The time span of all matching records, if asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<TimeSpan>,
+    /// Said while an index is behind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index_maintenance: Option<IndexMaintenance>,
+    /// Success with something to know; see [`Meta::warnings`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<Warning>>,
+    /// Members of another server.
+    #[serde(flatten)]
+    pub other: Other,
+}
+
+impl Default for Meta {
+    fn default() -> Self {
+        Meta {
+            count: Nullable::Value(ReportedCount::none()),
+            count_accuracy: None,
+            recall: None,
+            window: None,
+            index_maintenance: None,
+            warnings: Some(Vec::new()),
+            other: Other::new(),
+        }
+    }
+}
+
+impl Meta {
+    /// All warnings.
+    pub fn warnings(&self) -> &[Warning] {
+        self.warnings.as_deref().unwrap_or_default()
+    }
+
+    /// Adds a warning, unless it is there already.
+    pub fn warn(&mut self, warning: Warning) {
+        let warnings = self.warnings.get_or_insert_default();
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
+    }
+}
+
+/// How many there are in all, in the form the endpoint uses.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum ReportedCount {
+    /// `{kind, value}`
+    Kind(KindCount),
+    /// A bare number, as search writes it.
+    Number(u64),
+    /// Some other form of another server.
+    Other(Value),
+}
+
+/// A count with how it was obtained.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KindCount {
+    /// `none`, `estimated` or `exact`.
+    pub kind: String,
+    /// The number, unless the kind is `none`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<u64>,
+    /// Members of another server.
+    #[serde(flatten)]
+    pub other: Other,
+}
+
+impl ReportedCount {
+    /// Nothing was counted.
+    pub fn none() -> ReportedCount {
+        ReportedCount::Kind(KindCount {
+            kind: "none".to_owned(),
+            value: None,
+            other: Other::new(),
+        })
+    }
+
+    /// Counted, every one.
+    pub fn exact(value: u64) -> ReportedCount {
+        ReportedCount::Kind(KindCount {
+            kind: "exact".to_owned(),
+            value: Some(value),
+            other: Other::new(),
+        })
+    }
+
+    /// The number, however it was written.
+    pub fn value(&self) -> Option<u64> {
+        match self {
+            ReportedCount::Kind(count) => count.value,
+            ReportedCount::Number(value) => Some(*value),
+            ReportedCount::Other(_) => None,
+        }
+    }
+}
+
+/// What a search looked at.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Recall {
+    /// Whether every match could be found.
+    pub complete: bool,
+    /// `all_matches`, `candidate_window` or `unknown`.
+    pub ranking_scope: String,
+    /// Whether matches were left out of the ranking.
+    pub truncated: bool,
+    /// How many matches were ranked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ranked_candidate_count: Option<u64>,
+    /// The most that are ranked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub candidate_window_limit: Option<u64>,
+    /// How many connections were searched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sources_searched_count: Option<u64>,
+    /// How many of them were cut.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub truncated_source_count: Option<u64>,
+    /// Members of another server.
+    #[serde(flatten)]
+    pub other: Other,
+}
+
+/// The time span of all matching records.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TimeSpan {
+    /// How many records there are.
+    pub total: u64,
+    /// The earliest, RFC 3339 in UTC. Both bounds are absent where no record has a time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub earliest_at: Option<String>,
+    /// The latest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latest_at: Option<String>,
+    /// Members of another server.
+    #[serde(flatten)]
+    pub other: Other,
+}
+
+/// Said while an index is behind the records.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct IndexMaintenance {
+    /// What that means for this answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// How many streams are waiting.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pending_scopes: Option<u64>,
+    /// Members of another server.
+    #[serde(flatten)]
+    pub other: Other,
+}
+
+/// Success with something to know.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Warning {
+    /// Which warning.
+    pub code: WarningCode,
+    /// What happened.
+    #[serde(default)]
+    pub message: String,
+    /// The parameter it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub param: Option<String>,
+    /// Figures behind it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<Value>,
+    /// The connection it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connection_id: Option<String>,
+    /// The field it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+    /// Members of another server.
+    #[serde(flatten)]
+    pub other: Other,
+}
+
+impl Warning {
+    /// A warning with its message.
+    pub fn new(code: WarningCode, message: impl Into<String>) -> Warning {
+        Warning {
+            code,
+            message: message.into(),
+            param: None,
+            detail: None,
+            connection_id: None,
+            field: None,
+            other: Other::new(),
+        }
+    }
+
+    /// Names the parameter it is about.
+    #[must_use]
+    pub fn about(mut self, param: impl Into<String>) -> Warning {
+        self.param = Some(param.into());
+        self
+    }
+
+    /// More entries were asked for than a page may hold; `entries` is what they are called.
+    pub fn limit_clamped(requested: u32, max: u32, entries: &str) -> Warning {
+        let message = format!(
+            "Requested limit={requested} exceeds the maximum page size of {max}; returned at most {max} {entries} \
+             per page. Page forward with the returned cursor."
+        );
+        let mut warning = Warning::new(WarningCode::LimitClamped, message).about("limit");
+        warning.detail = Some(json!({"max_limit": max, "requested_limit": requested}));
+        warning
+    }
+
+    /// The old name of `connection_id` was used.
+    pub fn deprecated_alias() -> Warning {
+        let message = "`connector_instance_id` is deprecated; send `connection_id` instead.";
+        Warning::new(WarningCode::DeprecatedAliasUsed, message).about("connector_instance_id")
+    }
+}
+
+/// Which warning. Ours are closed; those of another server pass through.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WarningCode {
+    /// A count could not be exact.
+    CountDowngraded,
+    /// A source cannot answer this search and was left out.
+    SourceSkippedNotApplicable,
+    /// A deprecated parameter was used.
+    DeprecatedAliasUsed,
+    /// A limit was larger than allowed and was cut.
+    LimitClamped,
+    /// The answer does not hold everything and has no cursor.
+    PartialResults,
+    /// An older form of the answer was used.
+    CompatibilityFallback,
+    /// The index moved on between two pages of a search: entries may repeat or be missed.
+    RankingChanged,
+    /// A code of another server.
+    Other(String),
+}
+
+impl WarningCode {
+    const NAMES: [(&'static str, WarningCode); 7] = [
+        ("count_downgraded", WarningCode::CountDowngraded),
+        (
+            "source_skipped_not_applicable",
+            WarningCode::SourceSkippedNotApplicable,
+        ),
+        ("deprecated_alias_used", WarningCode::DeprecatedAliasUsed),
+        ("limit_clamped", WarningCode::LimitClamped),
+        ("partial_results", WarningCode::PartialResults),
+        ("compatibility_fallback", WarningCode::CompatibilityFallback),
+        ("ranking_changed", WarningCode::RankingChanged),
+    ];
+
+    /// The wire name.
+    pub fn as_str(&self) -> &str {
+        let known = WarningCode::NAMES.iter().find(|(_, code)| code == self);
+        match (known, self) {
+            (Some((name, _)), _) => name,
+            (None, WarningCode::Other(name)) => name,
+            (None, _) => "unknown",
+        }
+    }
+
+    /// The code of that wire name.
+    pub fn parse(name: &str) -> WarningCode {
+        let known = WarningCode::NAMES
+            .into_iter()
+            .find(|(known, _)| *known == name);
+        known.map_or_else(|| WarningCode::Other(name.to_owned()), |(_, code)| code)
+    }
+}
+
+impl fmt::Display for WarningCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Serialize for WarningCode {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for WarningCode {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(|name| WarningCode::parse(&name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_warning_code_has_its_own_name_and_others_pass_through() {
+        for (name, code) in WarningCode::NAMES {
+            assert_eq!(code.as_str(), name);
+            assert_eq!(WarningCode::parse(name), code);
+        }
+        assert_eq!(WarningCode::parse("brand_new").as_str(), "brand_new");
+    }
+
+    #[test]
+    fn our_own_meta_always_states_count_and_warnings() {
+        let written = serde_json::to_value(Meta::default()).unwrap();
+        assert_eq!(written, json!({"count": {"kind": "none"}, "warnings": []}));
+    }
+
+    #[test]
+    fn the_same_warning_is_said_once() {
+        let mut meta = Meta::default();
+        meta.warn(Warning::deprecated_alias());
+        meta.warn(Warning::deprecated_alias());
+        meta.warn(Warning::limit_clamped(500, 100, "records"));
+        assert_eq!(meta.warnings().len(), 2);
+        assert_eq!(
+            meta.warnings()[1].detail,
+            Some(json!({"max_limit": 100, "requested_limit": 500}))
+        );
+    }
+
+    #[test]
+    fn counts_are_read_in_every_form_and_written_back() {
+        for text in [
+            r#"{"count":{"kind":"exact","value":3}}"#,
+            r#"{"count":7}"#,
+            r#"{"count":null}"#,
+            r#"{"count":"many"}"#,
+            "{}",
+        ] {
+            let meta: Meta = serde_json::from_str(text).unwrap();
+            assert_eq!(serde_json::to_string(&meta).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn a_blank_cursor_is_none() {
+        let page: Page<Value> =
+            serde_json::from_str(r#"{"data":[],"has_more":true,"next_cursor":" "}"#).unwrap();
+        assert!(page.has_more());
+        assert_eq!(page.next_cursor(), None);
+        assert_eq!(
+            Page::<Value>::new(vec![]).continued("c").next_cursor(),
+            Some("c")
+        );
+    }
+}

@@ -1,0 +1,292 @@
+//! The parts requests are made of: limits, order, projection, filters, relationships.
+
+use super::{Params, push, refused};
+use crate::declaration::RangeOperator;
+use crate::error::{ErrorCode, ReadError};
+use crate::id::{FieldName, ViewId};
+use crate::page::Warning;
+
+/// Entries on a page when the request names no limit.
+pub const DEFAULT_PAGE_LIMIT: u32 = 25;
+
+/// The most entries on a page.
+pub const MAX_PAGE_LIMIT: u32 = 100;
+
+/// How many entries a page should hold.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PageLimit(Option<u32>);
+
+impl PageLimit {
+    /// Exactly so many, if allowed. Zero asks for the default.
+    pub fn of(requested: u32) -> PageLimit {
+        PageLimit((requested > 0).then_some(requested))
+    }
+
+    /// What was asked for, if anything.
+    pub fn requested(self) -> Option<u32> {
+        self.0
+    }
+
+    /// What a page holds: the default when nothing was asked, the maximum when too much was.
+    pub fn effective(self) -> u32 {
+        self.0.unwrap_or(DEFAULT_PAGE_LIMIT).min(MAX_PAGE_LIMIT)
+    }
+
+    /// The warning that belongs on the page when too much was asked.
+    pub fn warning(self, entries: &str) -> Option<Warning> {
+        let requested = self.0.filter(|requested| *requested > MAX_PAGE_LIMIT)?;
+        Some(Warning::limit_clamped(requested, MAX_PAGE_LIMIT, entries))
+    }
+}
+
+/// A direction of reading.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Order {
+    /// Smallest first.
+    Ascending,
+    /// Largest first.
+    #[default]
+    Descending,
+}
+
+impl Order {
+    /// The order of that wire name.
+    pub fn parse(name: &str) -> Result<Order, ReadError> {
+        match name {
+            "asc" => Ok(Order::Ascending),
+            "desc" => Ok(Order::Descending),
+            _ => Err(refused("order", "order must be asc or desc")),
+        }
+    }
+
+    /// The wire name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Order::Ascending => "asc",
+            Order::Descending => "desc",
+        }
+    }
+}
+
+/// Sorting by a field: the stream's `cursor_field`, checked by the reader.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sort {
+    /// The field.
+    pub field: FieldName,
+    /// The direction.
+    pub order: Order,
+}
+
+impl Sort {
+    /// Reads `field` or `-field`.
+    pub fn parse(text: &str) -> Result<Sort, ReadError> {
+        let (name, order) = match text.strip_prefix('-') {
+            Some(name) => (name, Order::Descending),
+            None => (text, Order::Ascending),
+        };
+        let field = FieldName::parse(name).map_err(|error| {
+            ReadError::new(ErrorCode::InvalidSort, error.to_string()).with_param("sort")
+        })?;
+        Ok(Sort { field, order })
+    }
+
+    /// The wire form.
+    pub fn to_wire(&self) -> String {
+        let sign = if self.order == Order::Descending {
+            "-"
+        } else {
+            ""
+        };
+        format!("{sign}{}", self.field)
+    }
+}
+
+/// Whether all matching entries should be counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Count {
+    /// No.
+    #[default]
+    None,
+    /// Roughly; answered exactly by us.
+    Estimated,
+    /// Every one.
+    Exact,
+}
+
+impl Count {
+    /// The wish of that wire name.
+    pub fn parse(name: &str) -> Result<Count, ReadError> {
+        match name {
+            "none" => Ok(Count::None),
+            "estimated" => Ok(Count::Estimated),
+            "exact" => Ok(Count::Exact),
+            _ => Err(refused("count", "count must be none, estimated or exact")),
+        }
+    }
+
+    /// The wire name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Count::None => "none",
+            Count::Estimated => "estimated",
+            Count::Exact => "exact",
+        }
+    }
+}
+
+/// Which fields of a record to return.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Projection {
+    /// All that may be seen.
+    #[default]
+    All,
+    /// Exactly these.
+    Fields(Vec<FieldName>),
+    /// Those of a declared view.
+    View(ViewId),
+}
+
+impl Projection {
+    /// Reads both parameters, of which at most one may be given. `fields` holds at least one name.
+    pub fn parse(fields: Option<&[String]>, view: Option<&str>) -> Result<Projection, ReadError> {
+        match (fields, view) {
+            (None, None) => Ok(Projection::All),
+            (Some(_), Some(_)) => Err(refused("view", "view and fields are mutually exclusive")),
+            (None, Some(view)) => ViewId::parse(view)
+                .map(Projection::View)
+                .map_err(|error| refused("view", error.to_string())),
+            (Some(names), None) => {
+                let mut fields = Vec::new();
+                for name in names {
+                    let name = FieldName::parse(name.as_str())
+                        .map_err(|error| refused("fields", error.to_string()))?;
+                    if !fields.contains(&name) {
+                        fields.push(name);
+                    }
+                }
+                if fields.is_empty() {
+                    return Err(refused("fields", "fields must name at least one field"));
+                }
+                Ok(Projection::Fields(fields))
+            }
+        }
+    }
+
+    pub(super) fn write(&self, params: &mut Params) {
+        match self {
+            Projection::All => {}
+            Projection::Fields(fields) => {
+                let names: Vec<&str> = fields.iter().map(FieldName::as_str).collect();
+                push(params, "fields", Some(names.join(",")));
+            }
+            Projection::View(view) => push(params, "view", Some(view.to_string())),
+        }
+    }
+}
+
+/// A condition on one field. Several conditions must all hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Filter {
+    /// The field.
+    pub field: FieldName,
+    /// The condition.
+    pub test: FilterTest,
+}
+
+/// What a filter asks of a value. Operands are text; the field's kind decides how they are read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FilterTest {
+    /// Typed equality; null never matches.
+    Exact(String),
+    /// All of these comparisons.
+    Range(Vec<(RangeOperator, String)>),
+}
+
+impl Filter {
+    /// A field that equals a value.
+    pub fn exact(field: FieldName, value: impl Into<String>) -> Filter {
+        Filter {
+            field,
+            test: FilterTest::Exact(value.into()),
+        }
+    }
+
+    /// A field that compares to values.
+    pub fn range(field: FieldName, bounds: Vec<(RangeOperator, String)>) -> Filter {
+        Filter {
+            field,
+            test: FilterTest::Range(bounds),
+        }
+    }
+
+    pub(super) fn write(&self, params: &mut Params) {
+        match &self.test {
+            FilterTest::Exact(value) => {
+                params.push((format!("filter[{}]", self.field), value.clone()));
+            }
+            FilterTest::Range(bounds) => {
+                for (operator, value) in bounds {
+                    params.push((format!("filter[{}][{operator}]", self.field), value.clone()));
+                }
+            }
+        }
+    }
+}
+
+/// A relationship to bring along.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExpandRequest {
+    /// Its name.
+    pub name: String,
+    /// How many children, for a `has_many` relationship.
+    pub limit: Option<u32>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_limit_defaults_clamps_and_warns() {
+        assert_eq!(PageLimit::default().effective(), 25);
+        assert_eq!(PageLimit::of(0).effective(), 25);
+        assert_eq!(PageLimit::of(7).effective(), 7);
+        assert_eq!(PageLimit::of(500).effective(), 100);
+        assert!(PageLimit::of(100).warning("records").is_none());
+        assert!(
+            PageLimit::of(101)
+                .warning("records")
+                .unwrap()
+                .message
+                .contains("limit=101")
+        );
+    }
+
+    #[test]
+    fn fields_and_view_exclude_each_other() {
+        let fields = ["id".to_owned(), "id".to_owned()];
+        assert_eq!(Projection::parse(None, None).unwrap(), Projection::All);
+        assert_eq!(
+            Projection::parse(Some(&fields), None).unwrap(),
+            Projection::Fields(vec![FieldName::parse("id").unwrap()])
+        );
+        assert!(matches!(
+            Projection::parse(None, Some("v")),
+            Ok(Projection::View(_))
+        ));
+        assert_eq!(
+            Projection::parse(Some(&fields), Some("v"))
+                .unwrap_err()
+                .param
+                .as_deref(),
+            Some("view")
+        );
+        assert_eq!(
+            Projection::parse(Some(&[]), None)
+                .unwrap_err()
+                .param
+                .as_deref(),
+            Some("fields")
+        );
+    }
+}

@@ -1,0 +1,219 @@
+//! One record as served: identity in the envelope, payload as written.
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
+
+use crate::page::{Links, Meta};
+use crate::window::Window;
+use crate::wire::{ObjectTag, OrderedMap, Other};
+
+/// A record, or the tombstone of one.
+///
+/// Ids are plain text: another server's are opaque.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Record {
+    /// `record`.
+    #[serde(default, skip_serializing_if = "ObjectTag::is_absent")]
+    pub object: ObjectTag,
+    /// The record key in canonical form.
+    pub id: String,
+    /// The stream; empty when a server did not say.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub stream: String,
+    /// When the source emitted it, as stored; empty when a server did not say.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub emitted_at: String,
+    /// The connection it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connection_id: Option<String>,
+    /// The deprecated twin of `connection_id`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connector_instance_id: Option<String>,
+    /// The connector it came from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connector_key: Option<String>,
+    /// The owner's label of the connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub display_name: Option<String>,
+    /// The projected payload, numbers and member order as written. Absent on tombstones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Box<RawValue>>,
+    /// Whether this is a tombstone.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub deleted: bool,
+    /// When it was deleted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deleted_at: Option<String>,
+    /// The size of the projected payload as JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record_json_bytes: Option<u64>,
+    /// Where people can look at it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub citation_url: Option<String>,
+    /// Related records, by relationship.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expanded: Option<OrderedMap<Expanded>>,
+    /// The request, when the record is the whole answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub links: Option<Links>,
+    /// What to know, when the record is the whole answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+    /// Members of another server.
+    #[serde(flatten)]
+    pub other: Other,
+}
+
+impl Record {
+    /// A record with its identity and payload.
+    pub fn new(
+        stream: impl Into<String>,
+        id: impl Into<String>,
+        emitted_at: impl Into<String>,
+    ) -> Record {
+        Record {
+            object: ObjectTag::RECORD,
+            id: id.into(),
+            stream: stream.into(),
+            emitted_at: emitted_at.into(),
+            connection_id: None,
+            connector_instance_id: None,
+            connector_key: None,
+            display_name: None,
+            data: None,
+            deleted: false,
+            deleted_at: None,
+            record_json_bytes: None,
+            citation_url: None,
+            expanded: None,
+            links: None,
+            meta: None,
+            other: Other::new(),
+        }
+    }
+
+    /// What stands in a changes feed for a record that is gone, for whatever reason.
+    pub fn tombstone(
+        stream: impl Into<String>,
+        id: impl Into<String>,
+        deleted_at: impl Into<String>,
+    ) -> Record {
+        let deleted_at = deleted_at.into();
+        Record {
+            deleted: true,
+            deleted_at: Some(deleted_at.clone()),
+            ..Record::new(stream, id, deleted_at)
+        }
+    }
+
+    /// Names the connection, under both its names on the wire.
+    #[must_use]
+    pub fn in_connection(mut self, connection_id: impl Into<String>) -> Record {
+        let connection_id = connection_id.into();
+        self.connector_instance_id = Some(connection_id.clone());
+        self.connection_id = Some(connection_id);
+        self
+    }
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes fields by reference"
+)]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+/// Related records a read brought along.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+pub enum Expanded {
+    /// A `has_many` relationship.
+    Many(ExpandedList),
+    /// A `has_one` relationship with a record.
+    One(Box<Record>),
+    /// A `has_one` relationship without one.
+    None,
+}
+
+/// Some of the children of a record.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ExpandedList {
+    /// `list`.
+    #[serde(default, skip_serializing_if = "ObjectTag::is_absent")]
+    pub object: ObjectTag,
+    /// The children.
+    pub data: Vec<Record>,
+    /// Whether there are more than the limit.
+    #[serde(default)]
+    pub has_more: bool,
+    /// Members of another server.
+    #[serde(flatten)]
+    pub other: Other,
+}
+
+// An untagged enum buffers its input, and a buffered payload would lose its digits; so the text is looked at first.
+impl<'de> Deserialize<'de> for Expanded {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Peek {
+            #[serde(default)]
+            object: ObjectTag,
+        }
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        let text = raw.get();
+        let peeked: Result<Option<Peek>, _> = serde_json::from_str(text);
+        let read = peeked.and_then(|peek| match peek {
+            None => Ok(Expanded::None),
+            Some(peek) if peek.object == ObjectTag::LIST => {
+                serde_json::from_str(text).map(Expanded::Many)
+            }
+            Some(_) => serde_json::from_str(text).map(|record| Expanded::One(Box::new(record))),
+        });
+        read.map_err(serde::de::Error::custom)
+    }
+}
+
+/// A window of one text field, as served.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct FieldWindow {
+    /// `field_window`.
+    #[serde(default, skip_serializing_if = "ObjectTag::is_absent")]
+    pub object: ObjectTag,
+    /// The stream.
+    pub stream: String,
+    /// The record key.
+    pub record_id: String,
+    /// The connection it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connection_id: Option<String>,
+    /// The path of the window route.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Which field.
+    pub field: WindowField,
+    /// The slice and where it stands.
+    pub window: Window,
+    /// The request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub links: Option<Links>,
+    /// What to know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+    /// Members of another server.
+    #[serde(flatten)]
+    pub other: Other,
+}
+
+/// The field a window was cut from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WindowField {
+    /// The field name, literally.
+    pub path: String,
+    /// Its JSON type.
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// Members of another server.
+    #[serde(flatten)]
+    pub other: Other,
+}

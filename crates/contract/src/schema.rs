@@ -1,0 +1,452 @@
+//! What may be asked, told to whoever asks: connectors, streams, fields and what each accepts.
+//!
+//! One document in two sizes. The full one carries JSON Schema and every flag; the compact one a short text
+//! per field.
+
+mod capability;
+mod compact;
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
+
+use crate::declaration::{Cardinality, RangeOperator, Selection, Semantics};
+use crate::error::ReadError;
+use crate::id::StreamName;
+use crate::page::{Links, Meta};
+use crate::query::{Params, push, refused};
+use crate::wire::{Nullable, ObjectTag, OrderedMap, Other};
+
+pub use capability::{Capability, ExpandCapability, FieldCapability};
+pub use compact::CompactStream;
+
+/// A question for the schema.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SchemaQuery {
+    /// How much of it.
+    pub detail: SchemaDetail,
+    /// Only this stream.
+    pub stream: Option<StreamName>,
+    /// Only this connection.
+    pub connection_id: Option<String>,
+}
+
+/// How much of the schema.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SchemaDetail {
+    /// Everything, for all streams asked about.
+    #[default]
+    Whole,
+    /// A short text per field.
+    Compact,
+    /// Everything about one stream of one source; ambiguity is an error.
+    FullStream,
+}
+
+impl SchemaQuery {
+    /// Reads the parameters: `view=compact` wins over `detail=full`, which needs a stream.
+    pub fn parse(
+        view: Option<&str>,
+        detail: Option<&str>,
+        stream: Option<StreamName>,
+        connection_id: Option<String>,
+    ) -> Result<SchemaQuery, ReadError> {
+        let is_compact = view.is_some_and(|view| view.trim().eq_ignore_ascii_case("compact"));
+        let detail = match detail {
+            _ if is_compact => SchemaDetail::Compact,
+            Some("full") if stream.is_none() => {
+                let error = refused("detail", "detail=full needs a stream");
+                return Err(error.with_hint("look at view=compact first, then name a stream"));
+            }
+            Some("full") => SchemaDetail::FullStream,
+            Some("compact") => SchemaDetail::Compact,
+            _ => SchemaDetail::Whole,
+        };
+        Ok(SchemaQuery {
+            detail,
+            stream,
+            connection_id,
+        })
+    }
+
+    /// The request as query parameters.
+    pub fn params(&self) -> Params {
+        let mut params = Params::new();
+        match self.detail {
+            SchemaDetail::Whole => {}
+            SchemaDetail::Compact => push(&mut params, "view", Some("compact".to_owned())),
+            SchemaDetail::FullStream => push(&mut params, "detail", Some("full".to_owned())),
+        }
+        push(
+            &mut params,
+            "stream",
+            self.stream.as_ref().map(ToString::to_string),
+        );
+        push(&mut params, "connection_id", self.connection_id.clone());
+        params
+    }
+}
+
+/// The schema in the size that was asked for.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+pub enum SchemaAnswer {
+    /// With JSON Schema and every flag.
+    Full(Schema),
+    /// With a short text per field.
+    Compact(CompactSchema),
+}
+
+impl<'de> Deserialize<'de> for SchemaAnswer {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Peek {
+            #[serde(default)]
+            detail: Option<serde_json::Value>,
+        }
+        // Read as text first: what an untagged enum buffers would lose the digits of numbers in JSON Schema.
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        let text = raw.get();
+        let read = serde_json::from_str::<Peek>(text).and_then(|peek| match peek.detail {
+            Some(detail) if detail == "compact" => {
+                serde_json::from_str(text).map(SchemaAnswer::Compact)
+            }
+            _ => serde_json::from_str(text).map(SchemaAnswer::Full),
+        });
+        read.map_err(serde::de::Error::custom)
+    }
+}
+
+/// The full schema.
+pub type Schema = SchemaDocument<StreamMetadata>;
+
+/// The compact schema.
+pub type CompactSchema = SchemaDocument<CompactStream>;
+
+/// All that may be read, by connector.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SchemaDocument<S> {
+    /// `schema`.
+    #[serde(default, skip_serializing_if = "ObjectTag::is_absent")]
+    pub object: ObjectTag,
+    /// `compact` on a compact document.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    /// On whose behalf this was answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bearer: Option<Bearer>,
+    /// How many connectors, when the question was narrowed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connector_count: Option<u64>,
+    /// How many streams, when the question was narrowed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream_count: Option<u64>,
+    /// The connectors.
+    #[serde(default = "Vec::new")]
+    pub connectors: Vec<ConnectorSchema<S>>,
+    /// The request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub links: Option<Links>,
+    /// What to know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+    /// Members of another server.
+    #[serde(flatten)]
+    pub other: Other,
+}
+
+/// On whose behalf a schema was answered.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Bearer {
+    /// `owner` or `client`, or a kind of another server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_kind: Option<String>,
+    /// `owner` or `grant`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<String>,
+    /// The grant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grant_id: Option<String>,
+    /// The client.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_id: Option<String>,
+    /// Members of another server.
+    #[serde(flatten)]
+    pub other: Other,
+}
+
+/// One connector and its streams.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ConnectorSchema<S> {
+    /// `connector`.
+    #[serde(default, skip_serializing_if = "ObjectTag::is_absent")]
+    pub object: ObjectTag,
+    /// The source; for owners the id may be the short key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<SourceRef>,
+    /// The connector key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connector_key: Option<String>,
+    /// The older name of the connector key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connector_id: Option<String>,
+    /// How many streams.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream_count: Option<u64>,
+    /// The connections most of its streams share; compact documents only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub granted_connections: Option<Vec<GrantedConnection>>,
+    /// The streams.
+    #[serde(default = "Vec::new")]
+    pub streams: Vec<S>,
+    /// Members of another server.
+    #[serde(flatten)]
+    pub other: Other,
+}
+
+/// A source as an answer names it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SourceRef {
+    /// `connector` or `provider_native`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// A URI, or the short key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// Members of another server.
+    #[serde(flatten)]
+    pub other: Other,
+}
+
+/// A connection a stream may be read from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GrantedConnection {
+    /// What to pass as `connection_id`.
+    pub connection_id: String,
+    /// The owner's label.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub display_name: Option<String>,
+    /// Members of another server.
+    #[serde(flatten)]
+    pub other: Other,
+}
+
+/// One stream with everything it accepts.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct StreamMetadata {
+    /// `stream_metadata`.
+    #[serde(default, skip_serializing_if = "ObjectTag::is_absent")]
+    pub object: ObjectTag,
+    /// The stream.
+    pub name: String,
+    /// What it holds, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Whether records may change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub semantics: Option<Semantics>,
+    /// The fields that identify a record; empty unless all are granted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub primary_key: Option<Vec<String>>,
+    /// The field that orders records, and the only one `sort` accepts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor_field: Option<String>,
+    /// The field a time constraint looks at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub consent_time_field: Option<String>,
+    /// How far a grant may narrow the stream.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selection: Option<Selection>,
+    /// The JSON Schema, restricted to what may be seen, as written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Box<RawValue>>,
+    /// The declared query capabilities, restricted likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub query: Option<QueryMetadata>,
+    /// Named sets of fields.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub views: Option<Vec<ViewMetadata>>,
+    /// Streams that point here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub relationships: Option<Vec<RelationshipMetadata>>,
+    /// What each field accepts, in declared order.
+    #[serde(default)]
+    pub field_capabilities: OrderedMap<FieldCapability>,
+    /// Which relationships a read may bring along.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expand_capabilities: Option<Vec<ExpandCapability>>,
+    /// How recent the records are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub freshness: Option<Freshness>,
+    /// The connections it may be read from, as the grant lists them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instance_ids: Option<Vec<String>>,
+    /// The records it is limited to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resources: Option<Vec<String>>,
+    /// The time it is limited to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_constraint: Option<serde_json::Value>,
+    /// The connections it may be read from, with labels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub granted_connections: Option<Vec<GrantedConnection>>,
+    /// The request, when the stream is the whole answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub links: Option<Links>,
+    /// What to know, when the stream is the whole answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+    /// Members of another server.
+    #[serde(flatten)]
+    pub other: Other,
+}
+
+/// Declared query capabilities as served.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct QueryMetadata {
+    /// Comparisons by field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range_filters: Option<OrderedMap<Vec<RangeOperator>>>,
+    /// Relationships that may be brought along.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expand: Option<Vec<serde_json::Value>>,
+    /// Searched fields.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<SearchMetadata>,
+    /// Allowed aggregates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aggregations: Option<AggregationMetadata>,
+    /// Members of another server.
+    #[serde(flatten)]
+    pub other: Other,
+}
+
+/// Searched fields.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SearchMetadata {
+    /// By words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lexical_fields: Option<Vec<String>>,
+    /// By meaning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub semantic_fields: Option<Vec<String>>,
+    /// Members of another server.
+    #[serde(flatten)]
+    pub other: Other,
+}
+
+/// Allowed aggregates, as lists of fields.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct AggregationMetadata {
+    /// Records may be counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<bool>,
+    /// May be summed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sum: Option<Vec<String>>,
+    /// May be asked for the smallest value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min: Option<Vec<String>>,
+    /// May be asked for the largest value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max: Option<Vec<String>>,
+    /// May group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group_by: Option<Vec<String>>,
+    /// May group by calendar unit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group_by_time: Option<Vec<String>>,
+    /// May have distinct values counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count_distinct: Option<Vec<String>>,
+    /// Members of another server.
+    #[serde(flatten)]
+    pub other: Other,
+}
+
+/// A named set of fields as served.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ViewMetadata {
+    /// What to pass as `view`.
+    pub id: String,
+    /// The name people see.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// The fields.
+    #[serde(default)]
+    pub fields: Vec<String>,
+    /// Members of another server.
+    #[serde(flatten)]
+    pub other: Other,
+}
+
+/// A relationship as served.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RelationshipMetadata {
+    /// Its name.
+    pub name: String,
+    /// The child stream.
+    pub stream: String,
+    /// The child's field that holds the record key.
+    pub foreign_key: String,
+    /// How many children.
+    pub cardinality: Cardinality,
+    /// Members of another server.
+    #[serde(flatten)]
+    pub other: Other,
+}
+
+/// How recent the records are.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Freshness {
+    /// `current`, `stale` or `unknown`.
+    pub status: String,
+    /// When they were last captured.
+    #[serde(default, skip_serializing_if = "Nullable::is_absent")]
+    pub captured_at: Nullable<String>,
+    /// When that was last tried.
+    #[serde(default, skip_serializing_if = "Nullable::is_absent")]
+    pub last_attempted_at: Nullable<String>,
+    /// Members of another server.
+    #[serde(flatten)]
+    pub other: Other,
+}
+
+/// One stream of one connection, briefly.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct StreamSummary {
+    /// `stream`.
+    #[serde(default, skip_serializing_if = "ObjectTag::is_absent")]
+    pub object: ObjectTag,
+    /// The stream.
+    pub name: String,
+    /// How many records may be seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record_count: Option<u64>,
+    /// The newest `emitted_at` that may be seen.
+    #[serde(default, skip_serializing_if = "Nullable::is_absent")]
+    pub last_updated: Nullable<String>,
+    /// The connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connection_id: Option<String>,
+    /// The deprecated twin of `connection_id`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connector_instance_id: Option<String>,
+    /// The connector.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connector_key: Option<String>,
+    /// The older name of the connector key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connector_id: Option<String>,
+    /// The source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<SourceRef>,
+    /// The owner's label of the connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub display_name: Option<String>,
+    /// How recent the records are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub freshness: Option<Freshness>,
+    /// Members of another server.
+    #[serde(flatten)]
+    pub other: Other,
+}

@@ -1,0 +1,159 @@
+//! The compact schema: one short text per field, and connections said once per connector.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    CompactSchema, ConnectorSchema, ExpandCapability, FieldCapability, GrantedConnection, Schema,
+    SchemaDocument, StreamMetadata,
+};
+use crate::wire::{OrderedMap, Other};
+
+/// One stream in a few words.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct CompactStream {
+    /// The stream.
+    pub name: String,
+    /// The fields that identify a record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub primary_key: Option<Vec<String>>,
+    /// The field that orders records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor_field: Option<String>,
+    /// What each field accepts, as flags: see [`FieldCapability::flags`].
+    #[serde(default)]
+    pub field_capabilities: OrderedMap<String>,
+    /// Which relationships a read may bring along.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expand_capabilities: Option<Vec<ExpandCapability>>,
+    /// Its connections, where they differ from the connector's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub granted_connections: Option<Vec<GrantedConnection>>,
+    /// Members of another server.
+    #[serde(flatten)]
+    pub other: Other,
+}
+
+impl Schema {
+    /// The same document in a few words.
+    pub fn compact(&self) -> CompactSchema {
+        let connectors: Vec<_> = self.connectors.iter().map(compact_connector).collect();
+        let streams: usize = connectors
+            .iter()
+            .map(|connector| connector.streams.len())
+            .sum();
+        SchemaDocument {
+            object: self.object.clone(),
+            detail: Some("compact".to_owned()),
+            bearer: self.bearer.clone(),
+            connector_count: u64::try_from(connectors.len()).ok(),
+            stream_count: u64::try_from(streams).ok(),
+            connectors,
+            links: self.links.clone(),
+            meta: self.meta.clone(),
+            other: Other::new(),
+        }
+    }
+}
+
+fn compact_connector(
+    connector: &ConnectorSchema<StreamMetadata>,
+) -> ConnectorSchema<CompactStream> {
+    let shared = most_shared(&connector.streams);
+    let shared_ids = shared.map(ids);
+    let stream = |stream: &StreamMetadata| {
+        let mut short = stream.compact();
+        if short.granted_connections.as_deref().map(ids) == shared_ids {
+            short.granted_connections = None;
+        }
+        short
+    };
+    ConnectorSchema {
+        object: connector.object.clone(),
+        source: connector.source.clone(),
+        connector_key: connector.connector_key.clone(),
+        connector_id: connector.connector_id.clone(),
+        stream_count: connector.stream_count,
+        granted_connections: shared.map(<[GrantedConnection]>::to_vec),
+        streams: connector.streams.iter().map(stream).collect(),
+        other: Other::new(),
+    }
+}
+
+/// The set of connections that most streams have, the first of them when several are equally frequent.
+fn most_shared(streams: &[StreamMetadata]) -> Option<&[GrantedConnection]> {
+    let sets: Vec<&[GrantedConnection]> = streams
+        .iter()
+        .filter_map(|stream| stream.granted_connections.as_deref())
+        .filter(|set| !set.is_empty())
+        .collect();
+    let mut frequencies: BTreeMap<BTreeSet<&str>, usize> = BTreeMap::new();
+    for set in &sets {
+        *frequencies.entry(ids(set)).or_default() += 1;
+    }
+    let most = frequencies.values().max().copied()?;
+    sets.into_iter()
+        .find(|set| frequencies.get(&ids(set)) == Some(&most))
+}
+
+fn ids(connections: &[GrantedConnection]) -> BTreeSet<&str> {
+    connections
+        .iter()
+        .map(|connection| connection.connection_id.as_str())
+        .collect()
+}
+
+impl StreamMetadata {
+    /// The same stream in a few words.
+    pub fn compact(&self) -> CompactStream {
+        let flags = |(name, field): (&str, &FieldCapability)| (name.to_owned(), field.flags());
+        let expand = |relation: &ExpandCapability| ExpandCapability {
+            child_parent_key_field: None,
+            other: Other::new(),
+            ..relation.clone()
+        };
+        CompactStream {
+            name: self.name.clone(),
+            primary_key: self.primary_key.clone(),
+            cursor_field: self.cursor_field.clone(),
+            field_capabilities: self.field_capabilities.iter().map(flags).collect(),
+            expand_capabilities: self
+                .expand_capabilities
+                .as_ref()
+                .map(|all| all.iter().map(expand).collect()),
+            granted_connections: self.granted_connections.clone(),
+            other: Other::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_are_lifted_where_most_streams_agree() {
+        let text = r#"{"object":"schema","connectors":[{"connector_key":"k","streams":[
+            {"name":"a","granted_connections":[{"connection_id":"x"},{"connection_id":"y"}]},
+            {"name":"b","granted_connections":[{"connection_id":"z"}]},
+            {"name":"c","granted_connections":[{"connection_id":"y"},{"connection_id":"x"}]}]}]}"#;
+        let compact = serde_json::from_str::<Schema>(text).unwrap().compact();
+        let connector = &compact.connectors[0];
+        assert_eq!(
+            ids(connector.granted_connections.as_ref().unwrap()),
+            BTreeSet::from(["x", "y"])
+        );
+        let kept: Vec<bool> = connector
+            .streams
+            .iter()
+            .map(|stream| stream.granted_connections.is_some())
+            .collect();
+        assert_eq!(kept, [false, true, false]);
+        assert_eq!(
+            (compact.connector_count, compact.stream_count),
+            (Some(1), Some(3))
+        );
+        assert_eq!(compact.detail.as_deref(), Some("compact"));
+    }
+}

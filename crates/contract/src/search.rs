@@ -1,0 +1,339 @@
+//! Searching all streams at once: the question, the hits, and the evidence that a hit is one.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::ReadError;
+use crate::id::StreamName;
+use crate::query::{Count, Filter, PageLimit, Params, push, refused, write_filters};
+use crate::wire::{ObjectTag, Other};
+
+/// The most excerpts on one hit.
+pub const MAX_EXCERPTS: usize = 3;
+
+/// A search over everything that may be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SearchQuery {
+    /// The words; `"phrases"`, `prefix*` and `-excluded` are understood.
+    pub q: String,
+    /// How to search.
+    pub mode: SearchMode,
+    /// Only in these streams; all when empty.
+    pub streams: Vec<StreamName>,
+    /// Only in this connection.
+    pub connection_id: Option<String>,
+    /// Conditions that must all hold; they need exactly one stream.
+    pub filters: Vec<Filter>,
+    /// How many per page.
+    pub limit: PageLimit,
+    /// Where to go on; opaque.
+    pub cursor: Option<String>,
+    /// Whether to count all hits.
+    pub count: Count,
+}
+
+/// How to search. Only lexical search is built; another server may have more.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SearchMode {
+    /// By words.
+    #[default]
+    Lexical,
+    /// By meaning.
+    Semantic,
+    /// By both.
+    Hybrid,
+}
+
+impl SearchMode {
+    /// The mode of that wire name.
+    pub fn parse(name: &str) -> Option<SearchMode> {
+        match name {
+            "lexical" => Some(SearchMode::Lexical),
+            "semantic" => Some(SearchMode::Semantic),
+            "hybrid" => Some(SearchMode::Hybrid),
+            _ => None,
+        }
+    }
+
+    /// The wire name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            SearchMode::Lexical => "lexical",
+            SearchMode::Semantic => "semantic",
+            SearchMode::Hybrid => "hybrid",
+        }
+    }
+
+    /// The route that searches this way.
+    pub fn route(self) -> &'static str {
+        match self {
+            SearchMode::Lexical => "/v1/search",
+            SearchMode::Semantic => "/v1/search/semantic",
+            SearchMode::Hybrid => "/v1/search/hybrid",
+        }
+    }
+}
+
+impl SearchQuery {
+    /// A search for these words everywhere. White space alone is allowed and finds nothing.
+    pub fn new(q: impl Into<String>) -> Result<SearchQuery, ReadError> {
+        let q = q.into();
+        if q.is_empty() {
+            return Err(refused("q", "q is required"));
+        }
+        Ok(SearchQuery {
+            q,
+            mode: SearchMode::Lexical,
+            streams: Vec::new(),
+            connection_id: None,
+            filters: Vec::new(),
+            limit: PageLimit::default(),
+            cursor: None,
+            count: Count::None,
+        })
+    }
+
+    /// Adds conditions; call it after `streams` is set, of which there must be exactly one.
+    pub fn filtered(mut self, filters: Vec<Filter>) -> Result<SearchQuery, ReadError> {
+        if !filters.is_empty() && self.streams.len() != 1 {
+            return Err(refused(
+                "streams",
+                "filter needs exactly one stream in streams",
+            ));
+        }
+        self.filters = filters;
+        Ok(self)
+    }
+
+    /// The request as query parameters; the mode is the route's.
+    pub fn params(&self) -> Params {
+        let mut params = Params::new();
+        push(&mut params, "q", Some(self.q.clone()));
+        for stream in &self.streams {
+            push(&mut params, "streams[]", Some(stream.to_string()));
+        }
+        push(&mut params, "connection_id", self.connection_id.clone());
+        push(
+            &mut params,
+            "limit",
+            self.limit.requested().map(|limit| limit.to_string()),
+        );
+        push(&mut params, "cursor", self.cursor.clone());
+        push(
+            &mut params,
+            "count",
+            (self.count != Count::None).then(|| self.count.as_str().to_owned()),
+        );
+        write_filters(&self.filters, &mut params);
+        params
+    }
+}
+
+/// One record that matches. Everything is optional, for another server may say less.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SearchHit {
+    /// `search_result`.
+    #[serde(default, skip_serializing_if = "ObjectTag::is_absent")]
+    pub object: ObjectTag,
+    /// The stream.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<String>,
+    /// The record key in canonical form.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record_key: Option<String>,
+    /// The connector, under its older name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connector_id: Option<String>,
+    /// The connector.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connector_key: Option<String>,
+    /// The connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connection_id: Option<String>,
+    /// The deprecated twin of `connection_id`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connector_instance_id: Option<String>,
+    /// The owner's label of the connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub display_name: Option<String>,
+    /// The path of the record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record_url: Option<String>,
+    /// Where people can look at it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub citation_url: Option<String>,
+    /// When the source emitted it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub emitted_at: Option<String>,
+    /// When its author wrote it, from a granted field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub authored_at: Option<String>,
+    /// What to call it, from a granted field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The fields that are proven to match.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub matched_fields: Option<Vec<String>>,
+    /// The best match in a few words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snippet: Option<Snippet>,
+    /// Proven matches in context, at most [`MAX_EXCERPTS`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence_excerpts: Option<Vec<EvidenceExcerpt>>,
+    /// How well it matches; never sent to clients.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<Score>,
+    /// Members of another server.
+    #[serde(flatten)]
+    pub other: Other,
+}
+
+/// The best match in a few words, with `<mark>` tags.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Snippet {
+    /// The field it comes from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+    /// The words.
+    pub text: String,
+    /// Members of another server.
+    #[serde(flatten)]
+    pub other: Other,
+}
+
+/// How well a hit matches.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Score {
+    /// The measure, such as `bm25`.
+    pub kind: String,
+    /// The figure; it means nothing outside this answer.
+    pub value: f64,
+    /// Which way is better.
+    pub order: String,
+    /// Members of another server.
+    #[serde(flatten)]
+    pub other: Other,
+}
+
+/// A proven match in context. Offsets count Unicode scalar values of the whole field.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct EvidenceExcerpt {
+    /// `evidence_excerpt`.
+    #[serde(default, skip_serializing_if = "ObjectTag::is_absent")]
+    pub object: ObjectTag,
+    /// The field, literally.
+    #[serde(default)]
+    pub field_path: String,
+    /// The exact, unmarked text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Where the text begins in the field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text_start_chars: Option<u64>,
+    /// Where it ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text_end_chars: Option<u64>,
+    /// Where the matches stand in the field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub matches: Option<Vec<MatchSpan>>,
+    /// The text with `<mark>` tags; a `<mark` of the source is written `&lt;mark`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preview_text: Option<String>,
+    /// Whether the field holds more than the text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub truncated: Option<bool>,
+    /// What proves the match, such as `lexical_match`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provenance: Option<String>,
+    /// How to read on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read: Option<FieldWindowRead>,
+    /// Members of another server.
+    #[serde(flatten)]
+    pub other: Other,
+}
+
+/// Where a match stands in a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MatchSpan {
+    /// Its first character.
+    pub start_chars: u64,
+    /// The first character after it.
+    pub end_chars: u64,
+}
+
+/// The call that reads the field around an excerpt.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct FieldWindowRead {
+    /// `field_window_read`.
+    #[serde(default, skip_serializing_if = "ObjectTag::is_absent")]
+    pub object: ObjectTag,
+    /// `GET`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub method: Option<String>,
+    /// The path of the window route.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub route: Option<String>,
+    /// The connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connection_id: Option<String>,
+    /// The stream.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<String>,
+    /// The record key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record_id: Option<String>,
+    /// The field, literally.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+    /// Where to start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offset_chars: Option<u64>,
+    /// How much to read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_chars: Option<u64>,
+    /// Members of another server.
+    #[serde(flatten)]
+    pub other: Other,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::FieldName;
+
+    #[test]
+    fn filters_need_exactly_one_stream() {
+        let filter = || vec![Filter::exact(FieldName::parse("a").unwrap(), "1")];
+        let mut query = SearchQuery::new("x").unwrap();
+        assert_eq!(
+            query
+                .clone()
+                .filtered(filter())
+                .unwrap_err()
+                .param
+                .as_deref(),
+            Some("streams")
+        );
+        query.streams = vec![StreamName::parse("notes").unwrap()];
+        let written = query.filtered(filter()).unwrap().params();
+        assert_eq!(written[1], ("streams[]".to_owned(), "notes".to_owned()));
+        assert_eq!(written[2], ("filter[a]".to_owned(), "1".to_owned()));
+        assert_eq!(
+            SearchQuery::new("").unwrap_err().param.as_deref(),
+            Some("q")
+        );
+    }
+
+    #[test]
+    fn modes_have_names_and_routes() {
+        for mode in [
+            SearchMode::Lexical,
+            SearchMode::Semantic,
+            SearchMode::Hybrid,
+        ] {
+            assert_eq!(SearchMode::parse(mode.as_str()), Some(mode));
+            assert!(mode.route().starts_with("/v1/search"));
+        }
+        assert_eq!(SearchMode::parse("magic"), None);
+    }
+}

@@ -1,0 +1,667 @@
+//! Declarations: one good file with everything in it, a table of broken ones, and the rules of change.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "the helpers of a test fail as the test does"
+)]
+
+use contract::declaration::{
+    Cardinality, Declaration, PresetPart, RangeOperator, Semantics, SourceKind, plan_change,
+};
+use contract::{FieldKind, FieldName};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+const GOOD: &str = r##"{
+  "protocol_version": "0.1.0",
+  "source": {"kind": "connector", "id": "https://sources.example/demo_mail"},
+  "declaration_version": "3",
+  "publisher": {"id": "https://sources.example"},
+  "display": {"name": "Demo mail"},
+  "x_note": {"free": true},
+  "streams": [
+    {
+      "name": "messages",
+      "description": "Mail",
+      "display": {"label": "Messages", "detail": "All folders"},
+      "semantics": "mutable_state",
+      "schema": {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "required": ["id"],
+        "properties": {
+          "id": {"type": "string"},
+          "subject": {"type": ["string", "null"], "x_pdpp_role": "title", "x_pdpp_type": "text"},
+          "body": {"type": "string", "x_pdpp_role": "body"},
+          "size_bytes": {"type": "integer"},
+          "price": {"type": "number"},
+          "received_at": {"type": "string", "format": "date-time"},
+          "day": {"type": ["null", "string"], "format": "date"},
+          "seen": {"type": "boolean"},
+          "labels": {"type": "array", "items": {"$ref": "#/$defs/label"}},
+          "extra": {"$ref": "#/$defs/extra"},
+          "either": {"type": ["string", "integer"]},
+          "anything": {},
+          "always": true,
+          "$ref": {"type": "string"},
+          "blob_ref": {"type": "object", "required": ["blob_id"], "properties": {"blob_id": {"type": "string"}}}
+        },
+        "$defs": {"label": {"type": "string"}, "extra": {"type": "object", "default": {"$ref": "http://data"}}}
+      },
+      "primary_key": "id",
+      "cursor_field": "received_at",
+      "consent_time_field": "received_at",
+      "selection": {"fields": true, "resources": false},
+      "views": [{"id": "envelope", "label": "Envelope", "fields": ["id", "subject"]}, {"id": "all", "fields": ["body"]}],
+      "relationships": [
+        {"name": "attachments", "stream": "attachments", "foreign_key": "message_id", "cardinality": "has_many"}
+      ],
+      "query": {
+        "range_filters": {"received_at": ["gte", "lt"], "size_bytes": ["gt"]},
+        "expand": [{"name": "attachments", "max_limit": 5}],
+        "search": {"lexical_fields": ["subject", "body"], "semantic_fields": [ ]},
+        "aggregations": {"count": true, "sum": ["size_bytes"], "min": ["received_at"], "max": ["price"],
+          "group_by": ["seen"], "group_by_time": ["received_at"], "count_distinct": ["subject"]}
+      }
+    },
+    {
+      "name": "attachments",
+      "semantics": "append_only",
+      "primary_key": ["message_id", "number"],
+      "schema": {"properties": {"message_id": {"type": "string"}, "number": {"type": "integer"}}}
+    }
+  ],
+  "selection_presets": [
+    {"id": "light", "label": "Light", "streams": [
+      {"name": "messages", "view": "envelope"}, {"name": "attachments", "fields": ["number"]}]},
+    {"id": "all", "streams": [{"name": "messages"}]}
+  ],
+  "extensions": {"https://ext.example/a": {"n": 1.50}}
+}"##;
+
+fn good() -> Value {
+    serde_json::from_str(GOOD).unwrap()
+}
+
+/// The good declaration with one place changed (`Some`) or taken out (`None`).
+fn edited(pointer: &str, value: Option<Value>) -> String {
+    let mut file = good();
+    let (parent, name) = pointer.rsplit_once('/').unwrap();
+    match (file.pointer_mut(parent).unwrap(), value) {
+        (Value::Object(members), Some(value)) => {
+            drop(members.insert(name.replace("~1", "/"), value));
+        }
+        (Value::Object(members), None) => drop(members.remove(name).unwrap()),
+        (Value::Array(items), Some(value)) => match name.parse::<usize>() {
+            Ok(at) if at < items.len() => items[at] = value,
+            _ => items.push(value),
+        },
+        _ => panic!("cannot edit {pointer}"),
+    }
+    file.to_string()
+}
+
+fn mistakes(text: &str) -> Vec<(String, String)> {
+    let errors = Declaration::parse(text).unwrap_err();
+    errors
+        .0
+        .into_iter()
+        .map(|error| (error.path, error.rule))
+        .collect()
+}
+
+#[test]
+fn a_declaration_with_everything_reads_into_types() {
+    let declaration = Declaration::parse(GOOD).unwrap();
+    assert_eq!(declaration.connector_key().as_str(), "demo_mail");
+    assert_eq!(declaration.as_str(), GOOD);
+    assert_eq!(declaration.source.kind, SourceKind::Connector);
+    assert_eq!(declaration.display_name, "Demo mail");
+    assert_eq!(declaration.publisher_id, "https://sources.example");
+    assert_eq!(
+        declaration.extensions["https://ext.example/a"],
+        r#"{"n": 1.50}"#
+    );
+
+    let messages = declaration.stream("messages").unwrap();
+    assert_eq!(messages.semantics, Semantics::MutableState);
+    assert_eq!(messages.primary_key, [FieldName::parse("id").unwrap()]);
+    assert_eq!(messages.label.as_deref(), Some("Messages"));
+    assert!(messages.selection.fields && !messages.selection.resources);
+    assert_eq!(messages.view("all").unwrap().label, "all");
+    assert_eq!(
+        messages.relationship("attachments").unwrap().cardinality,
+        Cardinality::HasMany
+    );
+    assert_eq!(
+        messages.query.range_filters["received_at"],
+        [RangeOperator::Gte, RangeOperator::Lt]
+    );
+    assert_eq!(
+        (
+            messages.query.expand[0].default_limit,
+            messages.query.expand[0].max_limit
+        ),
+        (5, 5)
+    );
+    assert!(messages.query.aggregations.as_ref().unwrap().count);
+    assert!(
+        declaration
+            .stream("attachments")
+            .unwrap()
+            .selection
+            .resources
+    );
+    assert_eq!(
+        declaration.selection_presets[1].streams[0].part,
+        PresetPart::Whole
+    );
+    assert!(
+        matches!(&declaration.selection_presets[0].streams[0].part, PresetPart::View(id) if *id == "envelope")
+    );
+}
+
+#[test]
+fn fields_keep_the_order_of_the_file_and_carry_their_kind() {
+    let declaration = Declaration::parse(GOOD).unwrap();
+    let messages = declaration.stream("messages").unwrap();
+    let kinds: Vec<_> = messages
+        .fields
+        .iter()
+        .map(|field| (field.name.as_str(), field.kind, field.nullable))
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            ("id", FieldKind::Text, false),
+            ("subject", FieldKind::Text, true),
+            ("body", FieldKind::Text, false),
+            ("size_bytes", FieldKind::Integer, false),
+            ("price", FieldKind::Number, false),
+            ("received_at", FieldKind::DateTime, false),
+            ("day", FieldKind::Date, true),
+            ("seen", FieldKind::Boolean, false),
+            ("labels", FieldKind::Array, false),
+            ("extra", FieldKind::Mixed, true),
+            ("either", FieldKind::Mixed, false),
+            ("anything", FieldKind::Mixed, true),
+            ("always", FieldKind::Mixed, true),
+            ("$ref", FieldKind::Text, false),
+            ("blob_ref", FieldKind::Object, false),
+        ]
+    );
+    let subject = messages.field("subject").unwrap();
+    assert_eq!(
+        (
+            subject.role.as_deref(),
+            subject.presentation_type.as_deref()
+        ),
+        (Some("title"), Some("text"))
+    );
+}
+
+#[test]
+fn a_field_accepts_by_json_type_alone() {
+    let declaration = Declaration::parse(GOOD).unwrap();
+    let accepts = |name: &str, raw: &str| {
+        declaration
+            .stream("messages")
+            .unwrap()
+            .field(name)
+            .unwrap()
+            .accepts(raw)
+    };
+    assert!(
+        accepts("size_bytes", "1.0")
+            && accepts("size_bytes", "1e3")
+            && !accepts("size_bytes", "1.5")
+    );
+    assert!(accepts("price", "3") && !accepts("price", "\"3\""));
+    assert!(
+        accepts("received_at", "\"yesterday\""),
+        "a format is not a type"
+    );
+    assert!(accepts("subject", "null") && !accepts("body", "null"));
+    assert!(accepts("either", "\"x\"") && accepts("either", "2") && !accepts("either", "true"));
+    assert!(accepts("anything", "[1]") && accepts("extra", "7"));
+}
+
+#[test]
+fn a_bare_declaration_gets_defaults() {
+    let text = r#"{"protocol_version":"0.1.0","source":{"kind":"provider_native","id":"https://a.example/notes"},
+        "declaration_version":"1","streams":[{"name":"notes","semantics":"append_only","primary_key":["id"],
+        "schema":{"properties":{"id":{"type":"integer"}}}}]}"#;
+    let declaration = Declaration::parse(text).unwrap();
+    assert_eq!(declaration.display_name, "notes");
+    assert_eq!(declaration.publisher_id, "https://a.example/notes");
+    assert!(declaration.streams[0].query.aggregations.is_none());
+}
+
+/// One broken file per line: the place changed in the good one, its new value (`-` takes it out), where the mistake is
+/// reported (`=` the same place), and words of its rule.
+const BROKEN_IDENTITY: &str = r#"
+/protocol_version | "0.2.0" | = | must be one of 0.1.0
+/protocol_version | - |  | protocol_version is required and missing
+/source/kind | "conector" | = | did you mean "connector"?
+/source/id | "demo_mail" | = | last path segment is the connector key
+/source/name | 1 | = | unknown member "name"
+/source | [] | = | must be an object, found []
+/declaration_version | 3 | = | must be a non-empty string, found 3
+/publisher/id | "" | = | must be a non-empty string
+/display/nmae | "x" | = | did you mean "name"?
+/extensions | 7 | = | must be an object
+/stream | [] | = | did you mean "streams"?
+/streams | [] | = | at least one
+/streams/9 | "x" | /streams/2 | must be an object
+"#;
+
+const BROKEN_STREAMS: &str = r#"
+/streams/1/name | "messages" | = | stream names must be unique
+/streams/0/name | "*" | = | '*' is not a valid stream name
+/streams/0/semantics | - | /streams/0 | semantics is required and missing
+/streams/0/semantics | "append" | = | append_only, mutable_state
+/streams/0/cursor_feild | "id" | = | did you mean "cursor_field"?
+/streams/0/primary_key | [] | = | at least one
+/streams/0/primary_key | ["id", "id"] | /streams/0/primary_key/1 | must be unique
+/streams/0/primary_key | ["idd"] | /streams/0/primary_key/0 | did you mean "id"?
+/streams/0/primary_key | "price" | = | string or integer; "price" has type number
+/streams/0/cursor_field | "subject" | = | a cursor field must be
+/streams/0/consent_time_field | "size_bytes" | = | must be a string
+/streams/0/consent_time_field | "sent" | = | there is no "sent"
+/streams/0/selection/fields | "yes" | = | true or false, found "yes"
+/streams/0/views/1/id | "envelope" | = | view ids must be unique
+/streams/0/views/0/fields | [] | = | at least one
+/streams/0/views/0/fields/1 | "nope" | = | there is no "nope"
+/streams/0/relationships/0/stream | "attachment" | = | did you mean "attachments"?
+/streams/0/relationships/0/foreign_key | "id" | = | schema.properties of attachments
+/streams/0/relationships/0/cardinality | "many" | = | has_many, has_one
+/streams/0/display/title | "x" | = | unknown member
+"#;
+
+const BROKEN_QUERIES: &str = r#"
+/streams/0/query/filters | {} | = | unknown member
+/streams/0/query/range_filters/subject | ["gte"] | = | a range filter needs
+/streams/0/query/range_filters/nope | ["gte"] | = | there is no "nope"
+/streams/0/query/range_filters/size_bytes | ["like"] | /streams/0/query/range_filters/size_bytes/0 | gte, gt, lte, lt
+/streams/0/query/range_filters/size_bytes | [] | = | at least one
+/streams/0/query/expand/0/name | "attachment" | = | did you mean "attachments"?
+/streams/0/query/expand/0/default_limit | 6 | = | not be larger than max_limit (5)
+/streams/0/query/expand/0/max_limit | 0 | = | a positive integer, found 0
+/streams/0/query/search/lexical_fields/0 | "size_bytes" | = | must be of type string
+/streams/0/query/search/semantic_fields/0 | "labels" | = | must be of type string
+/streams/0/query/aggregations/sum/0 | "subject" | = | sum needs
+/streams/0/query/aggregations/min/0 | "seen" | = | min and max need
+/streams/0/query/aggregations/group_by/0 | "labels" | = | one scalar type
+/streams/0/query/aggregations/group_by_time/0 | "price" | = | date or date-time
+/streams/0/query/aggregations/count_distinct/0 | "either" | = | has type string|integer
+/streams/0/query/aggregations/average | [] | = | unknown member
+/streams/0/query/aggregations/count | "yes" | = | true or false
+"#;
+
+const BROKEN_PRESETS: &str = r#"
+/selection_presets/1/id | "light" | = | preset ids must be unique
+/selection_presets/0/streams/0/name | "mail" | = | there is no "mail"
+/selection_presets/0/streams/0/view | "envelop" | = | did you mean "envelope"?
+/selection_presets/0/streams/0/fields | ["id"] | /selection_presets/0/streams/0 | mutually exclusive
+/selection_presets/0/streams/1/fields/0 | "nope" | = | there is no "nope"
+/selection_presets/1/streams | [] | = | at least one
+"#;
+
+const BROKEN_SCHEMAS: &str = r#"
+/streams/0/schema | - | /streams/0 | schema is required and missing
+/streams/0/schema | true | = | must be an object
+/streams/0/schema/properties | - | /streams/0/schema | properties is required and missing
+/streams/0/schema/type | "array" | = | a record is an object
+/streams/0/schema/$schema | "http://json-schema.org/draft-07/schema#" | = | draft/2020-12
+/streams/0/schema/properties/labels/items/$ref | "https://x.example/s" | = | must stay inside this schema
+/streams/0/schema/properties/a~1b | {"$ref": 7} | /streams/0/schema/properties/a~1b/$ref | must stay inside this schema
+/streams/0/schema/properties/seen | 3 | = | must be an object
+/streams/0/schema/properties/seen/type | "bolean" | = | did you mean "boolean"?
+/streams/0/schema/properties/seen/type | ["boolean", "boolean"] | /streams/0/schema/properties/seen/type/1 | must be unique
+/streams/0/schema/properties/seen/x_pdpp_role | 1 | = | non-empty string
+/streams/0/schema/properties/blob_ref/type | "string" | /streams/0/schema/properties/blob_ref | must have type object
+/streams/0/schema/properties/blob_ref/required | - | /streams/0/schema/properties/blob_ref | list blob_id in required
+/streams/0/schema/properties/blob_ref/properties | {} | = | property blob_id
+"#;
+
+/// Rows of a table as (changed place, file, reported place, words of the rule).
+fn broken(
+    table: &'static str,
+) -> impl Iterator<Item = (&'static str, String, &'static str, &'static str)> {
+    table.lines().filter(|line| !line.is_empty()).map(|line| {
+        let mut cells = line.splitn(4, " | ");
+        let mut cell = || cells.next().unwrap();
+        let (pointer, value, path, rule) = (cell(), cell(), cell(), cell());
+        let value = (value != "-").then(|| serde_json::from_str(value).unwrap());
+        (
+            pointer,
+            edited(pointer, value),
+            if path == "=" { pointer } else { path },
+            rule,
+        )
+    })
+}
+
+#[test]
+fn each_mistake_is_reported_alone_with_its_place_and_rule() {
+    let tables = [
+        BROKEN_IDENTITY,
+        BROKEN_STREAMS,
+        BROKEN_QUERIES,
+        BROKEN_PRESETS,
+    ];
+    for (pointer, text, path, rule) in tables.into_iter().flat_map(broken) {
+        let found = mistakes(&text);
+        assert!(
+            found
+                .iter()
+                .any(|(at, said)| at == path && said.contains(rule)),
+            "{pointer}: wanted {path:?} {rule:?}, found {found:#?}"
+        );
+        // A broken name or an empty list takes others with it; everything else is one mistake.
+        if !["/streams", "/streams/1/name", "/streams/0/name"].contains(&pointer) {
+            assert_eq!(found.len(), 1, "{pointer}: {found:#?}");
+        }
+    }
+}
+
+#[test]
+fn a_broken_schema_is_reported_without_blaming_what_depends_on_it() {
+    for (pointer, text, path, rule) in broken(BROKEN_SCHEMAS) {
+        let found = mistakes(&text);
+        assert!(
+            found
+                .iter()
+                .any(|(at, said)| at == path && said.contains(rule)),
+            "{pointer}: wanted {path:?} {rule:?}, found {found:#?}"
+        );
+        assert!(
+            !found
+                .iter()
+                .any(|(at, _)| at.starts_with("/streams/0/primary_key")),
+            "{found:#?}"
+        );
+    }
+}
+
+#[test]
+fn a_number_beyond_every_machine_type_hides_no_mistake() {
+    let text = GOOD.replace(
+        r#""price": {"type": "number"}"#,
+        r#""price": {"type": "number", "maximum": 1e999, "$ref": "x"}"#,
+    );
+    assert!(text.contains("1e999"));
+    let found = mistakes(&text);
+    assert_eq!(
+        found[0].0, "/streams/0/schema/properties/price/$ref",
+        "{found:?}"
+    );
+}
+
+#[test]
+fn all_mistakes_are_reported_at_once() {
+    let text = r#"{"source":{"kind":"connector","id":"x"},"declaration_version":"","streams":[
+        {"name":"a b/c","semantics":"x","primary_key":["no"],"schema":{"properties":{"id":{"type":"text"}}}},
+        {"name":"ok"}],"extra":1}"#;
+    let paths: Vec<String> = mistakes(text).into_iter().map(|(path, _)| path).collect();
+    for path in [
+        "",
+        "/source/id",
+        "/declaration_version",
+        "/streams/0/name",
+        "/streams/0/semantics",
+        "/streams/0/primary_key/0",
+        "/streams/0/schema/properties/id/type",
+        "/streams/1",
+        "/extra",
+    ] {
+        assert!(
+            paths.contains(&path.to_owned()),
+            "{path} missing in {paths:?}"
+        );
+    }
+}
+
+#[test]
+fn malformed_json_names_line_and_column() {
+    let found = mistakes("{\n  \"source\": oops\n}");
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].0, "");
+    assert!(found[0].1.contains("line 2, column 13"), "{found:?}");
+    assert!(mistakes("[1]")[0].1.contains("line 1"));
+    assert_eq!(mistakes("").len(), 1);
+}
+
+#[test]
+fn a_repeated_member_names_its_place() {
+    let text = GOOD.replace(
+        "\"semantics\": \"append_only\",",
+        "\"semantics\": \"append_only\", \"name\": \"again\",",
+    );
+    let found = mistakes(&text);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].0, "/streams/1/name");
+    assert!(found[0].1.contains("line "), "{found:?}");
+}
+
+#[test]
+fn errors_read_as_one_line_each() {
+    let errors = Declaration::parse(&edited("/protocol_version", None)).unwrap_err();
+    assert_eq!(
+        errors.to_string(),
+        "(whole file): protocol_version is required and missing"
+    );
+}
+
+// ---- change ----
+
+fn changed(edits: &[(&str, Option<Value>)]) -> Declaration {
+    let mut file = good();
+    file["declaration_version"] = json!("4");
+    for (pointer, value) in edits {
+        let (parent, name) = pointer.rsplit_once('/').unwrap();
+        let members = file.pointer_mut(parent).unwrap().as_object_mut().unwrap();
+        match value {
+            Some(value) => drop(members.insert(name.to_owned(), value.clone())),
+            None => drop(members.remove(name).unwrap()),
+        }
+    }
+    Declaration::parse(&file.to_string()).unwrap()
+}
+
+fn refusal(new: &Declaration) -> (String, String) {
+    let errors = plan_change(&Declaration::parse(GOOD).unwrap(), new).unwrap_err();
+    assert_eq!(errors.0.len(), 1, "{errors}");
+    (errors.0[0].path.clone(), errors.0[0].rule.clone())
+}
+
+#[test]
+fn the_same_content_in_another_order_is_unchanged() {
+    let old = Declaration::parse(GOOD).unwrap();
+    // serde_json sorts members: other text, same value.
+    let sorted = Declaration::parse(&good().to_string()).unwrap();
+    assert_ne!(old.as_str(), sorted.as_str());
+    assert!(plan_change(&old, &sorted).unwrap().unchanged);
+}
+
+#[test]
+fn other_content_under_the_same_version_is_refused() {
+    let new = Declaration::parse(&edited("/display/name", Some(json!("Other")))).unwrap();
+    let (path, rule) = refusal(&new);
+    assert_eq!(path, "/declaration_version");
+    assert!(rule.contains("raise declaration_version"), "{rule}");
+}
+
+#[test]
+fn primary_key_semantics_and_source_id_never_change() {
+    for (pointer, value) in [
+        ("/streams/0/primary_key", json!(["id", "subject"])),
+        ("/streams/0/semantics", json!("append_only")),
+        ("/source/id", json!("https://elsewhere.example/demo_mail")),
+    ] {
+        assert_eq!(refusal(&changed(&[(pointer, Some(value))])).0, pointer);
+    }
+}
+
+#[test]
+fn changes_that_depend_on_data_are_listed_with_their_paths() {
+    let old = Declaration::parse(GOOD).unwrap();
+    let schema = "/streams/0/schema/properties";
+    let new = changed(&[
+        (
+            &format!("{schema}/body"),
+            Some(json!({"type": ["string", "null"]})),
+        ),
+        (
+            &format!("{schema}/size_bytes"),
+            Some(json!({"type": "number"})),
+        ),
+        (&format!("{schema}/price"), Some(json!({"type": "integer"}))),
+        (
+            &format!("{schema}/anything"),
+            Some(json!({"type": "string"})),
+        ),
+        (&format!("{schema}/either"), Some(json!({}))),
+        (&format!("{schema}/added"), Some(json!({"type": "string"}))),
+        (&format!("{schema}/day"), None),
+    ]);
+    let change = plan_change(&old, &new).unwrap();
+    let mut retyped: Vec<_> = change
+        .retyped
+        .iter()
+        .map(|entry| entry.path.as_str())
+        .collect();
+    retyped.sort_unstable();
+    assert_eq!(
+        retyped,
+        [
+            format!("{schema}/added"),
+            format!("{schema}/anything"),
+            format!("{schema}/price")
+        ]
+    );
+    assert_eq!(change.removed.len(), 1);
+    assert_eq!(change.removed[0].path, format!("{schema}/day"));
+    assert_eq!(change.removed[0].field.as_ref().unwrap().as_str(), "day");
+    assert_eq!(change.reindex, [new.streams[0].name.clone()]);
+    assert!(change.reordered.is_empty() && !change.unchanged);
+}
+
+#[test]
+fn a_stream_that_is_gone_is_listed_as_a_whole() {
+    let mut file = good();
+    file["declaration_version"] = json!("4");
+    let attachments = file["streams"].as_array_mut().unwrap().pop().unwrap();
+    file["streams"][0]["relationships"] = json!([]);
+    file["streams"][0]["query"]["expand"] = json!([]);
+    file["selection_presets"] = json!([]);
+    let new = Declaration::parse(&file.to_string()).unwrap();
+    let change = plan_change(&Declaration::parse(GOOD).unwrap(), &new).unwrap();
+    assert_eq!(change.removed.len(), 1);
+    assert_eq!(
+        (change.removed[0].path.as_str(), &change.removed[0].field),
+        ("/streams", &None)
+    );
+    assert_eq!(
+        change.removed[0].stream,
+        attachments["name"].as_str().unwrap()
+    );
+}
+
+#[test]
+fn capabilities_reindex_and_a_new_cursor_reorders() {
+    let old = Declaration::parse(GOOD).unwrap();
+    let stream = old.streams[0].name.clone();
+    for (pointer, value, reindex, reorder) in [
+        (
+            "/streams/0/query/search",
+            Some(json!({"lexical_fields": ["body"]})),
+            true,
+            false,
+        ),
+        (
+            "/streams/0/query/range_filters",
+            Some(json!({})),
+            true,
+            false,
+        ),
+        ("/streams/0/query/aggregations", None, true, false),
+        (
+            "/streams/0/schema/properties/id",
+            Some(json!({"type": "string", "format": "date"})),
+            true,
+            false,
+        ),
+        (
+            "/streams/0/cursor_field",
+            Some(json!("size_bytes")),
+            false,
+            true,
+        ),
+        (
+            "/streams/0/views",
+            Some(json!([{"id": "envelope", "fields": ["id"]}])),
+            false,
+            false,
+        ),
+        (
+            "/streams/0/description",
+            Some(json!("More mail")),
+            false,
+            false,
+        ),
+        (
+            "/streams/0/schema/properties/tags",
+            Some(json!({"type": "array"})),
+            false,
+            false,
+        ),
+    ] {
+        let change = plan_change(&old, &changed(&[(pointer, value)])).unwrap();
+        assert_eq!(change.reindex.contains(&stream), reindex, "{pointer}");
+        assert_eq!(change.reordered.contains(&stream), reorder, "{pointer}");
+        assert!(change.removed.is_empty(), "{pointer}");
+    }
+}
+
+// ---- no input panics ----
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn arbitrary_text_never_panics(text in ".{0,200}") {
+        drop(Declaration::parse(&text));
+    }
+
+    #[test]
+    fn json_like_text_never_panics(parts in prop::collection::vec(prop::sample::select(vec![
+        "{", "}", "[", "]", ",", ":", "\"", "\\", "\"streams\"", "\"schema\"", "\"a\"", "1e9", "-", "null", "é", "\n",
+        "\"name\":\"a\"", "\"properties\":{}",
+    ]), 0..40)) {
+        drop(Declaration::parse(&parts.concat()));
+    }
+
+    #[test]
+    fn a_good_file_cut_anywhere_or_with_one_byte_changed_never_panics(at in 0..GOOD.len(), byte in 0x20u8..0x7f) {
+        drop(Declaration::parse(&GOOD[..at]));
+        let mut bytes = GOOD.as_bytes().to_vec();
+        bytes[at] = byte;
+        drop(Declaration::parse(&String::from_utf8(bytes).unwrap()));
+    }
+
+    #[test]
+    fn any_value_in_any_place_never_panics(
+        pointer in prop::sample::select(vec![
+            "/source", "/streams", "/streams/0", "/streams/0/schema", "/streams/0/schema/properties",
+            "/streams/0/schema/properties/id", "/streams/0/query", "/streams/0/query/expand", "/streams/0/views",
+            "/streams/0/relationships", "/selection_presets", "/extensions", "/streams/0/primary_key",
+        ]),
+        value in prop::sample::select(vec![
+            json!(null), json!(true), json!(1e300), json!(""), json!([]), json!({}), json!([[]]), json!([{}]),
+            json!({"type": [null]}), json!({"a": {"$ref": "#"}}),
+        ]),
+    ) {
+        drop(Declaration::parse(&edited(pointer, Some(value))));
+    }
+}

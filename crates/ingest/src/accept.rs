@@ -1,0 +1,275 @@
+//! One line, one directive.
+//!
+//! A line is a JSON object: either an *envelope* `{key, data, stream?, emitted_at?, op?}`, or a *bare record* whose key
+//! comes from the primary key fields of its stream. Where both may come ([`LineForm::EnvelopeOrBare`]) the rule is:
+//!
+//! 1. A line with a member that no envelope has, or with neither `key` nor `data`, is a bare record.
+//! 2. Anything else is an envelope, unless it is a whole record of the stream by itself: the stream declares every
+//!    member of the line and the line holds all primary key fields. Then it is a bare record.
+//! 3. Except that a line whose `data` holds the primary key and agrees with `key` about it is an envelope after all.
+//!
+//! Only streams that declare fields named `key` or `data` ever reach rules 2 and 3. A producer for such a stream makes an
+//! envelope unmistakable with a member its stream does not declare, for example `stream`.
+//!
+//! The content of a record is the slice of the line it stood in, never written anew.
+
+use std::collections::HashMap;
+
+use contract::declaration::Declaration;
+use contract::id::StreamName;
+use contract::json::{self, JsonErrorCode, JsonKind, RecordBody};
+use contract::time::{Clock, Instant};
+use store::records::{Change, ChangeOp};
+
+use crate::rejection::{Rejection, RejectionCode, quoted};
+use crate::validate::StreamRules;
+
+/// The members an envelope may have.
+const ENVELOPE: [&str; 5] = ["key", "data", "stream", "emitted_at", "op"];
+
+/// Which lines are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LineForm {
+    /// Every line is an envelope; members it does not know are ignored.
+    EnvelopeOnly,
+    /// A line is an envelope or a bare record, see the [module](self).
+    EnvelopeOrBare,
+}
+
+/// Where lines say, or do not say, which stream they belong to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StreamChoice {
+    /// All lines belong to this stream, whatever they say.
+    Always(StreamName),
+    /// Lines that do not name a stream belong to this one.
+    Unless(StreamName),
+    /// Every line must name its stream.
+    Named,
+}
+
+impl StreamChoice {
+    /// The stream of a line that names none.
+    pub fn stream(&self) -> Option<&StreamName> {
+        match self {
+            Self::Always(stream) | Self::Unless(stream) => Some(stream),
+            Self::Named => None,
+        }
+    }
+}
+
+/// Turns lines into directives for the streams of one source.
+pub struct Acceptor<'a> {
+    streams: HashMap<&'a str, StreamRules<'a>>,
+    choice: StreamChoice,
+    form: LineForm,
+    clock: &'a dyn Clock,
+}
+
+enum Op {
+    Upsert,
+    Delete,
+}
+
+type Accepted<T> = Result<T, Rejection>;
+
+impl<'a> Acceptor<'a> {
+    /// An acceptor for one input.
+    pub fn new(
+        declaration: &'a Declaration,
+        choice: StreamChoice,
+        form: LineForm,
+        clock: &'a dyn Clock,
+    ) -> Self {
+        Self {
+            streams: declaration
+                .streams
+                .iter()
+                .map(|stream| (stream.name.as_str(), StreamRules::new(stream)))
+                .collect(),
+            choice,
+            form,
+            clock,
+        }
+    }
+
+    /// The rules for lines that name no stream.
+    pub fn rules(&self) -> Accepted<&StreamRules<'a>> {
+        match self.choice.stream() {
+            Some(stream) => self.declared(stream.as_str()),
+            None => Err(Rejection::new(
+                RejectionCode::UnknownStream,
+                "the line does not name its 'stream', and nothing else does",
+            )),
+        }
+    }
+
+    /// Reads one line that is not blank.
+    pub fn line(&self, line: &[u8]) -> Accepted<Change> {
+        let text = std::str::from_utf8(line).map_err(|error| {
+            let message = format!("the line is not UTF-8 (at byte {})", error.valid_up_to());
+            Rejection::new(RejectionCode::InvalidUtf8, message)
+        })?;
+        let line = parse(text.trim_matches([' ', '\t', '\r', '\n']))?;
+        if self.is_envelope(&line) {
+            self.envelope(&line)
+        } else {
+            self.bare(line)
+        }
+    }
+
+    /// Takes a record that comes without an envelope.
+    pub fn bare(&self, body: RecordBody) -> Accepted<Change> {
+        let rules = self.rules()?;
+        let key = rules.key_of(&body).map_err(|mut rejection| {
+            if body.get("key").is_some() && body.get("data").is_some() {
+                rejection.message.push_str(&stray_members(&body));
+            }
+            rejection
+        })?;
+        rules.check_types(&body)?;
+        Ok(Change {
+            stream: rules.declaration.name.clone(),
+            key,
+            emitted_at: self.clock.now().to_rfc3339_millis(),
+            op: ChangeOp::Upsert(body),
+        })
+    }
+
+    fn is_envelope(&self, line: &RecordBody) -> bool {
+        if self.form == LineForm::EnvelopeOnly {
+            return true;
+        }
+        let shaped = line.members().all(|(name, _)| ENVELOPE.contains(&name))
+            && (line.get("key").is_some() || line.get("data").is_some());
+        shaped
+            && !self
+                .rules()
+                .is_ok_and(|rules| is_whole_record(rules, line))
+    }
+
+    fn envelope(&self, line: &RecordBody) -> Accepted<Change> {
+        let rules = self.stream_of(line)?;
+        let op = op_of(line)?;
+        let key = rules.key_given(line.get("key"))?;
+        let emitted_at = self.emitted_at(line)?;
+        let data = data_of(line)?;
+        if let Some(data) = &data {
+            rules.check_identity(&key, data)?;
+        }
+        let op = match (op, data) {
+            (Op::Delete, _) => ChangeOp::Delete,
+            (Op::Upsert, Some(data)) => {
+                rules.check_types(&data)?;
+                ChangeOp::Upsert(data)
+            }
+            (Op::Upsert, None) => {
+                return Err(Rejection::new(
+                    RejectionCode::MissingData,
+                    "the line has no 'data' object",
+                ));
+            }
+        };
+        Ok(Change {
+            stream: rules.declaration.name.clone(),
+            key,
+            emitted_at,
+            op,
+        })
+    }
+
+    fn stream_of(&self, line: &RecordBody) -> Accepted<&StreamRules<'a>> {
+        match (&self.choice, line.get("stream")) {
+            (StreamChoice::Always(_), _) | (_, None) => self.rules(),
+            (_, Some(raw)) => match json::decode_string(raw) {
+                Some(name) => self.declared(&name),
+                None => Err(Rejection::new(
+                    RejectionCode::UnknownStream,
+                    "'stream' must be a text",
+                )),
+            },
+        }
+    }
+
+    fn declared(&self, name: &str) -> Accepted<&StreamRules<'a>> {
+        self.streams.get(name).ok_or_else(|| {
+            let message = format!("the stream {} is not declared", quoted(name));
+            Rejection::new(RejectionCode::UnknownStream, message)
+        })
+    }
+
+    fn emitted_at(&self, line: &RecordBody) -> Accepted<String> {
+        let Some(raw) = line.get("emitted_at") else {
+            return Ok(self.clock.now().to_rfc3339_millis());
+        };
+        let text = json::decode_string(raw);
+        match text {
+            Some(text) if Instant::parse(&text).is_some() => Ok(text.into_owned()),
+            _ => Err(Rejection::new(
+                RejectionCode::InvalidEmittedAt,
+                "'emitted_at' must be an RFC 3339 date-time such as \"2026-03-01T10:00:00Z\"",
+            )),
+        }
+    }
+}
+
+fn op_of(line: &RecordBody) -> Accepted<Op> {
+    match line.get("op").map(json::decode_string) {
+        None => Ok(Op::Upsert),
+        Some(Some(op)) if op == "upsert" => Ok(Op::Upsert),
+        Some(Some(op)) if op == "delete" => Ok(Op::Delete),
+        Some(_) => Err(Rejection::new(
+            RejectionCode::InvalidOp,
+            "'op' must be \"upsert\" or \"delete\"",
+        )),
+    }
+}
+
+fn data_of(line: &RecordBody) -> Accepted<Option<RecordBody>> {
+    match line.get("data") {
+        Some(raw) if json::kind_of(raw) == JsonKind::Object => parse(raw).map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// Whether a line that looks like an envelope is rather a record of a stream with fields of those names.
+fn is_whole_record(rules: &StreamRules<'_>, line: &RecordBody) -> bool {
+    let declared = line.members().all(|(name, _)| rules.field(name).is_some());
+    declared && rules.key_of(line).is_ok() && !agrees_with_its_data(rules, line)
+}
+
+fn agrees_with_its_data(rules: &StreamRules<'_>, line: &RecordBody) -> bool {
+    let Ok(Some(data)) = data_of(line) else {
+        return false;
+    };
+    match (rules.key_given(line.get("key")), rules.key_of(&data)) {
+        (Ok(given), Ok(held)) => given == held,
+        _ => false,
+    }
+}
+
+/// Says which members keep a line with `key` and `data` from being read as an envelope.
+fn stray_members(line: &RecordBody) -> String {
+    let stray: Vec<String> = line
+        .members()
+        .map(|(name, _)| name)
+        .filter(|name| !ENVELOPE.contains(name))
+        .take(3)
+        .map(quoted)
+        .collect();
+    format!(
+        "; the line is no envelope because it also has {}",
+        stray.join(", ")
+    )
+}
+
+fn parse(text: &str) -> Accepted<RecordBody> {
+    RecordBody::parse(text).map_err(|error| {
+        let code = match error.code {
+            JsonErrorCode::DuplicateMember => RejectionCode::DuplicateMember,
+            JsonErrorCode::Malformed | JsonErrorCode::NotAnObject | JsonErrorCode::TooDeep => {
+                RejectionCode::MalformedNdjson
+            }
+        };
+        Rejection::new(code, error.to_string())
+    })
+}

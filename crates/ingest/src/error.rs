@@ -1,0 +1,64 @@
+//! What stops an import, as opposed to what refuses one line.
+
+use std::io;
+
+use store::StoreError;
+use thiserror::Error;
+
+/// Why an import could not go on. Everything acknowledged before is kept.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ImportError {
+    /// An input cannot be read, or not understood.
+    #[error("{name}: {error}")]
+    Input {
+        /// The file, as the caller named it.
+        name: String,
+        /// What is wrong with it.
+        error: InputError,
+    },
+    /// The store refused a batch.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// What is wrong with an input as a whole.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum InputError {
+    /// The operating system could not read it.
+    #[error("it cannot be read: {0}")]
+    Unreadable(io::Error),
+    /// It is compressed and stops before its end.
+    #[error(
+        "the gzip data ends too early, the file is truncated. What was read up to there is imported; get the whole file and import it again"
+    )]
+    Truncated,
+    /// It is compressed and its content does not match its checks.
+    #[error(
+        "the gzip data is damaged ({0}). What was read up to there is imported; get a good copy and import it again"
+    )]
+    Damaged(io::Error),
+    /// The name does not tell the format and the content does not either.
+    #[error("{0}")]
+    UnknownFormat(&'static str),
+    /// The first row of a CSV file cannot name the fields.
+    #[error("the header row {0}")]
+    Header(String),
+}
+
+impl From<io::Error> for InputError {
+    /// Readers that know more than the system does wrap what they know; it is unwrapped here.
+    fn from(error: io::Error) -> Self {
+        error.downcast().unwrap_or_else(Self::Unreadable)
+    }
+}
+
+impl InputError {
+    pub(crate) fn named(self, name: &str) -> ImportError {
+        ImportError::Input {
+            name: name.to_owned(),
+            error: self,
+        }
+    }
+}

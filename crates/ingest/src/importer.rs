@@ -1,0 +1,239 @@
+//! Driving any format into the store: items become batches, each batch one durable write, each item one answer.
+//! Memory is bounded by one batch, whatever the size of the input.
+
+use contract::declaration::Declaration;
+use contract::id::ConnectionId;
+use store::StoreError;
+use store::records::{Applied, Change, Records};
+
+use crate::error::{ImportError, InputError};
+use crate::preview::Preview;
+use crate::rejection::{Rejection, RejectionCode};
+use crate::report::{ImportReport, Reporting};
+
+/// One input in one format, read item by item.
+pub trait Importer {
+    /// The next item, or nothing at the end. An error means the input cannot be read any further.
+    fn next_item(&mut self) -> Result<Option<Item>, InputError>;
+}
+
+/// One line or row, accepted or refused.
+pub struct Item {
+    /// The line in the file, from 1.
+    pub line: u64,
+    /// How many bytes it took.
+    pub bytes: usize,
+    /// What it asks for, or why it cannot be.
+    pub outcome: Result<Change, Rejection>,
+}
+
+/// How much goes into one write: whichever limit is reached first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BatchLimits {
+    /// Lines, the refused ones included.
+    pub lines: usize,
+    /// Bytes of input.
+    pub bytes: usize,
+}
+
+impl Default for BatchLimits {
+    fn default() -> Self {
+        Self {
+            lines: 10_000,
+            bytes: 16 * 1024 * 1024,
+        }
+    }
+}
+
+/// Where an item stood in its input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// Among the items of the input, from 0.
+    pub(crate) index: u64,
+    /// In the file, from 1.
+    pub(crate) line: u64,
+}
+
+/// Keeps the count. Every item comes here exactly once, and only after its batch is durable.
+pub(crate) trait Tally {
+    /// The item was written, or nothing had to be.
+    fn applied(&mut self, applied: Applied);
+    /// The item was refused.
+    fn rejected(&mut self, place: Place, rejection: Rejection);
+}
+
+/// An import of one or several inputs into one connection.
+pub struct Import<'a> {
+    store: &'a dyn Records,
+    connection: &'a ConnectionId,
+    preview: Option<Preview<'a>>,
+    limits: BatchLimits,
+    report: ImportReport,
+}
+
+impl<'a> Import<'a> {
+    /// An import that writes.
+    pub fn new(
+        store: &'a dyn Records,
+        connection: &'a ConnectionId,
+        limits: BatchLimits,
+    ) -> Self {
+        Self {
+            store,
+            connection,
+            preview: None,
+            limits,
+            report: ImportReport::default(),
+        }
+    }
+
+    /// Turns it into one that only says what it would do.
+    #[must_use]
+    pub fn dry(mut self, declaration: &'a Declaration) -> Self {
+        self.preview = Some(Preview::new(self.store, self.connection, declaration));
+        self
+    }
+
+    /// Imports one input. `file` is named in rejections; `acknowledged` hears after each durable batch what the report
+    /// says by then.
+    ///
+    /// When the input fails, what was read before is written first. When the store fails, the report is true for what
+    /// was acknowledged.
+    pub fn run(
+        &mut self,
+        importer: &mut dyn Importer,
+        file: Option<&str>,
+        acknowledged: &mut dyn FnMut(&ImportReport),
+    ) -> Result<(), Stopped> {
+        let (store, connection, preview) = (self.store, self.connection, &mut self.preview);
+        let mut write = |batch| match preview {
+            Some(preview) => preview.apply(batch),
+            None => store.write(connection, batch),
+        };
+        let mut batch = Batch::new(self.limits);
+        loop {
+            let item = importer.next_item();
+            let ended = !matches!(item, Ok(Some(_)));
+            let failed = item.map(|item| item.into_iter().for_each(|item| batch.add(item)));
+            if batch.is_full() || (ended && batch.lines > 0) {
+                let report = &mut self.report;
+                batch.flush(&mut write, &mut Reporting { report, file })?;
+                acknowledged(&self.report);
+            }
+            failed?;
+            if ended {
+                return Ok(());
+            }
+        }
+    }
+
+    /// What was done so far.
+    pub fn report(&self) -> &ImportReport {
+        &self.report
+    }
+
+    /// What was done.
+    pub fn into_report(self) -> ImportReport {
+        self.report
+    }
+}
+
+/// Why a run ended before its input did.
+#[derive(Debug, thiserror::Error)]
+pub enum Stopped {
+    /// The input cannot be read further.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// The store refused a batch.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Stopped {
+    /// The error, with the name of the input.
+    pub fn named(self, name: &str) -> ImportError {
+        match self {
+            Self::Input(error) => error.named(name),
+            Self::Store(error) => error.into(),
+        }
+    }
+}
+
+/// Items on their way into one write.
+pub(crate) struct Batch {
+    limits: BatchLimits,
+    /// Items of this input in earlier batches.
+    before: u64,
+    lines: usize,
+    bytes: usize,
+    changes: Vec<Change>,
+    places: Vec<Place>,
+    refused: Vec<(Place, Rejection)>,
+}
+
+impl Batch {
+    pub(crate) fn new(limits: BatchLimits) -> Self {
+        Self {
+            limits,
+            before: 0,
+            lines: 0,
+            bytes: 0,
+            changes: Vec::new(),
+            places: Vec::new(),
+            refused: Vec::new(),
+        }
+    }
+
+    pub(crate) fn add(&mut self, item: Item) {
+        let place = Place {
+            index: self.before + self.lines as u64,
+            line: item.line,
+        };
+        self.lines += 1;
+        self.bytes += item.bytes;
+        match item.outcome {
+            Ok(change) => {
+                self.changes.push(change);
+                self.places.push(place);
+            }
+            Err(rejection) => self.refused.push((place, rejection)),
+        }
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.lines >= self.limits.lines.max(1) || self.bytes >= self.limits.bytes
+    }
+
+    /// Writes what was accepted and answers for every item, in the order of the input.
+    pub(crate) fn flush(
+        &mut self,
+        write: &mut dyn FnMut(Vec<Change>) -> Result<Vec<Applied>, StoreError>,
+        tally: &mut dyn Tally,
+    ) -> Result<(), StoreError> {
+        let changes = std::mem::take(&mut self.changes);
+        let places = std::mem::take(&mut self.places);
+        let mut refused = std::mem::take(&mut self.refused);
+        if !changes.is_empty() {
+            for (applied, place) in write(changes)?.into_iter().zip(places) {
+                match applied {
+                    Applied::AppendOnlyConflict => refused.push((place, conflict())),
+                    applied => tally.applied(applied),
+                }
+            }
+        }
+        refused.sort_by_key(|(place, _)| place.index);
+        for (place, rejection) in refused {
+            tally.rejected(place, rejection);
+        }
+        self.before += self.lines as u64;
+        (self.lines, self.bytes) = (0, 0);
+        Ok(())
+    }
+}
+
+fn conflict() -> Rejection {
+    Rejection::new(
+        RejectionCode::AppendOnlyConflict,
+        "the stream is append-only and already holds other content under this key",
+    )
+}

@@ -1,0 +1,297 @@
+//! Comma-separated values: a header row with the names of fields, then one bare record per row.
+//!
+//! A cell becomes what its field is declared to be. Numbers must be written as JSON writes them and keep their digits;
+//! booleans are `true` or `false` in any case; objects and arrays are JSON; everything else, and every column the
+//! stream does not declare, is a text. An empty cell is null where the field may be null; otherwise the record goes
+//! without the field.
+
+use std::collections::HashSet;
+use std::io::{self, BufRead};
+
+use contract::declaration::{FieldDeclaration, JsonType};
+use contract::json::{self, RecordBody};
+use contract::scalar::FieldKind;
+use csv_core::{ReadRecordResult, Reader};
+
+use crate::accept::Acceptor;
+use crate::error::InputError;
+use crate::importer::{Importer, Item};
+use crate::lines::MAX_LINE_BYTES;
+use crate::rejection::{Rejection, RejectionCode, quoted};
+use crate::validate::allowed;
+use store::records::Change;
+
+/// Reads rows of a CSV file.
+pub struct CsvImporter<'a, R> {
+    rows: Rows<R>,
+    acceptor: &'a Acceptor<'a>,
+    /// The header, once it was read.
+    columns: Option<Vec<Column<'a>>>,
+}
+
+/// A column: its name as JSON, and the field it fills.
+struct Column<'a> {
+    name: String,
+    json_name: String,
+    field: Option<&'a FieldDeclaration>,
+}
+
+impl<'a, R: BufRead> CsvImporter<'a, R> {
+    /// An importer for the acceptor's stream.
+    pub fn new(reader: R, acceptor: &'a Acceptor<'a>) -> Self {
+        Self::with_limit(reader, acceptor, MAX_LINE_BYTES)
+    }
+
+    /// An importer of rows of at most so many bytes.
+    pub fn with_limit(reader: R, acceptor: &'a Acceptor<'a>, limit: usize) -> Self {
+        Self {
+            rows: Rows::new(reader, limit),
+            acceptor,
+            columns: None,
+        }
+    }
+
+    /// Reads the header. Nothing if the file is empty.
+    fn header(&mut self) -> Result<Option<Vec<Column<'a>>>, InputError> {
+        let rules = self
+            .acceptor
+            .rules()
+            .map_err(|rejection| InputError::Header(format!("has no stream: {}", rejection.message)))?;
+        let Some(row) = self.rows.read()? else {
+            return Ok(None);
+        };
+        if row.too_long {
+            return Err(InputError::Header("is too long".to_owned()));
+        }
+        let mut names = HashSet::new();
+        let mut columns = Vec::new();
+        for cell in self.rows.cells() {
+            let Ok(name) = std::str::from_utf8(cell) else {
+                return Err(InputError::Header("is not UTF-8".to_owned()));
+            };
+            if name.is_empty() {
+                let message = format!("gives column {} no name", columns.len() + 1);
+                return Err(InputError::Header(message));
+            }
+            if !names.insert(name.to_owned()) {
+                let message = format!("names the column {} twice", quoted(name));
+                return Err(InputError::Header(message));
+            }
+            columns.push(Column {
+                name: name.to_owned(),
+                json_name: json_text(name),
+                field: rules.field(name),
+            });
+        }
+        for key in &rules.declaration.primary_key {
+            if !names.contains(key.as_str()) {
+                return Err(InputError::Header(format!(
+                    "has no column {}, which is the primary key of stream '{}'",
+                    quoted(key.as_str()),
+                    rules.declaration.name
+                )));
+            }
+        }
+        Ok(Some(columns))
+    }
+
+    fn record(&self, columns: &[Column<'_>]) -> Result<Change, Rejection> {
+        if self.rows.cells().count() != columns.len() {
+            let message = format!(
+                "the row has {} cells and the header {}",
+                self.rows.cells().count(),
+                columns.len()
+            );
+            return Err(Rejection::new(RejectionCode::MalformedCsv, message));
+        }
+        let mut text = String::from("{");
+        for (column, cell) in columns.iter().zip(self.rows.cells()) {
+            let Some(value) = column.value(cell)? else {
+                continue;
+            };
+            if text.len() > 1 {
+                text.push(',');
+            }
+            text.push_str(&column.json_name);
+            text.push(':');
+            text.push_str(&value);
+        }
+        text.push('}');
+        let body = RecordBody::parse(text).map_err(|error| {
+            Rejection::new(RejectionCode::MalformedCsv, error.to_string())
+        })?;
+        self.acceptor.bare(body)
+    }
+}
+
+impl<R: BufRead> Importer for CsvImporter<'_, R> {
+    fn next_item(&mut self) -> Result<Option<Item>, InputError> {
+        let columns = match self.columns.take() {
+            Some(columns) => columns,
+            None => match self.header()? {
+                Some(columns) => columns,
+                None => return Ok(None),
+            },
+        };
+        let row = self.rows.read()?;
+        let item = row.map(|row| Item {
+            line: row.line,
+            bytes: self.rows.text.len(),
+            outcome: if row.too_long {
+                let message = format!(
+                    "the row is longer than {} MiB; a quote may be left open",
+                    MAX_LINE_BYTES >> 20
+                );
+                Err(Rejection::new(RejectionCode::LineTooLong, message))
+            } else {
+                self.record(&columns)
+            },
+        });
+        self.columns = Some(columns);
+        Ok(item)
+    }
+}
+
+impl Column<'_> {
+    /// The JSON of a cell, or nothing where the record goes without the field.
+    fn value(&self, cell: &[u8]) -> Result<Option<String>, Rejection> {
+        let Ok(cell) = std::str::from_utf8(cell) else {
+            let message = format!("column {} is not UTF-8", quoted(&self.name));
+            return Err(Rejection::new(RejectionCode::InvalidUtf8, message).in_field(&self.name));
+        };
+        if cell.is_empty() {
+            let nullable = self.field.is_some_and(|field| field.nullable);
+            return Ok(nullable.then(|| "null".to_owned()));
+        }
+        let Some(field) = self.field else {
+            return Ok(Some(json_text(cell)));
+        };
+        let read = match field.kind {
+            FieldKind::Integer | FieldKind::Number => {
+                json::is_number(cell).then(|| cell.to_owned())
+            }
+            FieldKind::Boolean => ["true", "false"]
+                .into_iter()
+                .find(|word| cell.eq_ignore_ascii_case(word))
+                .map(str::to_owned),
+            FieldKind::Text | FieldKind::Date | FieldKind::DateTime => Some(json_text(cell)),
+            FieldKind::Object | FieldKind::Array => is_json(cell).then(|| cell.to_owned()),
+            // Several types: a text wherever a text may stand, else JSON.
+            FieldKind::Mixed => {
+                if field.types.is_empty() || field.types.contains(&JsonType::String) {
+                    Some(json_text(cell))
+                } else {
+                    is_json(cell).then(|| cell.to_owned())
+                }
+            }
+        };
+        read.map(Some).ok_or_else(|| {
+            let message = format!(
+                "column {} must be {}, got {}",
+                quoted(&self.name),
+                allowed(field),
+                quoted(cell)
+            );
+            Rejection::new(RejectionCode::InvalidFieldType, message).in_field(&self.name)
+        })
+    }
+}
+
+/// A text as JSON writes it.
+fn json_text(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// Whether the cell is one JSON value.
+fn is_json(cell: &str) -> bool {
+    // Within an object, so that the one check there is for records serves any value.
+    RecordBody::parse(format!("{{\"cell\":{cell}}}")).is_ok_and(|body| body.members().len() == 1)
+}
+
+/// Splits bytes into rows and cells, holding one row at a time.
+struct Rows<R> {
+    reader: R,
+    engine: Reader,
+    limit: usize,
+    /// Line ends consumed so far.
+    line_ends: u64,
+    /// Where the engine writes to.
+    room: Vec<u8>,
+    room_ends: [usize; 64],
+    text: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+/// A row that was read: where it began, and whether its cells were too much to hold.
+struct Row {
+    line: u64,
+    too_long: bool,
+}
+
+impl<R: BufRead> Rows<R> {
+    fn new(reader: R, limit: usize) -> Self {
+        Self {
+            reader,
+            engine: Reader::new(),
+            limit,
+            line_ends: 0,
+            room: vec![0; 16 * 1024],
+            room_ends: [0; 64],
+            text: Vec::new(),
+            ends: Vec::new(),
+        }
+    }
+
+    /// The cells of the row that was read last.
+    fn cells(&self) -> impl Iterator<Item = &[u8]> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts
+            .zip(self.ends.iter().copied())
+            .map(|(start, end)| self.text.get(start..end).unwrap_or_default())
+    }
+
+    fn read(&mut self) -> io::Result<Option<Row>> {
+        self.skip_blank_lines()?;
+        let line = self.line_ends + 1;
+        let mut too_long = false;
+        let (mut written, mut fields) = (0, 0);
+        self.text.clear();
+        self.text.shrink_to(1024 * 1024);
+        self.ends.clear();
+        loop {
+            let input = self.reader.fill_buf()?;
+            let (state, consumed, bytes, ends) =
+                self.engine.read_record(input, &mut self.room, &mut self.room_ends);
+            let consumed_part = input.get(..consumed).unwrap_or_default();
+            self.line_ends += consumed_part.iter().map(|byte| u64::from(*byte == b'\n')).sum::<u64>();
+            self.reader.consume(consumed);
+            written += bytes;
+            fields += ends;
+            too_long |= written > self.limit || fields > self.limit / 8;
+            if !too_long {
+                self.text.extend(self.room.get(..bytes).unwrap_or_default());
+                self.ends.extend(self.room_ends.get(..ends).unwrap_or_default());
+            }
+            match state {
+                ReadRecordResult::Record => return Ok(Some(Row { line, too_long })),
+                ReadRecordResult::End => return Ok(None),
+                ReadRecordResult::InputEmpty
+                | ReadRecordResult::OutputFull
+                | ReadRecordResult::OutputEndsFull => {}
+            }
+        }
+    }
+
+    /// Steps over line ends, so that a row is known to begin where the next byte is.
+    fn skip_blank_lines(&mut self) -> io::Result<()> {
+        loop {
+            let input = self.reader.fill_buf()?;
+            match input.first() {
+                Some(b'\n') => self.line_ends += 1,
+                Some(b'\r') => {}
+                _ => return Ok(()),
+            }
+            self.reader.consume(1);
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! One JSON object per line. Blank lines are no lines; everything else is answered for.
+
+use std::io::BufRead;
+
+use crate::accept::Acceptor;
+use crate::error::InputError;
+use crate::importer::{Importer, Item};
+use crate::lines::{Line, Lines, MAX_LINE_BYTES};
+use crate::rejection::{Rejection, RejectionCode};
+
+/// Reads JSON lines.
+pub struct JsonlImporter<'a, R> {
+    lines: Lines<R>,
+    acceptor: &'a Acceptor<'a>,
+}
+
+impl<'a, R: BufRead> JsonlImporter<'a, R> {
+    /// An importer of lines of at most [`MAX_LINE_BYTES`].
+    pub fn new(reader: R, acceptor: &'a Acceptor<'a>) -> Self {
+        Self::with_limit(reader, acceptor, MAX_LINE_BYTES)
+    }
+
+    /// An importer of lines of at most so many bytes.
+    pub fn with_limit(reader: R, acceptor: &'a Acceptor<'a>, limit: usize) -> Self {
+        Self {
+            lines: Lines::new(reader, limit),
+            acceptor,
+        }
+    }
+}
+
+impl<R: BufRead> Importer for JsonlImporter<'_, R> {
+    fn next_item(&mut self) -> Result<Option<Item>, InputError> {
+        while let Some(line) = self.lines.read()? {
+            match line.bytes {
+                Some(bytes) if is_blank(bytes) => {}
+                Some(bytes) => {
+                    return Ok(Some(Item {
+                        line: line.number,
+                        bytes: bytes.len(),
+                        outcome: self.acceptor.line(bytes),
+                    }));
+                }
+                None => return Ok(Some(too_long(&line))),
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn is_blank(bytes: &[u8]) -> bool {
+    bytes.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r'))
+}
+
+fn too_long(line: &Line<'_>) -> Item {
+    Item {
+        line: line.number,
+        bytes: 0,
+        outcome: Err(Rejection::new(
+            RejectionCode::LineTooLong,
+            format!("the line is longer than {} MiB", MAX_LINE_BYTES >> 20),
+        )),
+    }
+}

@@ -1,0 +1,117 @@
+//! The answer to a batch that came over the wire: how many lines were taken, and a receipt for each that was not.
+
+use std::io::BufRead;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use contract::id::{ConnectionId, StreamName};
+use contract::time::Instant;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use store::records::{Applied, Records};
+
+use crate::accept::Acceptor;
+use crate::importer::{Batch, BatchLimits, Importer, Place, Stopped, Tally};
+use crate::importers::JsonlImporter;
+use crate::rejection::{Rejection, RejectionCode};
+
+/// The outcome of one ingest request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Receipt {
+    /// The stream the request named.
+    pub stream: StreamName,
+    /// Lines that were not blank.
+    pub records_attempted: u64,
+    /// Lines taken: written, or the store held the same already.
+    pub records_accepted: u64,
+    /// Lines refused for good.
+    pub records_rejected: u64,
+    /// Always empty: what is not about one line fails the request.
+    pub errors: Vec<String>,
+    /// One entry per line refused.
+    pub rejections: Vec<ReceiptRejection>,
+}
+
+/// A refused line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ReceiptRejection {
+    /// Which line, counted from 0 without blank ones.
+    pub input_index: u64,
+    /// What kind of fault.
+    pub code: RejectionCode,
+    /// Names this rejection in logs and questions.
+    pub receipt_id: String,
+    /// What is wrong.
+    pub message: String,
+    /// The field at fault, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+}
+
+/// Takes the lines of one request and writes them in durable batches.
+///
+/// An error means the rest was not taken: lines already written stay, and sending all again is safe.
+pub fn receive(
+    store: &dyn Records,
+    connection: &ConnectionId,
+    stream: &StreamName,
+    (lines, acceptor): (impl BufRead, &Acceptor<'_>),
+    received_at: Instant,
+) -> Result<Receipt, Stopped> {
+    let mut importer = JsonlImporter::new(lines, acceptor);
+    let mut writing = Writing {
+        receipt: Receipt {
+            stream: stream.clone(),
+            records_attempted: 0,
+            records_accepted: 0,
+            records_rejected: 0,
+            errors: Vec::new(),
+            rejections: Vec::new(),
+        },
+        salt: format!("{connection}\n{stream}\n{}", received_at.0),
+    };
+    let mut batch = Batch::new(BatchLimits::default());
+    let mut write = |changes| store.write(connection, changes);
+    while let Some(item) = importer.next_item()? {
+        batch.add(item);
+        if batch.is_full() {
+            batch.flush(&mut write, &mut writing)?;
+        }
+    }
+    batch.flush(&mut write, &mut writing)?;
+    Ok(writing.receipt)
+}
+
+struct Writing {
+    receipt: Receipt,
+    /// What makes receipt ids of different requests different.
+    salt: String,
+}
+
+impl Tally for Writing {
+    fn applied(&mut self, _: Applied) {
+        self.receipt.records_attempted += 1;
+        self.receipt.records_accepted += 1;
+    }
+
+    fn rejected(&mut self, place: Place, rejection: Rejection) {
+        self.receipt.records_attempted += 1;
+        self.receipt.records_rejected += 1;
+        self.receipt.rejections.push(ReceiptRejection {
+            input_index: place.index,
+            code: rejection.code,
+            receipt_id: self.receipt_id(place.index, &rejection.message),
+            message: rejection.message,
+            field: rejection.field,
+        });
+    }
+}
+
+impl Writing {
+    /// `rr_` and 24 characters that follow from the request, the line's place and what is wrong with it.
+    fn receipt_id(&self, index: u64, message: &str) -> String {
+        let digest = Sha256::digest(format!("{}\n{index}\n{message}", self.salt));
+        let short = digest.get(..18).unwrap_or_default();
+        format!("rr_{}", URL_SAFE_NO_PAD.encode(short))
+    }
+}

@@ -1,0 +1,98 @@
+//! Why one line was refused. A rejection is permanent: sending the same line again gives the same answer.
+
+use serde::Serialize;
+
+/// How many characters of somebody's data a message quotes.
+const QUOTED_CHARS: usize = 64;
+
+/// Why one line was refused, and where in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rejection {
+    /// What kind of fault.
+    pub code: RejectionCode,
+    /// What is wrong with this line.
+    pub message: String,
+    /// The field at fault, where there is one.
+    pub field: Option<String>,
+}
+
+/// The kinds of fault, by their names on the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RejectionCode {
+    /// The line is not one JSON object.
+    MalformedNdjson,
+    /// The row does not fit the header.
+    MalformedCsv,
+    /// The bytes are not UTF-8.
+    InvalidUtf8,
+    /// The key cannot be a key, or contradicts the data.
+    InvalidRecordIdentity,
+    /// There is no key, or no value in a primary key field.
+    MissingKey,
+    /// There is no `data` object.
+    MissingData,
+    /// A declared field holds a value of another type.
+    InvalidFieldType,
+    /// An object names a member twice.
+    DuplicateMember,
+    /// The stream is not declared, or not named.
+    UnknownStream,
+    /// The stream is append-only and holds other content under this key.
+    AppendOnlyConflict,
+    /// `emitted_at` is no time.
+    InvalidEmittedAt,
+    /// `op` is neither `upsert` nor `delete`.
+    InvalidOp,
+    /// The line is longer than a line may be.
+    LineTooLong,
+}
+
+impl RejectionCode {
+    /// The name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::MalformedNdjson => "malformed_ndjson",
+            Self::MalformedCsv => "malformed_csv",
+            Self::InvalidUtf8 => "invalid_utf8",
+            Self::InvalidRecordIdentity => "invalid_record_identity",
+            Self::MissingKey => "missing_key",
+            Self::MissingData => "missing_data",
+            Self::InvalidFieldType => "invalid_field_type",
+            Self::DuplicateMember => "duplicate_member",
+            Self::UnknownStream => "unknown_stream",
+            Self::AppendOnlyConflict => "append_only_conflict",
+            Self::InvalidEmittedAt => "invalid_emitted_at",
+            Self::InvalidOp => "invalid_op",
+            Self::LineTooLong => "line_too_long",
+        }
+    }
+}
+
+impl Rejection {
+    pub(crate) fn new(code: RejectionCode, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            field: None,
+        }
+    }
+
+    pub(crate) fn in_field(mut self, field: &str) -> Self {
+        self.field = Some(field.to_owned());
+        self
+    }
+}
+
+/// Quotes somebody's data for a message: escaped, so that it cannot forge one, and cut.
+pub(crate) fn quoted(text: &str) -> String {
+    let mut shown: String = text
+        .chars()
+        .take(QUOTED_CHARS)
+        .flat_map(char::escape_debug)
+        .collect();
+    if text.chars().nth(QUOTED_CHARS).is_some() {
+        shown.push('…');
+    }
+    format!("'{}'", shown.replace("\\'", "'").replace("\\\"", "\""))
+}

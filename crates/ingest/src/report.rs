@@ -1,0 +1,74 @@
+//! What an import did, in numbers, and which lines it refused.
+
+use serde::Serialize;
+use store::records::Applied;
+
+use crate::importer::{Place, Tally};
+use crate::rejection::{Rejection, RejectionCode};
+
+/// How many rejections are kept; all are counted.
+const KEPT_REJECTIONS: usize = 1_000;
+
+/// The outcome of an import. `read` is always `added + updated + unchanged + rejected`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct ImportReport {
+    /// Lines or rows answered for: durable, or refused.
+    pub read: u64,
+    /// Records that were not there.
+    pub added: u64,
+    /// Records whose content changed, or that were deleted.
+    pub updated: u64,
+    /// Records that were there already, and deletions of what was not.
+    pub unchanged: u64,
+    /// Lines that were refused.
+    pub rejected: u64,
+    /// The first thousand of them.
+    pub rejections: Vec<RejectedLine>,
+}
+
+/// A line that was refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RejectedLine {
+    /// The file, where several were imported.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The line in the file, from 1; for a row of several lines the first.
+    pub line: u64,
+    /// What kind of fault.
+    pub code: RejectionCode,
+    /// What is wrong.
+    pub message: String,
+}
+
+/// Counts into a report, naming the file where that is wanted.
+pub(crate) struct Reporting<'a> {
+    pub(crate) report: &'a mut ImportReport,
+    pub(crate) file: Option<&'a str>,
+}
+
+impl Tally for Reporting<'_> {
+    fn applied(&mut self, applied: Applied) {
+        self.report.read += 1;
+        match applied {
+            Applied::Added => self.report.added += 1,
+            Applied::Updated | Applied::Deleted => self.report.updated += 1,
+            // A conflict comes as a rejection and never as this.
+            Applied::Unchanged | Applied::AlreadyAbsent | Applied::AppendOnlyConflict => {
+                self.report.unchanged += 1;
+            }
+        }
+    }
+
+    fn rejected(&mut self, place: Place, rejection: Rejection) {
+        self.report.read += 1;
+        self.report.rejected += 1;
+        if self.report.rejections.len() < KEPT_REJECTIONS {
+            self.report.rejections.push(RejectedLine {
+                file: self.file.map(str::to_owned),
+                line: place.line,
+                code: rejection.code,
+                message: rejection.message,
+            });
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! Aggregates computed exactly from index columns, without reading records.
+
+use std::cmp::Ordering;
+
+use rusqlite::OptionalExtension;
+use tantivy::schema::IndexRecordOption;
+use tantivy::{DocAddress, DocId, DocSet, Searcher, SegmentReader, TERMINATED, Term};
+
+use super::EmbeddedStore;
+use super::changes::parse_stored;
+use super::groups::{Finished, Groups};
+use super::index::OpenIndex;
+use super::restrict::Restriction;
+use super::search::row_of;
+use super::sources::StreamEntry;
+use super::tally::{Measure, Outcome};
+use crate::Result;
+use crate::search::{AggregateAnswer, AggregateRequest, Group, GroupKey, Grouping, Metric, Value};
+
+/// Documents looked at together: large enough to amortise the columns' overhead, small enough to stay in cache.
+const BLOCK: usize = 1024;
+
+impl EmbeddedStore {
+    pub(super) fn compute(&self, request: &AggregateRequest) -> Result<AggregateAnswer> {
+        let sources = self.sources();
+        let entry = sources.stream(&request.scope.stream)?;
+        let open = self.index_with_columns(entry.id)?;
+        let restriction = self.restriction(entry, &request.scope, &open.fields)?;
+        if request.metric == Metric::Count
+            && request.grouping.is_none()
+            && restriction.is_whole_stream()
+        {
+            return self.whole_count(entry.id);
+        }
+        let searcher = open.searcher();
+        let failed = super::index::failed(self.path());
+        let measure = Measure::of(&request.metric, entry)?;
+        let mut groups = Groups::new(request.grouping.as_ref(), entry, &searcher, &measure)?;
+        let mut matched = 0;
+        for (ordinal, segment) in (0_u32..).zip(searcher.segment_readers()) {
+            let blocks = Blocks::new(&open, segment, &restriction).map_err(&failed)?;
+            groups
+                .add_segment(segment, ordinal, |each| matched += blocks.for_each(each))
+                .map_err(&failed)?;
+        }
+        if matches!(measure, Measure::Distinct(_)) {
+            let distinct = groups.distinct().map_err(&failed)?;
+            return Ok(AggregateAnswer::number(
+                matched,
+                Value::Integer(distinct.into()),
+            ));
+        }
+        match &request.grouping {
+            None => {
+                let only = groups.finish(&|_| {}).map_err(&failed)?.pop();
+                let outcome = only.map_or(Outcome::Nothing, |(_, _, outcome)| outcome);
+                let value = match request.metric {
+                    Metric::Count => Value::Integer(matched.into()),
+                    _ => self.value(request, entry, &searcher, outcome)?,
+                };
+                Ok(AggregateAnswer::number(matched, value))
+            }
+            Some(grouping) => {
+                let top = Top::of(grouping);
+                let mut groups = groups
+                    .finish(&|groups| top.prune(groups))
+                    .map_err(&failed)?;
+                top.cut(&mut groups);
+                self.grouped(request, entry, &searcher, (matched, groups))
+            }
+        }
+    }
+
+    /// The catalog keeps this number.
+    fn whole_count(&self, stream: i64) -> Result<AggregateAnswer> {
+        let count: u64 = self.database.read(|connection| {
+            connection
+                .prepare_cached("SELECT live_records FROM streams WHERE id = ?1")?
+                .query_row([stream], |row| row.get(0))
+        })?;
+        Ok(AggregateAnswer::number(count, Value::Integer(count.into())))
+    }
+
+    fn grouped(
+        &self,
+        request: &AggregateRequest,
+        entry: &StreamEntry,
+        searcher: &Searcher,
+        (matched, finished): (u64, Vec<Finished>),
+    ) -> Result<AggregateAnswer> {
+        let plain = request.metric == Metric::Count;
+        let mut groups = Vec::with_capacity(finished.len());
+        for (key, count, outcome) in finished {
+            let value = if plain {
+                None
+            } else {
+                Some(self.value(request, entry, searcher, outcome)?)
+            };
+            groups.push(Group { key, count, value });
+        }
+        let shown: u64 = groups.iter().map(|group| group.count).sum();
+        Ok(AggregateAnswer {
+            matched,
+            value: Value::None,
+            groups,
+            other_count: matched.saturating_sub(shown),
+        })
+    }
+
+    /// Turns what was tallied into a value; the smallest and the largest are given as the record has them.
+    fn value(
+        &self,
+        request: &AggregateRequest,
+        entry: &StreamEntry,
+        searcher: &Searcher,
+        outcome: Outcome,
+    ) -> Result<Value> {
+        let (Metric::Min(field) | Metric::Max(field)) = &request.metric else {
+            return Ok(outcome.into_number());
+        };
+        let Outcome::At(address) = outcome else {
+            return Ok(Value::None);
+        };
+        let data = self.data_at(searcher, address, entry.id)?;
+        let Some(data) = data else {
+            return Ok(Value::None);
+        };
+        let body = parse_stored(data, self.path())?;
+        Ok(body
+            .get(field.as_str())
+            .map_or(Value::None, |raw| Value::Json(raw.to_owned())))
+    }
+
+    fn data_at(
+        &self,
+        searcher: &Searcher,
+        address: DocAddress,
+        stream: i64,
+    ) -> Result<Option<String>> {
+        let Some(row) = row_of(searcher, address) else {
+            return Ok(None);
+        };
+        self.database.read(|connection| {
+            connection
+                .prepare_cached("SELECT data FROM records WHERE row_id = ?1 AND stream_id = ?2")?
+                .query_row((row, stream), |row| row.get(0))
+                .optional()
+                .map(Option::flatten)
+        })
+    }
+}
+
+impl AggregateAnswer {
+    fn number(matched: u64, value: Value) -> Self {
+        Self {
+            matched,
+            value,
+            groups: Vec::new(),
+            other_count: 0,
+        }
+    }
+}
+
+/// Which groups are shown: the largest ones by value, the earliest ones by time. Records without a value come last
+/// among equals.
+struct Top {
+    limit: usize,
+    by_time: bool,
+}
+
+impl Top {
+    fn of(grouping: &Grouping) -> Self {
+        match grouping {
+            Grouping::Values { limit, .. } => Self {
+                limit: *limit,
+                by_time: false,
+            },
+            Grouping::Time { limit, .. } => Self {
+                limit: *limit,
+                by_time: true,
+            },
+        }
+    }
+
+    /// Keeps memory bounded while millions of groups pass by.
+    fn prune(&self, groups: &mut Vec<Finished>) {
+        if groups.len() > 8 * self.limit + 4096 {
+            self.cut(groups);
+        }
+    }
+
+    fn cut(&self, groups: &mut Vec<Finished>) {
+        groups.sort_by(|one, other| self.order(one, other));
+        groups.truncate(self.limit);
+    }
+
+    fn order(&self, (one, count, _): &Finished, (other, other_count, _): &Finished) -> Ordering {
+        let missing = |key: &GroupKey| matches!(key, GroupKey::Missing);
+        let by_key = missing(one)
+            .cmp(&missing(other))
+            .then(one.partial_cmp(other).unwrap_or(Ordering::Equal));
+        if self.by_time {
+            by_key
+        } else {
+            other_count.cmp(count).then(by_key)
+        }
+    }
+}
+
+/// The documents of one stream in one segment, in blocks, deleted and restricted ones left out.
+struct Blocks<'a> {
+    segment: &'a SegmentReader,
+    tests: super::restrict::SegmentTests<'a>,
+    postings: Option<tantivy::postings::SegmentPostings>,
+    all: bool,
+}
+
+impl<'a> Blocks<'a> {
+    fn new(
+        open: &OpenIndex,
+        segment: &'a SegmentReader,
+        restriction: &'a Restriction,
+    ) -> tantivy::Result<Self> {
+        let term = Term::from_field_u64(open.fields.stream, restriction.stream);
+        let index = segment.inverted_index(open.fields.stream)?;
+        let all = index.doc_freq(&term)? == segment.max_doc();
+        Ok(Self {
+            segment,
+            tests: restriction.on(segment)?,
+            postings: if all {
+                None
+            } else {
+                index.read_postings(&term, IndexRecordOption::Basic)?
+            },
+            all,
+        })
+    }
+
+    /// Calls back with every block; answers how many documents there were.
+    fn for_each(mut self, each: &mut dyn FnMut(&[DocId])) -> u64 {
+        let mut total = 0;
+        let mut block: Vec<DocId> = Vec::with_capacity(BLOCK);
+        let mut next = 0;
+        loop {
+            block.clear();
+            if self.all {
+                let end = self.segment.max_doc().min(next + BLOCK as u32);
+                block.extend(next..end);
+                next = end;
+            } else if let Some(postings) = &mut self.postings {
+                while block.len() < BLOCK && postings.doc() != TERMINATED {
+                    block.push(postings.doc());
+                    postings.advance();
+                }
+            }
+            if block.is_empty() {
+                return total;
+            }
+            if let Some(alive) = self.segment.alive_bitset() {
+                block.retain(|document| alive.is_alive(*document));
+            }
+            self.tests.retain(&mut block);
+            total += block.len() as u64;
+            each(&block);
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! The history of a stream: as a feed for readers, and as the source the index catches up from.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use contract::json::RecordBody;
+use contract::key::RecordKey;
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::index::{ChangeSource, IndexChange, Indexable};
+use super::sources::{Sources, StreamEntry};
+use super::sqlite::failed;
+use super::{EmbeddedStore, directory, newest_version};
+use crate::catalog::StreamRef;
+use crate::records::{ChangeEntry, ChangesPage, ChangesRequest};
+use crate::{Result, StoreError};
+
+impl EmbeddedStore {
+    pub(super) fn changes_page(
+        &self,
+        stream: &StreamRef,
+        request: &ChangesRequest,
+    ) -> Result<ChangesPage> {
+        let id = self.sources().stream(stream)?.id;
+        self.database.snapshot(|connection| {
+            let (last_version, purged_to): (u64, u64) = connection
+                .prepare_cached("SELECT last_version, purged_to FROM streams WHERE id = ?1")
+                .and_then(|mut statement| {
+                    statement.query_row([id], |row| Ok((row.get(0)?, row.get(1)?)))
+                })
+                .map_err(self.database.failed())?;
+            // From the beginning there is no earlier state to compare with, so nothing purged is missed.
+            if request.since > 0 && request.since < purged_to {
+                return Err(StoreError::BookmarkExpired);
+            }
+            let until = request.until.unwrap_or(last_version);
+            let mut entries =
+                entries(connection, id, until, request).map_err(self.database.failed())?;
+            let has_more = entries.len() > request.limit;
+            entries.truncate(request.limit);
+            Ok(ChangesPage {
+                entries,
+                until,
+                has_more,
+            })
+        })
+    }
+}
+
+/// One more entry than asked, to know whether there are more.
+fn entries(
+    connection: &Connection,
+    stream: i64,
+    until: u64,
+    request: &ChangesRequest,
+) -> rusqlite::Result<Vec<ChangeEntry>> {
+    // A key counts with its last version up to the horizon: the current row, or the superseded one that was current then.
+    let mut statement = connection.prepare_cached(
+        "SELECT version, row_id, key, emitted_at, data FROM records
+         WHERE stream_id = ?1 AND version > ?2 AND version <= ?3
+         UNION ALL
+         SELECT versions.version, versions.row_id, records.key, versions.emitted_at, versions.data
+         FROM versions JOIN records ON records.row_id = versions.row_id
+         WHERE versions.stream_id = ?1 AND versions.version > ?2 AND versions.version <= ?3 AND next_version > ?3
+         ORDER BY version LIMIT ?4",
+    )?;
+    let after = request.after.max(request.since);
+    let limit = i64::try_from(request.limit)
+        .unwrap_or(i64::MAX)
+        .saturating_add(1);
+    let mut rows = statement.query(params![stream, after, until, limit])?;
+    let mut entries = Vec::new();
+    while let Some(row) = rows.next()? {
+        let form: String = row.get(2)?;
+        entries.push(ChangeEntry {
+            version: row.get(0)?,
+            key: RecordKey::from_ordering_form(&form),
+            emitted_at: row.get(3)?,
+            current: row.get(4)?,
+            previous: state_at(connection, row.get(1)?, request.since)?,
+        });
+    }
+    Ok(entries)
+}
+
+/// The content a row had at a bookmark, if it was live then.
+fn state_at(connection: &Connection, row: i64, since: u64) -> rusqlite::Result<Option<String>> {
+    if since == 0 {
+        return Ok(None);
+    }
+    connection
+        .prepare_cached(
+            "SELECT data FROM versions WHERE row_id = ?1 AND version <= ?2 AND next_version > ?2",
+        )?
+        .query_row(params![row, since], |row| row.get(0))
+        .optional()
+        .map(Option::flatten)
+}
+
+/// Replays changes from one snapshot of the records.
+pub(super) struct Replay<'a> {
+    pub(super) connection: &'a Connection,
+    pub(super) sources: &'a Sources,
+    pub(super) path: &'a Path,
+}
+
+impl ChangeSource for Replay<'_> {
+    fn newest(&self) -> Result<u64> {
+        newest_version(self.connection).map_err(failed(self.path))
+    }
+
+    fn replay(
+        &self,
+        (after, upto): (u64, u64),
+        known: bool,
+        each: &mut dyn FnMut(IndexChange<'_>) -> Result<()>,
+    ) -> Result<()> {
+        for stream in self.erased(after, upto).map_err(failed(self.path))? {
+            each(IndexChange::Erase {
+                stream: stream.cast_unsigned(),
+            })?;
+        }
+        for stream in self.changed_since(after).map_err(failed(self.path))? {
+            if let Some(entry) = self.sources.by_id(stream) {
+                self.replay_stream(entry, (after, upto), known, each)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Replay<'_> {
+    fn erased(&self, after: u64, upto: u64) -> rusqlite::Result<Vec<i64>> {
+        self.connection
+            .prepare_cached("SELECT stream_id FROM erasures WHERE version > ?1 AND version <= ?2")?
+            .query_map([after, upto], |row| row.get(0))?
+            .collect()
+    }
+
+    fn changed_since(&self, after: u64) -> rusqlite::Result<Vec<i64>> {
+        self.connection
+            .prepare_cached("SELECT id FROM streams WHERE last_version > ?1")?
+            .query_map([after], |row| row.get(0))?
+            .collect()
+    }
+
+    fn replay_stream(
+        &self,
+        entry: &Arc<StreamEntry>,
+        (after, upto): (u64, u64),
+        known: bool,
+        each: &mut dyn FnMut(IndexChange<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let failed = failed(self.path);
+        let mut statement = self
+            .connection
+            .prepare_cached(
+                "SELECT row_id, emitted_at, data FROM records
+                 WHERE stream_id = ?1 AND version > ?2 AND version <= ?3 ORDER BY version",
+            )
+            .map_err(&failed)?;
+        let mut rows = statement
+            .query(params![entry.id, after, upto])
+            .map_err(&failed)?;
+        while let Some(row) = rows.next().map_err(&failed)? {
+            let number = row.get::<_, i64>(0).map_err(&failed)?.cast_unsigned();
+            let emitted_at: String = row.get(1).map_err(&failed)?;
+            let Some(data) = row.get::<_, Option<String>>(2).map_err(&failed)? else {
+                each(IndexChange::Drop { row: number })?;
+                continue;
+            };
+            let body = parse_stored(data, self.path)?;
+            let record = Indexable {
+                row: number,
+                stream: entry.id.cast_unsigned(),
+                emitted_at: &emitted_at,
+                layout: &entry.layout,
+                body: &body,
+            };
+            each(IndexChange::Put { record, known })?;
+        }
+        Ok(())
+    }
+}
+
+/// A body that was valid when it was accepted.
+pub(super) fn parse_stored(data: String, path: &Path) -> Result<RecordBody> {
+    RecordBody::parse(data).map_err(|error| StoreError::Corrupt {
+        path: path.join(directory::DATABASE),
+        detail: format!("a stored record is not JSON any more ({})", error.message),
+    })
+}

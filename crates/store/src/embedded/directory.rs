@@ -1,0 +1,165 @@
+//! The data directory: what lies where in it, who may open it, and how to tell it from somebody else's folder.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::{Result, StoreError};
+
+/// The truth: catalog, records, history.
+pub const DATABASE: &str = "records.db";
+/// The derived search index. May be deleted at any time; it comes back by itself.
+pub const INDEX: &str = "index";
+/// Content-addressed files.
+pub const BLOBS: &str = "blobs";
+/// The key that seals cursors and bookmarks.
+pub const SEALING_KEY: &str = "cursor.key";
+/// Where a running server answers its owner.
+pub const OWNER_SOCKET: &str = "owner.sock";
+const LOCK: &str = "pdpp.lock";
+
+/// An opened data directory. While this value lives, no other process opens the directory.
+#[derive(Debug)]
+pub(crate) struct DataDirectory {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl DataDirectory {
+    /// Creates the directory if need be and takes it for `holder`.
+    pub(crate) fn open(path: &Path, holder: &str) -> Result<Self> {
+        create_private(path)?;
+        refuse_foreign(path)?;
+        let lock = take_lock(path, holder)?;
+        Ok(Self {
+            path: path.to_owned(),
+            _lock: lock,
+        })
+    }
+
+    /// The path of one of the things inside.
+    pub(crate) fn join(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// The directory itself.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The sealing key, made on first use.
+    pub(crate) fn sealing_key(&self) -> Result<[u8; 32]> {
+        let path = self.join(SEALING_KEY);
+        match fs::read(&path) {
+            Ok(bytes) => <[u8; 32]>::try_from(bytes).map_err(|bytes| StoreError::Corrupt {
+                path,
+                detail: format!("a sealing key has 32 bytes, this file {}", bytes.len()),
+            }),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                let mut key = [0; 32];
+                getrandom::fill(&mut key).map_err(|error| StoreError::Engine {
+                    path: path.clone(),
+                    detail: format!("no randomness: {error}"),
+                })?;
+                write_durably(&path, &key)?;
+                Ok(key)
+            }
+            Err(error) => Err(StoreError::io(path, error)),
+        }
+    }
+}
+
+/// Creates a folder and its parents, readable by the owner alone.
+pub(crate) fn create_private(path: &Path) -> Result<()> {
+    match fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() => Ok(()),
+        Ok(_) => Err(StoreError::Foreign {
+            path: path.to_owned(),
+            reason: "it is a file".to_owned(),
+        }),
+        Err(_) => DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(path)
+            .map_err(StoreError::at(path)),
+    }
+}
+
+/// A folder that has files but no database of ours is not taken over.
+fn refuse_foreign(path: &Path) -> Result<()> {
+    if path.join(DATABASE).exists() {
+        return Ok(());
+    }
+    for entry in fs::read_dir(path).map_err(StoreError::at(path))? {
+        let name = entry.map_err(StoreError::at(path))?.file_name();
+        let name = name.to_string_lossy();
+        if name == INDEX || name == BLOBS {
+            return Err(StoreError::Corrupt {
+                path: path.join(DATABASE),
+                detail: format!("it is missing, although {name}/ is there"),
+            });
+        }
+        if name != LOCK && name != SEALING_KEY {
+            return Err(StoreError::Foreign {
+                path: path.to_owned(),
+                reason: format!("it holds '{name}' and no {DATABASE}"),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn take_lock(directory: &Path, holder: &str) -> Result<File> {
+    let path = directory.join(LOCK);
+    let mut file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(&path)
+        .map_err(StoreError::at(&path))?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            let mut text = String::new();
+            let read = file.read_to_string(&mut text);
+            let holder = match (read, text.trim()) {
+                (Ok(_), named) if !named.is_empty() => named.to_owned(),
+                _ => "another process".to_owned(),
+            };
+            return Err(StoreError::Held {
+                path: directory.to_owned(),
+                holder,
+            });
+        }
+        Err(TryLockError::Error(error)) => return Err(StoreError::io(path, error)),
+    }
+    // Advisory only: the lock is what counts, the text tells the next opener whom to wait for.
+    let text = format!("{holder} (process {})\n", std::process::id());
+    file.set_len(0)
+        .and_then(|()| file.seek(SeekFrom::Start(0)))
+        .and_then(|_| file.write_all(text.as_bytes()))
+        .map_err(StoreError::at(&path))?;
+    Ok(file)
+}
+
+/// Writes a whole file so that after a crash it is there entirely or not at all.
+pub(crate) fn write_durably(path: &Path, bytes: &[u8]) -> Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(StoreError::at(folder))?;
+    file.write_all(bytes)
+        .and_then(|()| file.as_file().sync_all())
+        .map_err(StoreError::at(path))?;
+    file.persist(path)
+        .map_err(|error| StoreError::io(path, error.error))?;
+    sync_folder(folder)
+}
+
+/// Makes a rename or creation inside a folder durable.
+pub(crate) fn sync_folder(folder: &Path) -> Result<()> {
+    File::open(folder)
+        .and_then(|file| file.sync_all())
+        .map_err(StoreError::at(folder))
+}

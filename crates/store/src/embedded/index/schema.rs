@@ -1,0 +1,197 @@
+//! The fields of the index, and how one record becomes one index document.
+
+use std::hash::Hasher;
+
+use contract::id::FieldName;
+use contract::json::RecordBody;
+use contract::scalar::{FieldKind, Scalar};
+use contract::time::Instant;
+use siphasher::sip::SipHasher13;
+use tantivy::TantivyDocument;
+use tantivy::schema::{
+    FAST, Field, INDEXED, IndexRecordOption, NumericOptions, Schema, TextFieldIndexing, TextOptions,
+};
+use tantivy::tokenizer::RAW_TOKENIZER_NAME;
+
+use super::tokenizer;
+use crate::embedded::layout::{SlotKind, StreamLayout};
+
+/// How many slots of each kind an index has. Grows only by building the index anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Capacity([usize; 5]);
+
+impl Capacity {
+    /// Room for what nearly every collection of sources needs.
+    pub(crate) const USUAL: Self = Self([16, 24, 8, 16, 32]);
+
+    /// This capacity, enlarged until the slot fits.
+    pub(crate) fn including(mut self, kind: SlotKind, slot: usize) -> Self {
+        let room = &mut self.0[kind as usize];
+        while *room <= slot {
+            *room *= 2;
+        }
+        self
+    }
+
+    /// Whether everything that fits `other` fits here.
+    pub(crate) fn covers(self, other: Self) -> bool {
+        self.0
+            .iter()
+            .zip(other.0)
+            .all(|(mine, other)| *mine >= other)
+    }
+
+    fn slots(self, kind: SlotKind) -> usize {
+        self.0[kind as usize]
+    }
+}
+
+/// The index fields, by slot.
+#[derive(Debug, Clone)]
+pub(crate) struct Fields {
+    /// The record's row.
+    pub(crate) row: Field,
+    /// The record's stream.
+    pub(crate) stream: Field,
+    /// When it was emitted.
+    pub(crate) emitted: Field,
+    slots: [Vec<Field>; 5],
+    hash_key: [u8; 16],
+}
+
+/// The name of the column that holds record rows.
+pub(crate) const ROW: &str = "row";
+/// The name of the column that holds streams.
+pub(crate) const STREAM: &str = "stream";
+const EMITTED: &str = "emitted";
+
+/// The name of a slot's column.
+pub(crate) fn slot_name(kind: SlotKind, slot: usize) -> String {
+    format!("{}{slot}", kind.name())
+}
+
+/// The index schema for a capacity.
+pub(crate) fn build(capacity: Capacity) -> Schema {
+    let mut schema = Schema::builder();
+    let numeric: NumericOptions = NumericOptions::default() | FAST | INDEXED;
+    schema.add_u64_field(ROW, numeric.clone());
+    schema.add_u64_field(STREAM, numeric);
+    schema.add_i64_field(EMITTED, FAST);
+    let words = TextOptions::default().set_indexing_options(
+        TextFieldIndexing::default()
+            .set_tokenizer(tokenizer::NAME)
+            .set_index_option(IndexRecordOption::WithFreqsAndPositions),
+    );
+    let strings = TextOptions::default().set_fast(RAW_TOKENIZER_NAME);
+    for kind in SlotKind::ALL {
+        for slot in 0..capacity.slots(kind) {
+            let name = slot_name(kind, slot);
+            match kind {
+                SlotKind::Text => schema.add_text_field(&name, words.clone()),
+                SlotKind::Integer | SlotKind::Hash => schema.add_i64_field(&name, FAST),
+                SlotKind::Number => schema.add_f64_field(&name, FAST),
+                SlotKind::Strings => schema.add_text_field(&name, strings.clone()),
+            };
+        }
+    }
+    schema.build()
+}
+
+impl Fields {
+    /// Reads fields and capacity back from an index's schema; `None` if it is not one of ours.
+    pub(crate) fn of(schema: &Schema, hash_key: [u8; 16]) -> Option<(Self, Capacity)> {
+        let slots = SlotKind::ALL.map(|kind| {
+            (0..)
+                .map_while(|slot| schema.get_field(&slot_name(kind, slot)).ok())
+                .collect::<Vec<_>>()
+        });
+        let capacity = Capacity(std::array::from_fn(|kind| slots[kind].len()));
+        let fields = Self {
+            row: schema.get_field(ROW).ok()?,
+            stream: schema.get_field(STREAM).ok()?,
+            emitted: schema.get_field(EMITTED).ok()?,
+            slots,
+            hash_key,
+        };
+        (*schema == build(capacity)).then_some((fields, capacity))
+    }
+
+    /// The index field of a slot.
+    pub(crate) fn slot(&self, kind: SlotKind, slot: usize) -> Option<Field> {
+        self.slots[kind as usize].get(slot).copied()
+    }
+
+    /// The hash that stands for a string in an equality column. Keyed per store, so that nobody can prepare collisions.
+    pub(crate) fn hash(&self, text: &str) -> i64 {
+        let mut hasher = SipHasher13::new_with_key(&self.hash_key);
+        hasher.write(text.as_bytes());
+        hasher.finish().cast_signed()
+    }
+
+    /// The index document of a record.
+    pub(crate) fn document(&self, record: &Indexable<'_>) -> TantivyDocument {
+        let mut document = TantivyDocument::default();
+        document.add_u64(self.row, record.row);
+        document.add_u64(self.stream, record.stream);
+        if let Some(emitted) = Instant::parse(record.emitted_at) {
+            document.add_i64(self.emitted, emitted.0);
+        }
+        for place in &record.layout.places {
+            let Some(field) = self.slot(place.kind, place.slot) else {
+                continue;
+            };
+            let name = place.field.as_str();
+            match place.kind {
+                SlotKind::Text | SlotKind::Strings => {
+                    if let Some(text) = record.body.text(name) {
+                        document.add_text(field, text);
+                    }
+                }
+                SlotKind::Hash => {
+                    if let Some(text) = record.body.text(name) {
+                        document.add_i64(field, self.hash(&text));
+                    }
+                }
+                SlotKind::Integer => {
+                    if let Some(value) = column_integer(record.body, &place.field, place.field_kind)
+                    {
+                        document.add_i64(field, value);
+                    }
+                }
+                SlotKind::Number => {
+                    let value = record.body.get(name);
+                    if let Some(Scalar::Number(value)) =
+                        value.and_then(|raw| Scalar::from_json(place.field_kind, raw))
+                    {
+                        document.add_f64(field, value);
+                    }
+                }
+            }
+        }
+        document
+    }
+}
+
+/// What the index needs to know of a record.
+#[derive(Debug)]
+pub(crate) struct Indexable<'a> {
+    pub(crate) row: u64,
+    pub(crate) stream: u64,
+    pub(crate) emitted_at: &'a str,
+    pub(crate) layout: &'a StreamLayout,
+    pub(crate) body: &'a RecordBody,
+}
+
+fn column_integer(body: &RecordBody, field: &FieldName, kind: FieldKind) -> Option<i64> {
+    integer_of(&Scalar::from_json(kind, body.get(field.as_str())?)?)
+}
+
+/// How a scalar stands in an integer column.
+pub(crate) fn integer_of(scalar: &Scalar) -> Option<i64> {
+    match scalar {
+        Scalar::Boolean(value) => Some(i64::from(*value)),
+        Scalar::Integer(value) => Some(*value),
+        Scalar::Instant(value) => Some(value.0),
+        Scalar::Number(_) | Scalar::Text(_) => None,
+    }
+}

@@ -1,0 +1,149 @@
+//! Where each declared field lives in the index.
+//!
+//! All streams share one index with a fixed set of generic places ("slots"): the first lexical field of every stream goes
+//! to text slot 0, and so on. That keeps the number of index fields small however many sources there are, lets one query
+//! rank over all of them, and still tells fields apart, because a scope names the slots it may look at per stream.
+//! Slots are only ever added to a stream, so an index stays readable while a later declaration is being indexed.
+
+use std::collections::BTreeMap;
+
+use contract::declaration::{Semantics, StreamDeclaration};
+use contract::id::FieldName;
+use contract::scalar::FieldKind;
+
+/// The kinds of places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum SlotKind {
+    /// Words with positions.
+    Text,
+    /// Booleans, integers and instants.
+    Integer,
+    /// Numbers with a fraction.
+    Number,
+    /// Whole strings, for grouping and counting distinct values.
+    Strings,
+    /// A keyed 64-bit hash of a string, for equality only: a body of 50 KB needs no dictionary entry.
+    Hash,
+}
+
+impl SlotKind {
+    /// Every kind, in index-schema order.
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Text,
+        Self::Integer,
+        Self::Number,
+        Self::Strings,
+        Self::Hash,
+    ];
+
+    /// How the catalog names the kind.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Integer => "integer",
+            Self::Number => "number",
+            Self::Strings => "strings",
+            Self::Hash => "hash",
+        }
+    }
+
+    /// The kind of that name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// One place taken by a field of a stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) field: FieldName,
+    pub(crate) field_kind: FieldKind,
+    pub(crate) kind: SlotKind,
+    pub(crate) slot: usize,
+}
+
+/// How the records of one stream are stored and indexed.
+#[derive(Debug, Clone)]
+pub(crate) struct StreamLayout {
+    pub(crate) places: Vec<Place>,
+    pub(crate) cursor: Option<(FieldName, FieldKind)>,
+    pub(crate) append_only: bool,
+}
+
+/// The slots a stream has been given so far.
+pub(crate) type TakenSlots = BTreeMap<(FieldName, SlotKind), usize>;
+
+impl StreamLayout {
+    /// The layout for a declaration; fields that have no slot yet get the next free one, recorded in `taken`.
+    pub(crate) fn derive(stream: &StreamDeclaration, taken: &mut TakenSlots) -> Self {
+        let places = wanted(stream)
+            .into_iter()
+            .map(|(field, field_kind, kind)| {
+                let next = taken.keys().filter(|(_, other)| *other == kind).count();
+                let slot = *taken.entry((field.clone(), kind)).or_insert(next);
+                Place {
+                    field,
+                    field_kind,
+                    kind,
+                    slot,
+                }
+            })
+            .collect();
+        let cursor = stream.cursor_field.as_ref().and_then(|name| {
+            let field = stream.field(name.as_str())?;
+            Some((name.clone(), field.kind))
+        });
+        Self {
+            places,
+            cursor,
+            append_only: stream.semantics == Semantics::AppendOnly,
+        }
+    }
+
+    /// The place of a field, if it has one of this kind.
+    pub(crate) fn place(&self, field: &FieldName, kind: SlotKind) -> Option<&Place> {
+        self.places
+            .iter()
+            .find(|place| place.kind == kind && place.field == *field)
+    }
+}
+
+/// Every scalar field is filterable, so every scalar field has a column; lexical fields have words besides.
+fn wanted(stream: &StreamDeclaration) -> Vec<(FieldName, FieldKind, SlotKind)> {
+    let mut wanted = Vec::new();
+    for name in &stream.query.lexical_fields {
+        if let Some(field) = stream.field(name.as_str()) {
+            wanted.push((name.clone(), field.kind, SlotKind::Text));
+        }
+    }
+    for field in &stream.fields {
+        let counted_by_value = stream.query.aggregations.as_ref().is_some_and(|declared| {
+            declared.group_by.contains(&field.name) || declared.count_distinct.contains(&field.name)
+        });
+        let textual = matches!(
+            field.kind,
+            FieldKind::Text | FieldKind::Date | FieldKind::DateTime
+        );
+        let column = match field.kind {
+            FieldKind::Boolean | FieldKind::Integer | FieldKind::Date | FieldKind::DateTime => {
+                Some(SlotKind::Integer)
+            }
+            FieldKind::Number => Some(SlotKind::Number),
+            FieldKind::Text if counted_by_value => None,
+            FieldKind::Text => Some(SlotKind::Hash),
+            FieldKind::Object | FieldKind::Array | FieldKind::Mixed => None,
+        };
+        if let Some(kind) = column {
+            wanted.push((field.name.clone(), field.kind, kind));
+        }
+        // A consent time may be declared as a plain string; grants still restrict by the instant it names.
+        if field.kind == FieldKind::Text && stream.consent_time_field.as_ref() == Some(&field.name)
+        {
+            wanted.push((field.name.clone(), FieldKind::DateTime, SlotKind::Integer));
+        }
+        if textual && counted_by_value {
+            wanted.push((field.name.clone(), field.kind, SlotKind::Strings));
+        }
+    }
+    wanted
+}

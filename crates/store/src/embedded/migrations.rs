@@ -1,0 +1,87 @@
+//! Numbered changes of the database format. Each runs once, in order, in a transaction of its own.
+
+use std::path::Path;
+
+use rusqlite::Connection;
+
+use super::sqlite::failed;
+use crate::{Result, StoreError};
+
+/// Every format ever released; the position plus one is its number.
+const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_initial.sql")];
+
+/// Brings the database to the newest format, or says why it cannot.
+pub(crate) fn run(connection: &mut Connection, path: &Path) -> Result<()> {
+    let found: i64 = connection
+        .query_row("PRAGMA user_version", [], |row| row.get(0))
+        .map_err(failed(path))?;
+    let supported = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);
+    if found > supported {
+        return Err(StoreError::Newer {
+            path: path.to_owned(),
+            found,
+            supported,
+        });
+    }
+    let done = usize::try_from(found).map_err(|_| StoreError::Corrupt {
+        path: path.to_owned(),
+        detail: format!("format number {found}"),
+    })?;
+    for (sql, number) in MIGRATIONS.iter().zip(1_i64..).skip(done) {
+        apply(connection, sql, number).map_err(failed(path))?;
+    }
+    Ok(())
+}
+
+fn apply(connection: &mut Connection, sql: &str, number: i64) -> rusqlite::Result<()> {
+    let transaction = connection.transaction()?;
+    transaction.execute_batch(sql)?;
+    transaction.pragma_update(None, "user_version", number)?;
+    transaction.commit()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_database_reaches_the_newest_format_and_stays_there() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        run(&mut connection, Path::new("x")).unwrap();
+        run(&mut connection, Path::new("x")).unwrap();
+        let version: i64 = connection
+            .query_row("PRAGMA user_version", [], |row| row.get(0))
+            .unwrap();
+        assert_eq!(usize::try_from(version).unwrap(), MIGRATIONS.len());
+        let tables: i64 = connection
+            .query_row("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('records', 'versions', 'streams')", [], |row| row.get(0))
+            .unwrap();
+        assert_eq!(tables, 3);
+    }
+
+    #[test]
+    fn a_newer_format_is_refused_untouched() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        connection.pragma_update(None, "user_version", 99).unwrap();
+        let error = run(&mut connection, Path::new("records.db")).unwrap_err();
+        assert!(
+            matches!(error, StoreError::Newer { found: 99, .. }),
+            "{error}"
+        );
+        let tables: i64 = connection
+            .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+            .unwrap();
+        assert_eq!(tables, 0);
+    }
+
+    #[test]
+    fn every_step_starts_from_the_one_before() {
+        for upto in 0..MIGRATIONS.len() {
+            let mut connection = Connection::open_in_memory().unwrap();
+            for (sql, number) in MIGRATIONS.iter().zip(1_i64..).take(upto) {
+                apply(&mut connection, sql, number).unwrap();
+            }
+            run(&mut connection, Path::new("x")).unwrap();
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! The embedded store: `SQLite` for the truth, tantivy for the derived index, plain files for blobs.
+//!
+//! Every acknowledged change has a version, counted over the whole store. A batch is one transaction; the index follows
+//! from memory while things go well and from the records when they did not.
+
+mod aggregate;
+mod backup;
+mod blobs;
+mod buckets;
+mod catalog;
+mod changes;
+pub mod directory;
+mod erase;
+mod groups;
+mod index;
+mod layout;
+mod migrations;
+mod query;
+mod records;
+mod restrict;
+mod search;
+mod sources;
+mod sqlite;
+mod tally;
+mod write;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use contract::time::Clock;
+use rusqlite::OptionalExtension;
+
+use self::directory::DataDirectory;
+use self::index::{OpenIndex, SearchIndex};
+use self::sources::Sources;
+use self::sqlite::Database;
+use crate::catalog::StreamRef;
+use crate::search::IndexStatus;
+use crate::{Result, StoreError};
+
+pub use self::index::tokenizer::WordTokenizer;
+
+/// How a data directory is opened.
+#[derive(Clone)]
+pub struct OpenOptions {
+    /// Who opens it, for the message to the next one who tries (`pdpp import`).
+    pub holder: String,
+    /// Where the time comes from.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// A data directory, opened by this process alone.
+pub struct EmbeddedStore {
+    directory: DataDirectory,
+    database: Database,
+    index: SearchIndex,
+    sources: RwLock<Arc<Sources>>,
+    /// The version of the last acknowledged change.
+    newest: AtomicU64,
+    clock: Arc<dyn Clock>,
+}
+
+impl EmbeddedStore {
+    /// Opens the directory, creating it if need be.
+    pub fn open(path: &Path, options: OpenOptions) -> Result<Self> {
+        let directory = DataDirectory::open(path, &options.holder)?;
+        let database = Database::open(&directory.join(directory::DATABASE))?;
+        let store_id = store_id(&database)?;
+        let sources = database.read_with(Sources::load)?;
+        let newest = database.read(newest_version)?;
+        Ok(Self {
+            index: SearchIndex::new(directory.join(directory::INDEX), store_id),
+            directory,
+            database,
+            sources: RwLock::new(Arc::new(sources)),
+            newest: AtomicU64::new(newest),
+            clock: options.clock,
+        })
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// The key that seals cursors; made on first use.
+    pub fn sealing_key(&self) -> Result<[u8; 32]> {
+        self.directory.sealing_key()
+    }
+
+    /// The sources as they are now; a stable view for one operation.
+    fn sources(&self) -> Arc<Sources> {
+        Arc::clone(&self.sources.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn reload_sources(&self) -> Result<()> {
+        let sources = self.database.read_with(Sources::load)?;
+        *self.sources.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(sources);
+        Ok(())
+    }
+
+    /// The version of the last acknowledged change.
+    fn newest(&self) -> u64 {
+        self.newest.load(Ordering::Acquire)
+    }
+
+    /// The index, holding everything acknowledged so far.
+    fn current_index(&self) -> Result<Arc<OpenIndex>> {
+        let sources = self.sources();
+        let open = self.index.open(sources.capacity())?;
+        if open.committed() < self.newest() {
+            self.catch_up(&open, &sources)?;
+        }
+        Ok(open)
+    }
+
+    fn catch_up(&self, open: &OpenIndex, sources: &Sources) -> Result<()> {
+        self.database.snapshot(|connection| {
+            open.catch_up(&changes::Replay {
+                connection,
+                sources,
+                path: self.directory.path(),
+            })
+        })
+    }
+
+    /// How far the index is, without opening it.
+    fn status(&self) -> Result<IndexStatus> {
+        let rebuilding = self.database.read(|connection| {
+            connection.query_row(
+                "SELECT count(*) FROM reindexing JOIN records USING (stream_id)
+                 WHERE data IS NOT NULL AND row_id BETWEEN next_row AND last_row",
+                [],
+                |row| row.get(0),
+            )
+        })?;
+        Ok(IndexStatus {
+            written: self.newest(),
+            indexed: self.index.if_open().map_or(0, |open| open.committed()),
+            rebuilding,
+        })
+    }
+
+    /// Streams whose newly declared fields are not fully indexed yet.
+    fn rebuilding_streams(&self, sources: &Sources) -> Result<Vec<StreamRef>> {
+        let ids: Vec<i64> = self.database.read(|connection| {
+            connection
+                .prepare_cached("SELECT stream_id FROM reindexing")?
+                .query_map([], |row| row.get(0))?
+                .collect()
+        })?;
+        Ok(ids
+            .into_iter()
+            .filter_map(|id| sources.by_id(id).map(|entry| entry.stream.clone()))
+            .collect())
+    }
+}
+
+/// Reads the store's identity, given at creation: it ties the index and its hashes to these records.
+fn store_id(database: &Database) -> Result<[u8; 16]> {
+    database.transact(|transaction| {
+        let found: Option<Vec<u8>> = transaction
+            .query_row(
+                "SELECT value FROM meta WHERE name = 'store_id'",
+                [],
+                |row| row.get(0),
+            )
+            .optional()
+            .map_err(database.failed())?;
+        if let Some(id) = found.and_then(|bytes| <[u8; 16]>::try_from(bytes).ok()) {
+            return Ok(id);
+        }
+        let mut id = [0; 16];
+        getrandom::fill(&mut id).map_err(|error| StoreError::Engine {
+            path: "/dev/urandom".into(),
+            detail: error.to_string(),
+        })?;
+        transaction
+            .execute(
+                "INSERT OR REPLACE INTO meta VALUES ('store_id', ?1)",
+                [id.as_slice()],
+            )
+            .map_err(database.failed())?;
+        Ok(id)
+    })
+}
+
+/// The version of the last acknowledged change, as the database knows it.
+fn newest_version(connection: &rusqlite::Connection) -> rusqlite::Result<u64> {
+    connection
+        .prepare_cached("SELECT value FROM meta WHERE name = 'version'")?
+        .query_row([], |row| row.get(0))
+        .optional()
+        .map(Option::unwrap_or_default)
+}
+
+fn set_newest_version(connection: &rusqlite::Connection, version: u64) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached("INSERT OR REPLACE INTO meta VALUES ('version', ?1)")?
+        .execute([version])
+        .map(drop)
+}

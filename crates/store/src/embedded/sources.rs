@@ -1,0 +1,199 @@
+//! The catalog in memory: declarations, connections, and how each stream is stored. Rebuilt whenever any of it changes.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use contract::declaration::Declaration;
+use contract::id::{ConnectionId, ConnectorKey, FieldName, StreamName};
+use contract::time::Instant;
+use rusqlite::Connection as Sqlite;
+
+use super::index::Capacity;
+use super::layout::{SlotKind, StreamLayout, TakenSlots};
+use crate::catalog::{Connection, StreamRef};
+use crate::{Result, StoreError};
+
+/// A stream of a connection and everything needed to read and write it.
+#[derive(Debug)]
+pub(crate) struct StreamEntry {
+    pub(crate) id: i64,
+    pub(crate) stream: StreamRef,
+    pub(crate) layout: Arc<StreamLayout>,
+}
+
+/// What sources there are.
+#[derive(Debug, Default)]
+pub(crate) struct Sources {
+    pub(crate) declarations: BTreeMap<ConnectorKey, Arc<Declaration>>,
+    pub(crate) connections: Vec<Connection>,
+    streams: Vec<Arc<StreamEntry>>,
+    by_ref: HashMap<StreamRef, usize>,
+    by_id: HashMap<i64, usize>,
+}
+
+impl Sources {
+    /// Reads the catalog.
+    pub(crate) fn load(sqlite: &Sqlite) -> Result<Self> {
+        let declarations = load_declarations(sqlite)?;
+        let connections = load_connections(sqlite).map_err(unreadable)?;
+        let mut layouts: HashMap<(ConnectorKey, StreamName), Arc<StreamLayout>> = HashMap::new();
+        for declaration in declarations.values() {
+            for stream in &declaration.streams {
+                let mut taken = taken_slots(sqlite, declaration.connector_key(), &stream.name)
+                    .map_err(unreadable)?;
+                let layout = StreamLayout::derive(stream, &mut taken);
+                let key = (declaration.connector_key().clone(), stream.name.clone());
+                layouts.insert(key, Arc::new(layout));
+            }
+        }
+        let mut sources = Self {
+            declarations,
+            connections,
+            ..Self::default()
+        };
+        sources.add_streams(sqlite, &layouts).map_err(unreadable)?;
+        Ok(sources)
+    }
+
+    fn add_streams(
+        &mut self,
+        sqlite: &Sqlite,
+        layouts: &HashMap<(ConnectorKey, StreamName), Arc<StreamLayout>>,
+    ) -> rusqlite::Result<()> {
+        let mut statement = sqlite.prepare(
+            "SELECT streams.id, connection_id, streams.name, connector_key
+             FROM streams JOIN connections ON connections.id = connection_id ORDER BY ordinal, streams.id",
+        )?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let stream = StreamRef {
+                connection: parsed(row.get(1)?)?,
+                stream: parsed(row.get(2)?)?,
+            };
+            let connector: ConnectorKey = parsed(row.get(3)?)?;
+            let Some(layout) = layouts.get(&(connector, stream.stream.clone())) else {
+                continue;
+            };
+            let id = row.get(0)?;
+            self.by_ref.insert(stream.clone(), self.streams.len());
+            self.by_id.insert(id, self.streams.len());
+            self.streams.push(Arc::new(StreamEntry {
+                id,
+                stream,
+                layout: Arc::clone(layout),
+            }));
+        }
+        Ok(())
+    }
+
+    /// All streams, by connection and declaration order.
+    pub(crate) fn streams(&self) -> &[Arc<StreamEntry>] {
+        &self.streams
+    }
+
+    /// The stream of that id.
+    pub(crate) fn by_id(&self, id: i64) -> Option<&Arc<StreamEntry>> {
+        self.by_id.get(&id).and_then(|at| self.streams.get(*at))
+    }
+
+    /// One connection.
+    pub(crate) fn connection(&self, id: &ConnectionId) -> Result<&Connection> {
+        self.connections
+            .iter()
+            .find(|connection| connection.id == *id)
+            .ok_or_else(|| StoreError::UnknownConnection(id.clone()))
+    }
+
+    /// One stream.
+    pub(crate) fn stream(&self, stream: &StreamRef) -> Result<&Arc<StreamEntry>> {
+        let found = self.by_ref.get(stream).and_then(|at| self.streams.get(*at));
+        if let Some(entry) = found {
+            return Ok(entry);
+        }
+        self.connection(&stream.connection)?;
+        let known: Vec<&str> = self
+            .streams
+            .iter()
+            .filter(|entry| entry.stream.connection == stream.connection)
+            .map(|entry| entry.stream.stream.as_str())
+            .collect();
+        Err(StoreError::UnknownStream {
+            connection: stream.connection.clone(),
+            stream: stream.stream.clone(),
+            known: known.join(", "),
+        })
+    }
+
+    /// What the index must have room for.
+    pub(crate) fn capacity(&self) -> Capacity {
+        self.streams
+            .iter()
+            .flat_map(|entry| &entry.layout.places)
+            .fold(Capacity::USUAL, |capacity, place| {
+                capacity.including(place.kind, place.slot)
+            })
+    }
+}
+
+/// The slots a stream has in the catalog.
+pub(crate) fn taken_slots(
+    sqlite: &Sqlite,
+    connector: &ConnectorKey,
+    stream: &StreamName,
+) -> rusqlite::Result<TakenSlots> {
+    let mut statement = sqlite.prepare_cached(
+        "SELECT field, kind, slot FROM slots WHERE connector_key = ?1 AND stream = ?2",
+    )?;
+    let mut rows = statement.query([connector.as_str(), stream.as_str()])?;
+    let mut taken = TakenSlots::new();
+    while let Some(row) = rows.next()? {
+        let field: FieldName = parsed(row.get(0)?)?;
+        let kind: String = row.get(1)?;
+        if let Some(kind) = SlotKind::named(&kind) {
+            taken.insert((field, kind), row.get(2)?);
+        }
+    }
+    Ok(taken)
+}
+
+fn load_declarations(sqlite: &Sqlite) -> Result<BTreeMap<ConnectorKey, Arc<Declaration>>> {
+    let texts: Vec<String> = sqlite
+        .prepare("SELECT declaration FROM connectors")
+        .and_then(|mut statement| statement.query_map([], |row| row.get(0))?.collect())
+        .map_err(unreadable)?;
+    let mut declarations = BTreeMap::new();
+    for text in texts {
+        let declaration = Declaration::parse(&text)?;
+        declarations.insert(declaration.connector_key().clone(), Arc::new(declaration));
+    }
+    Ok(declarations)
+}
+
+fn load_connections(sqlite: &Sqlite) -> rusqlite::Result<Vec<Connection>> {
+    let mut statement = sqlite.prepare(
+        "SELECT id, connector_key, display_name, created_at FROM connections ORDER BY ordinal",
+    )?;
+    let rows = statement.query_map([], |row| {
+        Ok(Connection {
+            id: parsed(row.get(0)?)?,
+            connector: parsed(row.get(1)?)?,
+            display_name: row.get(2)?,
+            created_at: Instant(row.get(3)?),
+        })
+    })?;
+    rows.collect()
+}
+
+/// A value that was checked when it was written.
+fn parsed<T: std::str::FromStr>(text: String) -> rusqlite::Result<T>
+where
+    T::Err: std::error::Error + Send + Sync + 'static,
+{
+    text.parse().map_err(|error| {
+        rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, Box::new(error))
+    })
+}
+
+fn unreadable(error: rusqlite::Error) -> StoreError {
+    super::sqlite::failed(std::path::Path::new(super::directory::DATABASE))(error)
+}

@@ -1,0 +1,223 @@
+//! `SQLite` as we use it: how a connection is opened, what is refused, and how its errors read.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use super::migrations;
+use crate::{Result, StoreError};
+
+/// Marks a file as ours ("pdpp").
+const APPLICATION_ID: i64 = 0x7064_7070;
+const PAGE_BYTES: u32 = 8192;
+
+/// One writer, and as many readers as are in use at a time.
+#[derive(Debug)]
+pub(crate) struct Database {
+    path: PathBuf,
+    writer: Mutex<Connection>,
+    idle_readers: Mutex<Vec<Connection>>,
+}
+
+impl Database {
+    /// Opens or creates the file and brings it to the newest format.
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        refuse_truncated(path)?;
+        let mut writer = connect(
+            path,
+            OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
+        )
+        .map_err(failed(path))?;
+        claim(&writer, path)?;
+        writer
+            .execute_batch(
+                "PRAGMA journal_mode = WAL;
+                 PRAGMA synchronous = FULL;
+                 PRAGMA wal_autocheckpoint = 8000;
+                 PRAGMA cache_size = -65536;",
+            )
+            .map_err(failed(path))?;
+        migrations::run(&mut writer, path)?;
+        Ok(Self {
+            path: path.to_owned(),
+            writer: Mutex::new(writer),
+            idle_readers: Mutex::new(Vec::new()),
+        })
+    }
+
+    /// The one connection that writes.
+    pub(crate) fn writer(&self) -> MutexGuard<'_, Connection> {
+        // A panic while writing rolled its transaction back, so the connection is still good.
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs a read. It sees everything acknowledged before, and never waits for a writer.
+    pub(crate) fn read<T>(
+        &self,
+        read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T> {
+        let idle = self.idle().pop();
+        let connection = match idle {
+            Some(connection) => connection,
+            None => {
+                connect(&self.path, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(failed(&self.path))?
+            }
+        };
+        let outcome = read(&connection).map_err(failed(&self.path));
+        self.idle().push(connection);
+        outcome
+    }
+
+    /// Like [`Self::read`], for reads that have errors of their own.
+    pub(crate) fn read_with<T>(&self, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+        self.read(|connection| Ok(read(connection)))?
+    }
+
+    /// Runs several reads that all see the same state.
+    pub(crate) fn snapshot<T>(&self, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+        self.read(|connection| {
+            let transaction = connection.unchecked_transaction()?;
+            let outcome = read(&transaction);
+            transaction.finish()?;
+            Ok(outcome)
+        })?
+    }
+
+    /// Runs a change in one durable transaction.
+    pub(crate) fn transact<T>(
+        &self,
+        change: impl FnOnce(&rusqlite::Transaction<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let mut writer = self.writer();
+        let transaction = writer
+            .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)
+            .map_err(failed(&self.path))?;
+        let outcome = change(&transaction)?;
+        transaction.commit().map_err(failed(&self.path))?;
+        Ok(outcome)
+    }
+
+    /// Turns an engine error into ours.
+    pub(crate) fn failed(&self) -> impl Fn(rusqlite::Error) -> StoreError + '_ {
+        failed(&self.path)
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {
+        self.idle_readers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn connect(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
+    let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    connection.set_prepared_statement_cache_capacity(64);
+    connection.busy_timeout(std::time::Duration::from_secs(10))?;
+    connection.pragma_update(None, "page_size", PAGE_BYTES)?;
+    connection.execute_batch(
+        "PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384;",
+    )?;
+    Ok(connection)
+}
+
+/// An empty file becomes ours; a file of another program is left alone.
+fn claim(connection: &Connection, path: &Path) -> Result<()> {
+    let number = |sql: &str| -> Result<i64> {
+        connection
+            .query_row(sql, [], |row| row.get(0))
+            .map_err(failed(path))
+    };
+    let application_id = number("PRAGMA application_id")?;
+    if application_id == APPLICATION_ID {
+        return Ok(());
+    }
+    if application_id != 0 || number("SELECT count(*) FROM sqlite_schema")? != 0 {
+        return Err(StoreError::Foreign {
+            path: path.to_owned(),
+            reason: "it is a database of another program".to_owned(),
+        });
+    }
+    connection
+        .pragma_update(None, "application_id", APPLICATION_ID)
+        .map_err(failed(path))
+}
+
+/// `SQLite` notices a cut file only when it reads past the end; the header tells at once.
+fn refuse_truncated(path: &Path) -> Result<()> {
+    let Ok(mut file) = File::open(path) else {
+        return Ok(());
+    };
+    let length = file.metadata().map_err(StoreError::at(path))?.len();
+    let wal = PathBuf::from(format!("{}-wal", path.display()));
+    // With a write-ahead log beside it, the file may rightly lag behind its header.
+    if wal.metadata().is_ok_and(|wal| wal.len() > 0) {
+        return Ok(());
+    }
+    let corrupt = |detail: String| StoreError::Corrupt {
+        path: path.to_owned(),
+        detail,
+    };
+    let mut header = [0; 100];
+    if length == 0 {
+        return if path.with_file_name(super::directory::INDEX).exists() {
+            Err(corrupt("it is empty".to_owned()))
+        } else {
+            Ok(())
+        };
+    }
+    if file.read_exact(&mut header).is_err() || !header.starts_with(b"SQLite format 3\0") {
+        return Err(corrupt("it is not a database file".to_owned()));
+    }
+    let page_bytes = match u16::from_be_bytes([header[16], header[17]]) {
+        1 => 65_536,
+        bytes => u64::from(bytes),
+    };
+    let pages = u32::from_be_bytes([header[28], header[29], header[30], header[31]]);
+    let expected = u64::from(pages) * page_bytes;
+    if length < expected {
+        return Err(corrupt(format!(
+            "it should have {expected} bytes and has {length}"
+        )));
+    }
+    Ok(())
+}
+
+/// Turns an engine error into ours, naming the file.
+pub(crate) fn failed(path: &Path) -> impl Fn(rusqlite::Error) -> StoreError + '_ {
+    move |error| {
+        let path = path.to_owned();
+        let detail = error.to_string();
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => StoreError::Full { path },
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+                StoreError::Corrupt { path, detail }
+            }
+            Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
+                StoreError::ReadOnly { path, detail }
+            }
+            Some(ErrorCode::SystemIoFailure) => io_failure(path, &error),
+            _ => StoreError::Engine { path, detail },
+        }
+    }
+}
+
+/// A file-size limit or a quota shows as a plain write failure.
+fn io_failure(path: PathBuf, error: &rusqlite::Error) -> StoreError {
+    let extended = error.sqlite_error().map_or(0, |error| error.extended_code);
+    if matches!(
+        extended,
+        rusqlite::ffi::SQLITE_IOERR_WRITE
+            | rusqlite::ffi::SQLITE_IOERR_FSYNC
+            | rusqlite::ffi::SQLITE_IOERR_TRUNCATE
+    ) {
+        StoreError::Full { path }
+    } else {
+        StoreError::Engine {
+            path,
+            detail: error.to_string(),
+        }
+    }
+}

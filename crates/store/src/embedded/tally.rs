@@ -1,0 +1,200 @@
+//! What an aggregate adds up per group.
+
+use contract::scalar::FieldKind;
+use tantivy::columnar::Column;
+use tantivy::{DocAddress, SegmentReader};
+
+use super::layout::SlotKind;
+use super::restrict::{column_of, unsupported};
+use super::sources::StreamEntry;
+use crate::Result;
+use crate::search::{Metric, Value};
+
+/// The metric and the column it looks at.
+pub(super) enum Measure {
+    /// Only how many.
+    Count,
+    /// A sum over integers.
+    SumInteger(String),
+    /// A sum over numbers.
+    SumNumber(String),
+    /// The smallest or largest integer or instant.
+    BestInteger(String, Side),
+    /// The smallest or largest number.
+    BestNumber(String, Side),
+    /// Distinct values: the grouping does the work, groups are counted in the end.
+    Distinct(contract::id::FieldName),
+}
+
+/// Which end is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    Smallest,
+    Largest,
+}
+
+impl Measure {
+    /// Resolves a metric against the stream's columns.
+    pub(super) fn of(metric: &Metric, entry: &StreamEntry) -> Result<Self> {
+        let (field, side) = match metric {
+            Metric::Count => return Ok(Self::Count),
+            Metric::CountDistinct(field) => return Ok(Self::Distinct(field.clone())),
+            Metric::Sum(field) => (field, None),
+            Metric::Min(field) => (field, Some(Side::Smallest)),
+            Metric::Max(field) => (field, Some(Side::Largest)),
+        };
+        let integer = column_of(&entry.layout, field, SlotKind::Integer);
+        let number = column_of(&entry.layout, field, SlotKind::Number);
+        let summable = entry
+            .layout
+            .place(field, SlotKind::Integer)
+            .is_none_or(|place| place.field_kind == FieldKind::Integer);
+        match (integer, number, side) {
+            (Some(column), _, Some(side)) => Ok(Self::BestInteger(column, side)),
+            (_, Some(column), Some(side)) => Ok(Self::BestNumber(column, side)),
+            (Some(column), _, None) if summable => Ok(Self::SumInteger(column)),
+            (_, Some(column), None) => Ok(Self::SumNumber(column)),
+            _ => Err(unsupported(entry, field, "has no values to compute with")),
+        }
+    }
+
+    /// The column in one segment.
+    pub(super) fn on(&self, segment: &SegmentReader) -> tantivy::Result<Values> {
+        let columns = segment.fast_fields();
+        let values = match self {
+            Self::Count | Self::Distinct(_) => None,
+            Self::SumInteger(name) | Self::BestInteger(name, _) => {
+                columns.column_opt(name)?.map(Values::Integers)
+            }
+            Self::SumNumber(name) | Self::BestNumber(name, _) => {
+                columns.column_opt(name)?.map(Values::Numbers)
+            }
+        };
+        Ok(values.unwrap_or(Values::None))
+    }
+
+    /// An empty tally.
+    pub(super) fn start(&self) -> Tally {
+        match self {
+            Self::Count | Self::Distinct(_) => Tally::Count,
+            Self::SumInteger(_) => Tally::SumInteger(0),
+            Self::SumNumber(_) => Tally::SumNumber(0.0, 0.0),
+            Self::BestInteger(_, side) | Self::BestNumber(_, side) => Tally::Best(*side, None),
+        }
+    }
+
+    /// Whether there is more to do than counting.
+    pub(super) fn is_count(&self) -> bool {
+        matches!(self, Self::Count | Self::Distinct(_))
+    }
+}
+
+/// The values a measure looks at in one segment.
+pub(super) enum Values {
+    None,
+    Integers(Column<i64>),
+    Numbers(Column<f64>),
+}
+
+/// What has been added up so far.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Tally {
+    Count,
+    SumInteger(i128),
+    /// Sum and what rounding has lost so far, so that the order of adding does not show in the result.
+    SumNumber(f64, f64),
+    /// The best value, as an integer that orders alike, and where it stands.
+    Best(Side, Option<(i64, DocAddress)>),
+}
+
+impl Tally {
+    /// Adds one integer or instant.
+    pub(super) fn add_integer(&mut self, value: i64, at: DocAddress) {
+        match self {
+            Self::SumInteger(sum) => *sum += i128::from(value),
+            Self::Best(side, best) => offer(*side, best, (value, at)),
+            Self::Count | Self::SumNumber(..) => {}
+        }
+    }
+
+    /// Adds one number.
+    pub(super) fn add_number(&mut self, value: f64, at: DocAddress) {
+        match self {
+            Self::SumNumber(sum, lost) => add_carefully(sum, lost, value),
+            Self::Best(side, best) => offer(*side, best, (ordered(value), at)),
+            Self::Count | Self::SumInteger(_) => {}
+        }
+    }
+
+    /// Adds what was tallied elsewhere for the same group.
+    pub(super) fn merge(&mut self, other: Self) {
+        match (self, other) {
+            (Self::SumInteger(sum), Self::SumInteger(more)) => *sum += more,
+            (Self::SumNumber(sum, lost), Self::SumNumber(more, also_lost)) => {
+                add_carefully(sum, lost, more);
+                *lost += also_lost;
+            }
+            (Self::Best(side, best), Self::Best(_, Some(other))) => offer(*side, best, other),
+            _ => {}
+        }
+    }
+
+    /// The result.
+    pub(super) fn outcome(self) -> Outcome {
+        match self {
+            Self::Count | Self::Best(_, None) => Outcome::Nothing,
+            Self::SumInteger(sum) => Outcome::Integer(sum),
+            Self::SumNumber(sum, lost) => Outcome::Number(sum + lost),
+            Self::Best(_, Some((_, at))) => Outcome::At(at),
+        }
+    }
+}
+
+/// What a tally came to.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Outcome {
+    Nothing,
+    Integer(i128),
+    Number(f64),
+    /// The record that holds the value.
+    At(DocAddress),
+}
+
+impl Outcome {
+    /// The number, for metrics that are numbers.
+    pub(super) fn into_number(self) -> Value {
+        match self {
+            Self::Integer(value) => Value::Integer(value),
+            Self::Number(value) => Value::Number(value),
+            Self::Nothing | Self::At(_) => Value::None,
+        }
+    }
+}
+
+/// Of equal values the first record stays, so that the answer is stable.
+fn offer(side: Side, best: &mut Option<(i64, DocAddress)>, candidate: (i64, DocAddress)) {
+    let better = best.is_none_or(|(value, _)| match side {
+        Side::Smallest => candidate.0 < value,
+        Side::Largest => candidate.0 > value,
+    });
+    if better {
+        *best = Some(candidate);
+    }
+}
+
+/// Neumaier's compensated addition.
+fn add_carefully(sum: &mut f64, lost: &mut f64, value: f64) {
+    let total = *sum + value;
+    *lost += if sum.abs() >= value.abs() {
+        (*sum - total) + value
+    } else {
+        (value - total) + *sum
+    };
+    *sum = total;
+}
+
+/// An integer that orders like the float.
+fn ordered(value: f64) -> i64 {
+    let bits = value.to_bits().cast_signed();
+    bits ^ (((bits >> 63).cast_unsigned()) >> 1).cast_signed()
+}

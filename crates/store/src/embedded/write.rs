@@ -1,0 +1,320 @@
+//! Writing a batch: one transaction, then the index is told from memory.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use contract::id::{ConnectionId, StreamName};
+use contract::json::RecordBody;
+use contract::scalar::Scalar;
+use rusqlite::types::Value;
+use rusqlite::{OptionalExtension, Transaction, params};
+
+use super::index::{IndexChange, Indexable};
+use super::layout::StreamLayout;
+use super::sources::{Sources, StreamEntry};
+use super::{EmbeddedStore, newest_version, set_newest_version};
+use crate::Result;
+use crate::catalog::StreamRef;
+use crate::records::{Applied, Change, ChangeOp};
+
+impl EmbeddedStore {
+    /// Applies a batch in order and makes it durable.
+    pub(super) fn write_batch(
+        &self,
+        connection: &ConnectionId,
+        batch: Vec<Change>,
+    ) -> Result<Vec<Applied>> {
+        let sources = self.sources();
+        let (applied, writing) = self.database.transact(|transaction| {
+            let mut writing = Writing::begin(transaction, &sources, connection)?;
+            let mut applied = Vec::with_capacity(batch.len());
+            for change in batch {
+                let entry = writing.entry(&change.stream)?;
+                let outcome = writing.apply(transaction, &entry, change);
+                applied.push(outcome.map_err(self.database.failed())?);
+            }
+            writing
+                .finish(transaction)
+                .map_err(self.database.failed())?;
+            Ok((applied, writing))
+        })?;
+        self.newest.fetch_max(writing.version, Ordering::AcqRel);
+        self.stage(&sources, &writing);
+        Ok(applied)
+    }
+
+    /// Hands the batch to the index. What fails here is caught up later: the records are safe.
+    fn stage(&self, sources: &Sources, writing: &Writing<'_>) {
+        if let Ok(open) = self.index.open(sources.capacity()) {
+            let versions = (writing.before, writing.version);
+            open.stage(versions, writing.staged.iter().map(Staged::index_change));
+        }
+    }
+}
+
+/// A batch being written.
+struct Writing<'a> {
+    sources: &'a Sources,
+    connection: &'a ConnectionId,
+    entries: HashMap<StreamName, Arc<StreamEntry>>,
+    before: u64,
+    version: u64,
+    /// Per stream: change in the number of live records, and the last version written.
+    totals: HashMap<i64, (i64, u64)>,
+    staged: Vec<Staged>,
+}
+
+/// A change the index must follow.
+struct Staged {
+    row: i64,
+    entry: Arc<StreamEntry>,
+    /// The new content with its time, or `None` for a deletion.
+    put: Option<(RecordBody, String)>,
+    known: bool,
+}
+
+/// The row of a key as it is before a change.
+struct Current {
+    row: i64,
+    version: u64,
+    emitted_at: String,
+    data: Option<String>,
+}
+
+impl<'a> Writing<'a> {
+    fn begin(
+        transaction: &Transaction<'_>,
+        sources: &'a Sources,
+        connection: &'a ConnectionId,
+    ) -> Result<Self> {
+        sources.connection(connection)?;
+        let before = newest_version(transaction).map_err(super::sqlite::failed(
+            std::path::Path::new(super::directory::DATABASE),
+        ))?;
+        Ok(Self {
+            sources,
+            connection,
+            entries: HashMap::new(),
+            before,
+            version: before,
+            totals: HashMap::new(),
+            staged: Vec::new(),
+        })
+    }
+
+    fn entry(&mut self, stream: &StreamName) -> Result<Arc<StreamEntry>> {
+        if let Some(entry) = self.entries.get(stream) {
+            return Ok(Arc::clone(entry));
+        }
+        let entry = self.sources.stream(&StreamRef {
+            connection: self.connection.clone(),
+            stream: stream.clone(),
+        })?;
+        self.entries.insert(stream.clone(), Arc::clone(entry));
+        Ok(Arc::clone(entry))
+    }
+
+    fn apply(
+        &mut self,
+        transaction: &Transaction<'_>,
+        entry: &Arc<StreamEntry>,
+        change: Change,
+    ) -> rusqlite::Result<Applied> {
+        let key = change.key.ordering_form();
+        match change.op {
+            ChangeOp::Delete => self.delete(transaction, entry, &key, &change.emitted_at),
+            ChangeOp::Upsert(body) => {
+                // Most writes are new keys: try that first, which spares a look-up.
+                let sort = sort_value(&entry.layout, &body);
+                let inserted = transaction
+                    .prepare_cached(
+                        "INSERT INTO records (stream_id, key, version, sort, emitted_at, data)
+                         VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (stream_id, key) DO NOTHING",
+                    )?
+                    .execute(params![
+                        entry.id,
+                        key,
+                        self.version + 1,
+                        sort,
+                        change.emitted_at,
+                        body.as_str()
+                    ])?;
+                if inserted == 1 {
+                    let row = transaction.last_insert_rowid();
+                    self.note(entry, 1);
+                    self.stage(row, entry, Some((body, change.emitted_at)), false);
+                    return Ok(Applied::Added);
+                }
+                self.replace(transaction, entry, &key, (body, change.emitted_at))
+            }
+        }
+    }
+
+    fn replace(
+        &mut self,
+        transaction: &Transaction<'_>,
+        entry: &Arc<StreamEntry>,
+        key: &str,
+        (body, emitted_at): (RecordBody, String),
+    ) -> rusqlite::Result<Applied> {
+        let Some(current) = current(transaction, entry.id, key)? else {
+            return Err(rusqlite::Error::QueryReturnedNoRows);
+        };
+        let applied = match &current.data {
+            None => Applied::Added,
+            Some(data) if contract::json::same_value(data, body.as_str()) => {
+                return Ok(Applied::Unchanged);
+            }
+            Some(_) if entry.layout.append_only => return Ok(Applied::AppendOnlyConflict),
+            Some(_) => Applied::Updated,
+        };
+        self.keep_version(transaction, entry, &current)?;
+        transaction
+            .prepare_cached(
+                "UPDATE records SET version = ?2, sort = ?3, emitted_at = ?4, data = ?5 WHERE row_id = ?1",
+            )?
+            .execute(params![
+                current.row,
+                self.version + 1,
+                sort_value(&entry.layout, &body),
+                emitted_at,
+                body.as_str()
+            ])?;
+        self.note(entry, i64::from(applied == Applied::Added));
+        self.stage(current.row, entry, Some((body, emitted_at)), true);
+        Ok(applied)
+    }
+
+    fn delete(
+        &mut self,
+        transaction: &Transaction<'_>,
+        entry: &Arc<StreamEntry>,
+        key: &str,
+        emitted_at: &str,
+    ) -> rusqlite::Result<Applied> {
+        let Some(current) =
+            current(transaction, entry.id, key)?.filter(|found| found.data.is_some())
+        else {
+            return Ok(Applied::AlreadyAbsent);
+        };
+        self.keep_version(transaction, entry, &current)?;
+        transaction
+            .prepare_cached(
+                "UPDATE records SET version = ?2, sort = NULL, emitted_at = ?3, data = NULL WHERE row_id = ?1",
+            )?
+            .execute(params![current.row, self.version + 1, emitted_at])?;
+        self.note(entry, -1);
+        self.stage(current.row, entry, None, true);
+        Ok(Applied::Deleted)
+    }
+
+    /// Moves what the row held into history.
+    fn keep_version(
+        &self,
+        transaction: &Transaction<'_>,
+        entry: &StreamEntry,
+        current: &Current,
+    ) -> rusqlite::Result<()> {
+        transaction
+            .prepare_cached(
+                "INSERT INTO versions (row_id, stream_id, version, next_version, emitted_at, data)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            )?
+            .execute(params![
+                current.row,
+                entry.id,
+                current.version,
+                self.version + 1,
+                current.emitted_at,
+                current.data
+            ])
+            .map(drop)
+    }
+
+    /// Counts a change that was written.
+    fn note(&mut self, entry: &StreamEntry, live: i64) {
+        self.version += 1;
+        let totals = self.totals.entry(entry.id).or_default();
+        totals.0 += live;
+        totals.1 = self.version;
+    }
+
+    fn stage(
+        &mut self,
+        row: i64,
+        entry: &Arc<StreamEntry>,
+        put: Option<(RecordBody, String)>,
+        known: bool,
+    ) {
+        self.staged.push(Staged {
+            row,
+            entry: Arc::clone(entry),
+            put,
+            known,
+        });
+    }
+
+    fn finish(&self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+        if self.version == self.before {
+            return Ok(());
+        }
+        for (stream, (live, version)) in &self.totals {
+            transaction
+                .prepare_cached("UPDATE streams SET live_records = live_records + ?2, last_version = ?3 WHERE id = ?1")?
+                .execute(params![stream, live, version])?;
+        }
+        set_newest_version(transaction, self.version)
+    }
+}
+
+impl Staged {
+    fn index_change(&self) -> IndexChange<'_> {
+        let row = self.row.cast_unsigned();
+        match &self.put {
+            None => IndexChange::Drop { row },
+            Some((body, emitted_at)) => IndexChange::Put {
+                record: Indexable {
+                    row,
+                    stream: self.entry.id.cast_unsigned(),
+                    emitted_at,
+                    layout: &self.entry.layout,
+                    body,
+                },
+                known: self.known,
+            },
+        }
+    }
+}
+
+fn current(
+    transaction: &Transaction<'_>,
+    stream: i64,
+    key: &str,
+) -> rusqlite::Result<Option<Current>> {
+    transaction
+        .prepare_cached("SELECT row_id, version, emitted_at, data FROM records WHERE stream_id = ?1 AND key = ?2")?
+        .query_row(params![stream, key], |row| {
+            Ok(Current {
+                row: row.get(0)?,
+                version: row.get(1)?,
+                emitted_at: row.get(2)?,
+                data: row.get(3)?,
+            })
+        })
+        .optional()
+}
+
+/// The cursor value as the database orders it; NULL when there is none to order by.
+pub(super) fn sort_value(layout: &StreamLayout, body: &RecordBody) -> Value {
+    let scalar = layout.cursor.as_ref().and_then(|(field, kind)| {
+        let raw = body.get(field.as_str())?;
+        Scalar::from_json(*kind, raw)
+    });
+    match scalar {
+        Some(Scalar::Integer(value)) => Value::Integer(value),
+        Some(Scalar::Instant(value)) => Value::Integer(value.0),
+        Some(Scalar::Number(value)) => Value::Real(value),
+        Some(Scalar::Boolean(_) | Scalar::Text(_)) | None => Value::Null,
+    }
+}

@@ -1,0 +1,149 @@
+//! What can go wrong in the store, in words an owner can act on.
+//!
+//! Every message names the file or the thing concerned and the next step; engine details stay in `detail` for the log.
+
+use std::path::{Path, PathBuf};
+
+use contract::declaration::DeclarationErrors;
+use contract::id::{ConnectionId, ConnectorKey, StreamName};
+use thiserror::Error;
+
+/// The outcome of a store operation.
+pub type Result<T, E = StoreError> = std::result::Result<T, E>;
+
+/// Why the store could not do what was asked.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The operating system refused a file operation.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file or folder concerned.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The directory or file belongs to something else.
+    #[error("{} is not a pdpp data directory: {reason}. Choose an empty folder with --data-dir.", path.display())]
+    Foreign {
+        /// The directory or file looked at.
+        path: PathBuf,
+        /// What gave it away.
+        reason: String,
+    },
+    /// The data was written by a later release.
+    #[error("{} was written by a newer pdpp (format {found}; this one reads up to {supported}). Upgrade pdpp and try again; nothing was changed.", path.display())]
+    Newer {
+        /// The database file.
+        path: PathBuf,
+        /// The format number found.
+        found: i64,
+        /// The newest format this release knows.
+        supported: i64,
+    },
+    /// The file cannot be trusted any more.
+    #[error("{} is damaged: {detail}. Restore it from a backup made with `pdpp backup`; nothing was changed.", path.display())]
+    Corrupt {
+        /// The damaged file.
+        path: PathBuf,
+        /// What was found.
+        detail: String,
+    },
+    /// Another process has the data directory open.
+    #[error("the data directory {} is in use by {holder}. Wait until it ends, or stop it.", path.display())]
+    Held {
+        /// The data directory.
+        path: PathBuf,
+        /// Who holds it.
+        holder: String,
+    },
+    /// No space is left.
+    #[error("no space left while writing {}. Free some space and run the command again; everything acknowledged so far is kept.", path.display())]
+    Full {
+        /// The file that could not grow.
+        path: PathBuf,
+    },
+    /// The directory cannot be written.
+    #[error("{} cannot be written: {detail}. Make it writable for this user, or choose another folder with --data-dir.", path.display())]
+    ReadOnly {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        detail: String,
+    },
+    /// No connector of this key is declared.
+    #[error("connector '{0}' is not declared. Register it with `pdpp declare FILE`.")]
+    UnknownConnector(ConnectorKey),
+    /// No connection has this id.
+    #[error("connection '{0}' does not exist. `pdpp connections` lists the configured ones.")]
+    UnknownConnection(ConnectionId),
+    /// The connection's connector declares no such stream.
+    #[error(
+        "stream '{stream}' is not declared for connection '{connection}'. Its streams: {known}."
+    )]
+    UnknownStream {
+        /// The connection asked.
+        connection: ConnectionId,
+        /// The stream that is not there.
+        stream: StreamName,
+        /// The streams that are.
+        known: String,
+    },
+    /// A connection of this id exists already.
+    #[error(
+        "a connection '{0}' exists already. Choose another --id, or rename it with `pdpp connections rename`."
+    )]
+    ConnectionExists(ConnectionId),
+    /// The declaration cannot replace the registered one.
+    #[error(transparent)]
+    Declaration(#[from] DeclarationErrors),
+    /// A field is asked in a way its declaration does not offer.
+    #[error("field '{field}' of stream '{stream}' {problem}.")]
+    Unsupported {
+        /// The stream.
+        stream: StreamName,
+        /// The field.
+        field: String,
+        /// What it cannot do.
+        problem: String,
+    },
+    /// The bookmark lies before a purge.
+    #[error(
+        "this bookmark is older than the last purge of the stream. Read the stream again from the beginning."
+    )]
+    BookmarkExpired,
+    /// The blob's bytes do not match its name, or the name is unknown.
+    #[error("blob '{0}' is not stored here")]
+    UnknownBlob(String),
+    /// An engine failed in a way that has no better name.
+    #[error("{}: {detail}", path.display())]
+    Engine {
+        /// The file or folder concerned.
+        path: PathBuf,
+        /// What the engine said.
+        detail: String,
+    },
+}
+
+impl StoreError {
+    /// Sorts a file error into "full", "read-only" and the rest.
+    pub(crate) fn io(path: impl Into<PathBuf>, source: std::io::Error) -> Self {
+        use std::io::ErrorKind;
+        let path = path.into();
+        match source.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
+                Self::Full { path }
+            }
+            ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied => Self::ReadOnly {
+                path,
+                detail: source.to_string(),
+            },
+            _ => Self::Io { path, source },
+        }
+    }
+
+    /// Wraps a file operation's error with the path it concerned.
+    pub(crate) fn at(path: &Path) -> impl FnOnce(std::io::Error) -> Self + '_ {
+        move |source| Self::io(path, source)
+    }
+}

@@ -1,0 +1,173 @@
+//! Records: written in durable batches, read by key, by page, and as a feed of changes.
+
+use contract::id::{ConnectionId, StreamName};
+use contract::json::RecordBody;
+use contract::key::RecordKey;
+
+use crate::Result;
+use crate::catalog::StreamRef;
+
+/// One directive of a batch.
+#[derive(Debug, Clone)]
+pub struct Change {
+    /// The stream it goes to.
+    pub stream: StreamName,
+    /// The record's key.
+    pub key: RecordKey,
+    /// When the source emitted it, kept as written.
+    pub emitted_at: String,
+    /// What to do.
+    pub op: ChangeOp,
+}
+
+/// What a directive does to its record.
+#[derive(Debug, Clone)]
+pub enum ChangeOp {
+    /// Adds the record or replaces its content.
+    Upsert(RecordBody),
+    /// Leaves a tombstone.
+    Delete,
+}
+
+/// What became of one directive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Applied {
+    /// The key was not there (or was deleted) and now is.
+    Added,
+    /// The content was replaced.
+    Updated,
+    /// The content was equal as JSON; nothing was written.
+    Unchanged,
+    /// The record is now a tombstone.
+    Deleted,
+    /// There was nothing to delete.
+    AlreadyAbsent,
+    /// The stream is append-only and the content differs; nothing was written.
+    AppendOnlyConflict,
+}
+
+/// A live record as stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredRecord {
+    /// Its key.
+    pub key: RecordKey,
+    /// When the source emitted it, as written.
+    pub emitted_at: String,
+    /// Its JSON object, as written.
+    pub body: String,
+    /// Where it stands in cursor order.
+    pub position: PagePosition,
+}
+
+/// Which way a page runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// Smallest first.
+    Ascending,
+    /// Largest first.
+    Descending,
+}
+
+/// What a page is ordered by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OrderBy {
+    /// The declared cursor field, then the key; records without a cursor value last.
+    Cursor,
+    /// The key alone (where the cursor field may not be seen).
+    Key,
+}
+
+/// A cursor value as the store compares it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum SortValue {
+    /// An integer or an instant in microseconds.
+    Integer(i64),
+    /// A number with a fraction.
+    Real(f64),
+    /// Null, absent or unreadable: sorts last in both directions.
+    Missing,
+}
+
+/// The place of one record in an order; a page continues strictly after it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PagePosition {
+    /// The cursor value.
+    pub sort: SortValue,
+    /// The key, which decides between equal cursor values.
+    pub key: RecordKey,
+}
+
+/// One page of a stream.
+#[derive(Debug, Clone)]
+pub struct PageRequest {
+    /// What to order by.
+    pub by: OrderBy,
+    /// Which way.
+    pub direction: Direction,
+    /// Where the previous page ended.
+    pub after: Option<PagePosition>,
+    /// At most this many records.
+    pub limit: usize,
+}
+
+/// A slice of the changes feed: one entry per key that changed in `(since, until]`.
+#[derive(Debug, Clone)]
+pub struct ChangesRequest {
+    /// The bookmark the reader already has; 0 for the beginning.
+    pub since: u64,
+    /// The horizon fixed by the first page; `None` asks for the newest.
+    pub until: Option<u64>,
+    /// Where the previous page of this session ended.
+    pub after: u64,
+    /// At most this many entries.
+    pub limit: usize,
+}
+
+/// What a key looked like at the bookmark and at the horizon.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChangeEntry {
+    /// The version this entry is about.
+    pub version: u64,
+    /// The key.
+    pub key: RecordKey,
+    /// When the latest change was emitted.
+    pub emitted_at: String,
+    /// The content at the horizon, or `None` for a deletion.
+    pub current: Option<String>,
+    /// The content at the bookmark, or `None` where there was none.
+    pub previous: Option<String>,
+}
+
+/// A page of changes.
+#[derive(Debug, Clone)]
+pub struct ChangesPage {
+    /// Entries by version, oldest first.
+    pub entries: Vec<ChangeEntry>,
+    /// The horizon of the session: the next bookmark.
+    pub until: u64,
+    /// Whether entries follow.
+    pub has_more: bool,
+}
+
+/// What a purge erased.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Purged {
+    /// Tombstones whose content and key are gone.
+    pub tombstones: u64,
+    /// Blobs that no record refers to any more.
+    pub blobs: u64,
+}
+
+/// The port for records.
+pub trait Records {
+    /// Applies a batch in order, in one transaction. When this returns, the batch is on disk and every later read sees it.
+    fn write(&self, connection: &ConnectionId, batch: Vec<Change>) -> Result<Vec<Applied>>;
+    /// One live record.
+    fn get(&self, stream: &StreamRef, key: &RecordKey) -> Result<Option<StoredRecord>>;
+    /// One page in order.
+    fn page(&self, stream: &StreamRef, request: &PageRequest) -> Result<Vec<StoredRecord>>;
+    /// One page of the changes feed.
+    fn changes(&self, stream: &StreamRef, request: &ChangesRequest) -> Result<ChangesPage>;
+    /// Erases what stands behind tombstones, in every stream.
+    fn purge(&self) -> Result<Purged>;
+}

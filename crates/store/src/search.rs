@@ -1,0 +1,252 @@
+//! Search and aggregates: questions answered from the derived index, restricted to what the caller may see.
+
+use std::ops::Bound;
+
+use contract::id::FieldName;
+use contract::key::RecordKey;
+use contract::scalar::Scalar;
+use contract::time::TimeRange;
+use text::Expression;
+
+use crate::Result;
+use crate::catalog::StreamRef;
+use crate::records::StoredRecord;
+
+/// Which records of one stream may count, and which of its fields may be looked at.
+#[derive(Debug, Clone)]
+pub struct Scope {
+    /// The stream.
+    pub stream: StreamRef,
+    /// Lexical fields that may match; ignored by aggregates.
+    pub fields: Vec<FieldName>,
+    /// Only records whose field lies in the range. A missing or unreadable time is outside.
+    pub time: Option<(FieldName, TimeRange)>,
+    /// Only these records.
+    pub keys: Option<Vec<RecordKey>>,
+    /// Conditions, all of which must hold.
+    pub filters: Vec<Filter>,
+}
+
+impl Scope {
+    /// All records of a stream.
+    pub fn whole(stream: StreamRef, fields: Vec<FieldName>) -> Self {
+        Self {
+            stream,
+            fields,
+            time: None,
+            keys: None,
+            filters: Vec::new(),
+        }
+    }
+}
+
+/// A condition on one top-level field. Null and absent values never match.
+#[derive(Debug, Clone)]
+pub struct Filter {
+    /// The field.
+    pub field: FieldName,
+    /// What must hold.
+    pub test: Test,
+}
+
+/// What a filter asks of a value.
+#[derive(Debug, Clone)]
+pub enum Test {
+    /// Typed equality; times as instants.
+    Equals(Scalar),
+    /// Within bounds.
+    Range(Bound<Scalar>, Bound<Scalar>),
+}
+
+/// A search over one or many streams with one ranking.
+#[derive(Debug, Clone)]
+pub struct SearchRequest {
+    /// What to look for.
+    pub expression: Expression,
+    /// Where.
+    pub scopes: Vec<Scope>,
+    /// At most this many hits.
+    pub limit: usize,
+    /// Where the previous page ended.
+    pub after: Option<SearchPosition>,
+    /// Whether to count all matches.
+    pub count: bool,
+}
+
+/// The place of a hit in a ranking, and the state of the index that ranked it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SearchPosition {
+    /// The hit's score.
+    pub score: f32,
+    /// The hit's row, which orders equal scores when the index has moved on.
+    pub row: u64,
+    /// The hit's place in the index, which orders equal scores otherwise.
+    pub place: u64,
+    /// Which state of the index this place belongs to.
+    pub generation: u64,
+}
+
+/// A record that matched.
+#[derive(Debug, Clone)]
+pub struct Hit {
+    /// Where it lives.
+    pub stream: StreamRef,
+    /// The record.
+    pub record: StoredRecord,
+    /// Its rank.
+    pub position: SearchPosition,
+}
+
+/// One page of a ranking.
+#[derive(Debug, Clone)]
+pub struct SearchAnswer {
+    /// Best first.
+    pub hits: Vec<Hit>,
+    /// Whether more follow.
+    pub has_more: bool,
+    /// All matches, when asked.
+    pub total: Option<u64>,
+    /// The page continues a ranking made on another state of the index.
+    pub ranking_changed: bool,
+    /// Streams whose newly declared fields are still being indexed.
+    pub rebuilding: Vec<StreamRef>,
+}
+
+/// A number, or groups of numbers, over the visible records of one stream.
+#[derive(Debug, Clone)]
+pub struct AggregateRequest {
+    /// Which records.
+    pub scope: Scope,
+    /// What to compute.
+    pub metric: Metric,
+    /// How to split it.
+    pub grouping: Option<Grouping>,
+}
+
+/// What an aggregate computes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Metric {
+    /// How many records.
+    Count,
+    /// The sum of a numeric field.
+    Sum(FieldName),
+    /// The smallest value.
+    Min(FieldName),
+    /// The largest value.
+    Max(FieldName),
+    /// How many distinct non-null values; exact.
+    CountDistinct(FieldName),
+}
+
+/// How an aggregate is split into groups.
+#[derive(Debug, Clone)]
+pub enum Grouping {
+    /// By the values of a field: the `limit` largest groups.
+    Values {
+        /// The field.
+        field: FieldName,
+        /// How many groups.
+        limit: usize,
+    },
+    /// By calendar buckets: the `limit` earliest.
+    Time {
+        /// A date or date-time field.
+        field: FieldName,
+        /// How long a bucket is.
+        granularity: Granularity,
+        /// Whose calendar.
+        zone: jiff::tz::TimeZone,
+        /// How many buckets.
+        limit: usize,
+    },
+}
+
+/// The length of a calendar bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it all")]
+pub enum Granularity {
+    Minute,
+    Hour,
+    Day,
+    Week,
+    Month,
+    Quarter,
+    Year,
+}
+
+/// A computed value. Exact: integers never pass through floating point.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// No record had a value.
+    None,
+    /// An exact integer.
+    Integer(i128),
+    /// A floating-point sum.
+    Number(f64),
+    /// The value as the record holds it, in JSON.
+    Json(String),
+}
+
+/// The key of a group.
+#[derive(Debug, Clone, PartialEq, PartialOrd)]
+pub enum GroupKey {
+    /// Records without a value.
+    Missing,
+    /// A text, or the start of a calendar bucket as local date (and time).
+    Text(String),
+    /// An integer.
+    Integer(i64),
+    /// A number.
+    Number(f64),
+    /// A truth value.
+    Boolean(bool),
+}
+
+/// One group.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Group {
+    /// What the records share.
+    pub key: GroupKey,
+    /// How many records.
+    pub count: u64,
+    /// The metric within the group; `None` for a plain count.
+    pub value: Option<Value>,
+}
+
+/// The answer to an aggregate.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AggregateAnswer {
+    /// Records that passed scope and filters.
+    pub matched: u64,
+    /// The number, when not grouped.
+    pub value: Value,
+    /// The groups, when grouped.
+    pub groups: Vec<Group>,
+    /// Records in groups beyond the limit.
+    pub other_count: u64,
+}
+
+/// How far the index is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IndexStatus {
+    /// The newest acknowledged change.
+    pub written: u64,
+    /// The newest change the index holds on disk.
+    pub indexed: u64,
+    /// Records waiting to be indexed again after a declaration changed.
+    pub rebuilding: u64,
+}
+
+/// The port for search and aggregates.
+pub trait Search {
+    /// Ranks the records that match. Sees every acknowledged write.
+    fn search(&self, request: &SearchRequest) -> Result<SearchAnswer>;
+    /// Computes over the records that pass. Sees every acknowledged write.
+    fn aggregate(&self, request: &AggregateRequest) -> Result<AggregateAnswer>;
+    /// How far the index is.
+    fn index_status(&self) -> Result<IndexStatus>;
+    /// Brings the index up to date and onto disk.
+    fn settle_index(&self) -> Result<()>;
+    /// Throws the index away and derives it anew from the records.
+    fn rebuild_index(&self, progress: &mut dyn FnMut(u64)) -> Result<()>;
+}
