@@ -141,10 +141,7 @@ impl<'a> Acceptor<'a> {
         }
         let shaped = line.members().all(|(name, _)| ENVELOPE.contains(&name))
             && (line.get("key").is_some() || line.get("data").is_some());
-        shaped
-            && !self
-                .rules()
-                .is_ok_and(|rules| is_whole_record(rules, line))
+        shaped && !self.rules().is_ok_and(|rules| is_whole_record(rules, line))
     }
 
     fn envelope(&self, line: &RecordBody) -> Accepted<Change> {

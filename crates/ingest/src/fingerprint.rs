@@ -46,7 +46,10 @@ mod tests {
     #[test]
     fn spelling_does_not_matter_and_content_does() {
         let one = fingerprint(r#"{"a":[1,{"b":null}],"c":"\u0064"}"#);
-        assert_eq!(one, fingerprint(r#"{ "c" : "d", "a": [1.0, {"b":null} ] }"#));
+        assert_eq!(
+            one,
+            fingerprint(r#"{ "c" : "d", "a": [1.0, {"b":null} ] }"#)
+        );
         for other in [
             r#"{"a":[1,{"b":null}],"c":"e"}"#,
             r#"{"a":[1,{"b":false}],"c":"d"}"#,

@@ -73,11 +73,7 @@ pub struct Import<'a> {
 
 impl<'a> Import<'a> {
     /// An import that writes.
-    pub fn new(
-        store: &'a dyn Records,
-        connection: &'a ConnectionId,
-        limits: BatchLimits,
-    ) -> Self {
+    pub fn new(store: &'a dyn Records, connection: &'a ConnectionId, limits: BatchLimits) -> Self {
         Self {
             store,
             connection,

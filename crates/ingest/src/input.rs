@@ -130,8 +130,8 @@ impl Input {
         self.reader
     }
 
-    /// Looks at the first byte that is neither white space nor part of a byte order mark. White space before it is
-    /// consumed, which no line-based format minds; only line numbers would, so line ends are looked past instead.
+    /// Looks at the first byte that is neither white space nor part of a byte order mark, and consumes nothing: the
+    /// importer counts lines from the very beginning.
     fn first_character(&mut self) -> io::Result<Option<u8>> {
         let seen = self.reader.fill_buf()?;
         let text = seen.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(seen);

@@ -37,7 +37,10 @@ impl<'a> Preview<'a> {
 
     /// Says what writing the batch would answer.
     pub(crate) fn apply(&mut self, batch: Vec<Change>) -> Result<Vec<Applied>, StoreError> {
-        batch.into_iter().map(|change| self.outcome(change)).collect()
+        batch
+            .into_iter()
+            .map(|change| self.outcome(change))
+            .collect()
     }
 
     fn outcome(&mut self, change: Change) -> Result<Applied, StoreError> {

@@ -62,9 +62,7 @@ impl<'a> StreamRules<'a> {
                 }
                 _ => {
                     let message = format!("the primary key field {} is missing", quoted(name));
-                    return Err(
-                        Rejection::new(RejectionCode::MissingKey, message).in_field(name)
-                    );
+                    return Err(Rejection::new(RejectionCode::MissingKey, message).in_field(name));
                 }
             }
         }
@@ -169,9 +167,9 @@ fn check_type(field: &FieldDeclaration, raw: &str) -> Checked<()> {
         FieldKind::Integer if is_number && Scalar::from_json(field.kind, raw).is_none() => wrong(
             format!("field {} does not fit an integer of 64 bits", quoted(name)),
         ),
-        FieldKind::Number if is_number && Scalar::from_json(field.kind, raw).is_none() => wrong(
-            format!("field {} is too large for a number", quoted(name)),
-        ),
+        FieldKind::Number if is_number && Scalar::from_json(field.kind, raw).is_none() => {
+            wrong(format!("field {} is too large for a number", quoted(name)))
+        }
         _ => Ok(()),
     }
 }

@@ -53,10 +53,9 @@ impl<'a, R: BufRead> CsvImporter<'a, R> {
 
     /// Reads the header. Nothing if the file is empty.
     fn header(&mut self) -> Result<Option<Vec<Column<'a>>>, InputError> {
-        let rules = self
-            .acceptor
-            .rules()
-            .map_err(|rejection| InputError::Header(format!("has no stream: {}", rejection.message)))?;
+        let rules = self.acceptor.rules().map_err(|rejection| {
+            InputError::Header(format!("has no stream: {}", rejection.message))
+        })?;
         let Some(row) = self.rows.read()? else {
             return Ok(None);
         };
@@ -117,9 +116,8 @@ impl<'a, R: BufRead> CsvImporter<'a, R> {
             text.push_str(&value);
         }
         text.push('}');
-        let body = RecordBody::parse(text).map_err(|error| {
-            Rejection::new(RejectionCode::MalformedCsv, error.to_string())
-        })?;
+        let body = RecordBody::parse(text)
+            .map_err(|error| Rejection::new(RejectionCode::MalformedCsv, error.to_string()))?;
         self.acceptor.bare(body)
     }
 }
@@ -261,16 +259,21 @@ impl<R: BufRead> Rows<R> {
         loop {
             let input = self.reader.fill_buf()?;
             let (state, consumed, bytes, ends) =
-                self.engine.read_record(input, &mut self.room, &mut self.room_ends);
+                self.engine
+                    .read_record(input, &mut self.room, &mut self.room_ends);
             let consumed_part = input.get(..consumed).unwrap_or_default();
-            self.line_ends += consumed_part.iter().map(|byte| u64::from(*byte == b'\n')).sum::<u64>();
+            self.line_ends += consumed_part
+                .iter()
+                .map(|byte| u64::from(*byte == b'\n'))
+                .sum::<u64>();
             self.reader.consume(consumed);
             written += bytes;
             fields += ends;
             too_long |= written > self.limit || fields > self.limit / 8;
             if !too_long {
                 self.text.extend(self.room.get(..bytes).unwrap_or_default());
-                self.ends.extend(self.room_ends.get(..ends).unwrap_or_default());
+                self.ends
+                    .extend(self.room_ends.get(..ends).unwrap_or_default());
             }
             match state {
                 ReadRecordResult::Record => return Ok(Some(Row { line, too_long })),

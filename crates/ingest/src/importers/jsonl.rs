@@ -49,7 +49,9 @@ impl<R: BufRead> Importer for JsonlImporter<'_, R> {
 }
 
 fn is_blank(bytes: &[u8]) -> bool {
-    bytes.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r'))
+    bytes
+        .iter()
+        .all(|byte| matches!(byte, b' ' | b'\t' | b'\r'))
 }
 
 fn too_long(line: &Line<'_>) -> Item {

@@ -1,0 +1,134 @@
+//! How rows become records.
+
+mod memory;
+
+use ingest::{
+    Acceptor, BatchLimits, CsvImporter, Import, ImportError, ImportReport, LineForm, StreamChoice,
+};
+use memory::{Memory, Stopped, connection, stream};
+
+fn import(
+    store: &Memory,
+    name: &str,
+    text: &[u8],
+    limit: usize,
+) -> Result<ImportReport, ImportError> {
+    let choice = StreamChoice::Always(stream(name));
+    let acceptor = Acceptor::new(
+        &store.declaration,
+        choice,
+        LineForm::EnvelopeOrBare,
+        &Stopped,
+    );
+    let connection = connection();
+    let mut import = Import::new(store, &connection, BatchLimits::default());
+    let mut importer = CsvImporter::with_limit(text, &acceptor, limit);
+    import
+        .run(&mut importer, None, &mut |_| {})
+        .map_err(|stopped| stopped.named("f.csv"))?;
+    Ok(import.into_report())
+}
+
+fn notes(text: &[u8]) -> (Memory, ImportReport) {
+    let store = Memory::new(memory::declaration());
+    let report = import(&store, "notes", text, 1000).unwrap();
+    (store, report)
+}
+
+fn header_error(text: &[u8]) -> String {
+    let store = Memory::new(memory::declaration());
+    import(&store, "notes", text, 1000).unwrap_err().to_string()
+}
+
+#[test]
+fn cells_take_the_declared_type_and_numbers_keep_their_digits() {
+    let (store, report) = notes(
+        b"\xEF\xBB\xBFid,title,size,rating,done,tags,place,either,extra\r\n\
+          1,\"a \"\"b\"\"\nc\",10,1.50,TRUE,\"[1, 2]\",\"{\"\"x\"\": 1}\",5,007\r\n",
+    );
+    assert_eq!(report.added, 1, "{:?}", report.rejections);
+    assert_eq!(
+        store.body("notes", "1").unwrap(),
+        r#"{"id":"1","title":"a \"b\"\nc","size":10,"rating":1.50,"done":true,"tags":[1, 2],"place":{"x": 1},"either":"5","extra":"007"}"#
+    );
+}
+
+#[test]
+fn an_empty_cell_is_null_where_null_is_declared_and_absent_otherwise() {
+    let (store, report) = notes(b"id,title,subtitle,size,rating,extra\n1,,,,,\n");
+    assert_eq!(report.added, 1);
+    assert_eq!(
+        store.body("notes", "1").unwrap(),
+        r#"{"id":"1","subtitle":null,"rating":null}"#
+    );
+}
+
+#[test]
+fn a_wrong_cell_is_refused_with_its_column_and_physical_line() {
+    let (_, report) = notes(
+        b"id,title,size\n\n1,\"two\nlines\",x\r\n\r\n2,t,1.5\n,t,1\n3,t\n4,t,1,2\n5,\xff,1\n6,t,+1\n7,t,1\n",
+    );
+    let faults: Vec<_> = report
+        .rejections
+        .iter()
+        .map(|one| (one.line, one.code.as_str(), one.message.as_str()))
+        .collect();
+    assert_eq!(
+        faults,
+        [
+            (
+                3,
+                "invalid_field_type",
+                "column 'size' must be integer, got 'x'"
+            ),
+            (
+                6,
+                "invalid_field_type",
+                "field 'size' must be integer, got number"
+            ),
+            (7, "missing_key", "the primary key field 'id' is missing"),
+            (8, "malformed_csv", "the row has 2 cells and the header 3"),
+            (9, "malformed_csv", "the row has 4 cells and the header 3"),
+            (10, "invalid_utf8", "column 'title' is not UTF-8"),
+            (
+                11,
+                "invalid_field_type",
+                "column 'size' must be integer, got '+1'"
+            ),
+        ]
+    );
+    assert_eq!((report.read, report.added), (8, 1));
+}
+
+#[test]
+fn a_header_that_cannot_name_fields_is_an_error_of_the_file() {
+    assert_eq!(
+        header_error(b"id,title,id\n1,2,3\n"),
+        "f.csv: the header row names the column 'id' twice"
+    );
+    assert_eq!(
+        header_error(b"id,,x\n"),
+        "f.csv: the header row gives column 2 no name"
+    );
+    assert_eq!(
+        header_error(b"name\nx\n"),
+        "f.csv: the header row has no column 'id', which is the primary key of stream 'notes'"
+    );
+}
+
+#[test]
+fn a_row_that_is_too_long_is_refused_without_being_held() {
+    let store = Memory::new(memory::declaration());
+    let text = format!("id,title\n1,\"{}\"\n2,x\n", "long\n".repeat(50));
+    let report = import(&store, "notes", text.as_bytes(), 100).unwrap();
+    assert_eq!((report.read, report.added, report.rejected), (2, 1, 1));
+    assert_eq!(report.rejections[0].code.as_str(), "line_too_long");
+    assert_eq!(report.rejections[0].line, 2);
+}
+
+#[test]
+fn an_empty_file_and_a_header_alone_hold_no_records() {
+    assert_eq!(notes(b"").1.read, 0);
+    assert_eq!(notes(b"\n\n").1.read, 0);
+    assert_eq!(notes(b"id,title").1.read, 0);
+}

@@ -1,0 +1,326 @@
+//! What one line of an import means, and why it may be refused.
+
+mod memory;
+
+use contract::declaration::Declaration;
+use ingest::{
+    Acceptor, BatchLimits, Import, ImportReport, JsonlImporter, LineForm, StreamChoice, receive,
+};
+use memory::{Memory, Stopped, connection, declaration, stream};
+
+/// Imports lines, each envelope or bare, into one stream.
+fn import(store: &Memory, default: &str, lines: &[u8]) -> ImportReport {
+    import_as(store, StreamChoice::Unless(stream(default)), lines)
+}
+
+fn import_as(store: &Memory, choice: StreamChoice, lines: &[u8]) -> ImportReport {
+    let declaration: &Declaration = &store.declaration;
+    let acceptor = Acceptor::new(declaration, choice, LineForm::EnvelopeOrBare, &Stopped);
+    let connection = connection();
+    let mut import = Import::new(store, &connection, BatchLimits::default());
+    import
+        .run(&mut JsonlImporter::new(lines, &acceptor), None, &mut |_| {})
+        .unwrap();
+    import.into_report()
+}
+
+/// The code and message of the only line, which must be refused.
+fn refusal(default: &str, line: &str) -> (&'static str, String) {
+    let store = Memory::new(declaration());
+    let report = import(&store, default, line.as_bytes());
+    assert_eq!((report.read, report.rejected), (1, 1), "{line}");
+    assert!(store.records.borrow().is_empty(), "{line}");
+    let rejection = &report.rejections[0];
+    (rejection.code.as_str(), rejection.message.clone())
+}
+
+#[test]
+fn content_is_kept_exactly_as_written() {
+    let store = Memory::new(declaration());
+    let written = r#"{ "id" : "n1", "size":1.0e1,  "title":"\u0041", "extra":123456789012345678901234567890.10 }"#;
+    let line = format!(r#"  {{"key":"n1" , "emitted_at":"2026-01-01" ,"data": {written} }}  "#);
+    assert_eq!(import(&store, "notes", line.as_bytes()).added, 1);
+    assert_eq!(store.body("notes", "n1").as_deref(), Some(written));
+    assert_eq!(
+        store.emitted_at("notes", "n1").as_deref(),
+        Some("2026-01-01")
+    );
+
+    let bare = format!("\t{}\r\n", written.replace("n1", "n2"));
+    assert_eq!(import(&store, "notes", bare.as_bytes()).added, 1);
+    assert_eq!(store.body("notes", "n2"), Some(written.replace("n1", "n2")));
+    assert_eq!(
+        store.emitted_at("notes", "n2").as_deref(),
+        Some("2026-03-01T10:00:00.000Z")
+    );
+}
+
+#[test]
+fn the_key_of_a_bare_record_comes_from_its_primary_key_fields() {
+    let store = Memory::new(declaration());
+    let report = import(
+        &store,
+        "events",
+        br#"{"number":7.0,"day":"2026-03-01","text":"x"}"#,
+    );
+    assert_eq!(report.added, 1);
+    assert!(store.body("events", r#"["2026-03-01","7"]"#).is_some());
+}
+
+#[test]
+fn a_compound_key_may_be_an_array_or_its_text() {
+    let store = Memory::new(declaration());
+    let lines = br#"{"key":["d","1"],"data":{"day":"d","number":1}}
+{"key":"[ \"d\", \"2\" ]","data":{}}"#;
+    assert_eq!(import(&store, "events", lines).added, 2);
+    assert!(store.body("events", r#"["d","2"]"#).is_some());
+}
+
+#[test]
+fn deletes_need_no_data_and_count_as_updates_of_what_was_there() {
+    let store = Memory::new(declaration());
+    let lines = br#"{"id":"a","title":"x"}
+{"key":"a","op":"delete"}
+{"key":"a","op":"delete","data":null}
+{"key":"b","op":"delete"}"#;
+    let report = import(&store, "notes", lines);
+    assert_eq!((report.added, report.updated, report.unchanged), (1, 1, 2));
+    assert!(store.records.borrow().is_empty());
+}
+
+#[test]
+fn lines_may_name_their_stream_unless_one_is_prescribed() {
+    let store = Memory::new(declaration());
+    let line = br#"{"key":"k","stream":"settings","data":{}}"#;
+    import(&store, "notes", line);
+    assert!(store.body("settings", "k").is_some());
+    import_as(&store, StreamChoice::Always(stream("notes")), line);
+    assert!(store.body("notes", "k").is_some());
+
+    let report = import_as(&store, StreamChoice::Named, br#"{"id":"a"}"#);
+    assert_eq!(report.rejections[0].code.as_str(), "unknown_stream");
+}
+
+#[test]
+fn a_stream_with_fields_named_key_and_data_is_read_with_care() {
+    let cases = [
+        // A whole record of the stream.
+        (
+            r#"{"key":"a","data":{"x":1}}"#,
+            r#"{"key":"a","data":{"x":1}}"#,
+        ),
+        (r#"{"key":"a"}"#, r#"{"key":"a"}"#),
+        // An envelope: the stream declares no `emitted_at`.
+        (
+            r#"{"key":"a","emitted_at":"2026-01-01","data":{"x":1}}"#,
+            r#"{"x":1}"#,
+        ),
+        // An envelope: its data is a record with that key.
+        (
+            r#"{"key":"a","data":{"key":"a","data":{}}}"#,
+            r#"{"key":"a","data":{}}"#,
+        ),
+    ];
+    for (line, body) in cases {
+        let store = Memory::new(declaration());
+        assert_eq!(
+            import(&store, "settings", line.as_bytes()).added,
+            1,
+            "{line}"
+        );
+        assert_eq!(store.body("settings", "a").as_deref(), Some(body), "{line}");
+    }
+}
+
+#[test]
+fn each_fault_has_its_code_and_names_its_field() {
+    for (line, code, says) in [
+        (r#"{"data":{"id":"a"}}"#, "missing_key", "no 'key'"),
+        (r#"{"key":null,"data":{}}"#, "missing_key", "no 'key'"),
+        (r#"{"title":"x"}"#, "missing_key", "'id'"),
+        (r#"{"id":null}"#, "missing_key", "'id'"),
+        (
+            r#"{"key":"a","data":{},"type":"R"}"#,
+            "missing_key",
+            "'type'",
+        ),
+        (r#"{"key":"a"}"#, "missing_data", "'data'"),
+        (r#"{"key":"a","data":"text"}"#, "missing_data", "'data'"),
+        (r#"{"key":"a","data":null}"#, "missing_data", "'data'"),
+        (
+            r#"{"key":"a","data":{"id":"b"}}"#,
+            "invalid_record_identity",
+            "'b'",
+        ),
+        (r#"{"key":5,"data":{}}"#, "invalid_record_identity", "'key'"),
+        (
+            r#"{"key":["a","b"],"data":{}}"#,
+            "invalid_record_identity",
+            "1 parts",
+        ),
+        (
+            r#"{"key":"","data":{}}"#,
+            "invalid_record_identity",
+            "empty",
+        ),
+        (r#"{"id":["a"]}"#, "invalid_record_identity", "'id'"),
+        (r#"{"id":"a\u0000"}"#, "invalid_record_identity", "control"),
+        (
+            r#"{"id":"a","size":"5"}"#,
+            "invalid_field_type",
+            "'size' must be integer, got string",
+        ),
+        (
+            r#"{"id":"a","size":1.5}"#,
+            "invalid_field_type",
+            "'size' must be integer, got number",
+        ),
+        (
+            r#"{"id":"a","size":9223372036854775808}"#,
+            "invalid_field_type",
+            "'size' does not fit",
+        ),
+        (
+            r#"{"id":"a","rating":1e999}"#,
+            "invalid_field_type",
+            "'rating' is too large",
+        ),
+        (
+            r#"{"id":"a","title":null}"#,
+            "invalid_field_type",
+            "'title' must be string, got null",
+        ),
+        (
+            r#"{"id":"a","either":true}"#,
+            "invalid_field_type",
+            "integer or string",
+        ),
+        (
+            r#"{"key":"a","data":{"tags":{}}}"#,
+            "invalid_field_type",
+            "'tags'",
+        ),
+        (r#"{"id":"a","id":"a"}"#, "duplicate_member", "'id'"),
+        (
+            r#"{"id":"a","place":{"x":1,"x":2}}"#,
+            "duplicate_member",
+            "'x'",
+        ),
+        (r#"{"id":"a""#, "malformed_ndjson", ""),
+        ("null", "malformed_ndjson", "object"),
+        (r#"["id"]"#, "malformed_ndjson", "object"),
+        (
+            r#"{"key":"a","stream":"none","data":{}}"#,
+            "unknown_stream",
+            "'none'",
+        ),
+        (
+            r#"{"key":"a","stream":1,"data":{}}"#,
+            "unknown_stream",
+            "'stream'",
+        ),
+        (
+            r#"{"key":"a","emitted_at":"soon","data":{}}"#,
+            "invalid_emitted_at",
+            "RFC 3339",
+        ),
+        (
+            r#"{"key":"a","emitted_at":7,"data":{}}"#,
+            "invalid_emitted_at",
+            "RFC 3339",
+        ),
+        (
+            r#"{"key":"a","op":"drop","data":{}}"#,
+            "invalid_op",
+            "upsert",
+        ),
+        (r#"{"key":"a","op":null,"data":{}}"#, "invalid_op", "upsert"),
+    ] {
+        let (got, message) = refusal("notes", line);
+        assert_eq!(got, code, "{line}: {message}");
+        assert!(message.contains(says), "{line}: {message}");
+    }
+}
+
+#[test]
+fn null_is_a_value_only_where_it_is_declared_and_formats_are_not_types() {
+    let store = Memory::new(declaration());
+    let lines = br#"{"id":"a","rating":null,"subtitle":null,"sent_at":"any time","unknown":null}"#;
+    assert_eq!(import(&store, "notes", lines).added, 1);
+}
+
+#[test]
+fn bytes_that_are_no_text_are_refused_and_the_next_line_is_read() {
+    let store = Memory::new(declaration());
+    let report = import(&store, "notes", b"{\"id\":\"\xff\"}\n\n{\"id\":\"b\"}\n");
+    assert_eq!((report.read, report.added, report.rejected), (2, 1, 1));
+    assert_eq!(report.rejections[0].code.as_str(), "invalid_utf8");
+    assert_eq!(report.rejections[0].line, 1);
+}
+
+#[test]
+fn a_line_that_is_too_long_is_refused_and_the_next_one_is_read() {
+    let store = Memory::new(declaration());
+    let declaration = declaration();
+    let choice = StreamChoice::Always(stream("notes"));
+    let acceptor = Acceptor::new(&declaration, choice, LineForm::EnvelopeOrBare, &Stopped);
+    let lines = b"{\"id\":\"a\",\"title\":\"0123456789\"}\n{\"id\":\"b\"}".as_slice();
+    let connection = connection();
+    let mut import = Import::new(&store, &connection, BatchLimits::default());
+    let mut importer = JsonlImporter::with_limit(lines, &acceptor, 12);
+    import.run(&mut importer, Some("f"), &mut |_| {}).unwrap();
+    let report = import.into_report();
+    assert_eq!((report.read, report.added, report.rejected), (2, 1, 1));
+    assert_eq!(report.rejections[0].code.as_str(), "line_too_long");
+    assert_eq!(report.rejections[0].file.as_deref(), Some("f"));
+}
+
+#[test]
+fn append_only_streams_take_the_same_again_and_nothing_else() {
+    let store = Memory::new(declaration());
+    let lines = br#"{"day":"d","number":1,"text":"x"}
+{"day":"d","number":1,"text":"y"}
+not json
+{"number":1.0,"day":"d","text":"x"}"#;
+    let report = import(&store, "events", lines);
+    assert_eq!((report.added, report.unchanged, report.rejected), (1, 1, 2));
+    let codes: Vec<_> = report
+        .rejections
+        .iter()
+        .map(|one| (one.line, one.code.as_str()))
+        .collect();
+    assert_eq!(
+        codes,
+        [(2, "append_only_conflict"), (3, "malformed_ndjson")]
+    );
+}
+
+#[test]
+fn a_receipt_names_every_refused_line_by_its_place() {
+    let store = Memory::new(declaration());
+    let declaration = declaration();
+    let notes = stream("notes");
+    let choice = StreamChoice::Always(notes.clone());
+    let acceptor = Acceptor::new(&declaration, choice, LineForm::EnvelopeOnly, &Stopped);
+    let lines = b"{\"key\":\"a\",\"stream\":\"x\",\"data\":{},\"run\":1}\n\n{\"id\":\"b\"}\n{\"key\":\"c\",\"data\":{\"size\":\"1\"}}\n";
+    let now = contract::time::Clock::now(&Stopped);
+    let receipt = receive(
+        &store,
+        &connection(),
+        &notes,
+        (lines.as_slice(), &acceptor),
+        now,
+    )
+    .unwrap();
+    let json = serde_json::to_value(&receipt).unwrap();
+    assert_eq!(json["stream"], "notes");
+    assert_eq!(json["records_attempted"], 3);
+    assert_eq!(json["records_accepted"], 1);
+    assert_eq!(json["records_rejected"], 2);
+    assert_eq!(json["errors"], serde_json::json!([]));
+    assert_eq!(json["rejections"][0]["input_index"], 1);
+    assert_eq!(json["rejections"][0]["code"], "missing_key");
+    assert_eq!(json["rejections"][1]["field"], "size");
+    let id = json["rejections"][1]["receipt_id"].as_str().unwrap();
+    assert!(id.starts_with("rr_") && id.len() == 27, "{id}");
+}

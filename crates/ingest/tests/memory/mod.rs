@@ -1,0 +1,143 @@
+//! Records kept in memory: the port's rules in their simplest form, and a way to make a write fail.
+#![allow(dead_code, reason = "each test program uses a part of it")]
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use contract::declaration::{Declaration, Semantics};
+use contract::id::{ConnectionId, StreamName};
+use contract::key::RecordKey;
+use contract::time::{Clock, Instant};
+use store::StoreError;
+use store::catalog::StreamRef;
+use store::records::{
+    Applied, Change, ChangeOp, ChangesPage, ChangesRequest, PagePosition, PageRequest, Purged,
+    Records, SortValue, StoredRecord,
+};
+
+/// A moment that never passes.
+pub struct Stopped;
+
+impl Clock for Stopped {
+    fn now(&self) -> Instant {
+        Instant::parse("2026-03-01T10:00:00Z").unwrap()
+    }
+}
+
+/// What is known of one key: when, and what.
+pub type Held = (String, String);
+
+/// A store of one connection, in memory.
+pub struct Memory {
+    pub declaration: Arc<Declaration>,
+    pub records: RefCell<BTreeMap<(StreamName, RecordKey), Held>>,
+    pub writes: Cell<usize>,
+    /// The write that fails, counted from 0.
+    pub fails_at: Option<usize>,
+}
+
+impl Memory {
+    pub fn new(declaration: Declaration) -> Self {
+        Self {
+            declaration: Arc::new(declaration),
+            records: RefCell::default(),
+            writes: Cell::new(0),
+            fails_at: None,
+        }
+    }
+
+    pub fn body(&self, stream: &str, key: &str) -> Option<String> {
+        let records = self.records.borrow();
+        let found = records
+            .iter()
+            .find(|((s, k), _)| s.as_str() == stream && k.as_str() == key);
+        found.map(|(_, (_, body))| body.clone())
+    }
+
+    pub fn emitted_at(&self, stream: &str, key: &str) -> Option<String> {
+        let records = self.records.borrow();
+        let found = records
+            .iter()
+            .find(|((s, k), _)| s.as_str() == stream && k.as_str() == key);
+        found.map(|(_, (emitted_at, _))| emitted_at.clone())
+    }
+
+    fn apply(&self, change: Change) -> Applied {
+        let append_only = self
+            .declaration
+            .stream(change.stream.as_str())
+            .is_some_and(|stream| stream.semantics == Semantics::AppendOnly);
+        let mut records = self.records.borrow_mut();
+        let place = (change.stream, change.key);
+        match change.op {
+            ChangeOp::Delete => match records.remove(&place) {
+                Some(_) => Applied::Deleted,
+                None => Applied::AlreadyAbsent,
+            },
+            ChangeOp::Upsert(body) => {
+                let applied = match records.get(&place) {
+                    None => Applied::Added,
+                    Some((_, held)) if contract::json::same_value(held, body.as_str()) => {
+                        return Applied::Unchanged;
+                    }
+                    Some(_) if append_only => return Applied::AppendOnlyConflict,
+                    Some(_) => Applied::Updated,
+                };
+                records.insert(place, (change.emitted_at, body.into_string()));
+                applied
+            }
+        }
+    }
+}
+
+impl Records for Memory {
+    fn write(&self, _: &ConnectionId, batch: Vec<Change>) -> Result<Vec<Applied>, StoreError> {
+        let write = self.writes.replace(self.writes.get() + 1);
+        if self.fails_at == Some(write) {
+            return Err(StoreError::Full {
+                path: "records".into(),
+            });
+        }
+        Ok(batch.into_iter().map(|change| self.apply(change)).collect())
+    }
+
+    fn get(&self, stream: &StreamRef, key: &RecordKey) -> Result<Option<StoredRecord>, StoreError> {
+        let records = self.records.borrow();
+        let found = records.get(&(stream.stream.clone(), key.clone()));
+        Ok(found.map(|(emitted_at, body)| StoredRecord {
+            key: key.clone(),
+            emitted_at: emitted_at.clone(),
+            body: body.clone(),
+            position: PagePosition {
+                sort: SortValue::Missing,
+                key: key.clone(),
+            },
+        }))
+    }
+
+    fn page(&self, _: &StreamRef, _: &PageRequest) -> Result<Vec<StoredRecord>, StoreError> {
+        unimplemented!("imports read no pages")
+    }
+
+    fn changes(&self, _: &StreamRef, _: &ChangesRequest) -> Result<ChangesPage, StoreError> {
+        unimplemented!("imports read no changes")
+    }
+
+    fn purge(&self) -> Result<Purged, StoreError> {
+        unimplemented!("imports purge nothing")
+    }
+}
+
+/// A source with a stream of every awkward shape.
+pub fn declaration() -> Declaration {
+    Declaration::parse(include_str!("declaration.json")).unwrap()
+}
+
+pub fn connection() -> ConnectionId {
+    ConnectionId::parse("sample").unwrap()
+}
+
+pub fn stream(name: &str) -> StreamName {
+    StreamName::parse(name).unwrap()
+}
