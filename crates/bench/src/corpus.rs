@@ -4,15 +4,15 @@
 
 pub(crate) mod calendar;
 mod plant;
-mod probes;
 mod prng;
+mod probes;
 mod vocabulary;
 
 use std::fmt::Write as _;
 
 use plant::Plantings;
-pub use probes::{PROBES, Probe, ProbeKind, Probes};
 use prng::{Prng, mix};
+pub use probes::{PROBES, Probe, ProbeKind, Probes};
 use vocabulary::{EMOJI, Language, Words, languages};
 
 /// The longest body, in bytes as written.
@@ -96,7 +96,10 @@ impl Corpus {
         json.push_str(r#"","sent_at":""#);
         calendar::push_rfc3339(&mut json, self.sent_at(number, &mut prng));
         let folder = FOLDERS[prng.skewed(FOLDERS.len())];
-        let _ = write!(json, r#"","folder":"{folder}","size_bytes":{size},"amount":"#);
+        let _ = write!(
+            json,
+            r#"","folder":"{folder}","size_bytes":{size},"amount":"#
+        );
         push_amount(&mut json, &mut prng);
         let is_read = !prng.one_in(5);
         let _ = write!(json, r#","is_read":{is_read},"lang":"{}"}}"#, language.code);
@@ -152,16 +155,19 @@ fn authors(words: &Words) -> Vec<String> {
 }
 
 fn push_subject(out: &mut String, language: &Language, plants: &Plantings, prng: &mut Prng) {
-    if prng.one_in(4) {
-        out.push_str("Re: ");
-    }
-    push_capitalised(out, language.words.draw(prng));
-    for _ in 0..prng.between(1, 7) {
-        out.push_str(language.space);
-        out.push_str(language.words.draw(prng));
+    let start = out.len();
+    if !plants.subject_alone {
+        if prng.one_in(4) {
+            out.push_str("Re: ");
+        }
+        push_capitalised(out, language.words.draw(prng));
+        for _ in 0..prng.between(1, 7) {
+            out.push_str(language.space);
+            out.push_str(language.words.draw(prng));
+        }
     }
     for word in plants.in_subject() {
-        out.push(' ');
+        separate(out, start);
         out.push_str(word);
     }
 }

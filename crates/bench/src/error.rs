@@ -11,6 +11,15 @@ pub enum BenchError {
     /// The search engine of the raw side failed.
     #[error("the raw search engine failed: {0}; run again with an empty --dir")]
     Engine(#[from] tantivy::TantivyError),
+    /// Our store failed.
+    #[error("our store failed: {0}")]
+    Store(#[from] store::StoreError),
+    /// Our ingest refused a record of the corpus.
+    #[error("our ingest refused a corpus record: {0}; please report it")]
+    Rejected(String),
+    /// The corpus and its declaration do not fit our own rules.
+    #[error("the bench contradicts our own rules: {0}; please report it")]
+    Setup(String),
     /// A corpus record or an aggregation request is not the JSON that was expected.
     #[error("unexpected JSON in the bench itself: {0}; please report it")]
     Json(#[from] serde_json::Error),

@@ -5,6 +5,7 @@ mod contender;
 mod corpus;
 mod error;
 mod measure;
+mod ours;
 mod phases;
 mod raw;
 
@@ -54,14 +55,36 @@ impl Default for BenchOptions {
     }
 }
 
+/// Writes the corpus into `dir`, so that a [`run`] in another process with the same options only
+/// reads. Only then does its figure of anonymous memory tell what reading needs: an allocator keeps
+/// what ingest needed.
+pub fn prepare(
+    options: &BenchOptions,
+    dir: &Path,
+    progress: &mut dyn FnMut(&str),
+) -> Result<(), BenchError> {
+    phases::write(options, dir, progress).map(drop)
+}
+
 /// Runs the bench and writes its report. Progress is told in short lines.
-///
-/// Anonymous memory is truest in a run that only reads: the allocator keeps what ingest needed.
 pub fn run(
     options: &BenchOptions,
     out: &mut dyn Write,
     progress: &mut dyn FnMut(&str),
 ) -> Result<(), BenchError> {
+    let report = report(options, Repetition::default(), progress)?;
+    if options.json {
+        report.write_json(out)
+    } else {
+        report.write_table(out)
+    }
+}
+
+fn report(
+    options: &BenchOptions,
+    repetition: Repetition,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Report, BenchError> {
     let temporary = match options.dir {
         Some(_) => None,
         None => Some(tempfile::tempdir()?),
@@ -72,10 +95,48 @@ pub fn run(
         (None, None) => Path::new("."),
     };
     let mut report = phases::write(options, folder, progress)?;
-    phases::read(&mut report, folder, progress)?;
-    if options.json {
-        report.write_json(out)
-    } else {
-        report.write_table(out)
+    phases::read(&mut report, folder, repetition, progress)?;
+    Ok(report)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_sides_find_the_same_and_a_second_run_only_reads() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = BenchOptions {
+            records: 3_000,
+            batch: 900,
+            dir: Some(folder.path().to_owned()),
+            ..BenchOptions::default()
+        };
+        let repetition = Repetition {
+            warm_up: 0,
+            runs: 3,
+            ..Repetition::default()
+        };
+        let mut steps = Vec::new();
+        let first = report(&options, repetition, &mut |step| {
+            steps.push(step.to_owned());
+        })
+        .unwrap();
+        assert!(steps.contains(&"ours: 3000".to_owned()));
+        for measurement in &first.measurements {
+            assert!(measurement.ours.is_some() && measurement.raw.is_some());
+            assert!(!measurement.found_differently(), "{measurement:?}");
+        }
+        assert!(first.wrote);
+        let second = report(&options, repetition, &mut |step| {
+            assert!(!step.starts_with("ours:"));
+        })
+        .unwrap();
+        assert!(!second.wrote);
+        assert_eq!(first.measurements[0], second.measurements[0]);
+
+        let other = BenchOptions { seed: 2, ..options };
+        let refused = report(&other, repetition, &mut |_| ()).unwrap_err();
+        assert!(matches!(refused, BenchError::ForeignFolder(_)));
     }
 }

@@ -105,7 +105,9 @@ impl<'a, 'b> Side<'a, 'b> {
 /// Anonymous memory of this process in bytes, where the system tells.
 pub fn anonymous_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("RssAnon:"))?;
     let kib: u64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
     Some(kib * 1_024)
 }

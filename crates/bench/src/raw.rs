@@ -52,6 +52,9 @@ pub struct RawSettings {
     pub writer_threads: usize,
     /// Memory of the indexing threads together, in bytes.
     pub writer_memory: usize,
+    /// The index is committed with the batch that brings so many records since the last commit; 0
+    /// commits it with every batch.
+    pub index_commit_every: u64,
     /// Page cache of the record database, in KiB.
     pub cache_kib: u32,
 }
@@ -65,7 +68,8 @@ impl Default for RawSettings {
         Self {
             tokenizer,
             writer_threads: 1,
-            writer_memory: 128 << 20,
+            writer_memory: 160_000_000,
+            index_commit_every: 0,
             cache_kib: 16 << 10,
         }
     }
@@ -76,6 +80,7 @@ impl std::fmt::Debug for RawSettings {
         f.debug_struct("RawSettings")
             .field("writer_threads", &self.writer_threads)
             .field("writer_memory", &self.writer_memory)
+            .field("index_commit_every", &self.index_commit_every)
             .field("cache_kib", &self.cache_kib)
             .finish_non_exhaustive()
     }
@@ -189,9 +194,11 @@ fn open_database(path: &Path, settings: &RawSettings) -> Result<Connection, Benc
     database.pragma_update(None, "page_size", 8_192)?;
     database.pragma_update(None, "journal_mode", "WAL")?;
     database.pragma_update(None, "synchronous", "FULL")?;
+    database.pragma_update(None, "wal_autocheckpoint", 8_000)?;
     database.pragma_update(None, "cache_size", -i64::from(settings.cache_kib))?;
-    let is_new: i64 =
-        database.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))?;
+    let is_new: i64 = database.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| {
+        row.get(0)
+    })?;
     if is_new == 1 {
         database.execute_batch(CREATE)?;
     }

@@ -1,2 +1,38 @@
-//! cli.
-fn main() {}
+//! `pdpp`: the commands, and the place where everything is wired together. Rules live in the crates below.
+
+mod args;
+mod choice;
+mod clock;
+mod commands;
+mod config;
+mod context;
+mod failure;
+mod output;
+
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::Cli;
+use crate::context::Context;
+use crate::output::Output;
+
+fn main() -> ExitCode {
+    set_hook(Box::new(output::report_panic));
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(answer) => return output::answer_usage(&answer),
+    };
+    let output = Output::new(&cli.global);
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        let context = Context::new(&cli.global, output)?;
+        commands::run(cli.command, &context)
+    }));
+    match outcome {
+        Ok(Ok(())) => ExitCode::SUCCESS,
+        Ok(Err(failure)) => output.report_failure(&failure),
+        // The hook has told about it.
+        Err(_) => ExitCode::FAILURE,
+    }
+}

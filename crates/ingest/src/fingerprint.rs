@@ -25,7 +25,9 @@ fn feed(raw: &str, hasher: &mut DefaultHasher) {
         JsonKind::Array => {
             let items: Vec<&RawValue> = serde_json::from_str(raw).unwrap_or_default();
             items.len().hash(hasher);
-            items.into_iter().for_each(|item| feed(item.get(), hasher));
+            for item in items {
+                feed(item.get(), hasher);
+            }
         }
         JsonKind::Object => {
             let members: BTreeMap<String, &RawValue> =

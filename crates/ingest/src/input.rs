@@ -11,9 +11,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use flate2::bufread::MultiGzDecoder;
 
 use crate::error::{ImportError, InputError};
+use crate::lines::BYTE_ORDER_MARK;
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 const BUFFER_BYTES: usize = 256 * 1024;
+const PEEKED_BYTES: usize = 16 * 1024;
 
 /// What an input holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +31,8 @@ pub struct Input {
     name: String,
     stem: String,
     named_format: Option<Format>,
+    /// The first character that is not white space.
+    first: Option<u8>,
     length: Option<u64>,
     consumed: Arc<AtomicU64>,
     reader: Box<dyn BufRead>,
@@ -55,31 +59,30 @@ impl Input {
 
     /// Takes bytes from anywhere. `name` is for messages only.
     pub fn from_reader(name: &str, reader: impl Read + 'static) -> Result<Self, ImportError> {
+        let failed = |error: io::Error| InputError::from(error).named(name);
         let consumed = Arc::new(AtomicU64::new(0));
         let mut reader = Counted {
             reader,
             consumed: Arc::clone(&consumed),
         };
-        let mut head = Vec::new();
-        (&mut reader)
-            .take(2)
-            .read_to_end(&mut head)
-            .map_err(|error| InputError::from(error).named(name))?;
-        let compressed = head == GZIP;
-        let plain = Cursor::new(head).chain(BufReader::with_capacity(BUFFER_BYTES, reader));
-        let reader: Box<dyn BufRead> = if compressed {
-            let gzip = Gzip(MultiGzDecoder::new(plain));
-            Box::new(BufReader::with_capacity(BUFFER_BYTES, gzip))
-        } else {
-            Box::new(plain)
-        };
+        let mut head = peek(&mut reader).map_err(failed)?;
+        let mut plain: Box<dyn Read> = Box::new(reader);
+        if head.starts_with(&GZIP) {
+            let whole = Cursor::new(head).chain(BufReader::with_capacity(BUFFER_BYTES, plain));
+            let mut gzip = Gzip(MultiGzDecoder::new(whole));
+            head = peek(&mut gzip).map_err(failed)?;
+            plain = Box::new(gzip);
+        }
+        let first = first_character(&head);
+        let reader = Cursor::new(head).chain(BufReader::with_capacity(BUFFER_BYTES, plain));
         Ok(Self {
             name: name.to_owned(),
             stem: String::new(),
             named_format: None,
+            first,
             length: None,
             consumed,
-            reader,
+            reader: Box::new(reader),
         })
     }
 
@@ -103,25 +106,19 @@ impl Input {
         Arc::clone(&self.consumed)
     }
 
-    /// What the input holds. Reads no further than the first character that is not white space.
-    pub fn format(&mut self) -> Result<Format, ImportError> {
-        if let Some(format) = self.named_format {
-            return Ok(format);
-        }
-        let first = self
-            .first_character()
-            .map_err(|error| InputError::from(error).named(&self.name))?;
-        match first {
+    /// What the input holds.
+    pub fn format(&self) -> Result<Format, ImportError> {
+        let unknown = |message| Err(InputError::UnknownFormat(message).named(&self.name));
+        match (self.named_format, self.first) {
+            (Some(format), _) => Ok(format),
             // Nothing inside is no lines.
-            Some(b'{') | None => Ok(Format::Jsonl),
-            Some(b'[') => Err(InputError::UnknownFormat(
-                "it begins with '['; one JSON object per line is read, not an array",
-            )
-            .named(&self.name)),
-            Some(_) => Err(InputError::UnknownFormat(
+            (None, Some(b'{') | None) => Ok(Format::Jsonl),
+            (None, Some(b'[')) => {
+                unknown("it begins with '['; one JSON object per line is read, not an array")
+            }
+            (None, Some(_)) => unknown(
                 "neither its name nor its content tells what it holds; name it .jsonl, .ndjson or .csv",
-            )
-            .named(&self.name)),
+            ),
         }
     }
 
@@ -129,18 +126,32 @@ impl Input {
     pub fn into_reader(self) -> Box<dyn BufRead> {
         self.reader
     }
+}
 
-    /// Looks at the first byte that is neither white space nor part of a byte order mark, and consumes nothing: the
-    /// importer counts lines from the very beginning.
-    fn first_character(&mut self) -> io::Result<Option<u8>> {
-        let seen = self.reader.fill_buf()?;
-        let text = seen.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(seen);
-        if text.is_empty() {
-            return Ok(None);
+/// Reads just enough to see what this is: the first character that is not white space, and room for a mark before it.
+fn peek(reader: &mut dyn Read) -> io::Result<Vec<u8>> {
+    let mut head = vec![0; PEEKED_BYTES];
+    let mut length = 0;
+    while let Some(room) = head.get_mut(length..).filter(|room| !room.is_empty()) {
+        match reader.read(room) {
+            Ok(0) => break,
+            Ok(more) => length += more,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
-        let first = text.iter().find(|byte| !byte.is_ascii_whitespace());
-        Ok(Some(first.copied().unwrap_or(b' ')))
+        let seen = head.get(..length).unwrap_or_default();
+        if length >= BYTE_ORDER_MARK.len() && first_character(seen).is_some() {
+            break;
+        }
     }
+    head.truncate(length);
+    Ok(head)
+}
+
+fn first_character(head: &[u8]) -> Option<u8> {
+    let text = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head);
+    let first = text.iter().find(|byte| !byte.is_ascii_whitespace());
+    first.copied()
 }
 
 /// Splits a file name into its stem and the format its ending tells.

@@ -8,7 +8,8 @@ pub const MAX_LINE_BYTES: usize = 50 * 1024 * 1024;
 /// What the buffer shrinks back to after a long line.
 const KEPT_BYTES: usize = 1024 * 1024;
 
-const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+/// What some programs put before text that is UTF-8.
+pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// Reads lines one after the other.
 pub(crate) struct Lines<R> {

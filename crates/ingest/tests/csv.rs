@@ -1,4 +1,5 @@
 //! How rows become records.
+#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
 
 mod memory;
 

@@ -1,4 +1,5 @@
 //! What one line of an import means, and why it may be refused.
+#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
 
 mod memory;
 
@@ -132,112 +133,115 @@ fn a_stream_with_fields_named_key_and_data_is_read_with_care() {
     }
 }
 
+/// A line, the code it is refused with, and words the message holds.
+const FAULTS: &[(&str, &str, &str)] = &[
+    (r#"{"data":{"id":"a"}}"#, "missing_key", "no 'key'"),
+    (r#"{"key":null,"data":{}}"#, "missing_key", "no 'key'"),
+    (r#"{"title":"x"}"#, "missing_key", "'id'"),
+    (r#"{"id":null}"#, "missing_key", "'id'"),
+    (
+        r#"{"key":"a","data":{},"type":"R"}"#,
+        "missing_key",
+        "'type'",
+    ),
+    (r#"{"key":"a"}"#, "missing_data", "'data'"),
+    (r#"{"key":"a","data":"text"}"#, "missing_data", "'data'"),
+    (r#"{"key":"a","data":null}"#, "missing_data", "'data'"),
+    (
+        r#"{"key":"a","data":{"id":"b"}}"#,
+        "invalid_record_identity",
+        "'b'",
+    ),
+    (r#"{"key":5,"data":{}}"#, "invalid_record_identity", "'key'"),
+    (
+        r#"{"key":["a","b"],"data":{}}"#,
+        "invalid_record_identity",
+        "1 parts",
+    ),
+    (
+        r#"{"key":"","data":{}}"#,
+        "invalid_record_identity",
+        "empty",
+    ),
+    (r#"{"id":["a"]}"#, "invalid_record_identity", "'id'"),
+    (r#"{"id":"a\u0000"}"#, "invalid_record_identity", "control"),
+    (
+        r#"{"id":"a","size":"5"}"#,
+        "invalid_field_type",
+        "'size' must be integer, got string",
+    ),
+    (
+        r#"{"id":"a","size":1.5}"#,
+        "invalid_field_type",
+        "'size' must be integer, got number",
+    ),
+    (
+        r#"{"id":"a","size":9223372036854775808}"#,
+        "invalid_field_type",
+        "'size' does not fit",
+    ),
+    (
+        r#"{"id":"a","rating":1e999}"#,
+        "invalid_field_type",
+        "'rating' is too large",
+    ),
+    (
+        r#"{"id":"a","title":null}"#,
+        "invalid_field_type",
+        "'title' must be string, got null",
+    ),
+    (
+        r#"{"id":"a","either":true}"#,
+        "invalid_field_type",
+        "integer or string",
+    ),
+    (
+        r#"{"key":"a","data":{"tags":{}}}"#,
+        "invalid_field_type",
+        "'tags'",
+    ),
+    (r#"{"id":"a","id":"a"}"#, "duplicate_member", "'id'"),
+    (
+        r#"{"id":"a","place":{"x":1,"x":2}}"#,
+        "duplicate_member",
+        "'x'",
+    ),
+    (r#"{"id":"a""#, "malformed_ndjson", ""),
+    ("null", "malformed_ndjson", "object"),
+    (r#"["id"]"#, "malformed_ndjson", "object"),
+    (
+        r#"{"key":"a","stream":"none","data":{}}"#,
+        "unknown_stream",
+        "'none'",
+    ),
+    (
+        r#"{"key":"a","stream":1,"data":{}}"#,
+        "unknown_stream",
+        "'stream'",
+    ),
+    (
+        r#"{"key":"a","emitted_at":"soon","data":{}}"#,
+        "invalid_emitted_at",
+        "RFC 3339",
+    ),
+    (
+        r#"{"key":"a","emitted_at":7,"data":{}}"#,
+        "invalid_emitted_at",
+        "RFC 3339",
+    ),
+    (
+        r#"{"key":"a","op":"drop","data":{}}"#,
+        "invalid_op",
+        "upsert",
+    ),
+    (r#"{"key":"a","op":null,"data":{}}"#, "invalid_op", "upsert"),
+];
+
 #[test]
 fn each_fault_has_its_code_and_names_its_field() {
-    for (line, code, says) in [
-        (r#"{"data":{"id":"a"}}"#, "missing_key", "no 'key'"),
-        (r#"{"key":null,"data":{}}"#, "missing_key", "no 'key'"),
-        (r#"{"title":"x"}"#, "missing_key", "'id'"),
-        (r#"{"id":null}"#, "missing_key", "'id'"),
-        (
-            r#"{"key":"a","data":{},"type":"R"}"#,
-            "missing_key",
-            "'type'",
-        ),
-        (r#"{"key":"a"}"#, "missing_data", "'data'"),
-        (r#"{"key":"a","data":"text"}"#, "missing_data", "'data'"),
-        (r#"{"key":"a","data":null}"#, "missing_data", "'data'"),
-        (
-            r#"{"key":"a","data":{"id":"b"}}"#,
-            "invalid_record_identity",
-            "'b'",
-        ),
-        (r#"{"key":5,"data":{}}"#, "invalid_record_identity", "'key'"),
-        (
-            r#"{"key":["a","b"],"data":{}}"#,
-            "invalid_record_identity",
-            "1 parts",
-        ),
-        (
-            r#"{"key":"","data":{}}"#,
-            "invalid_record_identity",
-            "empty",
-        ),
-        (r#"{"id":["a"]}"#, "invalid_record_identity", "'id'"),
-        (r#"{"id":"a\u0000"}"#, "invalid_record_identity", "control"),
-        (
-            r#"{"id":"a","size":"5"}"#,
-            "invalid_field_type",
-            "'size' must be integer, got string",
-        ),
-        (
-            r#"{"id":"a","size":1.5}"#,
-            "invalid_field_type",
-            "'size' must be integer, got number",
-        ),
-        (
-            r#"{"id":"a","size":9223372036854775808}"#,
-            "invalid_field_type",
-            "'size' does not fit",
-        ),
-        (
-            r#"{"id":"a","rating":1e999}"#,
-            "invalid_field_type",
-            "'rating' is too large",
-        ),
-        (
-            r#"{"id":"a","title":null}"#,
-            "invalid_field_type",
-            "'title' must be string, got null",
-        ),
-        (
-            r#"{"id":"a","either":true}"#,
-            "invalid_field_type",
-            "integer or string",
-        ),
-        (
-            r#"{"key":"a","data":{"tags":{}}}"#,
-            "invalid_field_type",
-            "'tags'",
-        ),
-        (r#"{"id":"a","id":"a"}"#, "duplicate_member", "'id'"),
-        (
-            r#"{"id":"a","place":{"x":1,"x":2}}"#,
-            "duplicate_member",
-            "'x'",
-        ),
-        (r#"{"id":"a""#, "malformed_ndjson", ""),
-        ("null", "malformed_ndjson", "object"),
-        (r#"["id"]"#, "malformed_ndjson", "object"),
-        (
-            r#"{"key":"a","stream":"none","data":{}}"#,
-            "unknown_stream",
-            "'none'",
-        ),
-        (
-            r#"{"key":"a","stream":1,"data":{}}"#,
-            "unknown_stream",
-            "'stream'",
-        ),
-        (
-            r#"{"key":"a","emitted_at":"soon","data":{}}"#,
-            "invalid_emitted_at",
-            "RFC 3339",
-        ),
-        (
-            r#"{"key":"a","emitted_at":7,"data":{}}"#,
-            "invalid_emitted_at",
-            "RFC 3339",
-        ),
-        (
-            r#"{"key":"a","op":"drop","data":{}}"#,
-            "invalid_op",
-            "upsert",
-        ),
-        (r#"{"key":"a","op":null,"data":{}}"#, "invalid_op", "upsert"),
-    ] {
+    for (line, code, says) in FAULTS {
         let (got, message) = refusal("notes", line);
-        assert_eq!(got, code, "{line}: {message}");
+        assert_eq!(got, *code, "{line}: {message}");
         assert!(message.contains(says), "{line}: {message}");
     }
 }

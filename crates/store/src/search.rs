@@ -10,7 +10,7 @@ use text::Expression;
 
 use crate::Result;
 use crate::catalog::StreamRef;
-use crate::records::StoredRecord;
+use crate::records::{PageRequest, StoredRecord};
 
 /// Which records of one stream may count, and which of its fields may be looked at.
 #[derive(Debug, Clone)]
@@ -243,6 +243,8 @@ pub trait Search {
     fn search(&self, request: &SearchRequest) -> Result<SearchAnswer>;
     /// Computes over the records that pass. Sees every acknowledged write.
     fn aggregate(&self, request: &AggregateRequest) -> Result<AggregateAnswer>;
+    /// One page of the records that pass, in order; `fields` of the scope do not matter.
+    fn select(&self, scope: &Scope, request: &PageRequest) -> Result<Vec<StoredRecord>>;
     /// How far the index is.
     fn index_status(&self) -> Result<IndexStatus>;
     /// Brings the index up to date and onto disk.

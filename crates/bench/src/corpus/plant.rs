@@ -2,8 +2,8 @@
 //! the shares of the probes hold whatever the text is.
 
 use super::LONGEST_BODY;
-use super::probes::{PREFIX_FAMILY, PROBES, prefix_member};
 use super::prng::Prng;
+use super::probes::{PREFIX_FAMILY, PROBES, prefix_member};
 
 /// Planted words in a body need this much text around them; shorter ones carry them in the subject.
 const SHORTEST_HOST: usize = 80;
@@ -17,6 +17,8 @@ const MARGIN: usize = 400;
 pub(super) struct Plantings {
     /// Bytes the body should have.
     pub(super) body_length: usize,
+    /// The subject is nothing but its planted words.
+    pub(super) subject_alone: bool,
     subject: Vec<String>,
     /// Place in bytes and word, the last to come first.
     body: Vec<(usize, String)>,
@@ -38,6 +40,7 @@ impl Plantings {
         plant_phrase(&mut words, &mut prng);
         let mut plantings = Self {
             body_length: length.min(LONGEST_BODY - MARGIN),
+            subject_alone: prng.one_in(400),
             subject: Vec::new(),
             body: Vec::new(),
         };
@@ -53,6 +56,7 @@ impl Plantings {
             }
             plantings.scatter(words, &mut prng);
         }
+        plantings.subject_alone &= !plantings.subject.is_empty();
         plantings
     }
 
@@ -86,8 +90,8 @@ impl Plantings {
     }
 }
 
-/// Some texts repeat a common word, long ones more often: term frequencies differ, as ranking
-/// expects.
+/// Some texts repeat a common word, long ones more often, and a few are full of it: as in real text,
+/// the best ranks stand out.
 fn plant_common(words: &mut Vec<String>, length: usize, prng: &mut Prng) {
     if prng.below(1_000) >= 300 {
         return;
@@ -95,6 +99,9 @@ fn plant_common(words: &mut Vec<String>, length: usize, prng: &mut Prng) {
     let mut count = 1 + prng.below(1 + (length / 2_000).min(6));
     while count < 10 && prng.one_in(3) {
         count += 1;
+    }
+    if length >= SHORTEST_HOST && prng.one_in(300) {
+        count += prng.between(10, 30);
     }
     for _ in 0..count {
         words.push(PROBES.common.words.to_owned());

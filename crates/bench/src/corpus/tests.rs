@@ -42,8 +42,16 @@ fn members_stand_in_the_declared_order_and_keys_are_unique() {
     for record in corpus.iter() {
         let mut from = 0;
         for name in [
-            "id", "author", "subject", "body", "sent_at", "folder", "size_bytes", "amount",
-            "is_read", "lang",
+            "id",
+            "author",
+            "subject",
+            "body",
+            "sent_at",
+            "folder",
+            "size_bytes",
+            "amount",
+            "is_read",
+            "lang",
         ] {
             let at = record.json[from..].find(&format!("\"{name}\":")).unwrap();
             from += at + 1;
@@ -89,7 +97,9 @@ fn probes_occur_as_often_as_stated() {
         found[0] += usize::from(has(PROBES.common.words));
         found[1] += usize::from(PROBES.pair.words.split(' ').all(has));
         found[2] += usize::from(words.windows(3).any(|window| window == phrase));
-        let prefixed = words.iter().any(|word| word.starts_with(PROBES.prefix.words));
+        let prefixed = words
+            .iter()
+            .any(|word| word.starts_with(PROBES.prefix.words));
         found[3] += usize::from(prefixed);
     }
     assert!((1_700..1_900).contains(&found[0]), "common {}", found[0]);

@@ -238,12 +238,19 @@ mod tests {
             let words: HashSet<&str> = (0..count).map(|rank| language.words.get(rank)).collect();
             assert_eq!(words.len(), count, "{}", language.code);
             assert!(!words.contains(""));
-            assert!(words.iter().all(|word| !word.contains(['q', 'x', 'z', '"', '\\'])));
+            assert!(
+                words
+                    .iter()
+                    .all(|word| !word.contains(['q', 'x', 'z', '"', '\\']))
+            );
         }
     }
 
     #[test]
     fn the_weights_add_up_to_a_thousand() {
-        assert_eq!(RECIPES.iter().map(|recipe| recipe.weight).sum::<usize>(), 1_000);
+        assert_eq!(
+            RECIPES.iter().map(|recipe| recipe.weight).sum::<usize>(),
+            1_000
+        );
     }
 }

@@ -164,6 +164,8 @@ pub struct Report {
     pub batch: usize,
     /// Bytes of the corpus as JSON.
     pub corpus_bytes: u64,
+    /// Whether the process that reads also wrote the corpus: its allocator keeps what that needed.
+    pub wrote: bool,
     /// The lines.
     pub measurements: Vec<Measurement>,
 }
@@ -207,6 +209,7 @@ impl Report {
             "seed": self.seed,
             "batch": self.batch,
             "corpus_bytes": self.corpus_bytes,
+            "wrote": self.wrote,
             "measurements": measurements,
         });
         serde_json::to_writer_pretty(&mut *out, &report)?;
@@ -245,6 +248,7 @@ mod tests {
             seed: 1,
             batch: 2,
             corpus_bytes: 1_500_000,
+            wrote: true,
             measurements: vec![search, size],
         }
     }

@@ -22,7 +22,8 @@ pub enum RawAggregate {
     GroupBy(&'static str),
     /// The number of records per calendar month of a time column (UTC).
     Months(&'static str),
-    /// The number of different values of a text column; the engine estimates.
+    /// The number of different values of a text column, exact: the engine's own estimate is wrong by
+    /// some per cent and slower than counting its groups.
     Distinct(&'static str),
 }
 
@@ -34,8 +35,7 @@ impl RawReader {
     pub fn aggregate(&self, aggregate: RawAggregate) -> Result<RawGroups, BenchError> {
         let request = match aggregate {
             RawAggregate::Sum(field) => json!({"sum": {"field": field}}),
-            RawAggregate::Distinct(field) => json!({"cardinality": {"field": field}}),
-            RawAggregate::GroupBy(field) => json!({"terms": {
+            RawAggregate::GroupBy(field) | RawAggregate::Distinct(field) => json!({"terms": {
                 "field": field, "size": ALL_BUCKETS, "segment_size": ALL_BUCKETS
             }}),
             // The engine has no calendar: it counts days, which are then added up to months.
@@ -44,9 +44,14 @@ impl RawReader {
             }}),
         };
         Ok(match self.collect(&request)? {
-            Some(AggregationResult::MetricResult(
-                MetricResult::Sum(single) | MetricResult::Cardinality(single),
-            )) => vec![(String::new(), single.value.unwrap_or_default())],
+            Some(AggregationResult::MetricResult(MetricResult::Sum(single))) => {
+                vec![(String::new(), single.value.unwrap_or_default())]
+            }
+            Some(AggregationResult::BucketResult(BucketResult::Terms { buckets, .. }))
+                if matches!(aggregate, RawAggregate::Distinct(_)) =>
+            {
+                vec![(String::new(), float(buckets.len() as u64))]
+            }
             Some(AggregationResult::BucketResult(BucketResult::Terms { buckets, .. })) => buckets
                 .into_iter()
                 .map(|bucket| (bucket.key.to_string(), float(bucket.doc_count)))

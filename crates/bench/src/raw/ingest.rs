@@ -36,6 +36,8 @@ pub struct RawPipeline {
     index: IndexWriter,
     columns: Columns,
     last: i64,
+    commit_every: u64,
+    uncommitted: u64,
 }
 
 impl RawPipeline {
@@ -44,7 +46,8 @@ impl RawPipeline {
         std::fs::create_dir_all(paths.folder()).map_err(BenchError::file(paths.folder()))?;
         let records = open_database(&paths.database(), settings)?;
         let (index, columns) = open_index(&paths.index(), settings)?;
-        let index = index.writer_with_num_threads(settings.writer_threads, settings.writer_memory)?;
+        let index =
+            index.writer_with_num_threads(settings.writer_threads, settings.writer_memory)?;
         let last = records.query_row("SELECT ifnull(max(rid), 0) FROM record", [], |row| {
             row.get(0)
         })?;
@@ -53,10 +56,13 @@ impl RawPipeline {
             index,
             columns,
             last,
+            commit_every: settings.index_commit_every,
+            uncommitted: 0,
         })
     }
 
-    /// Writes one batch. When it returns, the batch is durable and searchable.
+    /// Writes one batch. When it returns, the batch is durable, and searchable once the index is
+    /// committed.
     pub fn ingest(&mut self, batch: &[CorpusRecord]) -> Result<(), BenchError> {
         let mut documents = Vec::with_capacity(batch.len());
         let transaction = self.records.transaction()?;
@@ -70,7 +76,13 @@ impl RawPipeline {
                 rid += 1;
                 let emitted_at: &str = &message.sent_at;
                 insert.execute(params![
-                    rid, STREAM, record.key, rid, sent_at, emitted_at, record.json
+                    rid,
+                    STREAM,
+                    record.key,
+                    rid,
+                    sent_at,
+                    emitted_at,
+                    record.json
                 ])?;
                 documents.push(document(self.columns, &message, (rid, sent_at)));
             }
@@ -80,12 +92,20 @@ impl RawPipeline {
         for document in documents {
             self.index.add_document(document)?;
         }
-        self.index.commit()?;
+        self.uncommitted += batch.len() as u64;
+        if self.uncommitted >= self.commit_every {
+            self.index.commit()?;
+            self.uncommitted = 0;
+        }
         Ok(())
     }
 
-    /// Waits for background merges, so that reads are measured on an index at rest.
-    pub fn settle(self) -> Result<(), BenchError> {
+    /// Commits what is left and waits for background merges, so that reads are measured on an index
+    /// at rest.
+    pub fn settle(mut self) -> Result<(), BenchError> {
+        if self.uncommitted > 0 {
+            self.index.commit()?;
+        }
         self.index.wait_merging_threads()?;
         Ok(())
     }

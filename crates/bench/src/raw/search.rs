@@ -217,7 +217,9 @@ fn words_with_prefix(
         }
     }
     let terms = words.iter().take(MOST_PREFIX_WORDS);
-    Ok(terms.map(|word| Term::from_field_text(field, word)).collect())
+    Ok(terms
+        .map(|word| Term::from_field_text(field, word))
+        .collect())
 }
 
 fn snippets(

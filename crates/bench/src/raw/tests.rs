@@ -43,8 +43,14 @@ fn every_probe_is_found_and_marked() {
             assert!(hit.snippet.contains("<b>"), "{probe:?}: {hit:?}");
         }
     }
-    let all = raw.reader.search(&PROBES.prefix.into(), None, 1_000).unwrap();
-    let expected = raw.records.iter().filter(|record| record.json.contains("zentra"));
+    let all = raw
+        .reader
+        .search(&PROBES.prefix.into(), None, 1_000)
+        .unwrap();
+    let expected = raw
+        .records
+        .iter()
+        .filter(|record| record.json.contains("zentra"));
     assert_eq!(all.len(), expected.count());
 }
 
@@ -58,7 +64,10 @@ fn filters_narrow_search_and_count() {
     };
     let inside = |record: &&CorpusRecord| {
         member(record, "folder") == "inbox"
-            && member(record, "sent_at").as_str().unwrap().starts_with("2019")
+            && member(record, "sent_at")
+                .as_str()
+                .unwrap()
+                .starts_with("2019")
     };
     let expected = raw.records.iter().filter(inside).count();
     assert_eq!(raw.reader.count(&filter).unwrap(), expected as u64);
@@ -86,7 +95,10 @@ fn pages_and_changes_meet_every_record_once() {
     assert_eq!(seen.len(), 500);
     assert!(seen.is_sorted_by(|a, b| (a.sort, &a.key) > (b.sort, &b.key)));
     let third = raw.reader.position_of_page(3, 64).unwrap();
-    assert_eq!(raw.reader.page(third.as_ref(), 1).unwrap()[0].key, seen[128].key);
+    assert_eq!(
+        raw.reader.page(third.as_ref(), 1).unwrap()[0].key,
+        seen[128].key
+    );
     let changes = raw.reader.changes(490, 100).unwrap();
     assert_eq!(changes.len(), 10);
     assert_eq!(changes[9].data, raw.records[499].json);
@@ -100,7 +112,10 @@ fn aggregates_add_up() {
         .iter()
         .map(|record| member(record, "size_bytes").as_i64().unwrap())
         .sum();
-    let sizes = raw.reader.aggregate(RawAggregate::Sum("size_bytes")).unwrap();
+    let sizes = raw
+        .reader
+        .aggregate(RawAggregate::Sum("size_bytes"))
+        .unwrap();
     assert_eq!(sizes[0].1.to_string(), sum.to_string());
     for aggregate in [
         RawAggregate::GroupBy("folder"),
@@ -111,7 +126,10 @@ fn aggregates_add_up() {
         let total: f64 = groups.iter().map(|(_, count)| count).sum();
         assert!((total - 1_500.0).abs() < f64::EPSILON, "{aggregate:?}");
     }
-    let months = raw.reader.aggregate(RawAggregate::Months("sent_at")).unwrap();
+    let months = raw
+        .reader
+        .aggregate(RawAggregate::Months("sent_at"))
+        .unwrap();
     let march = raw.records.iter();
     let march = march.filter(|record| record.json.contains("\"sent_at\":\"2018-03-"));
     let found = months.iter().find(|(month, _)| month == "2018-03").unwrap();

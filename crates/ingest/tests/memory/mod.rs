@@ -1,5 +1,10 @@
 //! Records kept in memory: the port's rules in their simplest form, and a way to make a write fail.
-#![allow(dead_code, reason = "each test program uses a part of it")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::allow_attributes,
+    reason = "each test program uses a part of it"
+)]
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;

@@ -184,7 +184,7 @@ impl Top {
 
     /// Keeps memory bounded while millions of groups pass by.
     fn prune(&self, groups: &mut Vec<Finished>) {
-        if groups.len() > 8 * self.limit + 4096 {
+        if groups.len() > self.limit.saturating_mul(8).saturating_add(4096) {
             self.cut(groups);
         }
     }
@@ -208,7 +208,7 @@ impl Top {
 }
 
 /// The documents of one stream in one segment, in blocks, deleted and restricted ones left out.
-struct Blocks<'a> {
+pub(super) struct Blocks<'a> {
     segment: &'a SegmentReader,
     tests: super::restrict::SegmentTests<'a>,
     postings: Option<tantivy::postings::SegmentPostings>,
@@ -216,7 +216,7 @@ struct Blocks<'a> {
 }
 
 impl<'a> Blocks<'a> {
-    fn new(
+    pub(super) fn new(
         open: &OpenIndex,
         segment: &'a SegmentReader,
         restriction: &'a Restriction,
@@ -237,7 +237,7 @@ impl<'a> Blocks<'a> {
     }
 
     /// Calls back with every block; answers how many documents there were.
-    fn for_each(mut self, each: &mut dyn FnMut(&[DocId])) -> u64 {
+    pub(super) fn for_each(mut self, each: &mut dyn FnMut(&[DocId])) -> u64 {
         let mut total = 0;
         let mut block: Vec<DocId> = Vec::with_capacity(BLOCK);
         let mut next = 0;

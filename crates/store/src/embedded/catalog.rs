@@ -345,10 +345,14 @@ fn add_stream_rows(
     connection: &str,
     declaration: &Declaration,
 ) -> rusqlite::Result<()> {
+    // A bookmark from before the stream was there belongs to a removed connection of the same id: it has expired.
+    let newest = super::newest_version(transaction)?;
     for stream in &declaration.streams {
         transaction
-            .prepare_cached("INSERT OR IGNORE INTO streams (connection_id, name) VALUES (?1, ?2)")?
-            .execute([connection, stream.name.as_str()])?;
+            .prepare_cached(
+                "INSERT OR IGNORE INTO streams (connection_id, name, purged_to) VALUES (?1, ?2, ?3)",
+            )?
+            .execute(params![connection, stream.name.as_str(), newest])?;
     }
     Ok(())
 }

@@ -29,6 +29,8 @@ impl EmbeddedStore {
     }
 
     pub(super) fn purge_tombstones(&self) -> Result<Purged> {
+        // The index learns of deletions from the tombstones, so it must have seen them all before they go.
+        self.current_index()?;
         self.overwrite_freed_pages(true)?;
         let (tombstones, blobs) = self
             .database
@@ -101,11 +103,11 @@ fn erase_rows(
 
 /// Removes tombstones with their history, and closes the feed to bookmarks that would need them.
 fn purge_rows(transaction: &Transaction<'_>) -> rusqlite::Result<(u64, Vec<String>)> {
-    let newest = newest_version(transaction)?;
+    // Up to the stream's own last change: who has read that far has seen every tombstone.
     transaction.execute(
-        "UPDATE streams SET purged_to = ?1
+        "UPDATE streams SET purged_to = last_version
          WHERE id IN (SELECT DISTINCT stream_id FROM records WHERE data IS NULL)",
-        [newest],
+        [],
     )?;
     transaction.execute(
         "DELETE FROM blob_bindings WHERE (stream_id, key) IN (SELECT stream_id, key FROM records WHERE data IS NULL)",

@@ -11,6 +11,7 @@ mod catalog;
 mod changes;
 pub mod directory;
 mod erase;
+mod excluded;
 mod groups;
 mod index;
 mod layout;
@@ -19,9 +20,11 @@ mod query;
 mod records;
 mod restrict;
 mod search;
+mod select;
 mod sources;
 mod sqlite;
 mod tally;
+mod walk;
 mod write;
 
 use std::path::Path;
@@ -67,10 +70,10 @@ impl EmbeddedStore {
         let directory = DataDirectory::open(path, &options.holder)?;
         let database = Database::open(&directory.join(directory::DATABASE))?;
         let store_id = store_id(&database)?;
-        let sources = database.read_with(Sources::load)?;
+        let sources = load_sources(&database)?;
         let newest = database.read(newest_version)?;
         Ok(Self {
-            index: SearchIndex::new(directory.join(directory::INDEX), store_id),
+            index: SearchIndex::new(directory.join(directory::INDEX), store_id, newest),
             directory,
             database,
             sources: RwLock::new(Arc::new(sources)),
@@ -95,7 +98,7 @@ impl EmbeddedStore {
     }
 
     fn reload_sources(&self) -> Result<()> {
-        let sources = self.database.read_with(Sources::load)?;
+        let sources = load_sources(&self.database)?;
         *self.sources.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(sources);
         Ok(())
     }
@@ -125,7 +128,7 @@ impl EmbeddedStore {
         })
     }
 
-    /// How far the index is, without opening it.
+    /// How far the index is, without bringing it any further.
     fn status(&self) -> Result<IndexStatus> {
         let rebuilding = self.database.read(|connection| {
             connection.query_row(
@@ -137,7 +140,7 @@ impl EmbeddedStore {
         })?;
         Ok(IndexStatus {
             written: self.newest(),
-            indexed: self.index.if_open().map_or(0, |open| open.committed()),
+            indexed: self.index.committed(self.sources().capacity()),
             rebuilding,
         })
     }
@@ -155,6 +158,10 @@ impl EmbeddedStore {
             .filter_map(|id| sources.by_id(id).map(|entry| entry.stream.clone()))
             .collect())
     }
+}
+
+fn load_sources(database: &Database) -> Result<Sources> {
+    database.read_with(|connection| Sources::load(connection, database.path()))
 }
 
 /// Reads the store's identity, given at creation: it ties the index and its hashes to these records.

@@ -8,8 +8,10 @@ use tantivy::query::{
     TermQuery,
 };
 use tantivy::schema::{Field, IndexRecordOption};
-use tantivy::{Searcher, Term};
+use tantivy::{Searcher, SegmentReader, Term};
 use text::{Clause, Expression};
+
+use super::excluded::Excluded;
 
 /// Prefixes with up to this many words are ranked by those words; beyond, every match of the prefix counts the same.
 const RANKED_EXPANSIONS: usize = 128;
@@ -42,7 +44,9 @@ pub(super) fn build(
         Some(last) => {
             must.push(last);
             let positive = must.into_iter().map(|any| (Occur::Must, union(any)));
-            let negative = must_not.into_iter().map(|query| (Occur::MustNot, query));
+            let negative = must_not
+                .into_iter()
+                .map(|query| (Occur::MustNot, Box::new(Excluded(query)) as Box<dyn Query>));
             Box::new(BooleanQuery::new(positive.chain(negative).collect()))
         }
     };
@@ -84,10 +88,14 @@ fn alternatives(
             (1, false) => found.extend(terms.pop().map(word)),
             (1, true) => found.extend(prefix(&clause.terms[0], field, searcher)?),
             (_, false) => found.push(Box::new(PhraseQuery::new(terms))),
-            (_, true) => {
-                let mut query = PhrasePrefixQuery::new(terms);
-                query.set_max_expansions(u32::MAX);
-                found.push(Box::new(query));
+            (last, true) => {
+                let widest = widest_expansion(&clause.terms[last - 1], field, searcher)?;
+                if widest > 0 {
+                    let mut query = PhrasePrefixQuery::new(terms);
+                    // The engine reserves room for as many words as it may look at, so it gets the true number.
+                    query.set_max_expansions(widest);
+                    found.push(Box::new(query));
+                }
             }
         }
     }
@@ -102,15 +110,10 @@ fn prefix(start: &str, field: Field, searcher: &Searcher) -> tantivy::Result<Vec
     let end = after_prefix(start.as_bytes());
     let mut words: BTreeSet<Vec<u8>> = BTreeSet::new();
     for segment in searcher.segment_readers() {
-        let index = segment.inverted_index(field)?;
-        let mut range = index.terms().range().ge(start.as_bytes());
-        if let Some(end) = &end {
-            range = range.lt(end);
-        }
-        let mut stream = range.into_stream()?;
-        while words.len() <= RANKED_EXPANSIONS && stream.advance() {
-            words.insert(stream.key().to_vec());
-        }
+        each_word(segment, field, start, &mut |word| {
+            words.insert(word.to_vec());
+            words.len() <= RANKED_EXPANSIONS
+        })?;
     }
     if words.len() <= RANKED_EXPANSIONS {
         return Ok(words
@@ -127,6 +130,37 @@ fn prefix(start: &str, field: Field, searcher: &Searcher) -> tantivy::Result<Vec
     });
     let all = ConstScoreQuery::new(Box::new(RangeQuery::new(lower, upper)), 1.0);
     Ok(vec![Box::new(all)])
+}
+
+/// The most words any segment has that start so.
+fn widest_expansion(start: &str, field: Field, searcher: &Searcher) -> tantivy::Result<u32> {
+    let mut widest = 0;
+    for segment in searcher.segment_readers() {
+        let mut words = 0;
+        each_word(segment, field, start, &mut |_| {
+            words += 1;
+            true
+        })?;
+        widest = widest.max(words);
+    }
+    Ok(widest)
+}
+
+/// Hands over the words of a segment that start so, until told to stop.
+fn each_word(
+    segment: &SegmentReader,
+    field: Field,
+    start: &str,
+    each: &mut dyn FnMut(&[u8]) -> bool,
+) -> tantivy::Result<()> {
+    let index = segment.inverted_index(field)?;
+    let mut range = index.terms().range().ge(start.as_bytes());
+    if let Some(end) = after_prefix(start.as_bytes()) {
+        range = range.lt(end);
+    }
+    let mut stream = range.into_stream()?;
+    while stream.advance() && each(stream.key()) {}
+    Ok(())
 }
 
 /// The smallest bytes after everything that starts so.

@@ -2,15 +2,16 @@
 
 use contract::id::ConnectionId;
 use contract::key::RecordKey;
-use rusqlite::types::{Value, ValueRef};
-use rusqlite::{Connection, OptionalExtension, Row, ToSql};
+use rusqlite::types::ValueRef;
+use rusqlite::{OptionalExtension, Row};
 
 use super::EmbeddedStore;
+use super::walk::Walk;
 use crate::Result;
 use crate::catalog::StreamRef;
 use crate::records::{
-    Applied, Change, ChangesPage, ChangesRequest, Direction, OrderBy, PagePosition, PageRequest,
-    Purged, Records, SortValue, StoredRecord,
+    Applied, Change, ChangesPage, ChangesRequest, PagePosition, PageRequest, Purged, Records,
+    SortValue, StoredRecord,
 };
 
 impl Records for EmbeddedStore {
@@ -33,9 +34,15 @@ impl Records for EmbeddedStore {
 
     fn page(&self, stream: &StreamRef, request: &PageRequest) -> Result<Vec<StoredRecord>> {
         let id = self.sources().stream(stream)?.id;
-        self.database.read(|connection| match request.by {
-            OrderBy::Key => by_key(connection, id, request),
-            OrderBy::Cursor => by_cursor(connection, id, request),
+        self.database.read(|connection| {
+            let mut records = Vec::new();
+            if request.limit > 0 {
+                Walk::new(id, request).for_each(connection, STORED, &mut |row| {
+                    records.push(stored(row)?);
+                    Ok(records.len() < request.limit)
+                })?;
+            }
+            Ok(records)
         })
     }
 
@@ -48,15 +55,14 @@ impl Records for EmbeddedStore {
     }
 }
 
-/// Reads `key, emitted_at, data, sort`.
+/// The columns of a stored record.
+pub(super) const STORED: &str = "key, emitted_at, data, sort";
+
+/// Reads the columns of [`STORED`].
 pub(super) fn stored(row: &Row<'_>) -> rusqlite::Result<StoredRecord> {
     let form: String = row.get(0)?;
     let key = RecordKey::from_ordering_form(&form);
-    let sort = match row.get_ref(3)? {
-        ValueRef::Integer(value) => SortValue::Integer(value),
-        ValueRef::Real(value) => SortValue::Real(value),
-        _ => SortValue::Missing,
-    };
+    let sort = sort_of(row.get_ref(3)?);
     Ok(StoredRecord {
         emitted_at: row.get(1)?,
         body: row.get(2)?,
@@ -68,105 +74,11 @@ pub(super) fn stored(row: &Row<'_>) -> rusqlite::Result<StoredRecord> {
     })
 }
 
-/// How a direction reads in SQL: the comparison that means "after", and the order.
-fn words(direction: Direction) -> (&'static str, &'static str) {
-    match direction {
-        Direction::Ascending => (">", "ASC"),
-        Direction::Descending => ("<", "DESC"),
+/// A cursor value as the database holds it.
+pub(super) fn sort_of(value: ValueRef<'_>) -> SortValue {
+    match value {
+        ValueRef::Integer(value) => SortValue::Integer(value),
+        ValueRef::Real(value) => SortValue::Real(value),
+        _ => SortValue::Missing,
     }
-}
-
-fn by_key(
-    connection: &Connection,
-    stream: i64,
-    request: &PageRequest,
-) -> rusqlite::Result<Vec<StoredRecord>> {
-    let (after, order) = words(request.direction);
-    let key = request
-        .after
-        .as_ref()
-        .map(|position| position.key.ordering_form());
-    let bound = if key.is_some() {
-        format!("AND key {after} ?2")
-    } else {
-        String::new()
-    };
-    let sql = format!(
-        "SELECT key, emitted_at, data, sort FROM records INDEXED BY records_by_key
-         WHERE stream_id = ?1 AND data IS NOT NULL {bound} ORDER BY key {order} LIMIT {}",
-        request.limit
-    );
-    let mut values: Vec<&dyn ToSql> = vec![&stream];
-    values.extend(key.iter().map(|key| key as &dyn ToSql));
-    collect(connection, &sql, &values)
-}
-
-/// Records with a cursor value come first in both directions, then those without.
-fn by_cursor(
-    connection: &Connection,
-    stream: i64,
-    request: &PageRequest,
-) -> rusqlite::Result<Vec<StoredRecord>> {
-    let (after, order) = words(request.direction);
-    let mut records = Vec::new();
-    let position = request
-        .after
-        .as_ref()
-        .map(|position| (sql_sort(position.sort), position.key.ordering_form()));
-    let in_missing = matches!(&position, Some((Value::Null, _)));
-    if !in_missing {
-        let bound = if position.is_some() {
-            format!("AND (sort, key) {after} (?2, ?3)")
-        } else {
-            String::new()
-        };
-        let sql = format!(
-            "SELECT key, emitted_at, data, sort FROM records INDEXED BY records_by_sort
-             WHERE stream_id = ?1 AND data IS NOT NULL AND sort IS NOT NULL {bound}
-             ORDER BY sort {order}, key {order} LIMIT {}",
-            request.limit
-        );
-        let mut values: Vec<&dyn ToSql> = vec![&stream];
-        if let Some((sort, key)) = &position {
-            values.push(sort);
-            values.push(key);
-        }
-        records = collect(connection, &sql, &values)?;
-    }
-    let left = request.limit.saturating_sub(records.len());
-    if left > 0 {
-        let key = position.filter(|_| in_missing).map(|(_, key)| key);
-        let bound = if key.is_some() {
-            format!("AND key {after} ?2")
-        } else {
-            String::new()
-        };
-        let sql = format!(
-            "SELECT key, emitted_at, data, sort FROM records INDEXED BY records_by_sort
-             WHERE stream_id = ?1 AND data IS NOT NULL AND sort IS NULL {bound} ORDER BY key {order} LIMIT {left}"
-        );
-        let mut values: Vec<&dyn ToSql> = vec![&stream];
-        values.extend(key.iter().map(|key| key as &dyn ToSql));
-        records.extend(collect(connection, &sql, &values)?);
-    }
-    Ok(records)
-}
-
-fn sql_sort(sort: SortValue) -> Value {
-    match sort {
-        SortValue::Integer(value) => Value::Integer(value),
-        SortValue::Real(value) => Value::Real(value),
-        SortValue::Missing => Value::Null,
-    }
-}
-
-fn collect(
-    connection: &Connection,
-    sql: &str,
-    values: &[&dyn ToSql],
-) -> rusqlite::Result<Vec<StoredRecord>> {
-    connection
-        .prepare_cached(sql)?
-        .query_map(values, stored)?
-        .collect()
 }

@@ -18,9 +18,10 @@ use super::query;
 use super::records::stored;
 use super::restrict::{Restriction, SegmentScopes, by_stream};
 use super::sources::Sources;
+use crate::records::{PageRequest, StoredRecord};
 use crate::search::{
-    AggregateAnswer, AggregateRequest, Hit, IndexStatus, Search, SearchAnswer, SearchPosition,
-    SearchRequest,
+    AggregateAnswer, AggregateRequest, Hit, IndexStatus, Scope, Search, SearchAnswer,
+    SearchPosition, SearchRequest,
 };
 use crate::{Result, StoreError};
 
@@ -78,6 +79,10 @@ impl Search for EmbeddedStore {
 
     fn aggregate(&self, request: &AggregateRequest) -> Result<AggregateAnswer> {
         self.compute(request)
+    }
+
+    fn select(&self, scope: &Scope, request: &PageRequest) -> Result<Vec<StoredRecord>> {
+        self.select_page(scope, request)
     }
 
     fn index_status(&self) -> Result<IndexStatus> {

@@ -1,6 +1,7 @@
 //! The catalog in memory: declarations, connections, and how each stream is stored. Rebuilt whenever any of it changes.
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 use std::sync::Arc;
 
 use contract::declaration::Declaration;
@@ -10,6 +11,7 @@ use rusqlite::Connection as Sqlite;
 
 use super::index::Capacity;
 use super::layout::{SlotKind, StreamLayout, TakenSlots};
+use super::sqlite::failed;
 use crate::catalog::{Connection, StreamRef};
 use crate::{Result, StoreError};
 
@@ -33,14 +35,15 @@ pub(crate) struct Sources {
 
 impl Sources {
     /// Reads the catalog.
-    pub(crate) fn load(sqlite: &Sqlite) -> Result<Self> {
-        let declarations = load_declarations(sqlite)?;
-        let connections = load_connections(sqlite).map_err(unreadable)?;
+    pub(crate) fn load(sqlite: &Sqlite, path: &Path) -> Result<Self> {
+        let unreadable = failed(path);
+        let declarations = load_declarations(sqlite, path)?;
+        let connections = load_connections(sqlite).map_err(&unreadable)?;
         let mut layouts: HashMap<(ConnectorKey, StreamName), Arc<StreamLayout>> = HashMap::new();
         for declaration in declarations.values() {
             for stream in &declaration.streams {
                 let mut taken = taken_slots(sqlite, declaration.connector_key(), &stream.name)
-                    .map_err(unreadable)?;
+                    .map_err(&unreadable)?;
                 let layout = StreamLayout::derive(stream, &mut taken);
                 let key = (declaration.connector_key().clone(), stream.name.clone());
                 layouts.insert(key, Arc::new(layout));
@@ -51,7 +54,7 @@ impl Sources {
             connections,
             ..Self::default()
         };
-        sources.add_streams(sqlite, &layouts).map_err(unreadable)?;
+        sources.add_streams(sqlite, &layouts).map_err(&unreadable)?;
         Ok(sources)
     }
 
@@ -156,14 +159,20 @@ pub(crate) fn taken_slots(
     Ok(taken)
 }
 
-fn load_declarations(sqlite: &Sqlite) -> Result<BTreeMap<ConnectorKey, Arc<Declaration>>> {
+fn load_declarations(
+    sqlite: &Sqlite,
+    path: &Path,
+) -> Result<BTreeMap<ConnectorKey, Arc<Declaration>>> {
     let texts: Vec<String> = sqlite
         .prepare("SELECT declaration FROM connectors")
         .and_then(|mut statement| statement.query_map([], |row| row.get(0))?.collect())
-        .map_err(unreadable)?;
+        .map_err(failed(path))?;
     let mut declarations = BTreeMap::new();
     for text in texts {
-        let declaration = Declaration::parse(&text)?;
+        let declaration = Declaration::parse(&text).map_err(|errors| StoreError::Corrupt {
+            path: path.to_owned(),
+            detail: format!("a registered declaration does not hold: {errors}"),
+        })?;
         declarations.insert(declaration.connector_key().clone(), Arc::new(declaration));
     }
     Ok(declarations)
@@ -192,8 +201,4 @@ where
     text.parse().map_err(|error| {
         rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, Box::new(error))
     })
-}
-
-fn unreadable(error: rusqlite::Error) -> StoreError {
-    super::sqlite::failed(std::path::Path::new(super::directory::DATABASE))(error)
 }

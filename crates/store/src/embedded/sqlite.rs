@@ -1,7 +1,8 @@
 //! `SQLite` as we use it: how a connection is opened, what is refused, and how its errors read.
 
+use std::collections::HashSet;
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -18,8 +19,9 @@ const PAGE_BYTES: u32 = 8192;
 #[derive(Debug)]
 pub(crate) struct Database {
     path: PathBuf,
-    writer: Mutex<Connection>,
+    // Dropped before the writer: only a connection that may write can fold the log into the file as the last one out.
     idle_readers: Mutex<Vec<Connection>>,
+    writer: Mutex<Connection>,
 }
 
 impl Database {
@@ -46,6 +48,11 @@ impl Database {
             writer: Mutex::new(writer),
             idle_readers: Mutex::new(Vec::new()),
         })
+    }
+
+    /// The file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// The one connection that writes.
@@ -145,44 +152,79 @@ fn claim(connection: &Connection, path: &Path) -> Result<()> {
         .map_err(failed(path))
 }
 
-/// `SQLite` notices a cut file only when it reads past the end; the header tells at once.
+/// `SQLite` notices a cut file only when it reads past the end, and takes an empty one for a new database even when its
+/// log holds everything; the headers tell at once. Nothing is changed here.
 fn refuse_truncated(path: &Path) -> Result<()> {
     let Ok(mut file) = File::open(path) else {
         return Ok(());
     };
     let length = file.metadata().map_err(StoreError::at(path))?.len();
-    let wal = PathBuf::from(format!("{}-wal", path.display()));
-    // With a write-ahead log beside it, the file may rightly lag behind its header.
-    if wal.metadata().is_ok_and(|wal| wal.len() > 0) {
-        return Ok(());
-    }
     let corrupt = |detail: String| StoreError::Corrupt {
         path: path.to_owned(),
         detail,
     };
-    let mut header = [0; 100];
+    let log = Log::beside(path);
     if length == 0 {
-        return if path.with_file_name(super::directory::INDEX).exists() {
+        let in_use = log.is_some() || path.with_file_name(super::directory::INDEX).exists();
+        return if in_use {
             Err(corrupt("it is empty".to_owned()))
         } else {
             Ok(())
         };
     }
+    let mut header = [0; 100];
     if file.read_exact(&mut header).is_err() || !header.starts_with(b"SQLite format 3\0") {
         return Err(corrupt("it is not a database file".to_owned()));
     }
     let page_bytes = match u16::from_be_bytes([header[16], header[17]]) {
         1 => 65_536,
-        bytes => u64::from(bytes),
+        bytes => u64::from(bytes).max(512),
     };
     let pages = u32::from_be_bytes([header[28], header[29], header[30], header[31]]);
-    let expected = u64::from(pages) * page_bytes;
-    if length < expected {
-        return Err(corrupt(format!(
-            "it should have {expected} bytes and has {length}"
-        )));
+    let present = length / page_bytes;
+    let expected = u64::from(pages);
+    if present >= expected {
+        return Ok(());
     }
-    Ok(())
+    // A checkpoint that was interrupted leaves pages that only the log has yet.
+    let in_log = log.map_or_else(HashSet::new, |log| log.pages(page_bytes));
+    if (present + 1..=expected).all(|page| in_log.contains(&page)) {
+        return Ok(());
+    }
+    Err(corrupt(format!(
+        "it should have {} bytes and has {length}",
+        expected * page_bytes
+    )))
+}
+
+/// The write-ahead log beside a database.
+struct Log {
+    file: File,
+}
+
+impl Log {
+    const HEADER: u64 = 32;
+    const FRAME_HEADER: u64 = 24;
+
+    /// The log, if there is one with anything in it.
+    fn beside(path: &Path) -> Option<Self> {
+        let file = File::open(format!("{}-wal", path.display())).ok()?;
+        (file.metadata().ok()?.len() > Self::HEADER).then_some(Self { file })
+    }
+
+    /// The pages that the log holds a form of.
+    fn pages(mut self, page_bytes: u64) -> HashSet<u64> {
+        let mut pages = HashSet::new();
+        let mut at = Self::HEADER;
+        let mut number = [0; 4];
+        while self.file.seek(SeekFrom::Start(at)).is_ok()
+            && self.file.read_exact(&mut number).is_ok()
+        {
+            pages.insert(u64::from(u32::from_be_bytes(number)));
+            at += Self::FRAME_HEADER + page_bytes;
+        }
+        pages
+    }
 }
 
 /// Turns an engine error into ours, naming the file.
@@ -199,9 +241,21 @@ pub(crate) fn failed(path: &Path) -> impl Fn(rusqlite::Error) -> StoreError + '_
                 StoreError::ReadOnly { path, detail }
             }
             Some(ErrorCode::SystemIoFailure) => io_failure(path, &error),
+            // What we wrote has the types we gave it, so another type is damage.
+            None if is_misread(&error) => StoreError::Corrupt { path, detail },
             _ => StoreError::Engine { path, detail },
         }
     }
+}
+
+fn is_misread(error: &rusqlite::Error) -> bool {
+    matches!(
+        error,
+        rusqlite::Error::InvalidColumnType(..)
+            | rusqlite::Error::FromSqlConversionFailure(..)
+            | rusqlite::Error::IntegralValueOutOfRange(..)
+            | rusqlite::Error::Utf8Error(..)
+    )
 }
 
 /// A file-size limit or a quota shows as a plain write failure.

@@ -185,11 +185,14 @@ fn offer(side: Side, best: &mut Option<(i64, DocAddress)>, candidate: (i64, DocA
 /// Neumaier's compensated addition.
 fn add_carefully(sum: &mut f64, lost: &mut f64, value: f64) {
     let total = *sum + value;
-    *lost += if sum.abs() >= value.abs() {
-        (*sum - total) + value
-    } else {
-        (value - total) + *sum
-    };
+    // Beyond the largest number nothing is left to compensate; the difference would be no number at all.
+    if total.is_finite() {
+        *lost += if sum.abs() >= value.abs() {
+            (*sum - total) + value
+        } else {
+            (value - total) + *sum
+        };
+    }
     *sum = total;
 }
 

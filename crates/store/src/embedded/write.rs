@@ -27,7 +27,9 @@ impl EmbeddedStore {
     ) -> Result<Vec<Applied>> {
         let sources = self.sources();
         let (applied, writing) = self.database.transact(|transaction| {
-            let mut writing = Writing::begin(transaction, &sources, connection)?;
+            sources.connection(connection)?;
+            let before = newest_version(transaction).map_err(self.database.failed())?;
+            let mut writing = Writing::begin(&sources, connection, before);
             let mut applied = Vec::with_capacity(batch.len());
             for change in batch {
                 let entry = writing.entry(&change.stream)?;
@@ -83,16 +85,8 @@ struct Current {
 }
 
 impl<'a> Writing<'a> {
-    fn begin(
-        transaction: &Transaction<'_>,
-        sources: &'a Sources,
-        connection: &'a ConnectionId,
-    ) -> Result<Self> {
-        sources.connection(connection)?;
-        let before = newest_version(transaction).map_err(super::sqlite::failed(
-            std::path::Path::new(super::directory::DATABASE),
-        ))?;
-        Ok(Self {
+    fn begin(sources: &'a Sources, connection: &'a ConnectionId, before: u64) -> Self {
+        Self {
             sources,
             connection,
             entries: HashMap::new(),
@@ -100,7 +94,7 @@ impl<'a> Writing<'a> {
             version: before,
             totals: HashMap::new(),
             staged: Vec::new(),
-        })
+        }
     }
 
     fn entry(&mut self, stream: &StreamName) -> Result<Arc<StreamEntry>> {

@@ -1,41 +1,314 @@
-//! What is written is found; what is gone is not.
+//! The words of a query: what they find, and what is gone is not found.
 
+use store::Store;
 use store::records::Applied;
 
-use crate::fixture::{add_mail, delete, found, found_sorted, message, messages, open, write};
+use crate::fixture::{
+    add_mail, delete, found, found_sorted, message, messages, on_every_backend, search, write,
+};
 
 #[test]
 fn a_written_record_is_found_at_once_and_a_deleted_one_is_not() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
-    add_mail(&store, "work");
-    let applied = write(
-        &store,
-        "work",
-        vec![
-            message("m1", "Overdraft fee", "The café charged 42 EUR."),
-            message("m2", "Lunch", "東京都庁で会いましょう"),
-        ],
-    );
-    assert_eq!(applied, [Applied::Added, Applied::Added]);
-    assert_eq!(found(&store, "overdraft", vec![messages("work")]), ["m1"]);
-    assert_eq!(found(&store, "CAFE 42", vec![messages("work")]), ["m1"]);
-    assert_eq!(found(&store, "京都", vec![messages("work")]), ["m2"]);
-    assert_eq!(found(&store, "会い", vec![messages("work")]), ["m2"]);
-    assert_eq!(
-        found_sorted(&store, "over* -lunch", vec![messages("work")]),
-        ["m1"]
-    );
-    let applied = write(
-        &store,
-        "work",
-        vec![
-            delete("messages", "m1"),
-            message("m2", "Lunch", "moved to Kyoto"),
-        ],
-    );
-    assert_eq!(applied, [Applied::Deleted, Applied::Updated]);
-    assert!(found(&store, "overdraft", vec![messages("work")]).is_empty());
-    assert!(found(&store, "京都", vec![messages("work")]).is_empty());
-    assert_eq!(found(&store, "kyoto", vec![messages("work")]), ["m2"]);
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        let applied = write(
+            store,
+            "work",
+            vec![
+                message("m1", "Overdraft fee", "The café charged 42 EUR."),
+                message("m2", "Lunch", "東京都庁で会いましょう"),
+            ],
+        );
+        assert_eq!(applied, [Applied::Added, Applied::Added]);
+        assert_eq!(found(store, "overdraft", vec![messages("work")]), ["m1"]);
+        assert_eq!(found(store, "京都", vec![messages("work")]), ["m2"]);
+        let applied = write(
+            store,
+            "work",
+            vec![
+                delete("messages", "m1"),
+                message("m2", "Lunch", "moved to Kyoto"),
+            ],
+        );
+        assert_eq!(applied, [Applied::Deleted, Applied::Updated]);
+        assert!(found(store, "overdraft", vec![messages("work")]).is_empty());
+        assert!(found(store, "京都", vec![messages("work")]).is_empty());
+        assert_eq!(found(store, "kyoto", vec![messages("work")]), ["m2"]);
+        write(store, "work", vec![message("m1", "Overdraft again", "")]);
+        assert_eq!(found(store, "overdraft", vec![messages("work")]), ["m1"]);
+    });
+}
+
+/// Asserts what each query finds among the same records.
+fn assert_finds(store: &dyn Store, expectations: &[(&str, &[&str])]) {
+    for (query, keys) in expectations {
+        let hits = found_sorted(store, query, vec![messages("work")]);
+        assert_eq!(hits, *keys, "{query}");
+    }
+}
+
+#[test]
+fn all_words_must_occur_each_in_any_field() {
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        write(
+            store,
+            "work",
+            vec![
+                message("split", "red apple", "green pear"),
+                message("half", "red", "blue"),
+                message("other", "apple", "apple"),
+            ],
+        );
+        assert_finds(
+            store,
+            &[
+                ("red", &["half", "split"]),
+                ("red pear", &["split"]),
+                ("pear apple red green", &["split"]),
+                ("red plum", &[]),
+                ("", &[]),
+                ("!!!", &[]),
+            ],
+        );
+    });
+}
+
+#[test]
+fn phrases_are_adjacent_words_of_one_field() {
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        write(
+            store,
+            "work",
+            vec![
+                message("in-order", "", "the new york times"),
+                message("apart", "", "new in york"),
+                message("reversed", "", "york new"),
+                message("across-fields", "new", "york"),
+                message("repeated", "", "new new york york"),
+            ],
+        );
+        assert_finds(
+            store,
+            &[
+                ("\"new york\"", &["in-order", "repeated"]),
+                ("\"new new york\"", &["repeated"]),
+                ("\"new york york\"", &["repeated"]),
+                ("\"new york\" times", &["in-order"]),
+                ("\"york new\"", &["reversed"]),
+                ("\"new york tim*\"", &["in-order"]),
+                ("\"new yo*\" -times", &["repeated"]),
+                ("-\"new york\" new", &["across-fields", "apart", "reversed"]),
+                (
+                    "\"new york",
+                    &["across-fields", "apart", "in-order", "repeated", "reversed"],
+                ),
+            ],
+        );
+    });
+}
+
+#[test]
+fn exclusions_take_hits_away_and_find_nothing_alone() {
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        write(
+            store,
+            "work",
+            vec![
+                message("a", "tea", "milk"),
+                message("b", "tea", "sugar"),
+                message("c", "coffee", "milk"),
+            ],
+        );
+        assert_finds(
+            store,
+            &[
+                ("tea -milk", &["b"]),
+                ("milk -tea", &["c"]),
+                ("tea -absent", &["a", "b"]),
+                ("tea -su*", &["a"]),
+                ("tea -tea", &[]),
+                ("-milk", &[]),
+                ("-milk -sugar", &[]),
+            ],
+        );
+    });
+}
+
+#[test]
+fn a_prefix_finds_every_word_that_begins_so_however_many_there_are() {
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        let many = |at: usize| message(&format!("m{at:03}"), &format!("word{at:03}x"), "same");
+        write(store, "work", (0..150).map(many).collect());
+        store.settle_index().unwrap();
+        write(store, "work", (150..300).map(many).collect());
+        write(store, "work", vec![message("z", "wort", "same")]);
+        // Few enough to be ranked word by word, and far more than that.
+        assert_eq!(found(store, "word00*", vec![messages("work")]).len(), 10);
+        assert_eq!(found(store, "word*", vec![messages("work")]).len(), 300);
+        assert_eq!(found(store, "WOR*", vec![messages("work")]).len(), 301);
+        assert_eq!(found(store, "wor* -word*", vec![messages("work")]), ["z"]);
+        assert_eq!(
+            found(store, "word* -word0*", vec![messages("work")]).len(),
+            200
+        );
+        assert_eq!(
+            found(store, "\"word29*\"", vec![messages("work")]).len(),
+            10
+        );
+        assert_eq!(
+            found(store, "same wor* word150x", vec![messages("work")]),
+            ["m150"]
+        );
+    });
+}
+
+#[test]
+fn a_phrase_may_end_in_a_prefix_with_very_many_words() {
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        let many = |at: usize| message(&format!("m{at:03}"), "", &format!("dear reader{at:03}x"));
+        write(store, "work", (0..200).map(many).collect());
+        write(store, "work", vec![message("z", "", "reader dear")]);
+        assert_eq!(
+            found(store, "\"dear read*\"", vec![messages("work")]).len(),
+            200
+        );
+        assert_eq!(
+            found(store, "\"dear reader10*\"", vec![messages("work")]).len(),
+            10
+        );
+        assert_eq!(
+            found(store, "dear -\"dear read*\"", vec![messages("work")]),
+            ["z"]
+        );
+    });
+}
+
+#[test]
+fn case_and_diacritics_do_not_matter() {
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        write(
+            store,
+            "work",
+            vec![
+                message("composed", "Crème Brûlée", ""),
+                message("decomposed", "cre\u{300}me bru\u{302}le\u{301}e", ""),
+                message("plain", "CREME BRULEE", ""),
+                message("greek", "Ἀθῆναι ΑΘΗΝΑΙ", ""),
+            ],
+        );
+        let sweet = ["composed", "decomposed", "plain"];
+        assert_finds(
+            store,
+            &[
+                ("creme", &sweet),
+                ("CRÈME", &sweet),
+                ("\"crème brulée\"", &sweet),
+                ("brul*", &sweet),
+                ("αθηναι", &["greek"]),
+            ],
+        );
+    });
+}
+
+#[test]
+fn chinese_and_japanese_are_found_by_any_part() {
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        write(
+            store,
+            "work",
+            vec![
+                message("tokyo", "", "東京都庁で会いましょう"),
+                message("kyoto", "", "京都の寺"),
+                message("mixed", "", "meet at 東京 station"),
+                message("korean", "", "서울특별시 안녕하세요"),
+            ],
+        );
+        assert_finds(
+            store,
+            &[
+                ("京都", &["kyoto", "tokyo"]),
+                ("東京", &["mixed", "tokyo"]),
+                ("東", &["mixed", "tokyo"]),
+                ("庁で会", &["tokyo"]),
+                ("\"東京都庁\"", &["tokyo"]),
+                ("京 -東京", &["kyoto"]),
+                ("寺", &["kyoto"]),
+                ("都東", &[]),
+                ("meet 東京", &["mixed"]),
+            ],
+        );
+    });
+}
+
+#[test]
+fn a_record_is_found_by_its_last_word_and_by_very_long_ones() {
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        let filler = "filler ".repeat(20_000);
+        let long = "x".repeat(5_000);
+        write(
+            store,
+            "work",
+            vec![
+                message("deep", "", &format!("{filler}needle")),
+                message("long", "", &format!("{long} after")),
+            ],
+        );
+        assert_finds(
+            store,
+            &[
+                ("needle", &["deep"]),
+                ("\"filler needle\"", &["deep"]),
+                ("after", &["long"]),
+                (&long, &["long"]),
+            ],
+        );
+    });
+}
+
+#[test]
+fn the_best_match_comes_first_and_scores_never_rise() {
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        write(
+            store,
+            "work",
+            vec![
+                message(
+                    "once",
+                    "lunch",
+                    "we talk about the budget and many other things in the room",
+                ),
+                message("often", "budget", "budget budget budget"),
+                message("never", "lunch", "nothing"),
+            ],
+        );
+        assert_eq!(
+            found(store, "budget", vec![messages("work")]),
+            ["often", "once"]
+        );
+        let answer = search(store, "lunch budget", vec![messages("work")]);
+        assert_eq!(answer.hits.len(), 1);
+        assert!(answer.hits[0].position.score > 0.0);
+        assert!(!answer.ranking_changed && answer.rebuilding.is_empty());
+    });
+}
+
+#[test]
+fn a_hit_is_the_record_as_stored() {
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        write(store, "work", vec![message("m1", "verbatim", "")]);
+        let answer = search(store, "verbatim", vec![messages("work")]);
+        let hit = &answer.hits[0];
+        let stored = store.get(&hit.stream, &hit.record.key).unwrap().unwrap();
+        assert_eq!(hit.record, stored);
+    });
 }

@@ -1,4 +1,4 @@
-//! A small mailbox to test the store with, and short ways to write and ask.
+//! A small mailbox and a ledger to test the store with, and short ways to write and ask.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,20 +8,38 @@ use contract::id::{ConnectionId, FieldName, StreamName};
 use contract::json::RecordBody;
 use contract::key::RecordKey;
 use contract::time::{Clock, Instant};
+use proptest::test_runner::Config as ProptestConfig;
 use store::catalog::{Connection, NewConnection};
-use store::records::{Applied, Change, ChangeOp};
-use store::search::{Scope, SearchRequest};
+use store::records::{Applied, Change, ChangeOp, Direction, OrderBy, PageRequest, StoredRecord};
+use store::search::{Filter, Scope, SearchAnswer, SearchRequest, Test};
 use store::{EmbeddedStore, OpenOptions, Store, StreamRef};
 use text::Expression;
 
 /// A declaration with every kind of field and capability.
 pub(crate) const MAIL: &str = include_str!("mail.json");
+/// A declaration with every kind of cursor field.
+pub(crate) const LEDGER: &str = include_str!("ledger.json");
 
 struct Noon;
 
 impl Clock for Noon {
     fn now(&self) -> Instant {
         Instant::parse("2026-06-01T12:00:00Z").unwrap()
+    }
+}
+
+/// Runs a rule on a fresh store of every backend. Today there is one.
+pub(crate) fn on_every_backend(rule: impl Fn(&dyn Store)) {
+    let folder = tempfile::tempdir().unwrap();
+    rule(&open(folder.path()));
+}
+
+/// So many random cases; a store is too slow to shrink one for long.
+pub(crate) fn cases(count: u32) -> ProptestConfig {
+    ProptestConfig {
+        max_shrink_iters: 60,
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(count)
     }
 }
 
@@ -40,23 +58,36 @@ pub(crate) fn try_open(path: &Path) -> store::Result<EmbeddedStore> {
     )
 }
 
-/// Declares the mail connector and adds a connection named so.
+/// Declares the mail connector and adds a connection of that id.
 pub(crate) fn add_mail(store: &dyn Store, id: &str) -> Connection {
-    store.declare(&Declaration::parse(MAIL).unwrap()).unwrap();
-    let connector = "mail".parse().unwrap();
-    let id = Some(ConnectionId::parse(id).unwrap());
+    add(store, MAIL, id)
+}
+
+/// Declares the ledger connector and adds a connection of that id.
+pub(crate) fn add_ledger(store: &dyn Store, id: &str) -> Connection {
+    add(store, LEDGER, id)
+}
+
+/// Declares a connector and adds a connection of that id.
+pub(crate) fn add(store: &dyn Store, declaration: &str, id: &str) -> Connection {
+    let declaration = Declaration::parse(declaration).unwrap();
+    store.declare(&declaration).unwrap();
     store
         .add_connection(NewConnection {
-            connector,
+            connector: declaration.connector_key().clone(),
             name: "Work mail".to_owned(),
-            id,
+            id: Some(connection(id)),
         })
         .unwrap()
 }
 
-pub(crate) fn stream(connection: &str, stream: &str) -> StreamRef {
+pub(crate) fn connection(id: &str) -> ConnectionId {
+    ConnectionId::parse(id).unwrap()
+}
+
+pub(crate) fn stream(id: &str, stream: &str) -> StreamRef {
     StreamRef {
-        connection: ConnectionId::parse(connection).unwrap(),
+        connection: connection(id),
         stream: StreamName::parse(stream).unwrap(),
     }
 }
@@ -65,35 +96,51 @@ pub(crate) fn key(text: &str) -> RecordKey {
     RecordKey::single(text).unwrap()
 }
 
+pub(crate) fn compound(parts: &[&str]) -> RecordKey {
+    let parts: Vec<String> = parts.iter().map(|part| (*part).to_owned()).collect();
+    RecordKey::compound(&parts).unwrap()
+}
+
 pub(crate) fn field(name: &str) -> FieldName {
     FieldName::parse(name).unwrap()
+}
+
+pub(crate) fn instant(text: &str) -> Instant {
+    Instant::parse(text).unwrap()
 }
 
 /// A directive to add or replace a record given as JSON; the key is its `id`.
 pub(crate) fn put(stream: &str, json: &str) -> Change {
     let body = RecordBody::parse(json).unwrap();
     let id = body.text("id").unwrap().into_owned();
+    put_at(stream, key(&id), json)
+}
+
+/// A directive to add or replace a record under a key.
+pub(crate) fn put_at(stream: &str, key: RecordKey, json: &str) -> Change {
     Change {
         stream: StreamName::parse(stream).unwrap(),
-        key: key(&id),
+        key,
         emitted_at: "2026-05-01T00:00:00Z".to_owned(),
-        op: ChangeOp::Upsert(body),
+        op: ChangeOp::Upsert(RecordBody::parse(json).unwrap()),
     }
 }
 
 pub(crate) fn delete(stream: &str, id: &str) -> Change {
+    delete_at(stream, key(id))
+}
+
+pub(crate) fn delete_at(stream: &str, key: RecordKey) -> Change {
     Change {
         stream: StreamName::parse(stream).unwrap(),
-        key: key(id),
+        key,
         emitted_at: "2026-05-02T00:00:00Z".to_owned(),
         op: ChangeOp::Delete,
     }
 }
 
-pub(crate) fn write(store: &dyn Store, connection: &str, batch: Vec<Change>) -> Vec<Applied> {
-    store
-        .write(&ConnectionId::parse(connection).unwrap(), batch)
-        .unwrap()
+pub(crate) fn write(store: &dyn Store, id: &str, batch: Vec<Change>) -> Vec<Applied> {
+    store.write(&connection(id), batch).unwrap()
 }
 
 /// A message with a subject and a body.
@@ -102,26 +149,71 @@ pub(crate) fn message(id: &str, subject: &str, body: &str) -> Change {
     put("messages", &json.to_string())
 }
 
+/// A message given by its members besides the id.
+pub(crate) fn message_with(id: &str, members: &str) -> Change {
+    put("messages", &format!("{{\"id\":\"{id}\",{members}}}"))
+}
+
+/// The content of one record.
+pub(crate) fn body(store: &dyn Store, stream: &StreamRef, key: &RecordKey) -> Option<String> {
+    store.get(stream, key).unwrap().map(|record| record.body)
+}
+
+/// All records of a stream, by key.
+pub(crate) fn all(store: &dyn Store, stream: &StreamRef) -> Vec<StoredRecord> {
+    store
+        .page(
+            stream,
+            &PageRequest {
+                by: OrderBy::Key,
+                direction: Direction::Ascending,
+                after: None,
+                limit: 1_000_000,
+            },
+        )
+        .unwrap()
+}
+
 /// All records of a stream's lexical fields.
-pub(crate) fn messages(connection: &str) -> Scope {
-    Scope::whole(
-        stream(connection, "messages"),
-        vec![field("subject"), field("body")],
-    )
+pub(crate) fn messages(id: &str) -> Scope {
+    scope(id, "messages", &["subject", "body"])
+}
+
+/// All records of a stream, of which some fields may match.
+pub(crate) fn scope(id: &str, name: &str, fields: &[&str]) -> Scope {
+    let fields = fields.iter().map(|name| field(name)).collect();
+    Scope::whole(stream(id, name), fields)
+}
+
+/// The scope with one more condition.
+pub(crate) fn filtered(mut scope: Scope, name: &str, test: Test) -> Scope {
+    scope.filters.push(Filter {
+        field: field(name),
+        test,
+    });
+    scope
+}
+
+/// A search for up to a thousand hits, counted.
+pub(crate) fn request(query: &str, scopes: Vec<Scope>) -> SearchRequest {
+    SearchRequest {
+        expression: Expression::parse(query),
+        scopes,
+        limit: 1_000,
+        after: None,
+        count: true,
+    }
+}
+
+pub(crate) fn search(store: &dyn Store, query: &str, scopes: Vec<Scope>) -> SearchAnswer {
+    store.search(&request(query, scopes)).unwrap()
 }
 
 /// The keys found, best first.
 pub(crate) fn found(store: &dyn Store, query: &str, scopes: Vec<Scope>) -> Vec<String> {
-    let answer = store
-        .search(&SearchRequest {
-            expression: Expression::parse(query),
-            scopes,
-            limit: 1_000,
-            after: None,
-            count: true,
-        })
-        .unwrap();
-    assert_eq!(answer.total, Some(answer.hits.len() as u64));
+    let answer = search(store, query, scopes);
+    assert_eq!(answer.total, Some(answer.hits.len() as u64), "{query}");
+    assert!(!answer.has_more);
     let keys = answer.hits.iter().map(|hit| hit.record.key.to_string());
     keys.collect()
 }

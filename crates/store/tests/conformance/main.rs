@@ -1,4 +1,26 @@
-//! The rules of the store, written against its ports.
+//! The rules of the store, written against its ports. Rules that only make sense for files on disk name the embedded store.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test helper that cannot go on fails its test"
+)]
 
+mod aggregate_model;
+mod aggregates;
+mod backup;
+mod blobs;
+mod catalog;
+// mod damage;
+mod erasure;
+mod feed;
 mod finding;
 mod fixture;
+mod opening;
+mod paging;
+mod ranking;
+mod redeclaring;
+mod repair;
+mod scopes;
+mod search_model;
+// mod together;
+mod writing;

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
+use tantivy::index::SegmentComponent;
 use tantivy::indexer::LogMergePolicy;
 use tantivy::{Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, Searcher, Term};
 
@@ -65,6 +66,8 @@ pub(crate) trait ChangeSource {
 pub(crate) struct SearchIndex {
     folder: PathBuf,
     store_id: [u8; 16],
+    /// The newest version when the directory was opened: an index on disk that claims more is not of these records.
+    newest: u64,
     opened: Mutex<Option<Arc<OpenIndex>>>,
 }
 
@@ -89,10 +92,11 @@ struct Writing {
 }
 
 impl SearchIndex {
-    pub(crate) fn new(folder: PathBuf, store_id: [u8; 16]) -> Self {
+    pub(crate) fn new(folder: PathBuf, store_id: [u8; 16], newest: u64) -> Self {
         Self {
             folder,
             store_id,
+            newest,
             opened: Mutex::new(None),
         }
     }
@@ -106,12 +110,7 @@ impl SearchIndex {
             return Ok(Arc::clone(open));
         }
         *opened = None;
-        let found = if self.folder.exists() {
-            OpenIndex::existing(&self.folder, self.store_id, needed)
-        } else {
-            None
-        };
-        let open = match found {
+        let open = match self.on_disk(needed) {
             Some(open) => open,
             None => OpenIndex::fresh(&self.folder, self.store_id, needed)?,
         };
@@ -120,9 +119,21 @@ impl SearchIndex {
         Ok(open)
     }
 
-    /// The index, if anything has opened it.
-    pub(crate) fn if_open(&self) -> Option<Arc<OpenIndex>> {
-        self.lock().clone()
+    /// The version of the last change the index holds on disk.
+    pub(crate) fn committed(&self, needed: Capacity) -> u64 {
+        let opened = self.lock();
+        match opened.as_ref() {
+            Some(open) => open.committed(),
+            None => self.on_disk(needed).map_or(0, |found| found.committed()),
+        }
+    }
+
+    fn on_disk(&self, needed: Capacity) -> Option<OpenIndex> {
+        if !self.folder.exists() {
+            return None;
+        }
+        OpenIndex::existing(&self.folder, self.store_id, needed)
+            .filter(|found| found.committed() <= self.newest)
     }
 
     /// Throws the index away. The next use derives it anew.
@@ -150,6 +161,10 @@ impl OpenIndex {
         };
         if !capacity.covers(needed) || bookmark != expected {
             return None;
+        }
+        // The engine takes a missing file of positions for an empty one.
+        for segment in index.searchable_segments().ok()? {
+            segment.open_read(SegmentComponent::Positions).ok()?;
         }
         Self::around(index, folder, store_id, bookmark.version).ok()
     }

@@ -1,0 +1,211 @@
+//! Reading: every question asked of both sides in turns, in one process.
+
+use std::path::Path;
+
+use super::{Places, float, same_words};
+use crate::contender::RawContender;
+use crate::measure::compare;
+use crate::ours::OurSide;
+use crate::{
+    BenchError, Contender, Figure, Measurement, PROBES, Place, Question, RawReader, Repetition,
+    Report, Unit, Window, anonymous_memory, folder_size,
+};
+
+/// Measures every kind of read and adds it to the report.
+pub(crate) fn read(
+    report: &mut Report,
+    folder: &Path,
+    repetition: Repetition,
+    progress: &mut dyn FnMut(&str),
+) -> Result<(), BenchError> {
+    let places = Places::new(folder);
+    let records = report.records;
+    let mut bench = Bench {
+        report,
+        repetition,
+        progress,
+        ours: None,
+        raw: None,
+    };
+    bench.sizes(&places)?;
+    bench.opening(&places)?;
+    bench.memory(&places, records)?;
+    bench.ours = Some(OurSide::open(&places.ours())?.ready(records)?);
+    let reader = RawReader::open(&places.raw(), &same_words())?;
+    bench.raw = Some(RawContender::new(reader, records)?);
+    bench.searches()?;
+    bench.pages()?;
+    bench.questions()
+}
+
+/// Both sides, and the report as it grows.
+struct Bench<'a> {
+    report: &'a mut Report,
+    repetition: Repetition,
+    progress: &'a mut dyn FnMut(&str),
+    ours: Option<OurSide>,
+    raw: Option<RawContender>,
+}
+
+/// One question, for either side.
+type Ask<'a> = &'a dyn Fn(&mut dyn Contender) -> Result<u64, BenchError>;
+
+impl Bench<'_> {
+    fn add(&mut self, measurement: Measurement) {
+        (self.progress)(&measurement.what);
+        self.report.measurements.push(measurement);
+    }
+
+    fn ask(&mut self, what: &str, ask: Ask<'_>) -> Result<Measurement, BenchError> {
+        let (Some(ours), Some(raw)) = (&mut self.ours, &mut self.raw) else {
+            return Ok(Measurement::new(what, Unit::Seconds, None, None));
+        };
+        let measurement = compare(what, self.repetition, Some(&mut || ask(ours)), &mut || {
+            ask(raw)
+        })?;
+        self.add(measurement.clone());
+        Ok(measurement)
+    }
+
+    fn sizes(&mut self, places: &Places) -> Result<(), BenchError> {
+        let size = |folder: &Path| {
+            let bytes = folder_size(folder)?;
+            Ok::<_, BenchError>(Some(Figure::once(float(bytes))))
+        };
+        let (ours, raw) = (places.ours(), places.raw());
+        let ours_index = size(&ours.join(store::directory::INDEX))?;
+        let raw_index = size(&raw.index())?;
+        self.add(Measurement::new(
+            "index size",
+            Unit::Bytes,
+            ours_index,
+            raw_index,
+        ));
+        let (ours, raw) = (size(&ours)?, size(raw.folder())?);
+        self.add(Measurement::new(
+            "records and index size",
+            Unit::Bytes,
+            ours,
+            raw,
+        ));
+        Ok(())
+    }
+
+    /// New handles until the first answer. The files may still be in the page cache of the system.
+    fn opening(&mut self, places: &Places) -> Result<(), BenchError> {
+        let repetition = Repetition {
+            warm_up: 1,
+            runs: self.repetition.runs.min(20),
+            ..self.repetition
+        };
+        let (ours, raw, settings) = (places.ours(), places.raw(), same_words());
+        let measurement = compare(
+            "open and first search",
+            repetition,
+            Some(&mut || OurSide::open(&ours)?.search(PROBES.rare, None)),
+            &mut || {
+                let reader = RawReader::open(&raw, &settings)?;
+                Ok(reader
+                    .search(&PROBES.rare.into(), None, crate::contender::TOP)?
+                    .len() as u64)
+            },
+        )?;
+        self.add(measurement);
+        Ok(())
+    }
+
+    /// The most anonymous memory that each side needs while it answers everything, alone.
+    fn memory(&mut self, places: &Places, records: u64) -> Result<(), BenchError> {
+        let ours = peak_memory(&mut OurSide::open(&places.ours())?.ready(records)?)?;
+        let reader = RawReader::open(&places.raw(), &same_words())?;
+        let raw = peak_memory(&mut RawContender::new(reader, records)?)?;
+        let figure = |bytes| Some(Figure::once(float(bytes)));
+        let what = if self.report.wrote {
+            "anonymous memory while reading, after ingest"
+        } else {
+            "anonymous memory while reading"
+        };
+        self.add(Measurement::new(
+            what,
+            Unit::Bytes,
+            figure(ours),
+            figure(raw),
+        ));
+        Ok(())
+    }
+
+    fn searches(&mut self) -> Result<(), BenchError> {
+        let rare = self.ask("search, rare word", &|side| side.search(PROBES.rare, None))?;
+        let common = self.ask("search, common word", &|side| {
+            side.search(PROBES.common, None)
+        })?;
+        self.add(common.relative_to(&rare, "common word to rare word"));
+        for (what, probe) in [
+            ("search, two words", PROBES.pair),
+            ("search, phrase", PROBES.phrase),
+            ("search, prefix", PROBES.prefix),
+        ] {
+            self.ask(what, &|side| side.search(probe, None))?;
+        }
+        let window = Window::default();
+        for (what, probe) in [
+            ("filtered search, common word", PROBES.common),
+            ("filtered search, two words", PROBES.pair),
+        ] {
+            self.ask(what, &|side| side.search(probe, Some(&window)))?;
+        }
+        Ok(())
+    }
+
+    fn pages(&mut self) -> Result<(), BenchError> {
+        let first = self.ask("page 1 of records", &|side| side.page(Place::First))?;
+        let far = self.ask("page 1,000 of records", &|side| side.page(Place::Far))?;
+        self.add(far.relative_to(&first, "page 1,000 to page 1"));
+        self.ask("changes feed", &|side| side.changes())?;
+        Ok(())
+    }
+
+    fn questions(&mut self) -> Result<(), BenchError> {
+        let window = Window::default();
+        for (what, question) in QUESTIONS {
+            self.ask(what, &|side| side.answer(question, &window))?;
+        }
+        Ok(())
+    }
+}
+
+const QUESTIONS: [(&str, Question); 6] = [
+    ("count, filtered", Question::CountFiltered),
+    ("sum", Question::Sum),
+    ("group by folder", Question::GroupByFolder),
+    ("group by author", Question::GroupByAuthor),
+    ("group by month", Question::Months),
+    ("count of different authors", Question::DistinctAuthors),
+];
+
+/// Asks everything a few times and watches the memory after every answer.
+fn peak_memory(side: &mut dyn Contender) -> Result<u64, BenchError> {
+    let window = Window::default();
+    let mut peak = 0;
+    for _ in 0..3 {
+        for probe in [
+            PROBES.rare,
+            PROBES.common,
+            PROBES.pair,
+            PROBES.phrase,
+            PROBES.prefix,
+        ] {
+            side.search(probe, None)?;
+            side.search(probe, Some(&window))?;
+            peak = peak.max(anonymous_memory().unwrap_or_default());
+        }
+        side.page(Place::First)?;
+        side.page(Place::Far)?;
+        side.changes()?;
+        for (_, question) in QUESTIONS {
+            side.answer(question, &window)?;
+            peak = peak.max(anonymous_memory().unwrap_or_default());
+        }
+    }
+    Ok(peak)
+}

@@ -1,0 +1,150 @@
+//! Writing: the same batches through our ingest and through the raw engines, which run three times:
+//! with our words and an index commit for every batch, with as few index commits as ours, and with
+//! the engine's plain words. One after the other, so that background merges are paid for by the side
+//! that caused them.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::notes::{Notes, Written};
+use super::{Places, float, same_words, seldom_committed};
+use crate::ours::OurSide;
+use crate::{
+    BenchError, BenchOptions, Corpus, CorpusRecord, Figure, Measurement, RawPaths, RawPipeline,
+    RawSettings, Report, Unit, cpu_time,
+};
+
+/// Writes the corpus, or takes the figures of an earlier run over the same folder.
+pub(crate) fn write(
+    options: &BenchOptions,
+    folder: &Path,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Report, BenchError> {
+    std::fs::create_dir_all(folder).map_err(BenchError::file(folder))?;
+    let earlier = Notes::earlier(options, folder)?;
+    let wrote = earlier.is_none();
+    let notes = if let Some(notes) = earlier {
+        notes
+    } else {
+        let notes = write_all(options, &Places::new(folder), progress)?;
+        notes.keep(folder)?;
+        notes
+    };
+    let rate = |written: Written| {
+        let seconds = written.elapsed.as_secs_f64().max(1e-9);
+        Some(Figure::once(float(options.records) / seconds))
+    };
+    let seconds = |duration: Duration| Some(Figure::once(duration.as_secs_f64()));
+    let ours = notes.ours;
+    let mut measurements = Vec::new();
+    for (raw, variant) in [
+        (notes.raw, ""),
+        (notes.seldom, ", raw index committed as seldom"),
+        (notes.plain, ", raw engine with plain words"),
+    ] {
+        measurements.push(Measurement::new(
+            &format!("durable ingest{variant}"),
+            Unit::RecordsPerSecond,
+            rate(ours),
+            rate(raw),
+        ));
+        measurements.push(Measurement::new(
+            &format!("processor time of ingest{variant}"),
+            Unit::Seconds,
+            seconds(ours.cpu),
+            seconds(raw.cpu),
+        ));
+    }
+    Ok(Report {
+        records: options.records,
+        seed: options.seed,
+        batch: options.batch,
+        corpus_bytes: ours.bytes,
+        wrote,
+        measurements,
+    })
+}
+
+fn write_all(
+    options: &BenchOptions,
+    places: &Places,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Notes, BenchError> {
+    let mut passing = |name: &str, settings: &RawSettings| {
+        let paths = places.passing();
+        let written = write_raw(options, (&paths, settings), &mut |count| {
+            progress(&format!("raw engines, {name}: {count}"));
+        })?;
+        let folder = paths.folder();
+        std::fs::remove_dir_all(folder).map_err(BenchError::file(folder))?;
+        Ok::<_, BenchError>(written)
+    };
+    let plain = passing("plain words", &RawSettings::default())?;
+    let seldom = passing("few commits", &seldom_committed())?;
+    let raw = write_raw(options, (&places.raw(), &same_words()), &mut |count| {
+        progress(&format!("raw engines, our words: {count}"));
+    })?;
+    let ours = write_ours(options, &places.ours(), &mut |count| {
+        progress(&format!("ours: {count}"));
+    })?;
+    Ok(Notes::new(options, [ours, raw, seldom, plain]))
+}
+
+fn write_raw(
+    options: &BenchOptions,
+    (paths, settings): (&RawPaths, &RawSettings),
+    progress: &mut dyn FnMut(u64),
+) -> Result<Written, BenchError> {
+    let mut pipeline = RawPipeline::create(paths, settings)?;
+    let mut written = Written::default();
+    written.feed(options, progress, &mut |batch| pipeline.ingest(batch))?;
+    written.time(|| pipeline.settle())?;
+    Ok(written)
+}
+
+/// Our store acknowledges a batch before its index is committed and catches up when asked; that
+/// belongs to the ingest, as waiting for merges does on both sides.
+fn write_ours(
+    options: &BenchOptions,
+    folder: &Path,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Written, BenchError> {
+    let ours = OurSide::open(folder)?;
+    let mut written = Written::default();
+    written.feed(options, progress, &mut |batch| ours.ingest(batch))?;
+    written.time(|| ours.settle())?;
+    Ok(written)
+}
+
+impl Written {
+    /// Feeds the corpus in batches; making the records is not timed.
+    fn feed(
+        &mut self,
+        options: &BenchOptions,
+        progress: &mut dyn FnMut(u64),
+        ingest: &mut dyn FnMut(&[CorpusRecord]) -> Result<(), BenchError>,
+    ) -> Result<(), BenchError> {
+        let corpus = Corpus::new(options.seed, options.records);
+        let mut records = corpus.iter();
+        let mut count = 0_u64;
+        loop {
+            let batch: Vec<CorpusRecord> = records.by_ref().take(options.batch.max(1)).collect();
+            if batch.is_empty() {
+                return Ok(());
+            }
+            self.time(|| ingest(&batch))?;
+            count += batch.len() as u64;
+            let bytes = batch.iter().map(|record| record.json.len() as u64);
+            self.bytes += bytes.sum::<u64>();
+            progress(count);
+        }
+    }
+
+    fn time(&mut self, work: impl FnOnce() -> Result<(), BenchError>) -> Result<(), BenchError> {
+        let (begin, cpu) = (Instant::now(), cpu_time());
+        work()?;
+        self.elapsed += begin.elapsed();
+        self.cpu += cpu_time().saturating_sub(cpu);
+        Ok(())
+    }
+}

@@ -1,0 +1,55 @@
+//! The command line: global options and the list of commands. Each command's own options stand in its file.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, Parser, Subcommand};
+
+use crate::commands::{
+    backup, bench, completions, connections, declare, export, import, index, purge,
+};
+
+/// Your records in one place, readable by the agents you allow.
+#[derive(Debug, Parser)]
+#[command(name = "pdpp", version, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: GlobalOptions,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Options every command takes, before or after its name.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct GlobalOptions {
+    #[arg(
+        long,
+        global = true,
+        value_name = "DIR",
+        help = "Where the data lives [env: PDPP_DATA_DIR] [default: the platform's data folder, pdpp]"
+    )]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// Print the result as JSON
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Print errors only
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+    /// Tell more about what happens
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    pub(crate) verbose: u8,
+}
+
+/// What can be done. Each command says in its own file what it is about.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Declare(declare::Options),
+    Connections(connections::Options),
+    Import(import::Options),
+    Export(export::Options),
+    Backup(backup::Options),
+    Index(index::Options),
+    Purge(purge::Options),
+    Bench(bench::Options),
+    Completions(completions::Options),
+}

@@ -1,0 +1,30 @@
+//! One command per file: its options, and what it does.
+
+pub(crate) mod backup;
+pub(crate) mod bench;
+pub(crate) mod completions;
+pub(crate) mod connections;
+pub(crate) mod declare;
+pub(crate) mod export;
+pub(crate) mod import;
+pub(crate) mod index;
+pub(crate) mod purge;
+
+use crate::args::Command;
+use crate::context::Context;
+use crate::failure::Outcome;
+
+/// Does what was asked.
+pub(crate) fn run(command: Command, context: &Context) -> Outcome {
+    match command {
+        Command::Declare(options) => declare::run(&options, context),
+        Command::Connections(options) => connections::run(options, context),
+        Command::Import(options) => import::run(&options, context),
+        Command::Export(options) => export::run(&options, context),
+        Command::Backup(options) => backup::run(&options, context),
+        Command::Index(options) => index::run(&options, context),
+        Command::Purge(options) => purge::run(&options, context),
+        Command::Bench(options) => bench::run(&options, context),
+        Command::Completions(options) => completions::run(&options, context),
+    }
+}

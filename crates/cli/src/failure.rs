@@ -1,0 +1,84 @@
+//! Why a command did not do what was asked: one message, and hints that name the next step.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+
+use ingest::ImportError;
+use store::StoreError;
+
+/// The outcome of a command.
+pub(crate) type Outcome<T = ()> = Result<T, Failure>;
+
+/// Why a command ended early.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Something to tell.
+    Told {
+        /// What happened.
+        message: String,
+        /// What to do next.
+        hints: Vec<String>,
+    },
+    /// All was told already; only the exit code is left.
+    Reported,
+    /// Nobody reads our output any more, which is nobody's fault.
+    ClosedPipe,
+}
+
+impl Failure {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self::Told {
+            message: message.into(),
+            hints: Vec::new(),
+        }
+    }
+
+    /// Adds the next step.
+    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
+        match self {
+            Self::Told { message, mut hints } => {
+                hints.push(hint.into());
+                Self::Told { message, hints }
+            }
+            other => other,
+        }
+    }
+
+    /// A file operation that failed.
+    pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
+        move |error| Self::new(format!("{}: {error}", path.display()))
+    }
+
+    /// Writing our own output failed.
+    pub(crate) fn of_output(error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::ClosedPipe,
+            _ => Self::new(format!("the output cannot be written: {error}")),
+        }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
+impl From<ImportError> for Failure {
+    fn from(error: ImportError) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::Told { message, hints } = self else {
+            return Ok(());
+        };
+        write!(f, "error: {message}")?;
+        hints
+            .iter()
+            .try_for_each(|hint| write!(f, "\nhint: {hint}"))
+    }
+}

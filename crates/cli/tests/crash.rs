@@ -1,0 +1,243 @@
+//! Fifty imports are killed at some moment, and after each the records are those of a whole number of batches, not
+//! fewer than were acknowledged, and search agrees with them.
+#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
+
+mod harness;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::Duration;
+
+use contract::id::{ConnectionId, FieldName, StreamName};
+use contract::time::{Clock, Instant};
+use harness::Home;
+use store::records::{Direction, OrderBy, PageRequest};
+use store::search::{Scope, SearchRequest};
+use store::{EmbeddedStore, OpenOptions, Records, Search, StreamRef, directory};
+use text::Expression;
+
+const ROUNDS: u64 = 50;
+const LINES: usize = 1_000;
+const BATCH: usize = 50;
+const WORDS: [&str; 6] = ["amber", "birch", "copper", "dune", "ember", "fjord"];
+
+/// Keys with the words of their subject.
+type State = BTreeMap<String, Vec<&'static str>>;
+
+/// What one line does.
+enum Step {
+    Put(String, Vec<&'static str>),
+    Delete(String),
+    Refused,
+}
+
+/// Numbers that look random and are the same every time.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        usize::try_from((mixed ^ (mixed >> 31)) >> 33).unwrap() % sides
+    }
+}
+
+struct Stopped;
+
+impl Clock for Stopped {
+    fn now(&self) -> Instant {
+        Instant(0)
+    }
+}
+
+/// Adds, updates and deletes, some keys again and again, and a line that is none now and then.
+fn steps(dice: &mut Dice) -> Vec<Step> {
+    let step = |_| {
+        let key = match dice.roll(3) {
+            0 => format!("hot{}", dice.roll(5)),
+            _ => format!("k{}", dice.roll(400)),
+        };
+        match dice.roll(20) {
+            0 => Step::Refused,
+            1..=3 => Step::Delete(key),
+            _ => {
+                let count = 1 + dice.roll(3);
+                Step::Put(
+                    key,
+                    (0..count).map(|_| WORDS[dice.roll(WORDS.len())]).collect(),
+                )
+            }
+        }
+    };
+    (0..LINES).map(step).collect()
+}
+
+fn written(steps: &[Step]) -> String {
+    let mut text = String::new();
+    for step in steps {
+        match step {
+            Step::Put(key, words) => {
+                writeln!(text, r#"{{"id":"{key}","subject":"{}"}}"#, words.join(" "))
+            }
+            Step::Delete(key) => writeln!(text, r#"{{"key":"{key}","op":"delete"}}"#),
+            Step::Refused => writeln!(text, r#"{{"id":"#),
+        }
+        .unwrap();
+    }
+    text
+}
+
+fn replay(state: &mut State, steps: &[Step]) {
+    for step in steps {
+        match step {
+            Step::Put(key, words) => drop(state.insert(key.clone(), words.clone())),
+            Step::Delete(key) => drop(state.remove(key)),
+            Step::Refused => {}
+        }
+    }
+}
+
+/// Kills the import at some moment and says how many lines it had acknowledged by then.
+fn kill_somewhere(mut child: Child, dice: &mut Dice) -> usize {
+    let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines();
+    let mut acknowledged = 0;
+    let mut hear = |line: String| {
+        if let Some(number) = line.strip_prefix("acknowledged ") {
+            acknowledged = number.parse().unwrap();
+        }
+        acknowledged
+    };
+    // Some die while they start, most between two batches or inside one, a few when all is done.
+    let enough = match dice.roll(8) {
+        0 => 0,
+        _ => dice.roll(LINES + 1),
+    };
+    if enough == 0 {
+        sleep(Duration::from_millis(u64::try_from(dice.roll(60)).unwrap()));
+    } else {
+        for line in stderr.by_ref() {
+            if hear(line.unwrap()) >= enough {
+                break;
+            }
+        }
+        sleep(Duration::from_micros(
+            u64::try_from(dice.roll(8_000)).unwrap(),
+        ));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // What it said before it died still stands in the pipe.
+    for line in stderr {
+        hear(line.unwrap());
+    }
+    acknowledged
+}
+
+fn open(home: &Home) -> EmbeddedStore {
+    let options = OpenOptions {
+        holder: "the crash test".to_owned(),
+        clock: Arc::new(Stopped),
+    };
+    EmbeddedStore::open(&home.data_dir(), options).unwrap()
+}
+
+fn stream() -> StreamRef {
+    StreamRef {
+        connection: ConnectionId::parse("mail-work").unwrap(),
+        stream: StreamName::parse("messages").unwrap(),
+    }
+}
+
+fn stored(store: &EmbeddedStore) -> State {
+    let request = PageRequest {
+        by: OrderBy::Key,
+        direction: Direction::Ascending,
+        after: None,
+        limit: 100_000,
+    };
+    let known = |word: &str| *WORDS.iter().find(|known| **known == word).unwrap();
+    let read = |body: &str| {
+        let body: serde_json::Value = serde_json::from_str(body).unwrap();
+        let subject = body["subject"].as_str().unwrap().to_owned();
+        subject.split(' ').map(known).collect()
+    };
+    let records = store.page(&stream(), &request).unwrap();
+    records
+        .into_iter()
+        .map(|record| (record.key.to_string(), read(&record.body)))
+        .collect()
+}
+
+fn found(store: &EmbeddedStore, word: &str) -> BTreeSet<String> {
+    let request = SearchRequest {
+        expression: Expression::parse(word),
+        scopes: vec![Scope::whole(
+            stream(),
+            vec![FieldName::parse("subject").unwrap()],
+        )],
+        limit: 100_000,
+        after: None,
+        count: true,
+    };
+    let answer = store.search(&request).unwrap();
+    assert_eq!(answer.total, Some(answer.hits.len() as u64), "{word}");
+    let keys = answer.hits.iter().map(|hit| hit.record.key.to_string());
+    let unique: BTreeSet<String> = keys.collect();
+    assert_eq!(
+        unique.len(),
+        answer.hits.len(),
+        "{word} finds a record twice"
+    );
+    unique
+}
+
+#[test]
+fn whatever_was_acknowledged_survives_a_kill_and_search_agrees() {
+    let home = Home::with_mail();
+    let mut dice = Dice(7);
+    let mut state = State::new();
+    let mut cut_short = 0;
+    for round in 0..ROUNDS {
+        let steps = steps(&mut dice);
+        let file = home.file("messages.jsonl", written(&steps));
+        let batch = BATCH.to_string();
+        let child = home
+            .command(&["import", &file, "-v", "--batch-lines", &batch])
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let acknowledged = kill_somewhere(child, &mut dice);
+        cut_short += usize::from(acknowledged < LINES);
+        if dice.roll(5) == 0 {
+            // The index is derived: losing it loses nothing.
+            let _ = std::fs::remove_dir_all(home.data_dir().join(directory::INDEX));
+        }
+
+        let store = open(&home);
+        let records = stored(&store);
+        replay(&mut state, &steps[..acknowledged]);
+        let mut boundary = acknowledged;
+        while state != records && boundary < LINES {
+            let next = (boundary + BATCH).min(LINES);
+            replay(&mut state, &steps[boundary..next]);
+            boundary = next;
+        }
+        assert_eq!(
+            state, records,
+            "round {round}: no batch boundary from line {acknowledged} on has these records"
+        );
+        for word in WORDS {
+            let holding = records.iter().filter(|(_, words)| words.contains(&word));
+            let expected: BTreeSet<String> = holding.map(|(key, _)| key.clone()).collect();
+            assert_eq!(found(&store, word), expected, "round {round}: {word}");
+        }
+    }
+    assert!(cut_short > 25, "only {cut_short} imports were cut short");
+}

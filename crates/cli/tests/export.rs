@@ -1,0 +1,186 @@
+//! Getting everything out again: exports, backups, and what is left after a purge or without an index.
+#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
+
+mod harness;
+
+use std::fs::File;
+use std::process::Stdio;
+
+use flate2::read::GzDecoder;
+use harness::Home;
+
+const LINES: &str = r#"{"key":"b","emitted_at":"2026-03-01","data":{ "id":"b", "size":1.50e1,"subject":"\u0042", "deep":{"x":[1,2]} }}
+{"key":"a","emitted_at":"2026-03-01T10:00:00+02:00","data":{}}
+{"key":"a/ü:1","emitted_at":"2026-03-01T10:00:00Z","data":{"id":"a/ü:1"}}
+"#;
+
+#[test]
+fn an_export_imports_into_the_same() {
+    let home = Home::with_mail();
+    home.import_messages(LINES).succeeds();
+    home.run_with(
+        &["import", "-", "--as", "mail/receipts"],
+        b"{\"message\":\"b\",\"number\":10}\n{\"message\":\"b\",\"number\":9}\n",
+    )
+    .succeeds();
+    let messages = home.messages();
+    assert_eq!(
+        messages.lines().last().unwrap(),
+        r#"{"key":"b","stream":"messages","emitted_at":"2026-03-01","data":{ "id":"b", "size":1.50e1,"subject":"\u0042", "deep":{"x":[1,2]} }}"#
+    );
+    let receipts = home.run(&["export", "receipts"]).succeeds().stdout;
+    assert!(
+        receipts.starts_with("{\"key\":[\"b\",\"10\"],\"stream\":\"receipts\","),
+        "{receipts}"
+    );
+
+    let other = Home::with_mail();
+    let both = format!("{messages}{receipts}");
+    other.run_with(&["import", "-"], both.as_bytes()).succeeds();
+    assert_eq!(other.messages(), messages);
+    assert_eq!(other.run(&["export", "receipts"]).stdout, receipts);
+    let again = home
+        .run_with(&["import", "-", "--json"], both.as_bytes())
+        .succeeds()
+        .json();
+    assert_eq!(again["unchanged"], 5);
+}
+
+#[test]
+fn one_record_is_exported_by_any_of_its_names() {
+    let home = Home::with_mail();
+    home.import_messages(LINES).succeeds();
+    let line = home.run(&["export", "messages:b"]).succeeds().stdout;
+    assert!(line.starts_with("{\"key\":\"b\","), "{line}");
+    let uri = contract::handle::RecordHandle::new(Some("mail-work"), "messages", "a/ü:1").unwrap();
+    for name in ["mail-work/messages:b", "messages:b"] {
+        assert_eq!(home.run(&["export", name]).succeeds().stdout, line);
+    }
+    assert!(
+        home.run(&["export", &uri.to_string()])
+            .succeeds()
+            .stdout
+            .contains("a/ü:1")
+    );
+    home.run(&["export", "mail-work/messages:none"])
+        .refused("error: stream 'messages' of connection 'mail-work' has no record 'none'");
+    home.run(&["export", "none:b"]).refused(
+        "error: no connection has a stream 'none'\nhint: `pdpp connections` lists the configured ones",
+    );
+    home.run(&["export", "a:/b"]).refused_saying(&["error: "]);
+}
+
+#[test]
+fn a_stream_that_several_connections_have_needs_one_named() {
+    let home = Home::with_mail();
+    home.import_messages(LINES).succeeds();
+    home.run(&["connections", "add", "mail", "--name", "Home"])
+        .succeeds();
+    let candidates = "error: 2 connections could be meant\nhint: choose with --connection: mail-work ('Work'), mail-home ('Home')";
+    home.run(&["export", "messages"]).refused(candidates);
+    home.run(&["export", "messages:b"]).refused(candidates);
+    let work = home
+        .run(&["export", "messages", "--connection", "mail-work"])
+        .succeeds();
+    assert_eq!(work.stdout.lines().count(), 3);
+    let none = home
+        .run(&["export", "messages", "--connection", "mail-home"])
+        .succeeds();
+    assert_eq!(none.stdout, "");
+    home.run(&[
+        "export",
+        "mail-work/messages:b",
+        "--connection",
+        "mail-home",
+    ])
+    .refused_saying(&["names the connection 'mail-work' and connection_id names 'mail-home'"]);
+}
+
+#[test]
+fn a_closed_pipe_ends_an_export_quietly() {
+    let home = Home::with_mail();
+    let body = "x".repeat(200);
+    let lines = harness::lines(3_000, |n| {
+        format!("{{\"id\":\"{n}\",\"body\":\"{body}\"}}\n")
+    });
+    home.import_messages(&lines).succeeds();
+    let mut child = home
+        .command(&["export", "messages"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+}
+
+#[test]
+fn a_backup_restores_into_an_empty_folder() {
+    let home = Home::with_mail();
+    home.import_messages(LINES).succeeds();
+    let messages = home.messages();
+    for (name, compressed) in [("backup.tar", false), ("backup.tar.gz", true)] {
+        let file = home.path(name);
+        let ran = home.run(&["backup", file.to_str().unwrap()]).succeeds();
+        assert!(
+            ran.stderr.contains("To restore: mkdir DIR && tar -xf"),
+            "{}",
+            ran.stderr
+        );
+        let restored = home.path(&format!("{name}.restored"));
+        let archive: Box<dyn std::io::Read> = if compressed {
+            Box::new(GzDecoder::new(File::open(&file).unwrap()))
+        } else {
+            Box::new(File::open(&file).unwrap())
+        };
+        tar::Archive::new(archive).unpack(&restored).unwrap();
+        let restored = restored.to_str().unwrap();
+        let exported = home
+            .run(&["--data-dir", restored, "export", "messages"])
+            .succeeds();
+        assert_eq!(exported.stdout, messages);
+        home.run(&["backup", file.to_str().unwrap()])
+            .refused(&format!(
+                "error: ~/{name} exists already\nhint: name a new file; a backup never replaces one"
+            ));
+    }
+    let file = home.path("third.tar");
+    let json = home
+        .run(&["backup", file.to_str().unwrap(), "--json"])
+        .succeeds()
+        .json();
+    assert_eq!(
+        json["bytes"].as_u64().unwrap(),
+        file.metadata().unwrap().len()
+    );
+    let nowhere = home.path("none").join("b.tar");
+    home.run(&["backup", nowhere.to_str().unwrap()])
+        .refused_saying(&["error: ~/none: No such file"]);
+}
+
+#[test]
+fn a_purge_erases_what_deleted_records_held() {
+    let home = Home::with_mail();
+    home.import_messages("{\"id\":\"a\"}\n{\"id\":\"b\"}\n{\"key\":\"a\",\"op\":\"delete\"}\n")
+        .succeeds();
+    let ran = home.run(&["purge"]).succeeds();
+    assert_eq!(ran.stderr, "Purged 1 deleted records and 0 blobs.\n");
+    let json = home.run(&["purge", "--json"]).succeeds();
+    assert_eq!(json.stdout, "{\"tombstones\":0,\"blobs\":0}\n");
+    assert_eq!(home.messages().lines().count(), 1);
+}
+
+#[test]
+fn the_index_is_rebuilt_from_the_records() {
+    let home = Home::with_mail();
+    home.import_messages(LINES).succeeds();
+    std::fs::remove_dir_all(home.data_dir().join("index")).unwrap();
+    let ran = home.run(&["index", "rebuild"]).succeeds();
+    assert_eq!(ran.stderr, "Rebuilt the search index: 3 records.\n");
+    assert_eq!(
+        home.run(&["index", "rebuild", "--json"]).succeeds().stdout,
+        "{\"records\":3}\n"
+    );
+}

@@ -1,0 +1,155 @@
+//! Runs the built program on a data directory of its own.
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::allow_attributes,
+    reason = "each test program uses a part of it"
+)]
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A source with two streams, one of them append-only.
+pub const MAIL: &str = include_str!("mail.json");
+
+/// A home for one test: a data directory that does not exist yet, and room for files.
+pub struct Home {
+    folder: TempDir,
+}
+
+/// So many lines in one text.
+pub fn lines(count: usize, line: impl Fn(usize) -> String) -> String {
+    (0..count).map(line).collect::<Vec<_>>().concat()
+}
+
+/// What a finished command left behind.
+#[derive(Debug)]
+pub struct Ran {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Home {
+    pub fn new() -> Self {
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    /// A home where the mail source is declared and has the connection `mail-work`.
+    pub fn with_mail() -> Self {
+        let home = Self::new();
+        let file = home.file("mail.json", MAIL);
+        home.run(&["declare", &file]).succeeds();
+        home.run(&["connections", "add", "mail", "--name", "Work"])
+            .succeeds();
+        home
+    }
+
+    pub fn data_dir(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Writes a file and gives its path.
+    pub fn file(&self, name: &str, content: impl AsRef<[u8]>) -> String {
+        let path = self.path(name);
+        fs::write(&path, content).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    /// The program on this home's data, not started yet.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pdpp"));
+        command
+            .env("PDPP_DATA_DIR", self.data_dir())
+            .args(args)
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Runs the program to its end.
+    pub fn run(&self, args: &[&str]) -> Ran {
+        Ran::of(self.command(args).output().unwrap(), self.folder.path())
+    }
+
+    /// Runs the program with something to read.
+    pub fn run_with(&self, args: &[&str], input: &[u8]) -> Ran {
+        let mut child = self
+            .command(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(input).unwrap();
+        Ran::of(child.wait_with_output().unwrap(), self.folder.path())
+    }
+
+    /// Imports messages given as lines.
+    pub fn import_messages(&self, lines: &str) -> Ran {
+        self.run_with(
+            &["import", "-", "--as", "mail/messages", "--json"],
+            lines.as_bytes(),
+        )
+    }
+
+    /// The exported messages.
+    pub fn messages(&self) -> String {
+        self.run(&["export", "messages"]).succeeds().stdout
+    }
+}
+
+impl Ran {
+    /// Takes the outcome; the home's own folder reads `~`.
+    pub fn of(output: Output, folder: &Path) -> Self {
+        let text = |bytes: Vec<u8>| {
+            let text = String::from_utf8(bytes).unwrap();
+            text.replace(folder.to_str().unwrap(), "~")
+        };
+        Self {
+            code: output.status.code(),
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+        }
+    }
+
+    /// Checks that it ended well.
+    pub fn succeeds(self) -> Self {
+        assert_eq!(self.code, Some(0), "{self:?}");
+        self
+    }
+
+    /// Checks that it was refused, with exactly these words.
+    pub fn refused(self, stderr: &str) -> Self {
+        assert_eq!(self.stderr, format!("{stderr}\n"), "{self:?}");
+        assert_eq!(self.code, Some(1), "{self:?}");
+        self
+    }
+
+    /// Checks that it was refused, and that these words were among those told.
+    pub fn refused_saying(self, words: &[&str]) -> Self {
+        assert_eq!(self.code, Some(1), "{self:?}");
+        for word in words {
+            assert!(self.stderr.contains(word), "{word} is not in {self:?}");
+        }
+        self
+    }
+
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap()
+    }
+}

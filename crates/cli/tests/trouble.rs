@@ -1,0 +1,246 @@
+//! When the data directory is held, damaged, not ours, not writable, or full.
+#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
+
+mod harness;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+use harness::{Home, Ran};
+
+#[test]
+fn a_second_opener_is_told_who_holds_the_directory() {
+    let home = Home::with_mail();
+    let mut holder = home
+        .command(&[
+            "import",
+            "-",
+            "--as",
+            "mail/messages",
+            "-v",
+            "--batch-lines",
+            "1",
+        ])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = holder.stdin.take().unwrap();
+    stdin.write_all(b"{\"id\":\"a\"}\n").unwrap();
+    let mut line = String::new();
+    let mut stderr = BufReader::new(holder.stderr.take().unwrap());
+    stderr.read_line(&mut line).unwrap();
+    assert_eq!(line, "acknowledged 1\n");
+    home.run(&["connections"]).refused(&format!(
+        "error: the data directory ~/data is in use by pdpp import (process {}). Wait until it ends, or stop it.",
+        holder.id()
+    ));
+    drop(stdin);
+    assert!(holder.wait().unwrap().success());
+    home.run(&["connections"]).succeeds();
+}
+
+#[test]
+fn the_data_directory_is_private() {
+    let home = Home::with_mail();
+    assert_eq!(fs::metadata(home.data_dir()).unwrap().mode() & 0o777, 0o700);
+}
+
+#[test]
+fn a_folder_of_something_else_is_left_alone() {
+    let home = Home::new();
+    fs::create_dir(home.data_dir()).unwrap();
+    fs::write(home.data_dir().join("thesis.doc"), "words").unwrap();
+    home.run(&["connections"]).refused(
+        "error: ~/data is not a pdpp data directory: it holds 'thesis.doc' and no records.db. Choose an empty folder with --data-dir.",
+    );
+    assert_eq!(fs::read_dir(home.data_dir()).unwrap().count(), 1);
+    let file = home.file("file", "x");
+    home.run(&["connections", "--data-dir", &file]).refused(
+        "error: ~/file is not a pdpp data directory: it is a file. Choose an empty folder with --data-dir.",
+    );
+}
+
+#[test]
+fn a_damaged_foreign_or_newer_database_is_refused_and_not_touched() {
+    for (from, bytes, words) in [
+        // The number of the format, the mark of the program, and the mark of the file format.
+        (
+            60,
+            99_u32.to_be_bytes(),
+            ["was written by a newer pdpp (format 99;", "Upgrade pdpp"],
+        ),
+        (
+            68,
+            *b"abcd",
+            ["is not a pdpp data directory", "another program"],
+        ),
+        (0, *b"nope", ["is damaged", "Restore it from a backup"]),
+    ] {
+        let home = Home::with_mail();
+        home.import_messages("{\"id\":\"a\"}\n").succeeds();
+        let path = home.data_dir().join("records.db");
+        let mut content = fs::read(&path).unwrap();
+        content[from..from + 4].copy_from_slice(&bytes);
+        fs::write(&path, &content).unwrap();
+        home.run(&["connections"]).refused_saying(&words);
+        assert_eq!(fs::read(&path).unwrap(), content);
+    }
+}
+
+#[test]
+fn a_truncated_database_is_refused_and_not_touched() {
+    let home = Home::with_mail();
+    home.import_messages("{\"id\":\"a\"}\n").succeeds();
+    let path = home.data_dir().join("records.db");
+    let whole = fs::read(&path).unwrap();
+    for kept in [0, 50, whole.len() / 2, whole.len() - 1] {
+        fs::write(&path, &whole[..kept]).unwrap();
+        home.run(&["connections"])
+            .refused_saying(&["~/data/records.db is damaged", "Restore it from a backup"]);
+        assert_eq!(fs::metadata(&path).unwrap().len(), kept as u64);
+    }
+    fs::remove_file(&path).unwrap();
+    home.run(&["connections"])
+        .refused_saying(&["~/data/records.db is damaged: it is missing"]);
+}
+
+#[test]
+fn a_database_emptied_beside_its_log_is_refused_and_not_touched() {
+    // Its engine would take the empty file for a new one and throw the log away, and all records with it.
+    refuses_cut_beside_log(|_| 0);
+}
+
+#[test]
+fn a_database_cut_beside_its_log_is_refused_and_not_touched() {
+    refuses_cut_beside_log(|whole| whole / 4);
+}
+
+/// Kills an import, so that the log holds what the file does not yet, and cuts the file.
+fn refuses_cut_beside_log(kept: impl Fn(usize) -> usize) {
+    let home = Home::with_mail();
+    let mut import = home
+        .command(&[
+            "import",
+            "-",
+            "--as",
+            "mail/messages",
+            "-v",
+            "--batch-lines",
+            "1",
+        ])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = import.stdin.take().unwrap();
+    stdin.write_all(b"{\"id\":\"a\"}\n").unwrap();
+    let mut line = String::new();
+    let mut stderr = BufReader::new(import.stderr.take().unwrap());
+    stderr.read_line(&mut line).unwrap();
+    import.kill().unwrap();
+    import.wait().unwrap();
+    let path = home.data_dir().join("records.db");
+    let log = home.data_dir().join("records.db-wal");
+    let (whole, whole_log) = (fs::read(&path).unwrap(), fs::read(&log).unwrap());
+    assert!(!whole_log.is_empty());
+    fs::write(&path, &whole[..kept(whole.len())]).unwrap();
+    home.run(&["connections"])
+        .refused_saying(&["~/data/records.db is damaged", "Restore it from a backup"]);
+    assert_eq!(fs::read(&log).unwrap(), whole_log);
+    fs::write(&path, &whole).unwrap();
+    assert_eq!(home.messages().lines().count(), 1);
+}
+
+#[test]
+fn a_damaged_index_costs_nothing_but_time() {
+    let home = Home::with_mail();
+    home.import_messages("{\"id\":\"a\",\"subject\":\"x\"}\n")
+        .succeeds();
+    for entry in fs::read_dir(home.data_dir().join("index")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() {
+            fs::write(path, "garbage").unwrap();
+        }
+    }
+    home.import_messages("{\"id\":\"b\",\"subject\":\"x\"}\n")
+        .succeeds();
+    assert_eq!(home.messages().lines().count(), 2);
+}
+
+#[test]
+fn a_directory_that_cannot_be_written_is_named() {
+    let home = Home::with_mail();
+    let open = |mode| fs::set_permissions(home.folder(), fs::Permissions::from_mode(mode)).unwrap();
+    open(0o755);
+    let program = home.path("pdpp");
+    fs::copy(env!("CARGO_BIN_EXE_pdpp"), &program).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let locked = home.path("locked");
+    fs::create_dir(&locked).unwrap();
+    fs::set_permissions(&locked, fs::Permissions::from_mode(0o555)).unwrap();
+    fs::set_permissions(home.data_dir(), fs::Permissions::from_mode(0o555)).unwrap();
+    let run = |folder: &std::path::Path| {
+        let mut command = Command::new(&program);
+        command.args(["connections", "--data-dir"]).arg(folder);
+        // Nothing is read-only for root, so root steps down.
+        if fs::metadata("/proc/self").unwrap().uid() == 0 {
+            command.uid(65534).gid(65534);
+        }
+        Ran::of(command.output().unwrap(), home.folder())
+    };
+    for folder in [home.data_dir(), locked.clone(), locked.join("new")] {
+        run(&folder).refused_saying(&[
+            "cannot be written: Permission denied (os error 13). Make it writable for this user, or choose another folder with --data-dir.",
+        ]);
+    }
+    fs::set_permissions(home.data_dir(), fs::Permissions::from_mode(0o700)).unwrap();
+    open(0o700);
+}
+
+#[test]
+fn a_full_disk_ends_an_import_and_keeps_what_was_acknowledged() {
+    let home = Home::with_mail();
+    let lines = harness::lines(6_000, |n| {
+        let body = "word ".repeat(150);
+        format!("{{\"id\":\"{n:05}\",\"subject\":\"s{n}\",\"body\":\"{body}\"}}\n")
+    });
+    let file = home.file("messages.jsonl", lines);
+    let script = format!(
+        "trap '' XFSZ; ulimit -f 3000; exec '{}' import '{file}' -v --batch-lines 100",
+        env!("CARGO_BIN_EXE_pdpp")
+    );
+    let output = Command::new("sh")
+        .args(["-c", &script])
+        .env("PDPP_DATA_DIR", home.data_dir())
+        .output()
+        .unwrap();
+    let ran = Ran::of(output, home.folder()).refused_saying(&[
+        "error: no space left while writing ~/data/records.db",
+        "Free some space and run the command again; everything acknowledged so far is kept.",
+    ]);
+    assert!(!ran.stderr.contains("defect"), "{}", ran.stderr);
+    let mut told = ran
+        .stderr
+        .lines()
+        .filter_map(|line| line.strip_prefix("acknowledged "));
+    let last = told.next_back().expect("some batches fit");
+    let acknowledged: usize = last.parse().unwrap();
+    assert!(acknowledged < 6_000);
+    let exported = home.messages();
+    let kept: Vec<&str> = exported.lines().collect();
+    assert!(
+        kept.len() >= acknowledged && kept.len().is_multiple_of(100),
+        "{} {acknowledged}",
+        kept.len()
+    );
+    for (n, line) in kept.iter().enumerate() {
+        assert!(line.starts_with(&format!("{{\"key\":\"{n:05}\"")), "{line}");
+    }
+    let json = home.run(&["import", &file, "--json"]).succeeds().json();
+    assert_eq!(json["unchanged"], kept.len());
+    assert_eq!(json["added"], 6_000 - kept.len());
+}

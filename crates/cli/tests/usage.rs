@@ -1,0 +1,133 @@
+//! The command line itself: help, usage errors, global options, completions.
+#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
+
+mod harness;
+
+use harness::Home;
+
+#[test]
+fn help_and_version_are_data_and_end_well() {
+    let home = Home::new();
+    let help = home.run(&["--help"]).succeeds();
+    for command in [
+        "declare",
+        "connections",
+        "import",
+        "export",
+        "backup",
+        "index",
+        "purge",
+        "bench",
+        "completions",
+    ] {
+        assert!(help.stdout.contains(command), "{command}");
+        let own = home.run(&[command, "--help"]).succeeds();
+        assert!(own.stdout.contains("Usage: pdpp"), "{command}");
+    }
+    assert_eq!(help.stderr, "");
+    assert_eq!(home.run(&["--version"]).succeeds().stdout, "pdpp 0.1.0\n");
+    assert!(!home.data_dir().exists());
+}
+
+#[test]
+fn every_command_shows_an_example() {
+    let home = Home::new();
+    for command in [
+        &["declare"][..],
+        &["connections"],
+        &["connections", "add"],
+        &["connections", "rename"],
+        &["connections", "remove"],
+        &["import"],
+        &["export"],
+        &["backup"],
+        &["index", "rebuild"],
+        &["purge"],
+        &["bench"],
+        &["completions"],
+    ] {
+        let help = home.run(&[command, &["--help"]].concat()).succeeds();
+        let example = format!("Example: pdpp {}", command.join(" "));
+        assert!(help.stdout.contains(&example), "{command:?}");
+    }
+}
+
+#[test]
+fn mistakes_on_the_command_line_exit_with_2() {
+    let home = Home::new();
+    for args in [
+        &[][..],
+        &["none"],
+        &["import"],
+        &["import", "x", "--as", "nonsense"],
+        &["connections", "add", "mail"],
+        &["connections", "add", "mail", "--name", ""],
+        &["connections", "add", "Mail!", "--name", "x"],
+        &["completions", "none"],
+        &["connections", "remove", "NO"],
+    ] {
+        let ran = home.run(args);
+        assert_eq!(ran.code, Some(2), "{args:?} {ran:?}");
+        assert_eq!(ran.stdout, "", "{args:?}");
+    }
+}
+
+#[test]
+fn global_options_stand_before_or_after_the_command() {
+    let home = Home::with_mail();
+    let elsewhere = home.path("elsewhere");
+    let elsewhere = elsewhere.to_str().unwrap();
+    assert_eq!(
+        home.run(&["--json", "connections"])
+            .json()
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+    assert_eq!(
+        home.run(&["connections", "--json"])
+            .json()
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+    let other = home
+        .run(&["connections", "--json", "--data-dir", elsewhere])
+        .succeeds();
+    assert_eq!(other.stdout, "[]\n");
+    let other = home
+        .run(&["--data-dir", elsewhere, "-q", "connections"])
+        .succeeds();
+    assert_eq!((other.stdout.as_str(), other.stderr.as_str()), ("", ""));
+}
+
+#[test]
+fn completions_are_printed_for_a_shell() {
+    let script = Home::new().run(&["completions", "bash"]).succeeds().stdout;
+    assert!(script.contains("_pdpp()") && script.contains("connections"));
+}
+
+#[test]
+fn a_small_bench_reports_in_both_forms() {
+    let home = Home::new();
+    let table = home
+        .run(&["bench", "--records", "300", "--batch", "100", "-q"])
+        .succeeds();
+    assert!(!table.stdout.is_empty());
+    assert_eq!(table.stderr, "");
+    let json = home
+        .run(&[
+            "bench",
+            "--records",
+            "300",
+            "--batch",
+            "100",
+            "-q",
+            "--json",
+        ])
+        .succeeds();
+    assert!(json.json().is_object());
+    assert!(!home.data_dir().exists());
+}

@@ -1,0 +1,163 @@
+//! A page of the records that pass a scope, in cursor order.
+//!
+//! The index knows which records pass, the database knows their order. Few that pass are fetched and sorted; when many
+//! pass, walking the order meets enough of them soon. Either way the work is bounded by a few thousand steps, however
+//! large the stream is.
+
+use std::cmp::Ordering;
+
+use contract::key::RecordKey;
+use rusqlite::{Connection, params};
+
+use super::EmbeddedStore;
+use super::aggregate::Blocks;
+use super::index::ROW;
+use super::records::{STORED, sort_of, stored};
+use super::walk::Walk;
+use crate::Result;
+use crate::records::{Direction, OrderBy, PagePosition, PageRequest, SortValue, StoredRecord};
+use crate::search::Scope;
+
+/// Up to this many matches are fetched and sorted.
+const FEW: usize = 4_000;
+
+impl EmbeddedStore {
+    pub(super) fn select_page(
+        &self,
+        scope: &Scope,
+        request: &PageRequest,
+    ) -> Result<Vec<StoredRecord>> {
+        let sources = self.sources();
+        let entry = sources.stream(&scope.stream)?;
+        let open = self.index_with_columns(entry.id)?;
+        let restriction = self.restriction(entry, scope, &open.fields)?;
+        if restriction.is_whole_stream() {
+            return crate::Records::page(self, &scope.stream, request);
+        }
+        let searcher = open.searcher();
+        let failed = super::index::failed(self.path());
+        let mut rows = Vec::new();
+        for segment in searcher.segment_readers() {
+            let column = segment.fast_fields().u64(ROW).map_err(&failed)?;
+            let blocks = Blocks::new(&open, segment, &restriction).map_err(&failed)?;
+            blocks.for_each(&mut |documents| {
+                rows.extend(documents.iter().filter_map(|one| column.first(*one)));
+            });
+        }
+        rows.sort_unstable();
+        self.database.read(|connection| {
+            if rows.len() <= FEW {
+                sorted(connection, &rows, request)
+            } else {
+                walked(connection, entry.id, &rows, request)
+            }
+        })
+    }
+}
+
+/// Fetches all matches and cuts the page out of them.
+fn sorted(
+    connection: &Connection,
+    rows: &[u64],
+    request: &PageRequest,
+) -> rusqlite::Result<Vec<StoredRecord>> {
+    let mut statement =
+        connection.prepare_cached("SELECT key, sort FROM records WHERE row_id = ?1")?;
+    let mut found: Vec<(PagePosition, u64)> = Vec::new();
+    for row in rows {
+        let position = statement.query_row([row], |row| {
+            let form: String = row.get(0)?;
+            Ok(PagePosition {
+                sort: sort_of(row.get_ref(1)?),
+                key: RecordKey::from_ordering_form(&form),
+            })
+        });
+        match position {
+            Ok(position) => found.push((position, *row)),
+            Err(rusqlite::Error::QueryReturnedNoRows) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    found.retain(|(position, _)| {
+        request
+            .after
+            .as_ref()
+            .is_none_or(|after| compare(request, after, position) == Ordering::Less)
+    });
+    found.sort_by(|(one, _), (other, _)| compare(request, one, other));
+    found.truncate(request.limit);
+    let chosen = found.into_iter().map(|(_, row)| row);
+    fetch(connection, chosen)
+}
+
+/// Walks the order and keeps what passes, until the page is full.
+fn walked(
+    connection: &Connection,
+    stream: i64,
+    rows: &[u64],
+    request: &PageRequest,
+) -> rusqlite::Result<Vec<StoredRecord>> {
+    let mut chosen = Vec::with_capacity(request.limit);
+    Walk::new(stream, request).for_each(connection, "row_id", &mut |row| {
+        let row = row.get(0)?;
+        if rows.binary_search(&row).is_ok() {
+            chosen.push(row);
+        }
+        Ok(chosen.len() < request.limit)
+    })?;
+    fetch(connection, chosen.into_iter())
+}
+
+fn fetch(
+    connection: &Connection,
+    rows: impl Iterator<Item = u64>,
+) -> rusqlite::Result<Vec<StoredRecord>> {
+    let mut statement = connection.prepare_cached(&format!(
+        "SELECT {STORED} FROM records WHERE row_id = ?1 AND data IS NOT NULL"
+    ))?;
+    let mut records = Vec::new();
+    for row in rows {
+        match statement.query_row(params![row], stored) {
+            Ok(record) => records.push(record),
+            // It went since the index was read.
+            Err(rusqlite::Error::QueryReturnedNoRows) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(records)
+}
+
+/// The order of a page: by cursor value where asked, missing ones last in both directions, then by key.
+fn compare(request: &PageRequest, one: &PagePosition, other: &PagePosition) -> Ordering {
+    let directed = |ordering: Ordering| match request.direction {
+        Direction::Ascending => ordering,
+        Direction::Descending => ordering.reverse(),
+    };
+    let by_sort = match request.by {
+        OrderBy::Key => Ordering::Equal,
+        OrderBy::Cursor => match (one.sort, other.sort) {
+            (SortValue::Missing, SortValue::Missing) => Ordering::Equal,
+            (SortValue::Missing, _) => Ordering::Greater,
+            (_, SortValue::Missing) => Ordering::Less,
+            (one, other) => directed(compare_present(one, other)),
+        },
+    };
+    by_sort.then_with(|| directed(one.key.ordering_form().cmp(&other.key.ordering_form())))
+}
+
+/// As the database compares: integers exactly, and mixed with floats by value.
+fn compare_present(one: SortValue, other: SortValue) -> Ordering {
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a stream's cursor has one type, so mixed pairs do not arise from records"
+    )]
+    let float = |value: SortValue| match value {
+        SortValue::Integer(value) => value as f64,
+        SortValue::Real(value) => value,
+        SortValue::Missing => f64::INFINITY,
+    };
+    match (one, other) {
+        (SortValue::Integer(one), SortValue::Integer(other)) => one.cmp(&other),
+        _ => float(one).total_cmp(&float(other)),
+    }
+}

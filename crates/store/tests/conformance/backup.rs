@@ -1,0 +1,134 @@
+//! A backup, unpacked into an empty folder, is a data directory with the same content.
+
+use std::io::Read;
+
+use store::{Blobs, Catalog, EmbeddedStore, Search};
+
+use crate::fixture::{
+    add_ledger, add_mail, all, delete, found_sorted, key, message, messages, open, put, stream,
+    write,
+};
+
+fn backup(store: &EmbeddedStore) -> Vec<u8> {
+    let mut archive = Vec::new();
+    store.backup(&mut archive).unwrap();
+    archive
+}
+
+fn filled(store: &EmbeddedStore) {
+    add_mail(store, "work");
+    add_ledger(store, "books");
+    write(
+        store,
+        "work",
+        (0..50)
+            .map(|at| message(&format!("m{at:02}"), "Überweisung", "東京"))
+            .collect(),
+    );
+    write(
+        store,
+        "work",
+        vec![delete("messages", "m00"), message("m01", "changed", "")],
+    );
+    write(
+        store,
+        "books",
+        vec![put("entries", r#"{"id":"e","number":1e0}"#)],
+    );
+    let owner = stream("work", "messages");
+    store
+        .put_blob((&owner, &key("m01")), "text/plain", &mut &b"blob"[..])
+        .unwrap();
+    store.settle_index().unwrap();
+}
+
+#[test]
+fn an_unpacked_backup_opens_with_equal_records_searches_and_blobs() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    filled(&store);
+    let archive = backup(&store);
+    let restored = tempfile::tempdir().unwrap();
+    tar::Archive::new(archive.as_slice())
+        .unpack(restored.path())
+        .unwrap();
+    let copy = open(restored.path());
+    assert_eq!(copy.connections(), store.connections());
+    assert_eq!(copy.stream_stats().unwrap(), store.stream_stats().unwrap());
+    for (id, name) in [
+        ("work", "messages"),
+        ("work", "events"),
+        ("books", "entries"),
+    ] {
+        let stream = stream(id, name);
+        assert_eq!(all(&copy, &stream), all(&store, &stream));
+    }
+    for query in ["uberweisung", "changed", "京", "überw* -changed"] {
+        assert_eq!(
+            found_sorted(&copy, query, vec![messages("work")]),
+            found_sorted(&store, query, vec![messages("work")]),
+            "{query}"
+        );
+    }
+    assert_eq!(copy.sealing_key().unwrap(), store.sealing_key().unwrap());
+    let (blob, _) = store
+        .blob(&stream("work", "messages"), &blob_id())
+        .unwrap()
+        .unwrap();
+    let mut bytes = String::new();
+    copy.open_blob(&blob.id)
+        .unwrap()
+        .read_to_string(&mut bytes)
+        .unwrap();
+    assert_eq!(bytes, "blob");
+    write(&copy, "work", vec![message("new", "fresh", "")]);
+    assert_eq!(
+        found_sorted(&copy, "fresh", vec![messages("work")]),
+        ["new"]
+    );
+}
+
+fn blob_id() -> contract::id::BlobId {
+    let id = "blob_sha256_fa2c8cc4f28176bbeed4b736df569a34c79cd3723e9ec42f9674b4d46ac6b8b8";
+    contract::id::BlobId::parse(id).unwrap()
+}
+
+#[test]
+fn a_backup_holds_what_cannot_be_derived_and_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    filled(&store);
+    let names = || -> Vec<String> {
+        let entries = std::fs::read_dir(folder.path()).unwrap();
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    };
+    store.sealing_key().unwrap();
+    let before = names();
+    let archive = backup(&store);
+    assert_eq!(names(), before);
+    let mut archive = tar::Archive::new(archive.as_slice());
+    let mut held: Vec<String> = archive
+        .entries()
+        .unwrap()
+        .map(|entry| entry.unwrap().path().unwrap().display().to_string())
+        .filter(|name| !name.starts_with("blobs/") || name.len() > 60)
+        .collect();
+    held.sort();
+    assert_eq!(held.len(), 3, "{held:?}");
+    assert!(held[0].starts_with("blobs/") && held[1] == "cursor.key" && held[2] == "records.db");
+}
+
+#[test]
+fn the_backup_of_an_empty_store_is_an_empty_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let archive = backup(&open(folder.path()));
+    let restored = tempfile::tempdir().unwrap();
+    tar::Archive::new(archive.as_slice())
+        .unpack(restored.path())
+        .unwrap();
+    assert!(open(restored.path()).connections().is_empty());
+}

@@ -1,0 +1,175 @@
+//! Blobs: bytes named by their hash, bound to records, gone with the last of them.
+
+use std::io::{Error, ErrorKind, Read};
+
+use contract::id::BlobId;
+use contract::key::RecordKey;
+use store::{Store, StoreError};
+
+use crate::fixture::{
+    add_mail, compound, connection, delete, key, message, on_every_backend, stream, write,
+};
+
+fn put(store: &dyn Store, id: &str, key: &RecordKey, bytes: &[u8]) -> BlobId {
+    let owner = stream(id, "messages");
+    let mut bytes = bytes;
+    let blob = store.put_blob((&owner, key), "text/plain", &mut bytes);
+    blob.unwrap().id
+}
+
+fn content(store: &dyn Store, id: &BlobId) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    store
+        .open_blob(id)
+        .unwrap()
+        .read_to_end(&mut bytes)
+        .unwrap();
+    bytes
+}
+
+fn is_gone(store: &dyn Store, id: &BlobId) -> bool {
+    matches!(store.open_blob(id), Err(StoreError::UnknownBlob(_)))
+}
+
+#[test]
+fn a_blob_is_named_by_the_hash_of_its_bytes() {
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        let id = put(store, "work", &key("m1"), b"abc");
+        assert_eq!(
+            id.as_str(),
+            "blob_sha256_ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        );
+        assert_eq!(content(store, &id), b"abc");
+        let large: Vec<u8> = (0..300_000_u32).flat_map(u32::to_le_bytes).collect();
+        let id = put(store, "work", &key("m1"), &large);
+        assert_eq!(content(store, &id), large);
+        let empty = put(store, "work", &key("m1"), b"");
+        assert!(content(store, &empty).is_empty());
+    });
+}
+
+#[test]
+fn the_same_bytes_are_one_blob_with_the_first_media_type_and_every_binding() {
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        add_mail(store, "home");
+        let id = put(store, "work", &key("m2"), b"abc");
+        assert_eq!(put(store, "work", &key("m1"), b"abc"), id);
+        assert_eq!(put(store, "work", &key("m1"), b"abc"), id);
+        let owner = stream("work", "messages");
+        let other_type = store
+            .put_blob((&owner, &key("m3")), "image/png", &mut &b"abc"[..])
+            .unwrap();
+        assert_eq!(
+            (other_type.mime_type.as_str(), other_type.size_bytes),
+            ("text/plain", 3)
+        );
+        let (blob, keys) = store.blob(&owner, &id).unwrap().unwrap();
+        assert_eq!((blob.id, blob.size_bytes), (id.clone(), 3));
+        assert_eq!(keys, [key("m1"), key("m2"), key("m3")]);
+        assert_eq!(store.blob(&stream("home", "messages"), &id).unwrap(), None);
+        let events = stream("home", "events");
+        let owner = compound(&["a", "b"]);
+        store
+            .put_blob((&events, &owner), "text/plain", &mut &b"abc"[..])
+            .unwrap();
+        assert_eq!(store.blob(&events, &id).unwrap().unwrap().1, [owner]);
+    });
+}
+
+#[test]
+fn unknown_blobs_and_owners_are_errors() {
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        let id = BlobId::of_sha256([7; 32]);
+        assert!(is_gone(store, &id));
+        assert_eq!(store.blob(&stream("work", "messages"), &id).unwrap(), None);
+        let error = store
+            .put_blob(
+                (&stream("nobody", "messages"), &key("m1")),
+                "text/plain",
+                &mut &b"abc"[..],
+            )
+            .unwrap_err();
+        assert!(matches!(error, StoreError::UnknownConnection(_)), "{error}");
+    });
+}
+
+/// A source that breaks off.
+struct Broken(u8);
+
+impl Read for Broken {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        self.0 += 1;
+        match self.0 {
+            1 => Err(Error::from(ErrorKind::Interrupted)),
+            2 => {
+                buffer[..3].copy_from_slice(b"abc");
+                Ok(3)
+            }
+            _ => Err(Error::other("the line went dead")),
+        }
+    }
+}
+
+#[test]
+fn a_source_that_breaks_off_leaves_no_blob() {
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        let owner = stream("work", "messages");
+        assert!(
+            store
+                .put_blob((&owner, &key("m1")), "text/plain", &mut Broken(0))
+                .is_err()
+        );
+        let of_the_start =
+            "blob_sha256_ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert!(is_gone(store, &BlobId::parse(of_the_start).unwrap()));
+    });
+}
+
+#[test]
+fn removing_a_connection_takes_the_blobs_nobody_else_refers_to() {
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        add_mail(store, "home");
+        let own = put(store, "work", &key("m1"), b"own");
+        let shared = put(store, "work", &key("m1"), b"shared");
+        put(store, "home", &key("m1"), b"shared");
+        let removed = store.remove_connection(&connection("work")).unwrap();
+        assert_eq!(removed.blobs, 1);
+        assert!(is_gone(store, &own));
+        assert_eq!(content(store, &shared), b"shared");
+        let (_, keys) = store
+            .blob(&stream("home", "messages"), &shared)
+            .unwrap()
+            .unwrap();
+        assert_eq!(keys, [key("m1")]);
+    });
+}
+
+#[test]
+fn a_purge_takes_the_blobs_of_deleted_records() {
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        write(
+            store,
+            "work",
+            vec![message("m1", "", ""), message("m2", "", "")],
+        );
+        let own = put(store, "work", &key("m1"), b"own");
+        let shared = put(store, "work", &key("m1"), b"shared");
+        put(store, "work", &key("m2"), b"shared");
+        write(store, "work", vec![delete("messages", "m1")]);
+        assert_eq!(content(store, &own), b"own");
+        let purged = store.purge().unwrap();
+        assert_eq!((purged.tombstones, purged.blobs), (1, 1));
+        assert!(is_gone(store, &own));
+        let (_, keys) = store
+            .blob(&stream("work", "messages"), &shared)
+            .unwrap()
+            .unwrap();
+        assert_eq!(keys, [key("m2")]);
+    });
+}

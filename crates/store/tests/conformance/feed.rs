@@ -1,0 +1,381 @@
+//! The changes feed: who follows it from any bookmark ends up with exactly what the stream holds.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use store::records::{ChangeEntry, ChangesPage, ChangesRequest};
+use store::{Store, StoreError};
+
+use crate::fixture::{
+    add_ledger, add_mail, cases, connection, delete, message, message_with, on_every_backend, put,
+    stream, write,
+};
+
+fn page(
+    store: &dyn Store,
+    since: u64,
+    until: Option<u64>,
+    after: u64,
+    limit: usize,
+) -> ChangesPage {
+    let request = ChangesRequest {
+        since,
+        until,
+        after,
+        limit,
+    };
+    store
+        .changes(&stream("work", "messages"), &request)
+        .unwrap()
+}
+
+/// Every entry between two bookmarks, read in pages of one size, and the horizon.
+fn follow(
+    store: &dyn Store,
+    since: u64,
+    until: Option<u64>,
+    limit: usize,
+) -> (Vec<ChangeEntry>, u64) {
+    let mut entries: Vec<ChangeEntry> = Vec::new();
+    let mut horizon = until;
+    loop {
+        let after = entries.last().map_or(0, |entry| entry.version);
+        let page = page(store, since, horizon, after, limit);
+        assert!(page.entries.len() <= limit);
+        assert!(horizon.is_none_or(|horizon| horizon == page.until));
+        horizon = Some(page.until);
+        let more = page.has_more;
+        assert!(!more || page.entries.len() == limit);
+        entries.extend(page.entries);
+        if !more {
+            return (entries, page.until);
+        }
+    }
+}
+
+fn bookmark(store: &dyn Store) -> u64 {
+    page(store, 0, None, 0, 1).until
+}
+
+fn keys(entries: &[ChangeEntry]) -> Vec<&str> {
+    entries.iter().map(|entry| entry.key.as_str()).collect()
+}
+
+#[test]
+fn from_the_beginning_every_live_record_comes_in_the_order_of_its_last_change() {
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        let (entries, until) = follow(store, 0, None, 10);
+        assert_eq!((entries.len(), until), (0, 0));
+        write(
+            store,
+            "work",
+            vec![message("a", "1", ""), message("b", "1", "")],
+        );
+        write(
+            store,
+            "work",
+            vec![message("a", "2", ""), message("c", "1", "")],
+        );
+        let (entries, until) = follow(store, 0, None, 2);
+        assert_eq!(keys(&entries), ["b", "a", "c"]);
+        assert!(entries.iter().all(|entry| entry.previous.is_none()));
+        assert_eq!(entries.last().unwrap().version, until);
+        let (entries, _) = follow(store, until, None, 2);
+        assert!(entries.is_empty());
+    });
+}
+
+#[test]
+fn an_entry_tells_what_the_key_was_at_the_bookmark_and_what_it_is() {
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        write(
+            store,
+            "work",
+            vec![
+                message("a", "old", ""),
+                message("b", "old", ""),
+                message("c", "old", ""),
+            ],
+        );
+        write(store, "work", vec![delete("messages", "c")]);
+        let since = bookmark(store);
+        write(store, "work", vec![message("a", "middle", "")]);
+        write(
+            store,
+            "work",
+            vec![
+                message("a", "new", ""),
+                delete("messages", "b"),
+                message("c", "back", ""),
+                message("d", "passing", ""),
+                delete("messages", "d"),
+            ],
+        );
+        let (entries, _) = follow(store, since, None, 1);
+        assert_eq!(keys(&entries), ["a", "b", "c", "d"]);
+        let has = |text: &Option<String>, word: &str| {
+            text.as_ref().is_some_and(|json| json.contains(word))
+        };
+        assert!(has(&entries[0].previous, "old") && has(&entries[0].current, "new"));
+        assert!(has(&entries[1].previous, "old") && entries[1].current.is_none());
+        assert!(entries[2].previous.is_none() && has(&entries[2].current, "back"));
+        assert!(entries[3].previous.is_none() && entries[3].current.is_none());
+        assert_eq!(entries[1].emitted_at, "2026-05-02T00:00:00Z");
+    });
+}
+
+#[test]
+fn the_horizon_stays_fixed_while_writes_go_on() {
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        write(
+            store,
+            "work",
+            vec![
+                message("a", "1", ""),
+                message("b", "1", ""),
+                message("c", "1", ""),
+            ],
+        );
+        let first = page(store, 0, None, 0, 1);
+        assert!(first.has_more);
+        write(
+            store,
+            "work",
+            vec![
+                message("b", "2", ""),
+                delete("messages", "c"),
+                message("d", "1", ""),
+            ],
+        );
+        let after = first.entries[0].version;
+        let rest = page(store, 0, Some(first.until), after, 10);
+        assert_eq!(
+            (keys(&rest.entries), rest.has_more),
+            (vec!["b", "c"], false)
+        );
+        assert!(rest.entries[0].current.as_ref().unwrap().contains("\"1\""));
+        assert!(rest.entries[1].current.is_some());
+        let (next, _) = follow(store, first.until, None, 10);
+        assert_eq!(keys(&next), ["b", "c", "d"]);
+    });
+}
+
+#[test]
+fn what_happens_in_other_streams_and_connections_is_not_in_the_feed() {
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        add_mail(store, "home");
+        write(store, "work", vec![message("a", "1", "")]);
+        let since = bookmark(store);
+        write(
+            store,
+            "home",
+            vec![message("a", "2", ""), message("x", "1", "")],
+        );
+        let (entries, until) = follow(store, since, None, 10);
+        assert_eq!((entries.len(), until), (0, since));
+    });
+}
+
+#[test]
+fn a_bookmark_from_before_a_purge_expires_and_the_beginning_never_does() {
+    // Decision 28.
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        write(
+            store,
+            "work",
+            vec![message("a", "1", ""), message("b", "1", "")],
+        );
+        let early = bookmark(store);
+        write(
+            store,
+            "work",
+            vec![delete("messages", "a"), message("b", "2", "")],
+        );
+        assert_eq!(store.purge().unwrap().tombstones, 1);
+        let request = ChangesRequest {
+            since: early,
+            until: None,
+            after: 0,
+            limit: 10,
+        };
+        let error = store
+            .changes(&stream("work", "messages"), &request)
+            .unwrap_err();
+        assert!(matches!(error, StoreError::BookmarkExpired), "{error}");
+        let (entries, until) = follow(store, 0, None, 1);
+        assert_eq!(keys(&entries), ["b"]);
+        assert!(follow(store, until, None, 1).0.is_empty());
+    });
+}
+
+#[test]
+fn a_reader_who_has_seen_everything_goes_on_after_a_purge() {
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        add_mail(store, "home");
+        write(
+            store,
+            "work",
+            vec![message("a", "1", ""), delete("messages", "a")],
+        );
+        // The store's last change is not this stream's.
+        write(store, "home", vec![message("b", "1", "")]);
+        store.purge().unwrap();
+        let (_, until) = follow(store, 0, None, 10);
+        write(store, "work", vec![message("c", "1", "")]);
+        assert_eq!(keys(&follow(store, until, None, 10).0), ["c"]);
+    });
+}
+
+#[test]
+fn a_purge_expires_no_bookmark_of_a_stream_without_tombstones() {
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        add_ledger(store, "books");
+        write(store, "work", vec![message("a", "1", "")]);
+        let since = bookmark(store);
+        write(
+            store,
+            "work",
+            vec![message("a", "2", ""), message("b", "1", "")],
+        );
+        write(
+            store,
+            "books",
+            vec![put("entries", r#"{"id":"x"}"#), delete("entries", "x")],
+        );
+        assert_eq!(store.purge().unwrap().tombstones, 1);
+        assert_eq!(store.purge().unwrap().tombstones, 0);
+        let (entries, _) = follow(store, since, None, 10);
+        assert_eq!(keys(&entries), ["a", "b"]);
+        assert!(entries[0].previous.is_some());
+    });
+}
+
+#[test]
+fn a_bookmark_of_a_removed_connection_expires_when_the_id_comes_back() {
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        write(store, "work", vec![message("a", "1", "")]);
+        let since = bookmark(store);
+        store.remove_connection(&connection("work")).unwrap();
+        add_mail(store, "work");
+        write(store, "work", vec![message("b", "1", "")]);
+        // Going on would leave the reader with `a` for ever.
+        let request = ChangesRequest {
+            since,
+            until: None,
+            after: 0,
+            limit: 10,
+        };
+        let answer = store.changes(&stream("work", "messages"), &request);
+        assert!(
+            matches!(answer, Err(StoreError::BookmarkExpired)),
+            "{answer:?}"
+        );
+    });
+}
+
+/// One step of a random history.
+#[derive(Debug, Clone)]
+enum Step {
+    Put(u8, u8),
+    Delete(u8),
+    Elsewhere,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        5 => (0_u8..7, 0_u8..3).prop_map(|(key, content)| Step::Put(key, content)),
+        3 => (0_u8..7).prop_map(Step::Delete),
+        1 => Just(Step::Elsewhere),
+    ]
+}
+
+type State = BTreeMap<String, String>;
+
+/// Applies a batch to the store and to the model.
+fn take(store: &dyn Store, state: &mut State, batch: &[Step]) {
+    let mut changes = Vec::new();
+    for step in batch {
+        match step {
+            Step::Put(key, content) => {
+                let id = format!("k{key}");
+                let change = message_with(&id, &format!("\"size_bytes\":{content}"));
+                changes.push(change);
+                state.insert(
+                    id.clone(),
+                    format!("{{\"id\":\"{id}\",\"size_bytes\":{content}}}"),
+                );
+            }
+            Step::Delete(key) => {
+                let id = format!("k{key}");
+                changes.push(delete("messages", &id));
+                state.remove(&id);
+            }
+            Step::Elsewhere => {
+                let change = message_with("x", &format!("\"size_bytes\":{}", bookmark(store)));
+                write(store, "home", vec![change, delete("messages", "x")]);
+            }
+        }
+    }
+    write(store, "work", changes);
+}
+
+/// Follows the feed from one state and must arrive at the other.
+fn arrive(
+    store: &dyn Store,
+    (since, before): &(u64, State),
+    (until, after): &(u64, State),
+    limit: usize,
+) {
+    let (entries, horizon) = follow(store, *since, Some(*until), limit);
+    assert_eq!(horizon, *until);
+    let mut state = before.clone();
+    let mut last = *since;
+    for entry in entries {
+        assert!(last < entry.version && entry.version <= *until);
+        last = entry.version;
+        let key = entry.key.to_string();
+        let known = before.get(&key).filter(|_| *since > 0);
+        assert_eq!(entry.previous.as_ref(), known, "{key} since {since}");
+        assert_eq!(
+            entry.current.as_ref(),
+            after.get(&key),
+            "{key} until {until}"
+        );
+        match entry.current {
+            Some(json) => state.insert(key, json),
+            None => state.remove(&key),
+        };
+    }
+    assert_eq!(&state, after);
+}
+
+#[test]
+fn following_the_feed_from_any_bookmark_to_any_later_one_rebuilds_the_stream() {
+    let config = cases(16);
+    let batches = prop::collection::vec(prop::collection::vec(step(), 0..8), 1..8);
+    proptest!(config, |(batches in batches, limit in 1_usize..5)| {
+        on_every_backend(|store| {
+            add_mail(store, "work");
+            add_mail(store, "home");
+            let mut states = vec![(0, State::new())];
+            let mut state = State::new();
+            for batch in &batches {
+                take(store, &mut state, batch);
+                states.push((bookmark(store), state.clone()));
+            }
+            for (at, from) in states.iter().enumerate() {
+                for to in &states[at..] {
+                    arrive(store, from, to, limit);
+                }
+            }
+        });
+    });
+}

@@ -1,0 +1,364 @@
+//! Scopes: which records may count, and which fields may be looked at. Nothing outside them shows.
+
+use std::ops::Bound;
+
+use contract::scalar::Scalar;
+use contract::time::TimeRange;
+use store::search::{AggregateRequest, Metric, Scope, Test, Value};
+use store::{Store, StoreError};
+
+use crate::fixture::{
+    add_mail, compound, field, filtered, found, found_sorted, instant, key, message, message_with,
+    messages, on_every_backend, put_at, request, scope, search, write,
+};
+
+#[test]
+fn only_the_given_fields_match_and_exclude() {
+    // Decision 19: exclusion looks at granted fields only.
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        write(
+            store,
+            "work",
+            vec![
+                message("m1", "plan", "secret"),
+                message("m2", "plan", "open"),
+                message("m3", "secret plan", "open"),
+            ],
+        );
+        let subject = || vec![scope("work", "messages", &["subject"])];
+        assert_eq!(found(store, "secret", subject()), ["m3"]);
+        assert_eq!(found_sorted(store, "plan -secret", subject()), ["m1", "m2"]);
+        assert!(found(store, "open", subject()).is_empty());
+        assert!(found(store, "plan open", subject()).is_empty());
+        let body = || vec![scope("work", "messages", &["body"])];
+        assert_eq!(found(store, "secret", body()), ["m1"]);
+        // No field, an unknown one, and one without words match nothing.
+        for fields in [&[][..], &["nothing"], &["from_email"]] {
+            assert!(found(store, "plan", vec![scope("work", "messages", fields)]).is_empty());
+        }
+    });
+}
+
+#[test]
+fn several_streams_share_one_ranking_and_keep_their_own_fields() {
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        add_mail(store, "home");
+        write(
+            store,
+            "work",
+            vec![
+                message("w1", "river", ""),
+                message("w2", "bank", "river river river"),
+            ],
+        );
+        write(
+            store,
+            "home",
+            vec![message("h1", "", "river"), message("h2", "river", "bank")],
+        );
+        let event = put_at("events", compound(&["d", "1"]), r#"{"note":"river walk"}"#);
+        write(store, "home", vec![event]);
+        let everything = || {
+            vec![
+                messages("work"),
+                messages("home"),
+                scope("home", "events", &["note"]),
+            ]
+        };
+        assert_eq!(
+            found_sorted(store, "river", everything()),
+            [r#"["d","1"]"#, "h1", "h2", "w1", "w2"]
+        );
+        let answer = search(store, "river", everything());
+        let scores: Vec<f32> = answer.hits.iter().map(|hit| hit.position.score).collect();
+        assert!(scores.is_sorted_by(|one, next| one >= next), "{scores:?}");
+        let narrow = vec![
+            scope("work", "messages", &["body"]),
+            scope("home", "messages", &["subject"]),
+        ];
+        assert_eq!(found_sorted(store, "river", narrow), ["h2", "w2"]);
+        assert_eq!(found_sorted(store, "bank", vec![messages("home")]), ["h2"]);
+        let hits = search(store, "river", vec![scope("home", "events", &["note"])]).hits;
+        assert_eq!(hits[0].stream, crate::fixture::stream("home", "events"));
+    });
+}
+
+fn within(since: Option<&str>, until: Option<&str>) -> Scope {
+    let mut scope = messages("work");
+    let range = TimeRange {
+        since: since.map(instant),
+        until: until.map(instant),
+    };
+    scope.time = Some((field("received_at"), range));
+    scope
+}
+
+#[test]
+fn a_time_range_includes_its_start_and_not_its_end() {
+    // Decision 14.
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        let at = |id: &str, time: &str| {
+            message_with(id, &format!("\"subject\":\"x\",\"received_at\":{time}"))
+        };
+        write(
+            store,
+            "work",
+            vec![
+                at("before", "\"2026-02-28T23:59:59.999999Z\""),
+                at("start", "\"2026-03-01T01:00:00+01:00\""),
+                at("date", "\"2026-03-01\""),
+                at("last", "\"2026-03-31T23:59:59.999999\""),
+                at("end", "\"2026-04-01T00:00:00Z\""),
+                at("null", "null"),
+                at("words", "\"in March\""),
+                message_with("absent", "\"subject\":\"x\""),
+            ],
+        );
+        let march = (Some("2026-03-01"), Some("2026-04-01"));
+        let expect = |since, until, keys: &[&str]| {
+            assert_eq!(found_sorted(store, "x", vec![within(since, until)]), keys);
+            let count = AggregateRequest {
+                scope: within(since, until),
+                metric: Metric::Count,
+                grouping: None,
+            };
+            assert_eq!(store.aggregate(&count).unwrap().matched, keys.len() as u64);
+        };
+        expect(march.0, march.1, &["date", "last", "start"]);
+        expect(march.0, None, &["date", "end", "last", "start"]);
+        expect(None, march.1, &["before", "date", "last", "start"]);
+        // Even a range without ends asks for a time.
+        expect(None, None, &["before", "date", "end", "last", "start"]);
+        expect(march.1, march.0, &[]);
+    });
+}
+
+#[test]
+fn a_list_of_keys_admits_these_records_only() {
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        add_mail(store, "home");
+        write(
+            store,
+            "work",
+            ["a", "b", "c"].map(|id| message(id, "x", "")).into(),
+        );
+        write(store, "home", vec![message("a", "x", "")]);
+        let listed = |id: &str, keys: &[&str]| {
+            let mut scope = messages(id);
+            scope.keys = Some(keys.iter().map(|text| key(text)).collect());
+            scope
+        };
+        assert_eq!(
+            found_sorted(store, "x", vec![listed("work", &["c", "a", "c"])]),
+            ["a", "c"]
+        );
+        assert!(found(store, "x", vec![listed("work", &[])]).is_empty());
+        assert!(found(store, "x", vec![listed("work", &["z"])]).is_empty());
+        let both = vec![listed("work", &["b"]), listed("home", &["a"])];
+        assert_eq!(found_sorted(store, "x", both), ["a", "b"]);
+        let count = AggregateRequest {
+            scope: listed("work", &["a", "b", "z"]),
+            metric: Metric::Count,
+            grouping: None,
+        };
+        assert_eq!(store.aggregate(&count).unwrap().value, Value::Integer(2));
+    });
+}
+
+/// Records with values of every type, and some without.
+fn add_typed(store: &dyn Store) {
+    add_mail(store, "work");
+    let rows = [
+        (
+            "full",
+            r#""seen":true,"size_bytes":5,"amount":1.5,"from_email":"a@x","subject":"x","due_on":"2026-03-01","received_at":"2026-03-01T10:00:00Z""#,
+        ),
+        (
+            "spelled",
+            r#""seen":true,"size_bytes":5.0,"amount":15e-1,"from_email":"\u0061@x","subject":"\u0078","due_on":"2026-03-01","received_at":"2026-03-01T12:00:00.000+02:00""#,
+        ),
+        (
+            "other",
+            r#""seen":false,"size_bytes":-5,"amount":-1.5,"from_email":"A@x","subject":"x ","due_on":"2026-03-02","received_at":"2026-03-01T10:00:00.000001Z""#,
+        ),
+        (
+            "zero",
+            r#""seen":false,"size_bytes":0,"amount":-0.0,"from_email":"","subject":"","due_on":"1999-12-31","received_at":"1970-01-01T00:00:00Z""#,
+        ),
+        (
+            "nulls",
+            r#""amount":null,"subject":null,"received_at":null"#,
+        ),
+        ("none", r#""labels":[]"#),
+    ];
+    write(
+        store,
+        "work",
+        rows.map(|(id, members)| message_with(id, members)).into(),
+    );
+}
+
+/// The number of records that pass a filter, and those a search finds through it, which must agree.
+fn passing(store: &dyn Store, name: &str, test: &Test) -> u64 {
+    let count = AggregateRequest {
+        scope: filtered(messages("work"), name, test.clone()),
+        metric: Metric::Count,
+        grouping: None,
+    };
+    let counted = store.aggregate(&count).unwrap().matched;
+    let probe = filtered(scope("work", "messages", &["body"]), name, test.clone());
+    let matched = found(store, "everywhere", vec![probe]).len() as u64;
+    assert_eq!(matched, counted, "{name} {test:?}");
+    counted
+}
+
+/// Gives every record a word to be found by.
+fn add_word_everywhere(store: &dyn Store) {
+    let records = crate::fixture::all(store, &crate::fixture::stream("work", "messages"));
+    let batch = records.iter().map(|record| {
+        let json = record.body.replacen('{', r#"{"body":"everywhere","#, 1);
+        put_at("messages", record.key.clone(), &json)
+    });
+    write(store, "work", batch.collect());
+}
+
+#[test]
+fn equality_compares_values_of_the_declared_type_and_null_never_matches() {
+    // Decision 10.
+    on_every_backend(|store| {
+        add_typed(store);
+        add_word_everywhere(store);
+        let text = |text: &str| Scalar::Text(text.to_owned());
+        let time = |text: &str| Scalar::Instant(instant(text));
+        let expectations = [
+            ("seen", Scalar::Boolean(true), 2),
+            ("seen", Scalar::Boolean(false), 2),
+            ("size_bytes", Scalar::Integer(5), 2),
+            ("size_bytes", Scalar::Integer(0), 1),
+            ("size_bytes", Scalar::Integer(1), 0),
+            ("amount", Scalar::Number(1.5), 2),
+            ("amount", Scalar::Number(0.0), 1),
+            ("amount", Scalar::Number(-1.5), 1),
+            // A dictionary column, then a hashed one.
+            ("from_email", text("a@x"), 2),
+            ("from_email", text("A@x"), 1),
+            ("from_email", text(""), 1),
+            ("from_email", text("null"), 0),
+            ("subject", text("x"), 2),
+            ("subject", text("x "), 1),
+            ("subject", text(""), 1),
+            ("subject", text("null"), 0),
+            ("id", text("none"), 1),
+            ("received_at", time("2026-03-01T10:00:00Z"), 2),
+            ("received_at", time("1970-01-01T00:00:00Z"), 1),
+            ("due_on", time("2026-03-01"), 2),
+        ];
+        for (name, value, expected) in expectations {
+            let test = Test::Equals(value);
+            assert_eq!(passing(store, name, &test), expected, "{name} {test:?}");
+        }
+    });
+}
+
+#[test]
+fn range_bounds_are_inclusive_or_exclusive_as_asked() {
+    on_every_backend(|store| {
+        add_typed(store);
+        add_word_everywhere(store);
+        use Bound::{Excluded, Included, Unbounded};
+        let int = Scalar::Integer;
+        let num = Scalar::Number;
+        let time = |text: &str| Scalar::Instant(instant(text));
+        let expectations = [
+            ("size_bytes", Included(int(0)), Unbounded, 3),
+            ("size_bytes", Excluded(int(0)), Unbounded, 2),
+            ("size_bytes", Unbounded, Included(int(0)), 2),
+            ("size_bytes", Unbounded, Excluded(int(0)), 1),
+            ("size_bytes", Included(int(-5)), Included(int(5)), 4),
+            ("size_bytes", Excluded(int(i64::MAX)), Unbounded, 0),
+            ("size_bytes", Unbounded, Excluded(int(i64::MIN)), 0),
+            ("size_bytes", Included(int(5)), Included(int(-5)), 0),
+            ("amount", Included(num(0.0)), Unbounded, 3),
+            ("amount", Excluded(num(0.0)), Unbounded, 2),
+            ("amount", Unbounded, Excluded(num(0.0)), 1),
+            ("amount", Excluded(num(-1.5)), Included(num(1.5)), 3),
+            (
+                "received_at",
+                Included(time("2026-03-01T10:00:00Z")),
+                Unbounded,
+                3,
+            ),
+            (
+                "received_at",
+                Excluded(time("2026-03-01T10:00:00Z")),
+                Unbounded,
+                1,
+            ),
+            (
+                "due_on",
+                Included(time("2026-03-01")),
+                Excluded(time("2026-03-02")),
+                2,
+            ),
+        ];
+        for (name, low, high, expected) in expectations {
+            let test = Test::Range(low, high);
+            assert_eq!(passing(store, name, &test), expected, "{name} {test:?}");
+        }
+    });
+}
+
+#[test]
+fn conditions_add_up() {
+    on_every_backend(|store| {
+        add_typed(store);
+        add_word_everywhere(store);
+        let seen = filtered(
+            messages("work"),
+            "seen",
+            Test::Equals(Scalar::Boolean(false)),
+        );
+        assert_eq!(
+            found_sorted(store, "everywhere", vec![seen.clone()]),
+            ["other", "zero"]
+        );
+        let positive = Test::Range(Bound::Included(Scalar::Integer(0)), Bound::Unbounded);
+        let mut both = filtered(seen, "size_bytes", positive);
+        assert_eq!(found(store, "everywhere", vec![both.clone()]), ["zero"]);
+        both.keys = Some(vec![key("other")]);
+        assert!(found(store, "everywhere", vec![both]).is_empty());
+    });
+}
+
+#[test]
+fn a_filter_a_field_cannot_serve_is_an_error_that_names_it() {
+    on_every_backend(|store| {
+        add_typed(store);
+        let refused = [
+            ("labels", Test::Equals(Scalar::Text("a".to_owned()))),
+            ("size_bytes", Test::Equals(Scalar::Text("5".to_owned()))),
+            ("size_bytes", Test::Equals(Scalar::Number(5.0))),
+            ("subject", Test::Equals(Scalar::Integer(5))),
+            ("nothing", Test::Equals(Scalar::Boolean(true))),
+        ];
+        for (name, test) in refused {
+            let scope = filtered(messages("work"), name, test);
+            let error = store.search(&request("x", vec![scope])).unwrap_err();
+            assert!(
+                matches!(&error, StoreError::Unsupported { field, .. } if field == name),
+                "{error}"
+            );
+        }
+        let mut timeless = messages("work");
+        timeless.time = Some((field("subject"), TimeRange::default()));
+        assert!(store.search(&request("x", vec![timeless])).is_err());
+        let error = store
+            .search(&request("x", vec![messages("nobody")]))
+            .unwrap_err();
+        assert!(matches!(error, StoreError::UnknownConnection(_)), "{error}");
+    });
+}

@@ -1,0 +1,350 @@
+//! What a batch does, in order, all of it or nothing, and how content is kept.
+
+use contract::key::RecordKey;
+use store::records::{Applied, ChangesRequest};
+use store::{Store, StoreError};
+
+use crate::fixture::{
+    add_mail, all, body, compound, connection, delete, delete_at, found, key, message,
+    message_with, messages, on_every_backend, put, put_at, stream, write,
+};
+
+fn live(store: &dyn Store, id: &str, name: &str) -> u64 {
+    let wanted = stream(id, name);
+    let stats = store.stream_stats().unwrap();
+    stats
+        .iter()
+        .find(|stats| stats.stream == wanted)
+        .unwrap()
+        .records
+}
+
+#[test]
+fn equal_json_in_another_spelling_changes_nothing() {
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        let first = r#"{"id":"m1","subject":"caf\u00e9 \/","size_bytes":1,"amount":1.50, "labels":["a", {"x":1,"y":2}]}"#;
+        let again = r#"{"labels":["a",{"y":2.0,"x":1e0}],"amount":15e-1,"size_bytes":1.0,"subject":"café /","id":"m1"}"#;
+        assert_eq!(
+            write(store, "work", vec![put("messages", first)]),
+            [Applied::Added]
+        );
+        let mut resent = put("messages", again);
+        resent.emitted_at = "2026-05-09T00:00:00Z".to_owned();
+        assert_eq!(write(store, "work", vec![resent]), [Applied::Unchanged]);
+        let record = store
+            .get(&stream("work", "messages"), &key("m1"))
+            .unwrap()
+            .unwrap();
+        assert_eq!(record.body, first);
+        assert_eq!(record.emitted_at, "2026-05-01T00:00:00Z");
+        assert_eq!(live(store, "work", "messages"), 1);
+    });
+}
+
+#[test]
+fn what_differs_as_json_is_an_update_however_small_the_difference() {
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        let spellings = [
+            r#"{"id":"m1","amount":0.1234567890123456789012345}"#,
+            r#"{"id":"m1","amount":0.1234567890123456789012346}"#,
+            r#"{"id":"m1","amount":1e400}"#,
+            r#"{"id":"m1","amount":1e401}"#,
+            r#"{"id":"m1","amount":null}"#,
+            r#"{"id":"m1"}"#,
+            r#"{"id":"m1","labels":["a","b"]}"#,
+            r#"{"id":"m1","labels":["b","a"]}"#,
+            r#"{"id":"m1","subject":"e\u0301"}"#,
+            r#"{"id":"m1","subject":"\u00e9"}"#,
+        ];
+        let applied = write(
+            store,
+            "work",
+            spellings.map(|json| put("messages", json)).into(),
+        );
+        assert_eq!(applied[0], Applied::Added);
+        assert!(
+            applied[1..].iter().all(|one| *one == Applied::Updated),
+            "{applied:?}"
+        );
+        let kept = body(store, &stream("work", "messages"), &key("m1"));
+        assert_eq!(kept.as_deref(), spellings.last().copied());
+    });
+}
+
+#[test]
+fn json_is_kept_exactly_as_written() {
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        let texts = [
+            r#"{"id":"a","zeta":1,"alpha":2,"Ω":{"b":[ ],"a":{}}}"#,
+            r#"{"id":"b","amount":123456789012345678901234567890.12345678901234567890}"#,
+            r#"{"id":"c","amount":-0.0,"size_bytes":1E+2,"x":1e-400,"y":0.10}"#,
+            r#"{"id":"d","subject":"\u00e9\u0041\ud83d\ude00\/\b\u0000","body":"é😀"}"#,
+            "{ \"id\" :\t\"e\" ,\r\n  \"seen\" : true }",
+        ];
+        write(
+            store,
+            "work",
+            texts.map(|json| put("messages", json)).into(),
+        );
+        let records = all(store, &stream("work", "messages"));
+        assert_eq!(records.len(), texts.len());
+        for (record, text) in records.iter().zip(texts) {
+            assert_eq!(record.body, text);
+        }
+    });
+}
+
+#[test]
+fn a_record_is_deleted_once_and_comes_back_as_added() {
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        let messages = stream("work", "messages");
+        let same = || message("m1", "a", "b");
+        assert_eq!(
+            write(store, "work", vec![delete("messages", "m1")]),
+            [Applied::AlreadyAbsent]
+        );
+        write(store, "work", vec![same()]);
+        assert_eq!(
+            write(store, "work", vec![delete("messages", "m1")]),
+            [Applied::Deleted]
+        );
+        assert_eq!(store.get(&messages, &key("m1")).unwrap(), None);
+        assert_eq!(live(store, "work", "messages"), 0);
+        assert_eq!(
+            write(store, "work", vec![delete("messages", "m1")]),
+            [Applied::AlreadyAbsent]
+        );
+        // Equal to what was deleted, and still a change: it was gone.
+        assert_eq!(write(store, "work", vec![same()]), [Applied::Added]);
+        assert!(store.get(&messages, &key("m1")).unwrap().is_some());
+        assert_eq!(live(store, "work", "messages"), 1);
+    });
+}
+
+#[test]
+fn directives_for_one_key_apply_in_the_order_of_the_batch() {
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        let applied = write(
+            store,
+            "work",
+            vec![
+                message("m1", "first", ""),
+                message("m2", "other", ""),
+                message("m1", "first", ""),
+                message("m1", "second", ""),
+                delete("messages", "m1"),
+                delete("messages", "m1"),
+                message("m1", "third", ""),
+                delete("messages", "m2"),
+            ],
+        );
+        use Applied::{Added, AlreadyAbsent, Deleted, Unchanged, Updated};
+        assert_eq!(
+            applied,
+            [
+                Added,
+                Added,
+                Unchanged,
+                Updated,
+                Deleted,
+                AlreadyAbsent,
+                Added,
+                Deleted
+            ]
+        );
+        assert_eq!(live(store, "work", "messages"), 1);
+        assert_eq!(found(store, "third", vec![messages("work")]), ["m1"]);
+        for gone in ["first", "second", "other"] {
+            assert!(found(store, gone, vec![messages("work")]).is_empty());
+        }
+    });
+}
+
+#[test]
+fn an_append_only_record_is_resent_but_never_changed() {
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        let at = || compound(&["2026-05-01", "1"]);
+        let event = |json| put_at("events", at(), json);
+        let first = r#"{"day":"2026-05-01","number":"1","note":"woke"}"#;
+        let respelled = r#"{"note":"\u0077oke","number":"1","day":"2026-05-01"}"#;
+        let other = r#"{"day":"2026-05-01","number":"1","note":"slept"}"#;
+        let applied = write(
+            store,
+            "work",
+            vec![event(first), event(respelled), event(other)],
+        );
+        assert_eq!(
+            applied,
+            [
+                Applied::Added,
+                Applied::Unchanged,
+                Applied::AppendOnlyConflict
+            ]
+        );
+        assert_eq!(
+            write(store, "work", vec![event(other)]),
+            [Applied::AppendOnlyConflict]
+        );
+        let events = stream("work", "events");
+        assert_eq!(body(store, &events, &at()).as_deref(), Some(first));
+        assert_eq!(live(store, "work", "events"), 1);
+        // A conflict leaves nothing in the feed either.
+        let feed = store.changes(&events, &from_beginning()).unwrap();
+        assert_eq!(feed.entries.len(), 1);
+        write(store, "work", vec![delete_at("events", at())]);
+        assert_eq!(write(store, "work", vec![event(other)]), [Applied::Added]);
+    });
+}
+
+fn from_beginning() -> ChangesRequest {
+    ChangesRequest {
+        since: 0,
+        until: None,
+        after: 0,
+        limit: 1_000,
+    }
+}
+
+#[test]
+fn compound_keys_are_told_apart_by_their_parts() {
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        let keys = [
+            compound(&["a", "b"]),
+            compound(&["a!", "b"]),
+            compound(&["ab", ""]),
+            compound(&["", "ab"]),
+            compound(&["a", "\"b\""]),
+            compound(&["a", ",b"]),
+        ];
+        let json = |at: usize| format!("{{\"note\":\"n{at}\"}}");
+        let batch = keys.iter().enumerate();
+        let batch = batch.map(|(at, key)| put_at("events", key.clone(), &json(at)));
+        let applied = write(store, "work", batch.collect());
+        assert_eq!(applied, [Applied::Added; 6]);
+        for (at, key) in keys.iter().enumerate() {
+            let record = store.get(&stream("work", "events"), key).unwrap().unwrap();
+            assert_eq!((&record.key, record.body), (key, json(at)));
+            assert_eq!(record.key.as_str(), key.as_str());
+        }
+    });
+}
+
+#[test]
+fn keys_may_be_any_text() {
+    let longest = "k".repeat(512);
+    let texts = [
+        " ",
+        "a b",
+        "/messages/../1",
+        "it's \"quoted\"",
+        "🦀👩‍👩‍👧",
+        "[\"a\",\"b\"]",
+        "%00%2F?x=1#y",
+        "\\",
+        "e\u{301}",
+        "\u{e9}",
+        "A",
+        "a",
+        "*",
+        "-1",
+        "\u{202e}abc",
+        longest.as_str(),
+    ];
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        let batch = texts.map(|text| put_at("messages", key(text), r#"{"subject":"odd"}"#));
+        let applied = write(store, "work", batch.into());
+        assert!(applied.iter().all(|one| *one == Applied::Added));
+        let messages_ref = stream("work", "messages");
+        for text in texts {
+            let record = store.get(&messages_ref, &key(text)).unwrap().unwrap();
+            assert_eq!(record.key.as_str(), text);
+        }
+        let listed: Vec<RecordKey> = all(store, &messages_ref)
+            .into_iter()
+            .map(|record| record.key)
+            .collect();
+        let mut sorted: Vec<RecordKey> = texts.iter().map(|text| key(text)).collect();
+        sorted.sort();
+        assert_eq!(listed, sorted);
+        let hits = found(store, "odd", vec![messages("work")]);
+        assert_eq!(hits.len(), texts.len());
+    });
+}
+
+#[test]
+fn a_batch_that_fails_leaves_nothing_behind() {
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        let batch = || {
+            vec![
+                message("m1", "halfway", ""),
+                put_at("nowhere", key("x"), "{}"),
+                message("m2", "halfway", ""),
+            ]
+        };
+        let error = store.write(&connection("work"), batch()).unwrap_err();
+        assert!(
+            matches!(&error, StoreError::UnknownStream { stream, known, .. }
+                if stream.as_str() == "nowhere" && known == "messages, events"),
+            "{error}"
+        );
+        let error = store.write(&connection("elsewhere"), batch()).unwrap_err();
+        assert!(
+            matches!(&error, StoreError::UnknownConnection(id) if id.as_str() == "elsewhere"),
+            "{error}"
+        );
+        let messages_ref = stream("work", "messages");
+        assert!(all(store, &messages_ref).is_empty());
+        assert_eq!(live(store, "work", "messages"), 0);
+        assert!(found(store, "halfway", vec![messages("work")]).is_empty());
+        let feed = store.changes(&messages_ref, &from_beginning()).unwrap();
+        assert!(feed.entries.is_empty());
+        assert_eq!(store.index_status().unwrap().written, 0);
+        write(store, "work", vec![message("m1", "whole", "")]);
+        assert_eq!(found(store, "whole", vec![messages("work")]), ["m1"]);
+    });
+}
+
+#[test]
+fn an_empty_batch_and_one_without_effect_move_no_version() {
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        assert!(write(store, "work", Vec::new()).is_empty());
+        write(store, "work", vec![message_with("m1", r#""seen":true"#)]);
+        let before = store.index_status().unwrap().written;
+        write(
+            store,
+            "work",
+            vec![
+                message_with("m1", r#""seen":true"#),
+                delete("messages", "m2"),
+            ],
+        );
+        assert_eq!(store.index_status().unwrap().written, before);
+    });
+}
+
+#[test]
+fn the_same_key_in_two_connections_is_two_records() {
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        add_mail(store, "home");
+        write(store, "work", vec![message("m1", "office", "")]);
+        assert_eq!(
+            write(store, "home", vec![message("m1", "garden", "")]),
+            [Applied::Added]
+        );
+        write(store, "work", vec![delete("messages", "m1")]);
+        assert_eq!(found(store, "garden", vec![messages("home")]), ["m1"]);
+        assert!(all(store, &stream("work", "messages")).is_empty());
+        assert_eq!(all(store, &stream("home", "messages")).len(), 1);
+    });
+}
