@@ -115,6 +115,14 @@ pub enum StoreError {
     /// The blob's bytes do not match its name, or the name is unknown.
     #[error("blob '{0}' is not stored here")]
     UnknownBlob(String),
+    /// The index could not be read; it is derived anew before this reaches a caller, unless that fails as well.
+    #[error("the search index {} is damaged ({detail}) and could not be rebuilt. Run `pdpp index rebuild`; the records are not affected.", path.display())]
+    IndexDamaged {
+        /// The index folder.
+        path: PathBuf,
+        /// What the engine said.
+        detail: String,
+    },
     /// An engine failed in a way that has no better name.
     #[error("{}: {detail}", path.display())]
     Engine {

@@ -226,6 +226,15 @@ pub struct AggregateAnswer {
     pub other_count: u64,
 }
 
+/// How much a scope holds.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Extent {
+    /// Records that pass.
+    pub records: u64,
+    /// When the latest of them was emitted, as written; `None` where none says so readably.
+    pub last_emitted_at: Option<String>,
+}
+
 /// How far the index is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IndexStatus {
@@ -245,6 +254,8 @@ pub trait Search {
     fn aggregate(&self, request: &AggregateRequest) -> Result<AggregateAnswer>;
     /// One page of the records that pass, in order; `fields` of the scope do not matter.
     fn select(&self, scope: &Scope, request: &PageRequest) -> Result<Vec<StoredRecord>>;
+    /// How many records pass, and when the latest was emitted. Sees every acknowledged write.
+    fn extent(&self, scope: &Scope) -> Result<Extent>;
     /// How far the index is.
     fn index_status(&self) -> Result<IndexStatus>;
     /// Brings the index up to date and onto disk.

@@ -3,22 +3,17 @@
 use std::cmp::Ordering;
 
 use rusqlite::OptionalExtension;
-use tantivy::schema::IndexRecordOption;
-use tantivy::{DocAddress, DocId, DocSet, Searcher, SegmentReader, TERMINATED, Term};
+use tantivy::DocAddress;
 
 use super::EmbeddedStore;
 use super::changes::parse_stored;
+use super::documents::Blocks;
 use super::groups::{Finished, Groups};
-use super::index::OpenIndex;
-use super::restrict::Restriction;
-use super::search::row_of;
+use super::index::View;
 use super::sources::StreamEntry;
 use super::tally::{Measure, Outcome};
 use crate::Result;
 use crate::search::{AggregateAnswer, AggregateRequest, Group, GroupKey, Grouping, Metric, Value};
-
-/// Documents looked at together: large enough to amortise the columns' overhead, small enough to stay in cache.
-const BLOCK: usize = 1024;
 
 impl EmbeddedStore {
     pub(super) fn compute(&self, request: &AggregateRequest) -> Result<AggregateAnswer> {
@@ -32,15 +27,15 @@ impl EmbeddedStore {
         {
             return self.whole_count(entry.id);
         }
-        let searcher = open.searcher();
+        let view = open.view();
         let failed = super::index::failed(self.path());
         let measure = Measure::of(&request.metric, entry)?;
-        let mut groups = Groups::new(request.grouping.as_ref(), entry, &searcher, &measure)?;
+        let mut groups = Groups::new(request.grouping.as_ref(), entry, &view.searcher, &measure)?;
         let mut matched = 0;
-        for (ordinal, segment) in (0_u32..).zip(searcher.segment_readers()) {
+        for segment in view.segments() {
             let blocks = Blocks::new(&open, segment, &restriction).map_err(&failed)?;
             groups
-                .add_segment(segment, ordinal, |each| matched += blocks.for_each(each))
+                .add_segment(segment, |each| matched += blocks.for_each(each))
                 .map_err(&failed)?;
         }
         if matches!(measure, Measure::Distinct(_)) {
@@ -56,7 +51,7 @@ impl EmbeddedStore {
                 let outcome = only.map_or(Outcome::Nothing, |(_, _, outcome)| outcome);
                 let value = match request.metric {
                     Metric::Count => Value::Integer(matched.into()),
-                    _ => self.value(request, entry, &searcher, outcome)?,
+                    _ => self.value(request, entry, &view, outcome)?,
                 };
                 Ok(AggregateAnswer::number(matched, value))
             }
@@ -66,7 +61,7 @@ impl EmbeddedStore {
                     .finish(&|groups| top.prune(groups))
                     .map_err(&failed)?;
                 top.cut(&mut groups);
-                self.grouped(request, entry, &searcher, (matched, groups))
+                self.grouped(request, entry, &view, (matched, groups))
             }
         }
     }
@@ -85,7 +80,7 @@ impl EmbeddedStore {
         &self,
         request: &AggregateRequest,
         entry: &StreamEntry,
-        searcher: &Searcher,
+        view: &View,
         (matched, finished): (u64, Vec<Finished>),
     ) -> Result<AggregateAnswer> {
         let plain = request.metric == Metric::Count;
@@ -94,7 +89,7 @@ impl EmbeddedStore {
             let value = if plain {
                 None
             } else {
-                Some(self.value(request, entry, searcher, outcome)?)
+                Some(self.value(request, entry, view, outcome)?)
             };
             groups.push(Group { key, count, value });
         }
@@ -112,7 +107,7 @@ impl EmbeddedStore {
         &self,
         request: &AggregateRequest,
         entry: &StreamEntry,
-        searcher: &Searcher,
+        view: &View,
         outcome: Outcome,
     ) -> Result<Value> {
         let (Metric::Min(field) | Metric::Max(field)) = &request.metric else {
@@ -121,7 +116,7 @@ impl EmbeddedStore {
         let Outcome::At(address) = outcome else {
             return Ok(Value::None);
         };
-        let data = self.data_at(searcher, address, entry.id)?;
+        let data = self.data_at(view, address, entry.id)?;
         let Some(data) = data else {
             return Ok(Value::None);
         };
@@ -131,13 +126,8 @@ impl EmbeddedStore {
             .map_or(Value::None, |raw| Value::Json(raw.to_owned())))
     }
 
-    fn data_at(
-        &self,
-        searcher: &Searcher,
-        address: DocAddress,
-        stream: i64,
-    ) -> Result<Option<String>> {
-        let Some(row) = row_of(searcher, address) else {
+    fn data_at(&self, view: &View, address: DocAddress, stream: i64) -> Result<Option<String>> {
+        let Some(row) = view.row_of(address) else {
             return Ok(None);
         };
         self.database.read(|connection| {
@@ -203,65 +193,6 @@ impl Top {
             by_key
         } else {
             other_count.cmp(count).then(by_key)
-        }
-    }
-}
-
-/// The documents of one stream in one segment, in blocks, deleted and restricted ones left out.
-pub(super) struct Blocks<'a> {
-    segment: &'a SegmentReader,
-    tests: super::restrict::SegmentTests<'a>,
-    postings: Option<tantivy::postings::SegmentPostings>,
-    all: bool,
-}
-
-impl<'a> Blocks<'a> {
-    pub(super) fn new(
-        open: &OpenIndex,
-        segment: &'a SegmentReader,
-        restriction: &'a Restriction,
-    ) -> tantivy::Result<Self> {
-        let term = Term::from_field_u64(open.fields.stream, restriction.stream);
-        let index = segment.inverted_index(open.fields.stream)?;
-        let all = index.doc_freq(&term)? == segment.max_doc();
-        Ok(Self {
-            segment,
-            tests: restriction.on(segment)?,
-            postings: if all {
-                None
-            } else {
-                index.read_postings(&term, IndexRecordOption::Basic)?
-            },
-            all,
-        })
-    }
-
-    /// Calls back with every block; answers how many documents there were.
-    pub(super) fn for_each(mut self, each: &mut dyn FnMut(&[DocId])) -> u64 {
-        let mut total = 0;
-        let mut block: Vec<DocId> = Vec::with_capacity(BLOCK);
-        let mut next = 0;
-        loop {
-            block.clear();
-            if self.all {
-                let end = self.segment.max_doc().min(next + BLOCK as u32);
-                block.extend(next..end);
-                next = end;
-            } else if let Some(postings) = &mut self.postings {
-                while block.len() < BLOCK && postings.doc() != TERMINATED {
-                    block.push(postings.doc());
-                    postings.advance();
-                }
-            }
-            if block.is_empty() {
-                return total;
-            }
-            if let Some(alive) = self.segment.alive_bitset() {
-                block.retain(|document| alive.is_alive(*document));
-            }
-            self.tests.retain(&mut block);
-            total += block.len() as u64;
-            each(&block);
         }
     }
 }

@@ -10,6 +10,8 @@ use crate::search::Granularity;
 
 const MICROS: i64 = 1_000_000;
 const DAY: i64 = 86_400 * MICROS;
+/// Some 270 years.
+const MOST_DAYS: i64 = 100_000;
 /// No offset exceeds this, so buckets of a range widened by it cover all local times in the range.
 const WIDEST_OFFSET: i64 = 26 * 3600 * MICROS;
 
@@ -21,6 +23,9 @@ pub(super) struct Buckets {
     stretches: Vec<(i64, i64)>,
     /// The smallest and the largest bucket that can occur.
     pub(super) range: (i64, i64),
+    /// The first day of the range, and the bucket of each day from there on: the calendar is computed once per day, not
+    /// once per record. Empty when the range is too long, or buckets are shorter than a day.
+    days: (i64, Vec<i64>),
 }
 
 impl Buckets {
@@ -37,26 +42,33 @@ impl Buckets {
             }
             stretches.push((at, i64::from(transition.offset().seconds()) * MICROS));
         }
+        let first = first.saturating_sub(WIDEST_OFFSET);
+        let last = last.saturating_add(WIDEST_OFFSET);
         Self {
             granularity,
             stretches,
-            range: (
-                bucket(granularity, first.saturating_sub(WIDEST_OFFSET)),
-                bucket(granularity, last.saturating_add(WIDEST_OFFSET)),
-            ),
+            range: (bucket(granularity, first), bucket(granularity, last)),
+            days: days(granularity, first.div_euclid(DAY), last.div_euclid(DAY)),
         }
     }
 
     /// The number of the bucket an instant falls into.
     pub(super) fn of(&self, instant: i64) -> i64 {
-        let stretch = self
-            .stretches
-            .partition_point(|(start, _)| *start <= instant);
-        let offset = self
-            .stretches
-            .get(stretch.saturating_sub(1))
-            .map_or(0, |(_, offset)| *offset);
-        bucket(self.granularity, instant.saturating_add(offset))
+        let offset = match self.stretches.as_slice() {
+            [(_, offset)] => *offset,
+            stretches => {
+                let after = stretches.partition_point(|(start, _)| *start <= instant);
+                let within = stretches.get(after.saturating_sub(1));
+                within.map_or(0, |(_, offset)| *offset)
+            }
+        };
+        let local = instant.saturating_add(offset);
+        let (first_day, buckets) = &self.days;
+        let day = usize::try_from(local.div_euclid(DAY) - first_day).ok();
+        match day.and_then(|day| buckets.get(day)) {
+            Some(bucket) => *bucket,
+            None => bucket(self.granularity, local),
+        }
     }
 
     /// The bucket's start in local time, as it stands on the wire.
@@ -81,6 +93,16 @@ impl Buckets {
             Granularity::Year => month(bucket * 12),
         }
     }
+}
+
+/// The buckets of all days of a range, if that is worth keeping.
+fn days(granularity: Granularity, first: i64, last: i64) -> (i64, Vec<i64>) {
+    let shorter_than_a_day = matches!(granularity, Granularity::Minute | Granularity::Hour);
+    if shorter_than_a_day || last.saturating_sub(first) > MOST_DAYS {
+        return (first, Vec::new());
+    }
+    let buckets = (first..=last).map(|day| bucket(granularity, day.saturating_mul(DAY)));
+    (first, buckets.collect())
 }
 
 /// The bucket of a local time in microseconds since the epoch.

@@ -22,6 +22,7 @@ const REORDER_CHUNK: usize = 5_000;
 
 impl Catalog for EmbeddedStore {
     fn declare(&self, declaration: &Declaration) -> Result<Declared> {
+        let _no_reindexing = self.declaring();
         let sources = self.sources();
         let known = sources.declarations.get(declaration.connector_key());
         let change = match known {

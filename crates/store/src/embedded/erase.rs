@@ -14,10 +14,11 @@ use crate::records::Purged;
 impl EmbeddedStore {
     pub(super) fn erase_connection(&self, id: &ConnectionId) -> Result<Removed> {
         self.sources().connection(id)?;
-        self.overwrite_freed_pages(true)?;
-        let (records, version, blobs) = self
-            .database
-            .transact(|transaction| erase_rows(transaction, id).map_err(self.database.failed()))?;
+        let (records, version, blobs) = self.database.transact(|transaction| {
+            super::grants::forget_connection(transaction, id, self.clock.now())
+                .and_then(|()| erase_rows(transaction, id))
+                .map_err(self.database.failed())
+        })?;
         self.newest.fetch_max(version, Ordering::AcqRel);
         self.reload_sources()?;
         self.forget_files(&blobs)?;
@@ -31,7 +32,6 @@ impl EmbeddedStore {
     pub(super) fn purge_tombstones(&self) -> Result<Purged> {
         // The index learns of deletions from the tombstones, so it must have seen them all before they go.
         self.current_index()?;
-        self.overwrite_freed_pages(true)?;
         let (tombstones, blobs) = self
             .database
             .transact(|transaction| purge_rows(transaction).map_err(self.database.failed()))?;
@@ -43,25 +43,17 @@ impl EmbeddedStore {
         })
     }
 
-    /// Empties the log and rewrites index segments, so that erased text is nowhere on disk.
+    /// Rewrites the database, empties the log and rewrites index segments, so that erased text is nowhere on disk.
+    ///
+    /// Overwriting what is freed (`secure_delete`) is not enough: cells that moved between pages leave copies behind.
     fn wipe_traces(&self) -> Result<()> {
-        self.overwrite_freed_pages(false)?;
-        self.database
-            .writer()
-            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+        let writer = self.database.writer();
+        writer
+            .execute_batch("VACUUM")
+            .and_then(|()| writer.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())))
             .map_err(self.database.failed())?;
+        drop(writer);
         self.current_index()?.expunge()
-    }
-
-    fn overwrite_freed_pages(&self, on: bool) -> Result<()> {
-        self.database
-            .writer()
-            .execute_batch(if on {
-                "PRAGMA secure_delete = ON"
-            } else {
-                "PRAGMA secure_delete = OFF"
-            })
-            .map_err(self.database.failed())
     }
 
     fn forget_files(&self, blobs: &[String]) -> Result<()> {

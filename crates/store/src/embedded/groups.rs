@@ -4,9 +4,11 @@ use std::collections::HashMap;
 
 use contract::scalar::FieldKind;
 use tantivy::columnar::{Column, StrColumn};
-use tantivy::{DocAddress, DocId, Searcher, SegmentReader};
+use tantivy::{DocAddress, Searcher, SegmentReader};
 
 use super::buckets::Buckets;
+use super::documents::Documents;
+use super::index::Segment;
 use super::layout::SlotKind;
 use super::restrict::{column_of, unsupported};
 use super::sources::StreamEntry;
@@ -84,25 +86,28 @@ impl<'m> Groups<'m> {
         })
     }
 
-    /// Adds one segment: `scan` calls back with blocks of documents.
+    /// Adds one segment: `scan` calls back with its documents, block by block.
     pub(super) fn add_segment(
         &mut self,
-        segment: &SegmentReader,
-        ordinal: u32,
-        scan: impl FnOnce(&mut dyn FnMut(&[DocId])),
+        segment: Segment<'_>,
+        scan: impl FnOnce(&mut dyn FnMut(&Documents<'_>)),
     ) -> tantivy::Result<()> {
+        let keys = self.by.on(segment.reader)?;
         let mut pass = Pass {
-            ordinal,
-            keys: self.by.on(segment)?,
-            values: self.measure.on(segment)?,
-            counts: Counts::default(),
+            counts: Counts::sized(keys.places()),
+            keys,
+            values: self.measure.on(segment.reader)?,
+            ordinal: segment.ordinal,
             start: self.measure.start(),
             plain: self.measure.is_count(),
-            block: Block::default(),
+            scratch: Scratch::default(),
         };
         scan(&mut |documents| pass.add(&self.by, documents));
-        let Pass { keys, counts, .. } = pass;
-        self.rest.0 += counts.counts.first().copied().unwrap_or(0);
+        let Pass {
+            keys, mut counts, ..
+        } = pass;
+        counts.settle();
+        self.rest.0 += counts.of(0);
         if let Some(tally) = counts.tallies.first() {
             self.rest.1.merge(*tally);
         }
@@ -114,8 +119,8 @@ impl<'m> Groups<'m> {
                     self.take(value, &counts, place);
                 }
             }
-            Keys::Buckets { first, .. } => {
-                for (place, value) in (1..counts.counts.len()).zip(first..) {
+            Keys::Buckets { first, last, .. } => {
+                for (place, value) in (1..).zip(first..=last) {
                     self.take(value, &counts, place);
                 }
             }
@@ -124,7 +129,7 @@ impl<'m> Groups<'m> {
     }
 
     fn take(&mut self, value: i64, counts: &Counts, place: usize) {
-        let count = counts.counts.get(place).copied().unwrap_or(0);
+        let count = counts.of(place);
         if count == 0 {
             return;
         }
@@ -196,7 +201,11 @@ impl By {
                 let (first, last) = buckets.range;
                 integers(name)?.map_or(Keys::None, |column| {
                     if last.saturating_sub(first) < DENSE_BUCKETS {
-                        Keys::Buckets { column, first }
+                        Keys::Buckets {
+                            column,
+                            first,
+                            last,
+                        }
                     } else {
                         let numbers = HashMap::new();
                         Keys::Integers { column, numbers }
@@ -240,23 +249,74 @@ enum Keys {
     Buckets {
         column: Column<i64>,
         first: i64,
+        last: i64,
     },
+}
+
+impl Keys {
+    /// How many places are needed, as far as it is known before the documents are seen.
+    fn places(&self) -> usize {
+        match self {
+            Self::None | Self::Integers { .. } | Self::Numbers { .. } => 1,
+            Self::Strings(column) => column.num_terms() + 1,
+            Self::Buckets { first, last, .. } => index((last - first).cast_unsigned()) + 2,
+        }
+    }
 }
 
 /// Counts and tallies by place. No tallies are kept where only counts matter.
 #[derive(Default)]
 struct Counts {
-    counts: Vec<u64>,
+    /// Each place counts in four lanes, taken in turns: adding to the same cell twice in a row would stall.
+    lanes: Vec<[u32; 4]>,
     tallies: Vec<Tally>,
+    /// Documents seen; those not counted at any other place belong to place 0.
+    documents: u64,
 }
 
-/// Scratch space for one block of documents.
+impl Counts {
+    fn sized(places: usize) -> Self {
+        Self {
+            lanes: vec![[0; 4]; places],
+            ..Self::default()
+        }
+    }
+
+    fn add(&mut self, turn: usize, place: usize) {
+        if let Some(lanes) = self.lanes.get_mut(place) {
+            lanes[turn % 4] += 1;
+        }
+    }
+
+    fn grow(&mut self, places: usize) {
+        if self.lanes.len() < places {
+            self.lanes.resize(places, [0; 4]);
+        }
+    }
+
+    /// Gives place 0 what was counted nowhere else.
+    fn settle(&mut self) {
+        let elsewhere: u64 = (1..self.lanes.len()).map(|place| self.of(place)).sum();
+        let rest = self.documents.saturating_sub(elsewhere);
+        if let Some(lanes) = self.lanes.first_mut() {
+            *lanes = [u32::try_from(rest).unwrap_or(u32::MAX), 0, 0, 0];
+        }
+    }
+
+    fn of(&self, place: usize) -> u64 {
+        self.lanes
+            .get(place)
+            .map_or(0, |lanes| lanes.iter().map(|lane| u64::from(*lane)).sum())
+    }
+}
+
+/// Buffers that live from block to block.
 #[derive(Default)]
-struct Block {
+struct Scratch {
     places: Vec<usize>,
-    ordinals: Vec<Option<u64>>,
-    integers: Vec<Option<i64>>,
-    numbers: Vec<Option<f64>>,
+    ordinals: Vec<u64>,
+    integers: Vec<i64>,
+    numbers: Vec<f64>,
 }
 
 /// The pass over one segment.
@@ -267,112 +327,96 @@ struct Pass {
     counts: Counts,
     start: Tally,
     plain: bool,
-    block: Block,
+    scratch: Scratch,
 }
 
 impl Pass {
-    fn add(&mut self, by: &By, documents: &[DocId]) {
-        self.assign(by, documents);
-        let highest = self.block.places.iter().copied().max().unwrap_or(0);
-        if self.counts.counts.len() <= highest {
-            self.counts.counts.resize(highest + 1, 0);
-        }
-        for place in &self.block.places {
-            self.counts.counts[*place] += 1;
-        }
+    fn add(&mut self, by: &By, documents: &Documents<'_>) {
+        self.counts.documents += documents.len() as u64;
         if !self.plain {
-            if self.counts.tallies.len() <= highest {
-                self.counts.tallies.resize(highest + 1, self.start);
-            }
+            self.scratch.places.clear();
+            self.scratch.places.resize(documents.len(), 0);
+        }
+        self.count(by, documents);
+        if !self.plain {
+            self.counts
+                .tallies
+                .resize(self.counts.lanes.len(), self.start);
             self.tally(documents);
         }
     }
 
-    /// Finds the place of every document.
-    fn assign(&mut self, by: &By, documents: &[DocId]) {
-        let block = &mut self.block;
-        block.places.clear();
+    /// Counts every document at its place; where there is more to do than counting, the places are kept.
+    fn count(&mut self, by: &By, documents: &Documents<'_>) {
+        let Scratch {
+            places,
+            ordinals,
+            integers,
+            numbers: floats,
+        } = &mut self.scratch;
+        let counts = &mut self.counts;
+        let plain = self.plain;
+        let mut put = |turn: usize, place: usize, counts: &mut Counts| {
+            counts.add(turn, place);
+            if !plain && let Some(kept) = places.get_mut(turn) {
+                *kept = place;
+            }
+        };
         match &mut self.keys {
-            Keys::None => block.places.resize(documents.len(), 0),
-            Keys::Strings(column) => {
-                load(column.ords(), documents, &mut block.ordinals);
-                let place = |ordinal: &Option<u64>| ordinal.map_or(0, |ordinal| index(ordinal) + 1);
-                block.places.extend(block.ordinals.iter().map(place));
+            Keys::None => {}
+            Keys::Strings(column) => documents.values(column.ords(), ordinals, |turn, ordinal| {
+                put(turn, index(ordinal) + 1, counts);
+            }),
+            Keys::Buckets { column, first, .. } => {
+                documents.values(column, integers, |turn, value| {
+                    let bucket = (by.value(value) - *first).cast_unsigned();
+                    put(turn, index(bucket) + 1, counts);
+                });
             }
             Keys::Integers { column, numbers } => {
-                load(column, documents, &mut block.integers);
-                for value in &block.integers {
-                    block
-                        .places
-                        .push(value.map_or(0, |value| number(numbers, by.value(value))));
-                }
+                documents.values(column, integers, |turn, value| {
+                    let place = number(numbers, by.value(value));
+                    counts.grow(place + 1);
+                    put(turn, place, counts);
+                });
             }
-            Keys::Numbers { column, numbers } => {
-                load(column, documents, &mut block.numbers);
-                for value in &block.numbers {
-                    // Zero has two forms that are equal.
-                    let bits = value.map(|value| {
-                        if value == 0.0 {
-                            0
-                        } else {
-                            value.to_bits().cast_signed()
-                        }
-                    });
-                    block
-                        .places
-                        .push(bits.map_or(0, |bits| number(numbers, bits)));
-                }
-            }
-            Keys::Buckets { column, first } => {
-                load(column, documents, &mut block.integers);
-                let place = |value: &Option<i64>| {
-                    value.map_or(0, |value| {
-                        index((by.value(value) - *first).cast_unsigned()) + 1
-                    })
-                };
-                block.places.extend(block.integers.iter().map(place));
-            }
+            Keys::Numbers { column, numbers } => documents.values(column, floats, |turn, value| {
+                let place = number(numbers, value.to_bits().cast_signed());
+                counts.grow(place + 1);
+                put(turn, place, counts);
+            }),
         }
     }
 
-    fn tally(&mut self, documents: &[DocId]) {
-        let block = &mut self.block;
-        let at = |document: &DocId| DocAddress::new(self.ordinal, *document);
+    fn tally(&mut self, documents: &Documents<'_>) {
+        let Scratch {
+            places,
+            integers,
+            numbers,
+            ..
+        } = &mut self.scratch;
+        let tallies = &mut self.counts.tallies;
+        let at = |turn: usize| {
+            let address = DocAddress::new(self.ordinal, documents.at(turn));
+            let place = places.get(turn).copied().unwrap_or(0);
+            (place, address)
+        };
         match &self.values {
             Values::None => {}
-            Values::Integers(column) => {
-                load(column, documents, &mut block.integers);
-                for ((document, place), value) in
-                    documents.iter().zip(&block.places).zip(&block.integers)
-                {
-                    if let Some(value) = value {
-                        self.counts.tallies[*place].add_integer(*value, at(document));
-                    }
+            Values::Integers(column) => documents.values(column, integers, |turn, value| {
+                let (place, address) = at(turn);
+                if let Some(tally) = tallies.get_mut(place) {
+                    tally.add_integer(value, address);
                 }
-            }
-            Values::Numbers(column) => {
-                load(column, documents, &mut block.numbers);
-                for ((document, place), value) in
-                    documents.iter().zip(&block.places).zip(&block.numbers)
-                {
-                    if let Some(value) = value {
-                        self.counts.tallies[*place].add_number(*value, at(document));
-                    }
+            }),
+            Values::Numbers(column) => documents.values(column, numbers, |turn, value| {
+                let (place, address) = at(turn);
+                if let Some(tally) = tallies.get_mut(place) {
+                    tally.add_number(value, address);
                 }
-            }
+            }),
         }
     }
-}
-
-/// Reads a block of a column. The column leaves missing values as they were, so they are cleared first.
-fn load<T: PartialOrd + Copy + std::fmt::Debug + Send + Sync + 'static>(
-    column: &Column<T>,
-    documents: &[DocId],
-    values: &mut Vec<Option<T>>,
-) {
-    values.clear();
-    values.resize(documents.len(), None);
-    column.first_vals(documents, values);
 }
 
 /// The place of a value, the next free one when it is new.
@@ -434,7 +478,7 @@ fn merge_texts(
                 return true;
             }
             let place = index(stream.term_ord()) + 1;
-            count += counts.counts.get(place).copied().unwrap_or(0);
+            count += counts.of(place);
             tallies.extend(counts.tallies.get(place));
             stream.advance()
         });

@@ -8,7 +8,10 @@ use super::sqlite::failed;
 use crate::{Result, StoreError};
 
 /// Every format ever released; the position plus one is its number.
-const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_initial.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/0001_initial.sql"),
+    include_str!("migrations/0002_grants.sql"),
+];
 
 /// Brings the database to the newest format, or says why it cannot.
 pub(crate) fn run(connection: &mut Connection, path: &Path) -> Result<()> {

@@ -9,14 +9,19 @@ mod blobs;
 mod buckets;
 mod catalog;
 mod changes;
+mod column_test;
 pub mod directory;
+mod documents;
 mod erase;
 mod excluded;
+mod extent;
+mod grants;
 mod groups;
 mod index;
 mod layout;
 mod migrations;
 mod query;
+mod rank;
 mod records;
 mod restrict;
 mod search;
@@ -24,12 +29,13 @@ mod select;
 mod sources;
 mod sqlite;
 mod tally;
+mod upkeep;
 mod walk;
 mod write;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use contract::time::Clock;
 use rusqlite::OptionalExtension;
@@ -59,6 +65,8 @@ pub struct EmbeddedStore {
     database: Database,
     index: SearchIndex,
     sources: RwLock<Arc<Sources>>,
+    /// Held while a declaration changes or a stream is indexed for one, so that neither misses the other.
+    declaring: Mutex<()>,
     /// The version of the last acknowledged change.
     newest: AtomicU64,
     clock: Arc<dyn Clock>,
@@ -77,6 +85,7 @@ impl EmbeddedStore {
             directory,
             database,
             sources: RwLock::new(Arc::new(sources)),
+            declaring: Mutex::new(()),
             newest: AtomicU64::new(newest),
             clock: options.clock,
         })
@@ -95,6 +104,12 @@ impl EmbeddedStore {
     /// The sources as they are now; a stable view for one operation.
     fn sources(&self) -> Arc<Sources> {
         Arc::clone(&self.sources.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn declaring(&self) -> MutexGuard<'_, ()> {
+        self.declaring
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn reload_sources(&self) -> Result<()> {

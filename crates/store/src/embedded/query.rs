@@ -16,10 +16,48 @@ use super::excluded::Excluded;
 /// Prefixes with up to this many words are ranked by those words; beyond, every match of the prefix counts the same.
 const RANKED_EXPANSIONS: usize = 128;
 
+/// How an expression is looked up.
+pub(super) enum Plan {
+    /// One word, as it stands in each of the fields that hold it; never empty.
+    Word(Vec<Term>),
+    /// Anything else.
+    Query(Box<dyn Query>),
+}
+
+impl Plan {
+    /// The plan as one query.
+    pub(super) fn query(&self) -> Box<dyn Query> {
+        match self {
+            Self::Word(terms) => union(terms.iter().cloned().map(word).collect()),
+            Self::Query(query) => query.box_clone(),
+        }
+    }
+}
+
+/// The plan for an expression over some fields, or `None` when nothing can match.
+pub(super) fn plan(
+    expression: &Expression,
+    fields: &[Field],
+    searcher: &Searcher,
+) -> tantivy::Result<Option<Plan>> {
+    let ([clause], []) = (expression.all.as_slice(), expression.none.as_slice()) else {
+        return Ok(build(expression, fields, searcher)?.map(Plan::Query));
+    };
+    let ([only], false) = (clause.terms.as_slice(), clause.prefix) else {
+        return Ok(build(expression, fields, searcher)?.map(Plan::Query));
+    };
+    let mut terms = Vec::with_capacity(fields.len());
+    for field in fields {
+        let term = Term::from_field_text(*field, only);
+        if searcher.doc_freq(&term)? > 0 {
+            terms.push(term);
+        }
+    }
+    Ok((!terms.is_empty()).then_some(Plan::Word(terms)))
+}
+
 /// All positive clauses must match, each in any of the fields; no negative clause may match in any of them.
-///
-/// `None` when nothing can match.
-pub(super) fn build(
+fn build(
     expression: &Expression,
     fields: &[Field],
     searcher: &Searcher,
@@ -116,11 +154,17 @@ fn prefix(start: &str, field: Field, searcher: &Searcher) -> tantivy::Result<Vec
         })?;
     }
     if words.len() <= RANKED_EXPANSIONS {
-        return Ok(words
+        let words: Vec<_> = words
             .iter()
             .filter_map(|bytes| std::str::from_utf8(bytes).ok())
             .map(|text| word(Term::from_field_text(field, text)))
-            .collect());
+            .collect();
+        // One union per field: skipping blocks over a hundred lists at once costs more than it saves.
+        return Ok(if words.is_empty() {
+            Vec::new()
+        } else {
+            vec![union(words)]
+        });
     }
     let lower = Bound::Included(Term::from_field_text(field, start));
     let upper = end.map_or(Bound::Unbounded, |end| {

@@ -1,17 +1,18 @@
 //! Scopes as tests on index columns: which documents may count at all. Search and aggregates decide by the same code.
 
 use std::collections::HashSet;
-use std::ops::Bound;
+use std::ops::{Bound, RangeInclusive};
 
 use contract::id::FieldName;
 use contract::scalar::Scalar;
 use contract::time::{Instant, TimeRange};
 use rusqlite::OptionalExtension;
+use tantivy::DocId;
 use tantivy::columnar::Column;
-use tantivy::{DocId, SegmentReader};
 
 use super::EmbeddedStore;
-use super::index::{Fields, ROW, STREAM, integer_of, slot_name};
+use super::column_test::{ColumnTest, SegmentTests};
+use super::index::{Fields, Segment, dictionary_form, integer_of, slot_name};
 use super::layout::{SlotKind, StreamLayout};
 use super::sources::StreamEntry;
 use crate::search::{Filter, Scope, Test};
@@ -22,14 +23,6 @@ pub(super) struct Restriction {
     pub(super) stream: u64,
     tests: Vec<ColumnTest>,
     rows: Option<HashSet<u64>>,
-}
-
-/// What a column must hold.
-enum ColumnTest {
-    Integer(String, i64, i64),
-    Number(String, Bound<f64>, Bound<f64>),
-    Text(String, String),
-    Never,
 }
 
 impl EmbeddedStore {
@@ -78,90 +71,14 @@ impl Restriction {
     }
 
     /// The tests as they apply to one segment.
-    pub(super) fn on(&self, segment: &SegmentReader) -> tantivy::Result<SegmentTests<'_>> {
-        let columns = segment.fast_fields();
-        let mut tests = Vec::with_capacity(self.tests.len());
-        for test in &self.tests {
-            let applied = match test {
-                ColumnTest::Never => None,
-                ColumnTest::Integer(name, low, high) => columns
-                    .column_opt::<i64>(name)?
-                    .map(|column| SegmentTest::Integer(column, *low, *high)),
-                ColumnTest::Number(name, low, high) => columns
-                    .column_opt::<f64>(name)?
-                    .map(|column| SegmentTest::Number(column, *low, *high)),
-                ColumnTest::Text(name, value) => match columns.str(name)? {
-                    None => None,
-                    Some(column) => column
-                        .dictionary()
-                        .term_ord(value.as_bytes())?
-                        .map(|ordinal| SegmentTest::Ordinal(column.ords().clone(), ordinal)),
-                },
-            };
-            tests.push(applied.unwrap_or(SegmentTest::Never));
-        }
-        let rows = match &self.rows {
-            None => None,
-            Some(rows) => Some((rows, columns.u64(ROW)?)),
-        };
-        Ok(SegmentTests { tests, rows })
-    }
-}
-
-/// The tests of a restriction on the columns of one segment.
-pub(super) struct SegmentTests<'a> {
-    tests: Vec<SegmentTest>,
-    rows: Option<(&'a HashSet<u64>, Column<u64>)>,
-}
-
-enum SegmentTest {
-    Integer(Column<i64>, i64, i64),
-    Number(Column<f64>, Bound<f64>, Bound<f64>),
-    Ordinal(Column<u64>, u64),
-    Never,
-}
-
-impl SegmentTests<'_> {
-    /// Whether one document passes.
-    pub(super) fn pass(&self, document: DocId) -> bool {
-        self.tests.iter().all(|test| match test {
-            SegmentTest::Integer(column, low, high) => column
-                .first(document)
-                .is_some_and(|value| *low <= value && value <= *high),
-            SegmentTest::Number(column, low, high) => column
-                .first(document)
-                .is_some_and(|value| (*low, *high).contains_value(value)),
-            SegmentTest::Ordinal(column, wanted) => column.first(document) == Some(*wanted),
-            SegmentTest::Never => false,
-        }) && self.rows.as_ref().is_none_or(|(rows, column)| {
-            column
-                .first(document)
-                .is_some_and(|row| rows.contains(&row))
-        })
-    }
-
-    /// Keeps the documents that pass.
-    pub(super) fn retain(&self, documents: &mut Vec<DocId>) {
-        if !self.tests.is_empty() || self.rows.is_some() {
-            documents.retain(|document| self.pass(*document));
-        }
-    }
-}
-
-/// `RangeBounds` is not implemented for references to bounds of plain floats in a tuple by value.
-trait ContainsValue {
-    fn contains_value(&self, value: f64) -> bool;
-}
-
-impl ContainsValue for (Bound<f64>, Bound<f64>) {
-    fn contains_value(&self, value: f64) -> bool {
-        std::ops::RangeBounds::contains(self, &value)
+    pub(super) fn on<'a>(&'a self, segment: Segment<'a>) -> tantivy::Result<SegmentTests<'a>> {
+        SegmentTests::new(segment, &self.tests, self.rows.as_ref())
     }
 }
 
 /// Which restriction a document of a segment falls under, for searches over many streams.
 pub(super) struct SegmentScopes<'a> {
-    streams: Option<Column<u64>>,
+    streams: Option<&'a Column<u64>>,
     /// Indexed by stream id.
     by_stream: &'a [Option<usize>],
     tests: Vec<SegmentTests<'a>>,
@@ -188,11 +105,11 @@ pub(super) fn by_stream(restrictions: &[Restriction]) -> Vec<Option<usize>> {
 
 impl<'a> SegmentScopes<'a> {
     pub(super) fn new(
-        segment: &SegmentReader,
+        segment: Segment<'a>,
         restrictions: &'a [Restriction],
         by_stream: &'a [Option<usize>],
     ) -> tantivy::Result<Self> {
-        let streams = segment.fast_fields().u64(STREAM)?;
+        let streams = &segment.columns.streams;
         let tests = restrictions
             .iter()
             .map(|restriction| restriction.on(segment))
@@ -211,7 +128,7 @@ impl<'a> SegmentScopes<'a> {
 
     /// Whether the document lies in any scope and passes its tests.
     pub(super) fn admit(&self, document: DocId) -> bool {
-        let Some(streams) = &self.streams else {
+        let Some(streams) = self.streams else {
             return true;
         };
         let scope = streams
@@ -239,7 +156,7 @@ fn time_test(entry: &StreamEntry, field: &FieldName, range: TimeRange) -> Result
     Ok(if range.until == Some(Instant(i64::MIN)) {
         ColumnTest::Never
     } else {
-        ColumnTest::Integer(name, low, high)
+        ColumnTest::integers(name, low..=high)
     })
 }
 
@@ -248,11 +165,11 @@ fn filter_test(entry: &StreamEntry, filter: &Filter, fields: &Fields) -> Result<
     match &filter.test {
         Test::Equals(Scalar::Text(value)) => {
             if let Some(name) = column_of(&entry.layout, field, SlotKind::Strings) {
-                return Ok(ColumnTest::Text(name, value.clone()));
+                return Ok(ColumnTest::Text(name, dictionary_form(value).into_owned()));
             }
             let name = column(entry, field, SlotKind::Hash, "cannot be filtered by a text")?;
             let hash = fields.hash(value);
-            Ok(ColumnTest::Integer(name, hash, hash))
+            Ok(ColumnTest::Integer(name, hash..=hash))
         }
         Test::Equals(Scalar::Number(value)) => {
             let name = column(
@@ -261,11 +178,7 @@ fn filter_test(entry: &StreamEntry, filter: &Filter, fields: &Fields) -> Result<
                 SlotKind::Number,
                 "cannot be filtered by a number",
             )?;
-            Ok(ColumnTest::Number(
-                name,
-                Bound::Included(*value),
-                Bound::Included(*value),
-            ))
+            Ok(ColumnTest::numbers(name, *value + 0.0..=*value + 0.0))
         }
         Test::Equals(scalar) => integer_test(
             entry,
@@ -281,11 +194,7 @@ fn filter_test(entry: &StreamEntry, filter: &Filter, fields: &Fields) -> Result<
                     SlotKind::Number,
                     "cannot be filtered by a number",
                 )?;
-                return Ok(ColumnTest::Number(
-                    name,
-                    float_bound(low),
-                    float_bound(high),
-                ));
+                return Ok(ColumnTest::numbers(name, float_range(low, high)));
             }
             integer_test(entry, field, (low.as_ref(), high.as_ref()))
         }
@@ -318,7 +227,7 @@ fn integer_test(
         Bound::Excluded(scalar) => value(scalar)?.checked_sub(1),
     };
     Ok(match (low, high) {
-        (Some(low), Some(high)) => ColumnTest::Integer(name, low, high),
+        (Some(low), Some(high)) => ColumnTest::integers(name, low..=high),
         _ => ColumnTest::Never,
     })
 }
@@ -330,7 +239,8 @@ fn bound_is(bound: &Bound<Scalar>, test: impl Fn(&Scalar) -> bool) -> bool {
     }
 }
 
-fn float_bound(bound: &Bound<Scalar>) -> Bound<f64> {
+/// The floats between two bounds. There is a next float on either side, so every range has ends that belong to it.
+fn float_range(low: &Bound<Scalar>, high: &Bound<Scalar>) -> RangeInclusive<f64> {
     let float = |scalar: &Scalar| match scalar {
         Scalar::Number(value) => *value,
         other => {
@@ -342,11 +252,18 @@ fn float_bound(bound: &Bound<Scalar>) -> Bound<f64> {
             value
         }
     };
-    match bound {
-        Bound::Included(scalar) => Bound::Included(float(scalar)),
-        Bound::Excluded(scalar) => Bound::Excluded(float(scalar)),
-        Bound::Unbounded => Bound::Unbounded,
-    }
+    let low = match low {
+        Bound::Included(scalar) => float(scalar),
+        Bound::Excluded(scalar) => float(scalar).next_up(),
+        Bound::Unbounded => f64::NEG_INFINITY,
+    };
+    let high = match high {
+        Bound::Included(scalar) => float(scalar),
+        Bound::Excluded(scalar) => float(scalar).next_down(),
+        Bound::Unbounded => f64::INFINITY,
+    };
+    // The column knows one zero only.
+    low + 0.0..=high + 0.0
 }
 
 /// The column of a field, if it has one of this kind.

@@ -10,8 +10,7 @@ use contract::key::RecordKey;
 use rusqlite::{Connection, params};
 
 use super::EmbeddedStore;
-use super::aggregate::Blocks;
-use super::index::ROW;
+use super::documents::Blocks;
 use super::records::{STORED, sort_of, stored};
 use super::walk::Walk;
 use crate::Result;
@@ -34,14 +33,14 @@ impl EmbeddedStore {
         if restriction.is_whole_stream() {
             return crate::Records::page(self, &scope.stream, request);
         }
-        let searcher = open.searcher();
+        let view = open.view();
         let failed = super::index::failed(self.path());
         let mut rows = Vec::new();
-        for segment in searcher.segment_readers() {
-            let column = segment.fast_fields().u64(ROW).map_err(&failed)?;
+        for segment in view.segments() {
             let blocks = Blocks::new(&open, segment, &restriction).map_err(&failed)?;
+            let mut numbers = Vec::new();
             blocks.for_each(&mut |documents| {
-                rows.extend(documents.iter().filter_map(|one| column.first(*one)));
+                documents.values(&segment.columns.rows, &mut numbers, |_, row| rows.push(row));
             });
         }
         rows.sort_unstable();
@@ -97,7 +96,10 @@ fn walked(
     rows: &[u64],
     request: &PageRequest,
 ) -> rusqlite::Result<Vec<StoredRecord>> {
-    let mut chosen = Vec::with_capacity(request.limit);
+    let mut chosen = Vec::new();
+    if request.limit == 0 {
+        return Ok(Vec::new());
+    }
     Walk::new(stream, request).for_each(connection, "row_id", &mut |row| {
         let row = row.get(0)?;
         if rows.binary_search(&row).is_ok() {

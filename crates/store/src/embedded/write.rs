@@ -14,9 +14,9 @@ use super::index::{IndexChange, Indexable};
 use super::layout::StreamLayout;
 use super::sources::{Sources, StreamEntry};
 use super::{EmbeddedStore, newest_version, set_newest_version};
-use crate::Result;
 use crate::catalog::StreamRef;
 use crate::records::{Applied, Change, ChangeOp};
+use crate::{Result, StoreError};
 
 impl EmbeddedStore {
     /// Applies a batch in order and makes it durable.
@@ -36,9 +36,10 @@ impl EmbeddedStore {
                 let outcome = writing.apply(transaction, &entry, change);
                 applied.push(outcome.map_err(self.database.failed())?);
             }
-            writing
-                .finish(transaction)
-                .map_err(self.database.failed())?;
+            let finished = writing.finish(transaction);
+            if !finished.map_err(self.database.failed())? {
+                return Err(StoreError::UnknownConnection(connection.clone()));
+            }
             Ok((applied, writing))
         })?;
         self.newest.fetch_max(writing.version, Ordering::AcqRel);
@@ -249,16 +250,24 @@ impl<'a> Writing<'a> {
         });
     }
 
-    fn finish(&self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    /// Keeps the totals. Answers whether all streams are still there: the connection may have been removed since the
+    /// batch was looked at.
+    fn finish(&self, transaction: &Transaction<'_>) -> rusqlite::Result<bool> {
         if self.version == self.before {
-            return Ok(());
+            return Ok(true);
         }
         for (stream, (live, version)) in &self.totals {
-            transaction
-                .prepare_cached("UPDATE streams SET live_records = live_records + ?2, last_version = ?3 WHERE id = ?1")?
+            let updated = transaction
+                .prepare_cached(
+                    "UPDATE streams SET live_records = live_records + ?2, last_version = ?3 WHERE id = ?1",
+                )?
                 .execute(params![stream, live, version])?;
+            if updated == 0 {
+                return Ok(false);
+            }
         }
-        set_newest_version(transaction, self.version)
+        set_newest_version(transaction, self.version)?;
+        Ok(true)
     }
 }
 

@@ -24,7 +24,7 @@ fn a_declaration_is_added_once_and_kept_as_written() {
         assert!(store.declaration(key).is_none());
         assert_eq!(store.declare(&mail).unwrap(), Declared::Added);
         assert_eq!(store.declare(&mail).unwrap(), Declared::Unchanged);
-        let respelled = MAIL.replace("\n", " ");
+        let respelled = MAIL.replace('\n', " ");
         let respelled = Declaration::parse(&respelled).unwrap();
         assert_eq!(store.declare(&respelled).unwrap(), Declared::Unchanged);
         assert_eq!(store.declaration(key).unwrap().as_str(), MAIL);

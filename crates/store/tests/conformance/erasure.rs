@@ -5,30 +5,28 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use contract::id::ConnectionId;
+use proptest::prelude::*;
 use store::records::{Change, ChangesRequest};
 use store::{Blobs, Catalog, EmbeddedStore, Records, Search, StoreError};
 
 use crate::fixture::{
-    add_mail, all, connection, delete, found, found_sorted, key, message, message_with, messages,
-    on_every_backend, open, put, request, stream, write,
+    add_mail, all, cases, connection, delete, found, found_sorted, key, message, message_with,
+    messages, on_every_backend, open, put, request, stream, write,
 };
 
 /// Every file below a folder.
 fn files(folder: &Path) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            files.extend(files_below(&path));
-        } else {
-            files.push(path);
-        }
-    }
-    files
-}
-
-fn files_below(folder: &Path) -> Vec<PathBuf> {
-    files(folder)
+    let entries = fs::read_dir(folder).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths
+        .flat_map(|path| {
+            if path.is_dir() {
+                files(&path)
+            } else {
+                vec![path]
+            }
+        })
+        .collect()
 }
 
 /// The files that hold the bytes of a word.
@@ -55,7 +53,8 @@ fn assert_index_is_clean(folder: &Path, word: &str, records: u64) {
         .collect();
     for file in files(&path) {
         let name = file.file_name().unwrap().to_string_lossy().into_owned();
-        let ours = name.ends_with(".json") || name.ends_with(".lock");
+        let kind = file.extension().unwrap_or_default();
+        let ours = kind == "json" || kind == "lock";
         let stem = name.split('.').next().unwrap_or_default().replace('-', "");
         assert!(
             ours || named.contains(&stem),
@@ -182,6 +181,41 @@ fn nothing_behind_a_tombstone_stays_on_disk_after_a_purge() {
     assert_eq!(found(&store, "quokka", vec![messages("work")]).len(), 10);
 }
 
+/// A text of some length that holds the word in several places.
+fn sprinkled(word: &str, length: usize) -> String {
+    let filler = "lorem ".repeat(1 + length / 24);
+    format!("{word} {filler}{word} {filler}{filler}{word}{filler}")
+}
+
+#[test]
+fn no_history_of_sizes_and_changes_leaves_a_trace() {
+    let sizes = prop_oneof![4 => 0_usize..300, 2 => 300_usize..9_000, 1 => 9_000_usize..40_000];
+    let step = (0_u8..25, prop::option::weighted(0.75, sizes), any::<bool>());
+    let steps = prop::collection::vec(step, 20..160);
+    proptest!(cases(6), |(steps in steps, remove in any::<bool>())| {
+        let folder = tempfile::tempdir().unwrap();
+        let store = open(folder.path());
+        add_mail(&store, "work");
+        add_mail(&store, "home");
+        for (at, size, ours) in &steps {
+            let (id, word) = if *ours { ("work", "zyzzyva") } else { ("home", "quokka") };
+            let change = match size {
+                Some(size) => message(&format!("m{at}"), "letter", &sprinkled(word, *size)),
+                None => delete("messages", &format!("m{at}")),
+            };
+            write(&store, id, vec![change]);
+        }
+        if remove {
+            erase(&store, "work");
+        } else {
+            let all = (0..25).map(|at| delete("messages", &format!("m{at}"))).collect();
+            write(&store, "work", all);
+            store.purge().unwrap();
+        }
+        assert_eq!(holding(folder.path(), "zyzzyva"), Vec::<PathBuf>::new());
+    });
+}
+
 #[test]
 fn a_purge_erases_the_keys_of_deleted_records_too() {
     let folder = tempfile::tempdir().unwrap();
@@ -226,9 +260,9 @@ fn a_purge_keeps_the_history_of_live_records() {
     });
 }
 
-fn assert_unknown<T: std::fmt::Debug>(answer: Result<T, StoreError>, id: &ConnectionId) {
+fn assert_unknown<T: std::fmt::Debug>(answer: &Result<T, StoreError>, id: &ConnectionId) {
     assert!(
-        matches!(&answer, Err(StoreError::UnknownConnection(named)) if named == id),
+        matches!(answer, Err(StoreError::UnknownConnection(named)) if named == id),
         "{answer:?}"
     );
 }
@@ -248,22 +282,22 @@ fn a_removed_connection_is_unknown_to_every_port_and_others_stay() {
         let removed = store.remove_connection(&id).unwrap();
         assert_eq!((removed.records, removed.blobs), (2, 0));
         let gone = stream("work", "messages");
-        assert_unknown(store.get(&gone, &key("a")), &id);
+        assert_unknown(&store.get(&gone, &key("a")), &id);
         assert_unknown(
-            store
+            &store
                 .search(&request("shared", vec![messages("work")]))
                 .map(|_| ()),
             &id,
         );
-        assert_unknown(store.write(&id, vec![message("c", "x", "")]), &id);
-        assert_unknown(store.remove_connection(&id), &id);
+        assert_unknown(&store.write(&id, vec![message("c", "x", "")]), &id);
+        assert_unknown(&store.remove_connection(&id), &id);
         let from_beginning = ChangesRequest {
             since: 0,
             until: None,
             after: 0,
             limit: 10,
         };
-        assert_unknown(store.changes(&gone, &from_beginning).map(|_| ()), &id);
+        assert_unknown(&store.changes(&gone, &from_beginning).map(|_| ()), &id);
         assert_eq!(store.connection(&id), None);
         let stats = store.stream_stats().unwrap();
         assert!(

@@ -38,6 +38,43 @@ fn the_same_version_with_other_content_is_refused() {
     });
 }
 
+/// Changes that would lose or break a record, and the path each is refused with.
+fn refused_changes() -> [(&'static str, Declaration); 6] {
+    [
+        (
+            "/streams/0/primary_key",
+            changed("2", |stream| stream["primary_key"] = json!(["id", "body"])),
+        ),
+        (
+            "/streams/0/semantics",
+            changed("2", |stream| stream["semantics"] = json!("append_only")),
+        ),
+        (
+            "/streams/0/schema/properties/size_bytes",
+            changed("2", |stream| {
+                stream["schema"]["properties"]["size_bytes"] = json!({ "type": "boolean" });
+                stream["query"] = json!({});
+            }),
+        ),
+        (
+            "/streams/0/schema/properties/labels",
+            changed("2", |stream| {
+                stream["schema"]["properties"]["labels"] = json!({ "type": "string" });
+            }),
+        ),
+        (
+            "/streams/0/schema/properties/due_on",
+            changed("2", |stream| {
+                stream["schema"]["properties"]
+                    .as_object_mut()
+                    .unwrap()
+                    .remove("due_on");
+            }),
+        ),
+        ("/streams", without_messages("2")),
+    ]
+}
+
 #[test]
 fn a_change_that_would_lose_or_break_records_is_refused_with_its_path() {
     on_every_backend(|store| {
@@ -50,40 +87,7 @@ fn a_change_that_would_lose_or_break_records_is_refused_with_its_path() {
                 r#""size_bytes":7,"labels":["a"],"due_on":"2026-01-01""#,
             )],
         );
-        let refused: [(&str, Declaration); 6] = [
-            (
-                "/streams/0/primary_key",
-                changed("2", |stream| stream["primary_key"] = json!(["id", "body"])),
-            ),
-            (
-                "/streams/0/semantics",
-                changed("2", |stream| stream["semantics"] = json!("append_only")),
-            ),
-            (
-                "/streams/0/schema/properties/size_bytes",
-                changed("2", |stream| {
-                    stream["schema"]["properties"]["size_bytes"] = json!({ "type": "boolean" });
-                    stream["query"] = json!({});
-                }),
-            ),
-            (
-                "/streams/0/schema/properties/labels",
-                changed("2", |stream| {
-                    stream["schema"]["properties"]["labels"] = json!({ "type": "string" })
-                }),
-            ),
-            (
-                "/streams/0/schema/properties/due_on",
-                changed("2", |stream| {
-                    stream["schema"]["properties"]
-                        .as_object_mut()
-                        .unwrap()
-                        .remove("due_on");
-                }),
-            ),
-            ("/streams", without_messages("2")),
-        ];
-        for (path, declaration) in refused {
+        for (path, declaration) in refused_changes() {
             let error = store.declare(&declaration).unwrap_err();
             let StoreError::Declaration(errors) = &error else {
                 panic!("{error}")
@@ -324,7 +328,7 @@ fn another_cursor_field_puts_the_records_into_its_order() {
         );
         store
             .declare(&changed("2", |stream| {
-                stream["cursor_field"] = json!("size_bytes")
+                stream["cursor_field"] = json!("size_bytes");
             }))
             .unwrap();
         write(store, "work", vec![message_with("d", r#""size_bytes":0"#)]);

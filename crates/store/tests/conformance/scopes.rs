@@ -1,6 +1,6 @@
 //! Scopes: which records may count, and which fields may be looked at. Nothing outside them shows.
 
-use std::ops::Bound;
+use std::ops::Bound::{Excluded, Included, Unbounded};
 
 use contract::scalar::Scalar;
 use contract::time::TimeRange;
@@ -232,7 +232,7 @@ fn equality_compares_values_of_the_declared_type_and_null_never_matches() {
     on_every_backend(|store| {
         add_typed(store);
         add_word_everywhere(store);
-        let text = |text: &str| Scalar::Text(text.to_owned());
+        let text = |value: &str| Scalar::Text(value.to_owned());
         let time = |text: &str| Scalar::Instant(instant(text));
         let expectations = [
             ("seen", Scalar::Boolean(true), 2),
@@ -258,8 +258,8 @@ fn equality_compares_values_of_the_declared_type_and_null_never_matches() {
             ("due_on", time("2026-03-01"), 2),
         ];
         for (name, value, expected) in expectations {
-            let test = Test::Equals(value);
-            assert_eq!(passing(store, name, &test), expected, "{name} {test:?}");
+            let equals = Test::Equals(value);
+            assert_eq!(passing(store, name, &equals), expected, "{name} {equals:?}");
         }
     });
 }
@@ -269,7 +269,6 @@ fn range_bounds_are_inclusive_or_exclusive_as_asked() {
     on_every_backend(|store| {
         add_typed(store);
         add_word_everywhere(store);
-        use Bound::{Excluded, Included, Unbounded};
         let int = Scalar::Integer;
         let num = Scalar::Number;
         let time = |text: &str| Scalar::Instant(instant(text));
@@ -313,6 +312,39 @@ fn range_bounds_are_inclusive_or_exclusive_as_asked() {
 }
 
 #[test]
+fn a_value_between_those_stored_matches_nothing() {
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        // All multiples of ten, all hashes far apart: engines pack such columns by what the values have in common.
+        let record = |at: i64| {
+            let members = format!("\"body\":\"everywhere\",\"size_bytes\":{}", at * 10);
+            message_with(&format!("m{at}"), &members)
+        };
+        write(store, "work", (0..40).map(record).collect());
+        for size in -2..403 {
+            let equals = Test::Equals(Scalar::Integer(size));
+            let stored = (0..400).contains(&size) && size % 10 == 0;
+            assert_eq!(
+                passing(store, "size_bytes", &equals),
+                u64::from(stored),
+                "{size}"
+            );
+            let above = Test::Range(
+                Included(Scalar::Integer(size)),
+                Excluded(Scalar::Integer(size + 3)),
+            );
+            let stored =
+                (0..3).any(|more| (0..400).contains(&(size + more)) && (size + more) % 10 == 0);
+            assert_eq!(
+                passing(store, "size_bytes", &above),
+                u64::from(stored),
+                "{size}"
+            );
+        }
+    });
+}
+
+#[test]
 fn conditions_add_up() {
     on_every_backend(|store| {
         add_typed(store);
@@ -326,7 +358,7 @@ fn conditions_add_up() {
             found_sorted(store, "everywhere", vec![seen.clone()]),
             ["other", "zero"]
         );
-        let positive = Test::Range(Bound::Included(Scalar::Integer(0)), Bound::Unbounded);
+        let positive = Test::Range(Included(Scalar::Integer(0)), Unbounded);
         let mut both = filtered(seen, "size_bytes", positive);
         assert_eq!(found(store, "everywhere", vec![both.clone()]), ["zero"]);
         both.keys = Some(vec![key("other")]);

@@ -48,12 +48,8 @@ type Members = BTreeMap<&'static str, String>;
 
 fn text() -> impl Strategy<Value = String> {
     let separator = select(vec![" ", " ", ", ", "\n", " - "]);
-    prop::collection::vec((select(&WORDS[..]), separator), 0..7).prop_map(|words| {
-        words
-            .iter()
-            .map(|(word, gap)| format!("{word}{gap}"))
-            .collect()
-    })
+    prop::collection::vec((select(&WORDS[..]), separator), 0..7)
+        .prop_map(|words| words.iter().flat_map(|(word, gap)| [*word, *gap]).collect())
 }
 
 fn quoted(text: &str) -> String {

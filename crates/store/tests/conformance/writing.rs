@@ -143,20 +143,17 @@ fn directives_for_one_key_apply_in_the_order_of_the_batch() {
                 delete("messages", "m2"),
             ],
         );
-        use Applied::{Added, AlreadyAbsent, Deleted, Unchanged, Updated};
-        assert_eq!(
-            applied,
-            [
-                Added,
-                Added,
-                Unchanged,
-                Updated,
-                Deleted,
-                AlreadyAbsent,
-                Added,
-                Deleted
-            ]
-        );
+        let outcomes = [
+            Applied::Added,
+            Applied::Added,
+            Applied::Unchanged,
+            Applied::Updated,
+            Applied::Deleted,
+            Applied::AlreadyAbsent,
+            Applied::Added,
+            Applied::Deleted,
+        ];
+        assert_eq!(applied, outcomes);
         assert_eq!(live(store, "work", "messages"), 1);
         assert_eq!(found(store, "third", vec![messages("work")]), ["m1"]);
         for gone in ["first", "second", "other"] {

@@ -6,6 +6,7 @@
 
 mod schema;
 pub(crate) mod tokenizer;
+mod view;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,9 +16,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::{Deserialize, Serialize};
 use tantivy::index::SegmentComponent;
 use tantivy::indexer::LogMergePolicy;
-use tantivy::{Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, Searcher, Term};
+use tantivy::{Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, Term};
 
-pub(crate) use schema::{Capacity, Fields, Indexable, ROW, STREAM, integer_of, slot_name};
+pub(crate) use schema::{
+    Capacity, EMITTED, Fields, Indexable, dictionary_form, integer_of, slot_name,
+};
+pub(crate) use view::{Segment, View};
 
 use crate::{Result, StoreError};
 
@@ -76,6 +80,7 @@ pub(crate) struct OpenIndex {
     folder: PathBuf,
     store: String,
     reader: IndexReader,
+    view: Mutex<Arc<View>>,
     index: Index,
     pub(crate) fields: Fields,
     capacity: Capacity,
@@ -190,15 +195,17 @@ impl OpenIndex {
                 detail: "the index schema is not ours".to_owned(),
             });
         };
-        let reader = index
+        let reader: IndexReader = index
             .reader_builder()
             .reload_policy(ReloadPolicy::Manual)
             .try_into()
             .map_err(failed(folder))?;
+        let view = View::new(reader.searcher()).map_err(failed(folder))?;
         Ok(Self {
             folder: folder.to_owned(),
             store: hex(store_id),
             reader,
+            view: Mutex::new(Arc::new(view)),
             index,
             fields,
             capacity,
@@ -211,9 +218,21 @@ impl OpenIndex {
         })
     }
 
-    /// A view of the last commit.
-    pub(crate) fn searcher(&self) -> Searcher {
-        self.reader.searcher()
+    /// The last commit.
+    pub(crate) fn view(&self) -> Arc<View> {
+        let view = self.view.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&view)
+    }
+
+    /// Shows readers what was committed or merged.
+    fn reload(&self) -> Result<()> {
+        let refresh = || -> tantivy::Result<()> {
+            self.reader.reload()?;
+            let view = View::new(self.reader.searcher())?;
+            *self.view.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(view);
+            Ok(())
+        };
+        refresh().map_err(failed(&self.folder))
     }
 
     /// The version of the last change that readers see.
@@ -284,24 +303,28 @@ impl OpenIndex {
         };
     }
 
-    /// Indexes records again whose version the index has passed already.
-    pub(crate) fn reindex<'a>(&self, records: impl Iterator<Item = Indexable<'a>>) -> Result<()> {
+    /// Indexes records again whose version the index has passed already. `records` reads them while no other change can
+    /// reach the index, so that an older form never replaces a newer one.
+    pub(crate) fn reindex(
+        &self,
+        records: impl FnOnce(&mut dyn FnMut(Indexable<'_>) -> Result<()>) -> Result<()>,
+    ) -> Result<()> {
         let mut writing = self.writing();
-        for record in records {
-            self.apply(
-                &mut writing,
-                IndexChange::Put {
-                    record,
-                    known: true,
-                },
-            )?;
-        }
+        records(&mut |record| {
+            let known = true;
+            self.apply(&mut writing, IndexChange::Put { record, known })
+        })?;
         self.commit(&mut writing)
     }
 
     /// Rewrites every segment that still holds what was deleted, so that nothing of it stays on disk.
     pub(crate) fn expunge(&self) -> Result<()> {
         let mut writing = self.writing();
+        if writing.uncommitted > 0 {
+            self.commit(&mut writing)?;
+        }
+        // A merge under way may have taken documents before they were deleted, so its outcome is looked at.
+        self.finish_merges(&mut writing)?;
         let stale: Vec<_> = self
             .index
             .searchable_segment_metas()
@@ -312,29 +335,33 @@ impl OpenIndex {
             .collect();
         for segment in stale {
             let writer = self.writer(&mut writing)?;
-            // A background merge may have taken the segment meanwhile, which expunges it as well.
-            let _ = writer.merge(&[segment]).wait();
+            let merged = writer.merge(&[segment]).wait();
+            merged.map_err(failed(&self.folder))?;
         }
+        // The engine keeps the files of segments that a reader still holds.
+        self.reload()?;
         let writer = self.writer(&mut writing)?;
-        writer
-            .garbage_collect_files()
-            .wait()
-            .map_err(failed(&self.folder))?;
-        self.reader.reload().map_err(failed(&self.folder))
+        let collected = writer.garbage_collect_files().wait();
+        collected.map_err(failed(&self.folder))?;
+        self.finish_merges(&mut writing)
     }
 
     /// Waits for background merges, so that the folder is at rest.
     pub(crate) fn rest(&self) -> Result<()> {
         let mut writing = self.writing();
-        if writing.uncommitted == 0
-            && let Some(writer) = writing.writer.take()
-        {
-            writer
-                .wait_merging_threads()
-                .map_err(failed(&self.folder))?;
-            self.reader.reload().map_err(failed(&self.folder))?;
+        if writing.uncommitted == 0 {
+            self.finish_merges(&mut writing)?;
         }
         Ok(())
+    }
+
+    /// Waits for background merges. Nothing may be uncommitted.
+    fn finish_merges(&self, writing: &mut Writing) -> Result<()> {
+        if let Some(writer) = writing.writer.take() {
+            let finished = writer.wait_merging_threads();
+            finished.map_err(failed(&self.folder))?;
+        }
+        self.reload()
     }
 
     fn apply(&self, writing: &mut Writing, change: IndexChange<'_>) -> Result<()> {
@@ -374,7 +401,7 @@ impl OpenIndex {
         commit.set_payload(&payload);
         commit.commit().map_err(failed(&self.folder))?;
         writing.uncommitted = 0;
-        self.reader.reload().map_err(failed(&self.folder))?;
+        self.reload()?;
         self.committed.store(version, Ordering::Release);
         Ok(())
     }
@@ -430,13 +457,20 @@ fn remove_folder(folder: &Path) -> Result<()> {
 
 /// Turns an engine error into ours, naming the folder.
 pub(crate) fn failed(folder: &Path) -> impl Fn(tantivy::TantivyError) -> StoreError + '_ {
-    move |error| match error {
-        tantivy::TantivyError::IoError(error) => {
-            StoreError::io(folder, std::io::Error::new(error.kind(), error.to_string()))
-        }
-        other => StoreError::Engine {
+    move |error| {
+        let damaged = |detail: String| StoreError::IndexDamaged {
             path: folder.to_owned(),
-            detail: other.to_string(),
-        },
+            detail,
+        };
+        match error {
+            tantivy::TantivyError::IoError(error) => {
+                let error = std::io::Error::new(error.kind(), error.to_string());
+                match StoreError::io(folder, error) {
+                    StoreError::Io { source, .. } => damaged(source.to_string()),
+                    full_or_read_only => full_or_read_only,
+                }
+            }
+            other => damaged(other.to_string()),
+        }
     }
 }

@@ -1,11 +1,14 @@
 //! The fields of the index, and how one record becomes one index document.
 
+use std::borrow::Cow;
+use std::fmt::Write;
 use std::hash::Hasher;
 
 use contract::id::FieldName;
 use contract::json::RecordBody;
 use contract::scalar::{FieldKind, Scalar};
 use contract::time::Instant;
+use sha2::{Digest, Sha256};
 use siphasher::sip::SipHasher13;
 use tantivy::TantivyDocument;
 use tantivy::schema::{
@@ -63,7 +66,8 @@ pub(crate) struct Fields {
 pub(crate) const ROW: &str = "row";
 /// The name of the column that holds streams.
 pub(crate) const STREAM: &str = "stream";
-const EMITTED: &str = "emitted";
+/// The name of the column that holds when records were emitted.
+pub(crate) const EMITTED: &str = "emitted";
 
 /// The name of a slot's column.
 pub(crate) fn slot_name(kind: SlotKind, slot: usize) -> String {
@@ -142,9 +146,14 @@ impl Fields {
             };
             let name = place.field.as_str();
             match place.kind {
-                SlotKind::Text | SlotKind::Strings => {
+                SlotKind::Text => {
                     if let Some(text) = record.body.text(name) {
                         document.add_text(field, text);
+                    }
+                }
+                SlotKind::Strings => {
+                    if let Some(text) = record.body.text(name) {
+                        document.add_text(field, dictionary_form(&text));
                     }
                 }
                 SlotKind::Hash => {
@@ -163,7 +172,8 @@ impl Fields {
                     if let Some(Scalar::Number(value)) =
                         value.and_then(|raw| Scalar::from_json(place.field_kind, raw))
                     {
-                        document.add_f64(field, value);
+                        // Negative zero equals zero, and the column orders by bits.
+                        document.add_f64(field, value + 0.0);
                     }
                 }
             }
@@ -194,4 +204,21 @@ pub(crate) fn integer_of(scalar: &Scalar) -> Option<i64> {
         Scalar::Instant(value) => Some(value.0),
         Scalar::Number(_) | Scalar::Text(_) => None,
     }
+}
+
+/// The longest text a dictionary column holds as it is; the engine drops what exceeds 64 KiB.
+const LONGEST_ENTRY: usize = 32 * 1024;
+
+/// How a text stands in a dictionary column: a very long one by its beginning and a hash of the whole.
+pub(crate) fn dictionary_form(text: &str) -> Cow<'_, str> {
+    if text.len() <= LONGEST_ENTRY {
+        return Cow::Borrowed(text);
+    }
+    let beginning = &text[..text.floor_char_boundary(LONGEST_ENTRY)];
+    let hash = Sha256::digest(text.as_bytes());
+    let hash = hash.iter().fold(String::new(), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    });
+    Cow::Owned(format!("{beginning}… (sha-256 {hash})"))
 }

@@ -1,0 +1,300 @@
+//! Issuing: a selection, frozen against the catalog, becomes grants with one token, in one transaction.
+
+use std::time::Duration;
+
+use contract::declaration::PROTOCOL_VERSION;
+use contract::grant::{
+    AccessMode, Grant, GrantClient, GrantDocument, GrantError, GrantedAuthority,
+    SourceDeclarationVersion, Subject,
+};
+use contract::id::{ClientId, ConnectionId, FieldName, GrantId, IdError, PackageId, StreamName};
+use contract::time::{Clock, Instant};
+use serde::{Deserialize, Serialize};
+use store::grants::{NewApproval, NewToken};
+use store::{Store, StoreError};
+use thiserror::Error;
+
+use crate::secret::{NoRandomness, Secret, random_id};
+use crate::selection::{Draft, Selection, SelectionError};
+use crate::token::TokenKind;
+
+/// The one owner of a data directory, as grants name them.
+const OWNER: &str = "owner_local";
+
+const DAY: Duration = Duration::from_hours(24);
+/// How long a grant for continuous reading lasts unless its owner says otherwise.
+const CONTINUOUS: Duration = DAY.saturating_mul(90);
+/// How long a grant for single use lasts unless its owner says otherwise.
+const SINGLE_USE: Duration = DAY;
+/// The longest life of an owner token.
+const OWNER_TOKEN_MAX: Duration = DAY.saturating_mul(366);
+
+/// What was issued. The token is in clear here and nowhere else.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Issued {
+    /// The bearer token.
+    pub access_token: Secret,
+    /// What the token stands for.
+    pub token_kind: TokenKind,
+    /// The grant, when there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grant_id: Option<GrantId>,
+    /// The package, when there are several grants.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grant_package_id: Option<PackageId>,
+    /// When grant and token end, RFC 3339.
+    pub expires_at: String,
+    /// What may be read.
+    pub streams: Vec<IssuedStream>,
+}
+
+/// One stream of one connection, as far as it was granted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IssuedStream {
+    /// The connection.
+    pub connection_id: ConnectionId,
+    /// The stream.
+    pub stream: StreamName,
+    /// The fields.
+    pub fields: Vec<FieldName>,
+}
+
+/// An owner token. It is in clear here and nowhere else.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct OwnerToken {
+    /// The bearer token.
+    pub access_token: Secret,
+    /// Its public name, for revoking it.
+    pub token_id: String,
+    /// When it ends, RFC 3339.
+    pub expires_at: String,
+}
+
+/// Why nothing was issued.
+#[derive(Debug, Error)]
+pub enum IssueError {
+    /// The selection does not hold against the catalog.
+    #[error(transparent)]
+    Selection(#[from] SelectionError),
+    /// The client's name cannot be one.
+    #[error(
+        "the client name {0:?} cannot be used: it takes 1 to 256 bytes with at least one letter or digit and no control characters"
+    )]
+    ClientName(String),
+    /// The end lies in the past.
+    #[error("the grant would end at {0}, which is past; name a later moment")]
+    AlreadyOver(Instant),
+    /// No time at all, or too much of it.
+    #[error("an owner token lives between one second and 366 days")]
+    OwnerTokenLife,
+    /// The grant would not hold.
+    #[error(transparent)]
+    Grant(#[from] GrantError),
+    /// An id could not be made.
+    #[error(transparent)]
+    Id(#[from] IdError),
+    /// No randomness.
+    #[error(transparent)]
+    Randomness(#[from] NoRandomness),
+    /// The store refused or failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Issues what the selection names to a client, until `expires` or for the default time.
+pub fn issue(
+    store: &dyn Store,
+    selection: &Selection,
+    client: &str,
+    expires: Option<Instant>,
+    clock: &dyn Clock,
+) -> Result<Issued, IssueError> {
+    let drafts = selection.resolve(store)?;
+    let now = clock.now();
+    let expires_at = end(&drafts, expires, now)?;
+    let client = named_client(client)?;
+    let client_id = client.client_id.clone();
+    let mut grants = Vec::new();
+    for draft in drafts {
+        grants.push(frozen(draft, client.clone(), (now, expires_at))?);
+    }
+    let package = match grants.as_slice() {
+        [grant] => {
+            GrantedAuthority::of(grant)?;
+            None
+        }
+        several => {
+            let id = PackageId::parse(random_id("gpkg_")?)?;
+            GrantedAuthority::of_package(id.clone(), several)?;
+            Some(id)
+        }
+    };
+    let access_token = Secret::random("pdpp_at_")?;
+    store.approve(&NewApproval {
+        package: package.clone(),
+        client_id,
+        grants: grants.clone(),
+        token: new_token(&access_token, now, expires_at)?,
+    })?;
+    Ok(Issued {
+        access_token,
+        token_kind: match package {
+            None => TokenKind::Client,
+            Some(_) => TokenKind::Package,
+        },
+        grant_id: match (&package, grants.first()) {
+            (None, Some(grant)) => Some(grant.id().clone()),
+            _ => None,
+        },
+        grant_package_id: package,
+        expires_at: expires_at.to_rfc3339_millis(),
+        streams: grants.iter().flat_map(streams_of).collect(),
+    })
+}
+
+/// Makes an owner token for automation.
+pub fn owner_token(
+    store: &dyn Store,
+    life: Duration,
+    clock: &dyn Clock,
+) -> Result<OwnerToken, IssueError> {
+    if life < Duration::from_secs(1) || life > OWNER_TOKEN_MAX {
+        return Err(IssueError::OwnerTokenLife);
+    }
+    let now = clock.now();
+    let access_token = Secret::random("pdpp_owner_")?;
+    let token = new_token(&access_token, now, after(now, life))?;
+    store.add_owner_token(&token)?;
+    Ok(OwnerToken {
+        access_token,
+        token_id: token.id,
+        expires_at: token.expires_at.to_rfc3339_millis(),
+    })
+}
+
+/// What a grant gives, one entry per connection and stream.
+pub(crate) fn streams_of(grant: &Grant) -> Vec<IssuedStream> {
+    let mut streams = Vec::new();
+    for stream in grant.streams() {
+        for connection in &stream.instance_ids {
+            streams.push(IssuedStream {
+                connection_id: connection.clone(),
+                stream: stream.name.clone(),
+                fields: stream.fields.clone(),
+            });
+        }
+    }
+    streams
+}
+
+fn new_token(secret: &Secret, now: Instant, expires_at: Instant) -> Result<NewToken, NoRandomness> {
+    Ok(NewToken {
+        id: random_id("tok_")?,
+        hash: secret.hash().0,
+        issued_at: now,
+        expires_at,
+    })
+}
+
+fn after(now: Instant, life: Duration) -> Instant {
+    let micros = i64::try_from(life.as_micros()).unwrap_or(i64::MAX);
+    Instant(now.0.saturating_add(micros))
+}
+
+/// The end of the grants, to the millisecond: a token must not outlive the moment its grant states.
+fn end(drafts: &[Draft], asked: Option<Instant>, now: Instant) -> Result<Instant, IssueError> {
+    let single_use = |draft: &Draft| draft.access_mode == AccessMode::SingleUse;
+    let end = match asked {
+        Some(end) => end,
+        None if drafts.iter().any(single_use) => after(now, SINGLE_USE),
+        None => after(now, CONTINUOUS),
+    };
+    let end = Instant(end.0.div_euclid(1_000).saturating_mul(1_000));
+    if end <= now {
+        return Err(IssueError::AlreadyOver(end));
+    }
+    Ok(end)
+}
+
+fn frozen(
+    draft: Draft,
+    client: GrantClient,
+    (issued_at, expires_at): (Instant, Instant),
+) -> Result<Grant, IssueError> {
+    Ok(Grant::try_from(GrantDocument {
+        version: PROTOCOL_VERSION.to_owned(),
+        grant_id: GrantId::parse(random_id("grt_")?)?,
+        issued_at: issued_at.to_rfc3339_millis(),
+        subject: Subject {
+            id: OWNER.to_owned(),
+        },
+        client,
+        source: draft.source,
+        source_declaration: SourceDeclarationVersion {
+            version: draft.declaration_version,
+        },
+        purpose_code: draft.purpose_code,
+        purpose_description: draft.purpose_description,
+        access_mode: draft.access_mode,
+        streams: draft.streams,
+        selection_preset: draft.selection_preset,
+        retention: draft.retention,
+        expires_at: Some(expires_at.to_rfc3339_millis()),
+    })?)
+}
+
+/// A name that is an id is the client's id; any other name is shown, and the id is made from it.
+fn named_client(name: &str) -> Result<GrantClient, IssueError> {
+    let refused = || IssueError::ClientName(name.to_owned());
+    let name = name.trim();
+    if name.len() > 256 || name.chars().any(char::is_control) {
+        return Err(refused());
+    }
+    if let Ok(client_id) = ClientId::parse(name) {
+        return Ok(GrantClient {
+            client_id,
+            client_display: None,
+        });
+    }
+    let words: Vec<String> = name
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect();
+    Ok(GrantClient {
+        client_id: ClientId::parse(words.join("-")).map_err(|_| refused())?,
+        client_display: Some(serde_json::json!({ "name": name })),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_is_known_by_its_id_or_by_the_words_of_its_name() {
+        let id = |name: &str| named_client(name).map(|client| client.client_id.to_string());
+        assert_eq!(id("claude-code").unwrap(), "claude-code");
+        assert_eq!(
+            id("https://app.example/client").unwrap(),
+            "https://app.example/client"
+        );
+        assert_eq!(
+            id(" Claude  Desktop (work) ").unwrap(),
+            "claude-desktop-work"
+        );
+        assert_eq!(
+            named_client("Claude Desktop")
+                .unwrap()
+                .client_display
+                .unwrap()["name"],
+            "Claude Desktop"
+        );
+        for name in ["", "  ", "- -", "a\nb", &"x".repeat(300)] {
+            assert!(
+                matches!(id(name), Err(IssueError::ClientName(_))),
+                "{name:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! Who may read what: from a selection to a frozen grant, from a token to an authority, and the log of what left.
+//!
+//! [`Selection`] says what is asked, [`issue`] freezes it against the catalog into grants with one token, [`resolve`]
+//! turns a presented token into the authority it stands for, and [`DisclosureLog`] keeps what was disclosed under it.
+//! A secret exists in clear only in the value that issuing returns.
+
+mod disclosures;
+mod issue;
+mod listing;
+mod secret;
+mod selection;
+mod token;
+
+pub use disclosures::{DisclosureLog, LogError, verify};
+pub use issue::{IssueError, Issued, IssuedStream, OwnerToken, issue, owner_token};
+pub use listing::{
+    DisclosedCall, IdNotFound, Overview, OwnerTokenOverview, RevokeError, RevokedKind, Revoking,
+    ShowError, Shown, State, list, owner_tokens, revoke, show,
+};
+pub use secret::Secret;
+pub use selection::{Flags, Mistake, Selection, SelectionError};
+pub use token::{Resolved, TokenError, TokenKind, authority_of, resolve};

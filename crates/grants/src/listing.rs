@@ -1,0 +1,342 @@
+//! What was granted, what it has been used for, and the end of it.
+
+use contract::grant::Grant;
+use contract::id::{ClientId, GrantId, PackageId};
+use contract::time::Instant;
+use serde::{Deserialize, Serialize};
+use store::grants::{
+    LoggedDisclosure, Revocable, Revocation, RevocationReason, Revoked, StoredGrant, StoredPackage,
+};
+use store::{Store, StoreError};
+use thiserror::Error;
+
+use crate::issue::{IssuedStream, streams_of};
+use crate::token::{TokenError, TokenKind, live_grant};
+
+/// Whether something can still be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// It can.
+    Live,
+    /// Its time is over.
+    Expired,
+    /// It was ended.
+    Revoked,
+    /// What is stored of it does not hold.
+    Invalid,
+}
+
+/// A grant or a package at a glance. Times are RFC 3339.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Overview {
+    /// The grant's or the package's id.
+    pub id: String,
+    /// What its token stands for.
+    pub token_kind: TokenKind,
+    /// Who may read.
+    pub client_id: ClientId,
+    /// The client's name for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_name: Option<String>,
+    /// Whether it can still be used.
+    pub state: State,
+    /// When it was issued.
+    pub issued_at: String,
+    /// When it ends by itself.
+    pub expires_at: Option<String>,
+    /// When it was ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revoked_at: Option<String>,
+    /// Why it was ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revoked_reason: Option<RevocationReason>,
+    /// When it last lost rows because a connection was removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub narrowed_at: Option<String>,
+    /// When data last left under it.
+    pub last_used_at: Option<String>,
+    /// The grants of a package; for a grant, itself.
+    pub grant_ids: Vec<GrantId>,
+    /// What may be read; of an ended grant, what could be read last.
+    pub streams: Vec<IssuedStream>,
+}
+
+/// A grant or package with everything known about it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Shown {
+    /// At a glance.
+    #[serde(flatten)]
+    pub overview: Overview,
+    /// The grants in full.
+    pub grants: Vec<Grant>,
+    /// The last calls that disclosed something, newest first.
+    pub disclosures: Vec<DisclosedCall>,
+}
+
+/// One entry of the disclosure log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DisclosedCall {
+    /// Its place in the log.
+    pub sequence: u64,
+    /// When, RFC 3339.
+    pub at: String,
+    /// Under which grants.
+    pub grant_ids: Vec<GrantId>,
+    /// To whom.
+    pub client_id: ClientId,
+    /// In answer to which call.
+    pub operation: String,
+    /// Which records, as handles.
+    pub records: Vec<String>,
+    /// Which of their fields.
+    pub fields: Vec<String>,
+}
+
+/// An owner token, without its secret. Times are RFC 3339.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnerTokenOverview {
+    /// Its public name.
+    pub token_id: String,
+    /// Whether it can still be used.
+    pub state: State,
+    /// When it was issued.
+    pub issued_at: String,
+    /// When it ends by itself.
+    pub expires_at: String,
+    /// When it was last presented.
+    pub last_used_at: Option<String>,
+}
+
+/// No grant, package or token has the id.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("no grant, package or token has the id {0:?}; `pdpp grants` lists them")]
+pub struct IdNotFound(pub String);
+
+/// Why nothing can be shown.
+#[derive(Debug, Error)]
+pub enum ShowError {
+    /// There is nothing of that id.
+    #[error(transparent)]
+    Unknown(#[from] IdNotFound),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Why nothing was revoked.
+pub type RevokeError = ShowError;
+
+/// What was revoked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RevokedKind {
+    /// A grant.
+    Grant,
+    /// A package with its grants.
+    Package,
+    /// A token.
+    Token,
+}
+
+/// The outcome of revoking.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Revoking {
+    /// What the id names.
+    pub kind: RevokedKind,
+    /// When it had been revoked before; nothing when it ended now.
+    pub already_since: Option<String>,
+}
+
+/// Everything that was ever granted, newest first; the grants of a package stand in it.
+pub fn list(store: &dyn Store, now: Instant) -> Result<Vec<Overview>, StoreError> {
+    let mut all: Vec<(Instant, Overview)> = Vec::new();
+    for grant in store.grants()? {
+        if grant.package_id.is_none() {
+            all.push((grant.issued_at, of_grant(&grant, now)));
+        }
+    }
+    for package in store.packages()? {
+        all.push((package.issued_at, of_package(&package, now)));
+    }
+    all.sort_by_key(|(issued_at, _)| std::cmp::Reverse(*issued_at));
+    Ok(all.into_iter().map(|(_, overview)| overview).collect())
+}
+
+/// One grant or package, with its last calls, at most `calls` of them.
+pub fn show(store: &dyn Store, id: &str, now: Instant, calls: usize) -> Result<Shown, ShowError> {
+    let (overview, stored) = find(store, id, now)?;
+    let grants = stored.iter().filter_map(document).collect();
+    let mut disclosures: Vec<LoggedDisclosure> = Vec::new();
+    for grant in &overview.grant_ids {
+        disclosures.extend(store.disclosures(Some(grant), None, calls)?);
+    }
+    disclosures.sort_by_key(|entry| std::cmp::Reverse(entry.sequence));
+    disclosures.dedup_by_key(|entry| entry.sequence);
+    disclosures.truncate(calls);
+    Ok(Shown {
+        overview,
+        grants,
+        disclosures: disclosures.into_iter().map(DisclosedCall::from).collect(),
+    })
+}
+
+/// The owner tokens, newest first.
+pub fn owner_tokens(
+    store: &dyn Store,
+    now: Instant,
+) -> Result<Vec<OwnerTokenOverview>, StoreError> {
+    let overview = |token: store::grants::StoredToken| OwnerTokenOverview {
+        state: match token.revoked_at {
+            Some(_) => State::Revoked,
+            None if token.expires_at <= now => State::Expired,
+            None => State::Live,
+        },
+        token_id: token.id,
+        issued_at: token.issued_at.to_rfc3339_millis(),
+        expires_at: token.expires_at.to_rfc3339_millis(),
+        last_used_at: token.last_used_at.map(Instant::to_rfc3339_millis),
+    };
+    Ok(store.owner_tokens()?.into_iter().map(overview).collect())
+}
+
+/// Ends a grant, a package or a token. It holds when this returns.
+pub fn revoke(store: &dyn Store, id: &str, now: Instant) -> Result<Revoking, RevokeError> {
+    let (grant, package) = (GrantId::parse(id).ok(), PackageId::parse(id).ok());
+    let candidates = [
+        grant
+            .as_ref()
+            .map(|id| (RevokedKind::Grant, Revocable::Grant(id))),
+        package
+            .as_ref()
+            .map(|id| (RevokedKind::Package, Revocable::Package(id))),
+        Some((RevokedKind::Token, Revocable::Token(id))),
+    ];
+    for (kind, what) in candidates.into_iter().flatten() {
+        let already_since = match store.revoke(what, now)? {
+            Revoked::Unknown => continue,
+            Revoked::Now => None,
+            Revoked::Already(at) => Some(at.to_rfc3339_millis()),
+        };
+        return Ok(Revoking {
+            kind,
+            already_since,
+        });
+    }
+    Err(IdNotFound(id.to_owned()).into())
+}
+
+impl From<LoggedDisclosure> for DisclosedCall {
+    fn from(entry: LoggedDisclosure) -> Self {
+        let disclosure = entry.disclosure;
+        DisclosedCall {
+            sequence: entry.sequence,
+            at: disclosure.at.to_rfc3339_millis(),
+            grant_ids: disclosure.grant_ids,
+            client_id: disclosure.client_id,
+            operation: disclosure.operation,
+            records: disclosure.records,
+            fields: disclosure.fields,
+        }
+    }
+}
+
+fn find(
+    store: &dyn Store,
+    id: &str,
+    now: Instant,
+) -> Result<(Overview, Vec<StoredGrant>), ShowError> {
+    if let Ok(id) = GrantId::parse(id)
+        && let Some(grant) = store.grant(&id)?
+    {
+        return Ok((of_grant(&grant, now), vec![grant]));
+    }
+    if let Ok(id) = PackageId::parse(id)
+        && let Some(package) = store.package(&id)?
+    {
+        return Ok((of_package(&package, now), package.grants));
+    }
+    Err(IdNotFound(id.to_owned()).into())
+}
+
+fn document(stored: &StoredGrant) -> Option<Grant> {
+    serde_json::from_str(&stored.document).ok()
+}
+
+fn state(stored: &StoredGrant, now: Instant) -> State {
+    match live_grant(stored, now) {
+        Ok(_) => State::Live,
+        Err(TokenError::GrantExpired) => State::Expired,
+        Err(TokenError::GrantRevoked) => State::Revoked,
+        Err(_) => State::Invalid,
+    }
+}
+
+fn of_grant(stored: &StoredGrant, now: Instant) -> Overview {
+    let grant = document(stored);
+    let name = grant.as_ref().and_then(|grant| {
+        let display = grant.document().client.client_display.as_ref()?;
+        Some(display.get("name")?.as_str()?.to_owned())
+    });
+    Overview {
+        id: stored.id.to_string(),
+        token_kind: TokenKind::Client,
+        client_id: stored.client_id.clone(),
+        client_name: name,
+        state: state(stored, now),
+        issued_at: stored.issued_at.to_rfc3339_millis(),
+        expires_at: stored.expires_at.map(Instant::to_rfc3339_millis),
+        revoked_at: ended(stored.revoked),
+        revoked_reason: stored.revoked.map(|revoked| revoked.reason),
+        narrowed_at: stored.narrowed_at.map(Instant::to_rfc3339_millis),
+        last_used_at: stored.last_used_at.map(Instant::to_rfc3339_millis),
+        grant_ids: vec![stored.id.clone()],
+        streams: grant.as_ref().map(streams_of).unwrap_or_default(),
+    }
+}
+
+/// A package is live while one of its grants is; else it is what became of the last one that was.
+fn of_package(stored: &StoredPackage, now: Instant) -> Overview {
+    let parts: Vec<Overview> = stored
+        .grants
+        .iter()
+        .map(|grant| of_grant(grant, now))
+        .collect();
+    let any = |state: State| parts.iter().any(|part| part.state == state);
+    let state = match stored.revoked {
+        Some(_) => State::Revoked,
+        None => [State::Live, State::Revoked, State::Expired]
+            .into_iter()
+            .find(|state| any(*state))
+            .unwrap_or(State::Invalid),
+    };
+    let latest = |time: fn(&StoredGrant) -> Option<Instant>| {
+        let times = stored.grants.iter().filter_map(time);
+        times.max().map(Instant::to_rfc3339_millis)
+    };
+    // Once anything is left, only what is live can be read; once nothing is, all of it is history.
+    let readable = |part: &&Overview| state != State::Live || part.state == State::Live;
+    Overview {
+        id: stored.id.to_string(),
+        token_kind: TokenKind::Package,
+        client_id: stored.client_id.clone(),
+        client_name: parts.iter().find_map(|part| part.client_name.clone()),
+        state,
+        issued_at: stored.issued_at.to_rfc3339_millis(),
+        expires_at: latest(|grant| grant.expires_at),
+        revoked_at: ended(stored.revoked),
+        revoked_reason: stored.revoked.map(|revoked| revoked.reason),
+        narrowed_at: latest(|grant| grant.narrowed_at),
+        last_used_at: latest(|grant| grant.last_used_at),
+        grant_ids: stored.grants.iter().map(|grant| grant.id.clone()).collect(),
+        streams: parts
+            .iter()
+            .filter(readable)
+            .flat_map(|part| part.streams.clone())
+            .collect(),
+    }
+}
+
+fn ended(revoked: Option<Revocation>) -> Option<String> {
+    revoked.map(|revoked| revoked.at.to_rfc3339_millis())
+}

@@ -1,0 +1,176 @@
+//! What is asked to be granted, and its resolution against the catalog.
+//!
+//! A selection comes from simple flags or from authorization details. Resolving closes it: every connection, stream and
+//! field is named, exactly what was asked, nothing added. An empty selection is a mistake, never "everything", and
+//! every mistake says where it stands and what could stand there.
+
+mod details;
+mod document;
+mod flags;
+mod resolve;
+
+use contract::declaration::Source;
+use contract::grant::{AccessMode, GrantedStream};
+use serde_json::Value;
+use store::Store;
+use thiserror::Error;
+
+/// What `pdpp grant create` takes without a details file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Flags {
+    /// The connections, by id.
+    pub connections: Vec<String>,
+    /// Only these streams of them.
+    pub streams: Vec<String>,
+    /// Only these fields, of exactly one stream.
+    pub fields: Vec<String>,
+    /// Only records from then on.
+    pub since: Option<String>,
+    /// Only records before then.
+    pub until: Option<String>,
+}
+
+/// What is asked, not yet held against the catalog.
+#[derive(Debug, Clone)]
+pub struct Selection(Asked);
+
+#[derive(Debug, Clone)]
+enum Asked {
+    Flags(Flags),
+    Details(Vec<details::Detail>),
+}
+
+impl Selection {
+    /// A selection by simple flags.
+    pub fn from_flags(flags: Flags) -> Result<Selection, SelectionError> {
+        flags::check(&flags)?;
+        Ok(Selection(Asked::Flags(flags)))
+    }
+
+    /// A selection by RFC 9396 authorization details: a JSON array of them, or one alone.
+    pub fn from_details(text: &str) -> Result<Selection, SelectionError> {
+        details::parse(text).map(|details| Selection(Asked::Details(details)))
+    }
+
+    /// Closes the selection against the catalog as it is now, one draft per grant.
+    pub(crate) fn resolve(&self, store: &dyn Store) -> Result<Vec<Draft>, SelectionError> {
+        match &self.0 {
+            Asked::Flags(flags) => flags::resolve(flags, store),
+            Asked::Details(details) => details::resolve(details, store),
+        }
+    }
+}
+
+/// A grant that only lacks its id, its client and its time.
+#[derive(Debug, Clone)]
+pub(crate) struct Draft {
+    pub(crate) source: Source,
+    pub(crate) declaration_version: String,
+    pub(crate) purpose_code: String,
+    pub(crate) purpose_description: Option<String>,
+    pub(crate) access_mode: AccessMode,
+    pub(crate) streams: Vec<GrantedStream>,
+    pub(crate) selection_preset: Option<String>,
+    pub(crate) retention: Option<Value>,
+}
+
+/// One mistake in a selection.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{}: {rule}", if path.is_empty() { "(whole file)" } else { path.as_str() })]
+pub struct Mistake {
+    /// The flag, or the JSON Pointer inside the details; empty for the whole.
+    pub path: String,
+    /// What is wrong there, and what could stand there.
+    pub rule: String,
+}
+
+/// Every mistake found in a selection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SelectionError(pub Vec<Mistake>);
+
+impl std::fmt::Display for SelectionError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (at, mistake) in self.0.iter().enumerate() {
+            if at > 0 {
+                f.write_str("\n")?;
+            }
+            write!(f, "{mistake}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for SelectionError {}
+
+/// The mistakes found so far.
+#[derive(Debug, Default)]
+struct Mistakes(Vec<Mistake>);
+
+impl Mistakes {
+    fn add(&mut self, path: impl Into<String>, rule: impl Into<String>) {
+        self.0.push(Mistake {
+            path: path.into(),
+            rule: rule.into(),
+        });
+    }
+
+    /// The value, if nothing was wrong.
+    fn unless_any<T>(self, value: T) -> Result<T, SelectionError> {
+        if self.0.is_empty() {
+            Ok(value)
+        } else {
+            Err(SelectionError(self.0))
+        }
+    }
+}
+
+/// A text and where it was given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Named {
+    path: String,
+    text: String,
+}
+
+/// One stream as it is asked for.
+#[derive(Debug, Clone)]
+struct StreamAsk {
+    path: String,
+    name: Named,
+    part: PartAsk,
+    time: Option<TimeAsk>,
+    resources: Option<Vec<Named>>,
+    connections: Option<Vec<Named>>,
+}
+
+/// How much of a stream's fields.
+#[derive(Debug, Clone)]
+enum PartAsk {
+    Whole,
+    Fields(Vec<Named>),
+    View(Named),
+}
+
+/// A span of time as it is asked for, known to be one.
+#[derive(Debug, Clone)]
+struct TimeAsk {
+    path: String,
+    since: Option<String>,
+    until: Option<String>,
+}
+
+/// `known: a, b, c`, or that there are none.
+fn known<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    const SHOWN: usize = 20;
+    let names: Vec<&str> = names.collect();
+    if names.is_empty() {
+        return "there are none".to_owned();
+    }
+    let more = names.len().saturating_sub(SHOWN);
+    let shown: Vec<&str> = names.into_iter().take(SHOWN).collect();
+    let rest = if more == 0 {
+        String::new()
+    } else {
+        format!(" and {more} more")
+    };
+    format!("known: {}{rest}", shown.join(", "))
+}

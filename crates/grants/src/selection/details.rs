@@ -1,0 +1,436 @@
+//! RFC 9396 authorization details: a closed schema, read with every mistake, then resolved to one draft per entry.
+
+use contract::declaration::{Declaration, PresetPart, SourceKind};
+use contract::grant::{AccessMode, GrantedStream};
+use jiff::Span;
+use serde_json::{Value, json};
+use store::Store;
+use store::catalog::Connection;
+
+use super::document::{Members, Node};
+use super::resolve::{connections_for, granted, stream_named, time_ask};
+use super::{Draft, Mistakes, Named, PartAsk, SelectionError, StreamAsk, TimeAsk, known};
+
+const DETAIL_TYPE: &str = "https://pdpp.dev/data-access";
+const AI_TRAINING: &str = "https://pdpp.dev/purpose/ai_training";
+/// Every declared stream.
+const ALL: &str = "*";
+
+/// One entry, free of mistakes that can be told without the catalog.
+#[derive(Debug, Clone)]
+pub(super) struct Detail {
+    path: String,
+    source: Named,
+    kind: Option<(String, SourceKind)>,
+    purpose_code: Named,
+    purpose_description: Option<String>,
+    access_mode: AccessMode,
+    retention: Option<Value>,
+    asked: What,
+}
+
+#[derive(Debug, Clone)]
+enum What {
+    Streams(Vec<StreamAsk>),
+    /// Every stream, on these terms.
+    All(StreamAsk),
+    Preset(Named),
+}
+
+pub(super) fn parse(text: &str) -> Result<Vec<Detail>, SelectionError> {
+    let mut mistakes = Mistakes::default();
+    let whole = Node {
+        raw: text.trim().to_owned(),
+        path: String::new(),
+    };
+    let entries = if whole.raw.starts_with('{') {
+        Some(vec![whole])
+    } else {
+        whole.elements(&mut mistakes)
+    };
+    let mut details = Vec::new();
+    for entry in entries.unwrap_or_default() {
+        let found = mistakes.0.len();
+        let detail = read_detail(&entry, &mut mistakes);
+        if detail.is_none() && mistakes.0.len() == found {
+            mistakes.add(&entry.path, "cannot be read");
+        }
+        details.extend(detail);
+    }
+    refuse_mixtures(&details, &mut mistakes);
+    mistakes.unless_any(details)
+}
+
+/// What one token cannot stand for together.
+fn refuse_mixtures(details: &[Detail], mistakes: &mut Mistakes) {
+    let Some((first, rest)) = details.split_first() else {
+        return;
+    };
+    for detail in rest {
+        if detail.access_mode != first.access_mode {
+            mistakes.add(
+                format!("{}/access_mode", detail.path),
+                "differs from the first entry's; entries granted together share one access mode",
+            );
+        }
+    }
+    if !rest.is_empty() {
+        for detail in details
+            .iter()
+            .filter(|detail| detail.purpose_code.text == AI_TRAINING)
+        {
+            mistakes.add(
+                &detail.purpose_code.path,
+                "training is granted by itself; issue this entry alone",
+            );
+        }
+    }
+}
+
+fn read_detail(node: &Node, mistakes: &mut Mistakes) -> Option<Detail> {
+    let mut members = node.object(mistakes)?;
+    if let Some(kind) = members.required("type", mistakes) {
+        kind.choice(&[(DETAIL_TYPE, ())], mistakes);
+    }
+    let source = members
+        .required("source", mistakes)
+        .and_then(|node| read_source(&node, mistakes));
+    let purpose_code = members
+        .required("purpose_code", mistakes)
+        .and_then(|node| read_purpose(&node, mistakes));
+    let purpose_description = optional_text(&mut members, "purpose_description", mistakes);
+    let access_mode = members
+        .required("access_mode", mistakes)
+        .and_then(|node| node.choice(&ACCESS_MODES, mistakes));
+    let retention = members
+        .optional("retention")
+        .and_then(|node| read_retention(&node, mistakes));
+    if let Some(claims) = members.optional("client_claims") {
+        check_claims(&claims, mistakes);
+    }
+    let asked = read_asked(&mut members, mistakes);
+    members.finish(mistakes);
+    let (source, kind) = source?;
+    Some(Detail {
+        path: node.path.clone(),
+        source,
+        kind,
+        purpose_code: purpose_code?,
+        purpose_description: purpose_description.map(|named| named.text),
+        access_mode: access_mode?,
+        retention,
+        asked: asked?,
+    })
+}
+
+const ACCESS_MODES: [(&str, AccessMode); 2] = [
+    ("single_use", AccessMode::SingleUse),
+    ("continuous", AccessMode::Continuous),
+];
+
+fn optional_text(
+    members: &mut Members,
+    name: &'static str,
+    mistakes: &mut Mistakes,
+) -> Option<Named> {
+    members.optional(name).and_then(|node| node.text(mistakes))
+}
+
+fn read_source(
+    node: &Node,
+    mistakes: &mut Mistakes,
+) -> Option<(Named, Option<(String, SourceKind)>)> {
+    let kinds = [
+        ("connector", SourceKind::Connector),
+        ("provider_native", SourceKind::ProviderNative),
+    ];
+    let mut members = node.object(mistakes)?;
+    let id = members
+        .required("id", mistakes)
+        .and_then(|node| node.text(mistakes));
+    let kind = members
+        .optional("kind")
+        .and_then(|node| Some((node.path.clone(), node.choice(&kinds, mistakes)?)));
+    members.finish(mistakes);
+    Some((id?, kind))
+}
+
+fn read_purpose(node: &Node, mistakes: &mut Mistakes) -> Option<Named> {
+    let purpose = node.text(mistakes)?;
+    if !is_absolute_uri(&purpose.text) {
+        let rule = format!(
+            "must be an absolute URI such as https://pdpp.dev/purpose/agent_context, found {:?}",
+            purpose.text
+        );
+        mistakes.add(&purpose.path, rule);
+        return None;
+    }
+    Some(purpose)
+}
+
+fn is_absolute_uri(text: &str) -> bool {
+    let Some((scheme, rest)) = text.split_once(':') else {
+        return false;
+    };
+    scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+        && !rest.is_empty()
+        && !text.contains(|c: char| c.is_whitespace() || c.is_control())
+}
+
+/// What the client promises; kept with the grant, never enforced.
+fn read_retention(node: &Node, mistakes: &mut Mistakes) -> Option<Value> {
+    let mut members = node.object(mistakes)?;
+    let duration = members
+        .required("max_duration", mistakes)
+        .and_then(|node| node.text(mistakes));
+    let on_expiry = members.required("on_expiry", mistakes).and_then(|node| {
+        node.choice(
+            &[("delete", "delete"), ("anonymize", "anonymize")],
+            mistakes,
+        )
+    });
+    members.finish(mistakes);
+    let duration = duration?;
+    let is_duration = duration.text.starts_with('P') && duration.text.parse::<Span>().is_ok();
+    if !is_duration {
+        let rule = format!(
+            "must be an ISO 8601 duration such as P90D, found {:?}",
+            duration.text
+        );
+        mistakes.add(&duration.path, rule);
+        return None;
+    }
+    Some(json!({ "max_duration": duration.text, "on_expiry": on_expiry? }))
+}
+
+/// Claims are shown at consent and never become part of a grant.
+fn check_claims(node: &Node, mistakes: &mut Mistakes) {
+    let Some(mut members) = node.object(mistakes) else {
+        return;
+    };
+    if let Some(commitments) = members.optional("commitments") {
+        commitments.texts(mistakes);
+    }
+    members.finish(mistakes);
+}
+
+fn read_asked(members: &mut Members, mistakes: &mut Mistakes) -> Option<What> {
+    let streams = members.optional("streams");
+    let preset = members.optional("selection_preset");
+    match (streams, preset) {
+        (Some(streams), None) => read_streams(&streams, mistakes),
+        (None, Some(preset)) => preset.text(mistakes).map(What::Preset),
+        (None, None) => {
+            mistakes.add(
+                &members.path,
+                "names nothing, and nothing grants nothing; give streams or selection_preset",
+            );
+            None
+        }
+        (Some(_), Some(_)) => {
+            mistakes.add(
+                &members.path,
+                "gives both streams and selection_preset; keep one of them",
+            );
+            None
+        }
+    }
+}
+
+fn read_streams(node: &Node, mistakes: &mut Mistakes) -> Option<What> {
+    let mut asks: Vec<StreamAsk> = Vec::new();
+    for element in node.elements(mistakes)? {
+        let ask = read_stream(&element, mistakes)?;
+        if asks.iter().any(|known| known.name.text == ask.name.text) {
+            let rule = format!("names the stream {:?} a second time", ask.name.text);
+            mistakes.add(&ask.name.path, rule);
+        }
+        asks.push(ask);
+    }
+    let Some(all) = asks.iter().find(|ask| ask.name.text == ALL) else {
+        return Some(What::Streams(asks));
+    };
+    if asks.len() > 1 {
+        mistakes.add(&all.name.path, "\"*\" must be the only stream");
+    }
+    if !matches!(all.part, PartAsk::Whole) || all.resources.is_some() {
+        mistakes.add(
+            &all.path,
+            "\"*\" takes no fields, view or resources; name the streams instead",
+        );
+    }
+    Some(What::All(all.clone()))
+}
+
+fn read_stream(node: &Node, mistakes: &mut Mistakes) -> Option<StreamAsk> {
+    let mut members = node.object(mistakes)?;
+    let name = members
+        .required("name", mistakes)
+        .and_then(|node| node.text(mistakes));
+    if let Some(necessity) = members.optional("necessity") {
+        necessity.choice(&[("required", ()), ("optional", ())], mistakes);
+    }
+    let mut list = |name| {
+        members
+            .optional(name)
+            .map(|node: Node| node.texts(mistakes).unwrap_or_default())
+    };
+    let (connections, fields, resources) =
+        (list("instance_ids"), list("fields"), list("resources"));
+    let view = optional_text(&mut members, "view", mistakes);
+    let time = members
+        .optional("time_range")
+        .and_then(|node| read_time(&node, mistakes));
+    members.finish(mistakes);
+    let part = match (fields, view) {
+        (None, None) => PartAsk::Whole,
+        (Some(fields), None) => PartAsk::Fields(fields),
+        (None, Some(view)) => PartAsk::View(view),
+        (Some(_), Some(view)) => {
+            mistakes.add(&node.path, "gives both fields and view; keep one of them");
+            PartAsk::View(view)
+        }
+    };
+    Some(StreamAsk {
+        path: node.path.clone(),
+        name: name?,
+        part,
+        time,
+        resources,
+        connections,
+    })
+}
+
+fn read_time(node: &Node, mistakes: &mut Mistakes) -> Option<TimeAsk> {
+    let mut members = node.object(mistakes)?;
+    let since = optional_text(&mut members, "since", mistakes);
+    let until = optional_text(&mut members, "until", mistakes);
+    members.finish(mistakes);
+    if since.is_none() && until.is_none() {
+        mistakes.add(&node.path, "needs since or until");
+        return None;
+    }
+    let path = |named: &Option<Named>| named.as_ref().map_or("", |named| &named.path).to_owned();
+    let (since_path, until_path) = (path(&since), path(&until));
+    time_ask(
+        [&node.path, &since_path, &until_path],
+        since.as_ref().map(|named| named.text.as_str()),
+        until.as_ref().map(|named| named.text.as_str()),
+        mistakes,
+    )
+}
+
+/// One draft per entry.
+pub(super) fn resolve(details: &[Detail], store: &dyn Store) -> Result<Vec<Draft>, SelectionError> {
+    let mut mistakes = Mistakes::default();
+    let connections = store.connections();
+    let mut drafts = Vec::new();
+    for detail in details {
+        drafts.extend(draft(detail, store, &connections, &mut mistakes));
+    }
+    mistakes.unless_any(drafts)
+}
+
+fn draft(
+    detail: &Detail,
+    store: &dyn Store,
+    connections: &[Connection],
+    mistakes: &mut Mistakes,
+) -> Option<Draft> {
+    let declarations = store.declarations();
+    let Some(declaration) = declarations
+        .iter()
+        .find(|declaration| declaration.source.id == detail.source.text)
+    else {
+        let ids = declarations
+            .iter()
+            .map(|declaration| declaration.source.id.as_str());
+        let rule = format!(
+            "no source {:?} is declared; {}",
+            detail.source.text,
+            known(ids)
+        );
+        mistakes.add(&detail.source.path, rule);
+        return None;
+    };
+    if let Some((path, kind)) = &detail.kind
+        && *kind != declaration.source.kind
+    {
+        mistakes.add(path, "is not the kind this source is declared as");
+    }
+    let asks = asks_of(detail, declaration, mistakes)?;
+    let mut streams: Vec<GrantedStream> = Vec::new();
+    for ask in &asks {
+        let Some(stream) = stream_named(&ask.name, declaration, mistakes) else {
+            continue;
+        };
+        let asked = ask.connections.as_ref();
+        let found = connections_for(&ask.path, asked, declaration, connections, mistakes);
+        streams.extend(found.and_then(|found| granted(ask, stream, found, mistakes)));
+    }
+    Some(Draft {
+        source: declaration.source.clone(),
+        declaration_version: declaration.declaration_version.clone(),
+        purpose_code: detail.purpose_code.text.clone(),
+        purpose_description: detail.purpose_description.clone(),
+        access_mode: detail.access_mode,
+        streams,
+        selection_preset: match &detail.asked {
+            What::Preset(preset) => Some(preset.text.clone()),
+            _ => None,
+        },
+        retention: detail.retention.clone(),
+    })
+}
+
+/// The streams an entry asks for, with `*` and presets written out.
+fn asks_of(
+    detail: &Detail,
+    declaration: &Declaration,
+    mistakes: &mut Mistakes,
+) -> Option<Vec<StreamAsk>> {
+    let preset = match &detail.asked {
+        What::Streams(asks) => return Some(asks.clone()),
+        What::All(terms) => {
+            let ask = |name: &str| StreamAsk {
+                name: Named {
+                    path: terms.name.path.clone(),
+                    text: name.to_owned(),
+                },
+                ..terms.clone()
+            };
+            let streams = declaration.streams.iter();
+            return Some(streams.map(|stream| ask(stream.name.as_str())).collect());
+        }
+        What::Preset(preset) => preset,
+    };
+    let presets = &declaration.selection_presets;
+    let Some(found) = presets.iter().find(|known| known.id == preset.text) else {
+        let ids = presets.iter().map(|preset| preset.id.as_str());
+        let rule = format!("there is no preset {:?}; {}", preset.text, known(ids));
+        mistakes.add(&preset.path, rule);
+        return None;
+    };
+    let named = |text: &str| Named {
+        path: preset.path.clone(),
+        text: text.to_owned(),
+    };
+    let ask = |stream: &contract::declaration::PresetStream| StreamAsk {
+        path: preset.path.clone(),
+        name: named(stream.name.as_str()),
+        part: match &stream.part {
+            PresetPart::Whole => PartAsk::Whole,
+            PresetPart::Fields(fields) => {
+                PartAsk::Fields(fields.iter().map(|field| named(field.as_str())).collect())
+            }
+            PresetPart::View(view) => PartAsk::View(named(view.as_str())),
+        },
+        time: None,
+        resources: None,
+        connections: None,
+    };
+    Some(found.streams.iter().map(ask).collect())
+}

@@ -1,0 +1,208 @@
+//! From a presented token to the authority it stands for.
+//!
+//! Nothing is remembered between calls, so a revocation holds from the next one on. Whatever cannot be read or does not
+//! agree with itself stands for nothing.
+
+use contract::error::{ErrorCode, ReadError};
+use contract::grant::{Authority, Grant, GrantedAuthority};
+use contract::id::{ClientId, GrantId, PackageId};
+use contract::time::Instant;
+use serde::{Deserialize, Serialize};
+use store::grants::{StoredGrant, StoredPackage, StoredToken, TokenSubject};
+use store::{Store, StoreError};
+use thiserror::Error;
+
+use crate::secret::TokenHash;
+
+/// What a token stands for, in the words of the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TokenKind {
+    /// The owner.
+    #[serde(rename = "owner")]
+    Owner,
+    /// One grant.
+    #[serde(rename = "client")]
+    Client,
+    /// Several grants.
+    #[serde(rename = "mcp_package")]
+    Package,
+}
+
+impl TokenKind {
+    /// The name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            TokenKind::Owner => "owner",
+            TokenKind::Client => "client",
+            TokenKind::Package => "mcp_package",
+        }
+    }
+}
+
+/// A live token and what it may do.
+#[derive(Debug, Clone)]
+pub struct Resolved {
+    /// What it may read.
+    pub authority: Authority,
+    /// What it stands for.
+    pub kind: TokenKind,
+    /// Who presents it; nobody for the owner.
+    pub client_id: Option<ClientId>,
+    /// The grants it reads under, ended ones left out; none for the owner.
+    pub grant_ids: Vec<GrantId>,
+    /// The token's public name, for the log and for `last used`.
+    pub token_id: String,
+    /// From when on it is refused.
+    pub expires_at: Instant,
+}
+
+/// Why a token gives nothing.
+#[derive(Debug, Error)]
+pub enum TokenError {
+    /// No such token was issued, or it was revoked.
+    #[error("the token is not valid")]
+    Unknown,
+    /// The token's time is over, its grant's is not.
+    #[error("the token has expired")]
+    Expired,
+    /// The grant was revoked.
+    #[error("the grant was revoked")]
+    GrantRevoked,
+    /// The grant's time is over.
+    #[error("the grant has expired")]
+    GrantExpired,
+    /// What is stored of the grant does not hold.
+    #[error("the grant no longer stands for anything")]
+    GrantInvalid,
+    /// The package was revoked.
+    #[error("the package of grants was revoked")]
+    PackageRevoked,
+    /// The store failed, so nothing is known about the token.
+    #[error("the token could not be looked up: {0}")]
+    Store(#[from] StoreError),
+}
+
+impl TokenError {
+    /// The row of the error table, as `/v1` sends it.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            TokenError::Unknown | TokenError::Expired => ErrorCode::AuthenticationError,
+            TokenError::GrantRevoked => ErrorCode::GrantRevoked,
+            TokenError::GrantExpired => ErrorCode::GrantExpired,
+            TokenError::GrantInvalid => ErrorCode::GrantInvalid,
+            TokenError::PackageRevoked => ErrorCode::PackageRevoked,
+            TokenError::Store(_) => ErrorCode::InternalError,
+        }
+    }
+
+    /// The error to send. What failed inside the store stays out of it.
+    pub fn to_read_error(&self) -> ReadError {
+        match self {
+            TokenError::Store(_) => ReadError::internal(),
+            TokenError::Unknown | TokenError::Expired => {
+                ReadError::new(self.code(), "Invalid or expired token")
+                    .with_hint("ask the owner for a new token, or authorise again")
+            }
+            _ => ReadError::new(self.code(), self.to_string())
+                .with_hint("ask the owner for a new grant, or authorise again"),
+        }
+    }
+}
+
+/// Turns a presented bearer text, whatever it is, into the authority it stands for.
+pub fn resolve(store: &dyn Store, bearer: &str, now: Instant) -> Result<Resolved, TokenError> {
+    let hash = TokenHash::of(bearer);
+    let token = store
+        .token_candidates(hash.selector())?
+        .into_iter()
+        .find(|token| hash.is(&token.hash))
+        .filter(|token| token.revoked_at.is_none())
+        .ok_or(TokenError::Unknown)?;
+    // The grant first: when both are over, only a new grant helps.
+    let (kind, granted) = match &token.subject {
+        TokenSubject::Owner => (TokenKind::Owner, None),
+        TokenSubject::Grant(grant) => (TokenKind::Client, Some(of_grant(grant, now)?)),
+        TokenSubject::Package(package) => (TokenKind::Package, Some(of_package(package, now)?)),
+    };
+    if token.expires_at <= now {
+        return Err(TokenError::Expired);
+    }
+    Ok(resolved(token, kind, granted))
+}
+
+fn resolved(token: StoredToken, kind: TokenKind, granted: Option<GrantedAuthority>) -> Resolved {
+    let mut grant_ids: Vec<GrantId> = Vec::new();
+    for row in granted.iter().flat_map(GrantedAuthority::rows) {
+        if !grant_ids.contains(&row.grant_id) {
+            grant_ids.push(row.grant_id.clone());
+        }
+    }
+    Resolved {
+        kind,
+        client_id: granted.as_ref().map(|granted| granted.client_id().clone()),
+        grant_ids,
+        token_id: token.id,
+        expires_at: token.expires_at,
+        authority: granted.map_or(Authority::Owner, Authority::Granted),
+    }
+}
+
+/// The authority of a grant or package by its id, as the owner looks through it (`--grant ID`).
+pub fn authority_of(store: &dyn Store, id: &str, now: Instant) -> Result<Authority, TokenError> {
+    if let Ok(id) = GrantId::parse(id)
+        && let Some(grant) = store.grant(&id)?
+    {
+        return of_grant(&grant, now).map(Authority::Granted);
+    }
+    if let Ok(id) = PackageId::parse(id)
+        && let Some(package) = store.package(&id)?
+    {
+        return of_package(&package, now).map(Authority::Granted);
+    }
+    Err(TokenError::Unknown)
+}
+
+fn of_grant(stored: &StoredGrant, now: Instant) -> Result<GrantedAuthority, TokenError> {
+    let grant = live_grant(stored, now)?;
+    GrantedAuthority::of(&grant).map_err(|_| TokenError::GrantInvalid)
+}
+
+/// The rows of the package's live grants. A grant that ended is left out silently; when all did, it says how.
+fn of_package(package: &StoredPackage, now: Instant) -> Result<GrantedAuthority, TokenError> {
+    if package.revoked.is_some() {
+        return Err(TokenError::PackageRevoked);
+    }
+    let mut live = Vec::new();
+    let mut ended = None;
+    for stored in &package.grants {
+        match live_grant(stored, now) {
+            Ok(grant) if *grant.client_id() == package.client_id => live.push(grant),
+            Ok(_) => ended = ended.or(Some(TokenError::GrantInvalid)),
+            Err(TokenError::GrantRevoked) => ended = Some(TokenError::GrantRevoked),
+            Err(error) => ended = ended.or(Some(error)),
+        }
+    }
+    if live.is_empty() {
+        return Err(ended.unwrap_or(TokenError::GrantInvalid));
+    }
+    GrantedAuthority::of_package(package.id.clone(), &live).map_err(|_| TokenError::GrantInvalid)
+}
+
+/// The grant, if it still stands and is what it was stored as.
+pub(crate) fn live_grant(stored: &StoredGrant, now: Instant) -> Result<Grant, TokenError> {
+    if stored.revoked.is_some() {
+        return Err(TokenError::GrantRevoked);
+    }
+    let grant: Grant =
+        serde_json::from_str(&stored.document).map_err(|_| TokenError::GrantInvalid)?;
+    let agrees = *grant.id() == stored.id
+        && *grant.client_id() == stored.client_id
+        && grant.expires_at() == stored.expires_at;
+    if !agrees {
+        return Err(TokenError::GrantInvalid);
+    }
+    match stored.expires_at {
+        Some(end) if end <= now => Err(TokenError::GrantExpired),
+        _ => Ok(grant),
+    }
+}

@@ -1,0 +1,242 @@
+//! Grants by simple flags: what is named is granted, exactly, and stays as it was.
+
+use contract::declaration::Declaration;
+use grants::{Flags, IssueError, Selection, TokenKind};
+use serde_json::{Value, json};
+use store::Catalog as _;
+
+use crate::world::{MAIL, World, connection, flags, row, rows, streams};
+
+#[test]
+fn a_connection_alone_gives_all_its_streams_and_fields() {
+    let world = World::new();
+    let issued = world.issue_for(&["home"]);
+    assert_eq!(issued.token_kind, TokenKind::Client);
+    assert!(issued.grant_id.is_some() && issued.grant_package_id.is_none());
+    assert_eq!(
+        streams(&issued),
+        [
+            row("home", "messages", &["id", "subject", "body", "sent_at"]),
+            row("home", "folders", &["account", "name"])
+        ]
+    );
+    // 90 days, as the terminal promises.
+    assert_eq!(issued.expires_at, "2026-08-30T12:00:00.000Z");
+}
+
+#[test]
+fn the_json_of_what_was_issued_has_the_promised_members() {
+    let world = World::new();
+    let one = serde_json::to_value(world.issue_for(&["team"])).unwrap();
+    let names = |value: &Value| {
+        value
+            .as_object()
+            .unwrap()
+            .keys()
+            .cloned()
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        names(&one),
+        [
+            "access_token",
+            "expires_at",
+            "grant_id",
+            "streams",
+            "token_kind"
+        ]
+    );
+    assert_eq!(
+        one["streams"][0],
+        json!({ "connection_id": "team", "stream": "messages", "fields": ["id", "text", "at"] })
+    );
+    let several = serde_json::to_value(world.issue_for(&["team", "home"])).unwrap();
+    assert_eq!(several["token_kind"], "mcp_package");
+    assert!(several.get("grant_id").is_none() && several["grant_package_id"].is_string());
+}
+
+#[test]
+fn several_accounts_of_one_source_make_one_grant_and_several_sources_a_package() {
+    let world = World::new();
+    let one = world.issue_for(&["work", "home", "work"]);
+    assert!(one.grant_id.is_some());
+    assert_eq!(rows(&world, &one).len(), 4);
+
+    let several = world.issue_for(&["home", "team", "work"]);
+    assert_eq!(several.token_kind, TokenKind::Package);
+    let rows = rows(&world, &several);
+    assert_eq!(rows.len(), 5);
+    let mut ids: Vec<_> = rows.iter().map(|row| row.grant_id.clone()).collect();
+    ids.dedup();
+    assert_eq!(ids.len(), 2, "one grant per source");
+}
+
+#[test]
+fn streams_fields_and_time_narrow_exactly() {
+    let world = World::new();
+    let asked = Flags {
+        since: Some("2026-01-01".to_owned()),
+        until: Some("2026-02-01T00:00:00+01:00".to_owned()),
+        ..flags(&["home"], &["messages"], &["subject", "id", "subject"])
+    };
+    let issued = world.issue(&Selection::from_flags(asked).unwrap());
+    // Decision 31: nothing is added, not even what the schema requires.
+    assert_eq!(
+        streams(&issued),
+        [row("home", "messages", &["subject", "id"])]
+    );
+    let rows = rows(&world, &issued);
+    let time = rows.first().unwrap().time_constraint.as_ref().unwrap();
+    assert_eq!(time.field.as_str(), "sent_at");
+    assert_eq!(time.since.as_deref(), Some("2026-01-01"));
+    assert_eq!(time.until.as_deref(), Some("2026-02-01T00:00:00+01:00"));
+}
+
+/// Connections, streams, fields, since and until, and the words of the mistake.
+type WrongFlags = (
+    &'static [&'static str],
+    &'static [&'static str],
+    &'static [&'static str],
+    [&'static str; 2],
+    &'static str,
+);
+
+const WRONG_FLAGS: &[WrongFlags] = &[
+    (
+        &["nope"],
+        &[],
+        &[],
+        ["", ""],
+        "--connection: there is no connection \"nope\"; known: home, work, team",
+    ),
+    (
+        &["home"],
+        &["nope"],
+        &[],
+        ["", ""],
+        "--stream: none of the named connections has a stream \"nope\"; known: messages, folders",
+    ),
+    (
+        &["home", "team"],
+        &["folders"],
+        &[],
+        ["", ""],
+        "--connection: team has none of the named streams",
+    ),
+    (
+        &["home"],
+        &[],
+        &["id"],
+        ["", ""],
+        "--fields: needs exactly one --stream",
+    ),
+    (
+        &["home"],
+        &["messages", "folders"],
+        &["id"],
+        ["", ""],
+        "--fields: needs exactly one --stream",
+    ),
+    (
+        &["home"],
+        &["messages"],
+        &["id", "nope"],
+        ["", ""],
+        "--fields: stream \"messages\" has no field \"nope\"; known: id, subject",
+    ),
+    (
+        &["home", "team"],
+        &["messages"],
+        &["text"],
+        ["", ""],
+        "--fields: stream \"messages\" has no field \"text\"; known: id, subject",
+    ),
+    (
+        &["home"],
+        &["folders"],
+        &["name"],
+        ["", ""],
+        "--fields: stream \"folders\" is granted whole or not at all",
+    ),
+    (
+        &["home"],
+        &["messages"],
+        &[""],
+        ["", ""],
+        "--fields: names something without a name",
+    ),
+    (
+        &["team"],
+        &[],
+        &[],
+        ["2026-02-01", "2026-01-01"],
+        "--since: since is later than until",
+    ),
+    (
+        &["team"],
+        &[],
+        &[],
+        ["yesterday", ""],
+        "--since: \"yesterday\" is not an RFC 3339 time or date",
+    ),
+    (
+        &["home"],
+        &[],
+        &[],
+        ["", "2026-01-01"],
+        "--until: stream \"folders\" declares no consent_time_field",
+    ),
+];
+
+#[test]
+fn wrong_flags_say_which_and_what_there_is() {
+    let world = World::new();
+    let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    for (connections, streams, fields, [since, until], words) in WRONG_FLAGS {
+        let asked = Flags {
+            since: given(since),
+            until: given(until),
+            ..flags(connections, streams, fields)
+        };
+        let mistakes = world.mistakes(Selection::from_flags(asked));
+        assert!(mistakes.contains(words), "{words}\n{mistakes}");
+    }
+}
+
+#[test]
+fn a_later_declaration_does_not_widen_a_grant() {
+    let world = World::new();
+    let issued = world.issue_for(&["home"]);
+    let before = rows(&world, &issued);
+    let wider = MAIL
+        .replace(
+            "\"declaration_version\": \"1\"",
+            "\"declaration_version\": \"2\"",
+        )
+        .replace(
+            "\"body\": {",
+            "\"secret\": { \"type\": \"string\" }, \"body\": {",
+        );
+    world
+        .store
+        .declare(&Declaration::parse(&wider).unwrap())
+        .unwrap();
+    assert_eq!(rows(&world, &issued), before);
+    let anew = world.issue_for(&["home"]);
+    assert!(
+        rows(&world, &anew)
+            .iter()
+            .any(|row| row.grants_field("secret"))
+    );
+}
+
+#[test]
+fn a_connection_removed_meanwhile_is_not_granted() {
+    let world = World::new();
+    let selection = Selection::from_flags(flags(&["home"], &[], &[])).unwrap();
+    world.store.remove_connection(&connection("home")).unwrap();
+    assert!(matches!(
+        world.try_issue(&selection),
+        Err(IssueError::Selection(_))
+    ));
+}

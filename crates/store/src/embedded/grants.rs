@@ -1,0 +1,404 @@
+//! Grants, packages and tokens as rows. Each change is one transaction: an approval or a revocation is never half done.
+
+mod disclosures;
+mod narrow;
+
+use contract::grant::Grant;
+use contract::id::{ClientId, GrantId, IdError, PackageId};
+use contract::time::Instant;
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
+
+use super::EmbeddedStore;
+use crate::grants::{
+    ChainCheck, Disclosure, Grants, LoggedDisclosure, NewApproval, NewToken, Revocable, Revocation,
+    RevocationReason, Revoked, SELECTOR_BYTES, StoredGrant, StoredPackage, StoredToken,
+    TokenSubject, TokenUse, connections_of,
+};
+use crate::{Result, StoreError};
+
+pub(super) use self::narrow::forget_connection;
+
+const GRANT_COLUMNS: &str = "id, package_id, client_id, document, issued_at, expires_at, revoked_at, \
+                             revoked_reason, narrowed_at, last_used_at";
+const PACKAGE_COLUMNS: &str = "id, client_id, issued_at, revoked_at, revoked_reason";
+const TOKEN_COLUMNS: &str =
+    "id, hash, issued_at, expires_at, revoked_at, last_used_at, grant_id, package_id";
+
+impl Grants for EmbeddedStore {
+    fn approve(&self, approval: &NewApproval) -> Result<()> {
+        self.database.transact(|transaction| {
+            self.refuse_removed(transaction, &approval.grants)?;
+            self.insert_approval(transaction, approval)
+        })
+    }
+
+    fn add_owner_token(&self, token: &NewToken) -> Result<()> {
+        self.database.transact(|transaction| {
+            let insert = || -> rusqlite::Result<()> {
+                transaction.execute(
+                    "DELETE FROM tokens WHERE grant_id IS NULL AND package_id IS NULL AND expires_at <= ?1",
+                    [token.issued_at.0],
+                )?;
+                insert_token(transaction, token, None, None)
+            };
+            insert().map_err(self.database.failed())
+        })
+    }
+
+    fn token_candidates(&self, selector: [u8; SELECTOR_BYTES]) -> Result<Vec<StoredToken>> {
+        self.tokens(
+            &format!("SELECT {TOKEN_COLUMNS} FROM tokens WHERE selector = ?1"),
+            params![selector.as_slice()],
+        )
+    }
+
+    fn owner_tokens(&self) -> Result<Vec<StoredToken>> {
+        self.tokens(
+            &format!(
+                "SELECT {TOKEN_COLUMNS} FROM tokens WHERE grant_id IS NULL AND package_id IS NULL ORDER BY ordinal DESC"
+            ),
+            params![],
+        )
+    }
+
+    fn grant(&self, id: &GrantId) -> Result<Option<StoredGrant>> {
+        self.database
+            .read(|connection| find_grant(connection, id.as_str()))
+    }
+
+    fn grants(&self) -> Result<Vec<StoredGrant>> {
+        self.database.read(|connection| {
+            connection
+                .prepare_cached(&format!(
+                    "SELECT {GRANT_COLUMNS} FROM grants ORDER BY ordinal DESC"
+                ))?
+                .query_map([], read_grant)?
+                .collect()
+        })
+    }
+
+    fn package(&self, id: &PackageId) -> Result<Option<StoredPackage>> {
+        self.database.snapshot(|connection| {
+            find_package(connection, id.as_str()).map_err(self.database.failed())
+        })
+    }
+
+    fn packages(&self) -> Result<Vec<StoredPackage>> {
+        self.database.snapshot(|connection| {
+            let all = || -> rusqlite::Result<Vec<StoredPackage>> {
+                let mut packages: Vec<StoredPackage> = connection
+                    .prepare_cached(&format!(
+                        "SELECT {PACKAGE_COLUMNS} FROM packages ORDER BY ordinal DESC"
+                    ))?
+                    .query_map([], read_package)?
+                    .collect::<rusqlite::Result<_>>()?;
+                for package in &mut packages {
+                    package.grants = grants_of(connection, package.id.as_str())?;
+                }
+                Ok(packages)
+            };
+            all().map_err(self.database.failed())
+        })
+    }
+
+    fn revoke(&self, what: Revocable<'_>, at: Instant) -> Result<Revoked> {
+        self.database.transact(|transaction| {
+            match what {
+                Revocable::Grant(id) => revoke_grant(transaction, id.as_str(), at),
+                Revocable::Package(id) => revoke_package(transaction, id.as_str(), at),
+                Revocable::Token(id) => revoke_token(transaction, id, at),
+            }
+            .map_err(self.database.failed())
+        })
+    }
+
+    fn log_disclosures(&self, disclosures: &[Disclosure], uses: &[TokenUse]) -> Result<()> {
+        self.append_disclosures(disclosures, uses)
+    }
+
+    fn disclosures(
+        &self,
+        grant: Option<&GrantId>,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<LoggedDisclosure>> {
+        self.logged(grant, before, limit)
+    }
+
+    fn check_disclosures(&self) -> Result<ChainCheck> {
+        self.check_chain()
+    }
+}
+
+impl EmbeddedStore {
+    /// A selection is made before the transaction begins; a connection may have been removed in between.
+    fn refuse_removed(&self, transaction: &Transaction<'_>, grants: &[Grant]) -> Result<()> {
+        for id in grants.iter().flat_map(connections_of) {
+            let there: bool = transaction
+                .prepare_cached("SELECT EXISTS (SELECT 1 FROM connections WHERE id = ?1)")
+                .and_then(|mut statement| statement.query_row([id.as_str()], |row| row.get(0)))
+                .map_err(self.database.failed())?;
+            if !there {
+                return Err(StoreError::UnknownConnection(id.clone()));
+            }
+        }
+        Ok(())
+    }
+
+    fn insert_approval(&self, transaction: &Transaction<'_>, approval: &NewApproval) -> Result<()> {
+        let mut documents = Vec::new();
+        for grant in &approval.grants {
+            let text = serde_json::to_string(grant).map_err(|error| StoreError::Engine {
+                path: self.path().to_owned(),
+                detail: format!("grant {} cannot be written: {error}", grant.id()),
+            })?;
+            documents.push((grant, text));
+        }
+        let package = approval.package.as_ref().map(PackageId::as_str);
+        let issued_at = approval.token.issued_at.0;
+        let insert = || -> rusqlite::Result<()> {
+            if let Some(id) = package {
+                transaction.execute(
+                    "INSERT INTO packages (id, client_id, issued_at) VALUES (?1, ?2, ?3)",
+                    params![id, approval.client_id.as_str(), issued_at],
+                )?;
+            }
+            for (grant, document) in &documents {
+                transaction.execute(
+                    "INSERT INTO grants (id, package_id, client_id, document, issued_at, expires_at)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                    params![
+                        grant.id().as_str(),
+                        package,
+                        grant.client_id().as_str(),
+                        document,
+                        issued_at,
+                        grant.expires_at().map(|at| at.0)
+                    ],
+                )?;
+            }
+            let grant = match (package, approval.grants.first()) {
+                (None, Some(grant)) => Some(grant.id().as_str()),
+                _ => None,
+            };
+            insert_token(transaction, &approval.token, grant, package)
+        };
+        insert().map_err(self.database.failed())
+    }
+
+    /// The tokens of a query, each with what it stands for, all seen at one moment.
+    fn tokens(&self, sql: &str, values: &[&dyn rusqlite::ToSql]) -> Result<Vec<StoredToken>> {
+        self.database.snapshot(|connection| {
+            let find = || -> rusqlite::Result<Vec<StoredToken>> {
+                let mut statement = connection.prepare_cached(sql)?;
+                let mut rows = statement.query(values)?;
+                let mut tokens = Vec::new();
+                while let Some(row) = rows.next()? {
+                    tokens.extend(read_token(connection, row)?);
+                }
+                Ok(tokens)
+            };
+            find().map_err(self.database.failed())
+        })
+    }
+}
+
+fn insert_token(
+    transaction: &Transaction<'_>,
+    token: &NewToken,
+    grant: Option<&str>,
+    package: Option<&str>,
+) -> rusqlite::Result<()> {
+    let (selector, _) = token.hash.split_at(SELECTOR_BYTES);
+    transaction
+        .execute(
+            "INSERT INTO tokens (id, selector, hash, grant_id, package_id, issued_at, expires_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            params![
+                token.id,
+                selector,
+                token.hash.as_slice(),
+                grant,
+                package,
+                token.issued_at.0,
+                token.expires_at.0
+            ],
+        )
+        .map(drop)
+}
+
+fn find_grant(connection: &Connection, id: &str) -> rusqlite::Result<Option<StoredGrant>> {
+    connection
+        .prepare_cached(&format!("SELECT {GRANT_COLUMNS} FROM grants WHERE id = ?1"))?
+        .query_row([id], read_grant)
+        .optional()
+}
+
+fn find_package(connection: &Connection, id: &str) -> rusqlite::Result<Option<StoredPackage>> {
+    let package = connection
+        .prepare_cached(&format!(
+            "SELECT {PACKAGE_COLUMNS} FROM packages WHERE id = ?1"
+        ))?
+        .query_row([id], read_package)
+        .optional()?;
+    let Some(mut package) = package else {
+        return Ok(None);
+    };
+    package.grants = grants_of(connection, id)?;
+    Ok(Some(package))
+}
+
+fn grants_of(connection: &Connection, package: &str) -> rusqlite::Result<Vec<StoredGrant>> {
+    connection
+        .prepare_cached(&format!(
+            "SELECT {GRANT_COLUMNS} FROM grants WHERE package_id = ?1 ORDER BY ordinal"
+        ))?
+        .query_map([package], read_grant)?
+        .collect()
+}
+
+fn read_grant(row: &Row<'_>) -> rusqlite::Result<StoredGrant> {
+    let package: Option<String> = row.get(1)?;
+    Ok(StoredGrant {
+        id: id(row, 0, GrantId::parse)?,
+        package_id: package
+            .map(PackageId::parse)
+            .transpose()
+            .map_err(unreadable(1))?,
+        client_id: id(row, 2, ClientId::parse)?,
+        document: row.get(3)?,
+        issued_at: Instant(row.get(4)?),
+        expires_at: moment(row, 5)?,
+        revoked: revocation(row, 6)?,
+        narrowed_at: moment(row, 8)?,
+        last_used_at: moment(row, 9)?,
+    })
+}
+
+/// Leaves the grants to be filled in.
+fn read_package(row: &Row<'_>) -> rusqlite::Result<StoredPackage> {
+    Ok(StoredPackage {
+        id: id(row, 0, PackageId::parse)?,
+        client_id: id(row, 1, ClientId::parse)?,
+        issued_at: Instant(row.get(2)?),
+        revoked: revocation(row, 3)?,
+        grants: Vec::new(),
+    })
+}
+
+/// A token with its subject; none when the subject is gone, which makes the token stand for nothing.
+fn read_token(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<Option<StoredToken>> {
+    let grant: Option<String> = row.get(6)?;
+    let package: Option<String> = row.get(7)?;
+    let subject = match (grant, package) {
+        (None, None) => Some(TokenSubject::Owner),
+        (Some(id), None) => {
+            find_grant(connection, &id)?.map(|grant| TokenSubject::Grant(Box::new(grant)))
+        }
+        (None, Some(id)) => find_package(connection, &id)?.map(TokenSubject::Package),
+        (Some(_), Some(_)) => None,
+    };
+    let Some(subject) = subject else {
+        return Ok(None);
+    };
+    Ok(Some(StoredToken {
+        id: row.get(0)?,
+        hash: row.get(1)?,
+        issued_at: Instant(row.get(2)?),
+        expires_at: Instant(row.get(3)?),
+        revoked_at: moment(row, 4)?,
+        last_used_at: moment(row, 5)?,
+        subject,
+    }))
+}
+
+fn id<T>(
+    row: &Row<'_>,
+    column: usize,
+    parse: impl Fn(String) -> std::result::Result<T, IdError>,
+) -> rusqlite::Result<T> {
+    parse(row.get(column)?).map_err(unreadable(column))
+}
+
+fn unreadable(column: usize) -> impl FnOnce(IdError) -> rusqlite::Error {
+    move |error| {
+        rusqlite::Error::FromSqlConversionFailure(
+            column,
+            rusqlite::types::Type::Text,
+            Box::new(error),
+        )
+    }
+}
+
+fn moment(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Instant>> {
+    Ok(row.get::<_, Option<i64>>(column)?.map(Instant))
+}
+
+/// Reads the two columns that say when and why something ended.
+fn revocation(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Revocation>> {
+    let Some(at) = moment(row, column)? else {
+        return Ok(None);
+    };
+    let reason: String = row.get(column + 1)?;
+    Ok(Some(Revocation {
+        at,
+        reason: if reason == reason_name(RevocationReason::ConnectionRemoved) {
+            RevocationReason::ConnectionRemoved
+        } else {
+            RevocationReason::Owner
+        },
+    }))
+}
+
+fn reason_name(reason: RevocationReason) -> &'static str {
+    match reason {
+        RevocationReason::Owner => "owner",
+        RevocationReason::ConnectionRemoved => "connection_removed",
+    }
+}
+
+fn revoke_grant(transaction: &Transaction<'_>, id: &str, at: Instant) -> rusqlite::Result<Revoked> {
+    let known = "SELECT revoked_at FROM grants WHERE id = ?1";
+    let end = "UPDATE grants SET revoked_at = ?2, revoked_reason = 'owner' WHERE id = ?1";
+    end_once(transaction, (known, end), id, at)
+}
+
+fn revoke_package(
+    transaction: &Transaction<'_>,
+    id: &str,
+    at: Instant,
+) -> rusqlite::Result<Revoked> {
+    let known = "SELECT revoked_at FROM packages WHERE id = ?1";
+    let end = "UPDATE packages SET revoked_at = ?2, revoked_reason = 'owner' WHERE id = ?1";
+    let revoked = end_once(transaction, (known, end), id, at)?;
+    transaction.execute(
+        "UPDATE grants SET revoked_at = ?2, revoked_reason = 'owner' WHERE package_id = ?1 AND revoked_at IS NULL",
+        params![id, at.0],
+    )?;
+    Ok(revoked)
+}
+
+fn revoke_token(transaction: &Transaction<'_>, id: &str, at: Instant) -> rusqlite::Result<Revoked> {
+    let known = "SELECT revoked_at FROM tokens WHERE id = ?1";
+    let end = "UPDATE tokens SET revoked_at = ?2 WHERE id = ?1";
+    end_once(transaction, (known, end), id, at)
+}
+
+fn end_once(
+    transaction: &Transaction<'_>,
+    (known, end): (&str, &str),
+    id: &str,
+    at: Instant,
+) -> rusqlite::Result<Revoked> {
+    let ended: Option<Option<i64>> = transaction
+        .query_row(known, [id], |row| row.get(0))
+        .optional()?;
+    match ended {
+        None => Ok(Revoked::Unknown),
+        Some(Some(before)) => Ok(Revoked::Already(Instant(before))),
+        Some(None) => {
+            transaction.execute(end, params![id, at.0])?;
+            Ok(Revoked::Now)
+        }
+    }
+}

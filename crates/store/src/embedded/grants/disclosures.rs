@@ -1,0 +1,305 @@
+//! The disclosure log: numbered entries, each hashed together with the one before, so that no entry can be changed,
+//! taken out or put in without the chain showing it.
+
+use std::collections::BTreeMap;
+
+use contract::id::GrantId;
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
+use sha2::{Digest, Sha256};
+
+use super::EmbeddedStore;
+use crate::grants::{ChainBreak, ChainCheck, Disclosure, LoggedDisclosure, TokenUse};
+use crate::{Result, StoreError};
+
+/// Where the chain starts, and what keeps its hashes apart from any other use of the same bytes.
+const DOMAIN: &[u8] = b"pdpp disclosure 1\0";
+
+/// The end of the chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Head {
+    sequence: u64,
+    hash: [u8; 32],
+}
+
+impl Head {
+    const EMPTY: Head = Head {
+        sequence: 0,
+        hash: [0; 32],
+    };
+
+    /// The head after one more entry.
+    fn extended(self, entry: &[u8]) -> Head {
+        let sequence = self.sequence + 1;
+        let mut hasher = Sha256::new();
+        hasher.update(DOMAIN);
+        hasher.update(self.hash);
+        hasher.update(sequence.to_be_bytes());
+        hasher.update(entry);
+        Head {
+            sequence,
+            hash: hasher.finalize().into(),
+        }
+    }
+
+    fn to_bytes(self) -> [u8; 40] {
+        let mut bytes = [0; 40];
+        let (sequence, hash) = bytes.split_at_mut(8);
+        sequence.copy_from_slice(&self.sequence.to_be_bytes());
+        hash.copy_from_slice(&self.hash);
+        bytes
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Head> {
+        let (sequence, hash) = bytes.split_first_chunk::<8>()?;
+        Some(Head {
+            sequence: u64::from_be_bytes(*sequence),
+            hash: hash.try_into().ok()?,
+        })
+    }
+}
+
+impl EmbeddedStore {
+    pub(super) fn append_disclosures(
+        &self,
+        disclosures: &[Disclosure],
+        uses: &[TokenUse],
+    ) -> Result<()> {
+        if disclosures.is_empty() && uses.is_empty() {
+            return Ok(());
+        }
+        let entries = disclosures
+            .iter()
+            .map(|disclosure| {
+                serde_json::to_string(disclosure).map_err(|error| StoreError::Engine {
+                    path: self.path().to_owned(),
+                    detail: format!("a disclosure cannot be written: {error}"),
+                })
+            })
+            .collect::<Result<Vec<String>>>()?;
+        self.database.transact(|transaction| {
+            append(transaction, disclosures, &entries)
+                .and_then(|()| note_uses(transaction, disclosures, uses))
+                .map_err(self.database.failed())
+        })
+    }
+
+    pub(super) fn logged(
+        &self,
+        grant: Option<&GrantId>,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<LoggedDisclosure>> {
+        let before = before
+            .and_then(|before| i64::try_from(before).ok())
+            .unwrap_or(i64::MAX);
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let rows: Vec<(u64, String)> = self.database.read(|connection| match grant {
+            None => connection
+                .prepare_cached(
+                    "SELECT sequence, entry FROM disclosures WHERE sequence < ?1 ORDER BY sequence DESC LIMIT ?2",
+                )?
+                .query_map(params![before, limit], numbered_entry)?
+                .collect(),
+            Some(grant) => connection
+                .prepare_cached(
+                    "SELECT sequence, entry FROM disclosures_by_grant JOIN disclosures USING (sequence)
+                     WHERE grant_id = ?3 AND sequence < ?1 ORDER BY sequence DESC LIMIT ?2",
+                )?
+                .query_map(params![before, limit, grant.as_str()], numbered_entry)?
+                .collect(),
+        })?;
+        rows.into_iter()
+            .map(|(sequence, entry)| {
+                let disclosure = serde_json::from_str(&entry).map_err(|error| StoreError::Engine {
+                    path: self.path().to_owned(),
+                    detail: format!(
+                        "entry {sequence} of the disclosure log cannot be read ({error}); `pdpp grants verify` checks it"
+                    ),
+                })?;
+                Ok(LoggedDisclosure {
+                    sequence,
+                    disclosure,
+                })
+            })
+            .collect()
+    }
+
+    pub(super) fn check_chain(&self) -> Result<ChainCheck> {
+        self.database
+            .snapshot(|connection| check(connection).map_err(self.database.failed()))
+    }
+}
+
+fn numbered_entry(row: &Row<'_>) -> rusqlite::Result<(u64, String)> {
+    Ok((row.get(0)?, row.get(1)?))
+}
+
+fn append(
+    transaction: &Transaction<'_>,
+    disclosures: &[Disclosure],
+    entries: &[String],
+) -> rusqlite::Result<()> {
+    // A damaged head is continued from what can be read of it: the break stays visible and nothing goes unlogged.
+    let last: u64 = transaction.query_row(
+        "SELECT coalesce(max(sequence), 0) FROM disclosures",
+        [],
+        |row| row.get(0),
+    )?;
+    let mut head = stored_head(transaction)?.unwrap_or(Head::EMPTY);
+    head.sequence = head.sequence.max(last);
+    for (disclosure, entry) in disclosures.iter().zip(entries) {
+        head = head.extended(entry.as_bytes());
+        transaction
+            .prepare_cached("INSERT INTO disclosures VALUES (?1, ?2, ?3)")?
+            .execute(params![head.sequence, entry, head.hash.as_slice()])?;
+        for grant in &disclosure.grant_ids {
+            transaction
+                .prepare_cached("INSERT OR IGNORE INTO disclosures_by_grant VALUES (?1, ?2)")?
+                .execute(params![grant.as_str(), head.sequence])?;
+        }
+    }
+    if entries.is_empty() {
+        return Ok(());
+    }
+    transaction
+        .prepare_cached("INSERT OR REPLACE INTO meta VALUES ('disclosures', ?1)")?
+        .execute([head.to_bytes().as_slice()])
+        .map(drop)
+}
+
+/// Moves `last_used_at` of tokens and grants forward, never back.
+fn note_uses(
+    transaction: &Transaction<'_>,
+    disclosures: &[Disclosure],
+    uses: &[TokenUse],
+) -> rusqlite::Result<()> {
+    let mut tokens: BTreeMap<&str, i64> = BTreeMap::new();
+    for used in uses {
+        let latest = tokens.entry(&used.token_id).or_insert(used.at.0);
+        *latest = used.at.0.max(*latest);
+    }
+    let mut grants: BTreeMap<&str, i64> = BTreeMap::new();
+    for disclosure in disclosures {
+        for grant in &disclosure.grant_ids {
+            let latest = grants.entry(grant.as_str()).or_insert(disclosure.at.0);
+            *latest = disclosure.at.0.max(*latest);
+        }
+    }
+    for (table, latest) in [("tokens", tokens), ("grants", grants)] {
+        let mut statement = transaction.prepare_cached(&format!(
+            "UPDATE {table} SET last_used_at = max(coalesce(last_used_at, ?2), ?2) WHERE id = ?1"
+        ))?;
+        for (id, at) in latest {
+            statement.execute(params![id, at])?;
+        }
+    }
+    Ok(())
+}
+
+fn stored_head(connection: &Connection) -> rusqlite::Result<Option<Head>> {
+    connection
+        .prepare_cached("SELECT value FROM meta WHERE name = 'disclosures'")?
+        .query_row([], |row| Ok(bytes(row, 0)?.and_then(Head::from_bytes)))
+        .optional()
+        .map(Option::flatten)
+}
+
+fn check(connection: &Connection) -> rusqlite::Result<ChainCheck> {
+    let mut statement =
+        connection.prepare("SELECT sequence, entry, hash FROM disclosures ORDER BY sequence")?;
+    let mut rows = statement.query([])?;
+    let mut head = Head::EMPTY;
+    let mut named = 0_u64;
+    while let Some(row) = rows.next()? {
+        let found: i64 = row.get(0)?;
+        let entry = bytes(row, 1)?.unwrap_or_default();
+        let next = head.extended(entry);
+        if u64::try_from(found) != Ok(next.sequence) {
+            return Ok(broken(
+                head,
+                format!("the entry is missing; the next is {found}"),
+            ));
+        }
+        if bytes(row, 2)? != Some(next.hash.as_slice()) {
+            return Ok(broken(
+                head,
+                "the entry, or one before it, is not what was written".to_owned(),
+            ));
+        }
+        match findable(connection, next.sequence, entry)? {
+            Some(grants) => named += grants,
+            None => {
+                return Ok(broken(
+                    head,
+                    "the entry is not listed under its grants".to_owned(),
+                ));
+            }
+        }
+        head = next;
+    }
+    check_end(connection, head, named)
+}
+
+/// Whether the last entry is the one written last, and nothing is listed that is not in the log.
+fn check_end(connection: &Connection, head: Head, named: u64) -> rusqlite::Result<ChainCheck> {
+    let written = stored_head(connection)?;
+    if written.unwrap_or(Head::EMPTY) != head {
+        let last = written.map_or(0, |written| written.sequence);
+        return Ok(broken(
+            head,
+            format!("the log ends here, but the last entry written has number {last}"),
+        ));
+    }
+    let listed: u64 =
+        connection.query_row("SELECT count(*) FROM disclosures_by_grant", [], |row| {
+            row.get(0)
+        })?;
+    if listed != named {
+        return Ok(broken(
+            head,
+            "grants are listed with entries that do not name them".to_owned(),
+        ));
+    }
+    Ok(ChainCheck {
+        entries: head.sequence,
+        broken: None,
+    })
+}
+
+/// How many grants an entry names, if it is listed under each of them.
+fn findable(connection: &Connection, sequence: u64, entry: &[u8]) -> rusqlite::Result<Option<u64>> {
+    let Ok(disclosure) = serde_json::from_slice::<Disclosure>(entry) else {
+        return Ok(None);
+    };
+    let mut grants: Vec<&str> = disclosure.grant_ids.iter().map(GrantId::as_str).collect();
+    grants.sort_unstable();
+    grants.dedup();
+    let mut statement = connection.prepare_cached(
+        "SELECT EXISTS (SELECT 1 FROM disclosures_by_grant WHERE grant_id = ?1 AND sequence = ?2)",
+    )?;
+    for grant in &grants {
+        if !statement.query_row(params![grant, sequence], |row| row.get::<_, bool>(0))? {
+            return Ok(None);
+        }
+    }
+    Ok(Some(grants.len() as u64))
+}
+
+fn broken(intact: Head, reason: String) -> ChainCheck {
+    ChainCheck {
+        entries: intact.sequence,
+        broken: Some(ChainBreak {
+            sequence: intact.sequence + 1,
+            reason,
+        }),
+    }
+}
+
+/// The bytes of a column whatever its type: a tampered value must not end the check early.
+fn bytes<'row>(row: &'row Row<'_>, column: usize) -> rusqlite::Result<Option<&'row [u8]>> {
+    Ok(match row.get_ref(column)? {
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(bytes),
+        _ => None,
+    })
+}

@@ -1,0 +1,418 @@
+//! Finding the best few documents without looking at most of the others.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+
+use tantivy::query::{EnableScoring, Query, Scorer, TermQuery, Weight};
+use tantivy::schema::{Field, IndexRecordOption};
+use tantivy::{DocAddress, DocId, DocSet, Searcher, SegmentReader, TantivyError, Term};
+
+use super::index::{Segment, View};
+use super::query::Plan;
+use super::restrict::{Restriction, SegmentScopes, by_stream};
+use crate::search::SearchPosition;
+
+/// Starting a thread costs some 30 µs; this many list entries take several times that.
+const WORTH_A_THREAD: u64 = 50_000;
+
+/// A document that matched.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Ranked {
+    pub(super) score: f32,
+    /// Orders equal scores; the smaller comes first.
+    tie: u64,
+    pub(super) address: DocAddress,
+}
+
+/// What is looked for, where, and which part of the ranking is wanted.
+pub(super) struct Question<'a> {
+    pub(super) plans: Vec<(Plan, &'a [Restriction])>,
+    pub(super) limit: usize,
+    pub(super) after: Option<SearchPosition>,
+    /// Equal scores are ordered by record row: the place in the index means nothing to a page of an earlier index.
+    pub(super) by_row: bool,
+    /// Only this document counts.
+    pub(super) only: Option<DocAddress>,
+}
+
+impl Question<'_> {
+    /// Scores move a little with every write. A page that continues an earlier ranking goes on after the score that the
+    /// last hit of the previous page has now, so that no hit is lost or shown twice for that reason alone.
+    pub(super) fn follow_the_last_hit(&mut self, view: &View, row: Field) -> tantivy::Result<()> {
+        let Some(after) = self.after else {
+            return Ok(());
+        };
+        let Some(address) = view.address_of(row, after.row)? else {
+            return Ok(());
+        };
+        let segments: Vec<Segment<'_>> = view.segments().collect();
+        let alone = self.after.take();
+        self.only = Some(address);
+        let found = self.rank(view, &segments);
+        self.only = None;
+        self.after = alone;
+        if let (Some(after), Some(now)) = (&mut self.after, found?.first()) {
+            after.score = now.score;
+        }
+        Ok(())
+    }
+
+    /// The best documents, best first.
+    pub(super) fn answer(&self, view: &View) -> tantivy::Result<Vec<Ranked>> {
+        let segments: Vec<Segment<'_>> = view.segments().collect();
+        let shares = shares(&segments, self.work(view)?);
+        let mut found = match shares.as_slice() {
+            [mine, others @ ..] if !others.is_empty() => {
+                self.rank_in_parallel(view, mine, others)?
+            }
+            _ => self.rank(view, &segments)?,
+        };
+        found.sort_unstable_by(|one, other| other.cmp(one));
+        found.truncate(self.limit);
+        Ok(found)
+    }
+
+    fn rank_in_parallel(
+        &self,
+        view: &View,
+        mine: &[Segment<'_>],
+        others: &[Vec<Segment<'_>>],
+    ) -> tantivy::Result<Vec<Ranked>> {
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = others
+                .iter()
+                .map(|share| scope.spawn(move || self.rank(view, share)))
+                .collect();
+            let mut found = self.rank(view, mine)?;
+            for thread in threads {
+                let failed = || TantivyError::InternalError("a search thread failed".to_owned());
+                found.extend(thread.join().map_err(|_| failed())??);
+            }
+            Ok(found)
+        })
+    }
+
+    /// The best documents of some segments.
+    fn rank(&self, view: &View, segments: &[Segment<'_>]) -> tantivy::Result<Vec<Ranked>> {
+        let mut ranking = Ranking::new(self);
+        let place = (&view.searcher, segments);
+        for (plan, restrictions) in &self.plans {
+            match plan {
+                Plan::Word(terms) => ranking.add_word(place, terms, restrictions)?,
+                Plan::Query(query) => ranking.add_query(place, query.as_ref(), restrictions)?,
+            }
+        }
+        let found = ranking.worst_first.into_iter();
+        Ok(found.map(|Reverse(ranked)| ranked).collect())
+    }
+
+    /// Whether documents come in the order of their places, so that of equal scores the first one stays.
+    fn in_order(&self) -> bool {
+        match self.plans.as_slice() {
+            [(Plan::Word(terms), _)] => terms.len() == 1,
+            [(Plan::Query(_), _)] | [] => true,
+            _ => false,
+        }
+    }
+
+    /// How many list entries there are to look at, at most.
+    fn work(&self, view: &View) -> tantivy::Result<u64> {
+        let mut work = 0;
+        for (plan, _) in &self.plans {
+            let mut terms = Vec::new();
+            match plan {
+                Plan::Word(words) => terms.extend(words),
+                Plan::Query(query) => query.query_terms(&mut |term, _| terms.push(term)),
+            }
+            for term in terms {
+                work += view.searcher.doc_freq(term)?;
+            }
+        }
+        Ok(work)
+    }
+}
+
+/// Divides segments among the processors, the largest first, when there is enough to do for each.
+fn shares<'a>(segments: &[Segment<'a>], work: u64) -> Vec<Vec<Segment<'a>>> {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let worthwhile = usize::try_from(work / WORTH_A_THREAD).unwrap_or(usize::MAX);
+    let count = processors.min(worthwhile).min(segments.len()).clamp(1, 4);
+    let mut largest_first = segments.to_vec();
+    largest_first.sort_by_key(|segment| Reverse(segment.reader.max_doc()));
+    let mut shares: Vec<(u64, Vec<Segment<'a>>)> = vec![(0, Vec::new()); count];
+    for segment in largest_first {
+        if let Some((size, share)) = shares.iter_mut().min_by_key(|(size, _)| *size) {
+            *size += u64::from(segment.reader.max_doc());
+            share.push(segment);
+        }
+    }
+    shares
+        .into_iter()
+        .map(|(_, mut share)| {
+            share.sort_by_key(|segment| segment.ordinal);
+            share
+        })
+        .collect()
+}
+
+/// The best documents so far, and the rules they are chosen by.
+struct Ranking {
+    limit: usize,
+    worst_first: BinaryHeap<Reverse<Ranked>>,
+    after: Option<SearchPosition>,
+    by_row: bool,
+    only: Option<DocAddress>,
+    /// Documents do not come in the order of their places, so those that equal the worst so far matter as well.
+    visit_ties: bool,
+}
+
+impl Ranking {
+    fn new(question: &Question<'_>) -> Self {
+        Self {
+            limit: question.limit,
+            worst_first: BinaryHeap::new(),
+            after: question.after,
+            by_row: question.by_row,
+            only: question.only,
+            visit_ties: question.by_row || !question.in_order(),
+        }
+    }
+
+    /// Ranks the documents of any query.
+    fn add_query(
+        &mut self,
+        (searcher, segments): (&Searcher, &[Segment<'_>]),
+        query: &dyn Query,
+        restrictions: &[Restriction],
+    ) -> tantivy::Result<()> {
+        let weight = query.weight(EnableScoring::enabled_from_searcher(searcher))?;
+        let by_stream = by_stream(restrictions);
+        for &segment in segments {
+            let gate = Gate::new(segment, restrictions, &by_stream)?;
+            let threshold = self.threshold();
+            weight.for_each_pruning(threshold, segment.reader, &mut |document, score| {
+                if gate.admit(document) {
+                    self.offer(&gate, document, score);
+                }
+                self.threshold()
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Ranks the documents of one word in several fields; scores add up over the fields.
+    ///
+    /// The fields take turns, the one with the highest possible score first. In a field's turn its list is walked with
+    /// block skipping, asking only for documents that could still make it with the best the later fields can add; those
+    /// of earlier turns are left out. A turn that cannot win any more ends the search: for a common word that is usually
+    /// the second one, so most of its list is never read.
+    fn add_word(
+        &mut self,
+        (searcher, segments): (&Searcher, &[Segment<'_>]),
+        terms: &[Term],
+        restrictions: &[Restriction],
+    ) -> tantivy::Result<()> {
+        let mut fields = Vec::with_capacity(terms.len());
+        for term in terms {
+            fields.push(FieldTurn::new(searcher, segments, term)?);
+        }
+        fields.sort_by(|one, other| other.ceiling.total_cmp(&one.ceiling));
+        let by_stream = by_stream(restrictions);
+        for turn in 0..fields.len() {
+            let (earlier, rest) = fields.split_at(turn);
+            let Some((driver, later)) = rest.split_first() else {
+                break;
+            };
+            let addable: f32 = later.iter().map(|field| field.ceiling).sum();
+            if driver.ceiling <= self.threshold_with(addable) {
+                break;
+            }
+            for &segment in segments {
+                let gate = Gate::new(segment, restrictions, &by_stream)?;
+                let mut earlier = scorers(earlier, segment.reader)?;
+                let mut later = scorers(later, segment.reader)?;
+                let threshold = self.threshold_with(addable);
+                let each = &mut |document: DocId, score: f32| {
+                    let seen = earlier.iter_mut().any(|field| stands_on(field, document));
+                    if !seen && gate.admit(document) {
+                        let more = later
+                            .iter_mut()
+                            .filter_map(|field| stands_on(field, document).then(|| field.score()));
+                        let score = score + more.sum::<f32>();
+                        self.offer(&gate, document, score);
+                    }
+                    self.threshold_with(addable)
+                };
+                driver
+                    .weight
+                    .for_each_pruning(threshold, segment.reader, each)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The score a document must exceed to matter.
+    fn threshold(&self) -> f32 {
+        match self.worst_first.peek() {
+            Some(Reverse(worst)) if self.worst_first.len() >= self.limit => {
+                if self.visit_ties {
+                    worst.score.next_down()
+                } else {
+                    worst.score
+                }
+            }
+            _ => f32::MIN,
+        }
+    }
+
+    /// The score a document must exceed when up to `addable` may still be added to it. A little less than the
+    /// difference, because sums of floats round.
+    fn threshold_with(&self, addable: f32) -> f32 {
+        let threshold = self.threshold();
+        if threshold == f32::MIN || addable == 0.0 {
+            threshold
+        } else {
+            threshold - addable - threshold.abs() * 1e-5
+        }
+    }
+
+    fn offer(&mut self, gate: &Gate<'_>, document: DocId, score: f32) {
+        let address = DocAddress::new(gate.segment.ordinal, document);
+        let tie = if self.by_row {
+            gate.segment
+                .columns
+                .rows
+                .first(document)
+                .unwrap_or(u64::MAX)
+        } else {
+            place(address)
+        };
+        if self.only.is_some_and(|only| only != address) || !self.follows(score, tie) {
+            return;
+        }
+        let ranked = Ranked {
+            score,
+            tie,
+            address,
+        };
+        if self.worst_first.len() < self.limit {
+            self.worst_first.push(Reverse(ranked));
+        } else if let Some(mut worst) = self.worst_first.peek_mut()
+            && ranked > worst.0
+        {
+            *worst = Reverse(ranked);
+        }
+    }
+
+    /// Whether a hit comes after the previous page.
+    fn follows(&self, score: f32, tie: u64) -> bool {
+        self.after.is_none_or(|after| {
+            let previous = if self.by_row { after.row } else { after.place };
+            match score.total_cmp(&after.score) {
+                Ordering::Less => true,
+                Ordering::Equal => tie > previous,
+                Ordering::Greater => false,
+            }
+        })
+    }
+}
+
+/// What decides on the documents of one segment.
+struct Gate<'a> {
+    segment: Segment<'a>,
+    scopes: SegmentScopes<'a>,
+}
+
+impl<'a> Gate<'a> {
+    fn new(
+        segment: Segment<'a>,
+        restrictions: &'a [Restriction],
+        by_stream: &'a [Option<usize>],
+    ) -> tantivy::Result<Self> {
+        Ok(Self {
+            segment,
+            scopes: SegmentScopes::new(segment, restrictions, by_stream)?,
+        })
+    }
+
+    /// Whether the document is alive and lies in a scope.
+    fn admit(&self, document: DocId) -> bool {
+        !self.segment.reader.is_deleted(document) && self.scopes.admit(document)
+    }
+}
+
+/// A word in one field.
+struct FieldTurn {
+    weight: Box<dyn Weight>,
+    /// The highest score any document of these segments has in this field.
+    ceiling: f32,
+}
+
+impl FieldTurn {
+    fn new(searcher: &Searcher, segments: &[Segment<'_>], term: &Term) -> tantivy::Result<Self> {
+        let query = TermQuery::new(term.clone(), IndexRecordOption::WithFreqs);
+        let weight = query.weight(EnableScoring::enabled_from_searcher(searcher))?;
+        let mut ceiling = 0.0;
+        for segment in segments {
+            weight.for_each_pruning(ceiling, segment.reader, &mut |_, score| {
+                ceiling = score.max(ceiling);
+                ceiling
+            })?;
+        }
+        Ok(Self { weight, ceiling })
+    }
+}
+
+fn scorers(fields: &[FieldTurn], segment: &SegmentReader) -> tantivy::Result<Vec<Box<dyn Scorer>>> {
+    fields
+        .iter()
+        .map(|field| field.weight.scorer(segment, 1.0))
+        .collect()
+}
+
+/// Whether a list holds the document. Documents are asked for in ascending order.
+fn stands_on(list: &mut Box<dyn Scorer>, document: DocId) -> bool {
+    if list.doc() < document {
+        list.seek(document);
+    }
+    list.doc() == document
+}
+
+/// How many documents match and are admitted.
+pub(super) fn count(
+    view: &View,
+    query: &dyn Query,
+    restrictions: &[Restriction],
+) -> tantivy::Result<u64> {
+    let weight = query.weight(EnableScoring::disabled_from_searcher(&view.searcher))?;
+    let by_stream = by_stream(restrictions);
+    let mut total = 0;
+    for segment in view.segments() {
+        let gate = Gate::new(segment, restrictions, &by_stream)?;
+        weight.for_each_no_score(segment.reader, &mut |documents| {
+            let admitted = documents.iter().filter(|document| gate.admit(**document));
+            total += admitted.count() as u64;
+        })?;
+    }
+    Ok(total)
+}
+
+/// A document's place as one number that orders like segment and document.
+pub(super) fn place(address: DocAddress) -> u64 {
+    u64::from(address.segment_ord) << 32 | u64::from(address.doc_id)
+}
+
+impl Eq for Ranked {}
+
+impl Ord for Ranked {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let by_score = self.score.total_cmp(&other.score);
+        by_score.then(Reverse(self.tie).cmp(&Reverse(other.tie)))
+    }
+}
+
+impl PartialOrd for Ranked {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}

@@ -1,0 +1,103 @@
+//! Keeping the index in step with declarations: streams whose indexed fields changed are indexed again, a chunk at a time,
+//! resumable after every one.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use rusqlite::OptionalExtension;
+
+use super::EmbeddedStore;
+use super::catalog::live_rows;
+use super::changes::parse_stored;
+use super::index::{Indexable, OpenIndex};
+use crate::{Result, StoreError};
+
+/// Records indexed again between two commits.
+const CHUNK: usize = 20_000;
+
+impl EmbeddedStore {
+    /// Runs a read of the index. If the index turns out to be damaged, it is derived anew and the read runs again.
+    ///
+    /// The engine checks little of what it reads, so damage may show as a panic inside it: nothing of ours is left half
+    /// done by that, because reads change nothing.
+    pub(super) fn with_index<T>(&self, read: impl Fn() -> Result<T>) -> Result<T> {
+        match catch_unwind(AssertUnwindSafe(&read)) {
+            Ok(Err(StoreError::IndexDamaged { .. })) | Err(_) => {
+                self.index.discard()?;
+                read()
+            }
+            Ok(outcome) => outcome,
+        }
+    }
+
+    /// Indexes some more records of a stream whose declaration changed. Answers whether there may be more.
+    pub(super) fn reindex_chunk(&self, open: &OpenIndex) -> Result<bool> {
+        let _declarations_stay = self.declaring();
+        let next: Option<(i64, i64, i64)> = self.database.read(|connection| {
+            connection
+                .prepare_cached("SELECT stream_id, next_row, last_row FROM reindexing LIMIT 1")?
+                .query_row([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+                .optional()
+        })?;
+        let Some((stream, next_row, last_row)) = next else {
+            return Ok(false);
+        };
+        let sources = self.sources();
+        let mut resume = None;
+        open.reindex(|put| {
+            let rows = self.database.read(|connection| {
+                live_rows(connection, stream, (next_row - 1, last_row), CHUNK)
+            })?;
+            let full = rows.len() == CHUNK;
+            resume = rows.last().filter(|_| full).map(|(row, ..)| row + 1);
+            let Some(entry) = sources.by_id(stream) else {
+                return Ok(());
+            };
+            for (row, emitted_at, data) in rows {
+                put(Indexable {
+                    row: row.cast_unsigned(),
+                    stream: stream.cast_unsigned(),
+                    emitted_at: &emitted_at,
+                    layout: &entry.layout,
+                    body: &parse_stored(data, self.path())?,
+                })?;
+            }
+            Ok(())
+        })?;
+        self.note_reindexed(stream, resume)?;
+        Ok(true)
+    }
+
+    /// Keeps how far a stream is, or that it is done.
+    fn note_reindexed(&self, stream: i64, resume: Option<i64>) -> Result<()> {
+        self.database.transact(|transaction| {
+            let noted = match resume {
+                Some(row) => transaction.execute(
+                    "UPDATE reindexing SET next_row = ?2 WHERE stream_id = ?1",
+                    [stream, row],
+                ),
+                None => {
+                    transaction.execute("DELETE FROM reindexing WHERE stream_id = ?1", [stream])
+                }
+            };
+            noted.map_err(self.database.failed()).map(drop)
+        })
+    }
+
+    /// The index with every column of the stream filled: an aggregate must be exact, so it waits for that.
+    pub(super) fn index_with_columns(&self, stream: i64) -> Result<Arc<OpenIndex>> {
+        let open = self.current_index()?;
+        loop {
+            let pending: Option<i64> = self.database.read(|connection| {
+                connection
+                    .prepare_cached("SELECT 1 FROM reindexing WHERE stream_id = ?1")?
+                    .query_row([stream], |row| row.get(0))
+                    .optional()
+            })?;
+            if pending.is_none() {
+                return Ok(open);
+            }
+            self.reindex_chunk(&open)?;
+        }
+    }
+}

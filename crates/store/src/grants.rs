@@ -1,0 +1,244 @@
+//! Grants, the tokens that stand for them, and the log of what they disclosed.
+//!
+//! This port keeps and finds; it decides nothing. What a grant may say, whether it still stands and which token is the
+//! right one is the business of the `grants` crate.
+
+use contract::grant::Grant;
+use contract::id::{ClientId, ConnectionId, GrantId, PackageId};
+use contract::time::Instant;
+use serde::{Deserialize, Serialize};
+
+use crate::Result;
+
+/// How many leading bytes of a token's hash find its candidates. The rest is compared by the caller.
+pub const SELECTOR_BYTES: usize = 8;
+
+/// A token as it arrives: its secret exists here only as a hash.
+#[derive(Debug, Clone)]
+pub struct NewToken {
+    /// Its public name.
+    pub id: String,
+    /// SHA-256 of the secret.
+    pub hash: [u8; 32],
+    /// When it was issued.
+    pub issued_at: Instant,
+    /// From when on it is refused.
+    pub expires_at: Instant,
+}
+
+/// An approval: stored whole or not at all.
+#[derive(Debug, Clone)]
+pub struct NewApproval {
+    /// The package that holds the grants; without one there is exactly one grant.
+    pub package: Option<PackageId>,
+    /// Who may read.
+    pub client_id: ClientId,
+    /// The grants, at least one.
+    pub grants: Vec<Grant>,
+    /// The token for the package or the grant.
+    pub token: NewToken,
+}
+
+/// A grant as stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredGrant {
+    /// Its id.
+    pub id: GrantId,
+    /// The package it belongs to.
+    pub package_id: Option<PackageId>,
+    /// Who may read.
+    pub client_id: ClientId,
+    /// The grant as JSON. It may have lost rows since it was issued, never gained any.
+    pub document: String,
+    /// When it was issued.
+    pub issued_at: Instant,
+    /// When it ends by itself.
+    pub expires_at: Option<Instant>,
+    /// When and why it was ended.
+    pub revoked: Option<Revocation>,
+    /// When it last lost rows because a connection was removed.
+    pub narrowed_at: Option<Instant>,
+    /// When data last left under it.
+    pub last_used_at: Option<Instant>,
+}
+
+/// A package as stored, with its grants in the order they were issued.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredPackage {
+    /// Its id.
+    pub id: PackageId,
+    /// Who may read.
+    pub client_id: ClientId,
+    /// When it was issued.
+    pub issued_at: Instant,
+    /// When and why it was ended as a whole.
+    pub revoked: Option<Revocation>,
+    /// Its grants, ended ones included.
+    pub grants: Vec<StoredGrant>,
+}
+
+/// The end of a grant, a package or a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Revocation {
+    /// When.
+    pub at: Instant,
+    /// Why.
+    pub reason: RevocationReason,
+}
+
+/// Why something was revoked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RevocationReason {
+    /// The owner ended it.
+    Owner,
+    /// Every connection it gave was removed.
+    ConnectionRemoved,
+}
+
+/// A token as stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredToken {
+    /// Its public name.
+    pub id: String,
+    /// SHA-256 of the secret.
+    pub hash: [u8; 32],
+    /// When it was issued.
+    pub issued_at: Instant,
+    /// From when on it is refused.
+    pub expires_at: Instant,
+    /// When it was revoked by itself.
+    pub revoked_at: Option<Instant>,
+    /// When it was last presented.
+    pub last_used_at: Option<Instant>,
+    /// What it stands for.
+    pub subject: TokenSubject,
+}
+
+/// What a token stands for, as of the moment of the look-up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TokenSubject {
+    /// The owner.
+    Owner,
+    /// One grant.
+    Grant(Box<StoredGrant>),
+    /// Several grants.
+    Package(StoredPackage),
+}
+
+/// Something that can be revoked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Revocable<'a> {
+    /// A grant, alone or in a package.
+    Grant(&'a GrantId),
+    /// A package with all its grants.
+    Package(&'a PackageId),
+    /// One token, by its public name.
+    Token(&'a str),
+}
+
+/// What revoking did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Revoked {
+    /// It ended now.
+    Now,
+    /// It had ended before.
+    Already(Instant),
+    /// There is no such thing.
+    Unknown,
+}
+
+/// What left under grants in one call. Names only: never text, never the query.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Disclosure {
+    /// When.
+    pub at: Instant,
+    /// Under which grants.
+    pub grant_ids: Vec<GrantId>,
+    /// To whom.
+    pub client_id: ClientId,
+    /// In answer to which call.
+    pub operation: String,
+    /// Which records, as handles.
+    pub records: Vec<String>,
+    /// Which of their fields.
+    pub fields: Vec<String>,
+}
+
+/// That a token was presented.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TokenUse {
+    /// The token's public name.
+    pub token_id: String,
+    /// When.
+    pub at: Instant,
+}
+
+/// An entry of the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoggedDisclosure {
+    /// Its place in the log; the first is 1.
+    pub sequence: u64,
+    /// What was disclosed.
+    pub disclosure: Disclosure,
+}
+
+/// What a check of the whole log found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChainCheck {
+    /// Entries that stand as they were written, counted from the first.
+    pub entries: u64,
+    /// Where the log stops being what was written.
+    pub broken: Option<ChainBreak>,
+}
+
+/// The first place where the log is not what was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChainBreak {
+    /// The sequence number concerned.
+    pub sequence: u64,
+    /// What is wrong there.
+    pub reason: String,
+}
+
+/// The port for grants, tokens and disclosures.
+pub trait Grants {
+    /// Stores an approval in one durable transaction. Refused when a connection it names is gone.
+    fn approve(&self, approval: &NewApproval) -> Result<()>;
+    /// Stores an owner token, and forgets owner tokens that expired before this one was issued.
+    fn add_owner_token(&self, token: &NewToken) -> Result<()>;
+    /// The tokens whose hash begins like this, with what they stand for. The caller compares the whole hash.
+    fn token_candidates(&self, selector: [u8; SELECTOR_BYTES]) -> Result<Vec<StoredToken>>;
+    /// The owner tokens, newest first.
+    fn owner_tokens(&self) -> Result<Vec<StoredToken>>;
+    /// One grant.
+    fn grant(&self, id: &GrantId) -> Result<Option<StoredGrant>>;
+    /// All grants, newest first.
+    fn grants(&self) -> Result<Vec<StoredGrant>>;
+    /// One package.
+    fn package(&self, id: &PackageId) -> Result<Option<StoredPackage>>;
+    /// All packages, newest first.
+    fn packages(&self) -> Result<Vec<StoredPackage>>;
+    /// Ends something. When this returns, no look-up finds it alive.
+    fn revoke(&self, what: Revocable<'_>, at: Instant) -> Result<Revoked>;
+    /// Appends to the disclosure log and notes when tokens were presented, in one durable transaction.
+    fn log_disclosures(&self, disclosures: &[Disclosure], uses: &[TokenUse]) -> Result<()>;
+    /// Entries before a sequence number (or the newest), newest first; of one grant, or of all.
+    fn disclosures(
+        &self,
+        grant: Option<&GrantId>,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<LoggedDisclosure>>;
+    /// Recomputes the chain of the disclosure log from the first entry to the last.
+    fn check_disclosures(&self) -> Result<ChainCheck>;
+}
+
+/// The connections a grant names.
+pub(crate) fn connections_of(grant: &Grant) -> impl Iterator<Item = &ConnectionId> {
+    grant
+        .streams()
+        .iter()
+        .flat_map(|stream| stream.instance_ids.iter())
+}

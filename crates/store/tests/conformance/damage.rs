@@ -1,0 +1,190 @@
+//! Flipped bytes: an error or the truth, and never a panic.
+
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+use store::records::{Direction, OrderBy, PageRequest};
+use store::search::{AggregateRequest, Grouping, Metric};
+use store::{Catalog, EmbeddedStore, Records, Search};
+
+use crate::fixture::{
+    add_mail, delete, field, message_with, messages, open, request, stream, try_open, write,
+};
+
+/// Small and repeatable random numbers.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).unwrap() % sides.max(1)
+    }
+}
+
+/// A settled and closed store with a few hundred records in several segments.
+fn filled(path: &Path) {
+    let store = open(path);
+    add_mail(&store, "work");
+    for batch in 0..3 {
+        let record = |at: usize| {
+            let words = format!("word{} common text{}", at % 7, at % 31);
+            message_with(
+                &format!("m{batch}-{at}"),
+                &format!(
+                    "\"subject\":\"{words}\",\"body\":\"{}\",\"size_bytes\":{at},\"from_email\":\"s{}\"",
+                    words.repeat(3),
+                    at % 5
+                ),
+            )
+        };
+        write(&store, "work", (0..60).map(record).collect());
+        write(
+            &store,
+            "work",
+            vec![delete("messages", &format!("m{batch}-3"))],
+        );
+        store.settle_index().unwrap();
+    }
+}
+
+/// What a store says to a number of questions, or the first error.
+fn answers(store: &EmbeddedStore) -> store::Result<Vec<String>> {
+    let mut answers = vec![format!(
+        "{:?} {:?}",
+        store.connections(),
+        store.stream_stats()?
+    )];
+    for by in [OrderBy::Key, OrderBy::Cursor] {
+        let page = PageRequest {
+            by,
+            direction: Direction::Descending,
+            after: None,
+            limit: 1_000,
+        };
+        answers.push(format!(
+            "{:?}",
+            store.page(&stream("work", "messages"), &page)?
+        ));
+    }
+    for query in [
+        "common",
+        "word3",
+        "\"common text5\"",
+        "text1* -word2",
+        "\"word1 com*\"",
+    ] {
+        let answer = store.search(&request(query, vec![messages("work")]))?;
+        let mut keys: Vec<String> = answer
+            .hits
+            .iter()
+            .map(|hit| hit.record.key.to_string())
+            .collect();
+        keys.sort();
+        answers.push(format!("{query}: {keys:?} of {:?}", answer.total));
+    }
+    for (metric, name) in [
+        (Metric::Count, "from_email"),
+        (Metric::Sum(field("size_bytes")), "size_bytes"),
+    ] {
+        let grouping = Grouping::Values {
+            field: field(name),
+            limit: 1_000,
+        };
+        let aggregate = AggregateRequest {
+            scope: messages("work"),
+            metric,
+            grouping: Some(grouping),
+        };
+        answers.push(format!("{:?}", store.aggregate(&aggregate)?));
+    }
+    Ok(answers)
+}
+
+/// How often a damaged store panicked, erred, told the truth and told something else.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Outcomes {
+    panicked: u32,
+    erred: u32,
+    right: u32,
+    wrong: u32,
+}
+
+/// Flips some bytes of one file, opens the store and looks what it says.
+fn try_flips(
+    flips: usize,
+    dice: &mut Dice,
+    pick: impl Fn(&Path, &mut Dice) -> PathBuf,
+    rounds: usize,
+) -> Outcomes {
+    let original = tempfile::tempdir().unwrap();
+    filled(original.path());
+    let truth = answers(&open(original.path())).unwrap();
+    let mut outcomes = Outcomes::default();
+    for _ in 0..rounds {
+        let copy = tempfile::tempdir().unwrap();
+        copy_folder(original.path(), copy.path());
+        let file = pick(copy.path(), dice);
+        let mut bytes = fs::read(&file).unwrap();
+        for _ in 0..flips {
+            let at = dice.roll(bytes.len());
+            if let Some(byte) = bytes.get_mut(at) {
+                *byte ^= 1 << dice.roll(8);
+            }
+        }
+        fs::write(&file, bytes).unwrap();
+        let attempt = catch_unwind(AssertUnwindSafe(|| answers(&try_open(copy.path())?)));
+        match attempt {
+            Err(_) => outcomes.panicked += 1,
+            Ok(Err(_)) => outcomes.erred += 1,
+            Ok(Ok(said)) if said == truth => outcomes.right += 1,
+            Ok(Ok(_)) => outcomes.wrong += 1,
+        }
+    }
+    outcomes
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let target = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            copy_folder(&path, &target);
+        } else {
+            fs::copy(&path, &target).unwrap();
+        }
+    }
+}
+
+#[test]
+fn flipped_bytes_in_the_records_never_cause_a_panic() {
+    let mut dice = Dice(7);
+    let database = |folder: &Path, _: &mut Dice| folder.join("records.db");
+    for flips in [1, 40] {
+        let outcomes = try_flips(flips, &mut dice, database, 25);
+        // Content has no checksums: a letter that changed inside a record is not noticed.
+        assert_eq!(outcomes.panicked, 0, "{flips} flips: {outcomes:?}");
+    }
+}
+
+#[test]
+fn flipped_bytes_in_the_index_are_noticed() {
+    let mut dice = Dice(11);
+    let segment_file = |folder: &Path, dice: &mut Dice| {
+        let entries = fs::read_dir(folder.join("index")).unwrap();
+        let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+        files.retain(|file| fs::metadata(file).unwrap().len() > 0);
+        files.sort();
+        let at = dice.roll(files.len());
+        files.swap_remove(at)
+    };
+    for flips in [1, 20] {
+        let outcomes = try_flips(flips, &mut dice, segment_file, 25);
+        let unnoticed = (outcomes.panicked, outcomes.wrong);
+        assert_eq!(unnoticed, (0, 0), "{flips} flips: {outcomes:?}");
+    }
+}
