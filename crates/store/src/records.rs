@@ -138,6 +138,17 @@ pub struct ChangeEntry {
     pub previous: Option<String>,
 }
 
+/// What a record was from one version on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Revision {
+    /// The version.
+    pub version: u64,
+    /// When the source emitted it, as written.
+    pub emitted_at: String,
+    /// The content, or `None` for a deletion.
+    pub body: Option<String>,
+}
+
 /// A page of changes.
 #[derive(Debug, Clone)]
 pub struct ChangesPage {
@@ -168,6 +179,13 @@ pub trait Records {
     fn page(&self, stream: &StreamRef, request: &PageRequest) -> Result<Vec<StoredRecord>>;
     /// One page of the changes feed.
     fn changes(&self, stream: &StreamRef, request: &ChangesRequest) -> Result<ChangesPage>;
+    /// What one key was in the versions of `(since, until]`, oldest first.
+    fn history(
+        &self,
+        stream: &StreamRef,
+        key: &RecordKey,
+        versions: (u64, u64),
+    ) -> Result<Vec<Revision>>;
     /// Erases what stands behind tombstones, in every stream.
     fn purge(&self) -> Result<Purged>;
 }

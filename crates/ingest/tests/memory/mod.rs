@@ -18,7 +18,7 @@ use store::StoreError;
 use store::catalog::StreamRef;
 use store::records::{
     Applied, Change, ChangeOp, ChangesPage, ChangesRequest, PagePosition, PageRequest, Purged,
-    Records, SortValue, StoredRecord,
+    Records, Revision, SortValue, StoredRecord,
 };
 
 /// A moment that never passes.
@@ -127,6 +127,15 @@ impl Records for Memory {
 
     fn changes(&self, _: &StreamRef, _: &ChangesRequest) -> Result<ChangesPage, StoreError> {
         unimplemented!("imports read no changes")
+    }
+
+    fn history(
+        &self,
+        _: &StreamRef,
+        _: &RecordKey,
+        _: (u64, u64),
+    ) -> Result<Vec<Revision>, StoreError> {
+        unimplemented!("imports read no history")
     }
 
     fn purge(&self) -> Result<Purged, StoreError> {

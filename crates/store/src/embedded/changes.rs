@@ -12,7 +12,7 @@ use super::sources::{Sources, StreamEntry};
 use super::sqlite::failed;
 use super::{EmbeddedStore, directory, newest_version};
 use crate::catalog::StreamRef;
-use crate::records::{ChangeEntry, ChangesPage, ChangesRequest};
+use crate::records::{ChangeEntry, ChangesPage, ChangesRequest, Revision};
 use crate::{Result, StoreError};
 
 impl EmbeddedStore {
@@ -43,6 +43,35 @@ impl EmbeddedStore {
                 until,
                 has_more,
             })
+        })
+    }
+
+    pub(super) fn revisions(
+        &self,
+        stream: &StreamRef,
+        key: &RecordKey,
+        (since, until): (u64, u64),
+    ) -> Result<Vec<Revision>> {
+        let id = self.sources().stream(stream)?.id;
+        self.database.read(|connection| {
+            connection
+                .prepare_cached(
+                    "SELECT version, emitted_at, data FROM records
+                     WHERE stream_id = ?1 AND key = ?2 AND version > ?3 AND version <= ?4
+                     UNION ALL
+                     SELECT version, emitted_at, data FROM versions
+                     WHERE row_id = (SELECT row_id FROM records WHERE stream_id = ?1 AND key = ?2)
+                       AND version > ?3 AND version <= ?4
+                     ORDER BY version",
+                )?
+                .query_map(params![id, key.ordering_form(), since, until], |row| {
+                    Ok(Revision {
+                        version: row.get(0)?,
+                        emitted_at: row.get(1)?,
+                        body: row.get(2)?,
+                    })
+                })?
+                .collect()
         })
     }
 }

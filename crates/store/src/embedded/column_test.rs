@@ -126,11 +126,11 @@ impl SegmentTest {
             ColumnTest::Number(name, values) => columns
                 .column_opt(name)?
                 .map(|column| Self::Number(column, values.clone())),
-            ColumnTest::Text(name, text) => match columns.str(name)? {
+            ColumnTest::Text(name, wanted) => match columns.str(name)? {
                 None => None,
                 Some(column) => column
                     .dictionary()
-                    .term_ord(text.as_bytes())?
+                    .term_ord(wanted.as_bytes())?
                     .map(|ordinal| Self::Ordinal(column.ords().clone(), ordinal..=ordinal)),
             },
         };

@@ -454,11 +454,11 @@ fn value_range(searcher: &Searcher, name: &str) -> (i64, i64) {
         .unwrap_or((0, 0))
 }
 
+/// Takes a text, how many records hold it, and their tallies, one per segment.
+type TextGroup<'a> = dyn FnMut(&[u8], u64, &[Tally]) + 'a;
+
 /// Walks the texts of all segments in one order and hands over each with its total and its tallies.
-fn merge_texts(
-    segments: &[(StrColumn, Counts)],
-    each: &mut dyn FnMut(&[u8], u64, &[Tally]),
-) -> tantivy::Result<()> {
+fn merge_texts(segments: &[(StrColumn, Counts)], each: &mut TextGroup<'_>) -> tantivy::Result<()> {
     let mut streams = Vec::with_capacity(segments.len());
     for (column, counts) in segments {
         let mut stream = column.dictionary().stream()?;

@@ -5,15 +5,12 @@ use std::collections::BinaryHeap;
 
 use tantivy::query::{EnableScoring, Query, Scorer, TermQuery, Weight};
 use tantivy::schema::{Field, IndexRecordOption};
-use tantivy::{DocAddress, DocId, DocSet, Searcher, SegmentReader, TantivyError, Term};
+use tantivy::{DocAddress, DocId, DocSet, SegmentReader, Term};
 
 use super::index::{Segment, View};
 use super::query::Plan;
 use super::restrict::{Restriction, SegmentScopes, by_stream};
 use crate::search::SearchPosition;
-
-/// Starting a thread costs some 30 µs; this many list entries take several times that.
-const WORTH_A_THREAD: u64 = 50_000;
 
 /// A document that matched.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -45,10 +42,9 @@ impl Question<'_> {
         let Some(address) = view.address_of(row, after.row)? else {
             return Ok(());
         };
-        let segments: Vec<Segment<'_>> = view.segments().collect();
         let alone = self.after.take();
         self.only = Some(address);
-        let found = self.rank(view, &segments);
+        let found = self.rank(view);
         self.only = None;
         self.after = alone;
         if let (Some(after), Some(now)) = (&mut self.after, found?.first()) {
@@ -59,47 +55,18 @@ impl Question<'_> {
 
     /// The best documents, best first.
     pub(super) fn answer(&self, view: &View) -> tantivy::Result<Vec<Ranked>> {
-        let segments: Vec<Segment<'_>> = view.segments().collect();
-        let shares = shares(&segments, self.work(view)?);
-        let mut found = match shares.as_slice() {
-            [mine, others @ ..] if !others.is_empty() => {
-                self.rank_in_parallel(view, mine, others)?
-            }
-            _ => self.rank(view, &segments)?,
-        };
+        let mut found = self.rank(view)?;
         found.sort_unstable_by(|one, other| other.cmp(one));
-        found.truncate(self.limit);
         Ok(found)
     }
 
-    fn rank_in_parallel(
-        &self,
-        view: &View,
-        mine: &[Segment<'_>],
-        others: &[Vec<Segment<'_>>],
-    ) -> tantivy::Result<Vec<Ranked>> {
-        std::thread::scope(|scope| {
-            let threads: Vec<_> = others
-                .iter()
-                .map(|share| scope.spawn(move || self.rank(view, share)))
-                .collect();
-            let mut found = self.rank(view, mine)?;
-            for thread in threads {
-                let failed = || TantivyError::InternalError("a search thread failed".to_owned());
-                found.extend(thread.join().map_err(|_| failed())??);
-            }
-            Ok(found)
-        })
-    }
-
-    /// The best documents of some segments.
-    fn rank(&self, view: &View, segments: &[Segment<'_>]) -> tantivy::Result<Vec<Ranked>> {
+    /// The best documents, in no order.
+    fn rank(&self, view: &View) -> tantivy::Result<Vec<Ranked>> {
         let mut ranking = Ranking::new(self);
-        let place = (&view.searcher, segments);
         for (plan, restrictions) in &self.plans {
             match plan {
-                Plan::Word(terms) => ranking.add_word(place, terms, restrictions)?,
-                Plan::Query(query) => ranking.add_query(place, query.as_ref(), restrictions)?,
+                Plan::Word(terms) => ranking.add_word(view, terms, restrictions)?,
+                Plan::Query(query) => ranking.add_query(view, query.as_ref(), restrictions)?,
             }
         }
         let found = ranking.worst_first.into_iter();
@@ -114,45 +81,6 @@ impl Question<'_> {
             _ => false,
         }
     }
-
-    /// How many list entries there are to look at, at most.
-    fn work(&self, view: &View) -> tantivy::Result<u64> {
-        let mut work = 0;
-        for (plan, _) in &self.plans {
-            let mut terms = Vec::new();
-            match plan {
-                Plan::Word(words) => terms.extend(words),
-                Plan::Query(query) => query.query_terms(&mut |term, _| terms.push(term)),
-            }
-            for term in terms {
-                work += view.searcher.doc_freq(term)?;
-            }
-        }
-        Ok(work)
-    }
-}
-
-/// Divides segments among the processors, the largest first, when there is enough to do for each.
-fn shares<'a>(segments: &[Segment<'a>], work: u64) -> Vec<Vec<Segment<'a>>> {
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let worthwhile = usize::try_from(work / WORTH_A_THREAD).unwrap_or(usize::MAX);
-    let count = processors.min(worthwhile).min(segments.len()).clamp(1, 4);
-    let mut largest_first = segments.to_vec();
-    largest_first.sort_by_key(|segment| Reverse(segment.reader.max_doc()));
-    let mut shares: Vec<(u64, Vec<Segment<'a>>)> = vec![(0, Vec::new()); count];
-    for segment in largest_first {
-        if let Some((size, share)) = shares.iter_mut().min_by_key(|(size, _)| *size) {
-            *size += u64::from(segment.reader.max_doc());
-            share.push(segment);
-        }
-    }
-    shares
-        .into_iter()
-        .map(|(_, mut share)| {
-            share.sort_by_key(|segment| segment.ordinal);
-            share
-        })
-        .collect()
 }
 
 /// The best documents so far, and the rules they are chosen by.
@@ -181,13 +109,13 @@ impl Ranking {
     /// Ranks the documents of any query.
     fn add_query(
         &mut self,
-        (searcher, segments): (&Searcher, &[Segment<'_>]),
+        view: &View,
         query: &dyn Query,
         restrictions: &[Restriction],
     ) -> tantivy::Result<()> {
-        let weight = query.weight(EnableScoring::enabled_from_searcher(searcher))?;
+        let weight = query.weight(EnableScoring::enabled_from_searcher(&view.searcher))?;
         let by_stream = by_stream(restrictions);
-        for &segment in segments {
+        for segment in view.segments() {
             let gate = Gate::new(segment, restrictions, &by_stream)?;
             let threshold = self.threshold();
             weight.for_each_pruning(threshold, segment.reader, &mut |document, score| {
@@ -208,13 +136,13 @@ impl Ranking {
     /// the second one, so most of its list is never read.
     fn add_word(
         &mut self,
-        (searcher, segments): (&Searcher, &[Segment<'_>]),
+        view: &View,
         terms: &[Term],
         restrictions: &[Restriction],
     ) -> tantivy::Result<()> {
         let mut fields = Vec::with_capacity(terms.len());
         for term in terms {
-            fields.push(FieldTurn::new(searcher, segments, term)?);
+            fields.push(FieldTurn::new(view, term)?);
         }
         fields.sort_by(|one, other| other.ceiling.total_cmp(&one.ceiling));
         let by_stream = by_stream(restrictions);
@@ -227,7 +155,7 @@ impl Ranking {
             if driver.ceiling <= self.threshold_with(addable) {
                 break;
             }
-            for &segment in segments {
+            for segment in view.segments() {
                 let gate = Gate::new(segment, restrictions, &by_stream)?;
                 let mut earlier = scorers(earlier, segment.reader)?;
                 let mut later = scorers(later, segment.reader)?;
@@ -269,10 +197,11 @@ impl Ranking {
     /// difference, because sums of floats round.
     fn threshold_with(&self, addable: f32) -> f32 {
         let threshold = self.threshold();
-        if threshold == f32::MIN || addable == 0.0 {
-            threshold
+        let rounding = threshold.abs() * 1e-5;
+        if addable > 0.0 && threshold > f32::MIN {
+            threshold - addable - rounding
         } else {
-            threshold - addable - threshold.abs() * 1e-5
+            threshold
         }
     }
 
@@ -344,16 +273,16 @@ impl<'a> Gate<'a> {
 /// A word in one field.
 struct FieldTurn {
     weight: Box<dyn Weight>,
-    /// The highest score any document of these segments has in this field.
+    /// The highest score any document has in this field.
     ceiling: f32,
 }
 
 impl FieldTurn {
-    fn new(searcher: &Searcher, segments: &[Segment<'_>], term: &Term) -> tantivy::Result<Self> {
+    fn new(view: &View, term: &Term) -> tantivy::Result<Self> {
         let query = TermQuery::new(term.clone(), IndexRecordOption::WithFreqs);
-        let weight = query.weight(EnableScoring::enabled_from_searcher(searcher))?;
+        let weight = query.weight(EnableScoring::enabled_from_searcher(&view.searcher))?;
         let mut ceiling = 0.0;
-        for segment in segments {
+        for segment in view.segments() {
             weight.for_each_pruning(ceiling, segment.reader, &mut |_, score| {
                 ceiling = score.max(ceiling);
                 ceiling

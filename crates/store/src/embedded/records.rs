@@ -11,7 +11,7 @@ use crate::Result;
 use crate::catalog::StreamRef;
 use crate::records::{
     Applied, Change, ChangesPage, ChangesRequest, PagePosition, PageRequest, Purged, Records,
-    SortValue, StoredRecord,
+    Revision, SortValue, StoredRecord,
 };
 
 impl Records for EmbeddedStore {
@@ -48,6 +48,15 @@ impl Records for EmbeddedStore {
 
     fn changes(&self, stream: &StreamRef, request: &ChangesRequest) -> Result<ChangesPage> {
         self.changes_page(stream, request)
+    }
+
+    fn history(
+        &self,
+        stream: &StreamRef,
+        key: &RecordKey,
+        versions: (u64, u64),
+    ) -> Result<Vec<Revision>> {
+        self.revisions(stream, key, versions)
     }
 
     fn purge(&self) -> Result<Purged> {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use contract::declaration::Declaration;
 use contract::id::{ConnectionId, ConnectorKey, FieldName, StreamName};
 use contract::time::Instant;
-use rusqlite::Connection as Sqlite;
+use rusqlite::{Connection as Sqlite, Row};
 
 use super::index::Capacity;
 use super::layout::{SlotKind, StreamLayout, TakenSlots};
@@ -70,10 +70,10 @@ impl Sources {
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
             let stream = StreamRef {
-                connection: parsed(row.get(1)?)?,
-                stream: parsed(row.get(2)?)?,
+                connection: parsed(row, 1)?,
+                stream: parsed(row, 2)?,
             };
-            let connector: ConnectorKey = parsed(row.get(3)?)?;
+            let connector: ConnectorKey = parsed(row, 3)?;
             let Some(layout) = layouts.get(&(connector, stream.stream.clone())) else {
                 continue;
             };
@@ -150,7 +150,7 @@ pub(crate) fn taken_slots(
     let mut rows = statement.query([connector.as_str(), stream.as_str()])?;
     let mut taken = TakenSlots::new();
     while let Some(row) = rows.next()? {
-        let field: FieldName = parsed(row.get(0)?)?;
+        let field: FieldName = parsed(row, 0)?;
         let kind: String = row.get(1)?;
         if let Some(kind) = SlotKind::named(&kind) {
             taken.insert((field, kind), row.get(2)?);
@@ -184,8 +184,8 @@ fn load_connections(sqlite: &Sqlite) -> rusqlite::Result<Vec<Connection>> {
     )?;
     let rows = statement.query_map([], |row| {
         Ok(Connection {
-            id: parsed(row.get(0)?)?,
-            connector: parsed(row.get(1)?)?,
+            id: parsed(row, 0)?,
+            connector: parsed(row, 1)?,
             display_name: row.get(2)?,
             created_at: Instant(row.get(3)?),
         })
@@ -194,11 +194,16 @@ fn load_connections(sqlite: &Sqlite) -> rusqlite::Result<Vec<Connection>> {
 }
 
 /// A value that was checked when it was written.
-fn parsed<T: std::str::FromStr>(text: String) -> rusqlite::Result<T>
+fn parsed<T: std::str::FromStr>(row: &Row<'_>, column: usize) -> rusqlite::Result<T>
 where
     T::Err: std::error::Error + Send + Sync + 'static,
 {
+    let text = row.get_ref(column)?.as_str()?;
     text.parse().map_err(|error| {
-        rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, Box::new(error))
+        rusqlite::Error::FromSqlConversionFailure(
+            column,
+            rusqlite::types::Type::Text,
+            Box::new(error),
+        )
     })
 }

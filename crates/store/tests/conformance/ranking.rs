@@ -7,8 +7,8 @@ use store::records::Change;
 use store::search::{Scope, SearchRequest};
 
 use crate::fixture::{
-    add_mail, compound, delete, key, message, messages, on_every_backend, put_at, request, scope,
-    write,
+    MAIL, add, add_mail, compound, delete, key, message, message_with, messages, on_every_backend,
+    put_at, request, scope, write,
 };
 
 /// Every hit of a ranking as stream and key with its score, read in pages of one size.
@@ -159,6 +159,69 @@ fn sums_over_many_words_and_fields_are_paged_without_repeats_or_losses() {
             let expected = paged(store, query, &scopes, 10_000).len();
             assert!(expected > 50, "{query}: {expected}");
             assert_pages(store, query, &scopes, expected);
+        }
+    });
+}
+
+/// The mail declaration with words in six fields.
+fn wide_mail() -> String {
+    let mut document: serde_json::Value = serde_json::from_str(MAIL).unwrap();
+    let names = ["subject", "body", "t1", "t2", "t3", "t4"];
+    for name in &names[2..] {
+        document["streams"][0]["schema"]["properties"][name] =
+            serde_json::json!({ "type": "string" });
+    }
+    document["streams"][0]["query"]["search"]["lexical_fields"] = serde_json::json!(names);
+    document.to_string()
+}
+
+#[test]
+fn one_word_in_many_fields_is_paged_without_repeats_or_losses() {
+    on_every_backend(|store| {
+        add(store, &wide_mail(), "work");
+        let record = |at: usize| {
+            let text = |field: usize| {
+                let count = (at % 13 * (field + 2) + field) % 4;
+                format!(
+                    "\"{}filler {}\"",
+                    "word ".repeat(count),
+                    "pad ".repeat(at % 5 + field)
+                )
+            };
+            let members = format!(
+                "\"subject\":{},\"body\":{},\"t1\":{},\"t2\":{},\"t3\":{},\"t4\":{}",
+                text(0),
+                text(1),
+                text(2),
+                text(3),
+                text(4),
+                text(5)
+            );
+            message_with(&format!("m{at:03}"), &members)
+        };
+        for batch in 0..3 {
+            write(
+                store,
+                "work",
+                (batch * 110..(batch + 1) * 110).map(record).collect(),
+            );
+            store.settle_index().unwrap();
+        }
+        let wide = [scope(
+            "work",
+            "messages",
+            &["subject", "body", "t1", "t2", "t3", "t4"],
+        )];
+        let few = [scope("work", "messages", &["subject", "t2", "t4"])];
+        for (query, scopes) in [
+            ("word", &wide),
+            ("word", &few),
+            ("word filler", &wide),
+            ("wor*", &few),
+        ] {
+            let expected = paged(store, query, scopes, 10_000).len();
+            assert!(expected > 100, "{query}: {expected}");
+            assert_pages(store, query, scopes, expected);
         }
     });
 }

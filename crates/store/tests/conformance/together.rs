@@ -189,3 +189,39 @@ fn a_write_that_races_with_a_removal_leaves_no_orphans() {
         assert_eq!(orphans(&store), 0, "round {round}");
     }
 }
+
+#[test]
+fn a_rebuild_while_writes_and_searches_go_on_ends_with_a_whole_index() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    add_mail(&store, "work");
+    write(&store, "work", (0..300).map(|at| sized(at, 0)).collect());
+    let done = AtomicBool::new(false);
+    thread::scope(|threads| {
+        let writer = threads.spawn(|| {
+            let mut round = 0;
+            while !done.load(Ordering::Acquire) {
+                round += 1;
+                let batch = (0..300).step_by(30).map(|at| sized(at + round % 30, round));
+                write(&store, "work", batch.collect());
+            }
+        });
+        let searcher = threads.spawn(|| {
+            while !done.load(Ordering::Acquire) {
+                let answer = store.search(&request("everyword", vec![messages("work")]));
+                assert_eq!(answer.unwrap().total, Some(300));
+            }
+        });
+        let rebuilt: Vec<_> = (0..12).map(|_| store.rebuild_index(&mut |_| {})).collect();
+        done.store(true, Ordering::Release);
+        writer.join().unwrap();
+        searcher.join().unwrap();
+        for outcome in rebuilt {
+            outcome.unwrap();
+        }
+    });
+    assert_agrees(&store, "work");
+    store.settle_index().unwrap();
+    drop(store);
+    assert_agrees(&open(folder.path()), "work");
+}
