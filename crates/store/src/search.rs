@@ -63,7 +63,7 @@ pub enum Test {
 pub struct SearchRequest {
     /// What to look for.
     pub expression: Expression,
-    /// Where.
+    /// Where; each stream at most once.
     pub scopes: Vec<Scope>,
     /// At most this many hits.
     pub limit: usize,

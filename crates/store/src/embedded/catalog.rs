@@ -32,7 +32,7 @@ impl Catalog for EmbeddedStore {
         if change.as_ref().is_some_and(|change| change.unchanged) {
             return Ok(Declared::Unchanged);
         }
-        let reindexed = self.database.transact(|transaction| {
+        let apply = |transaction: &Transaction<'_>| {
             if let Some(change) = &change {
                 self.refuse_losses(transaction, declaration, change)?;
             }
@@ -40,8 +40,10 @@ impl Catalog for EmbeddedStore {
             let Some(change) = &change else { return Ok(0) };
             self.reorder(transaction, declaration, change)?;
             self.schedule_reindexing(transaction, declaration, change)
-        })?;
-        self.reload_sources()?;
+        };
+        let reindexed = self
+            .database
+            .transact_then(apply, || self.reload_sources())?;
         Ok(match change {
             None => Declared::Added,
             Some(_) => Declared::Updated { reindexed },
@@ -73,12 +75,12 @@ impl Catalog for EmbeddedStore {
             display_name: new.name,
             created_at: self.clock.now(),
         };
-        self.database.transact(|transaction| {
+        let add = |transaction: &Transaction<'_>| {
             insert_connection(transaction, &connection)
                 .and_then(|()| add_stream_rows(transaction, connection.id.as_str(), declaration))
                 .map_err(self.database.failed())
-        })?;
-        self.reload_sources()?;
+        };
+        self.database.transact_then(add, || self.reload_sources())?;
         Ok(connection)
     }
 
@@ -92,15 +94,14 @@ impl Catalog for EmbeddedStore {
 
     fn rename_connection(&self, id: &ConnectionId, name: &str) -> Result<Connection> {
         self.sources().connection(id)?;
-        self.database.transact(|transaction| {
+        let rename = |transaction: &Transaction<'_>| {
+            let sql = "UPDATE connections SET display_name = ?2 WHERE id = ?1";
             transaction
-                .execute(
-                    "UPDATE connections SET display_name = ?2 WHERE id = ?1",
-                    (id.as_str(), name),
-                )
+                .execute(sql, (id.as_str(), name))
                 .map_err(self.database.failed())
-        })?;
-        self.reload_sources()?;
+        };
+        self.database
+            .transact_then(rename, || self.reload_sources())?;
         self.sources().connection(id).cloned()
     }
 

@@ -8,7 +8,7 @@ use contract::key::RecordKey;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::index::{ChangeSource, IndexChange, Indexable};
-use super::sources::{Sources, StreamEntry};
+use super::sources::StreamEntry;
 use super::sqlite::failed;
 use super::{EmbeddedStore, directory, newest_version};
 use crate::catalog::StreamRef;
@@ -129,13 +129,12 @@ fn state_at(connection: &Connection, row: i64, since: u64) -> rusqlite::Result<O
 /// Replays changes from one snapshot of the records.
 pub(super) struct Replay<'a> {
     pub(super) connection: &'a Connection,
-    pub(super) sources: &'a Sources,
-    pub(super) path: &'a Path,
+    pub(super) store: &'a EmbeddedStore,
 }
 
 impl ChangeSource for Replay<'_> {
     fn newest(&self) -> Result<u64> {
-        newest_version(self.connection).map_err(failed(self.path))
+        newest_version(self.connection).map_err(failed(self.path()))
     }
 
     fn replay(
@@ -144,13 +143,16 @@ impl ChangeSource for Replay<'_> {
         known: bool,
         each: &mut dyn FnMut(IndexChange<'_>) -> Result<()>,
     ) -> Result<()> {
-        for stream in self.erased(after, upto).map_err(failed(self.path))? {
+        for stream in self.erased(after, upto).map_err(failed(self.path()))? {
             each(IndexChange::Erase {
                 stream: stream.cast_unsigned(),
             })?;
         }
-        for stream in self.changed_since(after).map_err(failed(self.path))? {
-            if let Some(entry) = self.sources.by_id(stream) {
+        let changed = self.changed_since(after).map_err(failed(self.path()))?;
+        // Looked at after the snapshot began, so every stream in it is known.
+        let sources = self.store.sources();
+        for stream in changed {
+            if let Some(entry) = sources.by_id(stream) {
                 self.replay_stream(entry, (after, upto), known, each)?;
             }
         }
@@ -159,6 +161,10 @@ impl ChangeSource for Replay<'_> {
 }
 
 impl Replay<'_> {
+    fn path(&self) -> &Path {
+        self.store.path()
+    }
+
     fn erased(&self, after: u64, upto: u64) -> rusqlite::Result<Vec<i64>> {
         self.connection
             .prepare_cached("SELECT stream_id FROM erasures WHERE version > ?1 AND version <= ?2")?
@@ -180,7 +186,7 @@ impl Replay<'_> {
         known: bool,
         each: &mut dyn FnMut(IndexChange<'_>) -> Result<()>,
     ) -> Result<()> {
-        let failed = failed(self.path);
+        let failed = failed(self.path());
         let mut statement = self
             .connection
             .prepare_cached(
@@ -198,7 +204,7 @@ impl Replay<'_> {
                 each(IndexChange::Drop { row: number })?;
                 continue;
             };
-            let body = parse_stored(data, self.path)?;
+            let body = parse_stored(data, self.path())?;
             let record = Indexable {
                 row: number,
                 stream: entry.id.cast_unsigned(),

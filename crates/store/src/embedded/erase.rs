@@ -14,13 +14,15 @@ use crate::records::Purged;
 impl EmbeddedStore {
     pub(super) fn erase_connection(&self, id: &ConnectionId) -> Result<Removed> {
         self.sources().connection(id)?;
-        let (records, version, blobs) = self.database.transact(|transaction| {
+        let erase = |transaction: &Transaction<'_>| {
             super::grants::forget_connection(transaction, id, self.clock.now())
                 .and_then(|()| erase_rows(transaction, id))
                 .map_err(self.database.failed())
-        })?;
+        };
+        let (records, version, blobs) = self
+            .database
+            .transact_then(erase, || self.reload_sources())?;
         self.newest.fetch_max(version, Ordering::AcqRel);
-        self.reload_sources()?;
         self.forget_files(&blobs)?;
         self.wipe_traces()?;
         Ok(Removed {

@@ -125,22 +125,16 @@ impl EmbeddedStore {
 
     /// The index, holding everything acknowledged so far.
     fn current_index(&self) -> Result<Arc<OpenIndex>> {
-        let sources = self.sources();
-        let open = self.index.open(sources.capacity())?;
+        let open = self.index.open(self.sources().capacity())?;
         if open.committed() < self.newest() {
-            self.catch_up(&open, &sources)?;
+            self.database.snapshot(|connection| {
+                open.catch_up(&changes::Replay {
+                    connection,
+                    store: self,
+                })
+            })?;
         }
         Ok(open)
-    }
-
-    fn catch_up(&self, open: &OpenIndex, sources: &Sources) -> Result<()> {
-        self.database.snapshot(|connection| {
-            open.catch_up(&changes::Replay {
-                connection,
-                sources,
-                path: self.directory.path(),
-            })
-        })
     }
 
     /// How far the index is, without bringing it any further.

@@ -40,21 +40,25 @@ impl Search for EmbeddedStore {
     }
 
     fn settle_index(&self) -> Result<()> {
-        let open = self.current_index()?;
-        while self.reindex_chunk(&open)? {}
-        open.rest()
+        self.with_index(|| {
+            let open = self.current_index()?;
+            while self.reindex_chunk(&open)? {}
+            open.rest()
+        })
     }
 
     fn rebuild_index(&self, progress: &mut dyn FnMut(u64)) -> Result<()> {
-        self.index.discard()?;
+        self.index.discard(self.index.opened().as_ref());
         self.database.transact(|transaction| {
             transaction
                 .execute("DELETE FROM reindexing", [])
                 .map_err(self.database.failed())
         })?;
-        let open = self.current_index()?;
-        open.rest()?;
-        progress(open.view().searcher.num_docs());
+        progress(self.with_index(|| {
+            let open = self.current_index()?;
+            open.rest()?;
+            Ok(open.view().searcher.num_docs())
+        })?);
         Ok(())
     }
 }

@@ -98,12 +98,22 @@ impl Database {
         &self,
         change: impl FnOnce(&rusqlite::Transaction<'_>) -> Result<T>,
     ) -> Result<T> {
+        self.transact_then(change, || Ok(()))
+    }
+
+    /// Runs a change in one durable transaction, and something else before the next one can begin.
+    pub(crate) fn transact_then<T>(
+        &self,
+        change: impl FnOnce(&rusqlite::Transaction<'_>) -> Result<T>,
+        then: impl FnOnce() -> Result<()>,
+    ) -> Result<T> {
         let mut writer = self.writer();
         let transaction = writer
             .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)
             .map_err(failed(&self.path))?;
         let outcome = change(&transaction)?;
         transaction.commit().map_err(failed(&self.path))?;
+        then()?;
         Ok(outcome)
     }
 

@@ -14,20 +14,28 @@ use crate::{Result, StoreError};
 
 /// Records indexed again between two commits.
 const CHUNK: usize = 20_000;
+/// How often a read is tried when the index is replaced under it.
+const ATTEMPTS: usize = 5;
 
 impl EmbeddedStore {
-    /// Runs a read of the index. If the index turns out to be damaged, it is derived anew and the read runs again.
+    /// Runs a read of the index. If the index turns out to be damaged, it is derived anew and the read runs again; if it
+    /// was replaced meanwhile, the read just runs again.
     ///
     /// The engine checks little of what it reads, so damage may show as a panic inside it: nothing of ours is left half
     /// done by that, because reads change nothing.
     pub(super) fn with_index<T>(&self, read: impl Fn() -> Result<T>) -> Result<T> {
-        match catch_unwind(AssertUnwindSafe(&read)) {
-            Ok(Err(StoreError::IndexDamaged { .. })) | Err(_) => {
-                self.index.discard()?;
-                read()
+        for _ in 1..ATTEMPTS {
+            let before = self.index.opened();
+            match catch_unwind(AssertUnwindSafe(&read)) {
+                Ok(Err(StoreError::IndexDamaged { .. })) | Err(_) => {
+                    // Opened by this very read, if it was not open before.
+                    let failed = before.or_else(|| self.index.opened());
+                    self.index.discard(failed.as_ref());
+                }
+                Ok(outcome) => return outcome,
             }
-            Ok(outcome) => outcome,
         }
+        read()
     }
 
     /// Indexes some more records of a stream whose declaration changed. Answers whether there may be more.

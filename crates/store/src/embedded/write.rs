@@ -25,11 +25,12 @@ impl EmbeddedStore {
         connection: &ConnectionId,
         batch: Vec<Change>,
     ) -> Result<Vec<Applied>> {
-        let sources = self.sources();
         let (applied, writing) = self.database.transact(|transaction| {
+            // Looked at inside the transaction: a declaration that changes meanwhile waits, or has been seen.
+            let sources = self.sources();
             sources.connection(connection)?;
             let before = newest_version(transaction).map_err(self.database.failed())?;
-            let mut writing = Writing::begin(&sources, connection, before);
+            let mut writing = Writing::begin(sources, connection, before);
             let mut applied = Vec::with_capacity(batch.len());
             for change in batch {
                 let entry = writing.entry(&change.stream)?;
@@ -43,13 +44,13 @@ impl EmbeddedStore {
             Ok((applied, writing))
         })?;
         self.newest.fetch_max(writing.version, Ordering::AcqRel);
-        self.stage(&sources, &writing);
+        self.stage(&writing);
         Ok(applied)
     }
 
     /// Hands the batch to the index. What fails here is caught up later: the records are safe.
-    fn stage(&self, sources: &Sources, writing: &Writing<'_>) {
-        if let Ok(open) = self.index.open(sources.capacity()) {
+    fn stage(&self, writing: &Writing<'_>) {
+        if let Ok(open) = self.index.open(writing.sources.capacity()) {
             let versions = (writing.before, writing.version);
             open.stage(versions, writing.staged.iter().map(Staged::index_change));
         }
@@ -58,7 +59,7 @@ impl EmbeddedStore {
 
 /// A batch being written.
 struct Writing<'a> {
-    sources: &'a Sources,
+    sources: Arc<Sources>,
     connection: &'a ConnectionId,
     entries: HashMap<StreamName, Arc<StreamEntry>>,
     before: u64,
@@ -86,7 +87,7 @@ struct Current {
 }
 
 impl<'a> Writing<'a> {
-    fn begin(sources: &'a Sources, connection: &'a ConnectionId, before: u64) -> Self {
+    fn begin(sources: Arc<Sources>, connection: &'a ConnectionId, before: u64) -> Self {
         Self {
             sources,
             connection,

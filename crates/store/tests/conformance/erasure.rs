@@ -44,7 +44,7 @@ fn holding(folder: &Path, word: &str) -> Vec<PathBuf> {
 ///
 /// Term dictionaries share prefixes, so that looking for a word's bytes in them would prove nothing.
 fn assert_index_is_clean(folder: &Path, word: &str, records: u64) {
-    let path = folder.join("index");
+    let path = folder.join("index/1");
     let index = tantivy::Index::open_in_dir(&path).unwrap();
     let segments = index.searchable_segments().unwrap();
     let named: BTreeSet<String> = segments
@@ -351,7 +351,7 @@ fn erased_streams_stay_erased_when_an_older_index_catches_up() {
     store.settle_index().unwrap();
     drop(store);
     let saved = tempfile::tempdir().unwrap();
-    let index = folder.path().join("index");
+    let index = folder.path().join("index/1");
     for file in files(&index) {
         fs::copy(&file, saved.path().join(file.file_name().unwrap())).unwrap();
     }

@@ -72,7 +72,7 @@ fn sum(store: &EmbeddedStore) -> (u64, Value) {
 fn assert_repaired(damage: impl Fn(&Path)) {
     let folder = tempfile::tempdir().unwrap();
     filled(folder.path());
-    damage(&folder.path().join("index"));
+    damage(&folder.path().join("index/1"));
     let store = open(folder.path());
     assert_whole(&store);
     write(&store, "work", vec![kept("d", "later", 100)]);
@@ -125,7 +125,7 @@ fn garbage_in_the_index_description_is_thrown_away() {
 fn a_missing_or_truncated_segment_file_is_noticed() {
     let folder = tempfile::tempdir().unwrap();
     filled(folder.path());
-    let segment_files: Vec<String> = files(&folder.path().join("index"))
+    let segment_files: Vec<String> = files(&folder.path().join("index/1"))
         .iter()
         .map(|file| {
             file.extension()
@@ -185,14 +185,14 @@ fn an_index_copied_from_another_store_is_not_believed() {
     );
     store.settle_index().unwrap();
     drop(store);
-    assert_repaired(|index| copy(&other.path().join("index"), index));
+    assert_repaired(|index| copy(&other.path().join("index/1"), index));
 }
 
 #[test]
 fn an_older_index_of_the_same_store_catches_up() {
     let folder = tempfile::tempdir().unwrap();
     let early = tempfile::tempdir().unwrap();
-    let index = folder.path().join("index");
+    let index = folder.path().join("index/1");
     let store = open(folder.path());
     add_mail(&store, "work");
     write(

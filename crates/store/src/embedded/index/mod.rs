@@ -9,6 +9,7 @@ pub(crate) mod tokenizer;
 mod view;
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -67,12 +68,22 @@ pub(crate) trait ChangeSource {
 }
 
 /// The index of a data directory; opened on first use.
+///
+/// Each time it is derived anew it gets a folder of its own, numbered, so that whoever still reads or writes the one
+/// before cannot touch it.
 pub(crate) struct SearchIndex {
-    folder: PathBuf,
+    root: PathBuf,
     store_id: [u8; 16],
     /// The newest version when the directory was opened: an index on disk that claims more is not of these records.
     newest: u64,
-    opened: Mutex<Option<Arc<OpenIndex>>>,
+    opened: Mutex<Opened>,
+}
+
+/// Whether the index is open, and whether what is on disk may be opened.
+#[derive(Default)]
+struct Opened {
+    open: Option<Arc<OpenIndex>>,
+    discarded: bool,
 }
 
 /// An open index.
@@ -97,58 +108,107 @@ struct Writing {
 }
 
 impl SearchIndex {
-    pub(crate) fn new(folder: PathBuf, store_id: [u8; 16], newest: u64) -> Self {
+    pub(crate) fn new(root: PathBuf, store_id: [u8; 16], newest: u64) -> Self {
         Self {
-            folder,
+            root,
             store_id,
             newest,
-            opened: Mutex::new(None),
+            opened: Mutex::default(),
         }
     }
 
     /// The open index with room for `needed`; opened, or derived anew, if need be.
     pub(crate) fn open(&self, needed: Capacity) -> Result<Arc<OpenIndex>> {
         let mut opened = self.lock();
-        if let Some(open) = opened.as_ref()
+        if let Some(open) = &opened.open
             && open.capacity.covers(needed)
         {
             return Ok(Arc::clone(open));
         }
-        *opened = None;
-        let open = match self.on_disk(needed) {
+        let found = if opened.open.take().is_none() && !opened.discarded {
+            self.on_disk(needed)
+        } else {
+            None
+        };
+        let open = match found {
             Some(open) => open,
-            None => OpenIndex::fresh(&self.folder, self.store_id, needed)?,
+            None => self.fresh(needed)?,
         };
         let open = Arc::new(open);
-        *opened = Some(Arc::clone(&open));
+        *opened = Opened {
+            open: Some(Arc::clone(&open)),
+            discarded: false,
+        };
         Ok(open)
     }
 
     /// The version of the last change the index holds on disk.
     pub(crate) fn committed(&self, needed: Capacity) -> u64 {
         let opened = self.lock();
-        match opened.as_ref() {
+        match &opened.open {
             Some(open) => open.committed(),
             None => self.on_disk(needed).map_or(0, |found| found.committed()),
         }
     }
 
-    fn on_disk(&self, needed: Capacity) -> Option<OpenIndex> {
-        if !self.folder.exists() {
-            return None;
+    /// The index that is open, to be told apart from a later one.
+    pub(crate) fn opened(&self) -> Option<Arc<OpenIndex>> {
+        self.lock().open.clone()
+    }
+
+    /// Throws the index away, unless it is another one than the caller thinks. The next use derives it anew.
+    pub(crate) fn discard(&self, which: Option<&Arc<OpenIndex>>) {
+        let mut opened = self.lock();
+        let same = match (which, &opened.open) {
+            (Some(which), Some(open)) => Arc::ptr_eq(which, open),
+            (None, None) => true,
+            _ => false,
+        };
+        if same {
+            *opened = Opened {
+                open: None,
+                discarded: true,
+            };
         }
-        OpenIndex::existing(&self.folder, self.store_id, needed)
+    }
+
+    fn on_disk(&self, needed: Capacity) -> Option<OpenIndex> {
+        let (_, folder) = self.folders().ok()?.pop()?;
+        OpenIndex::existing(&folder, self.store_id, needed)
             .filter(|found| found.committed() <= self.newest)
     }
 
-    /// Throws the index away. The next use derives it anew.
-    pub(crate) fn discard(&self) -> Result<()> {
-        let mut opened = self.lock();
-        *opened = None;
-        remove_folder(&self.folder)
+    /// An empty index in the next folder; those before go.
+    fn fresh(&self, needed: Capacity) -> Result<OpenIndex> {
+        let folders = self.folders()?;
+        let number = folders.last().map_or(1, |(number, _)| number + 1);
+        for (_, folder) in folders {
+            // Somebody may still write there; then it goes the next time.
+            let _ = fs::remove_dir_all(&folder);
+        }
+        OpenIndex::fresh(&self.root.join(number.to_string()), self.store_id, needed)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Arc<OpenIndex>>> {
+    /// The numbered folders, in order.
+    fn folders(&self) -> Result<Vec<(u64, PathBuf)>> {
+        let mut folders = Vec::new();
+        let entries = match fs::read_dir(&self.root) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(folders),
+            Err(error) => return Err(StoreError::io(&self.root, error)),
+        };
+        for entry in entries {
+            let path = entry.map_err(StoreError::at(&self.root))?.path();
+            let name = path.file_name().and_then(|name| name.to_str());
+            if let Some(number) = name.and_then(|name| name.parse().ok()) {
+                folders.push((number, path));
+            }
+        }
+        folders.sort_unstable();
+        Ok(folders)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Opened> {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -175,7 +235,6 @@ impl OpenIndex {
     }
 
     fn fresh(folder: &Path, store_id: [u8; 16], needed: Capacity) -> Result<Self> {
-        remove_folder(folder)?;
         fs::create_dir_all(folder).map_err(StoreError::at(folder))?;
         let index = Index::builder()
             .schema(schema::build(needed))
@@ -445,14 +504,6 @@ fn hex(bytes: [u8; 16]) -> String {
         let _ = write!(text, "{byte:02x}");
         text
     })
-}
-
-fn remove_folder(folder: &Path) -> Result<()> {
-    match fs::remove_dir_all(folder) {
-        Ok(()) => Ok(()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(StoreError::io(folder, error)),
-    }
 }
 
 /// Turns an engine error into ours, naming the folder.

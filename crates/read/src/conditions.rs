@@ -1,0 +1,151 @@
+//! The caller's own conditions: checked against what the row offers, evaluated by the index, and held against each record
+//! once more.
+
+use std::ops::Bound;
+
+use contract::declaration::RangeOperator;
+use contract::error::{ErrorCode, ReadError};
+use contract::json::RecordBody;
+use contract::query::{Filter, FilterTest};
+use contract::scalar::{FieldKind, Scalar, ScalarError};
+use store::search::{Filter as StoreFilter, Test};
+
+use crate::enforce::Row;
+
+/// Conditions that must all hold.
+#[derive(Debug, Default)]
+pub(crate) struct Conditions(Vec<(FieldKind, StoreFilter)>);
+
+impl Conditions {
+    /// Checks what was asked against what the row offers.
+    pub(crate) fn of(row: &Row, filters: &[Filter]) -> Result<Self, ReadError> {
+        let mut conditions = Self::default();
+        for filter in filters {
+            conditions.add(row, filter)?;
+        }
+        Ok(conditions)
+    }
+
+    fn add(&mut self, row: &Row, filter: &Filter) -> Result<(), ReadError> {
+        let name = &filter.field;
+        let param = format!("filter[{name}]");
+        let field = row.field(name.as_str(), &param)?;
+        if !field.kind.is_scalar() {
+            let message = format!(
+                "filters are supported only on top-level fields of one scalar type; '{name}' is not"
+            );
+            return Err(refused(&param, message));
+        }
+        let operand = |text: &str| {
+            Scalar::from_request(field.kind, text).map_err(|error: ScalarError| {
+                refused(&param, format!("filter on '{name}': {error}"))
+            })
+        };
+        let mut push = |test| {
+            let field_name = name.clone();
+            self.0.push((
+                field.kind,
+                StoreFilter {
+                    field: field_name,
+                    test,
+                },
+            ));
+        };
+        match &filter.test {
+            FilterTest::Exact(text) => push(Test::Equals(operand(text)?)),
+            FilterTest::Range(bounds) => {
+                let offered = row.range_operators(name).ok_or_else(|| {
+                    refused(
+                        &param,
+                        format!("range filters are not declared for '{name}'"),
+                    )
+                })?;
+                for (operator, text) in bounds {
+                    if !offered.contains(operator) {
+                        let message =
+                            format!("the range operator '{operator}' is not declared for '{name}'");
+                        return Err(refused(&param, message));
+                    }
+                    push(range(*operator, operand(text)?));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// As the index evaluates them.
+    pub(crate) fn filters(&self) -> Vec<StoreFilter> {
+        self.0.iter().map(|(_, filter)| filter.clone()).collect()
+    }
+
+    /// The fields they look at.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = String> {
+        self.0.iter().map(|(_, filter)| filter.field.to_string())
+    }
+
+    /// Whether a record meets them all. Null, absent and unreadable values never do.
+    pub(crate) fn pass(&self, body: &RecordBody) -> bool {
+        self.0.iter().all(|(kind, filter)| {
+            let raw = body.get(filter.field.as_str());
+            let value = raw.and_then(|raw| Scalar::from_json(*kind, raw));
+            value.is_some_and(|value| passes(&filter.test, &value))
+        })
+    }
+}
+
+fn passes(test: &Test, value: &Scalar) -> bool {
+    match test {
+        Test::Equals(wanted) => wanted == value,
+        Test::Range(low, high) => {
+            let compare = |bound: &Scalar| value.compare(bound);
+            let above = match low {
+                Bound::Unbounded => true,
+                Bound::Included(bound) => compare(bound).is_some_and(std::cmp::Ordering::is_ge),
+                Bound::Excluded(bound) => compare(bound).is_some_and(std::cmp::Ordering::is_gt),
+            };
+            let below = match high {
+                Bound::Unbounded => true,
+                Bound::Included(bound) => compare(bound).is_some_and(std::cmp::Ordering::is_le),
+                Bound::Excluded(bound) => compare(bound).is_some_and(std::cmp::Ordering::is_lt),
+            };
+            above && below
+        }
+    }
+}
+
+fn range(operator: RangeOperator, bound: Scalar) -> Test {
+    match operator {
+        RangeOperator::Gte => Test::Range(Bound::Included(bound), Bound::Unbounded),
+        RangeOperator::Gt => Test::Range(Bound::Excluded(bound), Bound::Unbounded),
+        RangeOperator::Lte => Test::Range(Bound::Unbounded, Bound::Included(bound)),
+        RangeOperator::Lt => Test::Range(Bound::Unbounded, Bound::Excluded(bound)),
+    }
+}
+
+/// One text per set of conditions, whatever order they were given in: what a cursor is bound to.
+pub(crate) fn fingerprint(filters: &[Filter]) -> String {
+    let mut parts = Vec::new();
+    for filter in filters {
+        let field = filter.field.as_str();
+        match &filter.test {
+            FilterTest::Exact(text) => parts.push((field, "eq", text.as_str())),
+            FilterTest::Range(bounds) => {
+                let bounds = bounds.iter();
+                parts.extend(
+                    bounds.map(|(operator, text)| (field, operator.as_str(), text.as_str())),
+                );
+            }
+        }
+    }
+    parts.sort_unstable();
+    parts.dedup();
+    serde_json::to_string(&parts).unwrap_or_default()
+}
+
+pub(crate) fn refused(param: &str, message: impl Into<String>) -> ReadError {
+    ReadError::new(ErrorCode::InvalidRequest, message).with_param(param)
+}

@@ -1,0 +1,257 @@
+//! Where a reader stands, sealed. What stands inside a token has the same length whatever the store holds besides, and
+//! where a position depends on records the reader cannot see, the token also holds the moment it was made: then two
+//! equal positions do not look equal, and nobody learns from a token that something hidden was written.
+
+use contract::key::RecordKey;
+use contract::seal::{self, Binding, CursorError, SealingKey, TokenKind};
+use contract::time::Instant;
+use serde::{Deserialize, Serialize};
+use store::records::{PagePosition, SortValue};
+use store::search::SearchPosition;
+
+/// Seals and opens the tokens of one request.
+pub(crate) struct Tokens<'a> {
+    pub(crate) key: &'a SealingKey,
+    pub(crate) binding: Binding<'a>,
+    pub(crate) now: Instant,
+}
+
+/// A number as sixteen digits, so that its size does not show.
+#[derive(Debug, Serialize, Deserialize)]
+struct Fixed(String);
+
+impl Fixed {
+    fn of(number: u64) -> Self {
+        Self(format!("{number:016x}"))
+    }
+
+    fn read(&self) -> Result<u64, CursorError> {
+        u64::from_str_radix(&self.0, 16).map_err(|_| CursorError::Foreign)
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct PageToken {
+    kind: SortKind,
+    sort: Fixed,
+    key: String,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+enum SortKind {
+    #[serde(rename = "i")]
+    Integer,
+    #[serde(rename = "r")]
+    Real,
+    #[serde(rename = "m")]
+    Missing,
+}
+
+#[derive(Serialize, Deserialize)]
+struct BookmarkToken {
+    version: Fixed,
+    made: Fixed,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ChangesToken {
+    since: Fixed,
+    until: Fixed,
+    after: Fixed,
+    made: Fixed,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SearchToken {
+    score: Fixed,
+    row: Fixed,
+    place: Fixed,
+    generation: Fixed,
+    made: Fixed,
+}
+
+/// Where a reading of changes stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ChangesPosition {
+    /// The bookmark it started from.
+    pub(crate) since: u64,
+    /// The horizon its first page fixed.
+    pub(crate) until: u64,
+    /// The last change shown.
+    pub(crate) after: u64,
+}
+
+impl Tokens<'_> {
+    fn made(&self) -> Fixed {
+        Fixed::of(self.now.0.cast_unsigned())
+    }
+
+    fn seal<T: Serialize>(&self, kind: TokenKind, payload: &T) -> Result<String, CursorError> {
+        seal::seal(self.key, kind, &self.binding, payload)
+    }
+
+    fn open<T: serde::de::DeserializeOwned>(
+        &self,
+        kind: TokenKind,
+        token: &str,
+    ) -> Result<T, CursorError> {
+        seal::open(self.key, kind, &self.binding, token)
+    }
+
+    /// The next page of a list. Where the order is by key alone, the cursor value stays out of the token.
+    pub(crate) fn page(
+        &self,
+        position: &PagePosition,
+        by_cursor: bool,
+    ) -> Result<String, CursorError> {
+        let (kind, sort) = match position.sort {
+            SortValue::Integer(value) if by_cursor => (SortKind::Integer, value.cast_unsigned()),
+            SortValue::Real(value) if by_cursor => (SortKind::Real, value.to_bits()),
+            _ => (SortKind::Missing, 0),
+        };
+        let payload = PageToken {
+            kind,
+            sort: Fixed::of(sort),
+            key: position.key.ordering_form(),
+        };
+        self.seal(TokenKind::Page, &payload)
+    }
+
+    pub(crate) fn open_page(&self, token: &str) -> Result<PagePosition, CursorError> {
+        let payload: PageToken = self.open(TokenKind::Page, token)?;
+        let sort = payload.sort.read()?;
+        Ok(PagePosition {
+            sort: match payload.kind {
+                SortKind::Integer => SortValue::Integer(sort.cast_signed()),
+                SortKind::Real => SortValue::Real(f64::from_bits(sort)),
+                SortKind::Missing => SortValue::Missing,
+            },
+            key: RecordKey::from_ordering_form(&payload.key),
+        })
+    }
+
+    /// The bookmark from which later changes are read.
+    pub(crate) fn bookmark(&self, version: u64) -> Result<String, CursorError> {
+        let payload = BookmarkToken {
+            version: Fixed::of(version),
+            made: self.made(),
+        };
+        self.seal(TokenKind::Changes, &payload)
+    }
+
+    pub(crate) fn open_bookmark(&self, token: &str) -> Result<u64, CursorError> {
+        let payload: BookmarkToken = self.open(TokenKind::Changes, token)?;
+        payload.version.read()
+    }
+
+    /// The next page of one reading of changes.
+    pub(crate) fn changes(&self, at: ChangesPosition) -> Result<String, CursorError> {
+        let payload = ChangesToken {
+            since: Fixed::of(at.since),
+            until: Fixed::of(at.until),
+            after: Fixed::of(at.after),
+            made: self.made(),
+        };
+        self.seal(TokenKind::ChangesPage, &payload)
+    }
+
+    pub(crate) fn open_changes(&self, token: &str) -> Result<ChangesPosition, CursorError> {
+        let payload: ChangesToken = self.open(TokenKind::ChangesPage, token)?;
+        Ok(ChangesPosition {
+            since: payload.since.read()?,
+            until: payload.until.read()?,
+            after: payload.after.read()?,
+        })
+    }
+
+    /// The next page of a search.
+    pub(crate) fn search(&self, at: SearchPosition) -> Result<String, CursorError> {
+        let payload = SearchToken {
+            score: Fixed::of(at.score.to_bits().into()),
+            row: Fixed::of(at.row),
+            place: Fixed::of(at.place),
+            generation: Fixed::of(at.generation),
+            made: self.made(),
+        };
+        self.seal(TokenKind::Search, &payload)
+    }
+
+    pub(crate) fn open_search(&self, token: &str) -> Result<SearchPosition, CursorError> {
+        let payload: SearchToken = self.open(TokenKind::Search, token)?;
+        let score = u32::try_from(payload.score.read()?).map_err(|_| CursorError::Foreign)?;
+        Ok(SearchPosition {
+            score: f32::from_bits(score),
+            row: payload.row.read()?,
+            place: payload.place.read()?,
+            generation: payload.generation.read()?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tokens(key: &SealingKey, now: i64) -> Tokens<'_> {
+        Tokens {
+            key,
+            binding: Binding::default(),
+            now: Instant(now),
+        }
+    }
+
+    #[test]
+    fn positions_come_back_and_their_size_does_not_show() {
+        let key = SealingKey::from_bytes([7; 32]);
+        let tokens = tokens(&key, 5);
+        let lengths: Vec<usize> = [0, 9, u64::MAX]
+            .map(|version| {
+                let token = tokens.bookmark(version).unwrap();
+                assert_eq!(tokens.open_bookmark(&token).unwrap(), version);
+                token.len()
+            })
+            .to_vec();
+        assert!(lengths.windows(2).all(|pair| pair[0] == pair[1]));
+        let at = SearchPosition {
+            score: 1.25,
+            row: 3,
+            place: 4,
+            generation: u64::MAX,
+        };
+        assert_eq!(tokens.open_search(&tokens.search(at).unwrap()).unwrap(), at);
+        let at = PagePosition {
+            sort: SortValue::Real(-0.5),
+            key: RecordKey::single("k").unwrap(),
+        };
+        assert_eq!(
+            tokens.open_page(&tokens.page(&at, true).unwrap()).unwrap(),
+            at
+        );
+        let hidden = tokens.open_page(&tokens.page(&at, false).unwrap()).unwrap();
+        assert_eq!(hidden.sort, SortValue::Missing);
+    }
+
+    #[test]
+    fn equal_bookmarks_do_not_look_equal() {
+        let key = SealingKey::from_bytes([7; 32]);
+        assert_ne!(
+            tokens(&key, 1).bookmark(3).unwrap(),
+            tokens(&key, 2).bookmark(3).unwrap()
+        );
+    }
+
+    #[test]
+    fn a_token_of_one_kind_does_not_open_as_another() {
+        let key = SealingKey::from_bytes([7; 32]);
+        let tokens = tokens(&key, 1);
+        let bookmark = tokens.bookmark(3).unwrap();
+        assert_eq!(
+            tokens.open_page(&bookmark).err(),
+            Some(CursorError::Foreign)
+        );
+        assert_eq!(
+            tokens.open_changes(&bookmark).err(),
+            Some(CursorError::Foreign)
+        );
+    }
+}

@@ -1,0 +1,70 @@
+//! What a client was shown, for the log the owner can read: handles and field names, never text and never the query.
+
+use std::collections::BTreeSet;
+
+use contract::handle::RecordHandle;
+use contract::id::{ClientId, GrantId};
+use contract::key::RecordKey;
+use contract::time::Instant;
+
+use crate::enforce::Row;
+
+/// Takes note of what clients were shown.
+pub trait Disclosures: Send + Sync {
+    /// Called once per successful call of a client, before the answer leaves. It must not block for long.
+    fn note(&self, disclosure: Disclosure);
+}
+
+/// What one call showed a client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Disclosure {
+    /// When.
+    pub at: Instant,
+    /// Under which grants.
+    pub grant_ids: Vec<GrantId>,
+    /// To whom.
+    pub client_id: ClientId,
+    /// By which operation of the contract.
+    pub operation: &'static str,
+    /// Which records, by their handles.
+    pub records: Vec<String>,
+    /// Which fields, by name.
+    pub fields: Vec<String>,
+}
+
+/// What an answer shows, collected while it is made.
+#[derive(Debug, Default)]
+pub(crate) struct Shown {
+    pub(crate) grants: BTreeSet<GrantId>,
+    pub(crate) records: Vec<String>,
+    pub(crate) fields: BTreeSet<String>,
+}
+
+impl Shown {
+    /// An answer about one row.
+    pub(crate) fn of(row: &Row) -> Self {
+        let mut shown = Self::default();
+        shown.row(row);
+        shown
+    }
+
+    /// The answer draws on a row.
+    pub(crate) fn row(&mut self, row: &Row) {
+        self.grants.extend(row.grant_id().cloned());
+    }
+
+    /// The answer shows a record of a row, or that it is gone.
+    pub(crate) fn record(&mut self, row: &Row, key: &RecordKey) {
+        let (connection, stream) = (row.connection().id.as_str(), row.stream().name.as_str());
+        let handle = RecordHandle::new(Some(connection), stream, key.as_str());
+        self.records.push(handle.map_or_else(
+            |_| format!("{connection}/{stream}:{key}"),
+            |handle| handle.to_string(),
+        ));
+    }
+
+    /// The answer shows fields, or figures made of them.
+    pub(crate) fn fields<S: Into<String>>(&mut self, names: impl IntoIterator<Item = S>) {
+        self.fields.extend(names.into_iter().map(Into::into));
+    }
+}

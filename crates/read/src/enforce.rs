@@ -1,0 +1,438 @@
+//! What an authority may see. This is the only place where a grant narrows a query.
+//!
+//! A [`Row`] is one stream of one connection with what its authority allows: fields, time and keys, or everything for the
+//! owner. What the current declaration no longer has, a row does not have either, so a grant is always read as
+//! declaration ∩ grant. Anything that cannot be understood shows nothing.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use contract::declaration::{
+    Aggregations, Cardinality, Declaration, Expand, FieldDeclaration, RangeOperator, Relationship,
+    StreamDeclaration, View,
+};
+use contract::error::{ErrorCode, ReadError};
+use contract::grant::{Authority, GrantedAuthority, GrantedRow, TimeConstraint};
+use contract::id::{FieldName, GrantId};
+use contract::json::RecordBody;
+use contract::key::RecordKey;
+use contract::scalar::FieldKind;
+use contract::time::{Instant, TimeRange};
+use store::catalog::Connection;
+use store::search::{Filter, Scope};
+use store::{Store, StreamRef};
+
+/// What an authority reaches in a store.
+#[derive(Clone, Copy)]
+pub(crate) struct Reach<'a> {
+    store: &'a dyn Store,
+    authority: &'a Authority,
+}
+
+/// One stream of one connection, as far as the authority may see it.
+#[derive(Debug, Clone)]
+pub(crate) struct Row {
+    connection: Arc<Connection>,
+    declaration: Arc<Declaration>,
+    /// The place of the stream in the declaration, where it was found.
+    place: usize,
+    /// What a grant allows; nothing limits the owner.
+    limits: Option<Arc<Limits>>,
+}
+
+#[derive(Debug)]
+struct Limits {
+    grant_id: GrantId,
+    /// Granted and still declared.
+    fields: Vec<FieldName>,
+    constraint: Option<TimeConstraint>,
+    time: Option<TimeLimit>,
+    keys: Option<BTreeSet<RecordKey>>,
+}
+
+#[derive(Debug, Clone)]
+enum TimeLimit {
+    Within(FieldName, TimeRange),
+    /// The constraint cannot be evaluated, so no record meets it.
+    Never,
+}
+
+/// A relationship whose child stream and foreign key the authority may see.
+pub(crate) struct Relation {
+    pub(crate) expand: Expand,
+    pub(crate) relationship: Relationship,
+    pub(crate) child: Row,
+}
+
+impl<'a> Reach<'a> {
+    pub(crate) fn new(store: &'a dyn Store, authority: &'a Authority) -> Self {
+        Self { store, authority }
+    }
+
+    /// The client, unless the owner reads.
+    pub(crate) fn client(&self) -> Option<&'a GrantedAuthority> {
+        match self.authority {
+            Authority::Owner => None,
+            Authority::Granted(granted) => Some(granted),
+        }
+    }
+
+    pub(crate) fn is_owner(&self) -> bool {
+        self.client().is_none()
+    }
+
+    /// Every row, in the order of the grants; for the owner by connector, stream and connection.
+    pub(crate) fn rows(&self) -> Vec<Row> {
+        self.rows_where(|_| true)
+    }
+
+    /// The rows of one stream.
+    pub(crate) fn rows_of(&self, stream: &str) -> Vec<Row> {
+        self.rows_where(|name| name == stream)
+    }
+
+    /// One stream of one connection.
+    pub(crate) fn row(&self, connection: &Arc<Connection>, stream: &str) -> Option<Row> {
+        let declaration = self.store.declaration(&connection.connector)?;
+        match self.authority {
+            Authority::Owner => Row::whole(connection, &declaration, stream),
+            Authority::Granted(granted) => {
+                let row = granted.row(connection.id.as_str(), stream)?;
+                Row::limited(connection, &declaration, row)
+            }
+        }
+    }
+
+    /// Whether anything of that connection may be read.
+    pub(crate) fn reaches_connection(&self, id: &str) -> bool {
+        let mut connections = self.store.connections().into_iter();
+        let Some(connection) = connections.find(|known| known.id.as_str() == id) else {
+            return false;
+        };
+        let Authority::Granted(granted) = self.authority else {
+            return true;
+        };
+        let Some(declaration) = self.store.declaration(&connection.connector) else {
+            return false;
+        };
+        let connection = Arc::new(connection);
+        let mut rows = granted.rows().iter();
+        rows.any(|row| {
+            row.connection.as_str() == id && Row::limited(&connection, &declaration, row).is_some()
+        })
+    }
+
+    /// The relationships of a row that may be followed: the child stream is visible in the same connection, foreign key
+    /// included.
+    pub(crate) fn relations(&self, row: &Row) -> Vec<Relation> {
+        let declared = row.stream().query.expand.iter();
+        let visible = declared.filter_map(|expand| {
+            let relationship = row.stream().relationship(&expand.name)?;
+            let child = self.row(&row.connection, relationship.stream.as_str())?;
+            child
+                .sees_field(relationship.foreign_key.as_str())
+                .then(|| Relation {
+                    expand: expand.clone(),
+                    relationship: relationship.clone(),
+                    child,
+                })
+        });
+        visible.collect()
+    }
+
+    fn rows_where(&self, wanted: impl Fn(&str) -> bool) -> Vec<Row> {
+        let connections: Vec<Arc<Connection>> =
+            self.store.connections().into_iter().map(Arc::new).collect();
+        match self.authority {
+            Authority::Owner => self.owner_rows(&connections, wanted),
+            Authority::Granted(granted) => {
+                let rows = granted.rows().iter();
+                let rows = rows.filter(|row| wanted(row.stream.as_str()));
+                rows.filter_map(|row| {
+                    let connection = connections.iter().find(|one| one.id == row.connection)?;
+                    let declaration = self.store.declaration(&connection.connector)?;
+                    Row::limited(connection, &declaration, row)
+                })
+                .collect()
+            }
+        }
+    }
+
+    fn owner_rows(
+        &self,
+        connections: &[Arc<Connection>],
+        wanted: impl Fn(&str) -> bool,
+    ) -> Vec<Row> {
+        let mut rows = Vec::new();
+        for declaration in self.store.declarations() {
+            let streams = declaration.streams.iter();
+            for stream in streams.filter(|stream| wanted(stream.name.as_str())) {
+                let carriers = connections
+                    .iter()
+                    .filter(|connection| connection.connector == *declaration.connector_key());
+                rows.extend(carriers.filter_map(|connection| {
+                    Row::whole(connection, &declaration, stream.name.as_str())
+                }));
+            }
+        }
+        rows
+    }
+}
+
+impl Row {
+    fn whole(
+        connection: &Arc<Connection>,
+        declaration: &Arc<Declaration>,
+        stream: &str,
+    ) -> Option<Self> {
+        let mut streams = declaration.streams.iter();
+        Some(Self {
+            connection: Arc::clone(connection),
+            place: streams.position(|declared| declared.name.as_str() == stream)?,
+            declaration: Arc::clone(declaration),
+            limits: None,
+        })
+    }
+
+    /// What is left of a granted row; nothing where the grant is for another source or no granted field is declared.
+    fn limited(
+        connection: &Arc<Connection>,
+        declaration: &Arc<Declaration>,
+        granted: &GrantedRow,
+    ) -> Option<Self> {
+        let whole = Self::whole(connection, declaration, granted.stream.as_str())?;
+        let stream = whole.stream();
+        let fields: Vec<FieldName> = granted
+            .fields
+            .iter()
+            .filter(|name| stream.field(name.as_str()).is_some())
+            .cloned()
+            .collect();
+        if fields.is_empty() || granted.connector != connection.connector {
+            return None;
+        }
+        let parts = stream.primary_key.len();
+        let keys = granted.resources.as_ref().map(|keys| {
+            let keys = keys.iter();
+            keys.filter_map(|key| RecordKey::from_wire(key, parts).ok())
+                .collect()
+        });
+        let constraint = granted.time_constraint.clone();
+        let limits = Limits {
+            grant_id: granted.grant_id.clone(),
+            fields,
+            time: constraint
+                .as_ref()
+                .map(|constraint| TimeLimit::of(stream, constraint)),
+            constraint,
+            keys,
+        };
+        Some(Self {
+            limits: Some(Arc::new(limits)),
+            ..whole
+        })
+    }
+
+    pub(crate) fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    pub(crate) fn declaration(&self) -> &Declaration {
+        &self.declaration
+    }
+
+    /// The stream as declared. Only names that the row sees may leave.
+    pub(crate) fn stream(&self) -> &StreamDeclaration {
+        &self.declaration.streams[self.place]
+    }
+
+    pub(crate) fn stream_ref(&self) -> StreamRef {
+        StreamRef {
+            connection: self.connection.id.clone(),
+            stream: self.stream().name.clone(),
+        }
+    }
+
+    pub(crate) fn grant_id(&self) -> Option<&GrantId> {
+        self.limits.as_ref().map(|limits| &limits.grant_id)
+    }
+
+    pub(crate) fn is_owner(&self) -> bool {
+        self.limits.is_none()
+    }
+
+    /// Whether a member of a record may be shown. Records may hold more than is declared; that is for the owner.
+    pub(crate) fn sees_member(&self, name: &str) -> bool {
+        self.limits
+            .as_ref()
+            .is_none_or(|limits| limits.fields.iter().any(|field| field.as_str() == name))
+    }
+
+    /// Whether a declared field may be seen and asked about.
+    pub(crate) fn sees_field(&self, name: &str) -> bool {
+        self.sees_member(name) && self.stream().field(name).is_some()
+    }
+
+    /// The fields that may be seen, in declared order.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = &FieldDeclaration> {
+        let fields = self.stream().fields.iter();
+        fields.filter(|field| self.sees_member(field.name.as_str()))
+    }
+
+    /// A field the caller named in `param`, or why it may not be asked about: for a client it makes no difference whether
+    /// it exists.
+    pub(crate) fn field(&self, name: &str, param: &str) -> Result<&FieldDeclaration, ReadError> {
+        if self.sees_field(name)
+            && let Some(field) = self.stream().field(name)
+        {
+            return Ok(field);
+        }
+        let (code, problem) = if self.is_owner() {
+            (ErrorCode::UnknownField, "is not declared")
+        } else {
+            (ErrorCode::FieldNotGranted, "is not granted")
+        };
+        let stream = &self.stream().name;
+        let message = format!("field '{name}' of stream '{stream}' {problem}");
+        Err(ReadError::new(code, message)
+            .with_param(param)
+            .with_hint(format!("schema with stream={stream} lists the fields")))
+    }
+
+    /// The field that orders records, where it may be seen.
+    pub(crate) fn cursor_field(&self) -> Option<&FieldName> {
+        self.visible(self.stream().cursor_field.as_ref())
+    }
+
+    /// The field that says when a record belongs to, where it may be seen.
+    pub(crate) fn consent_time_field(&self) -> Option<&FieldName> {
+        self.visible(self.stream().consent_time_field.as_ref())
+    }
+
+    fn visible<'f>(&self, field: Option<&'f FieldName>) -> Option<&'f FieldName> {
+        field.filter(|name| self.sees_member(name.as_str()))
+    }
+
+    /// The searched fields that may be seen, in declared order.
+    pub(crate) fn lexical_fields(&self) -> Vec<FieldName> {
+        self.kept(&self.stream().query.lexical_fields)
+    }
+
+    /// The comparisons a field may be filtered with.
+    pub(crate) fn range_operators(&self, field: &FieldName) -> Option<&[RangeOperator]> {
+        let declared = self.stream().query.range_filters.get(field)?;
+        self.sees_member(field.as_str())
+            .then_some(declared.as_slice())
+    }
+
+    /// The aggregates that may be asked for; none at all where nothing of them may be seen.
+    pub(crate) fn aggregations(&self) -> Option<Aggregations> {
+        let declared = self.stream().query.aggregations.as_ref()?;
+        let visible = Aggregations {
+            count: declared.count,
+            sum: self.kept(&declared.sum),
+            min: self.kept(&declared.min),
+            max: self.kept(&declared.max),
+            group_by: self.kept(&declared.group_by),
+            group_by_time: self.kept(&declared.group_by_time),
+            count_distinct: self.kept(&declared.count_distinct),
+        };
+        (visible != Aggregations::default()).then_some(visible)
+    }
+
+    fn kept(&self, fields: &[FieldName]) -> Vec<FieldName> {
+        let visible = fields.iter().filter(|name| self.sees_member(name.as_str()));
+        visible.cloned().collect()
+    }
+
+    /// Whether all these fields may be seen.
+    pub(crate) fn sees_all(&self, fields: &[FieldName]) -> bool {
+        fields.iter().all(|name| self.sees_member(name.as_str()))
+    }
+
+    /// The views that may be seen whole.
+    pub(crate) fn views(&self) -> impl Iterator<Item = &View> {
+        let views = self.stream().views.iter();
+        views.filter(|view| self.sees_all(&view.fields))
+    }
+
+    /// The time the grant is limited to. The field's name is left out where it may not be seen.
+    pub(crate) fn time_constraint(&self) -> Option<(Option<&FieldName>, &TimeConstraint)> {
+        let constraint = self.limits.as_ref()?.constraint.as_ref()?;
+        Some((self.visible(Some(&constraint.field)), constraint))
+    }
+
+    /// The records the grant is limited to.
+    pub(crate) fn keys(&self) -> Option<&BTreeSet<RecordKey>> {
+        self.limits.as_ref()?.keys.as_ref()
+    }
+
+    /// Whether every record of the stream may be seen.
+    pub(crate) fn admits_everything(&self) -> bool {
+        self.limits
+            .as_ref()
+            .is_none_or(|limits| limits.time.is_none() && limits.keys.is_none())
+    }
+
+    /// The records that may count in a search or an aggregate, narrowed by the caller's own conditions.
+    pub(crate) fn scope(&self, fields: Vec<FieldName>, filters: Vec<Filter>) -> Scope {
+        let mut scope = Scope::whole(self.stream_ref(), fields);
+        scope.filters = filters;
+        if let Some(limits) = &self.limits {
+            scope.keys = limits
+                .keys
+                .as_ref()
+                .map(|keys| keys.iter().cloned().collect());
+            match &limits.time {
+                None => {}
+                Some(TimeLimit::Within(field, range)) => scope.time = Some((field.clone(), *range)),
+                Some(TimeLimit::Never) => scope.keys = Some(Vec::new()),
+            }
+        }
+        scope
+    }
+
+    /// Whether a record may be seen as it is now.
+    pub(crate) fn admits(&self, key: &RecordKey, body: &RecordBody) -> bool {
+        let Some(limits) = &self.limits else {
+            return true;
+        };
+        let in_time = match &limits.time {
+            None => true,
+            Some(TimeLimit::Never) => false,
+            Some(TimeLimit::Within(field, range)) => body
+                .text(field.as_str())
+                .and_then(|text| Instant::parse(&text))
+                .is_some_and(|moment| range.contains(moment)),
+        };
+        in_time && self.admits_key(key)
+    }
+
+    /// Whether a record of that key may be seen, as far as keys decide it.
+    pub(crate) fn admits_key(&self, key: &RecordKey) -> bool {
+        self.keys().is_none_or(|keys| keys.contains(key))
+    }
+}
+
+impl Relation {
+    pub(crate) fn is_many(&self) -> bool {
+        self.relationship.cardinality == Cardinality::HasMany
+    }
+}
+
+impl TimeLimit {
+    /// A constraint is evaluated on a field that holds dates, or on the stream's own consent time.
+    fn of(stream: &StreamDeclaration, constraint: &TimeConstraint) -> Self {
+        let holds_time = stream
+            .field(constraint.field.as_str())
+            .is_some_and(|field| {
+                matches!(field.kind, FieldKind::Date | FieldKind::DateTime)
+                    || (field.kind == FieldKind::Text
+                        && stream.consent_time_field.as_ref() == Some(&constraint.field))
+            });
+        match constraint.range() {
+            Ok(range) if holds_time => Self::Within(constraint.field.clone(), range),
+            _ => Self::Never,
+        }
+    }
+}

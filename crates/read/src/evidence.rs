@@ -1,0 +1,215 @@
+//! What a hit shows of itself: the fields proven to match with the characters that prove it, and a name to call it by. All
+//! of it comes from fields the row sees, as the record stands now.
+
+use contract::id::FieldName;
+use contract::json::RecordBody;
+use contract::key::RecordKey;
+use contract::search::{
+    EvidenceExcerpt, FieldWindowRead, MAX_EXCERPTS, MatchSpan, SearchHit, Snippet,
+};
+use contract::wire::{ObjectTag, Other};
+use store::evidence::{FieldExcerpt, excerpts};
+use text::{ExcerptLimits, Expression};
+
+use crate::enforce::Row;
+use crate::route;
+
+/// The longest title, in characters.
+const TITLE_CHARS: usize = 200;
+
+/// Fields that name a record where no field has the role.
+const TITLES: [&str; 3] = ["title", "name", "subject"];
+
+/// Fields that say when an author wrote a record, the most telling first.
+const AUTHORED: [&str; 12] = [
+    "sent_at",
+    "sentAt",
+    "authored_at",
+    "authoredAt",
+    "created_at",
+    "createdAt",
+    "source_created_at",
+    "sourceCreatedAt",
+    "occurred_at",
+    "occurredAt",
+    "updated_at",
+    "updatedAt",
+];
+
+/// Writes into a hit what proves it. A hit that nothing proves says nothing.
+pub(crate) fn prove(
+    hit: &mut SearchHit,
+    (row, key, body): (&Row, &RecordKey, &RecordBody),
+    fields: &[FieldName],
+    expression: &Expression,
+) {
+    let (matched, found) = evidence(body, fields, expression);
+    hit.matched_fields = Some(matched);
+    if found.is_empty() {
+        return;
+    }
+    let described: Vec<EvidenceExcerpt> = found
+        .into_iter()
+        .map(|excerpt| describe(row, key, excerpt))
+        .collect();
+    hit.snippet = described.first().map(|best| Snippet {
+        field: Some(best.field_path.clone()),
+        text: best.preview_text.clone().unwrap_or_default(),
+        other: Other::new(),
+    });
+    hit.evidence_excerpts = Some(described);
+}
+
+/// The fields proven to match, in their order, and the excerpts that prove it.
+fn evidence(
+    body: &RecordBody,
+    fields: &[FieldName],
+    expression: &Expression,
+) -> (Vec<String>, Vec<FieldExcerpt>) {
+    let proven = proven(body, fields, expression);
+    let found = chosen(body, &proven, expression);
+    let names = fields.iter().filter(|field| proven.contains(field));
+    (names.map(ToString::to_string).collect(), found)
+}
+
+/// The fields that contain something wanted, those that contain most of it first.
+fn proven(body: &RecordBody, fields: &[FieldName], expression: &Expression) -> Vec<FieldName> {
+    let mut proven: Vec<(usize, &FieldName)> = Vec::new();
+    for field in fields {
+        let Some(text) = body.text(field.as_str()) else {
+            continue;
+        };
+        let matched = text::occurrences(&text, expression);
+        let clauses = matched.clauses.iter().filter(|found| **found).count();
+        if clauses > 0 {
+            proven.push((clauses, field));
+        }
+    }
+    proven.sort_by_key(|(clauses, _)| std::cmp::Reverse(*clauses));
+    proven.into_iter().map(|(_, field)| field.clone()).collect()
+}
+
+/// The best excerpt of each field in turn, then the next best, until there are enough.
+fn chosen(body: &RecordBody, proven: &[FieldName], expression: &Expression) -> Vec<FieldExcerpt> {
+    if proven.is_empty() {
+        return Vec::new();
+    }
+    let limits = ExcerptLimits {
+        max_excerpts: MAX_EXCERPTS.div_ceil(proven.len()),
+        ..ExcerptLimits::default()
+    };
+    let mut queues: Vec<_> = proven
+        .iter()
+        .take(MAX_EXCERPTS)
+        .map(|field| excerpts(body, std::slice::from_ref(field), expression, limits).into_iter())
+        .collect();
+    let mut found = Vec::new();
+    for _ in 0..limits.max_excerpts {
+        found.extend(queues.iter_mut().filter_map(Iterator::next));
+    }
+    found.truncate(MAX_EXCERPTS);
+    found
+}
+
+fn describe(row: &Row, key: &RecordKey, found: FieldExcerpt) -> EvidenceExcerpt {
+    let FieldExcerpt { field, excerpt } = found;
+    let chars = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+    let (start, end) = (chars(excerpt.start_chars), chars(excerpt.end_chars));
+    let stream = &row.stream().name;
+    let matches = excerpt.matches.iter().map(|span| MatchSpan {
+        start_chars: chars(span.start_chars),
+        end_chars: chars(span.end_chars),
+    });
+    EvidenceExcerpt {
+        object: ObjectTag::EVIDENCE_EXCERPT,
+        field_path: field.to_string(),
+        text_start_chars: Some(start),
+        text_end_chars: Some(end),
+        matches: Some(matches.collect()),
+        preview_text: Some(text::marked(
+            &excerpt.text,
+            excerpt.start_chars,
+            &excerpt.matches,
+        )),
+        text: Some(excerpt.text),
+        truncated: Some(excerpt.truncated),
+        provenance: Some("lexical_match".to_owned()),
+        read: Some(FieldWindowRead {
+            object: ObjectTag::FIELD_WINDOW_READ,
+            method: Some("GET".to_owned()),
+            route: Some(route::field_window(stream, key)),
+            connection_id: Some(row.connection().id.to_string()),
+            stream: Some(stream.to_string()),
+            record_id: Some(key.to_string()),
+            field: Some(field.to_string()),
+            offset_chars: Some(start),
+            limit_chars: Some(end.saturating_sub(start).max(1)),
+            other: Other::new(),
+        }),
+        other: Other::new(),
+    }
+}
+
+/// What to call a record, and the field that says so: one with the role of a title, else one with the name of one.
+pub(crate) fn title(row: &Row, body: &RecordBody) -> Option<(String, String)> {
+    let is_title = |role: &str| role == "title" || role.ends_with("-title");
+    let by_role = row
+        .fields()
+        .filter(|field| field.role.as_deref().is_some_and(is_title))
+        .map(|field| field.name.as_str());
+    let by_name = TITLES.into_iter().filter(|name| row.sees_member(name));
+    by_role.chain(by_name).find_map(|name| {
+        let text = body.text(name)?;
+        let text = text.trim();
+        (!text.is_empty()).then(|| (name.to_owned(), shortened(text)))
+    })
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(TITLE_CHARS) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default().trim_end()),
+    }
+}
+
+/// When its author wrote a record, and the field that says so.
+pub(crate) fn authored_at(row: &Row, body: &RecordBody) -> Option<(&'static str, String)> {
+    let visible = AUTHORED.into_iter().filter(|name| row.sees_member(name));
+    visible
+        .filter_map(|name| Some((name, body.text(name)?.into_owned())))
+        .find(|(_, text)| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(body: &str, q: &str) -> (Vec<String>, Vec<FieldExcerpt>) {
+        let body = RecordBody::parse(body).unwrap();
+        let fields =
+            ["subject", "body", "note", "more"].map(|name| FieldName::parse(name).unwrap());
+        evidence(&body, &fields, &Expression::parse(q))
+    }
+
+    #[test]
+    fn a_hit_without_a_provable_field_has_no_descriptor() {
+        // PA-04
+        for body in [
+            r#"{"subject":"coffee"}"#,
+            r#"{"subject":null,"other":"tea"}"#,
+            "{}",
+        ] {
+            let (matched, found) = of(body, "tea");
+            assert!(matched.is_empty() && found.is_empty(), "{body}");
+        }
+    }
+
+    #[test]
+    fn excerpts_are_few_and_from_several_fields() {
+        let body = r#"{"subject":"tea","body":"tea and milk","note":"tea","more":"milk"}"#;
+        let (matched, found) = of(body, "tea milk");
+        assert_eq!(matched, ["subject", "body", "note", "more"]);
+        let shown: Vec<&str> = found.iter().map(|one| one.field.as_str()).collect();
+        assert_eq!(shown, ["body", "subject", "note"]);
+    }
+}

@@ -1,0 +1,173 @@
+//! Related records beside a record: the children of the same connection that point at it, each seen through its own row.
+
+use contract::error::{ErrorCode, ReadError};
+use contract::key::RecordKey;
+use contract::query::{ExpandRequest, Filter, Projection, RecordsQuery};
+use contract::record::{Expanded, ExpandedList, Record};
+use contract::wire::{ObjectTag, OrderedMap, Other};
+
+use crate::conditions::Conditions;
+use crate::disclosure::Shown;
+use crate::enforce::{Reach, Relation, Row};
+use crate::failure::Outcome;
+use crate::project::Shape;
+use crate::reader::Session;
+use crate::records::{PageOrder, Plan, select};
+
+/// A relationship to bring along, and how many of it.
+pub(crate) struct Wanted {
+    relation: Relation,
+    limit: usize,
+}
+
+/// Checks what was asked against what may be followed.
+pub(crate) fn resolve(
+    reach: Reach<'_>,
+    row: &Row,
+    requests: &[ExpandRequest],
+) -> Result<Vec<Wanted>, ReadError> {
+    let mut relations = if requests.is_empty() {
+        Vec::new()
+    } else {
+        reach.relations(row)
+    };
+    let mut wanted: Vec<Wanted> = Vec::new();
+    for request in requests {
+        if wanted
+            .iter()
+            .any(|known| known.relation.expand.name == request.name)
+        {
+            continue;
+        }
+        let found = relations
+            .iter()
+            .position(|relation| relation.expand.name == request.name);
+        let Some(at) = found else {
+            return Err(not_followed(row, &request.name));
+        };
+        let relation = relations.swap_remove(at);
+        let limit = limit_of(&relation, request.limit)?;
+        wanted.push(Wanted { relation, limit });
+    }
+    Ok(wanted)
+}
+
+/// For a client it makes no difference whether the relation exists.
+fn not_followed(row: &Row, name: &str) -> ReadError {
+    let stream = &row.stream().name;
+    let (code, message) = if row.is_owner() {
+        (
+            ErrorCode::InvalidExpand,
+            format!("the stream '{stream}' declares no relation '{name}' to expand"),
+        )
+    } else {
+        (
+            ErrorCode::InsufficientScope,
+            format!("the relation '{name}' of stream '{stream}' is not granted"),
+        )
+    };
+    ReadError::new(code, message)
+        .with_param("expand")
+        .with_hint(format!(
+            "schema with stream={stream} lists what can be expanded"
+        ))
+}
+
+fn limit_of(relation: &Relation, requested: Option<u32>) -> Result<usize, ReadError> {
+    let (name, max) = (&relation.expand.name, relation.expand.max_limit);
+    let refuse = |message: String| {
+        ReadError::new(ErrorCode::InvalidExpand, message)
+            .with_param(format!("expand_limit[{name}]"))
+    };
+    let limit = match requested {
+        Some(_) if !relation.is_many() => {
+            return Err(refuse(format!(
+                "expand_limit is not supported for '{name}', which has one record at most"
+            )));
+        }
+        Some(limit) if limit == 0 || limit > max => {
+            return Err(refuse(format!(
+                "expand_limit for '{name}' must be between 1 and {max}"
+            )));
+        }
+        Some(limit) => limit,
+        None if relation.is_many() => relation.expand.default_limit,
+        None => 1,
+    };
+    Ok(usize::try_from(limit).unwrap_or(usize::MAX))
+}
+
+/// Puts the related records beside a record.
+pub(crate) fn attach(
+    session: &Session,
+    wanted: &[Wanted],
+    (key, record): (&RecordKey, &mut Record),
+    shown: &mut Shown,
+) -> Outcome<()> {
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let mut expanded = OrderedMap::default();
+    for one in wanted {
+        let related = related(session, one, key, shown)?;
+        expanded.0.push((one.relation.expand.name.clone(), related));
+    }
+    record.expanded = Some(expanded);
+    Ok(())
+}
+
+fn related(
+    session: &Session,
+    wanted: &Wanted,
+    key: &RecordKey,
+    shown: &mut Shown,
+) -> Outcome<Expanded> {
+    let child = &wanted.relation.child;
+    let query = RecordsQuery::new(child.stream().name.clone());
+    let Some(conditions) = pointing_at(&wanted.relation, key) else {
+        return Ok(expanded(&wanted.relation, Vec::new(), false));
+    };
+    let plan = Plan {
+        query: &query,
+        shape: Shape::of(child, &Projection::All)?,
+        conditions,
+        row: child.clone(),
+    };
+    let order = PageOrder::ascending(child);
+    let mut found = select(session, &plan, order, (None, wanted.limit + 1))?;
+    let has_more = found.len() > wanted.limit;
+    found.truncate(wanted.limit);
+    shown.row(child);
+    shown.fields(plan.shape.names(child));
+    let mut data = Vec::with_capacity(found.len());
+    for (stored, body) in &found {
+        shown.record(child, &stored.key);
+        data.push(
+            plan.shape
+                .record(child, &stored.key, &stored.emitted_at, body)?,
+        );
+    }
+    Ok(expanded(&wanted.relation, data, has_more))
+}
+
+/// The condition that a child points at this record; none where its foreign key cannot hold such a key.
+fn pointing_at(relation: &Relation, key: &RecordKey) -> Option<Conditions> {
+    let foreign_key = &relation.relationship.foreign_key;
+    let filter = Filter::exact(foreign_key.clone(), key.as_str());
+    Conditions::of(&relation.child, std::slice::from_ref(&filter)).ok()
+}
+
+fn expanded(relation: &Relation, mut data: Vec<Record>, has_more: bool) -> Expanded {
+    if relation.is_many() {
+        return Expanded::Many(ExpandedList {
+            object: ObjectTag::LIST,
+            data,
+            has_more,
+            other: Other::new(),
+        });
+    }
+    match data.pop() {
+        Some(only) => Expanded::One(Box::new(only)),
+        None => Expanded::None,
+    }
+}

@@ -1,0 +1,75 @@
+//! Why a read ended without an answer: it was refused in words for the caller, or something failed here, which only the log
+//! may say.
+
+use contract::error::{ErrorCode, ReadError};
+use contract::json::{JsonError, RecordBody};
+use contract::seal::CursorError;
+use store::StoreError;
+
+/// The outcome of one step of a read.
+pub(crate) type Outcome<T> = Result<T, Failure>;
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// For the caller.
+    Refused(Box<ReadError>),
+    /// For the log.
+    Store(StoreError),
+    /// For the log: a stored record is not what was accepted.
+    Damaged(JsonError),
+}
+
+impl From<ReadError> for Failure {
+    fn from(error: ReadError) -> Self {
+        Self::Refused(Box::new(error))
+    }
+}
+
+impl From<CursorError> for Failure {
+    fn from(error: CursorError) -> Self {
+        ReadError::from(error).into()
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl Failure {
+    /// The error as the caller may see it. What it does not say is written to the log.
+    pub(crate) fn into_read_error(self, operation: &'static str) -> ReadError {
+        match self {
+            Self::Refused(error) => *error,
+            Self::Store(StoreError::BookmarkExpired) => ReadError::new(
+                ErrorCode::CursorExpired,
+                "this bookmark is older than the history that is kept",
+            )
+            .with_param("changes_since")
+            .with_hint("read the stream again with changes_since=beginning"),
+            // The connection was removed between two steps of this read.
+            Self::Store(StoreError::UnknownConnection(_) | StoreError::UnknownStream { .. }) => {
+                ReadError::new(
+                    ErrorCode::ConnectionNotFound,
+                    "the connection is no longer there",
+                )
+                .with_param("connection_id")
+            }
+            Self::Store(error) => {
+                tracing::error!(operation, error = %error, "the store could not answer");
+                ReadError::internal()
+            }
+            Self::Damaged(error) => {
+                tracing::error!(operation, offset = error.offset, code = ?error.code, "a stored record is not JSON any more");
+                ReadError::internal()
+            }
+        }
+    }
+}
+
+/// A body that was valid when it was accepted.
+pub(crate) fn parse_stored(body: String) -> Outcome<RecordBody> {
+    RecordBody::parse(body).map_err(Failure::Damaged)
+}

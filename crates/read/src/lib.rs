@@ -1,0 +1,30 @@
+//! The contract, fulfilled: [`GrantReader`] answers everything [`contract::reader::ReadContract`] asks, over a store and on behalf of
+//! an authority.
+//!
+//! `enforce` turns an authority into the rows it may see and is the only place where a grant narrows a query; every other
+//! module reads through those rows. Whatever does not fit a row is told by the same error whether it exists or not, and
+//! every record is held against its row once more before it leaves.
+
+mod aggregate;
+mod ambiguity;
+mod blob;
+mod changes;
+mod conditions;
+mod cursor;
+mod disclosure;
+mod enforce;
+mod evidence;
+mod expand;
+mod failure;
+mod project;
+mod reader;
+mod record;
+mod records;
+mod route;
+mod schema;
+mod search;
+mod streams;
+mod window;
+
+pub use disclosure::{Disclosure, Disclosures};
+pub use reader::{GrantReader, ReaderSettings};

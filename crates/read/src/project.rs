@@ -1,0 +1,171 @@
+//! What of a record is shown: members exactly as written, in the order asked for, and the envelope around them.
+
+use contract::error::{ErrorCode, ReadError};
+use contract::id::FieldName;
+use contract::json::{self, JsonKind, RecordBody};
+use contract::key::RecordKey;
+use contract::query::Projection;
+use contract::record::Record;
+use serde_json::value::RawValue;
+
+use crate::ambiguity::label;
+use crate::conditions::refused;
+use crate::enforce::Row;
+use crate::failure::{Failure, Outcome, parse_stored};
+use crate::route;
+
+/// The member that points at bytes.
+pub(crate) const BLOB_REF: &str = "blob_ref";
+
+/// Which members of a record are shown.
+#[derive(Debug, Clone)]
+pub(crate) enum Shape {
+    /// Everything the row shows, in the order written.
+    Visible,
+    /// These, in this order.
+    Listed(Vec<FieldName>),
+}
+
+impl Shape {
+    /// Checks what was asked against what the row shows.
+    pub(crate) fn of(row: &Row, projection: &Projection) -> Result<Self, ReadError> {
+        match projection {
+            Projection::All => Ok(Self::Visible),
+            Projection::Fields(names) => {
+                for name in names {
+                    row.field(name.as_str(), "fields")?;
+                }
+                Ok(Self::Listed(names.clone()))
+            }
+            // A view that is not wholly granted is not there; which fields it has would be told otherwise.
+            Projection::View(id) => match row.views().find(|view| view.id == *id) {
+                Some(view) => Ok(Self::Listed(view.fields.clone())),
+                None => Err(refused("view", format!("Unknown view: {id}"))),
+            },
+        }
+    }
+
+    /// The names of what is shown.
+    pub(crate) fn names(&self, row: &Row) -> Vec<String> {
+        match self {
+            Self::Visible => row.fields().map(|field| field.name.to_string()).collect(),
+            Self::Listed(names) => names.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    fn members<'b>(&'b self, row: &'b Row, body: &'b RecordBody) -> Vec<(&'b str, &'b str)> {
+        match self {
+            Self::Visible => {
+                let members = body.members();
+                members.filter(|(name, _)| row.sees_member(name)).collect()
+            }
+            Self::Listed(names) => {
+                let names = names.iter().map(FieldName::as_str);
+                names
+                    .filter_map(|name| body.get(name).map(|raw| (name, raw)))
+                    .collect()
+            }
+        }
+    }
+
+    /// The members shown, as one JSON object.
+    pub(crate) fn project(&self, row: &Row, body: &RecordBody) -> String {
+        if matches!(self, Self::Visible) && row.is_owner() {
+            return body.as_str().to_owned();
+        }
+        object(self.members(row, body))
+    }
+
+    /// The members shown, with the address of the bytes they point at.
+    pub(crate) fn serve(&self, row: &Row, body: &RecordBody) -> Outcome<Box<RawValue>> {
+        let text = match body.get(BLOB_REF).and_then(with_fetch_url) {
+            None => self.project(row, body),
+            Some(blob_ref) => {
+                let members = self.members(row, body).into_iter();
+                object(members.map(|(name, raw)| match name {
+                    BLOB_REF => (name, blob_ref.as_str()),
+                    _ => (name, raw),
+                }))
+            }
+        };
+        raw_json(text)
+    }
+
+    /// A record of the row as a list shows it.
+    pub(crate) fn record(
+        &self,
+        row: &Row,
+        key: &RecordKey,
+        emitted_at: &str,
+        body: &RecordBody,
+    ) -> Outcome<Record> {
+        let mut record = Record::new(row.stream().name.as_str(), key.as_str(), emitted_at);
+        record.data = Some(self.serve(row, body)?);
+        Ok(in_envelope(row, record))
+    }
+}
+
+/// Names the connection a record or a tombstone belongs to.
+pub(crate) fn in_envelope(row: &Row, record: Record) -> Record {
+    let mut record = record.in_connection(row.connection().id.as_str());
+    record.display_name = label(row.connection());
+    record
+}
+
+fn object<'m>(members: impl IntoIterator<Item = (&'m str, &'m str)>) -> String {
+    let mut text = String::from("{");
+    for (name, raw) in members {
+        if text.len() > 1 {
+            text.push(',');
+        }
+        // A name is a text, and every text can be written.
+        text.push_str(&serde_json::to_string(name).unwrap_or_default());
+        text.push(':');
+        text.push_str(raw);
+    }
+    text.push('}');
+    text
+}
+
+/// The id a `blob_ref` names.
+pub(crate) fn blob_id_in(raw: &str) -> Option<String> {
+    if json::kind_of(raw) != JsonKind::Object {
+        return None;
+    }
+    let inner = RecordBody::parse(raw).ok()?;
+    let id = inner.text("blob_id")?.into_owned();
+    (!id.is_empty()).then_some(id)
+}
+
+/// A `blob_ref` with the path its bytes are at. A path that the source wrote is not ours to pass on.
+fn with_fetch_url(raw: &str) -> Option<String> {
+    let id = blob_id_in(raw)?;
+    let inner = RecordBody::parse(raw).ok()?;
+    let url = serde_json::to_string(&route::blob(&id)).ok()?;
+    let kept = inner.members().filter(|(name, _)| *name != "fetch_url");
+    Some(object(kept.chain([("fetch_url", url.as_str())])))
+}
+
+/// Text that is JSON by construction, as a value of an answer.
+pub(crate) fn raw_json(text: String) -> Outcome<Box<RawValue>> {
+    RawValue::from_string(text).map_err(|_| {
+        // Not reachable from stored records, which are parsed before; parsing says where it went wrong.
+        Failure::from(ReadError::internal())
+    })
+}
+
+/// The record key a caller means; a text that cannot be one means no record.
+pub(crate) fn key_of(row: &Row, record_id: &str) -> Result<RecordKey, ReadError> {
+    RecordKey::from_wire(record_id, row.stream().primary_key.len()).map_err(|_| record_not_found())
+}
+
+/// Missing, deleted and not granted look alike.
+pub(crate) fn record_not_found() -> ReadError {
+    ReadError::new(ErrorCode::NotFound, "Record not found")
+}
+
+/// A stored record that the row admits.
+pub(crate) fn admitted(row: &Row, key: &RecordKey, body: String) -> Outcome<Option<RecordBody>> {
+    let body = parse_stored(body)?;
+    Ok(row.admits(key, &body).then_some(body))
+}

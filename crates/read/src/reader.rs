@@ -1,0 +1,206 @@
+//! The reader itself: one method per question, each answered on a thread that may block, noted for the owner when a client
+//! asked, and told in the words of the contract when it failed.
+
+use std::sync::Arc;
+
+use contract::aggregate::{AggregateQuery, Aggregation};
+use contract::error::ReadError;
+use contract::grant::Authority;
+use contract::page::Page;
+use contract::query::{
+    BlobQuery, Filter, RecordQuery, RecordsQuery, StreamQuery, StreamsQuery, WindowQuery,
+};
+use contract::reader::{Blob, ReadContract};
+use contract::record::{FieldWindow, Record};
+use contract::schema::{SchemaAnswer, SchemaQuery, StreamMetadata, StreamSummary};
+use contract::seal::{Binding, SealingKey};
+use contract::search::{SearchHit, SearchQuery};
+use contract::time::Clock;
+use store::Store;
+
+use crate::ambiguity::one_row;
+use crate::cursor::Tokens;
+use crate::disclosure::{Disclosure, Disclosures, Shown};
+use crate::enforce::{Reach, Row};
+use crate::failure::Outcome;
+use crate::{blob, conditions, record, records, schema, search, streams, window};
+
+/// What a reader needs besides data and authority.
+#[derive(Clone)]
+pub struct ReaderSettings {
+    /// Seals cursors and bookmarks.
+    pub sealing_key: SealingKey,
+    /// The address people reach the server at, for citations.
+    pub public_url: Option<String>,
+    /// Where the time comes from.
+    pub clock: Arc<dyn Clock>,
+    /// Who takes note of what clients were shown.
+    pub disclosures: Option<Arc<dyn Disclosures>>,
+}
+
+/// Answers the read contract over a store, on behalf of an authority. Cheap to clone.
+///
+/// It must be called inside a Tokio runtime, whose blocking threads do the work.
+#[derive(Clone)]
+pub struct GrantReader(Arc<Session>);
+
+/// Everything one reader knows.
+pub(crate) struct Session {
+    pub(crate) store: Arc<dyn Store>,
+    authority: Authority,
+    pub(crate) settings: ReaderSettings,
+}
+
+/// An answer and what it shows.
+pub(crate) type Answer<T> = Outcome<(T, Shown)>;
+
+impl GrantReader {
+    /// A reader for this authority.
+    pub fn new(store: Arc<dyn Store>, authority: Authority, settings: ReaderSettings) -> Self {
+        Self(Arc::new(Session {
+            store,
+            authority,
+            settings,
+        }))
+    }
+
+    async fn answer<Q, T>(
+        &self,
+        operation: &'static str,
+        query: Q,
+        step: fn(&Session, &Q) -> Answer<T>,
+    ) -> Result<T, ReadError>
+    where
+        Q: Send + 'static,
+        T: Send + 'static,
+    {
+        let session = Arc::clone(&self.0);
+        let work = move || session.run(operation, &query, step);
+        match tokio::task::spawn_blocking(work).await {
+            Ok(answer) => answer,
+            Err(error) => {
+                tracing::error!(operation, error = %error, "a read did not come to its end");
+                Err(ReadError::internal())
+            }
+        }
+    }
+}
+
+impl Session {
+    fn run<Q, T>(
+        &self,
+        operation: &'static str,
+        query: &Q,
+        step: fn(&Session, &Q) -> Answer<T>,
+    ) -> Result<T, ReadError> {
+        match step(self, query) {
+            Ok((answer, shown)) => {
+                self.note(operation, shown);
+                Ok(answer)
+            }
+            Err(failure) => Err(failure.into_read_error(operation)),
+        }
+    }
+
+    fn note(&self, operation: &'static str, shown: Shown) {
+        let client = self.reach().client();
+        if let (Some(disclosures), Some(client)) = (&self.settings.disclosures, client) {
+            disclosures.note(Disclosure {
+                at: self.settings.clock.now(),
+                grant_ids: shown.grants.into_iter().collect(),
+                client_id: client.client_id().clone(),
+                operation,
+                records: shown.records,
+                fields: shown.fields.into_iter().collect(),
+            });
+        }
+    }
+
+    /// What may be seen.
+    pub(crate) fn reach(&self) -> Reach<'_> {
+        Reach::new(self.store.as_ref(), &self.authority)
+    }
+
+    /// The row a read of one stream means.
+    pub(crate) fn row(
+        &self,
+        stream: &contract::id::StreamName,
+        connection: Option<&str>,
+    ) -> Outcome<Row> {
+        Ok(one_row(self.reach(), stream, connection)?)
+    }
+
+    /// Seals and opens what is bound to one row, its conditions and its order.
+    pub(crate) fn row_tokens<'a>(&'a self, row: &'a Row, bound: &'a Bound) -> Tokens<'a> {
+        self.tokens(Binding {
+            stream: Some(row.stream().name.as_str()),
+            connection: Some(row.connection().id.as_str()),
+            filter: &bound.filter,
+            order: &bound.order,
+            grant: row.grant_id().map(contract::id::GrantId::as_str),
+        })
+    }
+
+    pub(crate) fn tokens<'a>(&'a self, binding: Binding<'a>) -> Tokens<'a> {
+        Tokens {
+            key: &self.settings.sealing_key,
+            binding,
+            now: self.settings.clock.now(),
+        }
+    }
+}
+
+/// What a token is bound to besides its row.
+pub(crate) struct Bound {
+    pub(crate) filter: String,
+    pub(crate) order: String,
+}
+
+impl Bound {
+    pub(crate) fn new(filters: &[Filter], order: impl Into<String>) -> Self {
+        Self {
+            filter: conditions::fingerprint(filters),
+            order: order.into(),
+        }
+    }
+}
+
+impl ReadContract for GrantReader {
+    async fn schema(&self, query: SchemaQuery) -> Result<SchemaAnswer, ReadError> {
+        self.answer("schema", query, schema::schema).await
+    }
+
+    async fn streams(&self, query: StreamsQuery) -> Result<Page<StreamSummary>, ReadError> {
+        self.answer("streams", query, streams::streams).await
+    }
+
+    async fn stream(&self, query: StreamQuery) -> Result<StreamMetadata, ReadError> {
+        self.answer("stream", query, schema::stream).await
+    }
+
+    async fn records(&self, query: RecordsQuery) -> Result<Page<Record>, ReadError> {
+        self.answer("records", query, records::records).await
+    }
+
+    async fn record(&self, query: RecordQuery) -> Result<Record, ReadError> {
+        self.answer("record", query, record::record).await
+    }
+
+    async fn aggregate(&self, query: AggregateQuery) -> Result<Aggregation, ReadError> {
+        self.answer("aggregate", query, crate::aggregate::aggregate)
+            .await
+    }
+
+    async fn search(&self, query: SearchQuery) -> Result<Page<SearchHit>, ReadError> {
+        self.answer("search", query, search::search).await
+    }
+
+    async fn field_window(&self, query: WindowQuery) -> Result<FieldWindow, ReadError> {
+        self.answer("field_window", query, window::field_window)
+            .await
+    }
+
+    async fn blob(&self, query: BlobQuery) -> Result<Blob, ReadError> {
+        self.answer("blob", query, blob::blob).await
+    }
+}

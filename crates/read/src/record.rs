@@ -1,0 +1,41 @@
+//! One record, with what it is related to.
+
+use contract::page::Meta;
+use contract::query::RecordQuery;
+use contract::record::Record;
+
+use crate::disclosure::Shown;
+use crate::expand;
+use crate::project::{Shape, admitted, key_of, record_not_found};
+use crate::reader::{Answer, Session};
+use crate::route;
+
+pub(crate) fn record(session: &Session, query: &RecordQuery) -> Answer<Record> {
+    let row = session.row(&query.stream, query.connection_id.as_deref())?;
+    let shape = Shape::of(&row, &query.projection)?;
+    let relations = expand::resolve(session.reach(), &row, &query.expand)?;
+    let key = key_of(&row, &query.record_id)?;
+    let stored = session.store.get(&row.stream_ref(), &key)?;
+    let stored = stored.ok_or_else(record_not_found)?;
+    let body = admitted(&row, &key, stored.body)?.ok_or_else(record_not_found)?;
+
+    let mut shown = Shown::of(&row);
+    shown.record(&row, &key);
+    shown.fields(shape.names(&row));
+    let mut record = shape.record(&row, &key, &stored.emitted_at, &body)?;
+    // What the caller gets, not what is stored: the size of hidden fields is theirs as well.
+    record.record_json_bytes = record
+        .data
+        .as_ref()
+        .and_then(|data| u64::try_from(data.get().len()).ok());
+    record.connector_key = Some(row.connection().connector.to_string());
+    let stream = &row.stream().name;
+    record.citation_url = session
+        .settings
+        .public_url
+        .as_ref()
+        .map(|url| route::citation(url, &row.connection().id, stream, &key));
+    expand::attach(session, &relations, (&key, &mut record), &mut shown)?;
+    record.meta = Some(Meta::default());
+    Ok((record, shown))
+}

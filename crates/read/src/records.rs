@@ -1,0 +1,242 @@
+//! Records of a stream as they stand: conditions, order, pages, counts and the span of time they cover.
+
+use contract::error::{ErrorCode, ReadError};
+use contract::id::FieldName;
+use contract::json;
+use contract::page::{Page, ReportedCount, TimeSpan};
+use contract::query::{Count, ListOptions, Order, Reading, RecordsQuery};
+use contract::record::Record;
+use contract::time::Instant;
+use contract::wire::Nullable;
+use store::records::{Direction, OrderBy, PagePosition, PageRequest, StoredRecord};
+use store::search::{AggregateRequest, Metric, Value};
+
+use crate::changes;
+use crate::conditions::Conditions;
+use crate::disclosure::Shown;
+use crate::enforce::Row;
+use crate::expand;
+use crate::failure::Outcome;
+use crate::project::{Shape, admitted};
+use crate::reader::{Answer, Bound, Session};
+use crate::route;
+
+/// What a list and a feed of changes have in common.
+pub(crate) struct Plan<'q> {
+    pub(crate) query: &'q RecordsQuery,
+    pub(crate) row: Row,
+    pub(crate) shape: Shape,
+    pub(crate) conditions: Conditions,
+}
+
+pub(crate) fn records(session: &Session, query: &RecordsQuery) -> Answer<Page<Record>> {
+    let row = session.row(&query.stream, query.connection_id.as_deref())?;
+    let plan = Plan {
+        query,
+        shape: Shape::of(&row, &query.projection)?,
+        conditions: Conditions::of(&row, &query.filters)?,
+        row,
+    };
+    match &query.reading {
+        Reading::Changes(since) => changes::start(session, &plan, since),
+        Reading::List(options) => match changes::position_in(session, &plan, options)? {
+            Some(position) => changes::go_on(session, &plan, position),
+            None => list(session, &plan, options),
+        },
+    }
+}
+
+fn list(session: &Session, plan: &Plan<'_>, options: &ListOptions) -> Answer<Page<Record>> {
+    let row = &plan.row;
+    let order = PageOrder::of(row, options)?;
+    let relations = expand::resolve(session.reach(), row, &options.expand)?;
+    let bound = Bound::new(&plan.query.filters, order.fingerprint(row));
+    let tokens = session.row_tokens(row, &bound);
+    let after = match &options.cursor {
+        Some(cursor) => Some(tokens.open_page(cursor)?),
+        None => None,
+    };
+    let limit = usize::try_from(plan.query.limit.effective()).unwrap_or(usize::MAX);
+    let mut found = select(session, plan, order, (after, limit.saturating_add(1)))?;
+    let has_more = found.len() > limit;
+    found.truncate(limit);
+
+    let mut shown = Shown::of(row);
+    shown.fields(plan.shape.names(row));
+    let mut data = Vec::with_capacity(found.len());
+    for (stored, body) in &found {
+        let mut record = plan
+            .shape
+            .record(row, &stored.key, &stored.emitted_at, body)?;
+        shown.record(row, &stored.key);
+        expand::attach(session, &relations, (&stored.key, &mut record), &mut shown)?;
+        data.push(record);
+    }
+    let mut page = page_of(plan, data);
+    if let (true, Some((last, _))) = (has_more, found.last()) {
+        page = page.continued(tokens.page(&last.position, order.by == OrderBy::Cursor)?);
+    }
+    describe(session, plan, options, &mut page)?;
+    Ok((page, shown))
+}
+
+/// A page of this plan's records, with what is to be said about its limit.
+pub(crate) fn page_of(plan: &Plan<'_>, data: Vec<Record>) -> Page<Record> {
+    let mut page = Page::new(data);
+    page.url = Some(route::records(&plan.row.stream().name));
+    if let Some(warning) = plan.query.limit.warning("records") {
+        page.meta_mut().warn(warning);
+    }
+    page
+}
+
+/// The order of a list: the cursor field where it may be seen, else the key.
+#[derive(Clone, Copy)]
+pub(crate) struct PageOrder {
+    pub(crate) by: OrderBy,
+    pub(crate) direction: Direction,
+}
+
+impl PageOrder {
+    fn of(row: &Row, options: &ListOptions) -> Result<Self, ReadError> {
+        let order = options.direction()?;
+        if let Some(sort) = &options.sort {
+            // A client learns about a field it may not see only that it may not see it; nor that it orders the stream.
+            if !row.is_owner() {
+                row.field(sort.field.as_str(), "sort")?;
+            }
+            if row.cursor_field() != Some(&sort.field) {
+                return Err(invalid_sort(row, &sort.field));
+            }
+        }
+        Ok(Self {
+            direction: match order {
+                Order::Ascending => Direction::Ascending,
+                Order::Descending => Direction::Descending,
+            },
+            ..Self::ascending(row)
+        })
+    }
+
+    /// The natural order, smallest first.
+    pub(crate) fn ascending(row: &Row) -> Self {
+        Self {
+            by: match row.cursor_field() {
+                Some(_) => OrderBy::Cursor,
+                None => OrderBy::Key,
+            },
+            direction: Direction::Ascending,
+        }
+    }
+
+    fn fingerprint(self, row: &Row) -> String {
+        let direction = match self.direction {
+            Direction::Ascending => "asc",
+            Direction::Descending => "desc",
+        };
+        match row.cursor_field() {
+            Some(field) => format!("{direction} {field}"),
+            None => direction.to_owned(),
+        }
+    }
+}
+
+fn invalid_sort(row: &Row, field: &FieldName) -> ReadError {
+    let message = match row.cursor_field() {
+        Some(cursor) => format!("sort accepts only '{cursor}', not '{field}'"),
+        None => format!("the stream '{}' cannot be sorted", row.stream().name),
+    };
+    ReadError::new(ErrorCode::InvalidSort, message).with_param("sort")
+}
+
+/// A record and its parsed body.
+pub(crate) type Found = (StoredRecord, json::RecordBody);
+
+/// The next records that pass. The index may lag a concurrent write by a moment, so each is looked at once more, and what
+/// falls away is replaced by what follows.
+pub(crate) fn select(
+    session: &Session,
+    plan: &Plan<'_>,
+    order: PageOrder,
+    (mut after, wanted): (Option<PagePosition>, usize),
+) -> Outcome<Vec<Found>> {
+    let row = &plan.row;
+    let restricted = !(row.admits_everything() && plan.conditions.is_empty());
+    let scope = row.scope(Vec::new(), plan.conditions.filters());
+    let mut found: Vec<Found> = Vec::new();
+    while found.len() < wanted {
+        let request = PageRequest {
+            by: order.by,
+            direction: order.direction,
+            after: after.take(),
+            limit: wanted - found.len(),
+        };
+        let stored = if restricted {
+            session.store.select(&scope, &request)?
+        } else {
+            session.store.page(&scope.stream, &request)?
+        };
+        let complete = stored.len() < request.limit;
+        after = stored.last().map(|last| last.position.clone());
+        for mut record in stored {
+            let body = std::mem::take(&mut record.body);
+            let body = admitted(row, &record.key, body)?;
+            if let Some(body) = body.filter(|body| plan.conditions.pass(body)) {
+                found.push((record, body));
+            }
+        }
+        if complete {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+/// Counts and time span, where asked.
+fn describe(
+    session: &Session,
+    plan: &Plan<'_>,
+    options: &ListOptions,
+    page: &mut Page<Record>,
+) -> Outcome<()> {
+    if options.count == Count::None && !options.time_span {
+        return Ok(());
+    }
+    let total = aggregate(session, plan, Metric::Count)?.0;
+    if options.count != Count::None {
+        page.meta_mut().count = Nullable::Value(ReportedCount::exact(total));
+    }
+    if options.time_span {
+        let mut span = TimeSpan {
+            total,
+            ..TimeSpan::default()
+        };
+        if let Some(field) = plan.row.consent_time_field() {
+            let earliest = aggregate(session, plan, Metric::Min(field.clone()))?.1;
+            let latest = aggregate(session, plan, Metric::Max(field.clone()))?.1;
+            if let (Some(earliest), Some(latest)) = (moment(&earliest), moment(&latest)) {
+                span.earliest_at = Some(earliest);
+                span.latest_at = Some(latest);
+            }
+        }
+        page.meta_mut().window = Some(span);
+    }
+    Ok(())
+}
+
+fn aggregate(session: &Session, plan: &Plan<'_>, metric: Metric) -> Outcome<(u64, Value)> {
+    let answer = session.store.aggregate(&AggregateRequest {
+        scope: plan.row.scope(Vec::new(), plan.conditions.filters()),
+        metric,
+        grouping: None,
+    })?;
+    Ok((answer.matched, answer.value))
+}
+
+fn moment(value: &Value) -> Option<String> {
+    let Value::Json(raw) = value else {
+        return None;
+    };
+    let text = json::decode_string(raw)?;
+    Instant::parse(&text).map(Instant::to_rfc3339_millis)
+}

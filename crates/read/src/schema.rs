@@ -1,0 +1,201 @@
+//! What may be asked, told to whoever asks. A client is told the owner's document restricted to its rows: exactly what
+//! will be accepted, and no name besides.
+
+mod metadata;
+mod restrict;
+
+use std::collections::HashMap;
+
+use contract::declaration::{Declaration, SourceKind};
+use contract::error::{ErrorCode, ReadError};
+use contract::page::Meta;
+use contract::query::StreamQuery;
+use contract::schema::{
+    Bearer, ConnectorSchema, Schema, SchemaAnswer, SchemaDetail, SchemaDocument, SchemaQuery,
+    SourceRef, StreamMetadata,
+};
+use contract::wire::{ObjectTag, Other};
+
+use crate::ambiguity::{available, connection_not_found, stream_not_there};
+use crate::disclosure::Shown;
+use crate::enforce::Row;
+use crate::failure::Outcome;
+use crate::reader::{Answer, Session};
+use crate::streams::freshness;
+
+pub(crate) fn schema(session: &Session, query: &SchemaQuery) -> Answer<SchemaAnswer> {
+    let rows = addressed(session, query)?;
+    let entries = entries(session, &rows)?;
+    if query.detail == SchemaDetail::FullStream && entries.len() > 1 {
+        return Err(ambiguous(query, &rows).into());
+    }
+    let mut shown = Shown::default();
+    for row in &rows {
+        shown.row(row);
+    }
+    let document = document(session, query, entries);
+    let answer = match query.detail {
+        SchemaDetail::Compact => SchemaAnswer::Compact(document.compact()),
+        SchemaDetail::Whole | SchemaDetail::FullStream => SchemaAnswer::Full(document),
+    };
+    Ok((answer, shown))
+}
+
+/// One stream with everything it accepts.
+pub(crate) fn stream(session: &Session, query: &StreamQuery) -> Answer<StreamMetadata> {
+    let row = session.row(&query.stream, query.connection_id.as_deref())?;
+    let rows = [row];
+    let mut entries = entries(session, &rows)?;
+    let (_, mut metadata) = entries.pop().ok_or_else(ReadError::internal)?;
+    let [row] = &rows;
+    let extent = session.store.extent(&row.scope(Vec::new(), Vec::new()))?;
+    metadata.freshness = Some(freshness(extent.last_emitted_at.as_deref()));
+    metadata.meta = Some(Meta::default());
+    Ok((metadata, Shown::of(row)))
+}
+
+/// The rows the caller addressed.
+fn addressed(session: &Session, query: &SchemaQuery) -> Result<Vec<Row>, ReadError> {
+    let reach = session.reach();
+    let mut rows = match &query.stream {
+        Some(stream) => reach.rows_of(stream.as_str()),
+        None => reach.rows(),
+    };
+    if let Some(stream) = &query.stream
+        && rows.is_empty()
+    {
+        return Err(stream_not_there(reach, stream));
+    }
+    if let Some(connection) = query.connection_id.as_deref() {
+        if !reach.reaches_connection(connection) {
+            return Err(connection_not_found(connection));
+        }
+        rows.retain(|row| row.connection().id.as_str() == connection);
+        if let Some(stream) = &query.stream
+            && rows.is_empty()
+        {
+            return Err(stream_not_there(reach, stream));
+        }
+    }
+    Ok(rows)
+}
+
+/// One entry per stream and connector, or several where connections are granted differently.
+fn entries(session: &Session, rows: &[Row]) -> Outcome<Vec<(Row, StreamMetadata)>> {
+    let mut groups: Vec<Vec<&Row>> = Vec::new();
+    let mut known: HashMap<metadata::Sameness, usize> = HashMap::new();
+    for row in rows {
+        let next = groups.len();
+        let at = *known
+            .entry(metadata::Sameness::of(session.reach(), row))
+            .or_insert(next);
+        match groups.get_mut(at) {
+            Some(members) => members.push(row),
+            None => groups.push(vec![row]),
+        }
+    }
+    let mut entries = Vec::with_capacity(groups.len());
+    for members in groups {
+        if let Some(first) = members.first() {
+            let metadata = metadata::describe(session.reach(), first, &members)?;
+            entries.push(((*first).clone(), metadata));
+        }
+    }
+    Ok(entries)
+}
+
+fn document(session: &Session, query: &SchemaQuery, entries: Vec<(Row, StreamMetadata)>) -> Schema {
+    let mut connectors: Vec<ConnectorSchema<StreamMetadata>> = Vec::new();
+    let streams = entries.len();
+    for (row, metadata) in entries {
+        let key = row.connection().connector.as_str();
+        let known = connectors
+            .iter_mut()
+            .find(|known| known.connector_key.as_deref() == Some(key));
+        match known {
+            Some(known) => known.streams.push(metadata),
+            None => connectors.push(ConnectorSchema {
+                object: ObjectTag::CONNECTOR,
+                source: Some(source_of(row.declaration())),
+                connector_key: Some(key.to_owned()),
+                connector_id: Some(key.to_owned()),
+                stream_count: None,
+                granted_connections: None,
+                streams: vec![metadata],
+                other: Other::new(),
+            }),
+        }
+    }
+    for connector in &mut connectors {
+        connector.stream_count = u64::try_from(connector.streams.len()).ok();
+    }
+    let narrowed = query.stream.is_some() || query.connection_id.is_some();
+    let counted = |count: usize| narrowed.then(|| u64::try_from(count).ok()).flatten();
+    SchemaDocument {
+        object: ObjectTag::SCHEMA,
+        detail: None,
+        bearer: Some(bearer(session)),
+        connector_count: counted(connectors.len()),
+        stream_count: counted(streams),
+        connectors,
+        links: None,
+        meta: Some(Meta::default()),
+        other: Other::new(),
+    }
+}
+
+/// On whose behalf this is answered.
+fn bearer(session: &Session) -> Bearer {
+    let text = |text: &str| Some(text.to_owned());
+    let Some(client) = session.reach().client() else {
+        return Bearer {
+            token_kind: text("owner"),
+            scope: text("owner"),
+            ..Bearer::default()
+        };
+    };
+    let mut bearer = Bearer {
+        token_kind: text("client"),
+        scope: text("grant"),
+        client_id: text(client.client_id().as_str()),
+        ..Bearer::default()
+    };
+    match client.package_id() {
+        None => {
+            let mut rows = client.rows().iter();
+            bearer.grant_id = rows.next().map(|row| row.grant_id.to_string());
+        }
+        Some(package) => {
+            bearer.token_kind = text("mcp_package");
+            bearer
+                .other
+                .insert("grant_package_id".to_owned(), package.as_str().into());
+        }
+    }
+    bearer
+}
+
+/// The source as grants name it.
+pub(crate) fn source_of(declaration: &Declaration) -> SourceRef {
+    let kind = match declaration.source.kind {
+        SourceKind::Connector => "connector",
+        SourceKind::ProviderNative => "provider_native",
+    };
+    SourceRef {
+        kind: Some(kind.to_owned()),
+        id: Some(declaration.source.id.clone()),
+        other: Other::new(),
+    }
+}
+
+fn ambiguous(query: &SchemaQuery, rows: &[Row]) -> ReadError {
+    let stream = query.stream.as_ref().map_or("", |stream| stream.as_str());
+    let choices = available(rows);
+    let message = format!(
+        "{} connections carry the stream '{stream}', not all alike; name one of them",
+        choices.len()
+    );
+    ReadError::new(ErrorCode::AmbiguousSchemaDetail, message)
+        .with_param("connection_id")
+        .with_connections(choices)
+}

@@ -1,0 +1,250 @@
+//! One stream as a reader may know it: its fields, what each accepts, and what the grant limits it to.
+
+use std::collections::BTreeSet;
+
+use contract::declaration::{Aggregations, FieldDeclaration, RangeOperator};
+use contract::id::{FieldName, GrantId};
+use contract::key::RecordKey;
+use contract::scalar::FieldKind;
+use contract::schema::{
+    AggregationMetadata, Capability, ExpandCapability, FieldCapability, Freshness,
+    GrantedConnection, QueryMetadata, RelationshipMetadata, SearchMetadata, StreamMetadata,
+    ViewMetadata,
+};
+use contract::wire::{ObjectTag, OrderedMap, Other};
+use serde_json::json;
+
+use super::restrict;
+use crate::ambiguity::label;
+use crate::enforce::{Reach, Relation, Row};
+use crate::failure::Outcome;
+
+/// What two connections must have in common to be told in one entry.
+#[derive(PartialEq, Eq, Hash)]
+pub(super) struct Sameness {
+    connector: String,
+    stream: String,
+    grant: Option<GrantId>,
+    fields: Vec<String>,
+    time: Option<String>,
+    keys: Option<BTreeSet<RecordKey>>,
+    relations: Vec<String>,
+}
+
+impl Sameness {
+    pub(super) fn of(reach: Reach<'_>, row: &Row) -> Self {
+        let relations = reach.relations(row).into_iter();
+        Self {
+            connector: row.connection().connector.to_string(),
+            stream: row.stream().name.to_string(),
+            grant: row.grant_id().cloned(),
+            fields: row.fields().map(|field| field.name.to_string()).collect(),
+            time: time_constraint(row).map(|told| told.to_string()),
+            keys: row.keys().cloned(),
+            relations: relations.map(|relation| relation.expand.name).collect(),
+        }
+    }
+}
+
+/// A stream of these connections, which are alike.
+pub(super) fn describe(reach: Reach<'_>, row: &Row, members: &[&Row]) -> Outcome<StreamMetadata> {
+    let stream = row.stream();
+    let relations = reach.relations(row);
+    let aggregations = row.aggregations().unwrap_or_default();
+    let mut capabilities = OrderedMap::default();
+    for field in row.fields() {
+        let capability = capability(row, field, &aggregations)?;
+        capabilities.0.push((field.name.to_string(), capability));
+    }
+    let text = |name: &FieldName| name.to_string();
+    let key = if row.sees_all(&stream.primary_key) {
+        stream.primary_key.iter().map(text).collect()
+    } else {
+        Vec::new()
+    };
+    Ok(StreamMetadata {
+        object: ObjectTag::STREAM_METADATA,
+        name: stream.name.to_string(),
+        description: stream.description.clone(),
+        semantics: Some(stream.semantics),
+        primary_key: Some(key),
+        cursor_field: row.cursor_field().map(text),
+        consent_time_field: row.consent_time_field().map(text),
+        selection: Some(stream.selection),
+        schema: Some(restrict::schema(row)?),
+        query: Some(query(row, &relations)),
+        views: Some(views(row)),
+        relationships: Some(relations.iter().map(relationship).collect()),
+        field_capabilities: capabilities,
+        expand_capabilities: Some(relations.iter().map(expand).collect()),
+        // Newest records are looked up only where one stream is asked about: a schema costs the same however many there are.
+        freshness: Some(Freshness {
+            status: "unknown".to_owned(),
+            ..Freshness::default()
+        }),
+        instance_ids: (!row.is_owner()).then(|| {
+            let members = members.iter();
+            members
+                .map(|member| member.connection().id.to_string())
+                .collect()
+        }),
+        resources: row
+            .keys()
+            .map(|keys| keys.iter().map(ToString::to_string).collect()),
+        time_constraint: time_constraint(row),
+        granted_connections: Some(members.iter().map(|member| granted(member)).collect()),
+        links: None,
+        meta: None,
+        other: Other::new(),
+    })
+}
+
+fn granted(row: &Row) -> GrantedConnection {
+    GrantedConnection {
+        connection_id: row.connection().id.to_string(),
+        display_name: label(row.connection()),
+        other: Other::new(),
+    }
+}
+
+fn time_constraint(row: &Row) -> Option<serde_json::Value> {
+    let (field, constraint) = row.time_constraint()?;
+    let mut told = serde_json::Map::new();
+    let parts = [
+        ("field", field.map(FieldName::as_str)),
+        ("since", constraint.since.as_deref()),
+        ("until", constraint.until.as_deref()),
+    ];
+    for (name, value) in parts {
+        if let Some(value) = value {
+            told.insert(name.to_owned(), value.into());
+        }
+    }
+    Some(told.into())
+}
+
+fn views(row: &Row) -> Vec<ViewMetadata> {
+    let views = row.views().map(|view| ViewMetadata {
+        id: view.id.to_string(),
+        label: Some(view.label.clone()),
+        fields: view.fields.iter().map(ToString::to_string).collect(),
+        other: Other::new(),
+    });
+    views.collect()
+}
+
+fn relationship(relation: &Relation) -> RelationshipMetadata {
+    let declared = &relation.relationship;
+    RelationshipMetadata {
+        name: declared.name.clone(),
+        stream: declared.stream.to_string(),
+        foreign_key: declared.foreign_key.to_string(),
+        cardinality: declared.cardinality,
+        other: Other::new(),
+    }
+}
+
+fn expand(relation: &Relation) -> ExpandCapability {
+    let declared = &relation.relationship;
+    let cardinality = if relation.is_many() {
+        "has_many"
+    } else {
+        "has_one"
+    };
+    ExpandCapability {
+        name: declared.name.clone(),
+        stream: Some(declared.stream.to_string()),
+        target_stream: Some(declared.stream.to_string()),
+        cardinality: Some(cardinality.to_owned()),
+        granted: Some(true),
+        usable: Some(true),
+        foreign_key: Some(declared.foreign_key.to_string()),
+        child_parent_key_field: Some(declared.foreign_key.to_string()),
+        default_limit: Some(relation.expand.default_limit),
+        max_limit: Some(relation.expand.max_limit),
+        reason: None,
+        other: Other::new(),
+    }
+}
+
+/// What may be asked beyond plain reading, by capability.
+fn query(row: &Row, relations: &[Relation]) -> QueryMetadata {
+    let ranges: OrderedMap<Vec<RangeOperator>> = row
+        .fields()
+        .filter_map(|field| {
+            let operators = row.range_operators(&field.name)?;
+            Some((field.name.to_string(), operators.to_vec()))
+        })
+        .collect();
+    let expand: Vec<serde_json::Value> = relations
+        .iter()
+        .map(|relation| {
+            let declared = &relation.expand;
+            json!({"name": declared.name, "default_limit": declared.default_limit, "max_limit": declared.max_limit})
+        })
+        .collect();
+    QueryMetadata {
+        range_filters: (!ranges.is_empty()).then_some(ranges),
+        expand: (!expand.is_empty()).then_some(expand),
+        search: names(&row.lexical_fields()).map(|fields| SearchMetadata {
+            lexical_fields: Some(fields),
+            ..SearchMetadata::default()
+        }),
+        aggregations: row.aggregations().map(|offered| AggregationMetadata {
+            count: offered.count.then_some(true),
+            sum: names(&offered.sum),
+            min: names(&offered.min),
+            max: names(&offered.max),
+            group_by: names(&offered.group_by),
+            group_by_time: names(&offered.group_by_time),
+            count_distinct: names(&offered.count_distinct),
+            other: Other::new(),
+        }),
+        other: Other::new(),
+    }
+}
+
+fn names(fields: &[FieldName]) -> Option<Vec<String>> {
+    let names: Vec<String> = fields.iter().map(ToString::to_string).collect();
+    (!names.is_empty()).then_some(names)
+}
+
+fn capability(
+    row: &Row,
+    field: &FieldDeclaration,
+    offered: &Aggregations,
+) -> Outcome<FieldCapability> {
+    let name = &field.name;
+    let operators = row.range_operators(name);
+    let mut range_filter = Capability::of(operators.is_some());
+    range_filter.operators = operators.map(|operators| {
+        let operators = operators.iter();
+        operators
+            .map(|operator| operator.as_str().to_owned())
+            .collect()
+    });
+    let aggregation = [
+        ("count_distinct", &offered.count_distinct),
+        ("group_by", &offered.group_by),
+        ("group_by_time", &offered.group_by_time),
+        ("max", &offered.max),
+        ("min", &offered.min),
+        ("sum", &offered.sum),
+    ];
+    let aggregation = aggregation
+        .into_iter()
+        .map(|(metric, fields)| (metric.to_owned(), Capability::of(fields.contains(name))));
+    Ok(FieldCapability {
+        schema: Some(restrict::property(row, field)?),
+        presentation_type: field.presentation_type.clone(),
+        role: field.role.clone(),
+        granted: Some(true),
+        exact_filter: Some(Capability::of(FieldKind::is_scalar(field.kind))),
+        range_filter: Some(range_filter),
+        lexical_search: Some(Capability::of(row.lexical_fields().contains(name))),
+        // Declared or not, there is no search by meaning.
+        semantic_search: Some(Capability::of(false)),
+        aggregation: Some(aggregation.collect()),
+        other: Other::new(),
+    })
+}

@@ -1,0 +1,322 @@
+//! A search over every row at once, with one ranking: which rows can answer, what is asked of the index, and what each hit
+//! says.
+
+use std::collections::{BTreeSet, HashMap};
+
+use contract::error::{ErrorCode, ReadError};
+use contract::id::{ConnectionId, FieldName, StreamName};
+use contract::page::{IndexMaintenance, Meta, Page, Recall, ReportedCount, Warning, WarningCode};
+use contract::query::Count;
+use contract::seal::Binding;
+use contract::search::{Score, SearchHit, SearchMode, SearchQuery};
+use contract::wire::{Nullable, ObjectTag, Other};
+use store::StreamRef;
+use store::search::{Hit, SearchAnswer, SearchRequest};
+use text::{Expression, MAX_CLAUSES};
+
+use crate::ambiguity::{connection_not_found, label, stream_not_there};
+use crate::conditions::{self, Conditions};
+use crate::disclosure::Shown;
+use crate::enforce::Row;
+use crate::evidence;
+use crate::failure::Outcome;
+use crate::project::admitted;
+use crate::reader::{Answer, Session};
+use crate::route;
+
+/// A row that can answer, with the fields it searches and the caller's conditions as it understands them.
+struct Searched {
+    row: Row,
+    fields: Vec<FieldName>,
+    conditions: Conditions,
+}
+
+/// The rows that can answer, and the connections none of whose rows can.
+struct Plan {
+    searched: Vec<Searched>,
+    skipped: Vec<Row>,
+}
+
+pub(crate) fn search(session: &Session, query: &SearchQuery) -> Answer<Page<SearchHit>> {
+    if query.mode != SearchMode::Lexical {
+        let message = format!("{} search is not available here", query.mode.as_str());
+        return Err(ReadError::new(ErrorCode::ModeNotSupported, message)
+            .with_param("mode")
+            .with_hint("search with mode=lexical")
+            .into());
+    }
+    let plan = plan(query, addressed(session, query)?)?;
+    let filter = fingerprint(query);
+    let tokens = session.tokens(Binding {
+        stream: None,
+        connection: query.connection_id.as_deref(),
+        filter: &filter,
+        order: "relevance",
+        grant: authority_id(session),
+    });
+    let expression = Expression::parse(&query.q);
+    let request = SearchRequest {
+        scopes: plan.searched.iter().map(Searched::scope).collect(),
+        limit: usize::try_from(query.limit.effective()).unwrap_or(usize::MAX),
+        after: match &query.cursor {
+            Some(cursor) => Some(tokens.open_search(cursor)?),
+            None => None,
+        },
+        count: query.count != Count::None,
+        expression,
+    };
+    let answer = session.store.search(&request)?;
+    let mut shown = Shown::default();
+    let data = hits(session, &plan, &request.expression, &answer, &mut shown)?;
+    let mut page = Page::new(data);
+    page.url = Some(SearchMode::Lexical.route().to_owned());
+    if let (true, Some(last)) = (answer.has_more, answer.hits.last()) {
+        page = page.continued(tokens.search(last.position)?);
+    }
+    page.meta = Some(meta(query, &plan, &request, &answer));
+    Ok((page, shown))
+}
+
+/// The rows the caller addressed.
+fn addressed(session: &Session, query: &SearchQuery) -> Result<Vec<Row>, ReadError> {
+    let reach = session.reach();
+    let mut rows = reach.rows();
+    if let Some(connection) = query.connection_id.as_deref() {
+        if !reach.reaches_connection(connection) {
+            return Err(connection_not_found(connection));
+        }
+        rows.retain(|row| row.connection().id.as_str() == connection);
+    }
+    for stream in &query.streams {
+        // For the owner a stream that nobody has is merely empty.
+        if !reach.is_owner() && !rows.iter().any(|row| row.stream().name == *stream) {
+            return Err(stream_not_there(reach, stream).with_param("streams"));
+        }
+    }
+    if !query.streams.is_empty() {
+        rows.retain(|row| query.streams.contains(&row.stream().name));
+    }
+    Ok(rows)
+}
+
+/// Which rows can answer. A field of a condition must be visible somewhere; rows without it are passed over.
+fn plan(query: &SearchQuery, rows: Vec<Row>) -> Result<Plan, ReadError> {
+    let mut plan = Plan {
+        searched: Vec::new(),
+        skipped: Vec::new(),
+    };
+    let mut refusal = None;
+    let mut understood = query.filters.is_empty();
+    for row in rows {
+        let conditions = match Conditions::of(&row, &query.filters) {
+            Ok(conditions) => conditions,
+            Err(error)
+                if matches!(
+                    error.code,
+                    ErrorCode::FieldNotGranted | ErrorCode::UnknownField
+                ) =>
+            {
+                refusal.get_or_insert(error);
+                plan.skipped.push(row);
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        understood = true;
+        let fields = row.lexical_fields();
+        if fields.is_empty() {
+            plan.skipped.push(row);
+        } else {
+            plan.searched.push(Searched {
+                row,
+                fields,
+                conditions,
+            });
+        }
+    }
+    if let (false, Some(error)) = (understood, refusal) {
+        return Err(error);
+    }
+    let answering: BTreeSet<ConnectionId> = plan.connections();
+    plan.skipped
+        .retain(|row| !answering.contains(&row.connection().id));
+    Ok(plan)
+}
+
+impl Plan {
+    fn connections(&self) -> BTreeSet<ConnectionId> {
+        let searched = self.searched.iter();
+        searched
+            .map(|one| one.row.connection().id.clone())
+            .collect()
+    }
+}
+
+impl Searched {
+    fn scope(&self) -> store::search::Scope {
+        self.row
+            .scope(self.fields.clone(), self.conditions.filters())
+    }
+}
+
+fn fingerprint(query: &SearchQuery) -> String {
+    let mut streams: Vec<&str> = query.streams.iter().map(StreamName::as_str).collect();
+    streams.sort_unstable();
+    streams.dedup();
+    let filters = conditions::fingerprint(&query.filters);
+    serde_json::to_string(&(&query.q, streams, filters)).unwrap_or_default()
+}
+
+/// The grant or package that a search's cursor belongs to.
+fn authority_id(session: &Session) -> Option<&str> {
+    let client = session.reach().client()?;
+    match client.package_id() {
+        Some(package) => Some(package.as_str()),
+        None => client.rows().first().map(|row| row.grant_id.as_str()),
+    }
+}
+
+fn hits(
+    session: &Session,
+    plan: &Plan,
+    expression: &Expression,
+    answer: &SearchAnswer,
+    shown: &mut Shown,
+) -> Outcome<Vec<SearchHit>> {
+    let by_stream: HashMap<StreamRef, &Searched> = plan
+        .searched
+        .iter()
+        .map(|searched| (searched.row.stream_ref(), searched))
+        .collect();
+    for searched in &plan.searched {
+        shown.row(&searched.row);
+        shown.fields(searched.conditions.fields());
+    }
+    let mut data = Vec::with_capacity(answer.hits.len());
+    for hit in &answer.hits {
+        if let Some(searched) = by_stream.get(&hit.stream) {
+            data.extend(served(session, searched, expression, hit, shown)?);
+        }
+    }
+    Ok(data)
+}
+
+/// One hit, unless its record has left the row since the index was read.
+fn served(
+    session: &Session,
+    searched: &Searched,
+    expression: &Expression,
+    hit: &Hit,
+    shown: &mut Shown,
+) -> Outcome<Option<SearchHit>> {
+    let (row, key) = (&searched.row, &hit.record.key);
+    let body = admitted(row, key, hit.record.body.clone())?;
+    let Some(body) = body.filter(|body| searched.conditions.pass(body)) else {
+        return Ok(None);
+    };
+    let (connection, stream) = (row.connection(), &row.stream().name);
+    let title = evidence::title(row, &body);
+    let authored = evidence::authored_at(row, &body);
+    let public_url = session.settings.public_url.as_ref();
+    let mut served = SearchHit {
+        object: ObjectTag::SEARCH_RESULT,
+        stream: Some(stream.to_string()),
+        record_key: Some(key.to_string()),
+        connector_id: Some(connection.connector.to_string()),
+        connector_key: Some(connection.connector.to_string()),
+        connection_id: Some(connection.id.to_string()),
+        connector_instance_id: Some(connection.id.to_string()),
+        display_name: label(connection),
+        record_url: Some(route::record_in(&connection.id, stream, key)),
+        citation_url: public_url.map(|url| route::citation(url, &connection.id, stream, key)),
+        emitted_at: Some(hit.record.emitted_at.clone()),
+        authored_at: authored.as_ref().map(|(_, text)| text.clone()),
+        title: title.as_ref().map(|(_, text)| text.clone()),
+        // A score is made of statistics over everything, hidden records included.
+        score: row.is_owner().then(|| Score {
+            kind: "bm25".to_owned(),
+            value: f64::from(hit.position.score),
+            order: "higher_is_better".to_owned(),
+            other: Other::new(),
+        }),
+        ..SearchHit::default()
+    };
+    evidence::prove(&mut served, (row, key, &body), &searched.fields, expression);
+    shown.record(row, key);
+    shown.fields(title.map(|(name, _)| name));
+    shown.fields(authored.map(|(name, _)| name));
+    shown.fields(served.matched_fields.clone().unwrap_or_default());
+    Ok(Some(served))
+}
+
+fn meta(query: &SearchQuery, plan: &Plan, request: &SearchRequest, answer: &SearchAnswer) -> Meta {
+    let mut meta = Meta::default();
+    let searched = !plan.searched.is_empty();
+    let total = answer.total.filter(|_| searched);
+    meta.count = Nullable::or_null(total.map(ReportedCount::Number));
+    let accuracy = if total.is_some() {
+        "exact"
+    } else {
+        "not_counted"
+    };
+    meta.count_accuracy = Some(accuracy.to_owned());
+    let visible = plan.searched.iter().map(|one| one.row.stream_ref());
+    let rebuilding = visible
+        .filter(|stream| answer.rebuilding.contains(stream))
+        .count();
+    let number = |count: usize| u64::try_from(count).ok();
+    meta.recall = Some(Recall {
+        complete: searched && rebuilding == 0,
+        ranking_scope: if searched { "all_matches" } else { "unknown" }.to_owned(),
+        truncated: false,
+        ranked_candidate_count: total,
+        sources_searched_count: searched.then(|| number(plan.connections().len())).flatten(),
+        ..Recall::default()
+    });
+    if rebuilding > 0 {
+        meta.index_maintenance = Some(IndexMaintenance {
+            note: Some(
+                "newly declared fields are still being indexed; their words may be missed"
+                    .to_owned(),
+            ),
+            pending_scopes: number(rebuilding),
+            other: Other::new(),
+        });
+    }
+    for warning in warnings(query, plan, request, answer) {
+        meta.warn(warning);
+    }
+    meta
+}
+
+fn warnings(
+    query: &SearchQuery,
+    plan: &Plan,
+    request: &SearchRequest,
+    answer: &SearchAnswer,
+) -> Vec<Warning> {
+    let mut warnings: Vec<Warning> = query.limit.warning("hits").into_iter().collect();
+    if request.expression.truncated {
+        let message = format!(
+            "q asks for more than {MAX_CLAUSES} terms or for a very long phrase; what is beyond that was left out"
+        );
+        warnings.push(Warning::new(WarningCode::PartialResults, message).about("q"));
+    }
+    if answer.ranking_changed {
+        let message = "The index moved on since the previous page: hits may repeat or be missing. Search again for one consistent ranking.";
+        warnings.push(Warning::new(WarningCode::RankingChanged, message).about("cursor"));
+    }
+    warnings.extend(plan.skipped.iter().map(skipped));
+    warnings
+}
+
+fn skipped(row: &Row) -> Warning {
+    let connection = row.connection();
+    let (id, connector) = (connection.id.as_str(), connection.connector.as_str());
+    let message = format!(
+        "Connection '{id}' under connector '{connector}' is not applicable to this query and was skipped."
+    );
+    let mut warning = Warning::new(WarningCode::SourceSkippedNotApplicable, message);
+    warning.detail = Some(serde_json::json!({"source": connector, "connection_id": id}));
+    warning
+}

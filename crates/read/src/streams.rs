@@ -1,0 +1,62 @@
+//! The streams that may be read, one entry per connection that carries it.
+
+use contract::page::Page;
+use contract::query::StreamsQuery;
+use contract::schema::{Freshness, StreamSummary};
+use contract::time::Instant;
+use contract::wire::{Nullable, ObjectTag, Other};
+
+use crate::ambiguity::{connection_not_found, label};
+use crate::disclosure::Shown;
+use crate::enforce::Row;
+use crate::failure::Outcome;
+use crate::reader::{Answer, Session};
+use crate::schema::source_of;
+
+pub(crate) fn streams(session: &Session, query: &StreamsQuery) -> Answer<Page<StreamSummary>> {
+    let reach = session.reach();
+    let mut rows = reach.rows();
+    if let Some(connection) = query.connection_id.as_deref() {
+        if !reach.reaches_connection(connection) {
+            return Err(connection_not_found(connection).into());
+        }
+        rows.retain(|row| row.connection().id.as_str() == connection);
+    }
+    let mut shown = Shown::default();
+    let mut data = Vec::with_capacity(rows.len());
+    for row in &rows {
+        shown.row(row);
+        data.push(summary(session, row)?);
+    }
+    Ok((Page::new(data), shown))
+}
+
+fn summary(session: &Session, row: &Row) -> Outcome<StreamSummary> {
+    let extent = session.store.extent(&row.scope(Vec::new(), Vec::new()))?;
+    let connection = row.connection();
+    let connector = connection.connector.to_string();
+    Ok(StreamSummary {
+        object: ObjectTag::STREAM,
+        name: row.stream().name.to_string(),
+        record_count: Some(extent.records),
+        freshness: Some(freshness(extent.last_emitted_at.as_deref())),
+        last_updated: Nullable::or_null(extent.last_emitted_at),
+        connection_id: Some(connection.id.to_string()),
+        connector_instance_id: Some(connection.id.to_string()),
+        connector_key: Some(connector.clone()),
+        connector_id: Some(connector),
+        source: Some(source_of(row.declaration())),
+        display_name: label(connection),
+        other: Other::new(),
+    })
+}
+
+/// How recent visible records are. Whether that is recent enough nobody has told us.
+pub(crate) fn freshness(last_emitted_at: Option<&str>) -> Freshness {
+    let captured = last_emitted_at.and_then(Instant::parse);
+    Freshness {
+        status: "unknown".to_owned(),
+        captured_at: Nullable::or_absent(captured.map(Instant::to_rfc3339_millis)),
+        ..Freshness::default()
+    }
+}

@@ -1,0 +1,146 @@
+//! Figures over what may be seen.
+
+use contract::aggregate::{Granularity, GroupBy, Grouping, Metric};
+use contract::query::Filter;
+use serde_json::{Value, json};
+
+use crate::fixture::*;
+
+fn world() -> World {
+    let world = World::mail();
+    let records = [
+        (
+            r#""m1""#,
+            r#""a@x""#,
+            "1",
+            "0.10",
+            r#""2026-03-31T23:30:00Z""#,
+        ),
+        (
+            r#""m2""#,
+            r#""a@x""#,
+            "2",
+            "0.20",
+            r#""2026-03-31T10:00:00Z""#,
+        ),
+        (
+            r#""m3""#,
+            r#""b@x""#,
+            "9007199254740993",
+            "null",
+            r#""2026-01-01T00:00:00Z""#,
+        ),
+    ];
+    for (id, from, size, amount, at) in records {
+        let text = format!(
+            r#"{{"id":{id},"from_email":{from},"size_bytes":{size},"amount":{amount},"received_at":{at},"secret":"s"}}"#
+        );
+        world.put_text("work", "messages", &text);
+    }
+    world
+}
+
+fn reader(world: &World) -> Reader {
+    world.client(
+        "demo_mail",
+        json!([{"name": "messages", "instance_ids": ["work"],
+            "fields": ["id", "from_email", "size_bytes", "amount", "received_at"],
+            "time_constraint": {"field": "received_at", "since": "2026-02-01"}}]),
+    )
+}
+
+#[test]
+fn a_figure_has_the_shape_of_the_contract() {
+    let world = world();
+    let told = reader(&world)
+        .aggregate(aggregate(Metric::Sum(field("size_bytes")), None))
+        .unwrap();
+    assert_eq!(
+        told,
+        json!({"object": "aggregation", "stream": "messages", "metric": "sum", "field": "size_bytes", "group_by": null,
+            "group_by_time": null, "granularity": null, "time_zone": null, "connection_id": "work",
+            "filtered_record_count": 2, "approximate": false, "value": 3,
+            "meta": {"count": {"kind": "none"}, "warnings": []}})
+    );
+}
+
+#[test]
+fn figures_are_exact_and_as_written() {
+    let world = world();
+    let owner = world.owner();
+    let value = |metric| owner.aggregate(aggregate(metric, None)).unwrap()["value"].to_string();
+    assert_eq!(value(Metric::Count), "3");
+    assert_eq!(value(Metric::Sum(field("size_bytes"))), "9007199254740996");
+    assert_eq!(value(Metric::Min(field("amount"))), "0.1");
+    assert_eq!(
+        value(Metric::Max(field("received_at"))),
+        r#""2026-03-31T23:30:00Z""#
+    );
+    assert_eq!(value(Metric::CountDistinct(field("from_email"))), "2");
+    let mut none = aggregate(Metric::Max(field("size_bytes")), None);
+    none.filters = vec![Filter::exact(field("from_email"), "nobody")];
+    let told = owner.aggregate(none).unwrap();
+    assert_eq!(
+        (&told["value"], &told["filtered_record_count"]),
+        (&Value::Null, &json!(0))
+    );
+}
+
+#[test]
+fn groups_have_counts_values_and_what_is_left() {
+    // Decision 21
+    let world = world();
+    let by = || GroupBy::Field(field("from_email"));
+    let grouping = Grouping::new(by(), Some(1)).unwrap();
+    let told = world
+        .owner()
+        .aggregate(aggregate(Metric::Sum(field("size_bytes")), Some(grouping)))
+        .unwrap();
+    assert_eq!(
+        told["groups"],
+        json!([{"key": "a@x", "count": 2, "value": 3}])
+    );
+    assert_eq!(
+        (&told["limit"], &told["other_count"]),
+        (&json!(1), &json!(1))
+    );
+    assert!(told.get("value").is_none());
+    let grouping = Grouping::new(by(), None).unwrap();
+    let told = reader(&world)
+        .aggregate(aggregate(Metric::Count, Some(grouping)))
+        .unwrap();
+    assert_eq!(told["groups"], json!([{"key": "a@x", "count": 2}]));
+    assert_eq!(told["other_count"], 0);
+}
+
+#[test]
+fn time_is_cut_in_the_zone_that_was_named() {
+    let world = world();
+    let months = |zone: Option<&str>| {
+        let by = GroupBy::Time {
+            field: field("received_at"),
+            granularity: Granularity::Month,
+            time_zone: zone.map(str::to_owned),
+        };
+        let grouping = Grouping::new(by, None).unwrap();
+        reader(&world)
+            .aggregate(aggregate(Metric::Count, Some(grouping)))
+            .unwrap()
+    };
+    let told = months(None);
+    assert_eq!(told["groups"], json!([{"key": "2026-03-01", "count": 2}]));
+    assert_eq!(
+        (
+            &told["group_by_time"],
+            &told["granularity"],
+            &told["time_zone"]
+        ),
+        (&json!("received_at"), &json!("month"), &json!("UTC"))
+    );
+    let told = months(Some("Europe/Berlin"));
+    assert_eq!(
+        told["groups"],
+        json!([{"key": "2026-03-01", "count": 1}, {"key": "2026-04-01", "count": 1}])
+    );
+    assert_eq!(told["time_zone"], "Europe/Berlin");
+}

@@ -1,0 +1,239 @@
+//! Evidence: every excerpt, read again at its offsets, gives the same characters, in every script.
+
+use contract::error::ErrorCode;
+use contract::search::SearchQuery;
+use contract::window::WindowSelector;
+use serde_json::{Value, json};
+
+use crate::fixture::*;
+
+fn reader(world: &World, fields: Value) -> Reader {
+    world.client(
+        "demo_mail",
+        json!([{"name": "messages", "instance_ids": ["work"], "fields": fields}]),
+    )
+}
+
+/// Reads every excerpt of a hit again through its own continuation.
+fn reread(reader: &Reader, hit: &Value) -> usize {
+    let excerpts = hit["evidence_excerpts"].as_array().unwrap();
+    for excerpt in excerpts {
+        let read = &excerpt["read"];
+        let number = |value: &Value| usize::try_from(value.as_u64().unwrap()).unwrap();
+        let mut query = window(
+            read["record_id"].as_str().unwrap(),
+            read["field"].as_str().unwrap(),
+            WindowSelector {
+                offset_chars: Some(number(&read["offset_chars"])),
+                limit_chars: Some(number(&read["limit_chars"])),
+                ..WindowSelector::default()
+            },
+        );
+        query.connection_id = read["connection_id"].as_str().map(str::to_owned);
+        let window = reader.window(query).unwrap()["window"].clone();
+        let text = excerpt["text"].as_str().unwrap();
+        assert_eq!(window["text"], text);
+        assert_eq!(window["end_chars"], excerpt["text_end_chars"]);
+        assert_eq!(window["complete"] == false, excerpt["truncated"] == true);
+        assert!(!excerpt["matches"].as_array().unwrap().is_empty());
+        let preview = excerpt["preview_text"].as_str().unwrap();
+        let start = number(&excerpt["text_start_chars"]);
+        for span in excerpt["matches"].as_array().unwrap() {
+            let (from, to) = (number(&span["start_chars"]), number(&span["end_chars"]));
+            let marked: String = text.chars().skip(from - start).take(to - from).collect();
+            assert_eq!(marked.chars().count(), to - from);
+            assert!(
+                preview.contains(&format!("<mark>{marked}</mark>")),
+                "{preview}: {marked}"
+            );
+        }
+    }
+    excerpts.len()
+}
+
+#[test]
+fn an_excerpt_read_again_gives_the_same_characters_in_every_script() {
+    // PA-02, PA-03
+    let filler = "Neutral words stand here, nothing to see. ".repeat(30);
+    let cases = [
+        ("hyperlane", "We agreed on Hyperlane next quarter"),
+        ("cafe", "Un café crème, e\u{301}te\u{301} CAFE\u{301}"),
+        (
+            "\"overdraft fee\"",
+            "the Overdraft fee, and overdraft alone",
+        ),
+        ("over*", "an overdraft and an overture"),
+        ("東京都", "昨日は東京都で会議がありました"),
+        ("京", "昨日は東京都で会議がありました"),
+        ("👩‍👩‍👧‍👦 family", "our 👩‍👩‍👧‍👦 family 🏳️‍🌈🇩🇪 trip"),
+        ("שלום", "אמרתי שָׁלוֹם לכולם, שלום"),
+        ("مرحبا", "قلت مرحبا للجميع"),
+        ("strasse", "Die Straße und die STRASSE"),
+        ("ist*", "İstanbul and istanbul"),
+    ];
+    for (q, phrase) in cases {
+        let world = World::mail();
+        let body = format!("👩‍👩‍👧‍👦 日本 {filler}{phrase}. {filler}{phrase}!");
+        world.put(
+            "work",
+            "messages",
+            &json!({"id": "m1", "subject": phrase, "body": body}),
+        );
+        let reader = reader(&world, json!(["subject", "body"]));
+        let hits = reader.find(q);
+        if q.starts_with('👩') && hits.is_empty() {
+            // Emoji may or may not be words; around them, words are.
+            assert_eq!(reread(&reader, &reader.find("family")[0]), 3);
+            continue;
+        }
+        assert_eq!(hits.len(), 1, "{q}");
+        assert_eq!(hits[0]["matched_fields"], json!(["subject", "body"]), "{q}");
+        assert_eq!(reread(&reader, &hits[0]), 3, "{q}");
+    }
+}
+
+#[test]
+fn an_excerpt_is_only_of_fields_that_are_granted() {
+    // PA-03
+    let world = World::mail();
+    world.put(
+        "work",
+        "messages",
+        &json!({"id": "m1", "subject": "Hyperlane", "body": "Hyperlane", "secret": "Hyperlane"}),
+    );
+    let all = reader(&world, json!(["subject", "body"]));
+    let less = reader(&world, json!(["subject", "from_email"]));
+    let hit = &less.find("hyperlane")[0];
+    assert_eq!(hit["matched_fields"], json!(["subject"]));
+    assert_eq!(hit["evidence_excerpts"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        all.find("hyperlane")[0]["matched_fields"],
+        json!(["subject", "body"])
+    );
+    let told = less.window(window("m1", "body", WindowSelector::default()));
+    assert_eq!(code(told), ErrorCode::FieldNotGranted);
+}
+
+#[test]
+fn words_of_hidden_fields_neither_find_nor_exclude() {
+    let world = World::mail();
+    world.put(
+        "work",
+        "messages",
+        &json!({"id": "m1", "subject": "tea", "secret": "poison"}),
+    );
+    let client = reader(&world, json!(["subject"]));
+    assert_eq!(client.find("poison").len(), 0);
+    assert_eq!(client.find("tea poison").len(), 0);
+    assert_eq!(client.find("tea -poison").len(), 1);
+    let owner = world.owner();
+    assert_eq!(owner.find("tea poison").len(), 1);
+    assert_eq!(owner.find("tea -poison").len(), 0);
+    assert_eq!(client.find("-poison").len(), 0);
+    assert_eq!(client.find("   ").len(), 0);
+}
+
+#[test]
+fn the_field_that_proves_most_comes_first_and_marks_of_the_source_are_escaped() {
+    let world = World::mail();
+    world.put(
+        "work",
+        "messages",
+        &json!({"id": "m1", "subject": "a fee", "body": "the <mark>overdraft</mark> fee"}),
+    );
+    let hit = &world.owner().find("overdraft fee")[0];
+    assert_eq!(hit["snippet"]["field"], "body");
+    assert_eq!(
+        hit["snippet"]["text"],
+        "the &lt;mark><mark>overdraft</mark>&lt;/mark> <mark>fee</mark>"
+    );
+    assert_eq!(hit["evidence_excerpts"][1]["field_path"], "subject");
+}
+
+#[test]
+fn a_title_comes_from_a_granted_field_and_stays_short() {
+    let world = World::mail();
+    world.put(
+        "work",
+        "messages",
+        &json!({"id": "m1", "subject": "t".repeat(500), "body": "tea"}),
+    );
+    let title = |reader: &Reader| reader.find("tea")[0]["title"].clone();
+    assert_eq!(title(&world.owner()), format!("{}…", "t".repeat(200)));
+    assert_eq!(title(&reader(&world, json!(["body"]))), Value::Null);
+}
+
+#[test]
+fn a_search_fans_in_and_says_which_sources_it_could_not_ask() {
+    let world = World::mail();
+    world.connect(CHAT, "chat", "Team chat");
+    world.put("work", "messages", &json!({"id": "m1", "body": "tea"}));
+    world.put("chat", "messages", &json!({"id": "c1", "text": "tea"}));
+    let granted = |chat_fields: Value| {
+        world.package(&[
+            grant(
+                "grt_1",
+                "demo_mail",
+                json!([{"name": "messages", "instance_ids": ["work"], "fields": ["body"]}]),
+            ),
+            grant(
+                "grt_2",
+                "demo_chat",
+                json!([{"name": "messages", "instance_ids": ["chat"], "fields": chat_fields}]),
+            ),
+        ])
+    };
+    let ask = |reader: &Reader| reader.search(SearchQuery::new("tea").unwrap()).unwrap();
+    let page = ask(&granted(json!(["text"])));
+    assert_eq!(page["data"].as_array().unwrap().len(), 2);
+    assert_eq!(page["meta"]["recall"]["sources_searched_count"], 2);
+    let page = ask(&granted(json!(["id"])));
+    assert_eq!(page["data"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        page["meta"]["warnings"],
+        json!([{"code": "source_skipped_not_applicable", "detail": {"connection_id": "chat", "source": "demo_chat"},
+            "message": "Connection 'chat' under connector 'demo_chat' is not applicable to this query and was skipped."}])
+    );
+    let only_chat = world.client(
+        "demo_chat",
+        json!([{"name": "messages", "instance_ids": ["chat"], "fields": ["id"]}]),
+    );
+    let page = ask(&only_chat);
+    assert_eq!(page["meta"]["count"], Value::Null);
+    assert_eq!(
+        page["meta"]["recall"],
+        json!({"complete": false, "ranking_scope": "unknown", "truncated": false})
+    );
+}
+
+#[test]
+fn a_search_takes_conditions_on_one_stream() {
+    let world = World::mail();
+    world.connect(CHAT, "chat", "Team chat");
+    for (id, seen) in [("m1", true), ("m2", false)] {
+        world.put(
+            "work",
+            "messages",
+            &json!({"id": id, "body": "tea", "seen": seen}),
+        );
+    }
+    world.put("chat", "messages", &json!({"id": "c1", "text": "tea"}));
+    let mut query = SearchQuery::new("tea").unwrap();
+    query.streams = vec![stream("messages")];
+    let filter = contract::query::Filter::exact(field("seen"), "true");
+    let page = world
+        .owner()
+        .search(query.filtered(vec![filter]).unwrap())
+        .unwrap();
+    let keys: Vec<&str> = page["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|hit| hit["record_key"].as_str().unwrap())
+        .collect();
+    assert_eq!(keys, ["m1"]);
+    assert_eq!(
+        page["meta"]["warnings"][0]["detail"]["connection_id"],
+        "chat"
+    );
+}

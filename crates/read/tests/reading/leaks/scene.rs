@@ -1,0 +1,493 @@
+//! A random scene: what was written, what is granted of it, and the same as it would be had the hidden part never existed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use contract::error::ErrorCode;
+use contract::id::ConnectionId;
+use contract::json::RecordBody;
+use contract::key::RecordKey;
+use contract::query::{ChangesSince, PageLimit, Reading, RecordsQuery};
+use contract::time::Instant;
+use serde_json::{Value, json};
+use store::records::{Change, ChangeOp};
+
+use crate::fixture::{Reader, World, code, stream};
+
+/// Everything random comes from here, so that a seed is a case.
+pub(crate) struct Dice(pub(crate) u64);
+
+impl Dice {
+    pub(crate) fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        usize::try_from((mixed ^ (mixed >> 31)) % end as u64).unwrap()
+    }
+
+    pub(crate) fn once_in(&mut self, times: usize) -> bool {
+        self.below(times) == 0
+    }
+
+    pub(crate) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len())]
+    }
+
+    /// A part of the list, in its order, of at least one.
+    pub(crate) fn some<T: Copy>(&mut self, from: &[T]) -> Vec<T> {
+        let mut chosen: Vec<T> = from.iter().copied().filter(|_| self.once_in(2)).collect();
+        if chosen.is_empty() {
+            chosen.push(self.pick(from));
+        }
+        chosen
+    }
+}
+
+pub(crate) const STREAMS: [&str; 2] = ["notes", "parts"];
+pub(crate) const CONNECTIONS: [&str; 3] = ["conone", "contwo", "conthree"];
+pub(crate) const IDS: [&str; 5] = ["n0", "n1", "n2", "n3", "n4"];
+pub(crate) const WORDS: [&str; 4] = ["tea", "coffee", "milk", "tearoom"];
+const NOTES: [&str; 9] = [
+    "akey", "btitle", "cbody", "dmoment", "eamount", "ftag", "gflag", "sent_at", "name",
+];
+const PARTS: [&str; 3] = ["pkey", "pnote", "ptext"];
+const MOMENTS: [&str; 5] = [
+    "2026-01-10T00:00:00Z",
+    "2026-02-10T00:00:00Z",
+    "2026-03-10T00:00:00Z",
+    "2026-04-10T00:00:00Z",
+    "2026-05-10T00:00:00Z",
+];
+
+/// The declared fields of a stream.
+pub(crate) fn fields_of(stream: &str) -> &'static [&'static str] {
+    if stream == "notes" { &NOTES } else { &PARTS }
+}
+
+type Place = (&'static str, &'static str, &'static str);
+type Members = Vec<(&'static str, Value)>;
+
+/// One write of the source.
+struct Write {
+    /// Connection, stream and key.
+    place: Place,
+    emitted_at: String,
+    /// Nothing for a deletion.
+    record: Option<Members>,
+    /// The text in each member that occurs nowhere else.
+    marker: String,
+}
+
+/// What is granted of one stream.
+pub(crate) struct Granted {
+    pub(crate) connections: Vec<&'static str>,
+    pub(crate) fields: Vec<&'static str>,
+    since: Option<&'static str>,
+    until: Option<&'static str>,
+    keys: Option<Vec<&'static str>>,
+}
+
+impl Granted {
+    fn random(dice: &mut Dice, stream: &str) -> Self {
+        let timed = stream == "notes" && dice.once_in(2);
+        Self {
+            connections: dice.some(&CONNECTIONS),
+            fields: dice.some(fields_of(stream)),
+            since: timed.then_some(MOMENTS[1]),
+            until: (timed && dice.once_in(2)).then_some(MOMENTS[4]),
+            keys: dice.once_in(3).then(|| dice.some(&IDS)),
+        }
+    }
+
+    /// What must be stored for the grant to show what it shows.
+    fn keeps(&self, field: &str) -> bool {
+        self.fields.contains(&field) || (field == "dmoment" && self.since.is_some())
+    }
+
+    fn document(&self, name: &str) -> Value {
+        let mut told =
+            json!({"name": name, "instance_ids": self.connections, "fields": self.fields});
+        if let Some(since) = self.since {
+            told["time_constraint"] = json!({"field": "dmoment", "since": since});
+            if let Some(until) = self.until {
+                told["time_constraint"]["until"] = json!(until);
+            }
+        }
+        if let Some(keys) = &self.keys {
+            told["resources"] = json!(keys);
+        }
+        told
+    }
+}
+
+pub(crate) struct Scene {
+    first: Vec<Write>,
+    second: Vec<Write>,
+    pub(crate) granted: BTreeMap<&'static str, Granted>,
+}
+
+impl Scene {
+    pub(crate) fn random(dice: &mut Dice) -> Self {
+        let mut granted = BTreeMap::from([("notes", Granted::random(dice, "notes"))]);
+        if !dice.once_in(3) {
+            granted.insert("parts", Granted::random(dice, "parts"));
+        }
+        let mut scene = Self {
+            first: Vec::new(),
+            second: Vec::new(),
+            granted,
+        };
+        // A source that sends a record again without a visible change does not date it anew: its date is part of the
+        // envelope, which nobody promises to hide.
+        let mut last: BTreeMap<Place, (Value, String)> = BTreeMap::new();
+        for number in 0..44 {
+            let mut write = Write::random(dice, number);
+            let shown = scene.shown(&write);
+            match (&shown, last.get(&write.place)) {
+                (Some(shown), Some((before, date))) if shown == before => {
+                    write.emitted_at.clone_from(date);
+                }
+                _ => {}
+            }
+            match shown {
+                Some(shown) => last.insert(write.place, (shown, write.emitted_at.clone())),
+                None => last.remove(&write.place),
+            };
+            let half = if number < 26 {
+                &mut scene.first
+            } else {
+                &mut scene.second
+            };
+            half.push(write);
+        }
+        scene
+    }
+
+    /// What the grant needs of a write, if it may see it.
+    fn shown(&self, write: &Write) -> Option<Value> {
+        let (connection, stream, id) = write.place;
+        let granted = self.granted.get(stream)?;
+        let members = write.record.as_ref()?;
+        let in_time = granted.since.is_none_or(|since| {
+            let moment = members.iter().find(|(name, _)| *name == "dmoment");
+            let moment = moment.and_then(|(_, value)| Instant::parse(value.as_str()?));
+            let bound = |text: &str| Instant::parse(text).unwrap();
+            moment.is_some_and(|moment| {
+                moment >= bound(since) && granted.until.is_none_or(|until| moment < bound(until))
+            })
+        });
+        let listed = granted.keys.as_ref().is_none_or(|keys| keys.contains(&id));
+        (granted.connections.contains(&connection) && in_time && listed)
+            .then(|| object(members, &|name| granted.keeps(name)))
+    }
+
+    /// A store with everything, the first half written.
+    pub(crate) fn rich(&self) -> World {
+        let world = World::empty();
+        let declaration = declaration(&|_, _| true, &|_, _| true);
+        for connection in CONNECTIONS {
+            world.connect(&declaration, connection, &format!("Label of {connection}"));
+        }
+        write_all(&world, self.first.iter().map(Write::change).collect());
+        world
+    }
+
+    /// A store that never held what is hidden, the first half written.
+    pub(crate) fn poor(&self) -> World {
+        let world = World::empty();
+        let granted = |stream: &str, test: &dyn Fn(&Granted) -> bool| {
+            self.granted.get(stream).is_some_and(test)
+        };
+        let declaration = declaration(
+            &|stream, field| {
+                let is_key = ["akey", "pkey"].contains(&field);
+                granted(stream, &|one| is_key || one.keeps(field))
+            },
+            &|stream, field| granted(stream, &|one| one.fields.contains(&field)),
+        );
+        for connection in CONNECTIONS {
+            if self
+                .granted
+                .values()
+                .any(|one| one.connections.contains(&connection))
+            {
+                world.connect(&declaration, connection, &format!("Label of {connection}"));
+            }
+        }
+        let mut there = BTreeSet::new();
+        write_all(
+            &world,
+            self.first
+                .iter()
+                .filter_map(|write| self.poor_change(write, &mut there))
+                .collect(),
+        );
+        world
+    }
+
+    /// Writes the second half into both.
+    pub(crate) fn go_on(&self, rich: &World, poor: &World) {
+        write_all(rich, self.second.iter().map(Write::change).collect());
+        let mut there = BTreeSet::new();
+        for write in &self.first {
+            self.poor_change(write, &mut there);
+        }
+        write_all(
+            poor,
+            self.second
+                .iter()
+                .filter_map(|write| self.poor_change(write, &mut there))
+                .collect(),
+        );
+    }
+
+    /// What a write is to a store that holds only what may be seen: a write, a deletion, or nothing.
+    fn poor_change(
+        &self,
+        write: &Write,
+        there: &mut BTreeSet<Place>,
+    ) -> Option<(&'static str, Change)> {
+        match self.shown(write) {
+            Some(shown) => {
+                there.insert(write.place);
+                Some(write.as_change(Some(&shown)))
+            }
+            None => there.remove(&write.place).then(|| write.as_change(None)),
+        }
+    }
+
+    pub(crate) fn reader(&self, world: &World) -> Reader {
+        let streams: Vec<Value> = self
+            .granted
+            .iter()
+            .map(|(name, granted)| granted.document(name))
+            .collect();
+        world.client("random", streams.into())
+    }
+
+    /// A bookmark per granted stream and connection.
+    pub(crate) fn bookmarks(
+        &self,
+        world: &World,
+    ) -> BTreeMap<(&'static str, &'static str), String> {
+        let reader = self.reader(world);
+        let mut marks = BTreeMap::new();
+        for (name, granted) in &self.granted {
+            for connection in &granted.connections {
+                let mut query = RecordsQuery::new(stream(name));
+                query.connection_id = Some((*connection).to_owned());
+                query.reading = Reading::Changes(ChangesSince::Beginning);
+                let page = reader.records(query).unwrap();
+                let mark = page["next_changes_since"].as_str().unwrap().to_owned();
+                marks.insert((*name, *connection), mark);
+            }
+        }
+        marks
+    }
+
+    /// Texts that no answer may hold: those of writes that the grant never saw, and of members that are not granted.
+    pub(crate) fn forbidden_markers(&self) -> Vec<String> {
+        let mut forbidden = Vec::new();
+        for write in self.first.iter().chain(&self.second) {
+            let visible = self.shown(write).is_some();
+            for (name, value) in write.record.iter().flatten() {
+                let granted = self.granted.get(write.place.1);
+                let shows = visible && granted.is_some_and(|one| one.fields.contains(name));
+                let marker = format!("{}{name}", write.marker);
+                if !shows && value.as_str().is_some_and(|text| text.contains(&marker)) {
+                    forbidden.push(marker);
+                }
+            }
+        }
+        forbidden
+    }
+
+    /// Names that no answer may hold unless it was asked with them.
+    pub(crate) fn hidden_names(&self) -> impl Iterator<Item = &'static str> {
+        let hidden = STREAMS.into_iter().flat_map(|stream| {
+            let granted = self.granted.get(stream);
+            // `name` is part of many words, and stands for none here.
+            let fields = fields_of(stream)
+                .iter()
+                .copied()
+                .filter(|name| *name != "name");
+            fields.filter(move |name| !granted.is_some_and(|one| one.fields.contains(name)))
+        });
+        let connections = CONNECTIONS.into_iter().filter(|connection| {
+            let mut granted = self.granted.values();
+            !granted.any(|one| one.connections.contains(connection))
+        });
+        hidden.chain(connections)
+    }
+
+    pub(crate) fn cursors_of_the_owner_do_not_open(&self, world: &World) {
+        let (owner, client) = (world.owner(), self.reader(world));
+        for (name, granted) in &self.granted {
+            let mut query = RecordsQuery::new(stream(name));
+            query.connection_id = Some(granted.connections[0].to_owned());
+            query.limit = PageLimit::of(1);
+            let page = owner.records(query.clone()).unwrap();
+            if let (Some(cursor), Reading::List(options)) =
+                (page["next_cursor"].as_str(), &mut query.reading)
+            {
+                options.cursor = Some(cursor.to_owned());
+                assert_eq!(code(client.records(query)), ErrorCode::InvalidCursor);
+            }
+        }
+    }
+}
+
+impl Write {
+    fn random(dice: &mut Dice, number: usize) -> Self {
+        let stream = dice.pick(&STREAMS);
+        let marker = format!("mk{number}x");
+        let record = (!dice.once_in(6)).then(|| {
+            let fields = fields_of(stream)
+                .iter()
+                .filter(|_| !dice.once_in(5))
+                .copied()
+                .collect::<Vec<_>>();
+            let members = fields
+                .into_iter()
+                .map(|name| (name, value(dice, name, &format!("{marker}{name}"))));
+            members.collect()
+        });
+        Self {
+            place: (dice.pick(&CONNECTIONS), stream, dice.pick(&IDS)),
+            emitted_at: format!("2026-05-{:02}T{:02}:00:00Z", number % 28 + 1, number / 28),
+            record,
+            marker,
+        }
+    }
+
+    fn change(&self) -> (&'static str, Change) {
+        let record = self
+            .record
+            .as_ref()
+            .map(|members| object(members, &|_| true));
+        self.as_change(record.as_ref())
+    }
+
+    fn as_change(&self, record: Option<&Value>) -> (&'static str, Change) {
+        let (connection, name, id) = self.place;
+        let op = match record {
+            Some(record) => ChangeOp::Upsert(RecordBody::parse(record.to_string()).unwrap()),
+            None => ChangeOp::Delete,
+        };
+        let change = Change {
+            stream: stream(name),
+            key: RecordKey::single(id).unwrap(),
+            emitted_at: self.emitted_at.clone(),
+            op,
+        };
+        (connection, change)
+    }
+}
+
+/// A value of a field; texts hold words to search for and a marker.
+fn value(dice: &mut Dice, name: &str, marker: &str) -> Value {
+    match name {
+        "dmoment" | "sent_at" => json!(dice.pick(&MOMENTS)),
+        "eamount" => json!(dice.below(5)),
+        "gflag" => json!(dice.once_in(2)),
+        "pnote" => json!(dice.pick(&IDS)),
+        "ftag" if dice.once_in(2) => json!(dice.pick(&WORDS)),
+        _ => json!(format!(
+            "{} {marker} {}",
+            dice.pick(&WORDS),
+            dice.pick(&WORDS)
+        )),
+    }
+}
+
+fn object(members: &Members, keeps: &dyn Fn(&str) -> bool) -> Value {
+    let kept = members.iter().filter(|(name, _)| keeps(name));
+    kept.map(|(name, value)| ((*name).to_owned(), value.clone()))
+        .collect::<serde_json::Map<_, _>>()
+        .into()
+}
+
+fn write_all(world: &World, changes: Vec<(&'static str, Change)>) {
+    let mut batches: BTreeMap<&str, Vec<Change>> = BTreeMap::new();
+    for (connection, change) in changes {
+        batches.entry(connection).or_default().push(change);
+    }
+    for (connection, batch) in batches {
+        world
+            .store
+            .write(&ConnectionId::parse(connection).unwrap(), batch)
+            .unwrap();
+    }
+}
+
+/// The declaration with the fields that are kept, and with uses only of those that are granted.
+fn declaration(keeps: &dyn Fn(&str, &str) -> bool, grants: &dyn Fn(&str, &str) -> bool) -> String {
+    let listed = |stream: &'static str, names: &[&'static str]| -> Vec<&str> {
+        names
+            .iter()
+            .copied()
+            .filter(|name| grants(stream, name))
+            .collect()
+    };
+    let properties = |stream: &'static str| -> Value {
+        let kept = fields_of(stream).iter().filter(|name| keeps(stream, name));
+        kept.map(|name| ((*name).to_owned(), property(name)))
+            .collect::<serde_json::Map<_, _>>()
+            .into()
+    };
+    let mut notes = json!({
+        "name": "notes", "semantics": "mutable_state", "primary_key": ["akey"],
+        "schema": {"type": "object", "properties": properties("notes")},
+        "query": {"search": {"lexical_fields": listed("notes", &["btitle", "cbody"])}}
+    });
+    for member in ["cursor_field", "consent_time_field"] {
+        if grants("notes", "dmoment") {
+            notes[member] = json!("dmoment");
+        }
+    }
+    let mut aggregations = json!({"count": true});
+    for (list, names) in [
+        ("sum", &["eamount"][..]),
+        ("min", &["eamount", "dmoment"]),
+        ("max", &["eamount", "dmoment"]),
+        ("group_by", &["ftag", "gflag"]),
+        ("group_by_time", &["dmoment"]),
+        ("count_distinct", &["ftag", "eamount"]),
+    ] {
+        aggregations[list] = json!(listed("notes", names));
+    }
+    notes["query"]["aggregations"] = aggregations;
+    let ranges = listed("notes", &["dmoment", "eamount"])
+        .into_iter()
+        .map(|name| (name.to_owned(), json!(["gte", "lt"])));
+    notes["query"]["range_filters"] = ranges.collect::<serde_json::Map<_, _>>().into();
+    if ["btitle", "cbody"].iter().all(|name| grants("notes", name)) {
+        notes["views"] = json!([{"id": "texts", "label": "Texts", "fields": ["btitle", "cbody"]}]);
+    }
+    let mut streams = vec![notes];
+    if keeps("parts", "pkey") {
+        if grants("parts", "pnote") {
+            streams[0]["relationships"] = json!([{"name": "pieces", "stream": "parts", "foreign_key": "pnote", "cardinality": "has_many"}]);
+            streams[0]["query"]["expand"] =
+                json!([{"name": "pieces", "default_limit": 2, "max_limit": 3}]);
+        }
+        streams.push(json!({
+            "name": "parts", "semantics": "mutable_state", "primary_key": ["pkey"],
+            "schema": {"type": "object", "properties": properties("parts")},
+            "query": {"search": {"lexical_fields": listed("parts", &["ptext"])}}
+        }));
+    }
+    json!({"protocol_version": "0.1.0", "source": {"kind": "connector", "id": "https://sources.example/random"},
+        "declaration_version": "1", "streams": streams})
+    .to_string()
+}
+
+fn property(name: &str) -> Value {
+    match name {
+        "dmoment" | "sent_at" => json!({"type": "string", "format": "date-time"}),
+        "eamount" => json!({"type": "integer"}),
+        "gflag" => json!({"type": "boolean"}),
+        "btitle" => json!({"type": "string", "x_pdpp_role": "title"}),
+        _ => json!({"type": "string"}),
+    }
+}

@@ -1,0 +1,19 @@
+//! What the reader answers, to whom, and what it never says.
+#![recursion_limit = "256"]
+#![expect(
+    clippy::unwrap_used,
+    clippy::needless_pass_by_value,
+    reason = "a broken fixture is a failed test, and JSON is written where it is passed"
+)]
+
+mod aggregates;
+mod changes;
+mod evidence;
+mod fixture;
+mod leaks;
+mod paging;
+mod refusals;
+mod schemas;
+mod shapes;
+mod sources;
+mod windows;

@@ -1,0 +1,290 @@
+//! The schema: the owner's whole, a client's restricted to what it may use.
+
+use contract::error::ErrorCode;
+use contract::query::StreamQuery;
+use contract::schema::SchemaQuery;
+use serde_json::{Value, json};
+
+use crate::fixture::*;
+
+fn ask(
+    view: Option<&str>,
+    detail: Option<&str>,
+    name: Option<&str>,
+    connection: Option<&str>,
+) -> SchemaQuery {
+    SchemaQuery::parse(
+        view,
+        detail,
+        name.map(stream),
+        connection.map(str::to_owned),
+    )
+    .unwrap()
+}
+
+fn world() -> World {
+    let world = World::mail();
+    world.connect(MAIL, "home", "demo_mail");
+    world.connect(CHAT, "chat", "Team chat");
+    world
+}
+
+#[test]
+fn the_owner_sees_the_whole_declaration() {
+    let world = world();
+    let told = world.owner().schema(ask(None, None, None, None)).unwrap();
+    assert_eq!(told["object"], "schema");
+    assert_eq!(
+        told["bearer"],
+        json!({"token_kind": "owner", "scope": "owner"})
+    );
+    assert!(told.get("stream_count").is_none());
+    assert_eq!(
+        told["connectors"][1]["source"],
+        json!({"kind": "connector", "id": "https://sources.example/demo_mail"})
+    );
+    assert_eq!(told["connectors"][1]["stream_count"], 4);
+    let messages = &told["connectors"][1]["streams"][0];
+    assert_eq!(messages["primary_key"], json!(["id"]));
+    assert_eq!(messages["cursor_field"], "received_at");
+    assert_eq!(
+        messages["schema"]["$defs"],
+        json!({"secret_shape": {"type": "object"}})
+    );
+    assert_eq!(messages["views"].as_array().unwrap().len(), 2);
+    assert_eq!(
+        messages["granted_connections"],
+        json!([{"connection_id": "work", "display_name": "Work mail"}, {"connection_id": "home"}])
+    );
+    assert_eq!(messages["freshness"], json!({"status": "unknown"}));
+    assert_eq!(
+        messages["field_capabilities"]["size_bytes"],
+        json!({"schema": {"type": "integer"}, "granted": true,
+            "exact_filter": {"declared": true, "usable": true},
+            "range_filter": {"declared": true, "usable": true, "operators": ["gte", "lte"]},
+            "lexical_search": {"declared": false, "usable": false}, "semantic_search": {"declared": false, "usable": false},
+            "aggregation": {"count_distinct": {"declared": true, "usable": true}, "group_by": {"declared": false, "usable": false},
+                "group_by_time": {"declared": false, "usable": false}, "max": {"declared": true, "usable": true},
+                "min": {"declared": true, "usable": true}, "sum": {"declared": true, "usable": true}}})
+    );
+    assert_eq!(
+        messages["expand_capabilities"][0],
+        json!({"name": "attachments", "stream": "attachments", "target_stream": "attachments", "cardinality": "has_many",
+            "granted": true, "usable": true, "foreign_key": "message_id", "child_parent_key_field": "message_id",
+            "default_limit": 2, "max_limit": 5})
+    );
+}
+
+#[test]
+fn a_client_sees_exactly_what_it_may_use() {
+    let world = world();
+    let reader = world.client(
+        "demo_mail",
+        json!([{"name": "messages", "instance_ids": ["work"], "fields": ["subject", "id", "size_bytes", "profile"],
+            "time_constraint": {"field": "received_at", "since": "2026-01-01"}, "resources": ["m2", "m1"]}]),
+    );
+    let told = reader
+        .stream(StreamQuery {
+            stream: stream("messages"),
+            connection_id: None,
+        })
+        .unwrap();
+    let mut told = told;
+    let capabilities = told["field_capabilities"].take();
+    assert_eq!(
+        told,
+        json!({"object": "stream_metadata", "name": "messages", "description": "Letters, one record each.",
+            "semantics": "mutable_state", "primary_key": ["id"], "selection": {"fields": true, "resources": true},
+            "schema": {"type": "object", "required": ["id"], "additionalProperties": false, "properties": {
+                "id": {"type": "string"}, "profile": {}, "size_bytes": {"type": "integer"},
+                "subject": {"type": ["string", "null"], "x_pdpp_type": "text", "x_pdpp_role": "primary-title"}}},
+            "query": {"range_filters": {"size_bytes": ["gte", "lte"]}, "search": {"lexical_fields": ["subject"]},
+                "aggregations": {"count": true, "sum": ["size_bytes"], "min": ["size_bytes"], "max": ["size_bytes"],
+                    "count_distinct": ["size_bytes"]}},
+            "views": [{"id": "envelope", "label": "Envelope", "fields": ["subject", "id"]}], "relationships": [],
+            "field_capabilities": null, "expand_capabilities": [], "freshness": {"status": "unknown"},
+            "instance_ids": ["work"], "resources": ["m1", "m2"], "time_constraint": {"since": "2026-01-01"},
+            "granted_connections": [{"connection_id": "work", "display_name": "Work mail"}],
+            "meta": {"count": {"kind": "none"}, "warnings": []}})
+    );
+    let names: Vec<&str> = capabilities
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect();
+    assert_eq!(names, ["id", "profile", "size_bytes", "subject"]);
+    let schema = reader.schema(ask(None, None, None, None)).unwrap();
+    assert_eq!(
+        schema["bearer"],
+        json!({"token_kind": "client", "scope": "grant", "grant_id": "grt_1", "client_id": "longview"})
+    );
+    let text = schema.to_string();
+    for hidden in [
+        "secret",
+        "received_at",
+        "body",
+        "attachments",
+        "receipt",
+        "events",
+        "home",
+        "chat",
+        "everything",
+        "$defs",
+    ] {
+        assert!(!text.contains(hidden), "{hidden}");
+    }
+}
+
+#[test]
+fn a_compact_schema_says_each_field_in_a_few_flags() {
+    let world = world();
+    let told = world
+        .owner()
+        .schema(ask(Some("compact"), None, Some("messages"), Some("work")))
+        .unwrap();
+    assert_eq!(
+        (
+            &told["detail"],
+            &told["connector_count"],
+            &told["stream_count"]
+        ),
+        (&json!("compact"), &json!(1), &json!(1))
+    );
+    let connector = &told["connectors"][0];
+    assert_eq!(
+        connector["granted_connections"],
+        json!([{"connection_id": "work", "display_name": "Work mail"}])
+    );
+    let fields = &connector["streams"][0]["field_capabilities"];
+    assert_eq!(fields["subject"], "t=text,role=primary-title,eq,lex");
+    assert_eq!(
+        fields["received_at"],
+        "t=string|null,eq,r=gte|gt|lte|lt,a=group_by_time|max|min"
+    );
+    assert_eq!(fields["labels"], "t=array");
+    let client = world.client(
+        "demo_mail",
+        json!([{"name": "messages", "instance_ids": ["work"], "fields": ["received_at"]}]),
+    );
+    let told = client
+        .schema(ask(Some("compact"), None, None, None))
+        .unwrap();
+    assert_eq!(
+        told["connectors"][0]["streams"][0]["field_capabilities"],
+        json!({"received_at": fields["received_at"]})
+    );
+}
+
+#[test]
+fn a_scoped_full_schema_holds_only_what_was_asked() {
+    // SC-15, PA-07
+    let world = world();
+    let owner = world.owner();
+    let told = owner
+        .schema(ask(None, Some("full"), Some("events"), None))
+        .unwrap();
+    assert_eq!(
+        (&told["connector_count"], &told["stream_count"]),
+        (&json!(1), &json!(1))
+    );
+    let names: Vec<&Value> = told["connectors"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|connector| connector["streams"].as_array().unwrap())
+        .map(|stream| &stream["name"])
+        .collect();
+    assert_eq!(names, ["events"]);
+    // Two connections of one connector are alike; another connector is not.
+    assert_eq!(
+        told["connectors"][0]["streams"][0]["granted_connections"]
+            .as_array()
+            .unwrap()
+            .len(),
+        2
+    );
+    let error = owner
+        .schema(ask(None, Some("full"), Some("messages"), None))
+        .unwrap_err();
+    assert_eq!(error.code, ErrorCode::AmbiguousSchemaDetail);
+    assert_eq!(error.retry_with.as_deref(), Some("connection_id"));
+    let listed: Vec<&str> = error
+        .available_connections()
+        .iter()
+        .map(|one| one.connection_id.as_str())
+        .collect();
+    assert_eq!(listed, ["chat", "work", "home"]);
+    let told = owner
+        .schema(ask(None, Some("full"), Some("messages"), Some("home")))
+        .unwrap();
+    assert_eq!(
+        told["connectors"][0]["streams"][0]["granted_connections"],
+        json!([{"connection_id": "home"}])
+    );
+}
+
+#[test]
+fn connections_granted_differently_are_told_apart() {
+    let world = world();
+    let reader = world.package(&[
+        grant(
+            "grt_1",
+            "demo_mail",
+            json!([{"name": "messages", "instance_ids": ["work"], "fields": ["id"]}]),
+        ),
+        grant(
+            "grt_2",
+            "demo_mail",
+            json!([{"name": "messages", "instance_ids": ["home"], "fields": ["id", "subject"]}]),
+        ),
+    ]);
+    let told = reader.schema(ask(None, None, None, None)).unwrap();
+    assert_eq!(
+        told["bearer"],
+        json!({"token_kind": "mcp_package", "scope": "grant", "client_id": "longview", "grant_package_id": "gpkg_1"})
+    );
+    let connectors = told["connectors"].as_array().unwrap();
+    assert_eq!(connectors.len(), 1);
+    let streams = connectors[0]["streams"].as_array().unwrap();
+    let told: Vec<(Value, usize)> = streams
+        .iter()
+        .map(|stream| {
+            (
+                stream["instance_ids"].clone(),
+                stream["field_capabilities"].as_object().unwrap().len(),
+            )
+        })
+        .collect();
+    assert_eq!(told, [(json!(["work"]), 1), (json!(["home"]), 2)]);
+}
+
+#[test]
+fn a_relation_is_told_where_its_child_and_foreign_key_are_granted() {
+    let world = world();
+    let granted = |fields: Value| {
+        let reader = world.client(
+            "demo_mail",
+            json!([{"name": "messages", "instance_ids": ["work"], "fields": ["id"]},
+                {"name": "attachments", "instance_ids": ["work"], "fields": fields}]),
+        );
+        let told = reader
+            .schema(ask(None, None, Some("messages"), None))
+            .unwrap();
+        told["connectors"][0]["streams"][0].clone()
+    };
+    let told = granted(json!(["message_id"]));
+    assert_eq!(
+        told["relationships"],
+        json!([{"name": "attachments", "stream": "attachments", "foreign_key": "message_id", "cardinality": "has_many"}])
+    );
+    assert_eq!(
+        told["query"]["expand"],
+        json!([{"name": "attachments", "default_limit": 2, "max_limit": 5}])
+    );
+    let told = granted(json!(["name"]));
+    assert_eq!(
+        (&told["relationships"], &told["expand_capabilities"]),
+        (&json!([]), &json!([]))
+    );
+}

@@ -1,0 +1,475 @@
+//! The shape of each answer, member by member.
+
+use contract::declaration::RangeOperator::{self, Gt, Gte, Lt, Lte};
+use contract::id::ViewId;
+use contract::query::{
+    ChangesSince, Count, ExpandRequest, Filter, ListOptions, Order, Projection, Reading,
+    RecordQuery, RecordsQuery, Sort,
+};
+use contract::search::SearchQuery;
+use contract::window::WindowSelector;
+use serde_json::{Value, json};
+
+use crate::fixture::*;
+
+fn world() -> World {
+    let world = World::mail();
+    world.put_text(
+        "work",
+        "messages",
+        r#"{"id":"m1","subject":"Re: overdraft","body":"The fee was refunded.","amount":1.50,"received_at":"2026-03-03T09:00:00Z","sent_at":"2026-03-03T08:59:00Z","secret":"hidden","extra":{"z":1,"a":[1.0]}}"#,
+    );
+    world.put_text(
+        "work",
+        "messages",
+        r#"{"id":"m2","subject":"Lunch","received_at":"2026-03-01T10:00:00+02:00"}"#,
+    );
+    world
+}
+
+fn reader(world: &World) -> Reader {
+    world.client(
+        "demo_mail",
+        json!([{"name": "messages", "instance_ids": ["work"],
+            "fields": ["id", "subject", "body", "amount", "received_at"]}]),
+    )
+}
+
+#[test]
+fn a_page_of_records() {
+    let world = world();
+    let mut query = limited("messages", 1);
+    query.reading = Reading::List(ListOptions {
+        count: Count::Exact,
+        time_span: true,
+        ..ListOptions::default()
+    });
+    let mut page = reader(&world).records(query).unwrap();
+    let cursor = page["next_cursor"].take();
+    assert!(cursor.as_str().is_some_and(|cursor| cursor.len() > 40));
+    assert_eq!(
+        page,
+        json!({
+            "object": "list", "url": "/v1/streams/messages/records", "has_more": true, "next_cursor": null,
+            "data": [{"object": "record", "id": "m1", "stream": "messages", "emitted_at": "2026-05-01T00:00:00Z",
+                "connection_id": "work", "connector_instance_id": "work", "display_name": "Work mail",
+                "data": {"id": "m1", "subject": "Re: overdraft", "body": "The fee was refunded.", "amount": 1.5,
+                    "received_at": "2026-03-03T09:00:00Z"}}],
+            "meta": {"count": {"kind": "exact", "value": 2},
+                "window": {"total": 2, "earliest_at": "2026-03-01T08:00:00.000Z", "latest_at": "2026-03-03T09:00:00.000Z"},
+                "warnings": []}
+        })
+    );
+}
+
+#[test]
+fn a_record_by_itself_is_as_written_and_its_size_is_that_of_what_is_shown() {
+    let world = world();
+    let record = world
+        .owner()
+        .record(RecordQuery::new(stream("messages"), "m1"))
+        .unwrap();
+    assert_eq!(record["data"]["extra"], json!({"z": 1, "a": [1.0]}));
+    let answer = wait(contract::reader::ReadContract::record(
+        &reader(&world).0,
+        RecordQuery::new(stream("messages"), "m1"),
+    ))
+    .unwrap();
+    let data = r#"{"id":"m1","subject":"Re: overdraft","body":"The fee was refunded.","amount":1.50,"received_at":"2026-03-03T09:00:00Z"}"#;
+    assert_eq!(answer.data.as_ref().unwrap().get(), data);
+    assert_eq!(
+        serde_json::to_value(answer).unwrap(),
+        json!({
+            "object": "record", "id": "m1", "stream": "messages", "emitted_at": "2026-05-01T00:00:00Z",
+            "connection_id": "work", "connector_instance_id": "work", "connector_key": "demo_mail", "display_name": "Work mail",
+            "data": serde_json::from_str::<Value>(data).unwrap(), "record_json_bytes": data.len(),
+            "citation_url": "https://me.example/records/work/messages/m1",
+            "meta": {"count": {"kind": "none"}, "warnings": []}
+        })
+    );
+}
+
+#[test]
+fn a_projection_has_exactly_the_fields_asked_for_in_that_order() {
+    let world = world();
+    let reader = reader(&world);
+    let mut query = RecordQuery::new(stream("messages"), "m1");
+    query.projection = fields(&["subject", "amount"]);
+    let answer = wait(contract::reader::ReadContract::record(
+        &reader.0,
+        query.clone(),
+    ))
+    .unwrap();
+    assert_eq!(
+        answer.data.unwrap().get(),
+        r#"{"subject":"Re: overdraft","amount":1.50}"#
+    );
+    query.projection = Projection::View(ViewId::parse("envelope").unwrap());
+    let record = reader.record(query).unwrap();
+    assert_eq!(
+        record["data"].to_string(),
+        r#"{"id":"m1","subject":"Re: overdraft"}"#
+    );
+    assert_eq!(record["id"], "m1");
+}
+
+#[test]
+fn a_window() {
+    let world = world();
+    let selector = WindowSelector {
+        q: Some("FEE".to_owned()),
+        before_chars: Some(4),
+        after_chars: Some(4),
+        ..WindowSelector::default()
+    };
+    let told = reader(&world)
+        .window(window("m1", "body", selector))
+        .unwrap();
+    assert_eq!(
+        told,
+        json!({
+            "object": "field_window", "stream": "messages", "record_id": "m1", "connection_id": "work",
+            "url": "/v1/streams/messages/records/m1/field-window", "field": {"path": "body", "type": "string"},
+            "window": {"text": "The fee was", "start_chars": 0, "end_chars": 11, "total_chars": 21, "limit_chars": 11,
+                "match_start_chars": 4, "match_end_chars": 7, "complete": false, "has_more": true,
+                "next_offset_chars": 11, "previous_offset_chars": null},
+            "meta": {"count": {"kind": "none"}, "warnings": []}
+        })
+    );
+}
+
+#[test]
+fn a_search_hit_carries_its_evidence_and_how_to_read_on() {
+    // PA-02
+    let world = world();
+    let page = reader(&world)
+        .search(SearchQuery::new("refunded").unwrap())
+        .unwrap();
+    assert_eq!(
+        page,
+        json!({
+            "object": "list", "url": "/v1/search", "has_more": false,
+            "data": [{"object": "search_result", "stream": "messages", "record_key": "m1", "connector_id": "demo_mail",
+                "connector_key": "demo_mail", "connection_id": "work", "connector_instance_id": "work", "display_name": "Work mail",
+                "record_url": "/v1/streams/messages/records/m1?connection_id=work",
+                "citation_url": "https://me.example/records/work/messages/m1",
+                "emitted_at": "2026-05-01T00:00:00Z", "title": "Re: overdraft", "matched_fields": ["body"],
+                "snippet": {"field": "body", "text": "The fee was <mark>refunded</mark>."},
+                "evidence_excerpts": [{"object": "evidence_excerpt", "field_path": "body", "text": "The fee was refunded.",
+                    "text_start_chars": 0, "text_end_chars": 21, "matches": [{"start_chars": 12, "end_chars": 20}],
+                    "preview_text": "The fee was <mark>refunded</mark>.", "truncated": false, "provenance": "lexical_match",
+                    "read": {"object": "field_window_read", "method": "GET",
+                        "route": "/v1/streams/messages/records/m1/field-window", "connection_id": "work", "stream": "messages",
+                        "record_id": "m1", "field": "body", "offset_chars": 0, "limit_chars": 21}}]}],
+            "meta": {"count": null, "count_accuracy": "not_counted",
+                "recall": {"complete": true, "ranking_scope": "all_matches", "truncated": false, "sources_searched_count": 1},
+                "warnings": []}
+        })
+    );
+}
+
+#[test]
+fn only_the_owner_is_told_a_score_and_when_it_was_written() {
+    let world = world();
+    let hit = &world.owner().find("refunded")[0];
+    assert_eq!(hit["score"]["kind"], "bm25");
+    assert_eq!(hit["score"]["order"], "higher_is_better");
+    assert!(hit["score"]["value"].as_f64().unwrap() > 0.0);
+    assert_eq!(hit["authored_at"], "2026-03-03T08:59:00Z");
+    // sent_at is not granted.
+    assert!(
+        reader(&world).find("refunded")[0]
+            .get("authored_at")
+            .is_none()
+    );
+}
+
+#[test]
+fn streams_are_listed_per_connection() {
+    let world = world();
+    let told = reader(&world).streams(None).unwrap();
+    assert_eq!(
+        told,
+        json!({
+            "object": "list", "has_more": false,
+            "data": [{"object": "stream", "name": "messages", "record_count": 2, "last_updated": "2026-05-01T00:00:00Z",
+                "connection_id": "work", "connector_instance_id": "work", "connector_key": "demo_mail",
+                "connector_id": "demo_mail", "source": {"kind": "connector", "id": "https://sources.example/demo_mail"},
+                "display_name": "Work mail",
+                "freshness": {"status": "unknown", "captured_at": "2026-05-01T00:00:00.000Z"}}],
+            "meta": {"count": {"kind": "none"}, "warnings": []}
+        })
+    );
+    let told = world.owner().streams(Some("work")).unwrap();
+    let names: Vec<&str> = told["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["messages", "attachments", "receipts", "events"]);
+    assert_eq!(told["data"][1]["last_updated"], Value::Null);
+    assert_eq!(told["data"][1]["freshness"], json!({"status": "unknown"}));
+}
+
+#[test]
+fn related_records_stand_beside_a_record() {
+    let world = world();
+    for (id, message) in [("a1", "m1"), ("a2", "m1"), ("a3", "m1"), ("a4", "m2")] {
+        world.put(
+            "work",
+            "attachments",
+            &json!({"id": id, "message_id": message, "name": "plan.pdf"}),
+        );
+    }
+    world.put("work", "receipts", &json!({"id": "m1", "total": 3}));
+    let expand = |limit| {
+        vec![
+            ExpandRequest {
+                name: "attachments".to_owned(),
+                limit,
+            },
+            ExpandRequest {
+                name: "receipt".to_owned(),
+                limit: None,
+            },
+        ]
+    };
+    let mut query = RecordQuery::new(stream("messages"), "m1");
+    query.expand = expand(None);
+    let record = world.owner().record(query).unwrap();
+    let expanded = &record["expanded"];
+    assert_eq!(expanded["attachments"]["object"], "list");
+    assert_eq!(expanded["attachments"]["has_more"], true);
+    assert_eq!(ids(&expanded["attachments"]), ["a1", "a2"]);
+    assert_eq!(
+        expanded["receipt"],
+        json!({"object": "record", "id": "m1", "stream": "receipts", "emitted_at": "2026-05-01T00:00:00Z",
+            "connection_id": "work", "connector_instance_id": "work", "display_name": "Work mail",
+            "data": {"id": "m1", "total": 3}})
+    );
+    let options = ListOptions {
+        expand: expand(Some(3)),
+        ..ListOptions::default()
+    };
+    // Request fields do not reach into related records.
+    let mut query = list("messages", options);
+    query.projection = fields(&["subject"]);
+    let page = world.owner().records(query).unwrap();
+    assert_eq!(ids(&page), ["m1", "m2"]);
+    assert_eq!(
+        ids(&page["data"][0]["expanded"]["attachments"]),
+        ["a1", "a2", "a3"]
+    );
+    assert_eq!(page["data"][1]["expanded"]["receipt"], Value::Null);
+    assert_eq!(
+        page["data"][1]["expanded"]["attachments"]["data"][0]["data"]["name"],
+        "plan.pdf"
+    );
+}
+
+#[test]
+fn a_client_expands_what_it_is_granted() {
+    let world = world();
+    world.put(
+        "work",
+        "attachments",
+        &json!({"id": "a1", "message_id": "m1", "name": "plan.pdf"}),
+    );
+    let reader = world.client(
+        "demo_mail",
+        json!([{"name": "messages", "instance_ids": ["work"], "fields": ["id"]},
+            {"name": "attachments", "instance_ids": ["work"], "fields": ["message_id"]}]),
+    );
+    let mut query = RecordQuery::new(stream("messages"), "m1");
+    query.expand = vec![ExpandRequest {
+        name: "attachments".to_owned(),
+        limit: None,
+    }];
+    let record = reader.record(query).unwrap();
+    assert_eq!(
+        record["expanded"]["attachments"]["data"][0]["data"],
+        json!({"message_id": "m1"})
+    );
+}
+
+#[test]
+fn bytes_are_reached_through_the_record_that_points_at_them() {
+    let world = world();
+    let at = store::StreamRef {
+        connection: contract::ConnectionId::parse("work").unwrap(),
+        stream: stream("attachments"),
+    };
+    let key = contract::RecordKey::single("a1").unwrap();
+    let blob = world
+        .store
+        .put_blob((&at, &key), "text/plain", &mut &b"hello blob"[..])
+        .unwrap();
+    let id = blob.id.as_str();
+    world.put(
+        "work",
+        "attachments",
+        &json!({"id": "a1", "message_id": "m1",
+        "blob_ref": {"blob_id": id, "fetch_url": "https://evil.example"}}),
+    );
+    let record = world
+        .owner()
+        .record(RecordQuery::new(stream("attachments"), "a1"))
+        .unwrap();
+    assert_eq!(
+        record["data"]["blob_ref"],
+        json!({"blob_id": id, "fetch_url": format!("/v1/blobs/{id}")})
+    );
+    let told = world.owner().blob(id, None).unwrap();
+    assert_eq!(told, ("text/plain".to_owned(), b"hello blob".to_vec()));
+
+    let granted = |fields: Value| {
+        world.client(
+            "demo_mail",
+            json!([{"name": "attachments", "instance_ids": ["work"], "fields": fields}]),
+        )
+    };
+    assert!(granted(json!(["blob_ref"])).blob(id, Some("work")).is_ok());
+    let hidden = granted(json!(["id"])).blob(id, None).unwrap_err();
+    assert_eq!(hidden.code.as_str(), "blob_not_found");
+    assert_eq!(world.owner().blob("blob_nope", None).unwrap_err(), hidden);
+    world.delete("work", "attachments", "a1");
+    assert_eq!(world.owner().blob(id, None).unwrap_err(), hidden);
+}
+
+#[test]
+fn filters_are_typed() {
+    let world = World::mail();
+    world.put("work", "messages", &json!({"id": "a", "seen": true, "size_bytes": 3, "amount": 2.0, "received_at": "2026-03-01T10:00:00Z", "subject": ""}));
+    world.put_text("work", "messages", r#"{"id":"b","seen":false,"size_bytes":30,"amount":2,"received_at":"2026-03-01T12:00:00+02:00","subject":null}"#);
+    world.put("work", "messages", &json!({"id": "c", "size_bytes": 4}));
+    let found = |filter: Filter| {
+        let mut keys = world.owner().keys(filtered("messages", vec![filter]));
+        keys.sort();
+        keys
+    };
+    let exact = |name: &str, value: &str| found(Filter::exact(field(name), value));
+    assert_eq!(exact("seen", "true"), ["a"]);
+    assert_eq!(exact("subject", ""), ["a"]);
+    assert_eq!(exact("subject", "null"), Vec::<String>::new());
+    assert_eq!(exact("size_bytes", "3"), ["a"]);
+    assert_eq!(exact("amount", "2.0"), ["a", "b"]);
+    // One moment, two spellings.
+    assert_eq!(
+        exact("received_at", "2026-03-01T11:00:00+01:00"),
+        ["a", "b"]
+    );
+    let range = |name: &str, bounds: &[(RangeOperator, &str)]| {
+        let bounds = bounds
+            .iter()
+            .map(|(operator, text)| (*operator, (*text).to_owned()))
+            .collect();
+        found(Filter::range(field(name), bounds))
+    };
+    assert_eq!(range("size_bytes", &[(Gte, "4"), (Lte, "29")]), ["c"]);
+    assert_eq!(range("amount", &[(Gt, "1.5")]), ["a", "b"]);
+    assert_eq!(
+        range(
+            "received_at",
+            &[(Gte, "2026-03-01"), (Lt, "2026-03-01T10:00:00Z")]
+        ),
+        Vec::<String>::new()
+    );
+}
+
+#[test]
+fn the_order_is_by_cursor_field_and_key_with_missing_values_last() {
+    let world = World::mail();
+    for (id, at) in [
+        ("a", Some("2026-01-02T00:00:00+03:00")),
+        ("b", Some("2026-01-01T22:00:00Z")),
+        ("c", None),
+        ("d", Some("2026-01-01T21:00:00Z")),
+    ] {
+        world.put("work", "messages", &json!({"id": id, "received_at": at}));
+    }
+    let keys = |sort: &str| {
+        let mut query = limited("messages", 1);
+        query.reading = Reading::List(ListOptions {
+            sort: Some(Sort::parse(sort).unwrap()),
+            ..ListOptions::default()
+        });
+        world.owner().keys(query)
+    };
+    assert_eq!(keys("received_at"), ["a", "d", "b", "c"]);
+    assert_eq!(keys("-received_at"), ["b", "d", "a", "c"]);
+    let client = world.client(
+        "demo_mail",
+        json!([{"name": "messages", "instance_ids": ["work"], "fields": ["id"]}]),
+    );
+    let mut query = limited("messages", 3);
+    assert_eq!(client.keys(query.clone()), ["d", "c", "b", "a"]);
+    query.reading = Reading::List(ListOptions {
+        order: Some(Order::Ascending),
+        ..ListOptions::default()
+    });
+    assert_eq!(client.keys(query), ["a", "b", "c", "d"]);
+}
+
+#[test]
+fn compound_keys_are_paged_and_fetched_by_their_canonical_text() {
+    let world = World::mail();
+    for (day, number) in [
+        ("2026-01-01", "1"),
+        ("2026-01-01", "10"),
+        ("2026-01-01", "2"),
+        ("2026-01-02", "0"),
+    ] {
+        world.put(
+            "work",
+            "events",
+            &json!({"day": day, "number": number, "note": "n"}),
+        );
+    }
+    let keys = world.owner().keys(limited("events", 2));
+    assert_eq!(
+        keys,
+        [
+            r#"["2026-01-02","0"]"#,
+            r#"["2026-01-01","2"]"#,
+            r#"["2026-01-01","10"]"#,
+            r#"["2026-01-01","1"]"#
+        ]
+    );
+    let record = world
+        .owner()
+        .record(RecordQuery::new(
+            stream("events"),
+            r#"[ "2026-01-01", "10" ]"#,
+        ))
+        .unwrap();
+    assert_eq!(record["id"], r#"["2026-01-01","10"]"#);
+}
+
+#[test]
+fn a_limit_that_is_too_large_is_cut_openly() {
+    let world = world();
+    let page = world.owner().records(limited("messages", 500)).unwrap();
+    assert_eq!(page["meta"]["warnings"][0]["code"], "limit_clamped");
+    assert_eq!(
+        page["meta"]["warnings"][0]["detail"],
+        json!({"max_limit": 100, "requested_limit": 500})
+    );
+    let mut query = RecordsQuery::new(stream("messages"));
+    query.limit = contract::query::PageLimit::of(101);
+    query.reading = Reading::Changes(ChangesSince::Beginning);
+    let page = world.owner().records(query).unwrap();
+    assert_eq!(page["meta"]["warnings"][0]["param"], "limit");
+    let selector = WindowSelector {
+        limit_chars: Some(99_999),
+        ..WindowSelector::default()
+    };
+    let told = world
+        .owner()
+        .window(window("m1", "body", selector))
+        .unwrap();
+    assert_eq!(
+        told["meta"]["warnings"],
+        json!([{"code": "limit_clamped", "message": "limit_chars clamped to 16384", "param": "limit_chars"}])
+    );
+}

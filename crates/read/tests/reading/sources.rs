@@ -1,0 +1,219 @@
+//! Which connection a read means, what several grants give together, and what the owner is told of it.
+
+use contract::aggregate::Metric;
+use contract::error::ErrorCode;
+use contract::query::{ChangesSince, Reading, RecordQuery, RecordsQuery, StreamQuery};
+use contract::window::WindowSelector;
+use serde_json::{Value, json};
+
+use crate::fixture::*;
+
+fn world() -> World {
+    let world = World::mail();
+    world.connect(CHAT, "chat", "Team chat");
+    world.put(
+        "work",
+        "messages",
+        &json!({"id": "m1", "subject": "s", "body": "tea"}),
+    );
+    world.put("chat", "messages", &json!({"id": "c1", "text": "tea"}));
+    world
+}
+
+fn package(world: &World) -> Reader {
+    world.package(&[
+        grant(
+            "grt_A",
+            "demo_mail",
+            json!([{"name": "messages", "instance_ids": ["work"], "fields": ["id", "body"]}]),
+        ),
+        grant(
+            "grt_B",
+            "demo_chat",
+            json!([{"name": "messages", "instance_ids": ["chat"], "fields": ["id", "text"]}]),
+        ),
+    ])
+}
+
+#[test]
+fn a_stream_of_several_connections_needs_one_named() {
+    // AM-01, AM-03, AM-04
+    let world = world();
+    let reader = package(&world);
+    let mut changes = RecordsQuery::new(stream("messages"));
+    changes.reading = Reading::Changes(ChangesSince::Beginning);
+    // The record is only in one of them: that does not matter.
+    for told in [
+        reader.records(RecordsQuery::new(stream("messages"))),
+        reader.records(changes),
+        reader.record(RecordQuery::new(stream("messages"), "m1")),
+        reader.window(window("m1", "body", WindowSelector::default())),
+        reader.aggregate(aggregate(Metric::Count, None)),
+        reader.stream(StreamQuery {
+            stream: stream("messages"),
+            connection_id: None,
+        }),
+    ] {
+        let error = serde_json::to_value(told.unwrap_err()).unwrap();
+        assert_eq!(error["code"], "ambiguous_connection");
+        assert_eq!(error["retry_with"], "connection_id");
+        assert_eq!(error["available_connection_count"], 2);
+        assert_eq!(
+            error["available_connections"],
+            json!([
+                {"grant_id": "grt_A", "connector_key": "demo_mail", "connection_id": "work", "display_name": "Work mail"},
+                {"grant_id": "grt_B", "connector_key": "demo_chat", "connection_id": "chat", "display_name": "Team chat"}
+            ])
+        );
+    }
+    for (connection, id) in [("work", "m1"), ("chat", "c1")] {
+        let mut query = RecordQuery::new(stream("messages"), id);
+        query.connection_id = Some(connection.to_owned());
+        assert_eq!(reader.record(query).unwrap()["connection_id"], connection);
+    }
+    let error = world
+        .owner()
+        .records(RecordsQuery::new(stream("messages")))
+        .unwrap_err();
+    assert_eq!(error.code, ErrorCode::AmbiguousConnection);
+    assert_eq!(error.available_connections()[0].grant_id, None);
+}
+
+#[test]
+fn among_many_connections_twelve_are_listed() {
+    // AM-05
+    let world = World::empty();
+    let names: Vec<String> = (0..15).map(|at| format!("mail{at}")).collect();
+    for name in &names {
+        world.connect(MAIL, name, "Mail");
+    }
+    let reader = world.client(
+        "demo_mail",
+        json!([{"name": "messages", "instance_ids": names, "fields": ["id"]}]),
+    );
+    let error = reader
+        .records(RecordsQuery::new(stream("messages")))
+        .unwrap_err();
+    let told = serde_json::to_value(error).unwrap();
+    assert_eq!(told["available_connections"].as_array().unwrap().len(), 12);
+    assert_eq!(told["available_connection_count"], 15);
+    assert_eq!(told["available_connections_omitted"], 3);
+}
+
+#[test]
+fn one_carrying_connection_needs_no_name() {
+    let world = world();
+    let reader = world.client(
+        "demo_chat",
+        json!([{"name": "messages", "instance_ids": ["chat"], "fields": ["text"]}]),
+    );
+    let page = reader
+        .records(RecordsQuery::new(stream("messages")))
+        .unwrap();
+    assert_eq!(ids(&page), ["c1"]);
+}
+
+#[test]
+fn a_grant_of_another_source_or_a_lost_connection_gives_nothing() {
+    let world = world();
+    // The connection exists, but belongs to another connector than the grant's source.
+    let crossed = world.client(
+        "demo_chat",
+        json!([{"name": "messages", "instance_ids": ["work"], "fields": ["id", "body"]}]),
+    );
+    let told = crossed.records(RecordsQuery::new(stream("messages")));
+    assert_eq!(code(told), ErrorCode::GrantStreamNotAllowed);
+    assert_eq!(crossed.streams(None).unwrap()["data"], json!([]));
+    let lost = world.client(
+        "demo_mail",
+        json!([{"name": "messages", "instance_ids": ["gone"], "fields": ["id"]}]),
+    );
+    assert_eq!(
+        code(lost.records(RecordsQuery::new(stream("messages")))),
+        ErrorCode::GrantStreamNotAllowed
+    );
+    assert_eq!(lost.find("tea"), Vec::<Value>::new());
+}
+
+#[test]
+fn a_time_constraint_that_cannot_be_evaluated_shows_nothing() {
+    let world = World::mail();
+    world.put("work", "messages", &json!({"id": "m1", "body": "tea", "from_email": "2026-03-01", "received_at": "2026-03-01"}));
+    let reader = |constraint: Value| {
+        world.client("demo_mail", json!([{"name": "messages", "instance_ids": ["work"], "fields": ["id", "body"], "time_constraint": constraint}]))
+    };
+    for field in ["from_email", "size_bytes", "nonsense"] {
+        let reader = reader(json!({"field": field, "since": "2020-01-01"}));
+        assert_eq!(
+            reader.keys(limited("messages", 5)),
+            Vec::<String>::new(),
+            "{field}"
+        );
+        assert_eq!(reader.find("tea").len(), 0);
+        assert_eq!(reader.streams(None).unwrap()["data"][0]["record_count"], 0);
+        assert_eq!(
+            reader.aggregate(aggregate(Metric::Count, None)).unwrap()["value"],
+            0
+        );
+    }
+    // `since` is inside, `until` is not.
+    assert_eq!(
+        reader(json!({"field": "received_at", "since": "2026-03-01"}))
+            .find("tea")
+            .len(),
+        1
+    );
+    assert_eq!(
+        reader(json!({"field": "received_at", "until": "2026-03-01"}))
+            .find("tea")
+            .len(),
+        0
+    );
+}
+
+#[test]
+fn each_successful_call_of_a_client_is_noted() {
+    // Decision 33
+    let world = world();
+    let reader = world.client(
+        "demo_mail",
+        json!([{"name": "messages", "instance_ids": ["work"], "fields": ["subject", "body"]}]),
+    );
+    reader.find("tea");
+    reader
+        .record(RecordQuery::new(stream("messages"), "m1"))
+        .unwrap();
+    reader
+        .record(RecordQuery::new(stream("messages"), "nope"))
+        .unwrap_err();
+    reader.streams(None).unwrap();
+    world.owner().find("tea");
+    let notes = world.notes.0.lock().unwrap();
+    let told: Vec<_> = notes
+        .iter()
+        .map(|note| {
+            (
+                note.operation,
+                note.records.join(" "),
+                note.fields.join(" "),
+            )
+        })
+        .collect();
+    let told: Vec<(&str, &str, &str)> = told
+        .iter()
+        .map(|(a, b, c)| (*a, b.as_str(), c.as_str()))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("search", "work/messages:m1", "body subject"),
+            ("record", "work/messages:m1", "body subject"),
+            ("streams", "", "")
+        ]
+    );
+    assert!(
+        notes
+            .iter()
+            .all(|note| note.grant_ids.len() == 1 && note.client_id.as_str() == "longview")
+    );
+}
