@@ -31,6 +31,7 @@ mod sqlite;
 mod tally;
 mod upkeep;
 mod walk;
+mod word;
 mod write;
 
 use std::path::Path;

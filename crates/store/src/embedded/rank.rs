@@ -3,13 +3,14 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-use tantivy::query::{EnableScoring, Query, Scorer, TermQuery, Weight};
-use tantivy::schema::{Field, IndexRecordOption};
-use tantivy::{DocAddress, DocId, DocSet, SegmentReader, Term};
+use tantivy::query::{EnableScoring, Query};
+use tantivy::schema::Field;
+use tantivy::{DocAddress, DocId, SegmentReader, Term};
 
 use super::index::{Segment, View};
 use super::query::Plan;
 use super::restrict::{Restriction, SegmentScopes, by_stream};
+use super::word::{FieldWord, WordList};
 use crate::search::SearchPosition;
 
 /// A document that matched.
@@ -65,7 +66,11 @@ impl Question<'_> {
         let mut ranking = Ranking::new(self);
         for (plan, restrictions) in &self.plans {
             match plan {
-                Plan::Word(terms) => ranking.add_word(view, terms, restrictions)?,
+                Plan::Word(terms) if terms.len() > 1 => {
+                    ranking.add_word(view, terms, restrictions)?;
+                }
+                // In a single field the engine skips whole blocks by itself.
+                Plan::Word(_) => ranking.add_query(view, plan.query().as_ref(), restrictions)?,
                 Plan::Query(query) => ranking.add_query(view, query.as_ref(), restrictions)?,
             }
         }
@@ -130,50 +135,47 @@ impl Ranking {
 
     /// Ranks the documents of one word in several fields; scores add up over the fields.
     ///
-    /// The fields take turns, the one with the highest possible score first. In a field's turn its list is walked with
-    /// block skipping, asking only for documents that could still make it with the best the later fields can add; those
-    /// of earlier turns are left out. A turn that cannot win any more ends the search: for a common word that is usually
-    /// the second one, so most of its list is never read.
+    /// The fields take turns, the one with the highest possible score first. In a field's turn its list is walked for
+    /// documents that could still make it with the best the later fields can add; those of earlier turns are left out.
+    /// A turn that cannot win any more ends the search: for a common word that is usually the second one.
     fn add_word(
         &mut self,
         view: &View,
         terms: &[Term],
         restrictions: &[Restriction],
     ) -> tantivy::Result<()> {
-        let mut fields = Vec::with_capacity(terms.len());
+        let mut words = Vec::with_capacity(terms.len());
         for term in terms {
-            fields.push(FieldTurn::new(view, term)?);
+            words.push(FieldWord::new(view, term)?);
         }
-        fields.sort_by(|one, other| other.ceiling.total_cmp(&one.ceiling));
+        words.sort_by(|one, other| other.ceiling.total_cmp(&one.ceiling));
         let by_stream = by_stream(restrictions);
-        for turn in 0..fields.len() {
-            let (earlier, rest) = fields.split_at(turn);
+        for turn in 0..words.len() {
+            let (earlier, rest) = words.split_at(turn);
             let Some((driver, later)) = rest.split_first() else {
                 break;
             };
-            let addable: f32 = later.iter().map(|field| field.ceiling).sum();
+            let addable: f32 = later.iter().map(|word| word.ceiling).sum();
             if driver.ceiling <= self.threshold_with(addable) {
                 break;
             }
             for segment in view.segments() {
+                let Some(list) = driver.list(segment.reader)? else {
+                    continue;
+                };
                 let gate = Gate::new(segment, restrictions, &by_stream)?;
-                let mut earlier = scorers(earlier, segment.reader)?;
-                let mut later = scorers(later, segment.reader)?;
-                let threshold = self.threshold_with(addable);
-                let each = &mut |document: DocId, score: f32| {
-                    let seen = earlier.iter_mut().any(|field| stands_on(field, document));
+                let mut earlier = lists(earlier, segment.reader)?;
+                let mut later = lists(later, segment.reader)?;
+                list.for_each_above(self.threshold_with(addable), &mut |document, score| {
+                    let mut earlier = earlier.iter_mut();
+                    let seen = earlier.any(|list| list.score_of(document).is_some());
                     if !seen && gate.admit(document) {
-                        let more = later
-                            .iter_mut()
-                            .filter_map(|field| stands_on(field, document).then(|| field.score()));
+                        let more = later.iter_mut().filter_map(|list| list.score_of(document));
                         let score = score + more.sum::<f32>();
                         self.offer(&gate, document, score);
                     }
                     self.threshold_with(addable)
-                };
-                driver
-                    .weight
-                    .for_each_pruning(threshold, segment.reader, each)?;
+                });
             }
         }
         Ok(())
@@ -270,41 +272,12 @@ impl<'a> Gate<'a> {
     }
 }
 
-/// A word in one field.
-struct FieldTurn {
-    weight: Box<dyn Weight>,
-    /// The highest score any document has in this field.
-    ceiling: f32,
-}
-
-impl FieldTurn {
-    fn new(view: &View, term: &Term) -> tantivy::Result<Self> {
-        let query = TermQuery::new(term.clone(), IndexRecordOption::WithFreqs);
-        let weight = query.weight(EnableScoring::enabled_from_searcher(&view.searcher))?;
-        let mut ceiling = 0.0;
-        for segment in view.segments() {
-            weight.for_each_pruning(ceiling, segment.reader, &mut |_, score| {
-                ceiling = score.max(ceiling);
-                ceiling
-            })?;
-        }
-        Ok(Self { weight, ceiling })
-    }
-}
-
-fn scorers(fields: &[FieldTurn], segment: &SegmentReader) -> tantivy::Result<Vec<Box<dyn Scorer>>> {
-    fields
-        .iter()
-        .map(|field| field.weight.scorer(segment, 1.0))
-        .collect()
-}
-
-/// Whether a list holds the document. Documents are asked for in ascending order.
-fn stands_on(list: &mut Box<dyn Scorer>, document: DocId) -> bool {
-    if list.doc() < document {
-        list.seek(document);
-    }
-    list.doc() == document
+fn lists<'a>(
+    words: &'a [FieldWord],
+    segment: &SegmentReader,
+) -> tantivy::Result<Vec<WordList<'a>>> {
+    let lists = words.iter().map(|word| word.list(segment));
+    lists.filter_map(tantivy::Result::transpose).collect()
 }
 
 /// How many documents match and are admitted.

@@ -2,7 +2,9 @@
 //!
 //! The columns every search needs are opened once per state: opening one costs more than reading it for ten hits.
 
+use std::collections::HashMap;
 use std::hash::Hasher;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use siphasher::sip::SipHasher13;
 use tantivy::columnar::Column;
@@ -17,7 +19,12 @@ pub(crate) struct View {
     /// Names the state: scores and places are comparable within it.
     pub(crate) generation: u64,
     segments: Vec<Columns>,
+    /// The highest scores of words asked for lately: a fact about the state, found once.
+    ceilings: Mutex<HashMap<Term, f32>>,
 }
+
+/// How many words are remembered.
+const REMEMBERED_WORDS: usize = 4096;
 
 /// The columns of one segment that say what its documents are.
 pub(crate) struct Columns {
@@ -54,6 +61,7 @@ impl View {
             searcher,
             generation: hasher.finish(),
             segments,
+            ceilings: Mutex::default(),
         })
     }
 
@@ -68,6 +76,29 @@ impl View {
                 reader,
                 columns,
             })
+    }
+
+    /// The highest score of a word, computed when it is not known yet.
+    pub(crate) fn ceiling(
+        &self,
+        term: &Term,
+        compute: impl FnOnce() -> tantivy::Result<f32>,
+    ) -> tantivy::Result<f32> {
+        let known = self.ceilings().get(term).copied();
+        if let Some(ceiling) = known {
+            return Ok(ceiling);
+        }
+        let ceiling = compute()?;
+        let mut ceilings = self.ceilings();
+        if ceilings.len() >= REMEMBERED_WORDS {
+            ceilings.clear();
+        }
+        ceilings.insert(term.clone(), ceiling);
+        Ok(ceiling)
+    }
+
+    fn ceilings(&self) -> MutexGuard<'_, HashMap<Term, f32>> {
+        self.ceilings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The document of a record row.

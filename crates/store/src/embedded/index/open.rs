@@ -1,0 +1,368 @@
+//! An open index: what readers see of it, and how changes get into it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use tantivy::index::SegmentComponent;
+use tantivy::indexer::LogMergePolicy;
+use tantivy::{Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, Term};
+
+use super::schema::{self, Capacity, Fields, Indexable};
+use super::view::View;
+use super::{ChangeSource, IndexChange, tokenizer};
+use crate::{Result, StoreError};
+
+/// Bumped whenever documents are built differently, so that every index is derived anew.
+const FORMAT: u32 = 1;
+/// What one flush of the engine may hold in memory.
+const WRITER_BYTES: usize = 160_000_000;
+/// A commit costs some 100 ms, and a crash replays what was not committed: this bounds both.
+const COMMIT_EVERY: u64 = 250_000;
+/// How many versions are replayed at a time; the bookmark moves by such steps.
+const WINDOW: u64 = 20_000;
+
+/// What an index commit says of itself.
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
+struct Bookmark {
+    format: u32,
+    analyzer: u32,
+    store: String,
+    version: u64,
+}
+
+/// An open index.
+pub(crate) struct OpenIndex {
+    folder: PathBuf,
+    store: String,
+    reader: IndexReader,
+    view: Mutex<Arc<View>>,
+    index: Index,
+    pub(crate) fields: Fields,
+    pub(super) capacity: Capacity,
+    writing: Mutex<Writing>,
+    /// The bookmark of the last commit that readers see.
+    committed: AtomicU64,
+}
+
+struct Writing {
+    writer: Option<IndexWriter>,
+    /// The last version handed to the writer, committed or not.
+    staged: u64,
+    uncommitted: u64,
+}
+
+impl OpenIndex {
+    /// The index on disk, unless something about it is not as it should be.
+    pub(super) fn existing(folder: &Path, store_id: [u8; 16], needed: Capacity) -> Option<Self> {
+        let index = Index::open_in_dir(folder).ok()?;
+        let (_, capacity) = Fields::of(&index.schema(), store_id)?;
+        let payload = index.load_metas().ok()?.payload?;
+        let bookmark: Bookmark = serde_json::from_str(&payload).ok()?;
+        let expected = Bookmark {
+            version: bookmark.version,
+            ..Bookmark::new(&hex(store_id))
+        };
+        if !capacity.covers(needed) || bookmark != expected {
+            return None;
+        }
+        // The engine takes a missing file of positions for an empty one.
+        for segment in index.searchable_segments().ok()? {
+            segment.open_read(SegmentComponent::Positions).ok()?;
+        }
+        Self::around(index, folder, store_id, bookmark.version).ok()
+    }
+
+    pub(super) fn fresh(folder: &Path, store_id: [u8; 16], needed: Capacity) -> Result<Self> {
+        fs::create_dir_all(folder).map_err(StoreError::at(folder))?;
+        let index = Index::builder()
+            .schema(schema::build(needed))
+            .settings(IndexSettings::default())
+            .create_in_dir(folder)
+            .map_err(failed(folder))?;
+        Self::around(index, folder, store_id, 0)
+    }
+
+    fn around(index: Index, folder: &Path, store_id: [u8; 16], version: u64) -> Result<Self> {
+        index
+            .tokenizers()
+            .register(tokenizer::NAME, tokenizer::WordTokenizer::default());
+        let Some((fields, capacity)) = Fields::of(&index.schema(), store_id) else {
+            return Err(StoreError::Engine {
+                path: folder.to_owned(),
+                detail: "the index schema is not ours".to_owned(),
+            });
+        };
+        let reader: IndexReader = index
+            .reader_builder()
+            .reload_policy(ReloadPolicy::Manual)
+            .try_into()
+            .map_err(failed(folder))?;
+        let view = View::new(reader.searcher()).map_err(failed(folder))?;
+        Ok(Self {
+            folder: folder.to_owned(),
+            store: hex(store_id),
+            reader,
+            view: Mutex::new(Arc::new(view)),
+            index,
+            fields,
+            capacity,
+            writing: Mutex::new(Writing {
+                writer: None,
+                staged: version,
+                uncommitted: 0,
+            }),
+            committed: AtomicU64::new(version),
+        })
+    }
+
+    /// The last commit.
+    pub(crate) fn view(&self) -> Arc<View> {
+        let view = self.view.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&view)
+    }
+
+    /// Shows readers what was committed or merged.
+    fn reload(&self) -> Result<()> {
+        let refresh = || -> tantivy::Result<()> {
+            self.reader.reload()?;
+            let view = View::new(self.reader.searcher())?;
+            *self.view.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(view);
+            Ok(())
+        };
+        refresh().map_err(failed(&self.folder))
+    }
+
+    /// The version of the last change that readers see.
+    pub(crate) fn committed(&self) -> u64 {
+        self.committed.load(Ordering::Acquire)
+    }
+
+    /// Takes changes right after they were acknowledged, if nothing before them is missing. They are committed later.
+    ///
+    /// An error here is no error of the write, which is safe in the records: the staged work is dropped, and the next
+    /// catch-up either replays it or reports what is wrong.
+    pub(crate) fn stage<'a>(
+        &self,
+        (before, newest): (u64, u64),
+        mut changes: impl Iterator<Item = IndexChange<'a>>,
+    ) {
+        let mut writing = self.writing();
+        if writing.staged != before {
+            return;
+        }
+        let mut outcome = changes.try_for_each(|change| self.apply(&mut writing, change));
+        writing.staged = newest;
+        if outcome.is_ok() && writing.uncommitted >= COMMIT_EVERY {
+            outcome = self.commit(&mut writing);
+        }
+        if outcome.is_err() {
+            self.forget(&mut writing);
+        }
+    }
+
+    /// Replays whatever is missing and makes it visible to readers.
+    pub(crate) fn catch_up(&self, source: &dyn ChangeSource) -> Result<()> {
+        let mut writing = self.writing();
+        let outcome = self.replay(&mut writing, source);
+        if outcome.is_err() {
+            self.forget(&mut writing);
+        }
+        outcome
+    }
+
+    fn replay(&self, writing: &mut Writing, source: &dyn ChangeSource) -> Result<()> {
+        let newest = source.newest()?;
+        // One snapshot holds each record once, so an index that starts out empty never meets an earlier form of it.
+        let known = writing.staged > 0;
+        while writing.staged < newest {
+            let upto = newest.min(writing.staged + WINDOW);
+            let after = writing.staged;
+            source.replay((after, upto), known, &mut |change| {
+                self.apply(writing, change)
+            })?;
+            writing.staged = upto;
+            if writing.uncommitted >= COMMIT_EVERY {
+                self.commit(writing)?;
+            }
+        }
+        if writing.staged > self.committed() {
+            self.commit(writing)?;
+        }
+        Ok(())
+    }
+
+    /// Drops what was staged and not committed.
+    fn forget(&self, writing: &mut Writing) {
+        *writing = Writing {
+            writer: None,
+            staged: self.committed(),
+            uncommitted: 0,
+        };
+    }
+
+    /// Indexes records again whose version the index has passed already. `records` reads them while no other change can
+    /// reach the index, so that an older form never replaces a newer one.
+    pub(crate) fn reindex(
+        &self,
+        records: impl FnOnce(&mut dyn FnMut(Indexable<'_>) -> Result<()>) -> Result<()>,
+    ) -> Result<()> {
+        let mut writing = self.writing();
+        records(&mut |record| {
+            let known = true;
+            self.apply(&mut writing, IndexChange::Put { record, known })
+        })?;
+        self.commit(&mut writing)
+    }
+
+    /// Rewrites every segment that still holds what was deleted, so that nothing of it stays on disk.
+    pub(crate) fn expunge(&self) -> Result<()> {
+        let mut writing = self.writing();
+        if writing.uncommitted > 0 {
+            self.commit(&mut writing)?;
+        }
+        // A merge under way may have taken documents before they were deleted, so its outcome is looked at.
+        self.finish_merges(&mut writing)?;
+        let stale: Vec<_> = self
+            .index
+            .searchable_segment_metas()
+            .map_err(failed(&self.folder))?
+            .iter()
+            .filter(|segment| segment.num_deleted_docs() > 0)
+            .map(tantivy::SegmentMeta::id)
+            .collect();
+        for segment in stale {
+            let writer = self.writer(&mut writing)?;
+            let merged = writer.merge(&[segment]).wait();
+            merged.map_err(failed(&self.folder))?;
+        }
+        // The engine keeps the files of segments that a reader still holds.
+        self.reload()?;
+        let writer = self.writer(&mut writing)?;
+        let collected = writer.garbage_collect_files().wait();
+        collected.map_err(failed(&self.folder))?;
+        self.finish_merges(&mut writing)
+    }
+
+    /// Waits for background merges, so that the folder is at rest.
+    pub(crate) fn rest(&self) -> Result<()> {
+        let mut writing = self.writing();
+        if writing.uncommitted == 0 {
+            self.finish_merges(&mut writing)?;
+        }
+        Ok(())
+    }
+
+    /// Waits for background merges. Nothing may be uncommitted.
+    fn finish_merges(&self, writing: &mut Writing) -> Result<()> {
+        if let Some(writer) = writing.writer.take() {
+            let finished = writer.wait_merging_threads();
+            finished.map_err(failed(&self.folder))?;
+        }
+        self.reload()
+    }
+
+    fn apply(&self, writing: &mut Writing, change: IndexChange<'_>) -> Result<()> {
+        let writer = self.writer(writing)?;
+        match change {
+            IndexChange::Put { record, known } => {
+                if known {
+                    writer.delete_term(Term::from_field_u64(self.fields.row, record.row));
+                }
+                writer
+                    .add_document(self.fields.document(&record))
+                    .map_err(failed(&self.folder))?;
+            }
+            IndexChange::Drop { row } => {
+                writer.delete_term(Term::from_field_u64(self.fields.row, row));
+            }
+            IndexChange::Erase { stream } => {
+                writer.delete_term(Term::from_field_u64(self.fields.stream, stream));
+            }
+        }
+        writing.uncommitted += 1;
+        Ok(())
+    }
+
+    fn commit(&self, writing: &mut Writing) -> Result<()> {
+        let version = writing.staged;
+        let bookmark = Bookmark {
+            version,
+            ..Bookmark::new(&self.store)
+        };
+        let payload = serde_json::to_string(&bookmark).map_err(|error| StoreError::Engine {
+            path: self.folder.clone(),
+            detail: error.to_string(),
+        })?;
+        let writer = self.writer(writing)?;
+        let mut commit = writer.prepare_commit().map_err(failed(&self.folder))?;
+        commit.set_payload(&payload);
+        commit.commit().map_err(failed(&self.folder))?;
+        writing.uncommitted = 0;
+        self.reload()?;
+        self.committed.store(version, Ordering::Release);
+        Ok(())
+    }
+
+    fn writer<'a>(&self, writing: &'a mut Writing) -> Result<&'a mut IndexWriter> {
+        if writing.writer.is_none() {
+            let writer = self
+                .index
+                .writer_with_num_threads(1, WRITER_BYTES)
+                .map_err(failed(&self.folder))?;
+            let mut policy = LogMergePolicy::default();
+            policy.set_del_docs_ratio_before_merge(0.3);
+            writer.set_merge_policy(Box::new(policy));
+            writing.writer = Some(writer);
+        }
+        writing.writer.as_mut().ok_or_else(|| StoreError::Engine {
+            path: self.folder.clone(),
+            detail: "the index has no writer".to_owned(),
+        })
+    }
+
+    fn writing(&self) -> MutexGuard<'_, Writing> {
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Bookmark {
+    fn new(store: &str) -> Self {
+        Self {
+            format: FORMAT,
+            analyzer: text::ANALYZER_VERSION,
+            store: store.to_owned(),
+            version: 0,
+        }
+    }
+}
+
+fn hex(bytes: [u8; 16]) -> String {
+    use std::fmt::Write;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// Turns an engine error into ours, naming the folder.
+pub(crate) fn failed(folder: &Path) -> impl Fn(tantivy::TantivyError) -> StoreError + '_ {
+    move |error| {
+        let damaged = |detail: String| StoreError::IndexDamaged {
+            path: folder.to_owned(),
+            detail,
+        };
+        match error {
+            tantivy::TantivyError::IoError(error) => {
+                let error = std::io::Error::new(error.kind(), error.to_string());
+                match StoreError::io(folder, error) {
+                    StoreError::Io { source, .. } => damaged(source.to_string()),
+                    full_or_read_only => full_or_read_only,
+                }
+            }
+            other => damaged(other.to_string()),
+        }
+    }
+}

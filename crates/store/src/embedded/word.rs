@@ -1,0 +1,165 @@
+//! One word in several fields: how its lists are walked when scores add up over the fields.
+//!
+//! What a document scores in a field depends on two small numbers only: how often the word occurs there, and how long
+//! the field is. So for a given threshold there is a least number of occurrences per length, and most entries of a list
+//! are passed over with one comparison of integers.
+
+use tantivy::fieldnorm::FieldNormReader;
+use tantivy::postings::BlockSegmentPostings;
+use tantivy::query::{Bm25Weight, EnableScoring, Query, TermQuery};
+use tantivy::schema::IndexRecordOption;
+use tantivy::{DocId, SegmentReader, Term};
+
+use super::index::View;
+
+/// Entries of one block of a list, at most.
+const BLOCK: usize = 128;
+
+/// A word in one field.
+pub(super) struct FieldWord {
+    term: Term,
+    weight: Bm25Weight,
+    /// The highest score any document has in this field.
+    pub(super) ceiling: f32,
+}
+
+impl FieldWord {
+    pub(super) fn new(view: &View, term: &Term) -> tantivy::Result<Self> {
+        let weight = Bm25Weight::for_terms(&view.searcher, std::slice::from_ref(term))?;
+        let ceiling = view.ceiling(term, || highest_score(view, term))?;
+        Ok(Self {
+            term: term.clone(),
+            weight,
+            ceiling,
+        })
+    }
+
+    /// The word's list in one segment, if it occurs there.
+    pub(super) fn list(&self, segment: &SegmentReader) -> tantivy::Result<Option<WordList<'_>>> {
+        let index = segment.inverted_index(self.term.field())?;
+        let Some(info) = index.get_term_info(&self.term)? else {
+            return Ok(None);
+        };
+        let entries =
+            index.read_block_postings_from_terminfo(&info, IndexRecordOption::WithFreqs)?;
+        Ok(Some(WordList {
+            entries,
+            lengths: segment.get_fieldnorms_reader(self.term.field())?,
+            weight: &self.weight,
+        }))
+    }
+}
+
+/// The engine finds this by skipping nearly everything.
+fn highest_score(view: &View, term: &Term) -> tantivy::Result<f32> {
+    let query = TermQuery::new(term.clone(), IndexRecordOption::WithFreqs);
+    let weight = query.weight(EnableScoring::enabled_from_searcher(&view.searcher))?;
+    let mut highest = 0.0;
+    for segment in view.segments() {
+        weight.for_each_pruning(highest, segment.reader, &mut |_, score| {
+            highest = score.max(highest);
+            highest
+        })?;
+    }
+    Ok(highest)
+}
+
+/// The entries of a word in one field of one segment.
+pub(super) struct WordList<'a> {
+    entries: BlockSegmentPostings,
+    lengths: FieldNormReader,
+    weight: &'a Bm25Weight,
+}
+
+impl WordList<'_> {
+    /// What a document scores in this field, if it holds the word. Documents are asked for in ascending order.
+    pub(super) fn score_of(&mut self, document: DocId) -> Option<f32> {
+        let at = self.entries.seek(document);
+        (self.entries.doc(at) == document).then(|| {
+            let length = self.lengths.fieldnorm_id(document);
+            self.weight.score(length, self.entries.freq(at))
+        })
+    }
+
+    /// Hands over every document that scores more than a threshold, which the caller raises as it goes.
+    pub(super) fn for_each_above(
+        mut self,
+        threshold: f32,
+        each: &mut dyn FnMut(DocId, f32) -> f32,
+    ) {
+        let mut floor = Floor::new(self.weight);
+        let mut threshold = threshold;
+        let mut passing = [0_u8; BLOCK];
+        loop {
+            let (documents, occurrences) = (self.entries.docs(), self.entries.freqs());
+            if documents.is_empty() {
+                return;
+            }
+            floor.raise(threshold);
+            // Without branches: which entries pass is as good as random, and a wrong guess of the processor costs more
+            // than the rest of the work.
+            let mut count = 0;
+            for (place, (document, occurs)) in (0_u8..).zip(documents.iter().zip(occurrences)) {
+                let length = self.lengths.fieldnorm_id(*document);
+                passing[count % BLOCK] = place;
+                count += usize::from(*occurs >= floor.at(length));
+            }
+            for place in passing.iter().take(count).map(|place| usize::from(*place)) {
+                let document = self.entries.doc(place);
+                let length = self.lengths.fieldnorm_id(document);
+                let score = self.weight.score(length, self.entries.freq(place));
+                if score > threshold {
+                    threshold = each(document, score);
+                }
+            }
+            self.entries.advance();
+        }
+    }
+}
+
+/// The least occurrences a document needs to exceed a threshold, by length of the field. Never too high.
+struct Floor {
+    threshold: f32,
+    most: f32,
+    /// How much longer fields dampen occurrences: `score = most * occurrences / (occurrences + damping)`.
+    damping: [f32; 256],
+    least: [u32; 256],
+}
+
+impl Floor {
+    fn new(weight: &Bm25Weight) -> Self {
+        let most = weight.max_score();
+        let damping = std::array::from_fn(|length| {
+            let once = weight.score(u8::try_from(length).unwrap_or(u8::MAX), 1);
+            most / once - 1.0
+        });
+        Self {
+            threshold: f32::MIN,
+            most,
+            damping,
+            least: [0; 256],
+        }
+    }
+
+    fn raise(&mut self, threshold: f32) {
+        if threshold <= self.threshold || threshold <= 0.0 {
+            return;
+        }
+        self.threshold = threshold;
+        // One part in a thousand for rounding: what passes here is scored exactly afterwards.
+        let share = threshold * 0.999 / (self.most - threshold).max(f32::MIN_POSITIVE);
+        for (least, damping) in self.least.iter_mut().zip(&self.damping) {
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "the cast saturates, and the product is not negative"
+            )]
+            let occurrences = (share * damping) as u32;
+            *least = occurrences;
+        }
+    }
+
+    fn at(&self, length: u8) -> u32 {
+        self.least[usize::from(length)]
+    }
+}
