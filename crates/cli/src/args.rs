@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, Parser, Subcommand};
 
 use crate::commands::{
-    backup, bench, completions, connections, declare, export, import, index, purge,
+    backup, bench, completions, connections, declare, export, grant, grants, import, index,
+    owner_token, purge,
 };
 
 /// Your records in one place, readable by the agents you allow.
@@ -47,6 +48,9 @@ pub(crate) enum Command {
     Connections(connections::Options),
     Import(import::Options),
     Export(export::Options),
+    Grant(grant::Options),
+    Grants(grants::Options),
+    OwnerToken(owner_token::Options),
     Backup(backup::Options),
     Index(index::Options),
     Purge(purge::Options),

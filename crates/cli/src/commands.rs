@@ -6,8 +6,11 @@ pub(crate) mod completions;
 pub(crate) mod connections;
 pub(crate) mod declare;
 pub(crate) mod export;
+pub(crate) mod grant;
+pub(crate) mod grants;
 pub(crate) mod import;
 pub(crate) mod index;
+pub(crate) mod owner_token;
 pub(crate) mod purge;
 
 use crate::args::Command;
@@ -21,6 +24,9 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Connections(options) => connections::run(options, context),
         Command::Import(options) => import::run(&options, context),
         Command::Export(options) => export::run(&options, context),
+        Command::Grant(options) => grant::run(options, context),
+        Command::Grants(options) => grants::run(&options, context),
+        Command::OwnerToken(options) => owner_token::run(&options, context),
         Command::Backup(options) => backup::run(&options, context),
         Command::Index(options) => index::run(&options, context),
         Command::Purge(options) => purge::run(&options, context),

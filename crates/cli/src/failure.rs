@@ -22,6 +22,8 @@ pub(crate) enum Failure {
     },
     /// All was told already; only the exit code is left.
     Reported,
+    /// All was told already; the command line asks for what cannot be.
+    Misused,
     /// Nobody reads our output any more, which is nobody's fault.
     ClosedPipe,
 }

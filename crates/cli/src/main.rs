@@ -7,6 +7,7 @@ mod commands;
 mod config;
 mod context;
 mod failure;
+mod file;
 mod output;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};

@@ -51,6 +51,24 @@ impl Output {
         self.write(|out| writeln!(out, "{line}").map_err(|error| Failure::of_output(&error)))
     }
 
+    /// A table: every column but the last as wide as its widest cell.
+    pub(crate) fn table<const N: usize>(self, rows: &[[String; N]]) -> Outcome {
+        let mut widths = [0; N];
+        for row in rows {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = cell.chars().count().max(*width);
+            }
+        }
+        for row in rows {
+            let cells = row.iter().zip(widths);
+            let line: Vec<String> = cells
+                .map(|(cell, width)| format!("{cell:width$}"))
+                .collect();
+            self.data(line.join("  ").trim_end())?;
+        }
+        Ok(())
+    }
+
     /// The result as one line of JSON.
     pub(crate) fn json(self, value: &impl Serialize) -> Outcome {
         let text = serde_json::to_string(value)
@@ -135,6 +153,7 @@ impl Output {
         match failure {
             Failure::ClosedPipe => ExitCode::SUCCESS,
             Failure::Reported => ExitCode::FAILURE,
+            Failure::Misused => ExitCode::from(2),
             Failure::Told { .. } => {
                 tell(&failure.to_string());
                 ExitCode::FAILURE

@@ -160,7 +160,7 @@ fn a_damaged_index_costs_nothing_but_time() {
     let home = Home::with_mail();
     home.import_messages("{\"id\":\"a\",\"subject\":\"x\"}\n")
         .succeeds();
-    for entry in fs::read_dir(home.data_dir().join("index")).unwrap() {
+    for entry in fs::read_dir(home.data_dir().join("index/1")).unwrap() {
         let path = entry.unwrap().path();
         if path.is_file() {
             fs::write(path, "garbage").unwrap();

@@ -1,7 +1,6 @@
 //! `pdpp declare`: registers a source declaration.
 
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use contract::declaration::{Declaration, DeclarationErrors};
@@ -11,6 +10,7 @@ use store::{Catalog, Search, StoreError};
 
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
+use crate::file;
 
 /// Register a source declaration and print its connector key
 ///
@@ -38,7 +38,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
         }
         Failure::Reported
     };
-    let text = read(&options.file)?;
+    let text = file::read(&options.file)?;
     let declaration = Declaration::parse(&text).map_err(|mistakes| refusal_of(&mistakes))?;
     let store = context.open("pdpp declare")?;
     let declared = match store.declare(&declaration) {
@@ -75,14 +75,4 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
         output.note(&note);
         Ok(())
     }
-}
-
-fn read(path: &Path) -> Outcome<String> {
-    let read = if path.as_os_str() == "-" {
-        let mut text = String::new();
-        io::stdin().read_to_string(&mut text).map(|_| text)
-    } else {
-        std::fs::read_to_string(path)
-    };
-    read.map_err(Failure::at(path))
 }

@@ -1,0 +1,75 @@
+//! `pdpp grant`: one grant or package, from its issue to its end.
+
+mod create;
+mod revoke;
+mod scope;
+mod show;
+
+use clap::{Args, Subcommand};
+use contract::time::Instant;
+use grants::ShowError;
+use store::EmbeddedStore;
+
+use crate::context::Context;
+use crate::failure::{Failure, Outcome};
+
+/// Issue, show and revoke a grant
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example: pdpp grant create --client claude-code --connection mail-work\n\n`pdpp grants` lists what was granted."
+)]
+pub(crate) struct Options {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    Create(create::Options),
+    Show(show::Options),
+    Revoke(revoke::Options),
+}
+
+pub(crate) fn run(options: Options, context: &Context) -> Outcome {
+    match options.task {
+        Task::Create(options) => create::run(options, context),
+        Task::Show(options) => show::run(&options, context),
+        Task::Revoke(options) => revoke::run(&options, context),
+    }
+}
+
+/// Refuses a secret where an id belongs, without repeating it: what is told may be logged.
+fn refuse_secret(id: &str) -> Outcome {
+    if ["pdpp_at_", "pdpp_owner_"]
+        .iter()
+        .any(|prefix| id.starts_with(prefix))
+    {
+        return Err(
+            Failure::new("this is a token, and the id of what it stands for is needed")
+                .hint("`pdpp grants` lists the ids"),
+        );
+    }
+    Ok(())
+}
+
+/// What to tell when an id leads nowhere, with the ids that were perhaps meant.
+fn not_found(error: &ShowError, id: &str, store: &EmbeddedStore, now: Instant) -> Failure {
+    let failure = Failure::new(error.to_string());
+    if !matches!(error, ShowError::Unknown(_)) {
+        return failure;
+    }
+    let all = grants::list(store, now).unwrap_or_default();
+    let meant: Vec<&str> = all
+        .iter()
+        .filter(|one| {
+            let named = one.client_id.as_str() == id || one.client_name.as_deref() == Some(id);
+            named || (id.len() > 4 && one.id.starts_with(id))
+        })
+        .map(|one| one.id.as_str())
+        .take(12)
+        .collect();
+    match meant.as_slice() {
+        [] => failure,
+        meant => failure.hint(format!("did you mean {}?", meant.join(", "))),
+    }
+}

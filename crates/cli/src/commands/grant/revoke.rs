@@ -1,0 +1,51 @@
+//! `pdpp grant revoke`: the end of a grant, a package or a token.
+
+use clap::Args;
+use contract::time::Clock;
+use grants::{RevokedKind, Revoking};
+use serde::Serialize;
+
+use super::{not_found, refuse_secret};
+use crate::clock::SystemClock;
+use crate::context::Context;
+use crate::failure::Outcome;
+
+/// End a grant, a package or an owner token, at once and for good
+#[derive(Debug, Args)]
+#[command(after_help = "Example: pdpp grant revoke grt_5f0c2a9be1d37846")]
+pub(crate) struct Options {
+    /// The id of a grant, a package, or an owner token
+    id: String,
+}
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    id: &'a str,
+    #[serde(flatten)]
+    revoking: &'a Revoking,
+}
+
+pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
+    let (id, output) = (options.id.as_str(), context.output);
+    refuse_secret(id)?;
+    let store = context.open("pdpp grant revoke")?;
+    let now = SystemClock.now();
+    let revoking =
+        grants::revoke(&store, id, now).map_err(|error| not_found(&error, id, &store, now))?;
+    if output.is_json() {
+        return output.json(&Answer {
+            id,
+            revoking: &revoking,
+        });
+    }
+    let kind = match revoking.kind {
+        RevokedKind::Grant => "grant",
+        RevokedKind::Package => "package",
+        RevokedKind::Token => "token",
+    };
+    output.note(&match &revoking.already_since {
+        None => format!("Revoked {kind} {id}. Nothing can be read under it any more."),
+        Some(at) => format!("Nothing to do: {kind} {id} was revoked at {at}."),
+    });
+    Ok(())
+}

@@ -1,0 +1,142 @@
+//! `pdpp grant show`: what was granted, and what it has been used for.
+
+use clap::Args;
+use contract::time::{Clock, Instant};
+use grants::{DisclosedCall, Overview, Shown, TokenKind};
+use store::EmbeddedStore;
+
+use super::{not_found, refuse_secret, scope};
+use crate::clock::SystemClock;
+use crate::commands::grants::state_name;
+use crate::context::Context;
+use crate::failure::{Failure, Outcome};
+use crate::output::{Output, visible};
+
+/// Record handles shown per call.
+const HANDLES_SHOWN: usize = 3;
+
+/// Show a grant or package: what it may read, and the calls it was used for
+///
+/// With --json the grants stand in full, and every record handle of the calls.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: pdpp grant show grt_5f0c2a9be1d37846")]
+pub(crate) struct Options {
+    /// The id of a grant or a package
+    id: String,
+    /// How many of its last calls
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    calls: usize,
+}
+
+pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
+    let (id, output) = (options.id.as_str(), context.output);
+    refuse_secret(id)?;
+    let store = context.open("pdpp grant show")?;
+    let now = SystemClock.now();
+    // One more than asked for tells whether there are more.
+    let asked = options.calls.saturating_add(1);
+    let mut shown =
+        grants::show(&store, id, now, asked).map_err(|error| not_found(&error, id, &store, now))?;
+    let more = shown.disclosures.len() > options.calls;
+    shown.disclosures.truncate(options.calls);
+    if output.is_json() {
+        return output.json(&shown);
+    }
+    head(&shown.overview, output)?;
+    terms(&shown, &store, now, output)?;
+    output.data(if shown.disclosures.is_empty() && !more {
+        "Calls: none"
+    } else {
+        "Calls, newest first:"
+    })?;
+    for call in &shown.disclosures {
+        output.data(&format!("  {}", in_words(call)))?;
+    }
+    if more {
+        let next = options.calls.saturating_mul(10).max(100);
+        output.note(&format!(
+            "There are earlier calls: pdpp grant show {id} --calls {next}"
+        ));
+    }
+    Ok(())
+}
+
+fn head(overview: &Overview, output: Output) -> Outcome {
+    let kind = match overview.token_kind {
+        TokenKind::Package => "Package",
+        _ => "Grant",
+    };
+    let client = match &overview.client_name {
+        Some(name) => format!(
+            "{} ({})",
+            visible(name),
+            visible(overview.client_id.as_str())
+        ),
+        None => visible(overview.client_id.as_str()),
+    };
+    let mut lines = vec![
+        [kind, &overview.id].map(str::to_owned),
+        ["Client".to_owned(), client],
+        ["State", state_name(overview)].map(str::to_owned),
+        ["Issued", &overview.issued_at].map(str::to_owned),
+        ["Ends", overview.expires_at.as_deref().unwrap_or("never")].map(str::to_owned),
+    ];
+    if let Some(at) = &overview.revoked_at {
+        lines.push(["Revoked", at].map(str::to_owned));
+    }
+    if let Some(at) = &overview.narrowed_at {
+        lines.push(["Narrowed", at].map(str::to_owned));
+    }
+    let used = overview.last_used_at.as_deref().unwrap_or("never");
+    lines.push(["Last used", used].map(str::to_owned));
+    output.table(&lines)
+}
+
+/// What each grant gives, and for which purpose.
+fn terms(shown: &Shown, store: &EmbeddedStore, now: Instant, output: Output) -> Outcome {
+    for grant in &shown.grants {
+        let terms = grant.document();
+        let own = match shown.overview.token_kind {
+            TokenKind::Package => {
+                let part = grants::show(store, grant.id().as_str(), now, 0);
+                let part = part.map_err(|error| Failure::new(error.to_string()))?;
+                format!("Grant {}, {}, of ", grant.id(), state_name(&part.overview))
+            }
+            _ => "Of ".to_owned(),
+        };
+        output.data(&format!(
+            "{own}{} for {}:",
+            visible(&terms.source.id),
+            visible(&terms.purpose_code)
+        ))?;
+        for line in scope::lines(grant) {
+            output.data(&format!("  {line}"))?;
+        }
+    }
+    Ok(())
+}
+
+fn in_words(call: &DisclosedCall) -> String {
+    let shown: Vec<String> = call
+        .records
+        .iter()
+        .take(HANDLES_SHOWN)
+        .map(|handle| visible(handle))
+        .collect();
+    let more = call.records.len().saturating_sub(shown.len());
+    let records = match (shown.as_slice(), more) {
+        ([], _) => "no records".to_owned(),
+        (shown, 0) => shown.join(", "),
+        (shown, more) => format!("{} and {more} more", shown.join(", ")),
+    };
+    let fields: Vec<String> = call.fields.iter().map(|field| visible(field)).collect();
+    let fields = match fields.as_slice() {
+        [] => String::new(),
+        fields => format!("; fields {}", fields.join(", ")),
+    };
+    format!(
+        "{} {}: {records}{fields}",
+        call.at,
+        visible(&call.operation)
+    )
+}

@@ -1,0 +1,64 @@
+//! `pdpp owner-token`: a bearer for the owner's own automation.
+
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::clock::SystemClock;
+use crate::context::Context;
+use crate::failure::{Failure, Outcome};
+
+/// Print an owner token for automation, such as ingest
+///
+/// It may do everything the owner may, except speak MCP. It is printed once and not kept. Agents get a grant instead.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: pdpp owner-token --ttl 30m")]
+pub(crate) struct Options {
+    /// How long it lives: a number with s, m, h or d, at most 366d
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = life)]
+    ttl: Duration,
+}
+
+pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
+    let store = context.open("pdpp owner-token")?;
+    let token = grants::owner_token(&store, options.ttl, &SystemClock)
+        .map_err(|error| Failure::new(error.to_string()))?;
+    let output = context.output;
+    let printed = if output.is_json() {
+        output.json(&token)
+    } else {
+        output.data(token.access_token.expose())
+    };
+    let end = format!("End it with: pdpp grant revoke {}", token.token_id);
+    if printed.is_err() {
+        output.problem(&format!(
+            "The token was issued and could not be printed. {end}"
+        ));
+    } else if !output.is_json() {
+        output.note(&format!(
+            "Owner token {}: until {} whoever holds it may do what you may. It is shown this once. {end}",
+            token.token_id, token.expires_at
+        ));
+    }
+    printed
+}
+
+fn life(text: &str) -> Result<Duration, String> {
+    let refusal = || "write a number with s, m, h or d, such as 30m, 1h or 7d".to_owned();
+    let unit = text.chars().next_back().ok_or_else(refusal)?;
+    let seconds: u64 = match unit {
+        's' => 1,
+        'm' => 60,
+        'h' => 60 * 60,
+        'd' => 24 * 60 * 60,
+        _ => return Err(refusal()),
+    };
+    let number = text.strip_suffix(unit).unwrap_or_default();
+    if !number.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(refusal());
+    }
+    let number: u64 = number.parse().map_err(|_| refusal())?;
+    let life = number.checked_mul(seconds).map(Duration::from_secs);
+    life.filter(|life| (1..=366 * 24 * 60 * 60).contains(&life.as_secs()))
+        .ok_or_else(|| "an owner token lives between 1s and 366d".to_owned())
+}

@@ -1,0 +1,114 @@
+//! A home to grant in, what is done there often, and outputs without what differs from run to run.
+#![expect(unreachable_pub, reason = "shared by the modules of one test program")]
+
+use std::sync::Arc;
+
+use contract::id::{ClientId, GrantId};
+use contract::time::{Clock, Instant};
+use store::grants::Disclosure;
+use store::{EmbeddedStore, Grants, OpenOptions};
+
+use crate::harness::{Home, MAIL, Ran};
+
+/// Far away, so that no test outlives it.
+pub const END: &str = "2099-01-01T00:00:00.000Z";
+
+/// Mail and chat, one connection each; chat can be granted by time.
+pub fn mail_and_chat() -> Home {
+    let home = Home::with_mail();
+    let chat = MAIL
+        .replace("connectors/mail", "connectors/chat")
+        .replace("\"messages\"", "\"posts\"")
+        .replace(
+            "\"cursor_field\": \"sent_at\"",
+            "\"cursor_field\": \"sent_at\", \"consent_time_field\": \"sent_at\"",
+        );
+    let file = home.file("chat.json", chat);
+    home.run(&["declare", &file]).succeeds();
+    home.run(&["connections", "add", "chat", "--name", "Team"])
+        .succeeds();
+    home
+}
+
+/// `pdpp grant create` for the client `agent` until a fixed day.
+pub fn create(home: &Home, args: &[&str]) -> Ran {
+    let fixed = [
+        "grant",
+        "create",
+        "--client",
+        "agent",
+        "--expires",
+        "2099-01-01",
+    ];
+    home.run(&[&fixed, args].concat())
+}
+
+/// Issues and gives the id.
+pub fn issued(home: &Home, args: &[&str]) -> String {
+    let json = create(home, &[args, &["--json"]].concat())
+        .succeeds()
+        .json();
+    let id = json.get("grant_id").or(json.get("grant_package_id"));
+    id.unwrap().as_str().unwrap().to_owned()
+}
+
+/// The text with ids, secrets and the present replaced by words.
+pub fn masked(text: &str) -> String {
+    let secret = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let mut out = String::new();
+    let mut rest = text;
+    'next: while let Some(first) = rest.chars().next() {
+        for prefix in ["pdpp_at_", "pdpp_owner_", "grt_", "gpkg_", "tok_"] {
+            if let Some(after) = rest.strip_prefix(prefix) {
+                out.push_str(prefix);
+                out.push('…');
+                rest = after.trim_start_matches(secret);
+                continue 'next;
+            }
+        }
+        let time = rest
+            .get(..24)
+            .filter(|time| time.ends_with('Z') && *time != END && Instant::parse(time).is_some());
+        if let Some(time) = time {
+            out.push_str("NOW");
+            rest = &rest[time.len()..];
+            continue;
+        }
+        out.push(first);
+        rest = &rest[first.len_utf8()..];
+    }
+    out
+}
+
+struct Fixed;
+
+impl Clock for Fixed {
+    fn now(&self) -> Instant {
+        Instant(0)
+    }
+}
+
+/// The operation, the record handles and the fields of a call.
+pub type Call<'a> = (&'a str, &'a [&'a str], &'a [&'a str]);
+
+/// Logs calls under a grant the way a reader does.
+pub fn disclose(home: &Home, grant: &str, calls: &[Call<'_>]) {
+    let options = OpenOptions {
+        holder: "a test".to_owned(),
+        clock: Arc::new(Fixed),
+    };
+    let store = EmbeddedStore::open(&home.data_dir(), options).unwrap();
+    let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+    let entries: Vec<Disclosure> = calls
+        .iter()
+        .map(|(operation, records, fields)| Disclosure {
+            at: Instant::parse("2026-01-02T03:04:05Z").unwrap(),
+            grant_ids: vec![GrantId::parse(grant).unwrap()],
+            client_id: ClientId::parse("agent").unwrap(),
+            operation: (*operation).to_owned(),
+            records: texts(records),
+            fields: texts(fields),
+        })
+        .collect();
+    store.log_disclosures(&entries, &[]).unwrap();
+}
