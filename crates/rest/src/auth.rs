@@ -1,0 +1,104 @@
+//! Who is asking. A bearer token becomes an authority, and an authority a reader; nothing is remembered between requests,
+//! so a revocation holds from the next one on.
+
+use axum::http::{HeaderMap, header};
+use contract::error::{ErrorCode, ReadError};
+use contract::grant::Authority;
+use grants::TokenKind;
+use read::GrantReader;
+
+use crate::problem::Problem;
+use crate::service::Service;
+
+/// How a request proves who sends it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Gate {
+    /// By a bearer token.
+    Bearer,
+    /// By having reached a place only the owner can reach.
+    Owner,
+}
+
+/// Who is asking, and what they may read.
+pub(crate) struct Caller {
+    pub(crate) kind: TokenKind,
+    authority: Authority,
+}
+
+impl Caller {
+    pub(crate) fn is_owner(&self) -> bool {
+        self.kind == TokenKind::Owner
+    }
+
+    /// Reads on behalf of the caller. What a client is shown is noted.
+    pub(crate) fn reader(self, service: &Service) -> GrantReader {
+        let store = service.store.clone();
+        GrantReader::new(store, self.authority, service.reading.clone())
+    }
+
+    /// Reads without a note: for the second of two reads that make one answer, so that one call is one entry.
+    pub(crate) fn unnoted_reader(&self, service: &Service) -> GrantReader {
+        let (store, mut settings) = (service.store.clone(), service.reading.clone());
+        settings.disclosures = None;
+        GrantReader::new(store, self.authority.clone(), settings)
+    }
+}
+
+/// The caller of a request.
+pub(crate) async fn caller(
+    service: &Service,
+    gate: Gate,
+    headers: &HeaderMap,
+) -> Result<Caller, Problem> {
+    let (authority, kind) = match gate {
+        Gate::Owner => (Authority::Owner, TokenKind::Owner),
+        Gate::Bearer => bearer(service, headers).await?,
+    };
+    Ok(Caller { kind, authority })
+}
+
+async fn bearer(service: &Service, headers: &HeaderMap) -> Result<(Authority, TokenKind), Problem> {
+    let Some(token) = presented(headers) else {
+        let error = ReadError::new(ErrorCode::AuthenticationError, "Missing Bearer token")
+            .with_hint("send `Authorization: Bearer <token>`");
+        return Err(challenge(service, error, ""));
+    };
+    let (store, now) = (service.store.clone(), service.now());
+    let resolved = tokio::task::spawn_blocking(move || grants::resolve(&*store, &token, now)).await;
+    match resolved {
+        Ok(Ok(resolved)) => {
+            service.disclosures.note_use(&resolved.token_id, now);
+            Ok((resolved.authority, resolved.kind))
+        }
+        Ok(Err(error)) => {
+            if let grants::TokenError::Store(cause) = &error {
+                tracing::error!(cause = %cause, "a token could not be looked up");
+            }
+            let refusal = error.to_read_error();
+            Err(match refusal.code.http_status() {
+                401 => challenge(service, refusal, "error=\"invalid_token\", "),
+                _ => refusal.into(),
+            })
+        }
+        Err(error) => Err(Problem::internal("a token was not looked up", &error)),
+    }
+}
+
+/// The token of the request. One that is not text is none of ours, but it was presented.
+fn presented(headers: &HeaderMap) -> Option<String> {
+    let value = headers.get(header::AUTHORIZATION)?.as_bytes();
+    let text = String::from_utf8_lossy(value);
+    let (scheme, token) = text.trim().split_once(' ')?;
+    let token = token.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then(|| token.to_owned())
+}
+
+fn challenge(service: &Service, error: ReadError, what: &str) -> Problem {
+    let metadata = service.resource_metadata();
+    let value = format!("Bearer {what}resource_metadata=\"{metadata}\"");
+    let step = error.hint.clone().unwrap_or_default();
+    Problem::from(error)
+        .with("resource_metadata", metadata)
+        .with("next_step", step)
+        .with_header(header::WWW_AUTHENTICATE, &value)
+}

@@ -1,0 +1,93 @@
+//! What anybody may know: that the process lives, whether it can serve, its figures, and how to become a client.
+
+use axum::http::{StatusCode, header};
+use axum::response::IntoResponse as _;
+use contract::error::{ErrorCode, ReadError};
+use contract::query::{DEFAULT_PAGE_LIMIT, MAX_PAGE_LIMIT};
+use serde_json::json;
+
+use crate::problem::{self, Problem};
+use crate::table::{Ask, Outcome};
+
+/// Where the metadata of a protected resource stands (RFC 9728).
+pub(crate) const METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
+
+pub(crate) async fn healthz(_: Ask) -> Outcome {
+    problem::json(StatusCode::OK, &json!({"status": "alive"}))
+}
+
+pub(crate) async fn readyz(ask: Ask) -> Outcome {
+    let not_ready = |what: &'static str| {
+        Problem::from(
+            ReadError::new(ErrorCode::InternalError, what).with_hint("ask again in a moment"),
+        )
+        .with_status(StatusCode::SERVICE_UNAVAILABLE)
+    };
+    let store = ask.service.store.clone();
+    let read =
+        tokio::task::spawn_blocking(move || store.token_candidates(Default::default())).await;
+    match read {
+        Ok(Ok(_)) => {}
+        Ok(Err(error)) => {
+            tracing::error!(cause = %error, "the store cannot be read");
+            return Err(not_ready("the store cannot be read"));
+        }
+        Err(error) => return Err(Problem::internal("readyz", &error)),
+    }
+    if let Some(trouble) = ask.service.disclosures.trouble() {
+        tracing::error!(waiting = trouble.waiting, "disclosures cannot be written");
+        return Err(not_ready("disclosures cannot be written"));
+    }
+    problem::json(StatusCode::OK, &json!({"status": "ready"}))
+}
+
+pub(crate) async fn metrics(ask: Ask) -> Outcome {
+    let trouble = ask.service.disclosures.trouble().is_some();
+    let text = ask.service.metrics.text(trouble);
+    let kind = "text/plain; version=0.0.4; charset=utf-8";
+    Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
+}
+
+pub(crate) async fn resource_metadata(ask: Ask) -> Outcome {
+    let url = &*ask.service.public_url;
+    let document = json!({
+        "resource": url,
+        "resource_name": "Personal Data Portability Protocol resource server",
+        "bearer_methods_supported": ["header"],
+        "pdpp_core_query_base": format!("{url}/v1"),
+        "pdpp_self_export_supported": true,
+        "pdpp_token_kinds_supported": ["owner", "client", "mcp_package"],
+        "pdpp_discovery_hints": {
+            "schema_endpoint": "/v1/schema",
+            "query_base": "/v1",
+            "connectors_endpoint": "/v1/connectors",
+            "streams_endpoint_template": "/v1/streams/{stream}",
+            "changes_since_bootstrap": "beginning",
+            "blob_indirection": "data.blob_ref.fetch_url",
+            "aggregate": {"endpoint_template": "/v1/streams/{stream}/aggregate"},
+            "search": {
+                "endpoint": "/v1/search",
+                "scope_param": "streams[]",
+                "filter_requires_single_stream": true,
+            },
+        },
+        "capabilities": {
+            "lexical_retrieval": {
+                "supported": true,
+                "endpoint": "/v1/search",
+                "cross_stream": true,
+                "snippets": true,
+                "default_limit": DEFAULT_PAGE_LIMIT,
+                "max_limit": MAX_PAGE_LIMIT,
+                "cursor_supported": true,
+                "count_supported": true,
+            },
+        },
+    });
+    problem::json(StatusCode::OK, &document)
+}
+
+pub(crate) async fn openapi(ask: Ask) -> Outcome {
+    let document = crate::openapi::document(&ask.service.public_url);
+    problem::json(StatusCode::OK, &document)
+}

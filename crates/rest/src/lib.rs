@@ -1,0 +1,31 @@
+//! The read contract and the owner's writes over HTTP.
+//!
+//! [`router`] makes all routes from one table (`endpoints`), which also says which parameters each takes and writes the
+//! `OpenAPI` document. A request passes `observe` (ids, headers, error bodies, figures, log), compression and a net for
+//! panics; then its token becomes a reader, its parameters a question of `contract::reader::ReadContract`, and the answer
+//! gets its links. [`serve`] listens until told to stop.
+
+mod ask;
+mod auth;
+mod blobs;
+mod connectors;
+mod discovery;
+mod endpoints;
+mod envelope;
+mod metrics;
+mod observe;
+mod openapi;
+mod openapi_schemas;
+mod params;
+mod problem;
+mod reads;
+mod router;
+mod serve;
+mod service;
+mod table;
+mod transfer;
+mod writes;
+
+pub use router::{owner_router, router};
+pub use serve::{serve, serve_on};
+pub use service::{Limits, Service};

@@ -1,0 +1,148 @@
+//! The outermost layer: every request gets an id, every answer the headers of the contract, every failure its body, and
+//! both the log and the figures learn what happened, though never to whose data.
+
+use std::sync::Arc;
+use std::time::Instant as Moment;
+
+use axum::body::{Body, HttpBody as _};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use axum::middleware::Next;
+use axum::response::Response;
+use contract::error::{ErrorCode, ReadError};
+
+use crate::metrics::NO_ROUTE;
+use crate::params::quoted;
+use crate::problem::{JSON, Problem};
+use crate::service::Service;
+
+/// The version of the contract that is served.
+pub(crate) const VERSION: &str = "2026-04-06";
+
+const VERSION_HEADER: HeaderName = HeaderName::from_static("pdpp-version");
+const REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
+const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// The longest id that is taken over from a request.
+const MAX_ID_BYTES: usize = 128;
+
+/// What a handler tells this layer about a request.
+#[derive(Clone, Copy)]
+pub(crate) struct Served {
+    pub(crate) operation: &'static str,
+    /// The kind of token, where one was presented and valid.
+    pub(crate) token: Option<&'static str>,
+}
+
+/// Wraps every request.
+pub(crate) async fn observe(
+    State(service): State<Arc<Service>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let began = Moment::now();
+    let in_flight = service.metrics.begin();
+    let id = request_id(request.headers());
+    let method = request.method().clone();
+    let mut response = next.run(request).await;
+    let problem = problem_of(&mut response);
+    if let Some(problem) = &problem {
+        tell(&mut response, problem, &id);
+    }
+    stamp(response.headers_mut(), &id);
+    if method == Method::HEAD {
+        behead(&mut response);
+    }
+    drop(in_flight);
+    let served = response.extensions_mut().remove::<Served>();
+    let served = served.unwrap_or(Served {
+        operation: NO_ROUTE,
+        token: None,
+    });
+    let (status, took) = (response.status().as_u16(), began.elapsed());
+    service.metrics.answered(served.operation, status, took);
+    let code = problem.map(|problem| problem.error.code.as_str());
+    tracing::info!(
+        request_id = %id,
+        method = %method,
+        operation = served.operation,
+        token = served.token.unwrap_or("none"),
+        status,
+        code = code.unwrap_or("ok"),
+        micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
+        "request"
+    );
+    response
+}
+
+/// Refuses a version of the contract that is not served.
+pub(crate) fn check_version(headers: &HeaderMap) -> Result<(), Problem> {
+    let Some(asked) = headers.get(&VERSION_HEADER) else {
+        return Ok(());
+    };
+    if asked.is_empty() || asked == VERSION {
+        return Ok(());
+    }
+    let asked = quoted(&String::from_utf8_lossy(asked.as_bytes()));
+    let message = format!("PDPP-Version '{asked}' is not served");
+    Err(ReadError::new(ErrorCode::UnsupportedVersion, message)
+        .with_hint(format!("send {VERSION}, or leave the header out"))
+        .into())
+}
+
+fn problem_of(response: &mut Response) -> Option<Problem> {
+    let status = response.status();
+    let failed = status.is_client_error() || status.is_server_error();
+    let told = response.extensions_mut().remove::<Problem>();
+    told.or_else(|| failed.then(|| Problem::of_status(status)))
+}
+
+fn tell(response: &mut Response, problem: &Problem, id: &str) {
+    let body = problem.body(id);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, JSON);
+    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
+    headers.remove(header::CONTENT_ENCODING);
+    *response.body_mut() = Body::from(body);
+}
+
+/// Leaves out the body and says how long it would have been.
+fn behead(response: &mut Response) {
+    let body = std::mem::take(response.body_mut());
+    if let Some(length) = body.size_hint().exact() {
+        let headers = response.headers_mut();
+        headers
+            .entry(header::CONTENT_LENGTH)
+            .or_insert(HeaderValue::from(length));
+    }
+}
+
+fn stamp(headers: &mut HeaderMap, id: &str) {
+    headers.insert(VERSION_HEADER, HeaderValue::from_static(VERSION));
+    if let Ok(id) = HeaderValue::from_str(id) {
+        headers.insert(REQUEST_ID, id.clone());
+        headers.insert(X_REQUEST_ID, id);
+    }
+    // Personal data does not belong in anybody's cache.
+    headers
+        .entry(header::CACHE_CONTROL)
+        .or_insert(HeaderValue::from_static("private, no-store"));
+}
+
+/// The id the request brought, if it is one that cannot forge anything; else a new one.
+fn request_id(headers: &HeaderMap) -> String {
+    let brought = headers
+        .get(REQUEST_ID)
+        .or_else(|| headers.get(X_REQUEST_ID));
+    let brought = brought.and_then(|value| value.to_str().ok());
+    let sane = brought.filter(|id| {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-:".contains(&byte);
+        !id.is_empty() && id.len() <= MAX_ID_BYTES && id.bytes().all(plain)
+    });
+    sane.map_or_else(new_request_id, str::to_owned)
+}
+
+fn new_request_id() -> String {
+    // An id without randomness still tells requests apart, if only by their order in the log.
+    let random = getrandom::u64().unwrap_or_default();
+    format!("req_{random:016x}")
+}

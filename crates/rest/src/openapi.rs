@@ -1,0 +1,188 @@
+//! The `OpenAPI` document, made from the table of routes.
+
+use serde_json::{Map, Value, json};
+
+use crate::endpoints::ENDPOINTS;
+use crate::observe::VERSION;
+use crate::table::{Content, Endpoint, Param, Run, Shape, Values, Verb};
+
+/// The document for a server at this address.
+pub(crate) fn document(public_url: &str) -> Value {
+    let mut paths = Map::new();
+    for endpoint in ENDPOINTS {
+        let methods = paths.entry(endpoint.path).or_insert_with(|| json!({}));
+        if let Some(methods) = methods.as_object_mut() {
+            methods.insert(method(endpoint).to_owned(), operation(endpoint));
+        }
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "pdpp",
+            "version": VERSION,
+            "description": "A person's data from many sources, read under grants. Unknown query parameters are refused.",
+        },
+        "servers": [{"url": public_url}],
+        "paths": paths,
+        "components": {
+            "schemas": crate::openapi_schemas::schemas(),
+            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
+        },
+    })
+}
+
+fn method(endpoint: &Endpoint) -> &'static str {
+    match endpoint.verb {
+        Verb::Get => "get",
+        Verb::Post => "post",
+        Verb::Delete => "delete",
+    }
+}
+
+fn operation(endpoint: &Endpoint) -> Value {
+    let in_path = endpoint.path_params().map(|name| {
+        json!({
+            "name": name,
+            "in": "path",
+            "required": true,
+            "schema": {"type": "string", "minLength": 1},
+        })
+    });
+    let params: Vec<Value> = in_path
+        .chain(endpoint.params.iter().map(parameter))
+        .collect();
+    let mut operation = json!({
+        "operationId": endpoint.operation,
+        "summary": endpoint.summary,
+        "parameters": params,
+        "responses": responses(endpoint),
+        "security": match endpoint.run {
+            Run::Anybody(_) => json!([]),
+            Run::Reader(_) | Run::Owner(_) => json!([{"bearer": []}]),
+        },
+    });
+    if let (Some(media), Some(members)) = (endpoint.takes, operation.as_object_mut()) {
+        let content = json!({(media): {"schema": body_schema(media)}});
+        members.insert(
+            "requestBody".to_owned(),
+            json!({"required": true, "content": content}),
+        );
+    }
+    operation
+}
+
+fn body_schema(media: &str) -> Value {
+    match media {
+        "application/json" => json!({"type": "object"}),
+        "application/x-ndjson" => json!({"type": "string"}),
+        _ => json!({"type": "string", "format": "binary"}),
+    }
+}
+
+fn responses(endpoint: &Endpoint) -> Value {
+    let success = match endpoint.answers.content {
+        Content::Json(name) => json!({
+            "description": "The answer",
+            "content": {"application/json": {"schema": reference(name)}},
+        }),
+        Content::Text => json!({
+            "description": "The answer",
+            "content": {"text/plain": {"schema": {"type": "string"}}},
+        }),
+        Content::Bytes => json!({
+            "description": "The bytes",
+            "content": {"*/*": {"schema": {"type": "string", "format": "binary"}}},
+        }),
+        Content::Nothing => json!({"description": "Done"}),
+    };
+    let mut responses = Map::new();
+    if matches!(endpoint.answers.content, Content::Bytes) {
+        responses.insert("206".to_owned(), success.clone());
+    }
+    // Declaring what is declared already is no creation.
+    if endpoint.answers.status == 201 {
+        responses.insert("200".to_owned(), success.clone());
+    }
+    responses.insert(endpoint.answers.status.to_string(), success);
+    for status in failures(endpoint) {
+        responses.insert(
+            status.to_string(),
+            json!({
+                "description": "The structured error",
+                "content": {"application/json": {"schema": reference("Error")}},
+            }),
+        );
+    }
+    Value::Object(responses)
+}
+
+/// The statuses a route may fail with.
+fn failures(endpoint: &Endpoint) -> Vec<u16> {
+    let mut statuses = vec![400, 500, 503];
+    if !matches!(endpoint.run, Run::Anybody(_)) {
+        statuses.extend([401, 403]);
+    }
+    if endpoint.path.contains('{') || !endpoint.params.is_empty() {
+        statuses.extend([404, 409]);
+    }
+    if endpoint.operation == "listRecords" {
+        statuses.push(410);
+    }
+    if endpoint.operation == "getFieldWindow" {
+        statuses.push(422);
+    }
+    if matches!(endpoint.answers.content, Content::Bytes) {
+        statuses.push(416);
+    }
+    if endpoint.verb != Verb::Get {
+        statuses.extend([408, 413, 415]);
+    }
+    statuses
+}
+
+fn reference(name: &str) -> Value {
+    json!({"$ref": format!("#/components/schemas/{name}")})
+}
+
+fn parameter(param: &Param) -> Value {
+    let value = match param.values {
+        Values::Text if param.required => json!({"type": "string", "minLength": 1}),
+        Values::Text => json!({"type": "string"}),
+        // Empty counts as absent, as everywhere.
+        Values::Choice(choices) => {
+            let empty = (!param.required).then_some("");
+            let choices: Vec<&str> = choices.iter().copied().chain(empty).collect();
+            json!({"type": "string", "enum": choices})
+        }
+        Values::Integer(least, most) if most == u32::MAX => {
+            json!({"type": "integer", "minimum": least})
+        }
+        Values::Integer(least, most) => {
+            json!({"type": "integer", "minimum": least, "maximum": most})
+        }
+        Values::Size => json!({"type": ["integer", "string"]}),
+    };
+    let mut parameter = json!({
+        "name": param.name,
+        "in": "query",
+        "required": param.required,
+        "description": param.about,
+    });
+    let more = match param.shape {
+        Shape::One => json!({"schema": value}),
+        Shape::Many => json!({
+            "schema": {"type": "array", "items": value},
+            "style": "form",
+            "explode": true,
+        }),
+        Shape::Named => json!({
+            "schema": {"type": "object", "additionalProperties": value},
+            "style": "deepObject",
+            "explode": true,
+        }),
+    };
+    if let (Some(members), Value::Object(more)) = (parameter.as_object_mut(), more) {
+        members.extend(more);
+    }
+    parameter
+}

@@ -1,0 +1,132 @@
+//! How a request fails: a row of the error table on its way to the wire.
+//!
+//! A problem travels as an extension of an empty response. The outermost layer, which knows the request id, writes the
+//! body; so whatever fails, wherever, is told in the same form.
+
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use contract::error::{ErrorCode, ReadError, error_type_of_status};
+use serde_json::{Map, Value};
+
+/// A failed request.
+#[derive(Debug, Clone)]
+pub(crate) struct Problem {
+    pub(crate) error: Box<ReadError>,
+    /// Where HTTP has a status of its own for something the table has none for.
+    status: Option<StatusCode>,
+    /// Members beyond those every error has.
+    more: Map<String, Value>,
+    headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+impl Problem {
+    pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        ReadError::new(code, message).into()
+    }
+
+    /// A failure on our side. The cause goes to the log and nowhere else.
+    pub(crate) fn internal(what: &'static str, cause: &dyn std::fmt::Display) -> Self {
+        tracing::error!(what, cause = %cause, "a request could not be answered");
+        ReadError::internal().into()
+    }
+
+    pub(crate) fn with_status(mut self, status: StatusCode) -> Self {
+        self.status = Some(status);
+        self
+    }
+
+    pub(crate) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.more.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// Adds a header, unless its value cannot be one.
+    pub(crate) fn with_header(mut self, name: HeaderName, value: &str) -> Self {
+        self.headers
+            .extend(HeaderValue::from_str(value).ok().map(|value| (name, value)));
+        self
+    }
+
+    /// What a response without a body of ours says.
+    pub(crate) fn of_status(status: StatusCode) -> Self {
+        let known = match status {
+            StatusCode::NOT_FOUND => Some((ErrorCode::NotFound, "there is no such route")),
+            StatusCode::METHOD_NOT_ALLOWED => Some((
+                ErrorCode::MethodNotAllowed,
+                "the route exists, but not for this method",
+            )),
+            StatusCode::PAYLOAD_TOO_LARGE => Some((
+                ErrorCode::ResourceLimit,
+                "the request is larger than allowed",
+            )),
+            _ if status.is_client_error() => Some((
+                ErrorCode::InvalidRequest,
+                "the request cannot be understood",
+            )),
+            _ => None,
+        };
+        match known {
+            Some((code, message)) => Self::new(code, message).with_status(status),
+            None => Self::from(ReadError::internal()).with_status(status),
+        }
+    }
+
+    pub(crate) fn status(&self) -> StatusCode {
+        let of_code = StatusCode::from_u16(self.error.code.http_status());
+        self.status
+            .or(of_code.ok())
+            .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+    }
+
+    /// The body of the answer.
+    pub(crate) fn body(&self, request_id: &str) -> Vec<u8> {
+        let mut error = match serde_json::to_value(&*self.error) {
+            Ok(Value::Object(members)) => members,
+            _ => Map::new(),
+        };
+        if self.status.is_some() {
+            error.insert(
+                "type".to_owned(),
+                error_type_of_status(self.status().as_u16()).into(),
+            );
+        }
+        error.extend(self.more.clone());
+        error.insert("request_id".to_owned(), request_id.into());
+        let body: Map<String, Value> = [("error".to_owned(), Value::Object(error))]
+            .into_iter()
+            .collect();
+        Value::Object(body).to_string().into_bytes()
+    }
+}
+
+impl From<ReadError> for Problem {
+    fn from(error: ReadError) -> Self {
+        Self {
+            error: Box::new(error),
+            status: None,
+            more: Map::new(),
+            headers: Vec::new(),
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(mut self) -> Response {
+        let mut response = self.status().into_response();
+        response.headers_mut().extend(self.headers.drain(..));
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+/// A JSON answer.
+pub(crate) fn json(status: StatusCode, body: &impl serde::Serialize) -> Result<Response, Problem> {
+    let bytes = serde_json::to_vec(body)
+        .map_err(|error| Problem::internal("the answer cannot be written as JSON", &error))?;
+    let mut response = (status, bytes).into_response();
+    response.headers_mut().insert(header::CONTENT_TYPE, JSON);
+    Ok(response)
+}
+
+/// The media type of every answer that is not a blob.
+pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");

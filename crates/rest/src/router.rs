@@ -1,0 +1,203 @@
+//! The router, made from the table: who may call, which parameters are known, and how long an answer may take are decided
+//! here for every route alike.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{FromRequestParts as _, RawPathParams, Request};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{Extensions, HeaderMap, StatusCode, Version};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{MethodFilter, on};
+use contract::error::{ErrorCode, ReadError};
+use tower_http::CompressionLevel;
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::compression::CompressionLayer;
+use tower_http::compression::predicate::{Predicate as _, SizeAbove};
+
+use crate::auth::{Gate, caller};
+use crate::endpoints::ENDPOINTS;
+use crate::observe::{Served, check_version, observe};
+use crate::params::Params;
+use crate::problem::Problem;
+use crate::service::Service;
+use crate::table::{Ask, Endpoint, Outcome, Run, Verb};
+
+/// Answers shorter than this are sent as they are.
+const COMPRESSED_FROM: u64 = 1024;
+
+/// All routes, for callers who prove who they are with a bearer token.
+pub fn router(service: Service) -> Router {
+    build(service, Gate::Bearer)
+}
+
+/// All routes, for a place that only the owner can reach: every caller is the owner, and no token is asked for.
+pub fn owner_router(service: Service) -> Router {
+    build(service, Gate::Owner)
+}
+
+fn build(service: Service, gate: Gate) -> Router {
+    let service = Arc::new(service);
+    let mut router = Router::new();
+    for endpoint in ENDPOINTS {
+        let filter = match endpoint.verb {
+            Verb::Get => MethodFilter::GET,
+            Verb::Post => MethodFilter::POST,
+            Verb::Delete => MethodFilter::DELETE,
+        };
+        let service = Arc::clone(&service);
+        let handler = move |request: Request| handle(endpoint, service, gate, request);
+        router = router.route(endpoint.path, on(filter, handler));
+    }
+    wrapped(router, service)
+}
+
+/// The layers around all routes, innermost first.
+fn wrapped(router: Router, service: Arc<Service>) -> Router {
+    let compression = CompressionLayer::new()
+        .quality(CompressionLevel::Fastest)
+        .compress_when(SizeAbove::new(COMPRESSED_FROM).and(is_our_text));
+    router
+        .layer(CatchPanicLayer::custom(after_panic))
+        .layer(compression)
+        .layer(axum::middleware::from_fn_with_state(service, observe))
+}
+
+/// Blobs are sent as they are: most are compressed already, and parts of them must have the length they say.
+fn is_our_text(_: StatusCode, _: Version, headers: &HeaderMap, _: &Extensions) -> bool {
+    let kind = headers
+        .get(CONTENT_TYPE)
+        .and_then(|kind| kind.to_str().ok());
+    kind.is_some_and(|kind| kind.starts_with("application/json") || kind.starts_with("text/plain"))
+}
+
+fn after_panic(_: Box<dyn Any + Send>) -> Response {
+    Problem::internal("a handler panicked", &"see the panic message above").into_response()
+}
+
+async fn handle(
+    endpoint: &'static Endpoint,
+    service: Arc<Service>,
+    gate: Gate,
+    request: Request,
+) -> Response {
+    let mut served = Served {
+        operation: endpoint.operation,
+        token: None,
+    };
+    let outcome = run(endpoint, (service, gate), request, &mut served).await;
+    let mut response = outcome.unwrap_or_else(Problem::into_response);
+    response.extensions_mut().insert(served);
+    response
+}
+
+async fn run(
+    endpoint: &'static Endpoint,
+    (service, gate): (Arc<Service>, Gate),
+    request: Request,
+    served: &mut Served,
+) -> Outcome {
+    let (mut parts, body) = request.into_parts();
+    check_version(&parts.headers)?;
+    let caller = match &endpoint.run {
+        Run::Anybody(_) => None,
+        Run::Reader(_) | Run::Owner(_) => Some(caller(&service, gate, &parts.headers).await?),
+    };
+    served.token = caller.as_ref().map(|caller| caller.kind.as_str());
+    let no_route = |_| Problem::of_status(StatusCode::NOT_FOUND);
+    let path = RawPathParams::from_request_parts(&mut parts, &())
+        .await
+        .map_err(no_route)?;
+    let limits = service.limits;
+    let ask = Ask {
+        service,
+        target: parts
+            .uri
+            .path_and_query()
+            .map(ToString::to_string)
+            .unwrap_or_default(),
+        path: path.iter().map(|(_, part)| part.to_owned()).collect(),
+        params: Params::parse(parts.uri.query().unwrap_or_default())?,
+        headers: parts.headers,
+        body,
+    };
+    let check = |ask: &Ask| ask.params.check(endpoint.params);
+    let running = match (&endpoint.run, caller) {
+        (Run::Anybody(run), _) => {
+            check(&ask)?;
+            run(ask)
+        }
+        (Run::Reader(run), Some(caller)) => {
+            check(&ask)?;
+            run(ask, caller)
+        }
+        (Run::Owner(run), Some(caller)) if caller.is_owner() => {
+            check(&ask)?;
+            run(ask)
+        }
+        (Run::Owner(_) | Run::Reader(_), _) => {
+            let message = "Owner token required";
+            return Err(Problem::new(ErrorCode::PermissionError, message));
+        }
+    };
+    let time = match endpoint.verb {
+        Verb::Get => limits.read_time,
+        Verb::Post | Verb::Delete => limits.write_time,
+    };
+    tokio::time::timeout(time, running)
+        .await
+        .unwrap_or_else(|_| Err(too_slow()))
+}
+
+fn too_slow() -> Problem {
+    let message = "the answer took longer than the server allows";
+    Problem::from(
+        ReadError::new(ErrorCode::InternalError, message)
+            .with_hint("ask for less: a smaller limit, fewer streams, a narrower time"),
+    )
+    .with_status(StatusCode::SERVICE_UNAVAILABLE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::body::Body;
+    use axum::routing::get;
+    use contract::seal::SealingKey;
+    use contract::time::{Clock, Instant};
+    use grants::DisclosureLog;
+    use store::{EmbeddedStore, OpenOptions, Store};
+    use tower::ServiceExt as _;
+
+    struct Midnight;
+
+    impl Clock for Midnight {
+        fn now(&self) -> Instant {
+            Instant(0)
+        }
+    }
+
+    #[tokio::test]
+    async fn a_handler_that_panics_is_a_structured_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = OpenOptions {
+            holder: "a test of the router".to_owned(),
+            clock: Arc::new(Midnight),
+        };
+        let store = EmbeddedStore::open(&folder.path().join("data"), options).unwrap();
+        let store: Arc<dyn Store> = Arc::new(store);
+        let log = Arc::new(DisclosureLog::start(Arc::clone(&store)).unwrap());
+        let key = SealingKey::from_bytes([1; 32]);
+        let service = Service::new(store, key, Arc::new(Midnight), "http://localhost", log);
+        let broken = Router::new().route("/", get(|| async { panic!("a secret") as Response }));
+        let request = Request::get("/").body(Body::empty()).unwrap();
+        let router = wrapped(broken, Arc::new(service));
+        let response = router.oneshot(request).await.unwrap();
+        assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
+        assert!(response.headers().contains_key("request-id"));
+        let body = axum::body::to_bytes(response.into_body(), 10_000).await;
+        let body = String::from_utf8(body.unwrap().to_vec()).unwrap();
+        assert!(body.contains("internal_error") && !body.contains("secret"));
+    }
+}

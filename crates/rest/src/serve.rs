@@ -1,0 +1,61 @@
+//! Listening, until told to stop: then nothing new is taken, what is under way ends, and what does not end is left.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use axum::Router;
+use axum::serve::{Listener, ListenerExt as _};
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::TcpListener;
+
+/// How long requests under way may take to end after the server was told to stop.
+const DRAIN: Duration = Duration::from_secs(10);
+/// How long the head of a request may take to arrive, and how long a connection may idle.
+const HEAD: Duration = Duration::from_mins(1);
+
+/// Serves over TCP, small answers without delay, until `shutdown` resolves and the requests under way have ended.
+pub async fn serve(listener: TcpListener, router: Router, shutdown: impl Future<Output = ()>) {
+    let listener = listener.tap_io(|stream| {
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "TCP_NODELAY could not be set");
+        }
+    });
+    serve_on(listener, router, shutdown).await;
+}
+
+/// Serves on any listener, such as a Unix socket.
+pub async fn serve_on<L: Listener>(
+    mut listener: L,
+    router: Router,
+    shutdown: impl Future<Output = ()>,
+) {
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(HEAD);
+    let connections = GracefulShutdown::new();
+    let mut shutdown = pin!(shutdown);
+    loop {
+        tokio::select! {
+            (stream, _) = listener.accept() => {
+                let service = TowerToHyperService::new(router.clone());
+                let connection = builder.serve_connection(TokioIo::new(stream), service);
+                let connection = connections.watch(connection);
+                tokio::spawn(async move {
+                    if let Err(error) = connection.await {
+                        tracing::debug!(%error, "a connection ended early");
+                    }
+                });
+            }
+            () = &mut shutdown => break,
+        }
+    }
+    drop(listener);
+    if tokio::time::timeout(DRAIN, connections.shutdown())
+        .await
+        .is_err()
+    {
+        tracing::warn!("requests that did not end in time were left");
+    }
+}

@@ -1,0 +1,119 @@
+//! What the surface stands on: the store, the key that seals cursors, the clock, the public address and the disclosure log.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use contract::seal::SealingKey;
+use contract::time::{Clock, Instant};
+use grants::DisclosureLog;
+use read::{Disclosure, Disclosures, ReaderSettings};
+use store::Store;
+
+use crate::metrics::Metrics;
+
+/// Everything the routes need. Cheap to clone; clones share their figures.
+#[derive(Clone)]
+pub struct Service {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) disclosures: Arc<DisclosureLog>,
+    pub(crate) reading: ReaderSettings,
+    pub(crate) public_url: Arc<str>,
+    pub(crate) limits: Limits,
+    pub(crate) metrics: Arc<Metrics>,
+}
+
+/// How much one request may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The largest body of an ingest request, as sent.
+    pub ingest_bytes: u64,
+    /// The most an ingest body may unfold to.
+    pub unpacked_bytes: u64,
+    /// The most lines of an ingest body; each may need a receipt.
+    pub ingest_lines: u64,
+    /// The largest blob.
+    pub blob_bytes: u64,
+    /// The largest declaration.
+    pub declaration_bytes: u64,
+    /// How long a read may take.
+    pub read_time: Duration,
+    /// How long a write may take.
+    pub write_time: Duration,
+    /// How long a body may pause.
+    pub body_pause: Duration,
+}
+
+const MIB: u64 = 1024 * 1024;
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            ingest_bytes: 50 * MIB,
+            unpacked_bytes: 512 * MIB,
+            ingest_lines: 500_000,
+            blob_bytes: 1024 * MIB,
+            declaration_bytes: 4 * MIB,
+            read_time: Duration::from_secs(30),
+            write_time: Duration::from_mins(10),
+            body_pause: Duration::from_secs(30),
+        }
+    }
+}
+
+impl Service {
+    /// A service with the default limits. `public_url` is the address clients reach it at.
+    pub fn new(
+        store: Arc<dyn Store>,
+        sealing_key: SealingKey,
+        clock: Arc<dyn Clock>,
+        public_url: &str,
+        disclosures: Arc<DisclosureLog>,
+    ) -> Self {
+        let public_url = public_url.trim_end_matches('/');
+        Self {
+            store,
+            reading: ReaderSettings {
+                sealing_key,
+                public_url: Some(public_url.to_owned()),
+                clock,
+                disclosures: Some(Arc::new(Noting(Arc::clone(&disclosures)))),
+            },
+            disclosures,
+            public_url: public_url.into(),
+            limits: Limits::default(),
+            metrics: Arc::default(),
+        }
+    }
+
+    /// The same service with other limits.
+    #[must_use]
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    pub(crate) fn now(&self) -> Instant {
+        self.reading.clock.now()
+    }
+
+    /// Where a client learns how to be authorised (RFC 9728).
+    pub(crate) fn resource_metadata(&self) -> String {
+        format!("{}{}", self.public_url, crate::discovery::METADATA_PATH)
+    }
+}
+
+/// Hands what readers note to the log.
+struct Noting(Arc<DisclosureLog>);
+
+impl Disclosures for Noting {
+    fn note(&self, disclosure: Disclosure) {
+        self.0.note(store::grants::Disclosure {
+            at: disclosure.at,
+            grant_ids: disclosure.grant_ids,
+            client_id: disclosure.client_id,
+            operation: disclosure.operation.to_owned(),
+            records: disclosure.records,
+            fields: disclosure.fields,
+        });
+    }
+}

@@ -1,0 +1,205 @@
+//! Who may ask, and what the others are told.
+
+use axum::body::Body;
+use axum::http::{Method, Request};
+use contract::declaration::Declaration;
+use contract::id::{ConnectionId, ConnectorKey};
+use contract::time::{Clock as _, Instant};
+use serde_json::json;
+use store::catalog::NewConnection;
+
+use crate::fixture::{MAIL, Noon, PUBLIC_URL, World, letter, send};
+
+const METADATA: &str = "http://127.0.0.1:7420/.well-known/oauth-protected-resource";
+
+#[tokio::test]
+async fn without_a_token_there_is_a_challenge_and_a_way_on() {
+    let world = World::empty();
+    for value in [None, Some("Basic abc"), Some("Bearer"), Some("Bearer ")] {
+        let mut request = Request::get("/v1/schema");
+        if let Some(value) = value {
+            request = request.header("authorization", value);
+        }
+        let answer = world.send(request.body(Body::empty()).unwrap()).await;
+        assert_eq!(answer.failure(), (401, "authentication_error"));
+        assert_eq!(answer.body["error"]["message"], "Missing Bearer token");
+        assert_eq!(
+            answer.header("www-authenticate"),
+            format!("Bearer resource_metadata=\"{METADATA}\"")
+        );
+        assert_eq!(answer.body["error"]["resource_metadata"], METADATA);
+        assert!(answer.body["error"]["next_step"].is_string());
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_token_is_told_so_before_anything_else() {
+    let world = World::empty();
+    for target in [
+        "/v1/schema",
+        "/v1/schema?nonsense=1",
+        "/v1/streams/x/records/y",
+    ] {
+        let answer = world.get("pdpp_at_unknown", target).await;
+        assert_eq!(answer.failure(), (401, "authentication_error"), "{target}");
+        assert_eq!(
+            answer.header("www-authenticate"),
+            format!("Bearer error=\"invalid_token\", resource_metadata=\"{METADATA}\"")
+        );
+    }
+}
+
+#[tokio::test]
+async fn owner_client_and_package_each_see_their_own() {
+    let world = World::new().await;
+    let streams = async |token: &str| {
+        let answer = world.get(token, "/v1/streams").await;
+        let rows = answer.body["data"].as_array().unwrap().clone();
+        let name = |row: &serde_json::Value| format!("{}/{}", row["connection_id"], row["name"]);
+        rows.iter()
+            .map(name)
+            .collect::<Vec<_>>()
+            .join(" ")
+            .replace('"', "")
+    };
+    let (client, _) = world.grant(&["work"], &["messages"], &["id", "subject"]);
+    let (both, _) = world.grant(&["work", "home"], &["messages"], &[]);
+    assert_eq!(streams(&client).await, "work/messages");
+    assert_eq!(streams(&both).await, "work/messages home/messages");
+    assert_eq!(streams(&world.owner).await.split(' ').count(), 8);
+    let schema = world.get(&client, "/v1/schema").await.body;
+    assert_eq!(schema["bearer"]["token_kind"], "client");
+    assert!(!schema.to_string().contains("secret"));
+    let schema = world.read("/v1/schema").await;
+    assert_eq!(
+        schema["bearer"],
+        json!({"token_kind": "owner", "scope": "owner"})
+    );
+}
+
+#[tokio::test]
+async fn a_package_reads_over_all_its_grants_at_once() {
+    // Decision 3
+    let world = World::new().await;
+    let other = MAIL.replace("demo_mail", "demo_post");
+    world
+        .store
+        .declare(&Declaration::parse(&other).unwrap())
+        .unwrap();
+    let new = NewConnection {
+        connector: ConnectorKey::parse("demo_post").unwrap(),
+        name: "Post".to_owned(),
+        id: Some(ConnectionId::parse("post").unwrap()),
+    };
+    world.store.add_connection(new).unwrap();
+    let line = letter("p1", "Overdraft by post", "On paper.", 9);
+    world.ingest("post", "messages", &line).await;
+    let (package, id) = world.grant(&["work", "post"], &["messages"], &[]);
+    let found = world.get(&package, "/v1/search?q=overdraft").await.body;
+    let mut keys: Vec<&str> = found["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|hit| hit["record_key"].as_str().unwrap())
+        .collect();
+    keys.sort_unstable();
+    assert_eq!(keys, ["m1", "m3", "p1"]);
+    let ambiguous = world.get(&package, "/v1/streams/messages/records").await;
+    assert_eq!(ambiguous.failure(), (409, "ambiguous_connection"));
+    assert_eq!(ambiguous.body["error"]["retry_with"], "connection_id");
+    assert_eq!(
+        ambiguous.body["error"]["available_connections"]
+            .as_array()
+            .unwrap()
+            .len(),
+        2
+    );
+    grants::revoke(&*world.store, &id, Noon.now()).unwrap();
+    assert_eq!(
+        world.get(&package, "/v1/schema").await.failure(),
+        (403, "package_revoked")
+    );
+}
+
+#[tokio::test]
+async fn a_revocation_holds_from_the_next_request_on() {
+    let world = World::new().await;
+    let (client, grant) = world.grant(&["work"], &["messages"], &[]);
+    assert_eq!(world.get(&client, "/v1/schema").await.status, 200);
+    grants::revoke(&*world.store, &grant, Noon.now()).unwrap();
+    let answer = world.get(&client, "/v1/schema").await;
+    assert_eq!(answer.failure(), (403, "grant_revoked"));
+    assert_eq!(answer.header("www-authenticate"), "");
+}
+
+#[tokio::test]
+async fn writing_is_for_the_owner() {
+    let world = World::new().await;
+    let (client, _) = world.grant(&["work"], &["messages"], &[]);
+    for (method, target) in [
+        (Method::POST, "/v1/ingest/messages?connection_id=work"),
+        (Method::DELETE, "/v1/streams/messages/records/m1"),
+        (Method::DELETE, "/v1/streams/messages/records"),
+        (Method::POST, "/v1/blobs?stream=attachments&record_key=a1"),
+        (Method::POST, "/v1/connectors"),
+    ] {
+        let request = Request::builder()
+            .method(method)
+            .uri(target)
+            .header("authorization", format!("bearer {client}"))
+            .body(Body::from("{}"));
+        let answer = world.send(request.unwrap()).await;
+        assert_eq!(answer.failure(), (403, "permission_error"), "{target}");
+        assert_eq!(answer.body["error"]["message"], "Owner token required");
+    }
+    assert_eq!(
+        world
+            .read("/v1/streams/messages/records?connection_id=work")
+            .await["data"]
+            .as_array()
+            .unwrap()
+            .len(),
+        3
+    );
+}
+
+#[tokio::test]
+async fn where_only_the_owner_comes_no_token_is_asked_for() {
+    let world = World::new().await;
+    let router = rest::owner_router(world.service.clone());
+    let request = Request::get("/v1/schema").body(Body::empty()).unwrap();
+    let answer = send(router, request).await;
+    assert_eq!(answer.body["bearer"]["token_kind"], "owner");
+}
+
+#[tokio::test]
+async fn what_a_client_reads_is_in_the_disclosure_log_and_what_the_owner_reads_is_not() {
+    let world = World::new().await;
+    let (client, grant) = world.grant(&["work"], &["messages"], &["id", "subject"]);
+    world.get(&client, "/v1/streams/messages/records/m1").await;
+    world
+        .read("/v1/streams/messages/records/m1?connection_id=work")
+        .await;
+    world.log.flush().unwrap();
+    let shown = grants::show(&*world.store, &grant, Instant(Noon.now().0 + 1), 10).unwrap();
+    let text = serde_json::to_string(&shown).unwrap();
+    assert_eq!(text.matches("work/messages:m1").count(), 1, "{text}");
+    assert_eq!(grants::verify(&*world.store).unwrap().entries, 1);
+    // Decision 33: one entry per call, also where it takes two reads.
+    world.get(&client, "/v1/connectors").await;
+    world.log.flush().unwrap();
+    assert_eq!(grants::verify(&*world.store).unwrap().entries, 2);
+}
+
+#[tokio::test]
+async fn the_metadata_a_challenge_points_at_is_there() {
+    let world = World::empty();
+    let request = Request::get(METADATA.trim_start_matches(PUBLIC_URL));
+    let answer = world.send(request.body(Body::empty()).unwrap()).await;
+    assert_eq!(answer.body["resource"], PUBLIC_URL);
+    assert!(
+        answer.body["capabilities"]
+            .get("semantic_retrieval")
+            .is_none()
+    );
+}

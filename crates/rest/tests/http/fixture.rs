@@ -1,0 +1,279 @@
+//! A store with two mail accounts, tokens of every kind over it, and a short way to ask. Every answer is held against the
+//! server's own `OpenAPI` document.
+
+use std::io::Read;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::http::{HeaderMap, Method, Request, StatusCode};
+use contract::declaration::Declaration;
+use contract::id::{ConnectionId, ConnectorKey};
+use contract::seal::SealingKey;
+use contract::time::{Clock, Instant};
+use grants::{DisclosureLog, Flags, Selection};
+use rest::{Limits, Service};
+use serde_json::{Value, json};
+use store::catalog::NewConnection;
+use store::{EmbeddedStore, OpenOptions, Store};
+use tower::ServiceExt as _;
+
+use crate::document;
+
+pub(crate) const MAIL: &str = include_str!("mail.json");
+pub(crate) const PUBLIC_URL: &str = "http://127.0.0.1:7420";
+
+pub(crate) struct Noon;
+
+impl Clock for Noon {
+    fn now(&self) -> Instant {
+        Instant::parse("2026-06-01T12:00:00Z").unwrap()
+    }
+}
+
+/// A server in a folder that goes with it.
+pub(crate) struct World {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) service: Service,
+    pub(crate) router: Router,
+    pub(crate) owner: String,
+    pub(crate) log: Arc<DisclosureLog>,
+    _folder: tempfile::TempDir,
+}
+
+/// What came back.
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) body: Value,
+}
+
+impl Answer {
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers
+            .get(name)
+            .map_or("", |value| value.to_str().unwrap())
+    }
+
+    /// The status and the code of the error.
+    pub(crate) fn failure(&self) -> (u16, &str) {
+        let code = self.body["error"]["code"].as_str().unwrap_or("no error");
+        (self.status.as_u16(), code)
+    }
+}
+
+impl World {
+    /// An empty store in which mail is declared.
+    pub(crate) fn empty() -> Self {
+        crate::logs::listen();
+        let folder = tempfile::tempdir().unwrap();
+        let options = OpenOptions {
+            holder: "a test of the surface".to_owned(),
+            clock: Arc::new(Noon),
+        };
+        let store: Arc<dyn Store> =
+            Arc::new(EmbeddedStore::open(&folder.path().join("data"), options).unwrap());
+        store.declare(&Declaration::parse(MAIL).unwrap()).unwrap();
+        let log = Arc::new(DisclosureLog::start(Arc::clone(&store)).unwrap());
+        let key = SealingKey::from_bytes([7; 32]);
+        let service = Service::new(
+            Arc::clone(&store),
+            key,
+            Arc::new(Noon),
+            &format!("{PUBLIC_URL}/"),
+            Arc::clone(&log),
+        );
+        let life = Duration::from_hours(1);
+        let owner = grants::owner_token(&*store, life, &Noon).unwrap();
+        Self {
+            router: rest::router(service.clone()),
+            service,
+            store,
+            owner: owner.access_token.expose().to_owned(),
+            log,
+            _folder: folder,
+        }
+    }
+
+    /// Two accounts with a few letters each.
+    pub(crate) async fn new() -> Self {
+        let world = Self::empty();
+        world.connect("work", "Work mail");
+        world.connect("home", "Home mail");
+        let letters = [
+            letter(
+                "m1",
+                "Overdraft notice",
+                "The overdraft fee is 42 EUR, said the bank.",
+                1,
+            ),
+            letter("m2", "Lunch tomorrow", "Shall we have lunch?", 2),
+            letter(
+                "m3",
+                "Re: overdraft",
+                "The fee was refunded. 😀é and more.",
+                3,
+            ),
+        ];
+        world.ingest("work", "messages", &letters.join("\n")).await;
+        world
+            .ingest(
+                "home",
+                "messages",
+                &letter("h1", "Overdraft at home", "Nothing new.", 4),
+            )
+            .await;
+        let file =
+            json!({"key": "a1", "data": {"id": "a1", "message_id": "m1", "name": "bill.txt"}});
+        world.ingest("work", "attachments", &file.to_string()).await;
+        world
+    }
+
+    pub(crate) fn connect(&self, id: &str, name: &str) {
+        let new = NewConnection {
+            connector: ConnectorKey::parse("demo_mail").unwrap(),
+            name: name.to_owned(),
+            id: Some(ConnectionId::parse(id).unwrap()),
+        };
+        self.store.add_connection(new).unwrap();
+    }
+
+    pub(crate) fn limited(&self, limits: Limits) -> Router {
+        rest::router(self.service.clone().with_limits(limits))
+    }
+
+    /// A token for these connections, streams and fields; its grant's id comes with it.
+    pub(crate) fn grant(
+        &self,
+        connections: &[&str],
+        streams: &[&str],
+        fields: &[&str],
+    ) -> (String, String) {
+        let all = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let selection = Selection::from_flags(Flags {
+            connections: all(connections),
+            streams: all(streams),
+            fields: all(fields),
+            ..Flags::default()
+        });
+        let issued =
+            grants::issue(&*self.store, &selection.unwrap(), "longview", None, &Noon).unwrap();
+        let id = issued.grant_id.map(|id| id.to_string());
+        let id = id.or(issued.grant_package_id.map(|id| id.to_string()));
+        (issued.access_token.expose().to_owned(), id.unwrap())
+    }
+
+    pub(crate) async fn get(&self, token: &str, target: &str) -> Answer {
+        let request = Request::get(target).header("authorization", format!("Bearer {token}"));
+        self.send(request.body(Body::empty()).unwrap()).await
+    }
+
+    /// A request of the owner that must succeed.
+    pub(crate) async fn read(&self, target: &str) -> Value {
+        let answer = self.get(&self.owner, target).await;
+        assert_eq!(answer.status, StatusCode::OK, "{target}: {}", answer.body);
+        answer.body
+    }
+
+    pub(crate) async fn write(
+        &self,
+        method: Method,
+        target: &str,
+        body: impl Into<Body>,
+    ) -> Answer {
+        let request = Request::builder()
+            .method(method)
+            .uri(target)
+            .header("authorization", format!("Bearer {}", self.owner));
+        self.send(request.body(body.into()).unwrap()).await
+    }
+
+    pub(crate) async fn ingest(&self, connection: &str, stream: &str, lines: &str) -> Value {
+        let target = format!("/v1/ingest/{stream}?connection_id={connection}");
+        let answer = self.write(Method::POST, &target, lines.to_owned()).await;
+        assert_eq!(answer.status, StatusCode::OK, "{}", answer.body);
+        answer.body
+    }
+
+    pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
+        send(self.router.clone(), request).await
+    }
+}
+
+/// Sends a request and holds the answer against the document.
+pub(crate) async fn send(router: Router, request: Request<Body>) -> Answer {
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let response = router.oneshot(request).await.unwrap();
+    let (parts, body) = response.into_parts();
+    let bytes = to_bytes(body, usize::MAX).await.unwrap().to_vec();
+    let encoded = parts.headers.contains_key("content-encoding");
+    let body = if encoded {
+        Value::Null
+    } else {
+        serde_json::from_slice(&bytes).unwrap_or_default()
+    };
+    let answer = Answer {
+        status: parts.status,
+        headers: parts.headers,
+        bytes,
+        body,
+    };
+    assert_eq!(answer.header("pdpp-version"), "2026-04-06");
+    assert!(!answer.header("request-id").is_empty());
+    assert_eq!(answer.header("request-id"), answer.header("x-request-id"));
+    if method != Method::HEAD && !encoded {
+        document::holds(the_document(), &method, &path, &answer);
+    }
+    answer
+}
+
+/// The document, read once.
+pub(crate) fn the_document() -> &'static Value {
+    static DOCUMENT: OnceLock<Value> = OnceLock::new();
+    DOCUMENT.get_or_init(|| {
+        std::thread::spawn(|| {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build();
+            runtime.unwrap().block_on(async {
+                let world = World::empty();
+                let request = Request::get("/v1/openapi.json")
+                    .body(Body::empty())
+                    .unwrap();
+                let response = world.router.clone().oneshot(request).await.unwrap();
+                let bytes = to_bytes(response.into_body(), usize::MAX).await.unwrap();
+                serde_json::from_slice(&bytes).unwrap()
+            })
+        })
+        .join()
+        .unwrap()
+    })
+}
+
+/// An ingest line.
+pub(crate) fn letter(id: &str, subject: &str, body: &str, day: u32) -> String {
+    json!({
+        "key": id,
+        "emitted_at": format!("2026-03-{day:02}T09:05:00Z"),
+        "data": {
+            "id": id,
+            "subject": subject,
+            "body": body,
+            "from_email": "bank@example.test",
+            "received_at": format!("2026-03-{day:02}T09:00:00Z"),
+            "size_bytes": day * 10,
+            "secret": "hunter2",
+        },
+    })
+    .to_string()
+}
+
+pub(crate) fn gunzip(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(bytes)
+        .read_to_string(&mut text)
+        .unwrap();
+    text
+}

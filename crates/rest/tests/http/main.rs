@@ -1,0 +1,16 @@
+//! What the surface says over HTTP, to whom, and what it never says.
+#![expect(clippy::unwrap_used, reason = "a broken fixture is a failed test")]
+
+mod access;
+mod blobs;
+mod document;
+mod failures;
+mod fixture;
+mod logs;
+mod operations;
+mod paging;
+mod serving;
+mod shapes;
+mod snapshots;
+mod strange;
+mod writes;

@@ -1,0 +1,105 @@
+//! A real listener: connections are kept, requests under way end, then the server does.
+
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+
+use crate::fixture::World;
+
+async fn read_answer(stream: &mut TcpStream) -> String {
+    let mut text = Vec::new();
+    let mut piece = [0; 4096];
+    loop {
+        let read = stream.read(&mut piece).await.unwrap();
+        text.extend_from_slice(piece.get(..read).unwrap());
+        let so_far = String::from_utf8_lossy(&text).into_owned();
+        if read == 0 || so_far.ends_with('}') {
+            return so_far;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_answers_on_one_connection_until_it_is_told_to_stop() {
+    let world = World::new().await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (stop, stopped) = oneshot::channel::<()>();
+    let server = tokio::spawn(rest::serve(listener, world.router.clone(), async move {
+        let _ = stopped.await;
+    }));
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let request = format!(
+        "GET /v1/search?q=overdraft HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\r\n",
+        world.owner
+    );
+    for _ in 0..3 {
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let answer = read_answer(&mut stream).await;
+        assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+        assert!(answer.contains("search_result"));
+    }
+    stop.send(()).unwrap();
+    let ended = tokio::time::timeout(Duration::from_secs(5), server).await;
+    ended.unwrap().unwrap();
+    assert!(TcpStream::connect(address).await.is_err());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_under_way_is_answered_although_the_server_stops() {
+    let world = World::new().await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (stop, stopped) = oneshot::channel::<()>();
+    let server = tokio::spawn(rest::serve(listener, world.router.clone(), async move {
+        let _ = stopped.await;
+    }));
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let line = "{\"key\":\"late\",\"data\":{\"id\":\"late\"}}";
+    let head = format!(
+        "POST /v1/ingest/messages?connection_id=work HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
+         content-length: {}\r\n\r\n",
+        world.owner,
+        line.len()
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    stop.send(()).unwrap();
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    stream.write_all(line.as_bytes()).await.unwrap();
+    let answer = read_answer(&mut stream).await;
+    assert!(answer.contains("\"records_accepted\":1"), "{answer}");
+    let ended = tokio::time::timeout(Duration::from_secs(5), server).await;
+    ended.unwrap().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_body_that_breaks_off_leaves_no_half_of_anything() {
+    let world = World::new().await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = tokio::spawn(rest::serve(
+        listener,
+        world.router.clone(),
+        std::future::pending(),
+    ));
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let request = format!(
+        "POST /v1/ingest/messages?connection_id=work HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
+         content-length: 1000\r\n\r\n{{\"key\":\"half\",\"data\":{{\"id\":\"half\"}}}}",
+        world.owner
+    );
+    stream.write_all(request.as_bytes()).await.unwrap();
+    drop(stream);
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let answer = world
+        .get(
+            &world.owner,
+            "/v1/streams/messages/records/half?connection_id=work",
+        )
+        .await;
+    assert_eq!(answer.failure(), (404, "not_found"));
+    server.abort();
+}

@@ -1,0 +1,296 @@
+//! The shape of every read.
+
+use serde_json::json;
+
+use crate::fixture::World;
+
+#[tokio::test]
+async fn streams_are_listed_per_connection() {
+    let world = World::new().await;
+    let body = world.read("/v1/streams?connection_id=home").await;
+    assert_eq!(
+        body["links"],
+        json!({"self": "/v1/streams?connection_id=home", "next": null})
+    );
+    assert_eq!(
+        body["meta"],
+        json!({"count": {"kind": "none"}, "warnings": []})
+    );
+    let row = &body["data"][0];
+    assert_eq!(row["name"], "messages");
+    assert_eq!(row["record_count"], 1);
+    assert_eq!(row["last_updated"], "2026-03-04T09:05:00Z");
+    assert_eq!(row["display_name"], "Home mail");
+    assert_eq!(row["freshness"]["captured_at"], "2026-03-04T09:05:00.000Z");
+    assert_eq!(body["data"].as_array().unwrap().len(), 4);
+}
+
+#[tokio::test]
+async fn a_stream_and_the_schema_tell_what_may_be_asked() {
+    let world = World::new().await;
+    let stream = world.read("/v1/streams/messages?connection_id=work").await;
+    assert_eq!(stream["cursor_field"], "received_at");
+    assert_eq!(
+        stream["field_capabilities"]["size_bytes"]["range_filter"]["operators"],
+        json!(["gte", "lte"])
+    );
+    let compact = world.read("/v1/schema?view=compact&stream=messages").await;
+    assert_eq!(compact["detail"], "compact");
+    assert_eq!(
+        compact["links"]["self"],
+        "/v1/schema?view=compact&stream=messages"
+    );
+    let full = world
+        .read("/v1/schema?detail=full&stream=messages&connection_id=work")
+        .await;
+    assert_eq!(full["connectors"][0]["streams"][0]["name"], "messages");
+}
+
+#[tokio::test]
+async fn connectors_say_what_they_hold_and_where_to_read_it() {
+    let world = World::new().await;
+    let body = world.read("/v1/connectors").await;
+    let connector = &body["data"][0];
+    assert_eq!(connector["connector_key"], "demo_mail");
+    assert_eq!(connector["stream_count"], 4);
+    let messages = &connector["streams"][0];
+    assert_eq!(messages["record_count"], 4);
+    assert_eq!(messages["last_updated"], "2026-03-04T09:05:00Z");
+    assert_eq!(
+        messages["capabilities"]["aggregate_url"],
+        "/v1/streams/messages/aggregate"
+    );
+    let receipts = &connector["streams"][2];
+    assert_eq!(receipts["capabilities"]["aggregate_url"], json!(null));
+    let (client, _) = world.grant(&["work"], &["messages"], &["id", "subject"]);
+    let body = world.get(&client, "/v1/connectors").await.body;
+    let messages = &body["data"][0]["streams"][0];
+    assert_eq!(messages["record_count"], 3);
+    assert_eq!(messages["capabilities"]["range_filters"], false);
+    assert_eq!(
+        messages["capabilities"]["records_url"],
+        "/v1/streams/messages/records?connection_id=work"
+    );
+    assert_eq!(body["data"][0]["stream_count"], 1);
+}
+
+#[tokio::test]
+async fn a_connector_without_connections_is_listed_for_the_owner() {
+    let world = World::empty();
+    let body = world.read("/v1/connectors").await;
+    assert_eq!(body["data"][0]["connector_key"], "demo_mail");
+    assert_eq!(body["data"][0]["streams"][0]["record_count"], 0);
+    assert_eq!(body["data"][0]["source"]["kind"], "connector");
+}
+
+#[tokio::test]
+async fn records_come_as_asked_for() {
+    let world = World::new().await;
+    let target = "/v1/streams/messages/records?connection_id=work&fields=subject&limit=1&count=exact&window=exact";
+    let body = world.read(target).await;
+    assert_eq!(body["url"], "/v1/streams/messages/records");
+    assert_eq!(body["has_more"], true);
+    assert_eq!(body["links"]["self"], target);
+    assert_eq!(body["meta"]["count"], json!({"kind": "exact", "value": 3}));
+    assert_eq!(
+        body["meta"]["window"],
+        json!({"total": 3, "earliest_at": "2026-03-01T09:00:00.000Z", "latest_at": "2026-03-03T09:00:00.000Z"})
+    );
+    let record = &body["data"][0];
+    assert_eq!(record["id"], "m3");
+    // Decision 13: exactly the fields asked for, identity in the envelope.
+    assert_eq!(record["data"], json!({"subject": "Re: overdraft"}));
+    assert_eq!(record["connector_instance_id"], "work");
+    let next = body["links"]["next"].as_str().unwrap();
+    let cursor = body["next_cursor"].as_str().unwrap();
+    assert!(
+        next.starts_with("/v1/streams/messages/records?connection_id=work&fields=subject&limit=1")
+    );
+    assert!(next.ends_with(&format!("cursor={cursor}")));
+}
+
+#[tokio::test]
+async fn filters_and_expansion_are_understood_in_brackets() {
+    let world = World::new().await;
+    let ids = async |query: &str| {
+        let target = format!("/v1/streams/messages/records?connection_id=work&{query}");
+        let body = world.read(&target).await;
+        let data = body["data"].as_array().unwrap().clone();
+        data.iter()
+            .map(|one| one["id"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    assert_eq!(
+        ids("filter[size_bytes][gte]=20&filter[size_bytes][lte]=20").await,
+        "m2"
+    );
+    assert_eq!(ids("filter%5Bsubject%5D=Lunch+tomorrow").await, "m2");
+    assert_eq!(ids("filter[subject]=").await, "");
+    assert_eq!(ids("order=asc").await, "m1 m2 m3");
+    assert_eq!(ids("sort=received_at").await, "m1 m2 m3");
+    assert_eq!(
+        ids("order=&sort=&count=&cursor=&changes_since=").await,
+        "m3 m2 m1"
+    );
+    let body = world
+        .read("/v1/streams/messages/records/m1?connection_id=work&expand[]=attachments&expand_limit[attachments]=1")
+        .await;
+    assert_eq!(body["expanded"]["attachments"]["data"][0]["id"], "a1");
+    assert_eq!(body["connector_key"], "demo_mail");
+    assert_eq!(
+        body["citation_url"],
+        "http://127.0.0.1:7420/records/work/messages/m1"
+    );
+}
+
+#[tokio::test]
+async fn limits_are_read_kindly() {
+    let world = World::new().await;
+    for (limit, entries) in [
+        ("2", 2),
+        ("2x", 2),
+        ("1.9", 1),
+        ("0", 3),
+        ("-1", 3),
+        ("x", 3),
+        ("", 3),
+    ] {
+        let target = format!("/v1/streams/messages/records?connection_id=work&limit={limit}");
+        let body = world.read(&target).await;
+        assert_eq!(body["data"].as_array().unwrap().len(), entries, "{limit}");
+        assert_eq!(body["meta"]["warnings"], json!([]));
+    }
+    for limit in ["101", "99999999999999999999"] {
+        let body = world
+            .read(&format!("/v1/search?q=overdraft&limit={limit}"))
+            .await;
+        assert_eq!(body["meta"]["warnings"][0]["code"], "limit_clamped");
+    }
+}
+
+#[tokio::test]
+async fn the_old_name_of_a_connection_is_understood_with_a_warning() {
+    // Decision 7
+    let world = World::new().await;
+    for target in [
+        "/v1/schema?connector_instance_id=work",
+        "/v1/streams?connector_instance_id=work",
+        "/v1/streams/messages?connector_instance_id=work",
+        "/v1/streams/messages/records?connector_instance_id=work",
+        "/v1/streams/messages/records?connector_instance_id=work&connection_id=work",
+        "/v1/streams/messages/records/m1?connector_instance_id=work",
+        "/v1/streams/messages/records/m1/field-window?field=body&connector_instance_id=work",
+        "/v1/streams/messages/aggregate?metric=count&connector_instance_id=work",
+        "/v1/search?q=overdraft&connector_instance_id=work",
+    ] {
+        let body = world.read(target).await;
+        assert_eq!(
+            body["meta"]["warnings"],
+            json!([{
+                "code": "deprecated_alias_used",
+                "message": "`connector_instance_id` is deprecated; send `connection_id` instead.",
+                "param": "connector_instance_id",
+            }]),
+            "{target}"
+        );
+    }
+    let body = world.read("/v1/streams?connector_instance_id=").await;
+    assert_eq!(body["meta"]["warnings"], json!([]));
+}
+
+#[tokio::test]
+async fn windows_count_characters() {
+    let world = World::new().await;
+    let base = "/v1/streams/messages/records/m3/field-window?connection_id=work&field=body";
+    let body = world
+        .read(&format!("{base}&offset_chars=22&limit_chars=2"))
+        .await;
+    assert_eq!(body["window"]["text"], "😀é");
+    assert_eq!(body["window"]["next_offset_chars"], 24);
+    let body = world
+        .read(&format!("{base}&q=REFUNDED&before_chars=4&after_chars=1"))
+        .await;
+    assert_eq!(body["window"]["text"], "was refunded.");
+    assert_eq!(body["url"], "/v1/streams/messages/records/m3/field-window");
+    let body = world
+        .read(&format!("{base}&offset_chars=99999999999999999999999"))
+        .await;
+    assert_eq!(body["window"]["text"], "");
+    let body = world.read(&format!("{base}&limit_chars=99999")).await;
+    assert_eq!(body["meta"]["warnings"][0]["code"], "limit_clamped");
+}
+
+#[tokio::test]
+async fn aggregates_answer_once_or_per_group() {
+    let world = World::new().await;
+    let base = "/v1/streams/messages/aggregate?connection_id=work";
+    let body = world
+        .read(&format!("{base}&metric=sum&field=size_bytes"))
+        .await;
+    assert_eq!(body["value"], 60);
+    let target = format!(
+        "{base}&metric=count&group_by_time=received_at&granularity=day&time_zone=Europe/Berlin&limit=2"
+    );
+    let body = world.read(&target).await;
+    assert_eq!(
+        body["groups"],
+        json!([{"key": "2026-03-01", "count": 1}, {"key": "2026-03-02", "count": 1}])
+    );
+    assert_eq!(body["other_count"], 1);
+    assert_eq!(body["links"], json!({"self": target}));
+    let body = world
+        .read(&format!(
+            "{base}&metric=max&field=size_bytes&group_by=from_email"
+        ))
+        .await;
+    assert_eq!(
+        body["groups"],
+        json!([{"key": "bank@example.test", "count": 3, "value": 30}])
+    );
+}
+
+#[tokio::test]
+async fn a_search_goes_over_all_connections_and_proves_its_hits() {
+    let world = World::new().await;
+    let (client, _) = world.grant(&["work", "home"], &["messages"], &["id", "subject", "body"]);
+    let body = world
+        .get(&client, "/v1/search?q=overdraft&count=exact")
+        .await
+        .body;
+    assert_eq!(body["url"], "/v1/search");
+    assert_eq!(body["meta"]["count"], 3);
+    let hits = body["data"].as_array().unwrap();
+    assert_eq!(hits.len(), 3);
+    for hit in hits {
+        assert!(hit.get("score").is_none());
+        let excerpt = &hit["evidence_excerpts"][0];
+        let read = &excerpt["read"];
+        let target = format!(
+            "{}?field={}&connection_id={}&offset_chars={}&limit_chars={}",
+            read["route"].as_str().unwrap(),
+            read["field"].as_str().unwrap(),
+            read["connection_id"].as_str().unwrap(),
+            excerpt["text_start_chars"],
+            excerpt["text_end_chars"].as_u64().unwrap()
+                - excerpt["text_start_chars"].as_u64().unwrap(),
+        );
+        let window = world.get(&client, &target).await.body;
+        assert_eq!(window["window"]["text"], excerpt["text"]);
+    }
+    let narrowed = world
+        .read("/v1/search?q=overdraft&streams[]=messages&filter[id]=m1")
+        .await;
+    assert_eq!(narrowed["data"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn keys_of_any_text_are_reached_through_the_path() {
+    let world = World::new().await;
+    let line = json!({"key": ["2026/03", "n 4"], "data": {"day": "2026/03", "number": "n 4", "note": "odd"}});
+    world.ingest("work", "events", &line.to_string()).await;
+    let path = "/v1/streams/events/records/%5B%222026%2F03%22%2C%22n%204%22%5D?connection_id=work";
+    let body = world.read(path).await;
+    assert_eq!(body["id"], r#"["2026/03","n 4"]"#);
+    assert_eq!(body["links"]["self"], path);
+}

@@ -1,0 +1,234 @@
+//! What the owner writes, and the receipts.
+
+use std::io::Write as _;
+
+use axum::body::Body;
+use axum::http::{Method, Request};
+use rest::Limits;
+use serde_json::json;
+
+use crate::fixture::{MAIL, World, letter, send};
+
+#[tokio::test]
+async fn lines_are_taken_or_answered_for_one_by_one() {
+    let world = World::new().await;
+    let lines = [
+        letter("n1", "new", "text", 5),
+        String::new(),
+        "{not json".to_owned(),
+        json!({"key": "n2", "data": {"id": "other"}}).to_string(),
+        json!({"key": "n3", "data": {"id": "n3", "size_bytes": "ten"}}).to_string(),
+        json!({"data": {"id": "n4"}}).to_string(),
+        json!({"key": "m1", "op": "delete"}).to_string(),
+    ];
+    let receipt = world.ingest("work", "messages", &lines.join("\n")).await;
+    assert_eq!(receipt["stream"], "messages");
+    assert_eq!(receipt["records_attempted"], 6);
+    assert_eq!(receipt["records_accepted"], 2);
+    assert_eq!(receipt["errors"], json!([]));
+    let rejections = receipt["rejections"].as_array().unwrap();
+    let told: Vec<_> = rejections
+        .iter()
+        .map(|one| {
+            (
+                one["input_index"].as_u64().unwrap(),
+                one["code"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (1, "malformed_ndjson"),
+            (2, "invalid_record_identity"),
+            (3, "invalid_field_type"),
+            (4, "missing_key")
+        ]
+    );
+    assert_eq!(rejections[2]["field"], "size_bytes");
+    assert!(
+        rejections[0]["receipt_id"]
+            .as_str()
+            .unwrap()
+            .starts_with("rr_")
+    );
+    // Every later read sees it, search included.
+    let found = world.read("/v1/search?q=new&connection_id=work").await;
+    assert_eq!(found["data"][0]["record_key"], "n1");
+    let gone = world
+        .get(
+            &world.owner,
+            "/v1/streams/messages/records/m1?connection_id=work",
+        )
+        .await;
+    assert_eq!(gone.failure(), (404, "not_found"));
+}
+
+#[tokio::test]
+async fn gzip_is_unpacked_whether_announced_or_not() {
+    let world = World::new().await;
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packed
+        .write_all(letter("z1", "zipped", "text", 6).as_bytes())
+        .unwrap();
+    let packed = packed.finish().unwrap();
+    for announced in [true, false] {
+        let mut request = Request::post("/v1/ingest/messages?connection_id=work")
+            .header("authorization", format!("Bearer {}", world.owner));
+        if announced {
+            request = request.header("content-encoding", "gzip");
+        }
+        let answer = world
+            .send(request.body(Body::from(packed.clone())).unwrap())
+            .await;
+        assert_eq!(answer.body["records_accepted"], 1, "{}", answer.body);
+    }
+    let cut = packed[..packed.len() - 9].to_vec();
+    let answer = world
+        .write(Method::POST, "/v1/ingest/messages?connection_id=work", cut)
+        .await;
+    assert_eq!(answer.failure(), (400, "invalid_request"));
+    let request = Request::post("/v1/ingest/messages?connection_id=work")
+        .header("authorization", format!("Bearer {}", world.owner))
+        .header("content-encoding", "br");
+    let answer = world.send(request.body(Body::from("x")).unwrap()).await;
+    assert_eq!(answer.failure(), (415, "invalid_request"));
+}
+
+#[tokio::test]
+async fn too_much_is_refused_before_it_is_held() {
+    let world = World::new().await;
+    let limits = Limits {
+        ingest_bytes: 1_000,
+        unpacked_bytes: 5_000,
+        ingest_lines: 10,
+        blob_bytes: 10,
+        declaration_bytes: 10,
+        ..Limits::default()
+    };
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packed.write_all(&vec![b' '; 100_000]).unwrap();
+    for (target, body) in [
+        ("/v1/ingest/messages?connection_id=work", vec![b'x'; 2_000]),
+        (
+            "/v1/ingest/messages?connection_id=work",
+            packed.finish().unwrap(),
+        ),
+        ("/v1/ingest/messages?connection_id=work", b"x\n".repeat(20)),
+        (
+            "/v1/blobs?connection_id=work&stream=attachments&record_key=a1",
+            vec![0; 11],
+        ),
+        ("/v1/connectors", MAIL.as_bytes().to_vec()),
+    ] {
+        let request =
+            Request::post(target).header("authorization", format!("Bearer {}", world.owner));
+        let answer = send(
+            world.limited(limits),
+            request.body(Body::from(body)).unwrap(),
+        )
+        .await;
+        assert_eq!(answer.failure(), (413, "resource_limit"), "{target}");
+    }
+}
+
+#[tokio::test]
+async fn a_write_must_know_where_to() {
+    let world = World::new().await;
+    for (target, expected) in [
+        ("/v1/ingest/messages", (409, "ambiguous_connection")),
+        (
+            "/v1/ingest/messages?connection_id=nope",
+            (404, "connection_not_found"),
+        ),
+        (
+            "/v1/ingest/nope?connection_id=work",
+            (404, "stream_not_declared"),
+        ),
+        (
+            "/v1/ingest/messages?connection_id=work&run_id=1",
+            (400, "invalid_request"),
+        ),
+        ("/v1/blobs?connection_id=work", (400, "invalid_request")),
+        (
+            "/v1/blobs?connection_id=work&stream=events&record_key=one",
+            (400, "invalid_request"),
+        ),
+    ] {
+        let answer = world.write(Method::POST, target, "").await;
+        assert_eq!(answer.failure(), expected, "{target}");
+    }
+    let answer = world
+        .write(
+            Method::POST,
+            "/v1/ingest/messages?connector_instance_id=work",
+            letter("x", "x", "x", 1),
+        )
+        .await;
+    assert_eq!(
+        answer.header("pdpp-warning"),
+        "deprecated_alias_used: connector_instance_id"
+    );
+}
+
+#[tokio::test]
+async fn deleting_says_nothing_about_what_was_there() {
+    let world = World::new().await;
+    for target in [
+        "/v1/streams/messages/records/m1?connection_id=work",
+        "/v1/streams/messages/records/m1?connection_id=work",
+        "/v1/streams/messages/records/never?connection_id=work",
+    ] {
+        let answer = world.write(Method::DELETE, target, "").await;
+        assert_eq!((answer.status.as_u16(), answer.bytes.len()), (204, 0));
+    }
+    let rest = world
+        .read("/v1/streams/messages/records?connection_id=work&count=exact")
+        .await;
+    assert_eq!(rest["meta"]["count"]["value"], 2);
+    let answer = world
+        .write(
+            Method::DELETE,
+            "/v1/streams/messages/records?connection_id=work",
+            "",
+        )
+        .await;
+    assert_eq!(answer.status, 204);
+    let rest = world
+        .read("/v1/streams/messages/records?connection_id=work&count=exact")
+        .await;
+    assert_eq!(rest["meta"]["count"]["value"], 0);
+    let home = world
+        .read("/v1/streams/messages/records?connection_id=home&count=exact")
+        .await;
+    assert_eq!(home["meta"]["count"]["value"], 1);
+}
+
+#[tokio::test]
+async fn a_declaration_is_registered_or_every_mistake_is_named() {
+    let world = World::empty();
+    let other = MAIL.replace("demo_mail", "demo_post");
+    let declare = async |text: &str| {
+        world
+            .write(Method::POST, "/v1/connectors", text.to_owned())
+            .await
+    };
+    let answer = declare(&other).await;
+    assert_eq!(answer.status, 201);
+    assert_eq!(
+        answer.body,
+        json!({"connector_id": "demo_post", "connector_key": "demo_post", "result": "added"})
+    );
+    let answer = declare(&other).await;
+    assert_eq!(
+        (answer.status.as_u16(), &answer.body["result"]),
+        (200, &json!("unchanged"))
+    );
+    let changed = other.replace("\"primary_key\": [\"id\"]", "\"primary_key\": [\"nope\"]");
+    for text in ["", "{", "[]", "\u{1}", changed.as_str()] {
+        let answer = declare(text).await;
+        assert_eq!(answer.failure(), (400, "invalid_request"), "{text}");
+    }
+    let mistakes = declare(&changed).await.body["error"]["errors"].clone();
+    assert!(mistakes.to_string().contains("primary_key"), "{mistakes}");
+}
