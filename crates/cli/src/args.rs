@@ -6,7 +6,7 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 
 use crate::commands::{
     backup, bench, completions, connections, declare, export, grant, grants, import, index,
-    owner_token, purge,
+    owner_token, purge, serve,
 };
 
 /// Your records in one place, readable by the agents you allow.
@@ -47,6 +47,7 @@ pub(crate) enum Command {
     Declare(declare::Options),
     Connections(connections::Options),
     Import(import::Options),
+    Serve(serve::Options),
     Export(export::Options),
     Grant(grant::Options),
     Grants(grants::Options),

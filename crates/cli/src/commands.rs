@@ -12,6 +12,7 @@ pub(crate) mod import;
 pub(crate) mod index;
 pub(crate) mod owner_token;
 pub(crate) mod purge;
+pub(crate) mod serve;
 
 use crate::args::Command;
 use crate::context::Context;
@@ -23,6 +24,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Declare(options) => declare::run(&options, context),
         Command::Connections(options) => connections::run(options, context),
         Command::Import(options) => import::run(&options, context),
+        Command::Serve(options) => serve::run(options, context),
         Command::Export(options) => export::run(&options, context),
         Command::Grant(options) => grant::run(options, context),
         Command::Grants(options) => grants::run(&options, context),

@@ -3,9 +3,14 @@
 use std::path::PathBuf;
 
 use etcetera::base_strategy::{BaseStrategy, choose_native_strategy};
+use tracing_subscriber::filter::LevelFilter;
 
 use crate::args::GlobalOptions;
 use crate::failure::Failure;
+use crate::output::visible;
+
+/// Where the server listens unless told otherwise.
+const LISTEN: &str = "127.0.0.1:7420";
 
 /// What a run is configured with.
 #[derive(Debug)]
@@ -27,6 +32,54 @@ impl Settings {
         };
         Ok(Self { data_dir })
     }
+}
+
+/// What a server is configured with, as it was written.
+#[derive(Debug)]
+pub(crate) struct ServerSettings {
+    /// The address to listen on.
+    pub(crate) listen: String,
+    /// The address clients use, where it differs.
+    pub(crate) public_url: Option<String>,
+    /// Which events are logged.
+    pub(crate) log: LevelFilter,
+}
+
+impl ServerSettings {
+    /// Puts the settings together.
+    pub(crate) fn resolve(
+        listen: Option<String>,
+        public_url: Option<String>,
+    ) -> Result<Self, Failure> {
+        let setting = |option: Option<String>, name| match option {
+            Some(text) => Ok(Some(text)),
+            None => environment(name),
+        };
+        Ok(Self {
+            listen: setting(listen, "PDPP_LISTEN")?.unwrap_or_else(|| LISTEN.to_owned()),
+            public_url: setting(public_url, "PDPP_PUBLIC_URL")?,
+            log: log_level()?,
+        })
+    }
+}
+
+fn log_level() -> Result<LevelFilter, Failure> {
+    let Some(text) = environment("PDPP_LOG")? else {
+        return Ok(LevelFilter::WARN);
+    };
+    text.parse().map_err(|_| {
+        let message = format!("PDPP_LOG '{}' is not a level", visible(&text));
+        Failure::new(message).hint("use off, error, warn, info, debug or trace")
+    })
+}
+
+/// A variable of the environment; an empty one counts as none.
+fn environment(name: &str) -> Result<Option<String>, Failure> {
+    let value = std::env::var_os(name).filter(|value| !value.is_empty());
+    let refusal = |_| Failure::new(format!("{name} is not valid UTF-8")).hint("set it anew");
+    value
+        .map(|value| value.into_string().map_err(refusal))
+        .transpose()
 }
 
 fn default_data_dir() -> Result<PathBuf, Failure> {

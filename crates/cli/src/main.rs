@@ -8,6 +8,7 @@ mod config;
 mod context;
 mod failure;
 mod file;
+mod log;
 mod output;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};

@@ -1,0 +1,150 @@
+//! `pdpp serve`: the API over TCP for clients with a token, and over a socket in the data directory for the owner.
+
+mod listen;
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use contract::seal::SealingKey;
+use grants::DisclosureLog;
+use rest::Service;
+use store::Store;
+use store::directory::OWNER_SOCKET;
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::watch;
+
+use crate::clock::SystemClock;
+use crate::config::ServerSettings;
+use crate::context::Context;
+use crate::failure::{Failure, Outcome};
+use crate::log;
+
+use self::listen::OwnerSocket;
+
+/// How long work that outlived its request may take to end.
+const LAST_WORK: Duration = Duration::from_secs(5);
+
+/// Serve the API until stopped
+///
+/// Clients read with the token of a grant. While the server runs, other commands cannot open the data directory, so make grants and
+/// owner tokens before starting it.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: pdpp serve --listen 127.0.0.1:7420")]
+pub(crate) struct Options {
+    #[arg(
+        long,
+        value_name = "ADDR",
+        help = "Where to listen, on this machine; port 0 takes any free one [env: PDPP_LISTEN] [default: 127.0.0.1:7420]"
+    )]
+    listen: Option<String>,
+    #[arg(
+        long,
+        value_name = "URL",
+        help = "The address clients reach this server at [env: PDPP_PUBLIC_URL] [default: where it listens]"
+    )]
+    public_url: Option<String>,
+}
+
+pub(crate) fn run(options: Options, context: &Context) -> Outcome {
+    let settings = ServerSettings::resolve(options.listen, options.public_url)?;
+    let address = listen::address(&settings.listen)?;
+    if let Some(url) = &settings.public_url {
+        listen::check_public_url(url)?;
+    }
+    log::start(settings.log);
+    let store = context.open("pdpp serve")?;
+    let key = SealingKey::from_bytes(store.sealing_key()?);
+    // Held to the end: the directory must be ours for as long as the socket in it is.
+    let store: Arc<dyn Store> = Arc::new(store);
+    let (tcp, address) = listen::tcp(address)?;
+    let (unix, _socket) = OwnerSocket::bind(&context.settings.data_dir.join(OWNER_SOCKET))?;
+    let own_url = format!("http://{address}");
+    let public_url = settings.public_url.as_deref().unwrap_or(&own_url);
+    let log = Arc::new(started(DisclosureLog::start(Arc::clone(&store)))?);
+    let service = Service::new(
+        Arc::clone(&store),
+        key,
+        Arc::new(SystemClock),
+        public_url,
+        Arc::clone(&log),
+    );
+
+    let runtime = started(Runtime::new())?;
+    let served = runtime.block_on(async {
+        let mut stop = started(Stop::new())?;
+        let tcp = started(tokio::net::TcpListener::from_std(tcp))?;
+        let unix = started(tokio::net::UnixListener::from_std(unix))?;
+        announce(context, public_url, &own_url);
+        serve(service, (tcp, unix), &mut stop).await;
+        Ok(())
+    });
+    runtime.shutdown_timeout(LAST_WORK);
+    let flushed = log
+        .flush()
+        .map_err(|error| Failure::new(error.to_string()).hint("see whether the disk is full"));
+    served.and(flushed)
+}
+
+fn started<T>(result: io::Result<T>) -> Outcome<T> {
+    result.map_err(|error| Failure::new(format!("the server cannot start: {error}")))
+}
+
+fn announce(context: &Context, public_url: &str, own_url: &str) {
+    let public_url = public_url.trim_end_matches('/');
+    let output = context.output;
+    output.note(&format!("API: {public_url}/v1"));
+    if public_url != own_url {
+        output.note(&format!("Listening: {own_url}"));
+    }
+    output.note(
+        "Tokens: stop this server, run `pdpp grant create --client NAME --connection ID`, and start it again; \
+         while it runs, the data directory is in use.",
+    );
+}
+
+type Listeners = (tokio::net::TcpListener, tokio::net::UnixListener);
+
+/// Serves both listeners until the first signal and until what is under way has ended, or a second signal comes.
+async fn serve(service: Service, (tcp, unix): Listeners, stop: &mut Stop) {
+    let (stopping, stopped) = watch::channel(false);
+    let told = |mut stopped: watch::Receiver<bool>| async move {
+        // A sender that is gone will not let anybody serve on either.
+        let _ = stopped.wait_for(|stopped| *stopped).await;
+    };
+    let clients = rest::serve(tcp, rest::router(service.clone()), told(stopped.clone()));
+    let owner = rest::serve_on(unix, rest::owner_router(service), told(stopped));
+    let signals = async {
+        stop.signalled().await;
+        stopping.send_replace(true);
+        stop.signalled().await;
+    };
+    tokio::select! {
+        ((), ()) = async { tokio::join!(clients, owner) } => {}
+        () = signals => {}
+    }
+}
+
+/// The signals that ask the server to stop.
+struct Stop {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Stop {
+    fn new() -> io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    async fn signalled(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! The log of a running server: one JSON line per event on stderr.
+
+use std::io;
+
+use tracing_subscriber::filter::LevelFilter;
+
+/// Writes events of this level and worse from now on.
+pub(crate) fn start(level: LevelFilter) {
+    let log = tracing_subscriber::fmt()
+        .json()
+        .flatten_event(true)
+        .with_current_span(false)
+        .with_span_list(false)
+        // A log that nobody takes must not end the server.
+        .log_internal_errors(false)
+        .with_max_level(level)
+        .with_writer(io::stderr);
+    // Fails only where a log was started before, and then that one goes on.
+    let _ = log.try_init();
+}

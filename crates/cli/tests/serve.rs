@@ -1,0 +1,333 @@
+//! A running server, from its first line to its last: who is let in, what it answers, and how it ends.
+#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
+
+mod harness;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::net::UnixStream;
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::mpsc;
+use std::thread::{sleep, spawn};
+use std::time::{Duration, Instant};
+
+use harness::Home;
+use serde_json::Value;
+
+const LETTER: &str =
+    "{\"id\":\"a\",\"subject\":\"Overdraft notice\",\"body\":\"The fee is 42 EUR.\"}\n";
+/// Nothing here takes so long unless it hangs.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A server that is ended with its test.
+struct Server {
+    child: Child,
+    stderr: BufReader<ChildStderr>,
+    address: String,
+}
+
+impl Server {
+    fn start(home: &Home) -> Self {
+        Self::of(home.command(&["serve", "--listen", "127.0.0.1:0"]))
+    }
+
+    fn of(mut command: Command) -> Self {
+        let mut child = command
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let (send, receive) = mpsc::channel();
+        spawn(move || {
+            let mut line = String::new();
+            stderr.read_line(&mut line).unwrap();
+            // Nobody listens to a server that took too long.
+            let _ = send.send((line, stderr));
+        });
+        let first = receive.recv_timeout(PATIENCE);
+        if first.is_err() {
+            child.kill().unwrap();
+        }
+        let (line, stderr) = first.unwrap();
+        let address = line
+            .strip_prefix("API: http://")
+            .and_then(|rest| rest.strip_suffix("/v1\n"));
+        let server = Self {
+            child,
+            stderr,
+            address: address.unwrap_or_default().to_owned(),
+        };
+        assert_ne!(server.address, "", "{line}");
+        server
+    }
+
+    /// Asks over TCP; gives status and body.
+    fn ask(&self, request: &str, token: Option<&str>, body: &str) -> (u16, Value) {
+        let stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        exchange(stream, request, token, body)
+    }
+
+    fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-s", name, &id]).status();
+        assert!(sent.unwrap().success());
+    }
+
+    /// Waits for the end; gives the exit code and what was still told.
+    fn ended(mut self) -> (Option<i32>, String) {
+        let began = Instant::now();
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            assert!(began.elapsed() < PATIENCE, "the server does not end");
+            sleep(Duration::from_millis(10));
+        };
+        let mut told = String::new();
+        self.stderr.read_to_string(&mut told).unwrap();
+        (status.code(), told)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn exchange(
+    mut stream: impl Read + Write,
+    request: &str,
+    token: Option<&str>,
+    body: &str,
+) -> (u16, Value) {
+    let token = token.map(|token| format!("Authorization: Bearer {token}\r\n"));
+    let token = token.unwrap_or_default();
+    let length = body.len();
+    write!(
+        stream,
+        "{request} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{token}Content-Length: {length}\r\n\r\n{body}"
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    (status, serde_json::from_str(body).unwrap())
+}
+
+/// A home with one letter, and a token to read all its mail.
+fn home_with_token() -> (Home, String) {
+    let home = Home::with_mail();
+    home.import_messages(LETTER).succeeds();
+    let args = ["--client", "agent", "--connection", "mail-work", "--json"];
+    let granted = home
+        .run(&[&["grant", "create"], &args[..]].concat())
+        .succeeds()
+        .json();
+    let token = granted["access_token"].as_str().unwrap().to_owned();
+    (home, token)
+}
+
+#[test]
+fn a_client_searches_with_its_token_and_gets_evidence() {
+    let (home, token) = home_with_token();
+    let server = Server::start(&home);
+    let (status, alive) = server.ask("GET /healthz", None, "");
+    assert_eq!((status, &alive["status"]), (200, &"alive".into()));
+    assert_eq!(server.ask("GET /readyz", None, "").0, 200);
+
+    let (status, found) = server.ask("GET /v1/search?q=overdraft", Some(&token), "");
+    assert_eq!(status, 200, "{found}");
+    let hit = &found["data"][0];
+    assert_eq!(hit["record_key"], "a");
+    let excerpt = &hit["evidence_excerpts"][0];
+    assert_eq!(excerpt["text"], "Overdraft notice");
+    let citation = hit["citation_url"].as_str().unwrap();
+    assert!(
+        citation.starts_with(&format!("http://{}/", server.address)),
+        "{citation}"
+    );
+}
+
+#[test]
+fn without_a_token_nothing_is_read() {
+    let (home, _) = home_with_token();
+    let server = Server::start(&home);
+    for token in [None, Some("pdpp_at_nobody")] {
+        let (status, refusal) = server.ask("GET /v1/search?q=overdraft", token, "");
+        assert_eq!(status, 401, "{refusal}");
+        assert_eq!(refusal["error"]["type"], "authentication_error");
+    }
+}
+
+#[test]
+fn what_the_owner_ingests_a_client_finds() {
+    let (home, token) = home_with_token();
+    let owner = home.run(&["owner-token"]).succeeds().stdout;
+    let server = Server::start(&home);
+    let line = "{\"key\":\"b\",\"data\":{\"id\":\"b\",\"subject\":\"Harvest festival\"}}\n";
+    let request = "POST /v1/ingest/messages?connection_id=mail-work";
+    let (status, refusal) = server.ask(request, Some(&token), line);
+    assert_eq!(status, 403, "{refusal}");
+    let (status, receipt) = server.ask(request, Some(owner.trim()), line);
+    assert_eq!(status, 200, "{receipt}");
+    let (_, found) = server.ask("GET /v1/search?q=harvest", Some(&token), "");
+    assert_eq!(found["data"][0]["record_key"], "b", "{found}");
+}
+
+#[test]
+fn the_owner_needs_no_token_on_a_socket_nobody_else_can_open() {
+    let (home, _) = home_with_token();
+    let path = home.data_dir().join("owner.sock");
+    // As a killed server leaves it.
+    drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+    let server = Server::start(&home);
+    let metadata = fs::metadata(&path).unwrap();
+    assert!(metadata.file_type().is_socket());
+    assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
+    let stream = UnixStream::connect(&path).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let (status, found) = exchange(stream, "GET /v1/search?q=overdraft", None, "");
+    assert_eq!(status, 200, "{found}");
+    assert_eq!(found["data"][0]["record_key"], "a");
+    drop(server);
+}
+
+#[test]
+fn a_signal_ends_it_well_with_everything_disclosed_in_the_log() {
+    for signal in ["TERM", "INT"] {
+        let (home, token) = home_with_token();
+        let server = Server::start(&home);
+        server.ask("GET /v1/search?q=overdraft", Some(&token), "");
+        server.signal(signal);
+        let (code, told) = server.ended();
+        assert_eq!(code, Some(0), "{signal} {told}");
+        assert!(told.contains("pdpp grant create"), "{told}");
+        assert_eq!(told.lines().count(), 1, "{told}");
+        assert!(!home.data_dir().join("owner.sock").exists());
+        let grants = home.run(&["grants", "--json"]).succeeds().stdout;
+        let id = grants.split('"').find(|part| part.starts_with("grt_"));
+        let shown = home.run(&["grant", "show", id.unwrap()]).succeeds();
+        assert!(shown.stdout.contains("search"), "{shown:?}");
+    }
+}
+
+#[test]
+fn a_request_that_does_not_end_is_waited_for_until_a_second_signal() {
+    let home = Home::with_mail();
+    let owner = home.run(&["owner-token"]).succeeds().stdout;
+    let mut server = Server::start(&home);
+    let mut slow = TcpStream::connect(&server.address).unwrap();
+    let token = owner.trim();
+    write!(
+        slow,
+        "POST /v1/ingest/messages HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\nContent-Length: 100\r\n\r\n{{"
+    )
+    .unwrap();
+    sleep(Duration::from_millis(300));
+    let began = Instant::now();
+    server.signal("TERM");
+    sleep(Duration::from_millis(300));
+    assert!(server.child.try_wait().unwrap().is_none());
+    // Signals that come at once count as one.
+    while server.child.try_wait().unwrap().is_none() && began.elapsed() < PATIENCE {
+        server.signal("TERM");
+        sleep(Duration::from_millis(100));
+    }
+    assert!(began.elapsed() < Duration::from_secs(8));
+    assert_eq!(server.ended().0, Some(0));
+    assert_eq!(home.messages(), "");
+}
+
+#[test]
+fn while_it_runs_the_others_are_told_who_holds_the_directory() {
+    let home = Home::with_mail();
+    let server = Server::start(&home);
+    let holder = format!(
+        "error: the data directory ~/data is in use by pdpp serve (process {}). Wait until it ends, or stop it.",
+        server.child.id()
+    );
+    let again = ["serve", "--listen", &server.address];
+    home.run(&again).refused(&holder);
+    home.run(&["connections"]).refused(&holder);
+    // Whoever was refused has taken nothing away.
+    assert!(home.data_dir().join("owner.sock").exists());
+    assert_eq!(server.ask("GET /healthz", None, "").0, 200);
+}
+
+#[test]
+fn an_address_that_cannot_be_taken_is_named() {
+    let home = Home::new();
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = other.local_addr().unwrap().to_string();
+    home.run(&["serve", "--listen", &taken])
+        .refused_saying(&[&format!("{taken} is in use by another program"), "--listen"]);
+    assert!(!home.data_dir().join("owner.sock").exists());
+}
+
+#[test]
+fn settings_that_make_no_sense_are_refused_before_anything_is_opened() {
+    let home = Home::new();
+    for address in ["nonsense", "127.0.0.1", "localhost:x", "example.org:80", ""] {
+        home.run(&["serve", "--listen", address])
+            .refused_saying(&["is not an address to listen on", "127.0.0.1:7420"]);
+    }
+    for address in ["0.0.0.0:7420", "192.0.2.1:7420", "[::]:7420"] {
+        home.run(&["serve", "--listen", address]).refused_saying(&[
+            address,
+            "console password",
+            "this version does not have",
+        ]);
+    }
+    for url in [
+        "example.org",
+        "ftp://x",
+        "https://",
+        "https://x/?q",
+        "https://a b",
+    ] {
+        home.run(&["serve", "--public-url", url])
+            .refused_saying(&["is not a public address", "https://"]);
+    }
+    let mut command = home.command(&["serve"]);
+    let ran = command.env("PDPP_LOG", "loud").output().unwrap();
+    assert_eq!(ran.status.code(), Some(1));
+    assert!(
+        String::from_utf8(ran.stderr)
+            .unwrap()
+            .contains("PDPP_LOG 'loud'")
+    );
+    assert!(!home.data_dir().exists());
+}
+
+#[test]
+fn the_environment_configures_it_and_the_log_is_json_lines() {
+    let home = Home::with_mail();
+    let mut command = home.command(&["serve"]);
+    command
+        .env("PDPP_LISTEN", "localhost:0")
+        .env("PDPP_LOG", "info");
+    let server = Server::of(command);
+    server.ask("GET /healthz", None, "");
+    server.signal("TERM");
+    let (code, told) = server.ended();
+    assert_eq!(code, Some(0), "{told}");
+    let event = told.lines().find(|line| line.starts_with('{')).unwrap();
+    let event: Value = serde_json::from_str(event).unwrap();
+    assert_eq!(event["level"], "INFO");
+    assert_eq!(event["operation"], "getHealth");
+
+    let mut command = home.command(&["serve"]);
+    command
+        .env("PDPP_LISTEN", "127.0.0.1:0")
+        .env("PDPP_PUBLIC_URL", "http://pdpp.example.org/");
+    let server = Server::of(command);
+    assert_eq!(server.address, "pdpp.example.org");
+}
