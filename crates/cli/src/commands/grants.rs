@@ -138,7 +138,7 @@ fn verify(context: &Context) -> Outcome {
     }
     match broken {
         None => output.data(&format!(
-            "The disclosure log is whole: {} entries, each as it was written.",
+            "The disclosure log is whole. Entries, each as it was written: {}.",
             HumanCount(entries)
         )),
         Some(broken) => Err(Failure::new(format!(

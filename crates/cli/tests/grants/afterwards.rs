@@ -177,7 +177,7 @@ fn the_disclosure_log_is_verified_and_tampering_is_found() {
     let verify = |more: &[&str]| home.run(&[&["grants", "verify"], more].concat());
     assert_eq!(
         verify(&[]).succeeds().stdout,
-        "The disclosure log is whole: 0 entries, each as it was written.\n"
+        "The disclosure log is whole. Entries, each as it was written: 0.\n"
     );
     let id = issued(&home, &["--connection", "mail-work"]);
     let calls: [Call<'_>; 3] = [
@@ -188,7 +188,7 @@ fn the_disclosure_log_is_verified_and_tampering_is_found() {
     disclose(&home, &id, &calls);
     assert_eq!(
         verify(&[]).succeeds().stdout,
-        "The disclosure log is whole: 3 entries, each as it was written.\n"
+        "The disclosure log is whole. Entries, each as it was written: 3.\n"
     );
     assert_eq!(
         verify(&["--json"]).succeeds().stdout,
