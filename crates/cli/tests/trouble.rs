@@ -7,14 +7,13 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 
 use harness::{Home, Ran};
 
-#[test]
-fn a_second_opener_is_told_who_holds_the_directory() {
-    let home = Home::with_mail();
-    let mut holder = home
+/// An import that has acknowledged one line and waits for the next.
+fn import_under_way(home: &Home) -> (Child, ChildStdin) {
+    let mut import = home
         .command(&[
             "import",
             "-",
@@ -28,12 +27,19 @@ fn a_second_opener_is_told_who_holds_the_directory() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut stdin = holder.stdin.take().unwrap();
+    let mut stdin = import.stdin.take().unwrap();
     stdin.write_all(b"{\"id\":\"a\"}\n").unwrap();
     let mut line = String::new();
-    let mut stderr = BufReader::new(holder.stderr.take().unwrap());
+    let mut stderr = BufReader::new(import.stderr.take().unwrap());
     stderr.read_line(&mut line).unwrap();
     assert_eq!(line, "acknowledged 1\n");
+    (import, stdin)
+}
+
+#[test]
+fn a_second_opener_is_told_who_holds_the_directory() {
+    let home = Home::with_mail();
+    let (mut holder, stdin) = import_under_way(&home);
     home.run(&["connections"]).refused(&format!(
         "error: the data directory ~/data is in use by pdpp import (process {}). Wait until it ends, or stop it.",
         holder.id()
@@ -122,25 +128,7 @@ fn a_database_cut_beside_its_log_is_refused_and_not_touched() {
 /// Kills an import, so that the log holds what the file does not yet, and cuts the file.
 fn refuses_cut_beside_log(kept: impl Fn(usize) -> usize) {
     let home = Home::with_mail();
-    let mut import = home
-        .command(&[
-            "import",
-            "-",
-            "--as",
-            "mail/messages",
-            "-v",
-            "--batch-lines",
-            "1",
-        ])
-        .stdin(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdin = import.stdin.take().unwrap();
-    stdin.write_all(b"{\"id\":\"a\"}\n").unwrap();
-    let mut line = String::new();
-    let mut stderr = BufReader::new(import.stderr.take().unwrap());
-    stderr.read_line(&mut line).unwrap();
+    let (mut import, _stdin) = import_under_way(&home);
     import.kill().unwrap();
     import.wait().unwrap();
     let path = home.data_dir().join("records.db");

@@ -122,11 +122,11 @@ impl Records for Memory {
     }
 
     fn page(&self, _: &StreamRef, _: &PageRequest) -> Result<Vec<StoredRecord>, StoreError> {
-        unimplemented!("imports read no pages")
+        unreachable!("imports read no pages")
     }
 
     fn changes(&self, _: &StreamRef, _: &ChangesRequest) -> Result<ChangesPage, StoreError> {
-        unimplemented!("imports read no changes")
+        unreachable!("imports read no changes")
     }
 
     fn history(
@@ -135,11 +135,11 @@ impl Records for Memory {
         _: &RecordKey,
         _: (u64, u64),
     ) -> Result<Vec<Revision>, StoreError> {
-        unimplemented!("imports read no history")
+        unreachable!("imports read no history")
     }
 
     fn purge(&self) -> Result<Purged, StoreError> {
-        unimplemented!("imports purge nothing")
+        unreachable!("imports purge nothing")
     }
 }
 
