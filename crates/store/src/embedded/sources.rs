@@ -31,6 +31,8 @@ pub(crate) struct Sources {
     streams: Vec<Arc<StreamEntry>>,
     by_ref: HashMap<StreamRef, usize>,
     by_id: HashMap<i64, usize>,
+    /// Asked for by every search and every batch, so it is found once.
+    capacity: Capacity,
 }
 
 impl Sources {
@@ -55,6 +57,13 @@ impl Sources {
             ..Self::default()
         };
         sources.add_streams(sqlite, &layouts).map_err(&unreadable)?;
+        let places = sources
+            .streams
+            .iter()
+            .flat_map(|entry| &entry.layout.places);
+        sources.capacity = places.fold(Capacity::USUAL, |capacity, place| {
+            capacity.including(place.kind, place.slot)
+        });
         Ok(sources)
     }
 
@@ -129,12 +138,7 @@ impl Sources {
 
     /// What the index must have room for.
     pub(crate) fn capacity(&self) -> Capacity {
-        self.streams
-            .iter()
-            .flat_map(|entry| &entry.layout.places)
-            .fold(Capacity::USUAL, |capacity, place| {
-                capacity.including(place.kind, place.slot)
-            })
+        self.capacity
     }
 }
 

@@ -23,6 +23,12 @@ use crate::embedded::layout::{SlotKind, StreamLayout};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Capacity([usize; 5]);
 
+impl Default for Capacity {
+    fn default() -> Self {
+        Self::USUAL
+    }
+}
+
 impl Capacity {
     /// Room for what nearly every collection of sources needs.
     pub(crate) const USUAL: Self = Self([16, 24, 8, 16, 32]);
