@@ -62,6 +62,8 @@ pub(crate) struct SearchIndex {
 struct Opened {
     open: Option<Arc<OpenIndex>>,
     discarded: bool,
+    /// Folders of earlier processes are gone; those of this one go with their last user.
+    swept: bool,
 }
 
 impl SearchIndex {
@@ -82,19 +84,23 @@ impl SearchIndex {
         {
             return Ok(Arc::clone(open));
         }
-        let found = if opened.open.take().is_none() && !opened.discarded {
-            self.on_disk(needed)
-        } else {
-            None
+        let found = match opened.open.take() {
+            None if !opened.discarded => self.on_disk(needed),
+            None => None,
+            Some(outgrown) => {
+                outgrown.retire();
+                None
+            }
         };
         let open = match found {
             Some(open) => open,
-            None => self.fresh(needed)?,
+            None => self.fresh(needed, opened.swept)?,
         };
         let open = Arc::new(open);
         *opened = Opened {
             open: Some(Arc::clone(&open)),
             discarded: false,
+            swept: true,
         };
         Ok(open)
     }
@@ -122,10 +128,10 @@ impl SearchIndex {
             _ => false,
         };
         if same {
-            *opened = Opened {
-                open: None,
-                discarded: true,
-            };
+            if let Some(open) = opened.open.take() {
+                open.retire();
+            }
+            opened.discarded = true;
         }
     }
 
@@ -135,13 +141,14 @@ impl SearchIndex {
             .filter(|found| found.committed() <= self.newest)
     }
 
-    /// An empty index in the next folder; those before go.
-    fn fresh(&self, needed: Capacity) -> Result<OpenIndex> {
+    /// An empty index in the next folder. What earlier processes left goes first.
+    fn fresh(&self, needed: Capacity, swept: bool) -> Result<OpenIndex> {
         let folders = self.folders()?;
         let number = folders.last().map_or(1, |(number, _)| number + 1);
-        for (_, folder) in folders {
-            // Somebody may still write there; then it goes the next time.
-            let _ = fs::remove_dir_all(&folder);
+        if !swept {
+            for (_, folder) in folders {
+                let _ = fs::remove_dir_all(&folder);
+            }
         }
         OpenIndex::fresh(&self.root.join(number.to_string()), self.store_id, needed)
     }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
@@ -45,6 +45,18 @@ pub(crate) struct OpenIndex {
     writing: Mutex<Writing>,
     /// The bookmark of the last commit that readers see.
     committed: AtomicU64,
+    /// Another index has taken its place.
+    retired: AtomicBool,
+}
+
+impl Drop for OpenIndex {
+    /// A retired index serves those who still hold it, and its folder goes with the last of them.
+    fn drop(&mut self) {
+        if self.retired.load(Ordering::Acquire) {
+            self.writing().writer = None;
+            let _ = fs::remove_dir_all(&self.folder);
+        }
+    }
 }
 
 struct Writing {
@@ -115,7 +127,13 @@ impl OpenIndex {
                 uncommitted: 0,
             }),
             committed: AtomicU64::new(version),
+            retired: AtomicBool::new(false),
         })
+    }
+
+    /// Says that another index takes its place.
+    pub(super) fn retire(&self) {
+        self.retired.store(true, Ordering::Release);
     }
 
     /// The last commit.
