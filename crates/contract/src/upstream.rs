@@ -1,0 +1,145 @@
+//! Asking a resource server, however it is reached: over the network, over a socket, or in this process.
+//!
+//! Whoever adapts the contract for somebody else (tools for agents, commands for people) must keep what a server said,
+//! also when that server is another's, older, or wrong. So a question is the GET it stands for, and an answer is the
+//! status and the body as they came; reading them is the adapter's work.
+
+use std::fmt::Write as _;
+use std::future::Future;
+use std::pin::Pin;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::Value;
+
+use crate::error::ReadError;
+use crate::query::Params;
+
+/// What stands for itself in a path segment or a query: the unreserved characters of RFC 3986.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+
+/// A question: `GET` of a path below `/v1` with query parameters, nothing encoded yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Get {
+    segments: Vec<String>,
+    params: Params,
+}
+
+impl Get {
+    /// The question for a path below `/v1`. A segment may hold any text; it stays one segment.
+    pub fn v1<'a>(segments: impl IntoIterator<Item = &'a str>) -> Get {
+        Get {
+            segments: segments.into_iter().map(str::to_owned).collect(),
+            params: Params::new(),
+        }
+    }
+
+    /// Adds a parameter. The same name may be added again: that is how lists travel.
+    pub fn push(&mut self, name: impl Into<String>, value: impl Into<String>) {
+        self.params.push((name.into(), value.into()));
+    }
+
+    /// Adds a parameter if there is a value.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: Option<impl Into<String>>) -> Get {
+        if let Some(value) = value {
+            self.push(name, value);
+        }
+        self
+    }
+
+    /// The parameters, in order.
+    pub fn params(&self) -> &[(String, String)] {
+        &self.params
+    }
+
+    /// Path and query as they stand in a request line.
+    pub fn target(&self) -> String {
+        let mut target = String::from("/v1");
+        for segment in &self.segments {
+            // Writing to a String cannot fail.
+            let _ = write!(target, "/{}", utf8_percent_encode(segment, ESCAPED));
+        }
+        for (place, (name, value)) in self.params.iter().enumerate() {
+            let sign = if place == 0 { '?' } else { '&' };
+            let (name, value) = (bracketed(name), utf8_percent_encode(value, ESCAPED));
+            let _ = write!(target, "{sign}{name}={value}");
+        }
+        target
+    }
+}
+
+/// A parameter name; the brackets of `filter[a]` stand for themselves, as every server reads them.
+fn bracketed(name: &str) -> String {
+    let mut written = String::new();
+    for piece in name.split_inclusive(['[', ']']) {
+        let (text, bracket) = match piece.char_indices().next_back() {
+            Some((at, '[' | ']')) => piece.split_at(at),
+            _ => (piece, ""),
+        };
+        let _ = write!(written, "{}{bracket}", utf8_percent_encode(text, ESCAPED));
+    }
+    written
+}
+
+/// What a server said.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// The HTTP status.
+    pub status: u16,
+    /// The request id the server gave, in a header.
+    pub request_id: Option<String>,
+    /// The body.
+    pub body: Body,
+}
+
+/// The body of an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Body {
+    /// JSON.
+    Json(Value),
+    /// Anything else, its beginning.
+    Other(String),
+}
+
+/// The future of an answer, or of the reason why there is none: unreachable, too slow, too large.
+pub type Asked<'a> = Pin<Box<dyn Future<Output = Result<Answer, ReadError>> + Send + 'a>>;
+
+/// A resource server. It already knows on whose behalf it is asked.
+pub trait Upstream: Send + Sync + 'static {
+    /// The address people know it by, without a trailing slash.
+    fn provider_url(&self) -> &str;
+
+    /// Asks once.
+    fn get(&self, question: Get) -> Asked<'_>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_stays_one_segment_whatever_it_holds() {
+        // ID-14
+        let question = Get::v1(["streams", "orders", "records", "a:b/c d%é"]);
+        assert_eq!(
+            question.target(),
+            "/v1/streams/orders/records/a%3Ab%2Fc%20d%25%C3%A9"
+        );
+    }
+
+    #[test]
+    fn lists_repeat_their_name_and_brackets_are_kept() {
+        let mut question = Get::v1(["search"]).with("q", Some("a&b"));
+        question.push("streams", "one");
+        question.push("streams", "two");
+        question.push("filter[sent at][gte]", "2026-01-01");
+        assert_eq!(
+            question.with("limit", None::<String>).target(),
+            "/v1/search?q=a%26b&streams=one&streams=two&filter[sent%20at][gte]=2026-01-01"
+        );
+    }
+}
