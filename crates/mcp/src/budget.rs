@@ -1,0 +1,47 @@
+//! How much is said: every ceiling of this crate, in bytes of UTF-8 unless the name says otherwise.
+
+/// All text of a search or a page of records.
+pub(crate) const LIST_TEXT: usize = 1_800;
+/// The text of one aggregate figure.
+pub(crate) const FIGURE_TEXT: usize = 400;
+/// The text of aggregate groups.
+pub(crate) const GROUPS_TEXT: usize = 1_800;
+/// The text of a schema.
+pub(crate) const SCHEMA_TEXT: usize = 18_000;
+/// The structured content of a schema.
+pub(crate) const SCHEMA_STRUCTURED: usize = 60_000;
+/// The structured content of the full schema of one stream.
+pub(crate) const FULL_SCHEMA_STRUCTURED: usize = 80_000;
+/// What a window's text may add to the window itself.
+pub(crate) const WINDOW_FRAME: usize = 1_024;
+/// The text of an error.
+pub(crate) const ERROR_TEXT: usize = 4_096;
+/// The error object of a foreign server.
+pub(crate) const ERROR_OBJECT: usize = 4_096;
+/// A whole result, both channels together; larger values inside it are replaced by previews.
+pub(crate) const RESULT: usize = 1_048_576;
+
+/// One excerpt in text.
+pub(crate) const EXCERPT: usize = 320;
+/// A title in text.
+pub(crate) const TITLE: usize = 100;
+/// A label, stream or connector in text.
+pub(crate) const LABEL: usize = 80;
+/// A preview inside structured content.
+pub(crate) const PREVIEW: usize = 512;
+
+/// Characters of `fetch.text` that are given whole.
+pub(crate) const FETCH_TEXT_CHARS: usize = 100_000;
+/// Characters of a record shown as JSON where it has no text of its own.
+pub(crate) const FETCH_JSON_CHARS: usize = 1_024;
+/// The scalar fields beside a fetched text.
+pub(crate) const FETCH_FIELDS: usize = 4_096;
+/// Characters a window has when nothing is asked, here and in every continuation we write.
+pub(crate) const WINDOW_CHARS: usize = 4_096;
+
+/// Entries asked for when the caller names no limit: as many as a text can usually show.
+pub(crate) const DEFAULT_LIMIT: u64 = 10;
+/// The most entries of a page.
+pub(crate) const MAX_LIMIT: u64 = 100;
+/// Connections an ambiguity error lists.
+pub(crate) const LISTED_CONNECTIONS: usize = 12;

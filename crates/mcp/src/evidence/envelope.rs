@@ -1,0 +1,191 @@
+//! Reading a server's envelope, whichever generation wrote it: the entries, the way on, counts and warnings.
+
+use serde_json::Value;
+
+use super::identity::{connection_of, text};
+use super::plain;
+use crate::budget;
+
+/// The hits of a search.
+pub(crate) fn hits(body: &Value) -> &[Value] {
+    entries(
+        body,
+        &["/results", "/hits", "/data", "/data/results", "/data/data"],
+    )
+}
+
+/// The records of a page.
+pub(crate) fn records(body: &Value) -> &[Value] {
+    entries(body, &["/data", "/records", "/data/records", "/data/data"])
+}
+
+fn entries<'a>(body: &'a Value, places: &[&str]) -> &'a [Value] {
+    if let Value::Array(entries) = body {
+        return entries;
+    }
+    let found = places
+        .iter()
+        .find_map(|place| body.pointer(place)?.as_array());
+    found.map_or(&[], Vec::as_slice)
+}
+
+/// How to go on from an answer, and how much there is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Paging {
+    pub(crate) has_more: bool,
+    pub(crate) next_cursor: Option<String>,
+    pub(crate) next_changes_since: Option<String>,
+    /// How the number was obtained, and the number.
+    pub(crate) count: Option<(String, u64)>,
+}
+
+impl Paging {
+    /// Read at the top, then in `meta`, then in `data`; never invented (QR-03).
+    pub(crate) fn of(body: &Value) -> Self {
+        let places: Vec<&Value> = [Some(body), body.get("meta"), body.get("data")]
+            .into_iter()
+            .flatten()
+            .filter(|place| place.is_object())
+            .collect();
+        let find = |name: &str| places.iter().find_map(|place| text(place, name));
+        let next_cursor = find("next_cursor").map(str::to_owned);
+        let has_more = places
+            .iter()
+            .find_map(|place| place.get("has_more")?.as_bool());
+        let count = places.iter().find_map(|place| count(place));
+        Self {
+            has_more: has_more.unwrap_or(next_cursor.is_some()),
+            next_cursor,
+            next_changes_since: find("next_changes_since").map(str::to_owned),
+            count,
+        }
+    }
+
+    /// The members as they stand in a first line, each with a space before it.
+    pub(crate) fn written(&self) -> String {
+        let mut written = String::new();
+        if self.has_more {
+            written.push_str(" has_more=true");
+        }
+        if let Some((kind, value)) = &self.count {
+            written.push_str(&format!(" count={}:{value}", plain::token(kind)));
+        }
+        if let Some(cursor) = &self.next_cursor {
+            written.push_str(&format!(" next_cursor={}", plain::exact(cursor)));
+        }
+        if let Some(bookmark) = &self.next_changes_since {
+            written.push_str(&format!(" next_changes_since={}", plain::exact(bookmark)));
+        }
+        written
+    }
+}
+
+fn count(place: &Value) -> Option<(String, u64)> {
+    let count = place.get("count")?;
+    if let Some(value) = count.as_u64() {
+        let accuracy = text(place, "count_accuracy").unwrap_or("exact");
+        return Some((accuracy.to_owned(), value));
+    }
+    let kind = text(count, "kind").unwrap_or("exact");
+    Some((kind.to_owned(), count.get("value")?.as_u64()?))
+}
+
+/// The codes of all warnings on one line, each with the source it is about: `limit_clamped, source_unavailable(cin_x)`.
+pub(crate) fn warnings(body: &Value) -> Option<String> {
+    let listed = body
+        .pointer("/meta/warnings")
+        .or_else(|| body.get("warnings"))?;
+    let mut codes = Vec::new();
+    for warning in listed.as_array()? {
+        let Some(code) = text(warning, "code").or_else(|| warning.as_str()) else {
+            continue;
+        };
+        let code = plain::line(code, budget::LABEL);
+        let written = match connection_of(warning) {
+            Some(source) => format!("{code}({})", plain::line(source, budget::LABEL)),
+            None => code,
+        };
+        if !codes.contains(&written) {
+            codes.push(written);
+        }
+    }
+    (!codes.is_empty()).then(|| plain::cut(&codes.join(", "), budget::EXCERPT).into_owned())
+}
+
+/// A sentence for a search that could not look at everything (UP-02). Nothing is inferred from `has_more`.
+pub(crate) fn recall(body: &Value) -> Option<String> {
+    let recall = body.pointer("/meta/recall")?;
+    let scope = text(recall, "ranking_scope");
+    let is_partial =
+        scope == Some("candidate_window") || recall.get("complete") == Some(&Value::Bool(false));
+    if !is_partial {
+        return None;
+    }
+    let mut written = String::from("recall is partial: matches may be missing");
+    for name in [
+        "ranked_candidate_count",
+        "candidate_window_limit",
+        "truncated_source_count",
+    ] {
+        if let Some(number) = recall.get(name).and_then(Value::as_u64) {
+            written.push_str(&format!(" {name}={number}"));
+        }
+    }
+    Some(written)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn entries_are_found_in_every_generation_of_envelope() {
+        for body in [
+            json!({"data": [1, 2]}),
+            json!({"records": [1, 2]}),
+            json!({"data": {"records": [1, 2]}}),
+            json!([1, 2]),
+        ] {
+            assert_eq!(records(&body).len(), 2, "{body}");
+        }
+        for body in [
+            json!({"results": [1]}),
+            json!({"hits": [1]}),
+            json!({"data": [1]}),
+            json!({"data": {"results": [1]}}),
+            json!({"data": {"data": [1]}}),
+        ] {
+            assert_eq!(hits(&body).len(), 1, "{body}");
+        }
+        assert!(hits(&json!({"object": "list"})).is_empty());
+    }
+
+    #[test]
+    fn handles_are_found_wherever_they_stand_and_never_invented() {
+        // QR-03
+        let everywhere = json!({"next_cursor":"a","meta":{"next_changes_since":"b","count":{"kind":"exact","value":42}},
+            "data":{"has_more":true}});
+        let paging = Paging::of(&everywhere);
+        assert_eq!(
+            paging.written(),
+            r#" has_more=true count=exact:42 next_cursor="a" next_changes_since="b""#
+        );
+        assert_eq!(
+            Paging::of(&json!({"data":[],"next_cursor":null})),
+            Paging::default()
+        );
+    }
+
+    #[test]
+    fn warnings_are_named_with_their_source() {
+        let body = json!({"meta":{"warnings":[{"code":"limit_clamped","message":"x"},
+            {"code":"source_unavailable","source":{"connection_id":"cin_x"}}]}});
+        assert_eq!(
+            warnings(&body).unwrap(),
+            "limit_clamped, source_unavailable(cin_x)"
+        );
+        assert_eq!(warnings(&json!({"meta":{"warnings":[]}})), None);
+    }
+}

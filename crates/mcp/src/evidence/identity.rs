@@ -1,0 +1,292 @@
+//! Who a record is: the id that is printed, whether it can be called, and the words people know it by.
+//!
+//! Ids come from the server's own identity members and from nothing else; an id that names no record is never dressed up
+//! as one that does.
+
+use contract::handle::{RECORD_URI, RecordHandle};
+use contract::upstream::Get;
+use serde_json::{Map, Value, json};
+
+/// Where servers put the record key, the canonical place first.
+const KEYS: [&str; 5] = ["record_key", "recordKey", "record_id", "recordId", "id"];
+/// When something was written, the author's own time first.
+const TIMES: [&str; 6] = [
+    "sent_at",
+    "authored_at",
+    "created_at",
+    "source_created_at",
+    "occurred_at",
+    "updated_at",
+];
+
+/// A record as an answer names it.
+#[derive(Debug, Clone)]
+pub(crate) struct Identity {
+    /// What is printed.
+    pub(crate) id: String,
+    /// The record, where the id can be called.
+    pub(crate) handle: Option<RecordHandle>,
+}
+
+impl Identity {
+    /// A record that is known by name.
+    pub(crate) fn of(handle: RecordHandle) -> Self {
+        Self {
+            id: handle.to_string(),
+            handle: Some(handle),
+        }
+    }
+
+    /// A search hit, the `place`th of its page.
+    pub(crate) fn of_hit(hit: &Value, place: usize) -> Self {
+        for name in ["result_id", "resultId"] {
+            if let Some(minted) = text(hit, name) {
+                return match RecordHandle::parse(minted) {
+                    Ok(handle) => Self::of(adopt(handle, hit)),
+                    Err(_) => Self::opaque(minted),
+                };
+            }
+        }
+        let uris = ["record_uri", "recordUri", "id"].into_iter();
+        let uri = uris
+            .filter_map(|name| text(hit, name))
+            .find(|text| text.starts_with(RECORD_URI));
+        if let Some(Ok(handle)) = uri.map(RecordHandle::parse) {
+            return Self::of(adopt(handle, hit));
+        }
+        if let Some(identity) = Self::of_members(hit, None, None) {
+            return identity;
+        }
+        if let Some(Ok(handle)) = text(hit, "id").map(RecordHandle::parse) {
+            return Self::of(adopt(handle, hit));
+        }
+        let own = ["id", "url"].into_iter().find_map(|name| text(hit, name));
+        Self::opaque(own.unwrap_or(&format!("result:{}", place + 1)))
+    }
+
+    /// A record of a page, which may leave out what the question named.
+    pub(crate) fn of_record(
+        record: &Value,
+        stream: &str,
+        connection: Option<&str>,
+    ) -> Option<Self> {
+        Self::of_members(record, Some(stream), connection)
+    }
+
+    fn of_members(value: &Value, stream: Option<&str>, connection: Option<&str>) -> Option<Self> {
+        let stream = text(value, "stream").or(stream)?;
+        let key = KEYS.iter().find_map(|name| key_text(value.get(*name)?))?;
+        let connection = connection_of(value).or(connection);
+        RecordHandle::new(connection, stream, &key)
+            .ok()
+            .map(Self::of)
+    }
+
+    fn opaque(id: &str) -> Self {
+        Self {
+            id: id.to_owned(),
+            handle: None,
+        }
+    }
+
+    /// The connection that must be passed beside the id, because the id cannot carry it.
+    pub(crate) fn separate_connection(&self) -> Option<&str> {
+        let handle = self.handle.as_ref()?;
+        let is_inside = handle.embeds_connection() || self.id.starts_with(RECORD_URI);
+        handle.connection().filter(|_| !is_inside)
+    }
+
+    /// The arguments that name this record to `fetch` and `read_record_field`.
+    pub(crate) fn args(&self) -> Map<String, Value> {
+        let mut args = Map::new();
+        args.insert("id".to_owned(), json!(self.id));
+        if let Some(connection) = self.separate_connection() {
+            args.insert("connection_id".to_owned(), json!(connection));
+        }
+        args
+    }
+
+    /// The citation address: the one the server gives, else the record's own on that server. Always absolute.
+    pub(crate) fn url(&self, value: &Value, provider: &str) -> String {
+        if let Some(given) = text(value, "citation_url").filter(|url| is_absolute(url)) {
+            return given.to_owned();
+        }
+        if let Some(handle) = &self.handle {
+            let path = ["streams", handle.stream(), "records", handle.record()];
+            let question = Get::v1(path).with("connection_id", handle.connection());
+            return format!("{provider}{}", question.target());
+        }
+        let own = text(value, "url").filter(|url| is_absolute(url));
+        own.unwrap_or(provider).to_owned()
+    }
+}
+
+/// The handle with the connection the hit names beside it. The one inside a handle wins: it is what was minted.
+fn adopt(handle: RecordHandle, hit: &Value) -> RecordHandle {
+    match (handle.connection(), connection_of(hit)) {
+        (None, Some(connection)) => handle
+            .clone()
+            .with_connection(Some(connection))
+            .unwrap_or(handle),
+        _ => handle,
+    }
+}
+
+fn is_absolute(url: &str) -> bool {
+    url.starts_with("https://") || url.starts_with("http://")
+}
+
+/// The connection a hit or record belongs to.
+pub(crate) fn connection_of(value: &Value) -> Option<&str> {
+    let nested = value
+        .get("source")
+        .and_then(|source| text(source, "connection_id"));
+    text(value, "connection_id")
+        .or_else(|| text(value, "connector_instance_id"))
+        .or(nested)
+}
+
+/// The connector a hit or record came from.
+pub(crate) fn connector_of(value: &Value) -> Option<&str> {
+    text(value, "connector_key").or_else(|| text(value, "connector_id"))
+}
+
+/// A member that is a text with something in it.
+pub(crate) fn text<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
+    value
+        .get(name)?
+        .as_str()
+        .filter(|text| !text.trim().is_empty())
+}
+
+/// What to call it: its own title, else source, stream and time. Never the snippet (SE-15, SE-16).
+pub(crate) fn title(value: &Value, identity: &Identity) -> String {
+    let own = ["title", "name", "subject", "summary"];
+    if let Some(title) = own.iter().find_map(|name| text(value, name)) {
+        return title.to_owned();
+    }
+    let handle = identity.handle.as_ref();
+    let source = text(value, "display_name")
+        .or_else(|| connector_of(value))
+        .or_else(|| connection_of(value))
+        .or_else(|| handle.and_then(RecordHandle::connection));
+    let stream = text(value, "stream").or_else(|| handle.map(RecordHandle::stream));
+    let parts: Vec<&str> = [source, stream, time(value)]
+        .into_iter()
+        .flatten()
+        .collect();
+    if parts.is_empty() {
+        identity.id.clone()
+    } else {
+        parts.join(" / ")
+    }
+}
+
+/// When it was written, or failing that, emitted.
+pub(crate) fn time(value: &Value) -> Option<&str> {
+    let places = [
+        Some(value),
+        value.get("data"),
+        value.get("record"),
+        value.get("metadata"),
+        value.get("source"),
+    ];
+    let authored = TIMES
+        .iter()
+        .find_map(|name| places.iter().flatten().find_map(|place| text(place, name)));
+    authored.or_else(|| text(value, "emitted_at"))
+}
+
+/// A record key, which some servers send as a number.
+fn key_text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) if !text.is_empty() => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(hit: &Value) -> String {
+        Identity::of_hit(hit, 0).id
+    }
+
+    #[test]
+    fn a_hit_with_stream_key_and_connection_has_a_self_contained_id() {
+        // ID-02, ID-18, ID-19
+        let hit = json!({"stream":"orders","record_key":"o1","connection_id":"cin_aaa"});
+        assert_eq!(id(&hit), "cin_aaa/orders:o1");
+        assert_eq!(
+            id(&json!({"result_id":"cin_z/orders:o7","title":"r"})),
+            "cin_z/orders:o7"
+        );
+        assert_eq!(
+            id(&json!({"stream":"messages","record_key":"m2"})),
+            "messages:m2"
+        );
+    }
+
+    #[test]
+    fn what_names_no_record_is_not_dressed_up_as_one() {
+        // ID-16
+        for hit in [
+            json!({"url":"https://x.test/1","title":"u","connection_id":"c1"}),
+            json!({"title":"keyless","connection_id":"c1"}),
+        ] {
+            let identity = Identity::of_hit(&hit, 0);
+            assert!(identity.handle.is_none(), "{identity:?}");
+            assert!(!identity.id.starts_with("c1/"));
+            assert!(
+                !identity
+                    .url(&hit, "https://p.test")
+                    .contains("/v1/streams/")
+            );
+        }
+    }
+
+    #[test]
+    fn a_connection_outside_the_grammar_stands_beside_the_id() {
+        // ID-17
+        for connection in ["weird/conn", "a:b"] {
+            let hit = json!({"stream":"messages","record_key":"m1","connection_id":connection});
+            let identity = Identity::of_hit(&hit, 0);
+            assert_eq!(identity.id, "messages:m1");
+            assert_eq!(identity.separate_connection(), Some(connection));
+            assert_eq!(identity.args()["connection_id"], json!(connection));
+        }
+    }
+
+    #[test]
+    fn a_key_outside_the_grammar_travels_in_a_uri() {
+        // ID-26
+        let hit = json!({"stream":"messages","record_key":"a/b:c","connection_id":"cin_slack"});
+        let identity = Identity::of_hit(&hit, 0);
+        assert!(identity.id.starts_with(RECORD_URI));
+        assert_eq!(identity.separate_connection(), None);
+        let read = RecordHandle::parse(&identity.id).unwrap();
+        assert_eq!((read.stream(), read.record()), ("messages", "a/b:c"));
+    }
+
+    #[test]
+    fn a_record_uri_becomes_a_self_contained_id() {
+        // EV-13
+        let uri = RecordHandle::parse("cin_slack/messages:m1")
+            .unwrap()
+            .to_uri();
+        assert_eq!(id(&json!({"record_uri": uri})), "cin_slack/messages:m1");
+        let percent = json!({"record_uri":"pdpp://record/cin_slack%2Fmessages%3Am1"});
+        assert_eq!(id(&percent), "cin_slack/messages:m1");
+    }
+
+    #[test]
+    fn an_untitled_hit_is_called_by_source_stream_and_the_author_s_time() {
+        // SE-15, SE-16
+        let hit = json!({"stream":"mail","record_key":"m","display_name":"Work",
+            "emitted_at":"2026-05-01T00:00:00Z","data":{"sent_at":"2026-04-01T00:00:00Z"}});
+        let identity = Identity::of_hit(&hit, 0);
+        assert_eq!(title(&hit, &identity), "Work / mail / 2026-04-01T00:00:00Z");
+    }
+}

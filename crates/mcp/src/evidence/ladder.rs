@@ -1,0 +1,258 @@
+//! The content ladder: for each record, which of its fields hold more than was shown, and the call that reads them.
+//!
+//! It is built from what a record really holds (or, in a search, from proven windows), never from guesses.
+
+use serde_json::{Map, Value, json};
+
+use super::identity::Identity;
+use super::plain;
+use crate::budget;
+
+/// Texts offered per record; the longest come first.
+const WINDOWS: usize = 5;
+const JSON_FIELDS: usize = 8;
+const BINARY_FIELDS: usize = 5;
+/// Shorter texts are never taken for base64.
+const BASE64_FROM: usize = 256;
+
+/// What a field holds, as far as reading on is concerned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Content {
+    Text,
+    Json,
+    /// A reference to bytes, or bytes written as base64.
+    Binary,
+    /// Null, numbers, booleans, empty texts: shown whole wherever they are shown.
+    Small,
+}
+
+impl Content {
+    pub(crate) fn of(value: &Value) -> Self {
+        match value {
+            Value::String(text) if text.is_empty() => Self::Small,
+            Value::String(text) if is_base64(text) => Self::Binary,
+            Value::String(_) => Self::Text,
+            Value::Object(object) if is_blob(object) => Self::Binary,
+            Value::Object(_) | Value::Array(_) => Self::Json,
+            Value::Null | Value::Bool(_) | Value::Number(_) => Self::Small,
+        }
+    }
+}
+
+/// A ladder of one kind over some records.
+pub(crate) fn ladder(kind: &str, records: Vec<Value>) -> Value {
+    json!({"kind": kind, "read_tool": "read_record_field", "records": records})
+}
+
+/// The entry of a record whose payload is at hand.
+pub(crate) fn record(identity: &Identity, data: &Map<String, Value>) -> Option<Value> {
+    let mut entry = head(identity)?;
+    let mut fields: Vec<(&String, &Value)> = data.iter().collect();
+    fields.sort_by_key(|(_, value)| std::cmp::Reverse(value.as_str().map_or(0, str::len)));
+    let of = |wanted: Content, most: usize, write: &dyn Fn(&str, &Value) -> Value| {
+        let fields = fields
+            .iter()
+            .filter(|(_, value)| Content::of(value) == wanted);
+        let written: Vec<Value> = fields
+            .clone()
+            .take(most)
+            .map(|(name, value)| write(name, value))
+            .collect();
+        (written, fields.count())
+    };
+    let (windows, texts) = of(Content::Text, WINDOWS, &|name, value| {
+        text_field(identity, name, value.as_str().unwrap_or_default())
+    });
+    let (json_fields, jsons) = of(Content::Json, JSON_FIELDS, &|name, value| {
+        json_field(identity, name, value)
+    });
+    let (binary_fields, binaries) = of(Content::Binary, BINARY_FIELDS, &|name, value| {
+        binary_field(identity, name, value)
+    });
+    let left_out =
+        texts + jsons + binaries - windows.len() - json_fields.len() - binary_fields.len();
+    entry.insert("field_windows".to_owned(), Value::Array(windows));
+    for (name, fields) in [
+        ("json_fields", json_fields),
+        ("binary_fields", binary_fields),
+    ] {
+        if !fields.is_empty() {
+            entry.insert(name.to_owned(), Value::Array(fields));
+        }
+    }
+    if left_out > 0 {
+        entry.insert("fields_not_listed".to_owned(), json!(left_out));
+    }
+    Some(Value::Object(entry))
+}
+
+/// Identity alone, with room for what a search proved.
+pub(crate) fn head(identity: &Identity) -> Option<Map<String, Value>> {
+    let handle = identity.handle.as_ref()?;
+    let mut entry = Map::new();
+    entry.insert("id".to_owned(), json!(identity.id));
+    entry.insert("connection_id".to_owned(), json!(handle.connection()));
+    entry.insert("stream".to_owned(), json!(handle.stream()));
+    entry.insert("record_id".to_owned(), json!(handle.record()));
+    Some(entry)
+}
+
+/// The call that reads a text field from some offset.
+pub(crate) fn window_read(identity: &Identity, field: &str, offset: u64, limit: u64) -> Value {
+    let mut args = identity.args();
+    args.insert("field_path".to_owned(), json!(field));
+    args.insert("offset_chars".to_owned(), json!(offset));
+    args.insert("limit_chars".to_owned(), json!(limit));
+    json!({"tool": "read_record_field", "args": args})
+}
+
+/// The call that fetches a record with one field only.
+pub(crate) fn projected_fetch(identity: &Identity, field: &str) -> Value {
+    let mut args = identity.args();
+    args.insert("fields".to_owned(), json!([field]));
+    json!({"tool": "fetch", "args": args})
+}
+
+fn text_field(identity: &Identity, name: &str, text: &str) -> Value {
+    let size = text.chars().count();
+    let read = if is_readable(name) {
+        window_read(identity, name, 0, budget::WINDOW_CHARS as u64)
+    } else {
+        projected_fetch(identity, name)
+    };
+    let status = if size > budget::WINDOW_CHARS {
+        "truncated"
+    } else {
+        "complete"
+    };
+    json!({"field_path": name, "size_chars": size, "preview_status": status, "read": read})
+}
+
+fn json_field(identity: &Identity, name: &str, value: &Value) -> Value {
+    let written = value.to_string();
+    let preview = plain::cut(&written, budget::PREVIEW);
+    let status = if preview.len() < written.len() {
+        "truncated"
+    } else {
+        "complete"
+    };
+    json!({
+        "field_path": name,
+        "size_bytes": written.len(),
+        "preview_text": preview,
+        "preview_status": status,
+        "read": projected_fetch(identity, name)
+    })
+}
+
+/// What is known of bytes, never the bytes.
+pub(crate) fn binary_field(identity: &Identity, name: &str, value: &Value) -> Value {
+    let mut field = Map::new();
+    field.insert("field_path".to_owned(), json!(name));
+    field.insert("preview_status".to_owned(), json!("binary-only"));
+    match value {
+        Value::Object(blob) => {
+            for member in [
+                "blob_id",
+                "mime_type",
+                "content_type",
+                "size_bytes",
+                "filename",
+                "digest",
+            ] {
+                if let Some(known) = blob.get(member).filter(|known| !known.is_object()) {
+                    field.insert(member.to_owned(), known.clone());
+                }
+            }
+            if let Some(id) = blob.get("blob_id").and_then(Value::as_str) {
+                field.insert("export".to_owned(), json!(export(identity, id)));
+            }
+        }
+        value => {
+            let size = value.as_str().map_or(0, str::len);
+            field.insert("encoding".to_owned(), json!("base64"));
+            field.insert("size_chars".to_owned(), json!(size));
+        }
+    }
+    field.insert("read".to_owned(), projected_fetch(identity, name));
+    Value::Object(field)
+}
+
+/// How the bytes themselves are got, outside of the tools.
+pub(crate) fn export(identity: &Identity, blob_id: &str) -> String {
+    let connection = identity
+        .handle
+        .as_ref()
+        .and_then(|handle| handle.connection());
+    let route = contract::upstream::Get::v1(["blobs", blob_id]).with("connection_id", connection);
+    format!("GET {}", route.target())
+}
+
+/// Whether `read_record_field` takes this name.
+pub(crate) fn is_readable(field: &str) -> bool {
+    contract::segment::guard(field).is_ok()
+}
+
+fn is_blob(object: &Map<String, Value>) -> bool {
+    let tagged = object.get("object").and_then(Value::as_str) == Some("blob_ref");
+    tagged || object.get("blob_id").is_some_and(Value::is_string)
+}
+
+/// Long texts of nothing but the base64 alphabet, with some variety. A long word of prose is shorter than this.
+pub(crate) fn is_base64(text: &str) -> bool {
+    if text.len() < BASE64_FROM || text.len() % 4 != 0 {
+        return false;
+    }
+    let body = text.trim_end_matches('=');
+    if text.len() - body.len() > 2 {
+        return false;
+    }
+    let mut seen = [false; 128];
+    let mut distinct = 0;
+    for byte in body.bytes() {
+        if !(byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_')) {
+            return false;
+        }
+        let seen = &mut seen[usize::from(byte & 127)];
+        distinct += usize::from(!*seen);
+        *seen = true;
+    }
+    distinct >= 12
+}
+
+#[cfg(test)]
+mod tests {
+    use contract::handle::RecordHandle;
+
+    use super::*;
+
+    fn identity() -> Identity {
+        Identity::of(RecordHandle::new(Some("c1"), "mail", "m1").unwrap())
+    }
+
+    #[test]
+    fn a_ladder_offers_what_the_record_holds_and_nothing_else() {
+        let data = json!({"id":"m1","n":3,"empty":"","body":"x".repeat(5_000),"profile":{"id":"p","url":"u"},
+            "attachment":{"object":"blob_ref","blob_id":"b1","mime_type":"image/png","size_bytes":81_234},
+            "raw":"QUJDREVGR0hJSktM".repeat(40)});
+        let entry = record(&identity(), data.as_object().unwrap()).unwrap();
+        assert_eq!(entry["id"], "c1/mail:m1");
+        assert_eq!(entry["field_windows"][0]["field_path"], "body");
+        assert_eq!(entry["field_windows"][0]["size_chars"], 5_000);
+        assert_eq!(entry["field_windows"][0]["preview_status"], "truncated");
+        assert_eq!(entry["json_fields"][0]["field_path"], "profile");
+        let binary = entry["binary_fields"].as_array().unwrap();
+        assert_eq!(binary.len(), 2);
+        let written = entry.to_string();
+        assert!(!written.contains("QUJDREVG"), "no bytes in a ladder");
+        assert!(written.contains("GET /v1/blobs/b1?connection_id=c1"));
+        assert!(!written.contains("\"empty\"") && !written.contains("\"n\""));
+    }
+
+    #[test]
+    fn long_prose_is_not_taken_for_bytes() {
+        assert!(!is_base64(&"word ".repeat(100)));
+        assert!(!is_base64(&"a".repeat(400)));
+        assert!(is_base64(&"QUJDREVGR0hJSktM".repeat(40)));
+    }
+}

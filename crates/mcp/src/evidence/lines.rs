@@ -1,0 +1,90 @@
+//! The one writer of text under a byte budget: whole lines are dropped, never parts of one.
+
+/// Lines that together stay under a ceiling.
+#[derive(Debug)]
+pub(crate) struct Lines {
+    ceiling: usize,
+    reserved: usize,
+    text: String,
+}
+
+impl Lines {
+    /// Begins with the first line, which always stands, whole.
+    pub(crate) fn new(ceiling: usize, first: impl Into<String>) -> Self {
+        Self {
+            ceiling,
+            reserved: 0,
+            text: first.into(),
+        }
+    }
+
+    /// Keeps room for a line that will be written later.
+    pub(crate) fn reserve(&mut self, bytes: usize) {
+        self.reserved += bytes + 1;
+    }
+
+    /// Gives reserved room back, to write what it was kept for.
+    pub(crate) fn release(&mut self, bytes: usize) {
+        self.reserved = self.reserved.saturating_sub(bytes + 1);
+    }
+
+    /// How long a line may still be.
+    pub(crate) fn room(&self) -> usize {
+        self.ceiling
+            .saturating_sub(self.text.len() + self.reserved + 1)
+    }
+
+    /// Adds a line if it fits.
+    pub(crate) fn offer(&mut self, line: &str) -> bool {
+        let fits = line.len() <= self.room();
+        if fits {
+            self.require(line);
+        }
+        fits
+    }
+
+    /// Adds several lines if all of them fit.
+    pub(crate) fn offer_all(&mut self, lines: &[String]) -> bool {
+        let bytes: usize = lines.iter().map(|line| line.len() + 1).sum();
+        let fits = bytes <= self.room() + 1;
+        if fits {
+            lines.iter().for_each(|line| self.require(line));
+        }
+        fits
+    }
+
+    /// Adds a line whatever the ceiling says: for handles that must stand whole.
+    pub(crate) fn require(&mut self, line: &str) {
+        self.text.push('\n');
+        self.text.push_str(line);
+    }
+
+    /// The text.
+    pub(crate) fn finish(self) -> String {
+        self.text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_kept_whole_or_not_at_all() {
+        let mut lines = Lines::new(20, "head");
+        lines.reserve(4);
+        assert!(lines.offer("123456789"));
+        assert!(!lines.offer("1"));
+        lines.release(4);
+        assert!(lines.offer("tail"));
+        assert_eq!(lines.finish(), "head\n123456789\ntail");
+    }
+
+    #[test]
+    fn what_must_stand_stands() {
+        let mut lines = Lines::new(3, "a long head");
+        assert_eq!(lines.room(), 0);
+        lines.require("id=x");
+        assert_eq!(lines.finish(), "a long head\nid=x");
+    }
+}

@@ -1,0 +1,9 @@
+//! From what a server said to what a model reads: bounded, honest about what it leaves out, and never able to pass for
+//! words of our own.
+
+pub(crate) mod envelope;
+pub(crate) mod identity;
+pub(crate) mod ladder;
+pub(crate) mod lines;
+pub(crate) mod marks;
+pub(crate) mod plain;

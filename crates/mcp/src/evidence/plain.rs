@@ -1,0 +1,123 @@
+//! The boundary where text of records, labels and servers becomes text for a model.
+//!
+//! What passes here stands on one line, inside quotes or as one word, and shows characters that steer a display instead
+//! of carrying them: it cannot end our line, forge a handle, or hide. Exact texts (field windows, fetched bodies) do
+//! not pass here; they are framed where they are printed.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// The text cut to so many bytes at a character, with `…` where something is missing.
+pub(crate) fn cut(text: &str, bytes: usize) -> Cow<'_, str> {
+    if text.len() <= bytes {
+        return Cow::Borrowed(text);
+    }
+    let mark = '…';
+    let end = text.floor_char_boundary(bytes.saturating_sub(mark.len_utf8()));
+    Cow::Owned(format!("{}{mark}", text.get(..end).unwrap_or_default()))
+}
+
+/// A text in double quotes, cut to so many bytes before escaping. The result is a JSON string.
+pub(crate) fn quoted(text: &str, bytes: usize) -> String {
+    exact(&cut(text, bytes))
+}
+
+/// The whole text as a JSON string on one line, with characters that steer a display escaped.
+pub(crate) fn exact(text: &str) -> String {
+    let mut written = String::with_capacity(text.len() + 2);
+    written.push('"');
+    for character in text.chars() {
+        match character {
+            '"' => written.push_str("\\\""),
+            '\\' => written.push_str("\\\\"),
+            '\n' => written.push_str("\\n"),
+            '\t' => written.push_str("\\t"),
+            '\r' => written.push_str("\\r"),
+            other if is_steering(other) => {
+                let mut units = [0_u16; 2];
+                for unit in other.encode_utf16(&mut units) {
+                    // Writing to a String cannot fail.
+                    let _ = write!(written, "\\u{unit:04x}");
+                }
+            }
+            other => written.push(other),
+        }
+    }
+    written.push('"');
+    written
+}
+
+/// A handle, name or cursor: as it is where it is one plain word, else as a JSON string. Never cut.
+pub(crate) fn token(text: &str) -> Cow<'_, str> {
+    let is_word = !text.is_empty()
+        && text.chars().all(|character| {
+            !character.is_whitespace()
+                && !is_steering(character)
+                && !matches!(character, '"' | '\'' | '`' | '\\')
+        });
+    if is_word {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(exact(text))
+    }
+}
+
+/// A sentence of somebody else on one line, without quotes, cut to so many bytes.
+pub(crate) fn line(text: &str, bytes: usize) -> String {
+    let quoted = quoted(text, bytes);
+    let inner = quoted
+        .strip_prefix('"')
+        .and_then(|inner| inner.strip_suffix('"'));
+    inner.unwrap_or_default().replace("\\\"", "\"")
+}
+
+/// Control, bidirectional and zero-width characters, and those that end a line somewhere.
+pub(crate) fn is_steering(character: char) -> bool {
+    character.is_control()
+        || matches!(character,
+            '\u{ad}'
+            | '\u{61c}'
+            | '\u{180e}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{2069}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}'
+            | '\u{e0100}'..='\u{e01ef}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_never_splits_a_character_and_says_that_it_is_one() {
+        assert_eq!(cut("日本語", 9), "日本語");
+        assert_eq!(cut("日本語x", 9), "日本…");
+        assert_eq!(cut("abc", 2), "…");
+    }
+
+    #[test]
+    fn quoted_text_is_one_line_of_json_that_reads_back() {
+        let hostile = "a\"b\\\n\u{202e}\u{200b}next: fetch 👩\u{200d}👧 \u{7}\u{e0041}";
+        let written = quoted(hostile, 1_000);
+        assert!(!written.contains(['\n', '\u{202e}', '\u{200b}', '\u{200d}', '\u{7}']));
+        let read: String = serde_json::from_str(&written).unwrap();
+        assert_eq!(read, hostile);
+    }
+
+    #[test]
+    fn a_token_is_a_word_or_a_json_string() {
+        // ID-06
+        assert_eq!(token("cin/mail:a,b[x]"), "cin/mail:a,b[x]");
+        assert_eq!(token("cin/mail:m 1"), "\"cin/mail:m 1\"");
+        assert_eq!(token(""), "\"\"");
+    }
+
+    #[test]
+    fn a_foreign_sentence_cannot_start_a_line_of_its_own() {
+        assert_eq!(line("first\nnext: \"evil\"", 100), "first\\nnext: \"evil\"");
+    }
+}

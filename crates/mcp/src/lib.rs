@@ -1,0 +1,23 @@
+//! The tools an agent reads through: six of them, the same on every transport.
+//!
+//! A tool checks its arguments, asks a resource server (`contract::upstream`), and writes what came twice: as
+//! structured content, which keeps the server's envelope, and as a short text, which is complete on its own. A host may
+//! show a model either. Nothing here knows a store, a grant or a token: what a caller may read is the server's decision,
+//! and what it answers is not trusted to be right, small, or free of instructions.
+
+mod args;
+mod budget;
+mod call;
+mod evidence;
+mod fault;
+mod instructions;
+mod reply;
+mod resources;
+mod server;
+mod stdio;
+#[cfg(test)]
+mod stub;
+mod tools;
+
+pub use server::{Options, Server};
+pub use stdio::serve_stdio;

@@ -1,0 +1,188 @@
+//! The MCP server: what it announces, and how a request finds its tool or resource.
+//!
+//! It keeps nothing between calls but one fact: whether the resource server called our credential an owner's. What is
+//! not declared answers "method not found".
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use contract::error::ErrorCode as Code;
+use contract::upstream::Upstream;
+use rmcp::ServerHandler;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CompleteRequestMethod, CompleteRequestParams,
+    CompleteResult, ErrorData, Icon, Implementation, ListPromptsRequestMethod, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ResourcesCapability,
+    ServerCapabilities, ServerConfig, Tool, ToolsCapability,
+};
+use rmcp::service::{RequestContext, RoleServer};
+
+use crate::call::{Call, OwnerSeen};
+use crate::fault::Fault;
+use crate::instructions::INSTRUCTIONS;
+use crate::{resources, tools};
+
+/// How the server presents itself.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The name hosts show.
+    pub name: String,
+    /// An address of an SVG icon, where one is served.
+    pub icon_url: Option<String>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            name: "pdpp".to_owned(),
+            icon_url: None,
+        }
+    }
+}
+
+/// The tools over one resource server, for one caller.
+#[derive(Clone)]
+pub struct Server {
+    upstream: Arc<dyn Upstream>,
+    owner: Arc<OwnerSeen>,
+    options: Options,
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server")
+            .field("provider_url", &self.upstream.provider_url())
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Server {
+    /// A server that asks this resource server.
+    pub fn new(upstream: Arc<dyn Upstream>, options: Options) -> Self {
+        Self {
+            upstream,
+            owner: Arc::default(),
+            options,
+        }
+    }
+
+    /// Every tool there is, as hosts see it.
+    pub fn tools() -> Vec<Tool> {
+        tools::all().iter().map(|tool| tool.tool()).collect()
+    }
+
+    fn call(&self) -> Call<'_> {
+        Call::new(self.upstream.as_ref(), &self.owner)
+    }
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let mut capabilities = ServerCapabilities::default();
+        let mut tools = ToolsCapability::default();
+        tools.list_changed = Some(false);
+        let mut resources = ResourcesCapability::default();
+        resources.list_changed = Some(false);
+        capabilities.tools = Some(tools);
+        capabilities.resources = Some(resources);
+        let mut info = Implementation::new(&self.options.name, env!("CARGO_PKG_VERSION"));
+        info.title = Some("PDPP: your own records".to_owned());
+        info.icons = self.options.icon_url.as_ref().map(|url| {
+            let icon = Icon::new(url).with_mime_type("image/svg+xml");
+            vec![icon.with_sizes(vec!["any".to_owned()])]
+        });
+        ServerConfig::new(capabilities)
+            .with_server_info(info)
+            .with_instructions(INSTRUCTIONS.trim_end())
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Cow::Borrowed(&[
+            ProtocolVersion::V_2025_03_26,
+            ProtocolVersion::V_2025_06_18,
+            ProtocolVersion::V_2025_11_25,
+            ProtocolVersion::V_2026_07_28,
+        ])
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(Self::tools()))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        tools::find(name).map(tools::Definition::tool)
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let outcome = match tools::find(&request.name) {
+            Some(tool) => {
+                tool.call(self.call(), request.arguments.unwrap_or_default())
+                    .await
+            }
+            None => Err(unknown_tool(&request.name)),
+        };
+        let result = outcome.map_or_else(Fault::into_result, crate::reply::Reply::into_result);
+        Ok(result.into())
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        Ok(ListResourcesResult::default())
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(ListResourceTemplatesResult::with_all_items(
+            resources::templates(),
+        ))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        resources::read(self.call(), &request.uri).await
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
+    }
+
+    async fn complete(
+        &self,
+        _: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        Err(ErrorData::method_not_found::<CompleteRequestMethod>())
+    }
+}
+
+/// Told as a tool result, because that is what a model sees.
+fn unknown_tool(name: &str) -> Fault {
+    let names: Vec<&str> = tools::all().iter().map(|tool| tool.name).collect();
+    let shown = crate::evidence::plain::quoted(name, 80);
+    let message = format!("there is no tool {shown}");
+    Fault::refused(Code::InvalidArguments, "name", message)
+        .with_next(format!("call one of {}", names.join(", ")))
+}

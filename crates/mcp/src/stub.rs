@@ -1,0 +1,72 @@
+//! A resource server made of canned answers, for the tests of single tools.
+
+use std::sync::Mutex;
+
+use contract::upstream::{Answer, Asked, Body, Get, Upstream};
+use serde_json::{Map, Value, json};
+
+use crate::call::{Call, OwnerSeen};
+use crate::reply::Outcome;
+use crate::tools;
+
+/// Answers each question whose target begins as told, the longest beginning first; 404 otherwise.
+#[derive(Default)]
+pub(crate) struct Stub {
+    answers: Vec<(String, u16, Value)>,
+    asked: Mutex<Vec<String>>,
+    owner: OwnerSeen,
+}
+
+impl Stub {
+    pub(crate) fn on(self, beginning: &str, body: Value) -> Self {
+        self.refusing(beginning, 200, body)
+    }
+
+    pub(crate) fn refusing(mut self, beginning: &str, status: u16, body: Value) -> Self {
+        self.answers.push((beginning.to_owned(), status, body));
+        self.answers
+            .sort_by_key(|(beginning, ..)| std::cmp::Reverse(beginning.len()));
+        self
+    }
+
+    /// The targets asked so far.
+    pub(crate) fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
+    }
+
+    /// Calls a tool by name, as a host would.
+    pub(crate) fn call(&self, tool: &str, args: Value) -> Outcome {
+        let args: Map<String, Value> = args.as_object().unwrap().clone();
+        let tool = tools::find(tool).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        runtime
+            .unwrap()
+            .block_on(tool.call(Call::new(self, &self.owner), args))
+    }
+}
+
+impl Upstream for Stub {
+    fn provider_url(&self) -> &str {
+        "https://provider.test"
+    }
+
+    fn get(&self, question: Get) -> Asked<'_> {
+        let target = question.target();
+        let answer = self
+            .answers
+            .iter()
+            .find(|(beginning, ..)| target.starts_with(beginning))
+            .map(|(_, status, body)| (*status, body.clone()));
+        self.asked.lock().unwrap().push(target);
+        let (status, body) = answer.unwrap_or_else(|| {
+            (404, json!({"error": {"type": "not_found_error", "code": "not_found", "message": "nothing there"}}))
+        });
+        Box::pin(async move {
+            Ok(Answer {
+                status,
+                request_id: Some("req_1".to_owned()),
+                body: Body::Json(body),
+            })
+        })
+    }
+}
