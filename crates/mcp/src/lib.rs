@@ -10,6 +10,7 @@ mod budget;
 mod call;
 mod evidence;
 mod fault;
+mod http;
 mod instructions;
 mod reply;
 mod resources;
@@ -19,5 +20,6 @@ mod stdio;
 mod stub;
 mod tools;
 
+pub use http::{HttpSettings, serve_http};
 pub use server::{Options, Server};
 pub use stdio::serve_stdio;
