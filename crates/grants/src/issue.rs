@@ -134,7 +134,8 @@ pub fn issue(
         package: package.clone(),
         client_id,
         grants: grants.clone(),
-        token: new_token(&access_token, now, expires_at)?,
+        issued_at: now,
+        token: Some(new_token(&access_token, now, expires_at)?),
     })?;
     Ok(Issued {
         access_token,
@@ -193,6 +194,8 @@ fn new_token(secret: &Secret, now: Instant, expires_at: Instant) -> Result<NewTo
         hash: secret.hash().0,
         issued_at: now,
         expires_at,
+        audience: None,
+        family: None,
     })
 }
 

@@ -57,7 +57,10 @@ where
     B::Error: Display,
 {
     let sessions = Arc::clone(&settings.sessions);
-    let service =
-        StreamableHttpService::new(move || Ok(server.clone()), sessions, settings.config.clone());
+    let service = StreamableHttpService::new(
+        move || Ok(server.clone()),
+        sessions,
+        settings.config.clone(),
+    );
     service.handle(request).await
 }

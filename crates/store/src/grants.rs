@@ -24,6 +24,10 @@ pub struct NewToken {
     pub issued_at: Instant,
     /// From when on it is refused.
     pub expires_at: Instant,
+    /// Where it may be presented; everywhere if it does not say.
+    pub audience: Option<String>,
+    /// The refresh family it belongs to and ends with.
+    pub family: Option<String>,
 }
 
 /// An approval: stored whole or not at all.
@@ -35,8 +39,10 @@ pub struct NewApproval {
     pub client_id: ClientId,
     /// The grants, at least one.
     pub grants: Vec<Grant>,
-    /// The token for the package or the grant.
-    pub token: NewToken,
+    /// When it was given.
+    pub issued_at: Instant,
+    /// A token for the package or the grant; without one, tokens follow when a code is redeemed.
+    pub token: Option<NewToken>,
 }
 
 /// A grant as stored.
@@ -111,6 +117,10 @@ pub struct StoredToken {
     pub revoked_at: Option<Instant>,
     /// When it was last presented.
     pub last_used_at: Option<Instant>,
+    /// Where it may be presented; everywhere if it does not say.
+    pub audience: Option<String>,
+    /// The refresh family it belongs to and ends with.
+    pub family: Option<String>,
     /// What it stands for.
     pub subject: TokenSubject,
 }

@@ -101,6 +101,8 @@ fn token(number: u8) -> NewToken {
         hash: [number; 32],
         issued_at: noon(),
         expires_at: Instant(i64::MAX),
+        audience: None,
+        family: None,
     }
 }
 
@@ -109,7 +111,8 @@ fn approval(package: Option<&str>, grants: Vec<Grant>, number: u8) -> NewApprova
         package: package.map(|id| PackageId::parse(id).unwrap()),
         client_id: ClientId::parse("agent").unwrap(),
         grants,
-        token: token(number),
+        issued_at: noon(),
+        token: Some(token(number)),
     }
 }
 

@@ -264,6 +264,8 @@ fn a_hash_that_only_begins_alike_is_another_token() {
         hash,
         issued_at: world.now(),
         expires_at: Instant(i64::MAX),
+        audience: None,
+        family: None,
     };
     world.store.add_owner_token(&near).unwrap();
     assert_eq!(code(&world, bearer), ErrorCode::AuthenticationError);

@@ -21,8 +21,7 @@ pub(super) use self::narrow::forget_connection;
 const GRANT_COLUMNS: &str = "id, package_id, client_id, document, issued_at, expires_at, revoked_at, \
                              revoked_reason, narrowed_at, last_used_at";
 const PACKAGE_COLUMNS: &str = "id, client_id, issued_at, revoked_at, revoked_reason";
-const TOKEN_COLUMNS: &str =
-    "id, hash, issued_at, expires_at, revoked_at, last_used_at, grant_id, package_id";
+const TOKEN_COLUMNS: &str = "id, hash, issued_at, expires_at, revoked_at, last_used_at, grant_id, package_id, audience, family";
 
 impl Grants for EmbeddedStore {
     fn approve(&self, approval: &NewApproval) -> Result<()> {
@@ -132,7 +131,11 @@ impl Grants for EmbeddedStore {
 
 impl EmbeddedStore {
     /// A selection is made before the transaction begins; a connection may have been removed in between.
-    fn refuse_removed(&self, transaction: &Transaction<'_>, grants: &[Grant]) -> Result<()> {
+    pub(super) fn refuse_removed(
+        &self,
+        transaction: &Transaction<'_>,
+        grants: &[Grant],
+    ) -> Result<()> {
         for id in grants.iter().flat_map(connections_of) {
             let there: bool = transaction
                 .prepare_cached("SELECT EXISTS (SELECT 1 FROM connections WHERE id = ?1)")
@@ -145,7 +148,11 @@ impl EmbeddedStore {
         Ok(())
     }
 
-    fn insert_approval(&self, transaction: &Transaction<'_>, approval: &NewApproval) -> Result<()> {
+    pub(super) fn insert_approval(
+        &self,
+        transaction: &Transaction<'_>,
+        approval: &NewApproval,
+    ) -> Result<()> {
         let mut documents = Vec::new();
         for grant in &approval.grants {
             let text = serde_json::to_string(grant).map_err(|error| StoreError::Engine {
@@ -155,7 +162,7 @@ impl EmbeddedStore {
             documents.push((grant, text));
         }
         let package = approval.package.as_ref().map(PackageId::as_str);
-        let issued_at = approval.token.issued_at.0;
+        let issued_at = approval.issued_at.0;
         let insert = || -> rusqlite::Result<()> {
             if let Some(id) = package {
                 transaction.execute(
@@ -181,7 +188,10 @@ impl EmbeddedStore {
                 (None, Some(grant)) => Some(grant.id().as_str()),
                 _ => None,
             };
-            insert_token(transaction, &approval.token, grant, package)
+            match &approval.token {
+                Some(token) => insert_token(transaction, token, grant, package),
+                None => Ok(()),
+            }
         };
         insert().map_err(self.database.failed())
     }
@@ -203,7 +213,7 @@ impl EmbeddedStore {
     }
 }
 
-fn insert_token(
+pub(super) fn insert_token(
     transaction: &Transaction<'_>,
     token: &NewToken,
     grant: Option<&str>,
@@ -212,8 +222,8 @@ fn insert_token(
     let (selector, _) = token.hash.split_at(SELECTOR_BYTES);
     transaction
         .execute(
-            "INSERT INTO tokens (id, selector, hash, grant_id, package_id, issued_at, expires_at)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            "INSERT INTO tokens (id, selector, hash, grant_id, package_id, issued_at, expires_at, audience, family)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
             params![
                 token.id,
                 selector,
@@ -221,7 +231,9 @@ fn insert_token(
                 grant,
                 package,
                 token.issued_at.0,
-                token.expires_at.0
+                token.expires_at.0,
+                token.audience,
+                token.family
             ],
         )
         .map(drop)
@@ -308,6 +320,8 @@ fn read_token(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<Option
         expires_at: Instant(row.get(3)?),
         revoked_at: moment(row, 4)?,
         last_used_at: moment(row, 5)?,
+        audience: row.get(8)?,
+        family: row.get(9)?,
         subject,
     }))
 }

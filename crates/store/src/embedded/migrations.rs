@@ -11,6 +11,7 @@ use crate::{Result, StoreError};
 const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001_initial.sql"),
     include_str!("migrations/0002_grants.sql"),
+    include_str!("migrations/0003_registry.sql"),
 ];
 
 /// Brings the database to the newest format, or says why it cannot.

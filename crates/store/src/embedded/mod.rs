@@ -23,6 +23,7 @@ mod migrations;
 mod query;
 mod rank;
 mod records;
+mod registry;
 mod restrict;
 mod search;
 mod select;

@@ -1,0 +1,146 @@
+//! What authorization has to remember between requests: clients, requests under way, codes, refresh tokens, sessions.
+//!
+//! All of it is entries of one shape: a kind, a key, a document that only the `grants` crate reads, and an end. What makes
+//! this a port of its own is [`Registry::apply`]: several changes, each with what it expects to find, happen together or
+//! not at all. So a code is never redeemed twice and an approval is never half done, whoever else is at it.
+
+use contract::id::{GrantId, PackageId};
+use contract::time::Instant;
+
+use crate::Result;
+use crate::grants::{NewApproval, NewToken};
+
+/// What an entry is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum EntryKind {
+    /// An application that may ask for grants.
+    Client,
+    /// A request for a grant, from its arrival to its decision.
+    Request,
+    /// An authorization code.
+    Code,
+    /// A device code.
+    DeviceCode,
+    /// What a person types for a device.
+    UserCode,
+    /// A refresh token, the current one or one it superseded.
+    Refresh,
+    /// A signed-in browser of the owner.
+    Session,
+    /// A one-time way to sign in.
+    SignIn,
+    /// How the owner signs in: at most one entry.
+    Password,
+}
+
+impl EntryKind {
+    /// The name it is stored under.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Request => "request",
+            Self::Code => "code",
+            Self::DeviceCode => "device_code",
+            Self::UserCode => "user_code",
+            Self::Refresh => "refresh",
+            Self::Session => "session",
+            Self::SignIn => "sign_in",
+            Self::Password => "password",
+        }
+    }
+}
+
+/// One entry as stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// What it is about.
+    pub kind: EntryKind,
+    /// Its key. A secret is never a key; the hash of one may be.
+    pub key: String,
+    /// JSON.
+    pub document: String,
+    /// From when on it is not found any more.
+    pub expires_at: Option<Instant>,
+    /// Counts the changes of this entry; a later change may insist on it.
+    pub revision: u64,
+}
+
+/// What a change expects to find.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expect {
+    /// Nothing in particular.
+    Anything,
+    /// No live entry of this key.
+    Absent,
+    /// The entry as it was at this revision.
+    Revision(u64),
+}
+
+/// What a token is issued for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TokenFor<'a> {
+    /// One grant.
+    Grant(&'a GrantId),
+    /// A package.
+    Package(&'a PackageId),
+}
+
+/// One of several changes that happen together.
+#[derive(Debug, Clone)]
+pub enum Change<'a> {
+    /// Writes an entry.
+    Put {
+        /// What it is about.
+        kind: EntryKind,
+        /// Its key.
+        key: &'a str,
+        /// JSON.
+        document: &'a str,
+        /// From when on it is not found any more.
+        expires_at: Option<Instant>,
+        /// What must be there before.
+        expect: Expect,
+    },
+    /// Removes an entry.
+    Remove {
+        /// What it is about.
+        kind: EntryKind,
+        /// Its key.
+        key: &'a str,
+        /// What must be there before; `Absent` makes no sense here and never holds.
+        expect: Expect,
+    },
+    /// Stores an approval.
+    Approve(&'a NewApproval),
+    /// Stores a token.
+    Issue {
+        /// The token.
+        token: &'a NewToken,
+        /// What it stands for.
+        of: TokenFor<'a>,
+    },
+    /// Ends every token of a refresh family.
+    EndFamily {
+        /// The family.
+        family: &'a str,
+        /// When.
+        at: Instant,
+    },
+}
+
+/// The port for what authorization has to remember.
+pub trait Registry {
+    /// A live entry.
+    fn entry(&self, kind: EntryKind, key: &str, now: Instant) -> Result<Option<Entry>>;
+    /// Live entries of a kind after a key, in the order of their keys.
+    fn entries(
+        &self,
+        kind: EntryKind,
+        after: Option<&str>,
+        limit: usize,
+        now: Instant,
+    ) -> Result<Vec<Entry>>;
+    /// Applies all changes in one durable transaction. `false`: an expectation did not hold, and nothing happened.
+    /// Forgets entries that have ended on the way.
+    fn apply(&self, changes: &[Change<'_>], now: Instant) -> Result<bool>;
+}
