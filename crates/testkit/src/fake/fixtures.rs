@@ -1,0 +1,13 @@
+//! Ready states, one function per fixture of the acceptance table.
+
+mod evidence;
+mod identity;
+mod pages;
+mod schemas;
+mod sizes;
+
+pub use evidence::{UriForm, evidence, evidence_found, meta_only, uri};
+pub use identity::{forbidden, multi, odd, owner, shared};
+pub use pages::{page, proj, proj_ok, rows};
+pub use schemas::{schema, schema_lax, schema_xl};
+pub use sizes::{Script, big, big_of, many, many_fat};

@@ -1,0 +1,131 @@
+//! What goes back: a status, headers and bytes, or an error in the shape the server speaks.
+
+use serde_json::{Map, Value, json};
+
+use super::state::ErrorShape;
+
+/// An answer of the server, also a broken one.
+#[derive(Debug, Clone)]
+pub struct Reply {
+    /// The HTTP status.
+    pub status: u16,
+    /// Headers besides the length.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Vec<u8>,
+    pub(crate) delivery: Delivery,
+}
+
+/// How an answer reaches the caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Delivery {
+    /// In full.
+    Whole,
+    /// The connection breaks after the body was sent in part.
+    Broken,
+    /// The connection closes before any answer.
+    Reset,
+    /// Nothing is ever sent.
+    Never,
+}
+
+impl Reply {
+    /// Bytes of some kind.
+    pub fn new(status: u16, content_type: &str, body: impl Into<Vec<u8>>) -> Reply {
+        Reply {
+            status,
+            headers: vec![("content-type".to_owned(), content_type.to_owned())],
+            body: body.into(),
+            delivery: Delivery::Whole,
+        }
+    }
+
+    /// JSON.
+    pub fn json(status: u16, body: &Value) -> Reply {
+        Reply::new(status, "application/json; charset=utf-8", body.to_string())
+    }
+
+    /// Adds a header.
+    #[must_use]
+    pub fn header(mut self, name: &str, value: &str) -> Reply {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    pub(crate) fn delivered(mut self, delivery: Delivery) -> Reply {
+        self.delivery = delivery;
+        self
+    }
+}
+
+/// A refusal.
+#[derive(Debug, Clone)]
+pub struct Failure {
+    /// The HTTP status.
+    pub status: u16,
+    /// The stable code.
+    pub code: String,
+    /// What happened.
+    pub message: String,
+    /// Further members of the error.
+    pub more: Map<String, Value>,
+}
+
+impl Failure {
+    /// A refusal with its code.
+    pub fn new(status: u16, code: &str, message: impl Into<String>) -> Failure {
+        Failure {
+            status,
+            code: code.to_owned(),
+            message: message.into(),
+            more: Map::new(),
+        }
+    }
+
+    /// Adds a member to the error.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Failure {
+        self.more.insert(name.to_owned(), value.into());
+        self
+    }
+
+    pub(crate) fn invalid(param: &str, message: impl Into<String>) -> Failure {
+        Failure::new(400, "invalid_request", message).with("param", param)
+    }
+
+    /// The refusal as this server writes it.
+    pub fn reply(&self, shape: ErrorShape, request_id: &str) -> Reply {
+        match shape {
+            ErrorShape::Object => {
+                let mut error = self.more.clone();
+                error.insert("type".to_owned(), json!(error_type(self.status)));
+                error.insert("code".to_owned(), json!(self.code));
+                error.insert("message".to_owned(), json!(self.message));
+                if !request_id.is_empty() {
+                    error.insert("request_id".to_owned(), json!(request_id));
+                }
+                Reply::json(self.status, &json!({ "error": error }))
+            }
+            ErrorShape::OAuth => Reply::json(
+                self.status,
+                &json!({"error": self.code, "error_description": self.message}),
+            ),
+            ErrorShape::Plain => Reply::new(
+                self.status,
+                "text/plain; charset=utf-8",
+                self.message.clone(),
+            ),
+        }
+    }
+}
+
+fn error_type(status: u16) -> &'static str {
+    match status {
+        400 => "invalid_request_error",
+        401 => "authentication_error",
+        403 => "permission_error",
+        404 => "not_found_error",
+        410 => "gone_error",
+        _ => "api_error",
+    }
+}

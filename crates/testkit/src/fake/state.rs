@@ -1,0 +1,234 @@
+//! What a fake server holds and how it behaves.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::call::Call;
+use super::misbehave::Misbehaviour;
+use super::reply::{Failure, Reply};
+use super::world::World;
+
+/// The token that every state accepts unless told otherwise.
+pub const TOKEN: &str = "scoped-token";
+
+/// A way in which a server differs from the strict, current one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Quirk {
+    /// Record reads return every field whatever `fields` says.
+    IgnoresFields,
+    /// `/v1/schema` answers everything whatever `stream`, `connection_id` and `detail` say.
+    IgnoresSchemaSelectors,
+    /// Search and lists return more than `limit`.
+    IgnoresLimit,
+    /// `/v1/search` returns hits of every connection whatever `connection_id` says.
+    IgnoresSearchConnection,
+    /// The schema stands in `{"data": …}`.
+    WrapsSchemaInData,
+    /// Streams stand at the top of the schema as well.
+    RepeatsStreamsAtTop,
+    /// `view=compact` is refused, as by a server that has no compact view.
+    RefusesCompactView,
+    /// Filters, views and relations are refused and not advertised, as the reference does for clients.
+    RefusesClientFilters,
+    /// The aggregation stands in `{"data": …}`.
+    WrapsAggregateInData,
+    /// Cursors and bookmarks stand in `meta` instead of at the top.
+    HandlesInMeta,
+    /// Every list says that there is more, with a cursor.
+    ForcesHasMore,
+    /// Evidence without text and offsets, `truncated` always true.
+    OlderEvidence,
+    /// `retry_with` is an object with `field` and `guidance`.
+    RetryWithObject,
+    /// Ambiguity entries also carry `grant_id` and `connector_key`.
+    AmbiguityNamesGrants,
+    /// `/v1/search/semantic` and `/v1/search/hybrid` exist.
+    ServesSemantic,
+}
+
+/// Where a list of records stands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ListShape {
+    /// `{object:"list", data:[…]}`.
+    #[default]
+    Canonical,
+    /// `{records:[…]}`.
+    Records,
+    /// `{data:{records:[…]}}`, paging handles inside `data`.
+    DataRecords,
+    /// A bare array.
+    Bare,
+}
+
+/// Where the hits of a search stand.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SearchShape {
+    /// `{data:[…]}`.
+    #[default]
+    Data,
+    /// `{results:[…]}`.
+    Results,
+    /// `{hits:[…]}`.
+    Hits,
+    /// `{data:{results:[…]}}`.
+    DataResults,
+    /// `{data:{data:[…]}}`.
+    DataData,
+}
+
+/// How an error is written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ErrorShape {
+    /// `{error:{type, code, message, …}}`.
+    #[default]
+    Object,
+    /// `{error:"code", error_description}`.
+    OAuth,
+    /// The message as plain text.
+    Plain,
+}
+
+/// Which header carries the request id.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum RequestId {
+    /// `Request-Id`.
+    #[default]
+    Standard,
+    /// `x-request-id`.
+    Prefixed,
+    /// No header.
+    None,
+}
+
+/// Who may ask.
+#[derive(Debug, Clone)]
+pub struct Access {
+    /// The accepted token; `None` accepts anybody.
+    pub token: Option<String>,
+    /// What `bearer.token_kind` of the schema says.
+    pub token_kind: String,
+    /// Answers every question of the accepted token with this.
+    pub refusal: Option<Failure>,
+}
+
+type Hook = Arc<dyn Fn(&Call) -> Option<Reply> + Send + Sync>;
+
+/// Everything a fake server knows.
+#[derive(Clone)]
+pub struct State {
+    /// The data.
+    pub world: World,
+    /// Who may ask.
+    pub access: Access,
+    /// How it differs from the strict server.
+    pub quirks: BTreeSet<Quirk>,
+    /// Where records stand.
+    pub list_shape: ListShape,
+    /// Where hits stand.
+    pub search_shape: SearchShape,
+    /// How errors are written.
+    pub error_shape: ErrorShape,
+    /// Which header carries the request id.
+    pub request_id: RequestId,
+    /// Hits to answer a search with, as they are, instead of searching the world.
+    pub search_hits: Option<Vec<Value>>,
+    /// `meta.recall` of a search.
+    pub recall: Option<Value>,
+    /// `meta.package` of a search.
+    pub package: Option<Value>,
+    /// `meta.warnings` of every list, search and aggregation.
+    pub warnings: Vec<Value>,
+    /// The least length of cursors.
+    pub cursor_chars: usize,
+    /// How many connections an ambiguity error lists; `None` lists all, as an older server does.
+    pub ambiguity_cap: Option<usize>,
+    pub(crate) trouble: Vec<(String, Misbehaviour)>,
+    pub(crate) hooks: Vec<(String, Hook)>,
+}
+
+impl State {
+    /// A strict, current server over this world.
+    pub fn new(world: World) -> State {
+        State {
+            world,
+            access: Access {
+                token: Some(TOKEN.to_owned()),
+                token_kind: "client".to_owned(),
+                refusal: None,
+            },
+            quirks: BTreeSet::new(),
+            list_shape: ListShape::default(),
+            search_shape: SearchShape::default(),
+            error_shape: ErrorShape::default(),
+            request_id: RequestId::default(),
+            search_hits: None,
+            recall: None,
+            package: None,
+            warnings: Vec::new(),
+            cursor_chars: 0,
+            ambiguity_cap: Some(12),
+            trouble: Vec::new(),
+            hooks: Vec::new(),
+        }
+    }
+
+    /// Makes it behave differently in one way.
+    #[must_use]
+    pub fn with(mut self, quirk: Quirk) -> State {
+        self.quirks.insert(quirk);
+        self
+    }
+
+    /// Answers searches with these hits, as they are. Limit, cursor and `connection_id` still apply.
+    #[must_use]
+    pub fn with_hits(mut self, hits: Vec<Value>) -> State {
+        self.search_hits = Some(hits);
+        self
+    }
+
+    /// Misbehaves where the path, as sent, begins like this.
+    #[must_use]
+    pub fn misbehaving(mut self, path_prefix: &str, how: Misbehaviour) -> State {
+        self.misbehave(path_prefix, how);
+        self
+    }
+
+    /// Begins to misbehave where the path, as sent, begins like this.
+    pub fn misbehave(&mut self, path_prefix: &str, how: Misbehaviour) {
+        self.trouble.push((path_prefix.to_owned(), how));
+    }
+
+    /// Stops misbehaving everywhere.
+    pub fn behave(&mut self) {
+        self.trouble.clear();
+    }
+
+    /// Answers by a function where the path, as sent, begins like this. `None` leaves the question to the server.
+    /// The last hook that answers wins; the caller was checked before.
+    #[must_use]
+    pub fn on<R: Into<Option<Reply>>>(
+        mut self,
+        path_prefix: &str,
+        answer: impl Fn(&Call) -> R + Send + Sync + 'static,
+    ) -> State {
+        let hook: Hook = Arc::new(move |call| answer(call).into());
+        self.hooks.push((path_prefix.to_owned(), hook));
+        self
+    }
+
+    pub(crate) fn is(&self, quirk: Quirk) -> bool {
+        self.quirks.contains(&quirk)
+    }
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("State")
+            .field("quirks", &self.quirks)
+            .field("trouble", &self.trouble)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,395 @@
+//! The data of a fake server: connectors with connections and streams, and the records in them.
+
+use serde_json::{Map, Value};
+
+/// All that a token may see.
+#[derive(Debug, Clone, Default)]
+pub struct World {
+    /// The connectors, in the order the schema lists them.
+    pub connectors: Vec<Connector>,
+    /// The records of all streams, deleted ones included.
+    pub records: Vec<Record>,
+    version: u64,
+}
+
+/// A kind of source.
+#[derive(Debug, Clone, Default)]
+pub struct Connector {
+    /// Its key.
+    pub key: String,
+    /// Its connections.
+    pub connections: Vec<Connection>,
+    /// The streams it declares.
+    pub streams: Vec<Stream>,
+}
+
+/// One account of a connector.
+#[derive(Debug, Clone)]
+pub struct Connection {
+    /// Its id.
+    pub id: String,
+    /// The owner's label.
+    pub label: Option<String>,
+    /// The streams it carries; `None` means all of its connector.
+    pub streams: Option<Vec<String>>,
+}
+
+/// One stream.
+#[derive(Debug, Clone, Default)]
+pub struct Stream {
+    /// Its name.
+    pub name: String,
+    /// Its fields.
+    pub fields: Vec<Field>,
+    /// The field that orders records.
+    pub cursor_field: Option<String>,
+    /// Named sets of fields.
+    pub views: Vec<View>,
+    /// Relations that a read may bring along.
+    pub expands: Vec<Expand>,
+}
+
+/// A named set of fields.
+#[derive(Debug, Clone)]
+pub struct View {
+    /// What to pass as `view`.
+    pub id: String,
+    /// The fields.
+    pub fields: Vec<String>,
+}
+
+/// A relation to another stream of the same connection.
+#[derive(Debug, Clone)]
+pub struct Expand {
+    /// What to pass as `expand`.
+    pub name: String,
+    /// The other stream.
+    pub target: String,
+    /// The field of the other stream that holds this record's key.
+    pub foreign_key: String,
+    /// Children when no limit is named.
+    pub default_limit: usize,
+    /// The largest limit.
+    pub max_limit: usize,
+}
+
+/// One field and what it accepts.
+#[derive(Debug, Clone)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each capability is its own yes or no"
+)]
+pub struct Field {
+    /// Its name.
+    pub name: String,
+    /// Its JSON type.
+    pub json_type: &'static str,
+    /// Its presentation type.
+    pub presentation: Option<&'static str>,
+    /// Its role.
+    pub role: Option<&'static str>,
+    /// Whether the token may read it.
+    pub granted: bool,
+    /// `filter[field]=value`.
+    pub exact: bool,
+    /// Operators of `filter[field][op]=value`.
+    pub range: Vec<&'static str>,
+    /// Found by words.
+    pub lexical: bool,
+    /// Found by meaning.
+    pub semantic: bool,
+    /// Aggregates it takes part in: `sum`, `min`, `max`, `count_distinct`, `group_by`, `group_by_time`.
+    pub aggregates: Vec<&'static str>,
+    /// How long its JSON Schema is, at least.
+    pub schema_chars: usize,
+}
+
+/// One record.
+#[derive(Debug, Clone)]
+pub struct Record {
+    /// The connection that holds it.
+    pub connection_id: String,
+    /// Its stream.
+    pub stream: String,
+    /// Its key.
+    pub key: String,
+    /// Its fields.
+    pub data: Map<String, Value>,
+    /// When it was captured.
+    pub emitted_at: String,
+    /// Members beside `data`.
+    pub extra: Map<String, Value>,
+    /// When it last changed, counted.
+    pub version: u64,
+    /// Whether it is gone.
+    pub deleted: bool,
+}
+
+/// A stream of one connection.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Source<'a> {
+    pub(crate) connector: &'a Connector,
+    pub(crate) connection: &'a Connection,
+    pub(crate) stream: &'a Stream,
+}
+
+impl World {
+    /// Adds a connector.
+    #[must_use]
+    pub fn with(mut self, connector: Connector) -> World {
+        self.connectors.push(connector);
+        self
+    }
+
+    /// Adds a record, `data` being an object.
+    #[must_use]
+    pub fn with_record(
+        mut self,
+        connection_id: &str,
+        stream: &str,
+        key: &str,
+        data: Value,
+    ) -> World {
+        self.put(connection_id, stream, key, data);
+        self
+    }
+
+    /// Adds or replaces a record, `data` being an object.
+    pub fn put(
+        &mut self,
+        connection_id: &str,
+        stream: &str,
+        key: &str,
+        data: Value,
+    ) -> &mut Record {
+        let Value::Object(data) = data else {
+            unreachable!("the data of a record is an object")
+        };
+        self.records
+            .retain(|record| !record.is(connection_id, stream, key));
+        self.version += 1;
+        self.records.push(Record {
+            connection_id: connection_id.to_owned(),
+            stream: stream.to_owned(),
+            key: key.to_owned(),
+            data,
+            emitted_at: "2026-05-01T00:00:00Z".to_owned(),
+            extra: Map::new(),
+            version: self.version,
+            deleted: false,
+        });
+        self.records.last_mut().expect("it was just added")
+    }
+
+    /// Deletes a record; bookmarks before it see a tombstone.
+    pub fn delete(&mut self, connection_id: &str, stream: &str, key: &str) {
+        self.version += 1;
+        for record in &mut self.records {
+            if record.is(connection_id, stream, key) {
+                record.deleted = true;
+                record.version = self.version;
+            }
+        }
+    }
+
+    /// The last change, counted.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Every stream of every connection.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = Source<'_>> {
+        self.connectors.iter().flat_map(|connector| {
+            connector.connections.iter().flat_map(move |connection| {
+                connector
+                    .streams
+                    .iter()
+                    .filter(|stream| connection.carries(&stream.name))
+                    .map(move |stream| Source {
+                        connector,
+                        connection,
+                        stream,
+                    })
+            })
+        })
+    }
+}
+
+impl<'a> Source<'a> {
+    /// The records of this stream and connection that exist.
+    pub(crate) fn records(self, world: &'a World) -> impl Iterator<Item = &'a Record> {
+        self.history(world).filter(|record| !record.deleted)
+    }
+
+    /// The records and the tombstones of this stream and connection.
+    pub(crate) fn history(self, world: &'a World) -> impl Iterator<Item = &'a Record> {
+        world.records.iter().filter(move |record| {
+            record.stream == self.stream.name && record.connection_id == self.connection.id
+        })
+    }
+}
+
+impl Connector {
+    /// A connector without connections and streams.
+    pub fn new(key: &str) -> Connector {
+        Connector {
+            key: key.to_owned(),
+            ..Connector::default()
+        }
+    }
+
+    /// Adds a connection that carries every stream.
+    #[must_use]
+    pub fn connection(mut self, id: &str, label: &str) -> Connector {
+        self.connections.push(Connection {
+            id: id.to_owned(),
+            label: Some(label.to_owned()),
+            streams: None,
+        });
+        self
+    }
+
+    /// Adds a stream.
+    #[must_use]
+    pub fn stream(mut self, stream: Stream) -> Connector {
+        self.streams.push(stream);
+        self
+    }
+}
+
+impl Connection {
+    pub(crate) fn carries(&self, stream: &str) -> bool {
+        self.streams
+            .as_ref()
+            .is_none_or(|streams| streams.iter().any(|name| name == stream))
+    }
+}
+
+impl Stream {
+    /// A stream without fields.
+    pub fn new(name: &str) -> Stream {
+        Stream {
+            name: name.to_owned(),
+            ..Stream::default()
+        }
+    }
+
+    /// Adds a field.
+    #[must_use]
+    pub fn field(mut self, field: Field) -> Stream {
+        self.fields.push(field);
+        self
+    }
+
+    /// Names the field that orders records.
+    #[must_use]
+    pub fn ordered_by(mut self, field: &str) -> Stream {
+        self.cursor_field = Some(field.to_owned());
+        self
+    }
+
+    /// Adds a named set of fields.
+    #[must_use]
+    pub fn view(mut self, id: &str, fields: &[&str]) -> Stream {
+        self.views.push(View {
+            id: id.to_owned(),
+            fields: fields.iter().map(|&name| name.to_owned()).collect(),
+        });
+        self
+    }
+
+    /// Adds a relation.
+    #[must_use]
+    pub fn expand(mut self, expand: Expand) -> Stream {
+        self.expands.push(expand);
+        self
+    }
+
+    /// The field of this name, if the token may read it.
+    pub(crate) fn granted(&self, name: &str) -> Option<&Field> {
+        self.fields
+            .iter()
+            .find(|field| field.granted && field.name == name)
+    }
+}
+
+impl Field {
+    /// A granted field of a JSON type, accepting nothing but projection.
+    pub fn new(name: &str, json_type: &'static str) -> Field {
+        Field {
+            name: name.to_owned(),
+            json_type,
+            presentation: None,
+            role: None,
+            granted: true,
+            exact: false,
+            range: Vec::new(),
+            lexical: false,
+            semantic: false,
+            aggregates: Vec::new(),
+            schema_chars: 0,
+        }
+    }
+
+    /// A text that words are found in.
+    pub fn text(name: &str) -> Field {
+        Field {
+            lexical: true,
+            ..Field::new(name, "string")
+        }
+    }
+
+    /// A short text that can be matched exactly.
+    pub fn id(name: &str) -> Field {
+        Field::new(name, "string").exact()
+    }
+
+    /// A date-time.
+    pub fn time(name: &str) -> Field {
+        Field {
+            presentation: Some("timestamp"),
+            ..Field::new(name, "string")
+        }
+    }
+
+    /// Can be matched exactly.
+    #[must_use]
+    pub fn exact(mut self) -> Field {
+        self.exact = true;
+        self
+    }
+
+    /// Can be compared.
+    #[must_use]
+    pub fn range(mut self, operators: &[&'static str]) -> Field {
+        self.range = operators.to_vec();
+        self
+    }
+
+    /// Can be aggregated.
+    #[must_use]
+    pub fn aggregates(mut self, aggregates: &[&'static str]) -> Field {
+        self.aggregates = aggregates.to_vec();
+        self
+    }
+
+    /// Exists, but is hidden from the token.
+    #[must_use]
+    pub fn hidden(mut self) -> Field {
+        self.granted = false;
+        self
+    }
+
+    /// Has a JSON Schema of at least this length.
+    #[must_use]
+    pub fn schema_of(mut self, chars: usize) -> Field {
+        self.schema_chars = chars;
+        self
+    }
+}
+
+impl Record {
+    pub(crate) fn is(&self, connection_id: &str, stream: &str, key: &str) -> bool {
+        self.connection_id == connection_id && self.stream == stream && self.key == key
+    }
+}
