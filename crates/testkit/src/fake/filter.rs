@@ -31,7 +31,7 @@ pub(crate) fn filters<'a>(call: &'a Call, stream: &Stream) -> Result<Vec<Filter<
             "eq" => brackets.len() == 1 && field.exact,
             operator => field.range.contains(&operator),
         };
-        if !is_advertised {
+        if !is_advertised || field.unusable.is_some() {
             return Err(Failure::invalid(
                 "filter",
                 format!("Filter {operator} is not declared for '{name}'"),

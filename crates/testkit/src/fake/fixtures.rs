@@ -1,4 +1,5 @@
-//! Ready states, one function per fixture of the acceptance table.
+//! Ready states, one function per fixture of the acceptance table. Every one answers 401 to any token but
+//! [`TOKEN`](super::TOKEN), which is `FX-AUTH`; packages (`FX-PKG…`) are tested on our own server.
 
 mod evidence;
 mod identity;

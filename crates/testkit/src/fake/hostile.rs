@@ -136,6 +136,11 @@ pub fn hostile(seed: u64) -> State {
         }
         world = world.with(connector);
     }
+    for connection in world.connectors.iter_mut().flat_map(|c| &mut c.connections) {
+        if dice.below(5) == 0 {
+            connection.label = None;
+        }
+    }
     let sources: Vec<(String, String)> = world
         .sources()
         .map(|source| (source.connection.id.clone(), source.stream.name.clone()))

@@ -173,7 +173,7 @@ fn most_frequent<'a>(rows: &'a [(&Stream, Vec<Value>)]) -> &'a [Value] {
 
 fn full_stream(state: &State, stream: &Stream, connections: &[Value]) -> Value {
     let advertised = !state.is(Quirk::RefusesClientFilters);
-    let fields = || stream.fields.iter().filter(|field| field.granted);
+    let fields = || listed(state, stream);
     let names = |is_one: &dyn Fn(&Field) -> bool| -> Vec<&str> {
         let chosen = fields().filter(|field| is_one(field));
         chosen.map(|field| field.name.as_str()).collect()
@@ -238,10 +238,7 @@ fn compact_stream(
     connections: &[Value],
     shared: &[Value],
 ) -> Value {
-    let flags: Map<String, Value> = stream
-        .fields
-        .iter()
-        .filter(|field| field.granted)
+    let flags: Map<String, Value> = listed(state, stream)
         .map(|field| (field.name.clone(), json!(flags(state, field))))
         .collect();
     let mut body = json!({
@@ -255,6 +252,13 @@ fn compact_stream(
         body["granted_connections"] = json!(connections);
     }
     body
+}
+
+/// The fields that the schema names.
+fn listed<'a>(state: &State, stream: &'a Stream) -> impl Iterator<Item = &'a Field> {
+    let with_hidden = state.is(Quirk::ListsHiddenFields);
+    let fields = stream.fields.iter();
+    fields.filter(move |field| field.granted || with_hidden)
 }
 
 fn primary_key(stream: &Stream) -> Vec<&str> {
@@ -283,13 +287,22 @@ fn expands(state: &State, stream: &Stream) -> Vec<Value> {
 }
 
 fn capability(state: &State, field: &Field) -> Value {
-    let usable = |is_usable: bool| json!({"declared": is_usable, "usable": is_usable});
+    let usable =
+        |declared: bool| json!({"declared": declared, "usable": declared && field.granted});
+    let filter = |declared: bool| {
+        let mut filter = usable(declared);
+        if let (true, Some(reason)) = (declared, field.unusable) {
+            filter["usable"] = json!(false);
+            filter["reason"] = json!(reason);
+        }
+        filter
+    };
     let aggregation: Map<String, Value> = AGGREGATES
         .iter()
         .map(|name| ((*name).to_owned(), usable(field.aggregates.contains(name))))
         .collect();
     let mut body = json!({
-        "granted": true,
+        "granted": field.granted,
         "schema": field_schema(field),
         "lexical_search": usable(field.lexical),
         "semantic_search": usable(field.semantic),
@@ -302,8 +315,8 @@ fn capability(state: &State, field: &Field) -> Value {
         body["role"] = json!(role);
     }
     if !state.is(Quirk::RefusesClientFilters) {
-        body["exact_filter"] = usable(field.exact);
-        body["range_filter"] = usable(!field.range.is_empty());
+        body["exact_filter"] = filter(field.exact);
+        body["range_filter"] = filter(!field.range.is_empty());
         if !field.range.is_empty() {
             body["range_filter"]["operators"] = json!(field.range);
         }
@@ -327,18 +340,38 @@ fn field_schema(field: &Field) -> Value {
 
 fn flags(state: &State, field: &Field) -> String {
     let filters = !state.is(Quirk::RefusesClientFilters);
+    let reason = match (field.unusable, field.granted) {
+        (None, true) => None,
+        (reason, _) => Some(reason.unwrap_or("unknown")),
+    };
+    // A capability as it can be used, or as one that cannot.
+    let flag = |name: &str, usable: String| match reason {
+        None => usable,
+        Some(reason) => format!("{name}=unusable:{reason}"),
+    };
     let mut flags = vec![format!(
         "t={}",
         field.presentation.unwrap_or(field.json_type)
     )];
     flags.extend(field.role.map(|role| format!("role={role}")));
-    flags.extend((filters && field.exact).then(|| "eq".to_owned()));
-    flags.extend(
-        (filters && !field.range.is_empty()).then(|| format!("r={}", field.range.join("|"))),
-    );
-    flags.extend(field.lexical.then(|| "lex".to_owned()));
-    flags.extend(field.semantic.then(|| "sem".to_owned()));
-    if !field.aggregates.is_empty() {
+    flags.extend((!field.granted).then(|| "g=false".to_owned()));
+    if filters && field.exact {
+        flags.push(flag("eq", "eq".to_owned()));
+    }
+    if filters && !field.range.is_empty() {
+        flags.push(flag("r", format!("r={}", field.range.join("|"))));
+    }
+    for (name, declared) in [("lex", field.lexical), ("sem", field.semantic)] {
+        if declared {
+            let unusable = || format!("{name}=unusable:unknown");
+            flags.push(if field.granted {
+                name.to_owned()
+            } else {
+                unusable()
+            });
+        }
+    }
+    if field.granted && !field.aggregates.is_empty() {
         let mut aggregates = field.aggregates.clone();
         aggregates.sort_unstable();
         flags.push(format!("a={}", aggregates.join("|")));

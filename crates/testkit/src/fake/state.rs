@@ -33,6 +33,8 @@ pub enum Quirk {
     RefusesCompactView,
     /// Filters, views and relations are refused and not advertised, as the reference does for clients.
     RefusesClientFilters,
+    /// The schema also lists hidden fields, as not granted.
+    ListsHiddenFields,
     /// The aggregation stands in `{"data": …}`.
     WrapsAggregateInData,
     /// Cursors and bookmarks stand in `meta` instead of at the top.

@@ -90,6 +90,8 @@ pub struct Field {
     pub role: Option<&'static str>,
     /// Whether the token may read it.
     pub granted: bool,
+    /// Why its filters are declared and not usable.
+    pub unusable: Option<&'static str>,
     /// `filter[field]=value`.
     pub exact: bool,
     /// Operators of `filter[field][op]=value`.
@@ -322,6 +324,7 @@ impl Field {
             presentation: None,
             role: None,
             granted: true,
+            unusable: None,
             exact: false,
             range: Vec::new(),
             lexical: false,
@@ -370,6 +373,27 @@ impl Field {
     #[must_use]
     pub fn aggregates(mut self, aggregates: &[&'static str]) -> Field {
         self.aggregates = aggregates.to_vec();
+        self
+    }
+
+    /// Can be found by meaning.
+    #[must_use]
+    pub fn semantic(mut self) -> Field {
+        self.semantic = true;
+        self
+    }
+
+    /// Has a role.
+    #[must_use]
+    pub fn role(mut self, role: &'static str) -> Field {
+        self.role = Some(role);
+        self
+    }
+
+    /// Declares its filters, but refuses them for this reason.
+    #[must_use]
+    pub fn unusable(mut self, reason: &'static str) -> Field {
+        self.unusable = Some(reason);
         self
     }
 

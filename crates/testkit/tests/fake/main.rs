@@ -4,6 +4,7 @@
     reason = "an answer of another shape is a failed test"
 )]
 
+mod agreement;
 mod ask;
 mod misbehaving;
 mod reads;

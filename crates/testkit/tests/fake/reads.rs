@@ -1,7 +1,9 @@
 //! Records, aggregates, schema and the calls that are remembered.
 
 use serde_json::{Value, json};
-use testkit::fake::{FakeServer, ListShape, Quirk, fixtures};
+use testkit::fake::{
+    Connector, Expand, FakeServer, Field, ListShape, Quirk, State, Stream, World, fixtures,
+};
 
 use super::ask::{get, ok, refused, send};
 
@@ -181,6 +183,54 @@ fn a_stream_of_several_connections_needs_one_named() {
                 .len(),
             n
         );
+    }
+}
+
+#[test]
+fn relations_bring_their_children_up_to_the_limit() {
+    let thread = Expand {
+        name: "thread".to_owned(),
+        target: "replies".to_owned(),
+        foreign_key: "parent".to_owned(),
+        default_limit: 2,
+        max_limit: 3,
+    };
+    let connector = Connector::new("slack")
+        .connection("c1", "Work")
+        .stream(Stream::new("posts").field(Field::id("id")).expand(thread))
+        .stream(
+            Stream::new("replies")
+                .field(Field::id("id"))
+                .field(Field::id("parent")),
+        );
+    let mut world = World::default().with(connector);
+    world.put("c1", "posts", "p1", json!({"id": "p1"}));
+    for (reply, parent) in [("a", "p1"), ("b", "p2"), ("c", "p1"), ("d", "p1")] {
+        world.put(
+            "c1",
+            "replies",
+            reply,
+            json!({"id": reply, "parent": parent}),
+        );
+    }
+    let server = FakeServer::start(State::new(world));
+    let record = ok(&server, "/v1/streams/posts/records/p1?expand=thread");
+    let children = &record["expanded"]["thread"];
+    assert_eq!(keys(children), ["a", "c"]);
+    assert_eq!(children["has_more"], json!(true));
+    let target = "/v1/streams/posts/records?expand=thread&expand_limit[thread]=3";
+    let list = ok(&server, target);
+    assert_eq!(
+        keys(&list["data"][0]["expanded"]["thread"]),
+        ["a", "c", "d"]
+    );
+    for query in [
+        "expand=thread&expand_limit[thread]=4",
+        "expand=thread&expand_limit[other]=1",
+        "expand=other",
+    ] {
+        let (_, code) = refused(&server, &format!("/v1/streams/posts/records?{query}"));
+        assert_eq!(code, "invalid_expand", "{query}");
     }
 }
 
