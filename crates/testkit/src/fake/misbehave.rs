@@ -20,7 +20,7 @@ pub enum Misbehaviour {
     Huge(usize),
     /// A redirect to this address.
     Redirect(String),
-    /// The connection closes without an answer.
+    /// The connection is reset without an answer.
     Reset,
     /// An error in this shape.
     Fails(ErrorShape, Failure),

@@ -23,7 +23,7 @@ pub(crate) enum Delivery {
     Whole,
     /// The connection breaks after the body was sent in part.
     Broken,
-    /// The connection closes before any answer.
+    /// The connection is reset before any answer.
     Reset,
     /// Nothing is ever sent.
     Never,

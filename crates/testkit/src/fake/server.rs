@@ -1,6 +1,8 @@
 //! The listener: a thread with its own runtime, so that tests with and without one can use it.
 
 use std::convert::Infallible;
+use std::error::Error as _;
+use std::future::poll_fn;
 use std::io;
 use std::net::TcpListener;
 use std::pin::Pin;
@@ -117,13 +119,25 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     while let Ok((socket, _)) = listener.accept().await {
         let shared = Arc::clone(&shared);
         tokio::spawn(async move {
-            let service = service_fn(|request| answer(Arc::clone(&shared), request));
+            let service = service_fn(|request| Box::pin(answer(Arc::clone(&shared), request)));
+            let mut connection =
+                http1::Builder::new().serve_connection(TokioIo::new(socket), service);
             // An error here is a caller that went away, or a connection we broke on purpose.
-            let _ = http1::Builder::new()
-                .serve_connection(TokioIo::new(socket), service)
-                .await;
+            let ended = poll_fn(|context| connection.poll_without_shutdown(context)).await;
+            if ended.is_err_and(|error| is_reset(&error)) {
+                let socket = connection.into_parts().io.into_inner();
+                // Without it the caller would see an orderly end; where it fails, that has to do.
+                let _ = socket.set_zero_linger();
+            }
         });
     }
+}
+
+fn is_reset(error: &hyper::Error) -> bool {
+    error
+        .source()
+        .and_then(|source| source.downcast_ref::<io::Error>())
+        .is_some_and(|error| error.kind() == io::ErrorKind::ConnectionReset)
 }
 
 async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> io::Result<Response<Body>> {
@@ -189,7 +203,7 @@ impl Stream for Breaking {
                 context.waker().wake_by_ref();
                 Poll::Pending
             }
-            Breaking::Failing => Poll::Ready(Some(Err(io::ErrorKind::ConnectionReset.into()))),
+            Breaking::Failing => Poll::Ready(Some(Err(io::ErrorKind::BrokenPipe.into()))),
         }
     }
 }

@@ -74,6 +74,17 @@ fn a_silent_server_takes_the_question_and_still_stops() {
 }
 
 #[test]
+fn a_reset_is_no_orderly_end() {
+    let server = FakeServer::start(fixtures::multi().misbehaving("/v1", Misbehaviour::Reset));
+    let mut socket = TcpStream::connect(server.url().strip_prefix("http://").unwrap()).unwrap();
+    socket
+        .write_all(b"GET /v1/schema HTTP/1.1\r\nHost: fake\r\n\r\n")
+        .unwrap();
+    let error = socket.read(&mut [0; 1]).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+}
+
+#[test]
 fn hooks_answer_or_pass_on() {
     let state = fixtures::multi().on("/v1/schema", |call: &testkit::fake::Call| {
         (call.value("stream") == Some("special")).then(|| Reply::json(418, &json!({})))
