@@ -48,9 +48,8 @@ fn open(path: &Path) -> EmbeddedStore {
 /// The same database, seen by somebody who should not touch it.
 fn intruder(path: &Path) -> Connection {
     let connection = Connection::open(path.join("records.db")).unwrap();
-    connection
-        .busy_timeout(std::time::Duration::from_secs(5))
-        .unwrap();
+    let patience = std::time::Duration::from_secs(5);
+    connection.busy_timeout(patience).unwrap();
     connection
 }
 
@@ -151,9 +150,8 @@ fn an_approval_is_found_again_after_reopening() {
     store.approve(&approval(None, vec![one], 1)).unwrap();
     let two = grant("grt_2", &[("messages", &["home"])]);
     let three = grant("grt_3", &[("messages", &["work"])]);
-    store
-        .approve(&approval(Some("gpkg_1"), vec![two, three], 2))
-        .unwrap();
+    let both = approval(Some("gpkg_1"), vec![two, three], 2);
+    store.approve(&both).unwrap();
     store.add_owner_token(&token(3)).unwrap();
     drop(store);
     let store = open(folder.path());
@@ -161,10 +159,8 @@ fn an_approval_is_found_again_after_reopening() {
         let mut found = store.token_candidates([number; 8]).unwrap();
         assert_eq!(found.len(), 1);
         let found = found.remove(0);
-        assert_eq!(
-            (found.id, found.hash),
-            (format!("tok_{number}"), [number; 32])
-        );
+        let expected = (format!("tok_{number}"), [number; 32]);
+        assert_eq!((found.id, found.hash), expected);
         found.subject
     };
     assert!(matches!(subject(1), TokenSubject::Grant(grant) if grant.id.as_str() == "grt_1"));
