@@ -1,0 +1,78 @@
+//! From bytes to an answer: JSON by what it is, not by what it is called, and anything else by its beginning.
+
+use contract::error::ReadError;
+use contract::upstream::{Answer, Body};
+use serde_json::Value;
+
+use crate::failure;
+use crate::secret::Secret;
+use crate::transport::Exchange;
+
+/// How much of a body that is no JSON is kept.
+const OTHER_BYTES: usize = 2048;
+
+/// The longest request id taken over.
+const REQUEST_ID_BYTES: usize = 200;
+
+/// Reads what a server said. The token it was asked with is removed, should it stand in there.
+pub(crate) fn read(server: &str, said: Exchange, token: &Secret) -> Result<Answer, ReadError> {
+    let request_id = ["request-id", "x-request-id"]
+        .into_iter()
+        .find_map(|name| said.header(name))
+        .filter(|id| !id.is_empty() && id.len() <= REQUEST_ID_BYTES)
+        .map(|id| token.hide_in(id.to_owned()));
+    let declared_json = said.header("content-type").is_some_and(is_json);
+    let status = said.status;
+    let failed = status >= 400;
+    let text = match String::from_utf8(said.body) {
+        Ok(text) => text,
+        // A failure's status says more than its text.
+        Err(other) if failed => String::from_utf8_lossy(other.as_bytes()).into_owned(),
+        Err(_) => return Err(failure::not_the_contract(server, "its answer is not UTF-8")),
+    };
+    let text = token.hide_in(text);
+    let body = match serde_json::from_str::<Value>(text.trim_start_matches('\u{feff}')) {
+        Ok(value) => Body::Json(value),
+        Err(error) if declared_json && !failed => {
+            let place = format!("line {}, column {}", error.line(), error.column());
+            let reason = format!("its answer is called JSON, but ends being so at {place}");
+            return Err(failure::not_the_contract(server, &reason));
+        }
+        Err(_) => Body::Other(beginning(&text).to_owned()),
+    };
+    Ok(Answer {
+        status,
+        request_id,
+        body,
+    })
+}
+
+fn is_json(content_type: &str) -> bool {
+    let media_type = content_type.split(';').next().unwrap_or_default();
+    let media_type = media_type.trim().to_ascii_lowercase();
+    media_type == "application/json" || media_type.ends_with("+json")
+}
+
+fn beginning(text: &str) -> &str {
+    &text[..text.floor_char_boundary(OTHER_BYTES)]
+}
+
+/// Whether a refusal says that this token has ended, so that a renewed one may help.
+pub(crate) fn token_has_ended(challenges: &[String], answer: &Answer) -> bool {
+    if answer.status != 401 {
+        return false;
+    }
+    let names_it = challenges.iter().any(|challenge| {
+        let bare: String = challenge
+            .chars()
+            .filter(|c| !c.is_whitespace() && *c != '"')
+            .collect();
+        bare.to_ascii_lowercase().contains("error=invalid_token")
+    });
+    let Body::Json(body) = &answer.body else {
+        return names_it;
+    };
+    let error = &body["error"];
+    let code = error["code"].as_str().or(error.as_str());
+    names_it || code.is_some_and(|code| ["invalid_token", "authentication_error"].contains(&code))
+}

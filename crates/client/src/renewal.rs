@@ -1,0 +1,142 @@
+//! Renewing a credential: once, whoever asks, and so that nothing of it is lost.
+//!
+//! A refresh token works once, and using it twice ends the grant. So one task at a time renews, it holds the file against
+//! other processes, and it first looks whether one of them was faster.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use contract::error::{ErrorCode, ReadError};
+use contract::time::Clock;
+use reqwest::Url;
+use tokio::sync::Mutex;
+
+use crate::credentials::{Credential, lock};
+use crate::metadata::{self, authorization_server, default_token_endpoint};
+use crate::provider_url::ProviderUrl;
+use crate::secret::Secret;
+use crate::token::{self, TokenAnswer};
+use crate::transport::Transport;
+
+/// A credential in use.
+pub(crate) struct Session {
+    current: RwLock<Arc<Credential>>,
+    /// Held while renewing; the refresh token that was refused, so that it is not sent again.
+    renewing: Mutex<Option<Secret>>,
+    clock: Arc<dyn Clock>,
+}
+
+impl Session {
+    pub(crate) fn new(credential: Credential, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            current: RwLock::new(Arc::new(credential)),
+            renewing: Mutex::new(None),
+            clock,
+        }
+    }
+
+    /// The credential to ask with.
+    pub(crate) fn current(&self) -> Arc<Credential> {
+        let current = self.current.read();
+        Arc::clone(&current.unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn adopt(&self, credential: Credential) -> Secret {
+        let token = credential.access_token().clone();
+        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+        *current = Arc::new(credential);
+        token
+    }
+
+    /// A token in place of one that has ended; none if there is none to be had for the same grant.
+    pub(crate) async fn renew(
+        &self,
+        transport: &Transport,
+        provider: &ProviderUrl,
+        ended: &Secret,
+    ) -> Result<Option<Secret>, ReadError> {
+        let mut refused = self.renewing.lock().await;
+        let known = self.current();
+        if known.access_token() != ended {
+            return Ok(Some(known.access_token().clone()));
+        }
+        let _held = lock(known.file(), transport.limits().total).await?;
+        let stored = known.reread(provider, self.clock.now())?;
+        if let (Some(before), Some(after)) = (known.grant_id(), stored.grant_id())
+            && before != after
+        {
+            // Somebody connected anew: that is another grant, and not for this session.
+            return Ok(None);
+        }
+        if stored.access_token() != ended {
+            return Ok(Some(self.adopt(stored)));
+        }
+        let Some(refresh_token) = stored.refresh_token().cloned() else {
+            return Ok(None);
+        };
+        if refused.as_ref() == Some(&refresh_token) {
+            return Ok(None);
+        }
+        let Some(renewed) = self
+            .exchange(transport, provider, &stored, &refresh_token)
+            .await?
+        else {
+            *refused = Some(refresh_token);
+            return Ok(None);
+        };
+        // In use before it is kept: a full disk must not cost this session its only token.
+        let token = self.adopt(renewed.clone());
+        renewed.write()?;
+        Ok(Some(token))
+    }
+
+    /// Trades the refresh token for new ones; none if the server refuses it.
+    async fn exchange(
+        &self,
+        transport: &Transport,
+        provider: &ProviderUrl,
+        stored: &Credential,
+        refresh_token: &Secret,
+    ) -> Result<Option<Credential>, ReadError> {
+        let endpoint = token_endpoint(transport, provider, stored).await?;
+        let mut fields = vec![
+            ("grant_type", "refresh_token"),
+            ("refresh_token", refresh_token.expose()),
+        ];
+        fields.extend(stored.client_id().map(|id| ("client_id", id)));
+        fields.extend(stored.text("resource").map(|text| ("resource", text)));
+        match token::ask(transport, &endpoint, &fields).await? {
+            TokenAnswer::Granted(granted) => {
+                let (before, after) = (stored.grant_id(), granted.grant());
+                if before
+                    .zip(after)
+                    .is_some_and(|(before, after)| before != after)
+                {
+                    let message = format!("{provider} renewed the credential for another grant");
+                    return Err(ReadError::new(ErrorCode::CredentialInvalid, message)
+                        .with_hint(format!("run `pdpp connect {provider}`")));
+                }
+                Ok(Some(stored.renewed(&granted, self.clock.now())))
+            }
+            TokenAnswer::Refused(_) => Ok(None),
+        }
+    }
+}
+
+/// Where to renew: where the file says, else where the authorization server says.
+async fn token_endpoint(
+    transport: &Transport,
+    provider: &ProviderUrl,
+    stored: &Credential,
+) -> Result<Url, ReadError> {
+    let issuer = match stored.text("authorization_server") {
+        Some(text) => ProviderUrl::parse(text)?,
+        None => ProviderUrl::parse(&provider.origin())?,
+    };
+    if let Some(text) = stored.text("token_endpoint") {
+        return metadata::endpoint(&issuer, text);
+    }
+    match authorization_server(transport, &issuer).await? {
+        Some(server) => Ok(server.token),
+        None => default_token_endpoint(&issuer),
+    }
+}

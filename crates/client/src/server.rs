@@ -1,0 +1,130 @@
+//! A resource server over HTTP.
+
+use std::fmt;
+use std::sync::Arc;
+
+use contract::error::{ErrorCode, ReadError};
+use contract::time::Clock;
+use contract::upstream::{Answer, Asked, Get, Upstream};
+use reqwest::Url;
+use reqwest::header::WWW_AUTHENTICATE;
+
+use crate::answer;
+use crate::credentials::Credential;
+use crate::provider_url::ProviderUrl;
+use crate::renewal::Session;
+use crate::secret::Secret;
+use crate::transport::{Limits, Transport};
+
+/// A resource server, asked with one credential. Making one costs nothing; the first question sets up what it needs.
+pub struct HttpServer(Arc<Asking>);
+
+struct Asking {
+    provider: ProviderUrl,
+    transport: Transport,
+    bearer: Bearer,
+}
+
+enum Bearer {
+    /// As it is, for as long as it works.
+    Fixed(Secret),
+    /// From a file, where it can be renewed.
+    Stored(Session),
+}
+
+impl HttpServer {
+    /// Asks with a token that is never renewed.
+    pub fn with_token(provider: ProviderUrl, token: Secret, limits: Limits) -> Self {
+        Self::of(provider, Bearer::Fixed(token), limits)
+    }
+
+    /// Asks with a stored credential. When it has ended and can be renewed, that is done once, kept in its file, and the
+    /// question is asked once more; the grant stays the same.
+    pub fn with_credential(
+        provider: ProviderUrl,
+        credential: Credential,
+        clock: Arc<dyn Clock>,
+        limits: Limits,
+    ) -> Self {
+        let session = Session::new(credential, clock);
+        Self::of(provider, Bearer::Stored(session), limits)
+    }
+
+    fn of(provider: ProviderUrl, bearer: Bearer, limits: Limits) -> Self {
+        Self(Arc::new(Asking {
+            provider,
+            transport: Transport::new(limits),
+            bearer,
+        }))
+    }
+}
+
+impl fmt::Debug for HttpServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HttpServer({})", self.0.provider)
+    }
+}
+
+impl Upstream for HttpServer {
+    fn provider_url(&self) -> &str {
+        self.0.provider.as_str()
+    }
+
+    fn get(&self, question: Get) -> Asked<'_> {
+        Box::pin(self.0.ask(question))
+    }
+}
+
+impl Asking {
+    async fn ask(self: &Arc<Self>, question: Get) -> Result<Answer, ReadError> {
+        let url = self.url(&question)?;
+        let session = match &self.bearer {
+            Bearer::Fixed(token) => return Ok(self.once(url, token).await?.0),
+            Bearer::Stored(session) => session,
+        };
+        let credential = session.current();
+        let token = credential.access_token();
+        let (answer, has_ended) = self.once(url.clone(), token).await?;
+        if !has_ended || credential.refresh_token().is_none() {
+            return Ok(answer);
+        }
+        let (asking, ended) = (Arc::clone(self), token.clone());
+        // A task of its own: who stops waiting must not lose the token that is being traded.
+        let renewal = tokio::spawn(async move { asking.renew(&ended).await });
+        match renewal.await.map_err(|_| ReadError::internal())?? {
+            Some(fresh) => Ok(self.once(url, &fresh).await?.0),
+            None => Ok(answer),
+        }
+    }
+
+    async fn renew(&self, ended: &Secret) -> Result<Option<Secret>, ReadError> {
+        match &self.bearer {
+            Bearer::Fixed(_) => Ok(None),
+            Bearer::Stored(session) => session.renew(&self.transport, &self.provider, ended).await,
+        }
+    }
+
+    /// The answer, and whether it says that the token has ended.
+    async fn once(&self, url: Url, token: &Secret) -> Result<(Answer, bool), ReadError> {
+        let server = self.provider.as_str();
+        let said = self.transport.get(server, url, Some(token)).await?;
+        let challenges = said.headers.get_all(WWW_AUTHENTICATE).into_iter();
+        let challenges: Vec<String> = challenges
+            .filter_map(|value| value.to_str().ok().map(str::to_owned))
+            .collect();
+        let answer = answer::read(server, said, token)?;
+        let has_ended = answer::token_has_ended(&challenges, &answer);
+        Ok((answer, has_ended))
+    }
+
+    fn url(&self, question: &Get) -> Result<Url, ReadError> {
+        let text = format!("{}{}", self.provider, question.target());
+        // A segment of only dots would be taken for a step up and ask something else.
+        let url = Url::parse(&text).ok().filter(|url| url.as_str() == text);
+        url.ok_or_else(|| {
+            let message = "a name in this question cannot stand in an address";
+            ReadError::new(ErrorCode::InvalidRequest, message)
+                .with_hint("names of only dots cannot be asked for over HTTP; check the id")
+        })
+    }
+}

@@ -1,0 +1,161 @@
+//! What a token endpoint says: a token, or why there is none.
+
+use std::fmt::Write as _;
+
+use contract::error::{ErrorCode, ReadError};
+use contract::time::Instant;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use reqwest::Url;
+use serde_json::{Map, Value};
+
+use crate::credentials::{is_owner, owner_refused};
+use crate::failure;
+use crate::secret::Secret;
+use crate::transport::{Exchange, Transport};
+
+/// The longest error code taken over from a server.
+const CODE_CHARS: usize = 64;
+
+/// The members that are kept of a granted token, as the cache names them.
+const KEPT: [&str; 6] = [
+    "token_type",
+    "scope",
+    "grant_id",
+    "grant_package_id",
+    "token_kind",
+    "pdpp_token_kind",
+];
+
+/// A granted token.
+pub(crate) struct Granted {
+    pub(crate) access_token: Secret,
+    pub(crate) refresh_token: Option<Secret>,
+    expires_in: Option<u64>,
+    kept: Map<String, Value>,
+}
+
+impl Granted {
+    /// The grant it stands for.
+    pub(crate) fn grant(&self) -> Option<&str> {
+        let named = |name| self.kept.get(name).and_then(Value::as_str);
+        named("grant_id").or(named("grant_package_id"))
+    }
+
+    /// When it ends.
+    pub(crate) fn expires_at(&self, now: Instant) -> Option<Instant> {
+        let micros = i64::try_from(self.expires_in?.checked_mul(1_000_000)?).ok()?;
+        Some(Instant(now.0.checked_add(micros)?))
+    }
+
+    /// Puts it into the `credential` of a cache file; what it does not name stays.
+    pub(crate) fn write_into(&self, credential: &mut Map<String, Value>, now: Instant) {
+        let mut put = |name: &str, value: Option<Value>| match value {
+            Some(value) => credential.insert(name.to_owned(), value),
+            None => credential.remove(name),
+        };
+        put("access_token", Some(self.access_token.expose().into()));
+        let expires_at = self.expires_at(now);
+        put(
+            "expires_at",
+            expires_at.map(|at| at.to_rfc3339_millis().into()),
+        );
+        if let Some(token) = &self.refresh_token {
+            put("refresh_token", Some(token.expose().into()));
+        }
+        for (name, value) in &self.kept {
+            put(name, Some(value.clone()));
+        }
+    }
+}
+
+/// What was said.
+pub(crate) enum TokenAnswer {
+    /// Here it is.
+    Granted(Box<Granted>),
+    /// There is none, by this code of OAuth.
+    Refused(String),
+}
+
+/// Asks a token endpoint.
+pub(crate) async fn ask(
+    transport: &Transport,
+    endpoint: &Url,
+    fields: &[(&str, &str)],
+) -> Result<TokenAnswer, ReadError> {
+    let server = endpoint.origin().ascii_serialization();
+    let said = transport
+        .post(&server, endpoint.clone(), form(fields))
+        .await?;
+    read(&server, &said)
+}
+
+fn read(server: &str, said: &Exchange) -> Result<TokenAnswer, ReadError> {
+    let Some(body) = object(said) else {
+        let reason = format!("its token endpoint answered {} without JSON", said.status);
+        return Err(failure::not_the_contract(server, &reason));
+    };
+    if said.status != 200 {
+        return error_code(&body).map(TokenAnswer::Refused).ok_or_else(|| {
+            let reason = format!("its token endpoint answered {}", said.status);
+            failure::not_the_contract(server, &reason)
+        });
+    }
+    if is_owner(&body) {
+        return Err(owner_refused(&format!("{server} gave")));
+    }
+    let secret = |name: &str| {
+        let text = body.get(name).and_then(Value::as_str);
+        text.and_then(Secret::new)
+    };
+    let Some(access_token) = secret("access_token") else {
+        let reason = "its token endpoint gave no usable access_token";
+        return Err(failure::not_the_contract(server, reason));
+    };
+    let bearer = body.get("token_type").and_then(Value::as_str);
+    if bearer.is_some_and(|kind| !kind.eq_ignore_ascii_case("bearer")) {
+        let reason = "its tokens are not bearer tokens";
+        return Err(failure::not_the_contract(server, reason));
+    }
+    let kept = KEPT
+        .iter()
+        .filter_map(|name| Some(((*name).to_owned(), body.get(*name)?.clone())));
+    Ok(TokenAnswer::Granted(Box::new(Granted {
+        access_token,
+        refresh_token: secret("refresh_token"),
+        expires_in: body.get("expires_in").and_then(Value::as_u64),
+        kept: kept.collect(),
+    })))
+}
+
+/// The body as a JSON object.
+pub(crate) fn object(said: &Exchange) -> Option<Map<String, Value>> {
+    serde_json::from_slice(&said.body).ok()
+}
+
+/// The code of an OAuth error, in either spelling. Only characters of a code are taken over.
+pub(crate) fn error_code(body: &Map<String, Value>) -> Option<String> {
+    let error = body.get("error")?;
+    let code = error.as_str().or_else(|| error.get("code")?.as_str())?;
+    let named = |c: &char| c.is_ascii_alphanumeric() || *c == '_' || *c == '.';
+    let code: String = code.chars().filter(named).take(CODE_CHARS).collect();
+    (!code.is_empty()).then_some(code)
+}
+
+/// A refusal of an authorization server that no further step repairs.
+pub(crate) fn refused(server: &str, code: &str) -> ReadError {
+    let message = format!("{server} gave no credential: {code}");
+    ReadError::new(ErrorCode::NotConnected, message)
+        .with_hint("run `pdpp connect` again; if it stays, look at the server's log")
+}
+
+/// A form body.
+pub(crate) fn form(fields: &[(&str, &str)]) -> (&'static str, String) {
+    let mut body = String::new();
+    for (name, value) in fields {
+        let sign = if body.is_empty() { "" } else { "&" };
+        let value = utf8_percent_encode(value, NON_ALPHANUMERIC);
+        // Writing to a String cannot fail.
+        let _ = write!(body, "{sign}{name}={value}");
+    }
+    ("application/x-www-form-urlencoded", body)
+}

@@ -1,0 +1,189 @@
+//! One HTTP exchange, bounded: how long to wait, how much to read, and never further than the server that was asked.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use contract::error::ReadError;
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
+use reqwest::{Client, Method, RequestBuilder, Response, Url, redirect};
+use rustls::{ClientConfig, RootCertStore};
+use rustls_platform_verifier::BuilderVerifierExt as _;
+
+use crate::failure;
+use crate::provider_url::is_loopback;
+use crate::secret::Secret;
+
+/// What we call ourselves.
+const USER_AGENT: &str = concat!("pdpp/", env!("CARGO_PKG_VERSION"));
+
+/// How long to wait for a server and how much to take from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Until the connection stands.
+    pub connect: Duration,
+    /// Until the answer is there, to its last byte.
+    pub total: Duration,
+    /// The size of an answer, unpacked.
+    pub body_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(5),
+            total: Duration::from_secs(30),
+            body_bytes: 16 * 1024 * 1024,
+        }
+    }
+}
+
+/// What one exchange gave.
+pub(crate) struct Exchange {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Exchange {
+    /// A header as text.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+}
+
+/// The sender. Nothing is set up before the first question: a client with its certificates costs milliseconds.
+pub(crate) struct Transport {
+    limits: Limits,
+    /// One client for each pair of encrypted or not, on this machine or not.
+    clients: [OnceLock<Client>; 4],
+}
+
+impl Transport {
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            clients: Default::default(),
+        }
+    }
+
+    pub(crate) fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// `GET`, with a token if there is one. `server` is how people know who is asked.
+    pub(crate) async fn get(
+        &self,
+        server: &str,
+        url: Url,
+        token: Option<&Secret>,
+    ) -> Result<Exchange, ReadError> {
+        let mut request = self.client(server, &url)?.request(Method::GET, url);
+        if let Some(token) = token {
+            request = request.header(AUTHORIZATION, bearer(token)?);
+        }
+        self.send(server, request).await
+    }
+
+    /// `POST` of a body of the given type.
+    pub(crate) async fn post(
+        &self,
+        server: &str,
+        url: Url,
+        (media_type, body): (&'static str, String),
+    ) -> Result<Exchange, ReadError> {
+        let request = self.client(server, &url)?.request(Method::POST, url);
+        let request = request.header(CONTENT_TYPE, media_type).body(body);
+        self.send(server, request).await
+    }
+
+    async fn send(&self, server: &str, request: RequestBuilder) -> Result<Exchange, ReadError> {
+        let asked = request
+            .header(ACCEPT, "application/json")
+            .timeout(self.limits.total)
+            .send()
+            .await;
+        let response = asked.map_err(|error| failure::of(server, &self.limits, &error))?;
+        if response.status().is_redirection() {
+            let location = response.headers().get(LOCATION);
+            let location = location.and_then(|value| value.to_str().ok());
+            return Err(failure::redirected(server, response.url(), location));
+        }
+        self.read(server, response).await
+    }
+
+    async fn read(&self, server: &str, mut response: Response) -> Result<Exchange, ReadError> {
+        let most = self.limits.body_bytes;
+        let announced = response.content_length().unwrap_or(0);
+        if usize::try_from(announced).map_or(true, |bytes| bytes > most) {
+            return Err(failure::too_large(server, most));
+        }
+        let mut body = Vec::new();
+        // Unpacked bytes are counted as they come, so that a small body cannot become a large one.
+        loop {
+            let chunk = response.chunk().await;
+            match chunk.map_err(|error| failure::of(server, &self.limits, &error))? {
+                Some(bytes) if body.len() + bytes.len() > most => {
+                    return Err(failure::too_large(server, most));
+                }
+                Some(bytes) => body.extend_from_slice(&bytes),
+                None => break,
+            }
+        }
+        Ok(Exchange {
+            status: response.status().as_u16(),
+            headers: response.headers().clone(),
+            body,
+        })
+    }
+
+    fn client(&self, server: &str, url: &Url) -> Result<&Client, ReadError> {
+        let (encrypted, local) = (url.scheme() == "https", is_loopback(url));
+        let place = &self.clients[usize::from(encrypted) * 2 + usize::from(local)];
+        if let Some(client) = place.get() {
+            return Ok(client);
+        }
+        let built = self
+            .build(encrypted, local)
+            .map_err(|detail| failure::no_client(server, &detail))?;
+        Ok(place.get_or_init(|| built))
+    }
+
+    fn build(&self, encrypted: bool, local: bool) -> Result<Client, String> {
+        let tls = tls(encrypted).map_err(|error| error.to_string())?;
+        let mut builder = Client::builder()
+            .tls_backend_preconfigured(tls)
+            .user_agent(USER_AGENT)
+            .connect_timeout(self.limits.connect)
+            .redirect(redirect::Policy::none())
+            .referer(false)
+            .http1_only();
+        if local {
+            // A proxy of the environment is for the network; what stays on this machine is not its business.
+            builder = builder.no_proxy();
+        }
+        builder.build().map_err(|error| error.to_string())
+    }
+}
+
+/// The certificates this machine trusts, where they are needed. A machine without any can still ask in clear; an
+/// encrypted server is then refused as unknown.
+fn tls(encrypted: bool) -> Result<ClientConfig, rustls::Error> {
+    let start = || {
+        let provider = rustls::crypto::ring::default_provider();
+        ClientConfig::builder_with_provider(provider.into()).with_safe_default_protocol_versions()
+    };
+    if encrypted && let Ok(trusting) = start()?.with_platform_verifier() {
+        return Ok(trusting.with_no_client_auth());
+    }
+    Ok(start()?
+        .with_root_certificates(RootCertStore::empty())
+        .with_no_client_auth())
+}
+
+/// The `Authorization` of a token, marked so that nothing prints it.
+fn bearer(token: &Secret) -> Result<HeaderValue, ReadError> {
+    let mut value = HeaderValue::try_from(format!("Bearer {}", token.expose()))
+        .map_err(|_| ReadError::internal())?;
+    value.set_sensitive(true);
+    Ok(value)
+}
