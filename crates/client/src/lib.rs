@@ -5,6 +5,7 @@
 //! processes and other tools, so it is read anew before it is renewed and unknown members are kept.
 
 mod answer;
+pub mod connect;
 pub mod credentials;
 mod failure;
 mod metadata;

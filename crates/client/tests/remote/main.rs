@@ -3,6 +3,7 @@
 
 mod asking;
 mod cache;
+mod connecting;
 mod failing;
 mod fake;
 mod renewing;
