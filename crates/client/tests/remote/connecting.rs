@@ -3,8 +3,8 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use client::CredentialCache;
 use client::connect::{Connected, Prompt, Request, begin};
+use client::{CredentialCache, ProviderUrl};
 use contract::error::{ErrorCode, ReadError};
 use contract::time::{Clock as _, Instant};
 use serde_json::{Value, json};
@@ -207,6 +207,43 @@ async fn a_known_client_is_used_again_and_a_forgotten_one_registered_anew() {
         assert_eq!(kept["x_other_tool"], 1);
         assert!(cache.load(&fake.provider(), NOW.now()).is_ok());
     }
+}
+
+#[tokio::test]
+async fn a_server_below_a_path_is_found_where_the_standard_puts_it() {
+    let fake = Fake::start(|asked, own| match asked.path() {
+        "/.well-known/oauth-protected-resource/data" => json(
+            200,
+            &json!({"resource": format!("{own}/data"), "authorization_servers": [format!("{own}/auth/")]}),
+        ),
+        "/.well-known/oauth-authorization-server/auth" => json(
+            200,
+            &json!({"issuer": format!("{own}/auth"), "registration_endpoint": format!("{own}/r"),
+                "device_authorization_endpoint": format!("{own}/d")}),
+        ),
+        "/r" => json(201, &json!({"client_id": "cli_9"})),
+        "/d" => json(
+            200,
+            &json!({"device_code": DEVICE, "user_code": "A", "expires_in": 300,
+                "verification_uri": format!("{own}/device")}),
+        ),
+        "/auth/oauth/token" => json(200, &granted()),
+        _ => http(404, "", ""),
+    })
+    .await;
+    let (_folder, cache) = empty_cache();
+    let request = Request {
+        provider: ProviderUrl::parse(&format!("{}/data", fake.url)).unwrap(),
+        ..request(&fake)
+    };
+    let pending = begin(&request, &cache, LIMITS).await.unwrap();
+    let mut waits = Vec::new();
+    let pause = async |pause: Duration| {
+        waits.push(pause.as_secs());
+    };
+    pending.wait(&cache, &NOW, pause).await.unwrap();
+    assert_eq!(waits, [5]);
+    assert!(cache.load(&request.provider, NOW.now()).is_ok());
 }
 
 #[tokio::test]

@@ -1,12 +1,10 @@
 //! Every way in which there is no answer: a typed error that names the server and the next step, and never the token.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use client::{HttpServer, Limits, ProviderUrl};
 use contract::error::{ErrorCode, ReadError};
 use contract::upstream::{Get, Upstream as _};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::fake::{Fake, LIMITS, Reply, TOKEN, http, shown, token};
 
@@ -169,31 +167,4 @@ async fn the_server_speaks_no_tls() {
     assert_eq!(error.code, ErrorCode::RsUnreachable);
     assert!(error.message.contains("could not be verified"), "{error}");
     assert!(fake.asked().is_empty());
-}
-
-#[tokio::test]
-async fn the_certificate_is_not_trusted() {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("https://{}", listener.local_addr().unwrap());
-    let serving = std::thread::spawn(move || {
-        let certificate = CertificateDer::from(&include_bytes!("self_signed.der")[..]);
-        let key = PrivateKeyDer::try_from(&include_bytes!("self_signed.key.der")[..]).unwrap();
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = rustls::ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(vec![certificate], key)
-            .unwrap();
-        let (mut stream, _) = listener.accept().unwrap();
-        let mut session = rustls::ServerConnection::new(Arc::new(config)).unwrap();
-        // The client refuses; how the server ends is its own affair.
-        while session.is_handshaking() && session.complete_io(&mut stream).is_ok() {}
-        session.is_handshaking()
-    });
-    let error = failure(&url, LIMITS).await;
-    assert_eq!(error.code, ErrorCode::RsUnreachable);
-    assert!(error.message.contains("certificate"), "{error}");
-    assert!(error.hint.as_ref().unwrap().contains("trusted"));
-    drop(serving.join());
 }

@@ -4,6 +4,7 @@
 mod asking;
 mod cache;
 mod connecting;
+mod encrypted;
 mod failing;
 mod fake;
 mod renewing;

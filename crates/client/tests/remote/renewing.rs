@@ -344,6 +344,35 @@ async fn metadata_of_another_server_is_not_believed() {
 }
 
 #[tokio::test]
+async fn a_refresh_token_is_not_spent_where_nothing_can_be_kept() {
+    let fake = Fake::start(reply).await;
+    let before = file(&fake.url);
+    let stored = Stored::new(&fake, &before);
+    let path = stored.cache.file(&stored.provider);
+    fs::create_dir(path.with_extension("json.lock")).unwrap();
+    let error = stored.server().get(Get::v1(["schema"])).await.unwrap_err();
+    assert_eq!(error.code, ErrorCode::CredentialExpired);
+    assert!(error.hint.as_ref().unwrap().contains("writable"));
+    assert_eq!(fake.count("/oauth/token"), 0);
+    assert_eq!(stored.file(), before);
+}
+
+#[tokio::test]
+async fn a_renewal_for_another_grant_is_refused() {
+    // TS-06
+    let fake = Fake::start(|asked, own| match asked.path() {
+        "/oauth/token" => json(200, &json!({"access_token": NEW, "grant_id": "grt_2"})),
+        _ => reply(asked, own),
+    })
+    .await;
+    let before = file(&fake.url);
+    let stored = Stored::new(&fake, &before);
+    let error = stored.server().get(Get::v1(["schema"])).await.unwrap_err();
+    assert_eq!(error.code, ErrorCode::CredentialInvalid);
+    assert_eq!((fake.count("/v1"), stored.file()), (1, before));
+}
+
+#[tokio::test]
 async fn who_stops_waiting_loses_no_token() {
     let fake = Fake::start(reply).await;
     let stored = Stored::new(&fake, &file(&fake.url));
