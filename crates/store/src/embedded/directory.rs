@@ -17,6 +17,8 @@ pub const BLOBS: &str = "blobs";
 pub const SEALING_KEY: &str = "cursor.key";
 /// Where a running server answers its owner.
 pub const OWNER_SOCKET: &str = "owner.sock";
+/// Credentials for other servers, which may be there before any record is.
+const CREDENTIALS: &str = "clients";
 const LOCK: &str = "pdpp.lock";
 
 /// An opened data directory. While this value lives, no other process opens the directory.
@@ -100,7 +102,7 @@ fn refuse_foreign(path: &Path) -> Result<()> {
                 detail: format!("it is missing, although {name}/ is there"),
             });
         }
-        if name != LOCK && name != SEALING_KEY {
+        if ![LOCK, SEALING_KEY, CREDENTIALS].contains(&name.as_ref()) {
             return Err(StoreError::Foreign {
                 path: path.to_owned(),
                 reason: format!("it holds '{name}' and no {DATABASE}"),

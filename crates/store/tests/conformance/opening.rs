@@ -110,6 +110,16 @@ fn a_folder_of_somebody_else_is_left_alone() {
 }
 
 #[test]
+fn credentials_for_other_servers_may_be_there_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let credential = folder.path().join("clients").join("h.example.json");
+    fs::create_dir(credential.parent().unwrap()).unwrap();
+    fs::write(&credential, "{}").unwrap();
+    drop(open(folder.path()));
+    assert_eq!(fs::read_to_string(&credential).unwrap(), "{}");
+}
+
+#[test]
 fn a_database_of_another_program_is_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("records.db");
