@@ -152,7 +152,9 @@ impl Pending {
             pause(interval).await;
             waited += interval;
             match self.ask().await {
-                Ok(TokenAnswer::Granted(granted)) => return self.keep(cache, clock, &granted),
+                Ok(TokenAnswer::Granted(granted)) => {
+                    return self.keep(cache, clock, &granted).await;
+                }
                 Ok(TokenAnswer::Refused(code)) => match code.as_str() {
                     "authorization_pending" => {}
                     "slow_down" => interval += INTERVAL,
@@ -179,7 +181,7 @@ impl Pending {
         token::ask(&self.transport, &self.server.token, &fields).await
     }
 
-    fn keep(
+    async fn keep(
         &self,
         cache: &CredentialCache,
         clock: &dyn Clock,
@@ -193,8 +195,10 @@ impl Pending {
             client_id: &self.client_id,
             granted,
         };
+        let patience = self.transport.limits().total;
+        let file = cache.store(&self.provider, &entry, (now, patience)).await?;
         Ok(Connected {
-            file: cache.store(&self.provider, &entry, now)?,
+            file,
             grant_id: granted.grant().map(str::to_owned),
             expires_at: granted.expires_at(now),
         })

@@ -7,6 +7,7 @@ mod file;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use contract::error::{ErrorCode, ReadError};
 use contract::time::Instant;
@@ -73,14 +74,16 @@ impl CredentialCache {
         same.then(|| id.to_owned())
     }
 
-    /// Keeps a new credential in place of an older one for the same host.
-    pub(crate) fn store(
+    /// Keeps a new credential in place of an older one for the same host, which nobody renews meanwhile.
+    pub(crate) async fn store(
         &self,
         provider: &ProviderUrl,
         entry: &Entry<'_>,
-        now: Instant,
+        (now, patience): (Instant, Duration),
     ) -> Result<PathBuf, ReadError> {
         let path = self.file(provider);
+        file::prepare(&path)?;
+        let _held = lock(&path, patience).await?;
         // A file that cannot be read has nothing worth keeping.
         let mut members = file::read(&path).ok().flatten().unwrap_or_default();
         // What an older credential said of itself is not true of this one.

@@ -17,6 +17,9 @@ use crate::secret::Secret;
 use crate::token::{self, TokenAnswer};
 use crate::transport::Transport;
 
+/// The refusals that asking again will not change.
+const FINAL: [&str; 3] = ["invalid_grant", "invalid_client", "unauthorized_client"];
+
 /// A credential in use.
 pub(crate) struct Session {
     current: RwLock<Arc<Credential>>,
@@ -76,12 +79,17 @@ impl Session {
         if refused.as_ref() == Some(&refresh_token) {
             return Ok(None);
         }
-        let Some(renewed) = self
+        let exchanged = self
             .exchange(transport, provider, &stored, &refresh_token)
-            .await?
-        else {
-            *refused = Some(refresh_token);
-            return Ok(None);
+            .await?;
+        let renewed = match exchanged {
+            Ok(renewed) => renewed,
+            Err(code) => {
+                if FINAL.contains(&code.as_str()) {
+                    *refused = Some(refresh_token);
+                }
+                return Ok(None);
+            }
         };
         // In use before it is kept: a full disk must not cost this session its only token.
         let token = self.adopt(renewed.clone());
@@ -89,14 +97,14 @@ impl Session {
         Ok(Some(token))
     }
 
-    /// Trades the refresh token for new ones; none if the server refuses it.
+    /// Trades the refresh token for new ones, or gives the code the server refuses it with.
     async fn exchange(
         &self,
         transport: &Transport,
         provider: &ProviderUrl,
         stored: &Credential,
         refresh_token: &Secret,
-    ) -> Result<Option<Credential>, ReadError> {
+    ) -> Result<Result<Credential, String>, ReadError> {
         let endpoint = token_endpoint(transport, provider, stored).await?;
         let mut fields = vec![
             ("grant_type", "refresh_token"),
@@ -115,9 +123,9 @@ impl Session {
                     return Err(ReadError::new(ErrorCode::CredentialInvalid, message)
                         .with_hint(format!("run `pdpp connect {provider}`")));
                 }
-                Ok(Some(stored.renewed(&granted, self.clock.now())))
+                Ok(Ok(stored.renewed(&granted, self.clock.now())))
             }
-            TokenAnswer::Refused(_) => Ok(None),
+            TokenAnswer::Refused(code) => Ok(Err(code)),
         }
     }
 }

@@ -107,7 +107,12 @@ impl Asking {
     /// The answer, and whether it says that the token has ended.
     async fn once(&self, url: Url, token: &Secret) -> Result<(Answer, bool), ReadError> {
         let server = self.provider.as_str();
-        let said = self.transport.get(server, url, Some(token)).await?;
+        let said = self.transport.get(server, url, Some(token)).await;
+        let said = said.map_err(|mut error| {
+            // A server may put what it was sent into what we show of it.
+            error.message = token.hide_in(error.message);
+            error
+        })?;
         let challenges = said.headers.get_all(WWW_AUTHENTICATE).into_iter();
         let challenges: Vec<String> = challenges
             .filter_map(|value| value.to_str().ok().map(str::to_owned))

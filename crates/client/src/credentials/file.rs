@@ -35,12 +35,11 @@ pub(crate) fn read(path: &Path) -> Result<Option<Map<String, Value>>, ReadError>
 
 /// Replaces a file at once: whoever reads it meanwhile sees the old one or the new one.
 pub(crate) fn write(path: &Path, members: &Map<String, Value>) -> Result<(), ReadError> {
-    let failed = |error: io::Error| unusable(path, &format!("cannot be written: {error}"));
-    let folder = folder_of(path);
-    prepare(folder).map_err(failed)?;
+    let failed = |error: io::Error| unwritable(path, &error);
+    prepare(path)?;
     let text = serde_json::to_string_pretty(members).map_err(|error| failed(error.into()))?;
     // Made for this user only, and under another name until it is whole.
-    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
+    let mut file = tempfile::NamedTempFile::new_in(folder_of(path)).map_err(failed)?;
     file.write_all(text.as_bytes()).map_err(failed)?;
     file.write_all(b"\n").map_err(failed)?;
     file.as_file().sync_all().map_err(failed)?;
@@ -98,8 +97,12 @@ pub(crate) fn exposure(path: &Path) -> Option<String> {
     }
 }
 
-/// The folder, for this user only, and never part of a repository it stands in.
-fn prepare(folder: &Path) -> io::Result<()> {
+/// Makes the folder of a file, for this user only, and never part of a repository it stands in.
+pub(crate) fn prepare(path: &Path) -> Result<(), ReadError> {
+    prepare_folder(folder_of(path)).map_err(|error| unwritable(path, &error))
+}
+
+fn prepare_folder(folder: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
@@ -123,6 +126,10 @@ fn folder_of(path: &Path) -> &Path {
 
 fn beside(path: &Path) -> PathBuf {
     path.with_extension("json.lock")
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> ReadError {
+    unusable(path, &format!("cannot be written: {error}"))
 }
 
 fn unusable(path: &Path, what: &str) -> ReadError {

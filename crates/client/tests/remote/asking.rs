@@ -145,7 +145,7 @@ async fn a_fixed_token_is_used_once_whatever_the_refusal_says() {
 #[tokio::test]
 async fn a_redirect_is_not_followed_and_says_where_it_led() {
     let elsewhere = Fake::start(|_, _| json(200, &json!({}))).await;
-    let target = format!("{}/login?token={TOKEN}", elsewhere.url);
+    let target = format!("{}/login/{TOKEN}?token={TOKEN}", elsewhere.url);
     let fake = Fake::start(move |_, _| http(302, &format!("location: {target}\r\n"), "")).await;
     let error = fake.server().get(Get::v1(["schema"])).await.unwrap_err();
     assert_eq!(error.code, ErrorCode::RsBadResponse);

@@ -301,6 +301,22 @@ async fn a_refused_refresh_token_is_not_sent_again() {
 }
 
 #[tokio::test]
+async fn a_passing_refusal_is_tried_again_with_the_next_question() {
+    let refusals = AtomicUsize::new(0);
+    let fake = Fake::start(move |asked, own| {
+        if asked.path() == "/oauth/token" && refusals.fetch_add(1, Ordering::SeqCst) == 0 {
+            return json(429, &json!({"error": "slow_down"}));
+        }
+        reply(asked, own)
+    })
+    .await;
+    let stored = Stored::new(&fake, &file(&fake.url));
+    let server = stored.server();
+    assert_eq!(server.get(Get::v1(["schema"])).await.unwrap().status, 401);
+    assert_eq!(server.get(Get::v1(["schema"])).await.unwrap().status, 200);
+}
+
+#[tokio::test]
 async fn a_token_endpoint_that_fails_is_named_and_can_be_tried_again() {
     let broken = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&broken);
