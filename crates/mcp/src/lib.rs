@@ -12,6 +12,8 @@ mod evidence;
 mod fault;
 mod http;
 mod instructions;
+#[cfg(test)]
+mod record_server;
 mod reply;
 mod resources;
 mod server;

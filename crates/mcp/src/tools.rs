@@ -1,9 +1,13 @@
 //! The six tools, as a table. One tool is one file with its arguments and its answer, and one text that describes it.
 
 mod aggregate;
-mod fetch;
+mod document;
+mod expand;
+mod expanded;
+pub(crate) mod fetch;
+mod not_text;
 mod query_records;
-mod read_record_field;
+pub(crate) mod read_record_field;
 mod schema;
 mod search;
 

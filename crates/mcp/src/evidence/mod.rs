@@ -6,4 +6,6 @@ pub(crate) mod identity;
 pub(crate) mod ladder;
 pub(crate) mod lines;
 pub(crate) mod marks;
+pub(crate) mod payload;
 pub(crate) mod plain;
+pub(crate) mod window;

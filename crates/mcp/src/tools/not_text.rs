@@ -1,0 +1,214 @@
+//! What `read_record_field` answers for a field that is no text: what it is, how large, and the way on. Never bytes.
+
+use std::fmt::Write as _;
+
+use contract::upstream::Get;
+use contract::window::{self as windows, WindowError, WindowSelector};
+use serde_json::{Map, Value, json};
+
+use super::read_record_field::{Asked, Shown, first_line, record_members};
+use crate::budget;
+use crate::call::Call;
+use crate::evidence::identity::Identity;
+use crate::evidence::ladder::{self, Content};
+use crate::evidence::payload::{Payload, without_bytes};
+use crate::evidence::{payload, plain, window};
+use crate::fault::Fault;
+use crate::reply::{Outcome, Reply};
+
+/// Members of a blob that say what it is.
+const BLOB: [&str; 5] = [
+    "blob_id",
+    "mime_type",
+    "content_type",
+    "size_bytes",
+    "filename",
+];
+
+/// Reads the one field by way of its record, to say what it is. The refusal stands if that fails.
+pub(super) async fn read(call: Call<'_>, asked: &Asked, refusal: Fault) -> Outcome {
+    let question = question(asked);
+    let next = "call fetch with this id and fields naming this field";
+    let Ok(answered) = call.get(question).await else {
+        return Err(refusal.with_next(next));
+    };
+    let identity = asked.identity(&answered.body);
+    let request_id = answered.request_id;
+    let field = asked.field.as_str();
+    let value = Payload::of(answered.body, &[field])
+        .and_then(|mut payload| payload.data.shift_remove(field));
+    let Some(value) = value else {
+        return Err(refusal.with_next(next));
+    };
+    let is_binary = value.as_str().is_some_and(payload::is_bytes);
+    let reply = match (Content::of(&value), &value) {
+        (_, Value::String(text)) if is_binary => {
+            bytes(call, asked, &identity, text.chars().count())
+        }
+        (Content::Binary, Value::Object(blob)) => blob_reply(call, asked, &identity, blob),
+        _ => json_window(asked, &identity, &value)?,
+    };
+    Ok(finished(call, reply, request_id.as_deref()))
+}
+
+fn question(asked: &Asked) -> Get {
+    let handle = &asked.handle;
+    Get::v1(["streams", handle.stream(), "records", handle.record()])
+        .with("connection_id", handle.connection())
+        .with("fields", Some(asked.field.as_str()))
+}
+
+/// Adds what every answer ends with.
+pub(super) fn finished(call: Call<'_>, mut reply: Reply, request_id: Option<&str>) -> Reply {
+    if let Value::Object(structured) = &mut reply.structured {
+        let provider = json!(call.provider_url());
+        structured.insert("provider_url".to_owned(), provider);
+        structured.insert("request_id".to_owned(), json!(request_id));
+    }
+    reply
+}
+
+/// Part of a longer text that is bytes: nothing but the base64 alphabet, and of every kind of letter in it.
+pub(super) fn is_bytes(text: &str) -> bool {
+    let has = |test: fn(&u8) -> bool| text.bytes().any(|byte| test(&byte));
+    let is_alphabet =
+        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_' | b'=');
+    let is_base64 = text.len() >= 256
+        && text.bytes().all(is_alphabet)
+        && has(u8::is_ascii_uppercase)
+        && has(u8::is_ascii_lowercase)
+        && has(u8::is_ascii_digit);
+    is_base64 || payload::is_bytes(text) && text.starts_with("data:")
+}
+
+/// A JSON value, number, boolean or null: a window of it as compact JSON. A text the server calls none, as it is.
+fn json_window(asked: &Asked, identity: &Identity, value: &Value) -> Result<Reply, Fault> {
+    let kind = match value {
+        Value::Object(_) => "object",
+        Value::Array(_) => "array",
+        Value::String(_) => "string",
+        Value::Number(_) => "number",
+        Value::Bool(_) => "boolean",
+        Value::Null => "null",
+    };
+    let written = match value {
+        Value::String(text) => text.clone(),
+        value => without_bytes(value).to_string(),
+    };
+    let selector = WindowSelector {
+        limit_chars: match (&asked.selector.q, asked.selector.limit_chars) {
+            (None, None) => Some(budget::FETCH_JSON_CHARS),
+            (_, limit) => limit,
+        },
+        ..asked.selector.clone()
+    };
+    let window = selector
+        .request()
+        .and_then(|request| windows::cut(&written, &request))
+        .map_err(|error: WindowError| Fault::from(error.for_field(&asked.field)))?;
+    let mut about = Map::new();
+    about.insert("path".to_owned(), json!(asked.field));
+    about.insert("type".to_owned(), json!(kind));
+    about.insert("text_like".to_owned(), json!(false));
+    about.insert("size_bytes".to_owned(), json!(written.len()));
+    about.insert("shown_as".to_owned(), json!("json"));
+    let note = format!(" type={kind} size_bytes={} shown_as=json", written.len());
+    let shown = Shown {
+        identity,
+        field: &asked.field,
+        note,
+        about,
+        warnings: Vec::new(),
+        stride: asked.stride(),
+    };
+    Ok(shown.reply(&window))
+}
+
+/// Bytes kept elsewhere.
+fn blob_reply(
+    call: Call<'_>,
+    asked: &Asked,
+    identity: &Identity,
+    blob: &Map<String, Value>,
+) -> Reply {
+    let mut about = Map::new();
+    about.insert("path".to_owned(), json!(asked.field));
+    about.insert("type".to_owned(), json!("blob"));
+    about.insert("text_like".to_owned(), json!(false));
+    let mut note = String::from(" type=blob");
+    for name in BLOB {
+        let Some(value) = blob.get(name).filter(|value| payload::is_scalar(value)) else {
+            continue;
+        };
+        let shown = match value {
+            Value::String(text) => plain::token(&plain::cut(text, budget::PREVIEW)).into_owned(),
+            other => other.to_string(),
+        };
+        let label = if matches!(name, "mime_type" | "content_type") {
+            "media_type"
+        } else {
+            name
+        };
+        if !about.contains_key(label) {
+            // Writing to a String cannot fail.
+            let _ = write!(note, " {label}={shown}");
+            let kept = value.as_str().map(|text| plain::cut(text, budget::PREVIEW));
+            about.insert(
+                label.to_owned(),
+                kept.map_or(value.clone(), |text| json!(text)),
+            );
+        }
+    }
+    let id = blob.get("blob_id").and_then(Value::as_str);
+    let export = match id {
+        Some(id) if id.len() <= budget::PREVIEW => (
+            ladder::export(identity, id),
+            format!("pdpp blob {} -o FILE", plain::token(id)),
+        ),
+        _ => record_export(asked, identity),
+    };
+    metadata(call, (asked, identity), (note, about), export)
+}
+
+/// Bytes written as base64 inside the record.
+pub(super) fn bytes(call: Call<'_>, asked: &Asked, identity: &Identity, size: usize) -> Reply {
+    let mut about = Map::new();
+    about.insert("path".to_owned(), json!(asked.field));
+    about.insert("type".to_owned(), json!("string"));
+    about.insert("text_like".to_owned(), json!(false));
+    about.insert("encoding".to_owned(), json!("base64"));
+    about.insert("size_chars".to_owned(), json!(size));
+    let note = format!(" type=string encoding=base64 size_chars={size}");
+    let export = record_export(asked, identity);
+    metadata(call, (asked, identity), (note, about), export)
+}
+
+/// The record's own route with this field, and the owner's command.
+fn record_export(asked: &Asked, identity: &Identity) -> (String, String) {
+    let route = format!("GET {}", question(asked).target());
+    let command = format!("pdpp export {}", plain::token(&identity.id));
+    (route, command)
+}
+
+/// An answer without a window: what there is, and how programs and the owner get it.
+fn metadata(
+    call: Call<'_>,
+    (asked, identity): (&Asked, &Identity),
+    (note, about): (String, Map<String, Value>),
+    (route, command): (String, String),
+) -> Reply {
+    let next = ladder::projected_fetch(identity, &asked.field);
+    let text = format!(
+        "{}{note} complete=false\nbytes are not shown here\n{}\nexport: {route} at {} with this grant's token\nowner: {command}",
+        first_line(identity, &asked.field),
+        window::call_line("next", &next),
+        call.provider_url(),
+    );
+    let structured = json!({
+        "record": record_members(identity),
+        "field": about,
+        "next": next,
+        "export": {"route": route, "owner_command": command}
+    });
+    Reply::new(text, structured)
+}
