@@ -1,5 +1,6 @@
 //! A record as a server answered it: identity around it, payload inside it, and what a projection leaves of both.
 
+use contract::handle::{RECORD_URI, WINDOW_URI};
 use serde_json::{Map, Value, json};
 
 use super::identity::connection_of;
@@ -55,6 +56,7 @@ impl Payload {
         let Value::Object(mut body) = body else {
             return None;
         };
+        body.retain(|name, value| !is_machine_address(name, value));
         let mut payload = Self::default();
         for name in OPERATIONAL {
             if let Some(value) = body.get(name).filter(|value| is_scalar(value)) {
@@ -129,6 +131,14 @@ fn unwrapped(body: Value) -> Value {
     }
 }
 
+/// A handle a server put beside the record. The id says the same, and every tool takes it (HD-08, HD-11).
+fn is_machine_address(name: &str, value: &Value) -> bool {
+    let is_handle = value
+        .as_str()
+        .is_some_and(|text| text.starts_with(RECORD_URI) || text.starts_with(WINDOW_URI));
+    is_handle && name.to_ascii_lowercase().ends_with("uri")
+}
+
 fn is_around(name: &str) -> bool {
     OPERATIONAL.contains(&name) || AROUND.contains(&name)
 }
@@ -138,14 +148,48 @@ pub(crate) fn is_scalar(value: &Value) -> bool {
     !value.is_object() && !value.is_array()
 }
 
-/// Bytes that travel as text: base64, also inside a `data:` address.
+/// Bytes that travel as text: base64, also in lines or inside a `data:` address.
 pub(crate) fn is_bytes(text: &str) -> bool {
-    let inline = text.starts_with("data:") && text.len() > 256;
-    is_base64(text)
-        || (inline
-            && text
-                .get(..128)
-                .is_some_and(|head| head.contains(";base64,")))
+    let is_inline = || {
+        let head = text.get(..128).unwrap_or_default();
+        text.len() > 256 && text.starts_with("data:") && head.contains(";base64,")
+    };
+    is_base64(text) || is_inline() || is_base64_in_lines(text)
+}
+
+/// Part of a longer text that is bytes: a window has no say in where base64 is cut.
+pub(crate) fn is_part_of_bytes(text: &str) -> bool {
+    is_bytes(text) || (text.len() >= 256 && is_mixed_base64(text))
+}
+
+/// Base64 as mail carries it: lines of one length. The first and the last may be cut.
+fn is_base64_in_lines(text: &str) -> bool {
+    let mut lines: Vec<&str> = text.trim_end().split('\n').collect();
+    for line in &mut lines {
+        *line = line.trim_end_matches('\r');
+    }
+    let [first, width, .., last] = lines.as_slice() else {
+        return false;
+    };
+    let width = width.len();
+    let inner = lines.get(1..lines.len() - 1).unwrap_or_default();
+    lines.len() >= 4
+        && (60..=80).contains(&width)
+        && first.len() <= width
+        && last.len() <= width
+        && inner.iter().all(|line| line.len() == width)
+        && is_mixed_base64(&lines.concat())
+}
+
+/// Nothing but the base64 alphabet, with capitals, small letters and digits: neither words nor hexadecimal digits.
+fn is_mixed_base64(text: &str) -> bool {
+    let has = |test: fn(&u8) -> bool| text.bytes().any(|byte| test(&byte));
+    let is_alphabet =
+        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_' | b'=');
+    text.bytes().all(is_alphabet)
+        && has(u8::is_ascii_uppercase)
+        && has(u8::is_ascii_lowercase)
+        && has(u8::is_ascii_digit)
 }
 
 /// The value with its size in place of every text that is bytes.
@@ -207,5 +251,30 @@ mod tests {
         let shown = without_bytes(&json!({"a":[{"b":bytes}],"c":inline,"d":"text"})).to_string();
         assert!(!shown.contains("QUJD"), "{shown}");
         assert!(shown.contains(r#""size_chars":640"#) && shown.contains(r#""d":"text""#));
+    }
+
+    #[test]
+    fn base64_in_lines_is_bytes_and_lists_of_words_are_not() {
+        // LG-02
+        let line = "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVphYmNkZWZnaGlqa2xtbm9wcXJzdHV2d3h5ejAxMjM0";
+        let mail = format!("{}QUJD=", format!("{line}\r\n").repeat(8));
+        assert!(is_bytes(&mail) && is_part_of_bytes(&mail[30..500]));
+        for text in [
+            "Alice1\nBob2\nCarol3\nDave4\n".repeat(40),
+            "words of prose ".repeat(40),
+            "0af3".repeat(100),
+        ] {
+            assert!(!is_bytes(&text) && !is_part_of_bytes(&text), "{text}");
+        }
+    }
+
+    #[test]
+    fn handles_beside_a_record_are_dropped_and_words_of_people_are_kept() {
+        // HD-08, HD-11
+        let body = json!({"id":"m1","record_uri":"pdpp://record/x","resource_uri":"pdpp://field-window/y",
+            "text":"pdpp://record/ is a prefix"});
+        let payload = Payload::of(body, &[]).unwrap();
+        let data = Value::Object(payload.data);
+        assert_eq!(data, json!({"text":"pdpp://record/ is a prefix"}));
     }
 }

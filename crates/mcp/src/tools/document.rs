@@ -20,7 +20,7 @@ const SCALAR: usize = 1_024;
 /// Names of fields that are left out.
 const NAMES: usize = 2_048;
 /// Fields asked for by one continuation.
-const FIELDS_PER_CALL: usize = 16;
+const FIELDS_PER_CALL: usize = 32;
 /// Longer addresses are not passed on.
 const URL: usize = 2_048;
 /// What the result holds besides the document.
@@ -67,6 +67,10 @@ pub(super) fn of(payload: &Payload, asked: &Asked<'_>, provider: &str) -> Value 
     insert_some(&mut metadata, "fields_left_out", &left_out);
     let other = others(payload, body);
     insert_some(&mut metadata, "other", &other);
+    let unsaid = unsaid(payload, &other, body);
+    if !unsaid.is_empty() {
+        metadata.insert("other_left_out".to_owned(), json!(unsaid));
+    }
     let related = expanded::of(&payload.expanded, asked.relations, &identity);
     insert_some(&mut metadata, "expanded", &related);
     if let Some(entry) = ladder {
@@ -84,7 +88,10 @@ pub(super) fn of(payload: &Payload, asked: &Asked<'_>, provider: &str) -> Value 
         forget_ladder(&mut document);
     }
     let room = budget::RESULT.saturating_sub(cost(&document) + AROUND);
-    let text = Text::of(payload, body, &identity, room);
+    let text = match body {
+        Some((field, text)) => Text::of_field(field, text, &identity, room),
+        None => Text::of_record(payload, &identity, left_out.get("read")),
+    };
     text.write(&mut document);
     document
 }
@@ -115,7 +122,8 @@ fn source(payload: &Payload, asked: &Asked<'_>) -> Map<String, Value> {
             continue;
         }
         let value = match value {
-            Value::String(text) => json!(label(text, budget::PREVIEW)),
+            // A handle is exact or worth nothing.
+            Value::String(text) if name != "connection_id" => json!(label(text, budget::PREVIEW)),
             other => other.clone(),
         };
         if !value.is_null() {
@@ -179,6 +187,22 @@ fn others(payload: &Payload, body: Option<(&str, &str)>) -> Map<String, Value> {
         }
     }
     other
+}
+
+/// The names of what stands beside the payload and is not shown.
+fn unsaid<'a>(
+    payload: &'a Payload,
+    other: &Map<String, Value>,
+    body: Option<(&str, &str)>,
+) -> Vec<&'a str> {
+    let is_shown = |name: &str| {
+        other.contains_key(name) || name == "metadata" || body.is_some_and(|(body, _)| body == name)
+    };
+    let names = payload.extras.keys().map(String::as_str);
+    names
+        .filter(|name| !is_shown(name) && name.len() <= budget::LABEL)
+        .take(FIELDS_PER_CALL)
+        .collect()
 }
 
 /// The fields a ladder entry lists.
@@ -271,18 +295,6 @@ struct Text<'a> {
 }
 
 impl<'a> Text<'a> {
-    fn of(
-        payload: &'a Payload,
-        body: Option<(&'a str, &str)>,
-        identity: &Identity,
-        room: usize,
-    ) -> Self {
-        match body {
-            Some((field, text)) => Self::of_field(field, text, identity, room),
-            None => Self::of_record(payload, identity),
-        }
-    }
-
     /// The field, whole or up to where the room ends.
     fn of_field(field: &'a str, text: &str, identity: &Identity, room: usize) -> Self {
         let mut left = room;
@@ -309,7 +321,7 @@ impl<'a> Text<'a> {
     }
 
     /// A record without a text of its own: its JSON, or the beginning of it.
-    fn of_record(payload: &Payload, identity: &Identity) -> Self {
+    fn of_record(payload: &Payload, identity: &Identity, left_out: Option<&Value>) -> Self {
         let shown = without_bytes(&Value::Object(payload.data.clone())).to_string();
         let total_chars = shown.chars().count();
         if total_chars <= budget::FETCH_JSON_CHARS {
@@ -330,7 +342,7 @@ impl<'a> Text<'a> {
             shown: cut,
             field: None,
             total_chars,
-            next: Some(largest(payload, identity)),
+            next: Some(way_on(payload, identity, left_out)),
         }
     }
 
@@ -369,17 +381,22 @@ fn mark_complete(metadata: &mut Map<String, Value>, field: &str) {
     }
 }
 
-/// The call that reads the largest field, which is what most of a long record is.
-fn largest(payload: &Payload, identity: &Identity) -> Value {
+/// The call that shows most of a record that was cut: its largest field, or the fields that stand nowhere yet.
+fn way_on(payload: &Payload, identity: &Identity, left_out: Option<&Value>) -> Value {
     let readable = payload.data.iter().filter(|(name, value)| {
         ladder::is_readable(name) && matches!(Content::of(value), Content::Text | Content::Json)
     });
-    let largest = readable.max_by_key(|(_, value)| without_bytes(value).to_string().len());
-    if let Some((name, _)) = largest {
-        return ladder::window_read(identity, name, 0, budget::WINDOW_CHARS as u64);
+    let sized = readable.map(|(name, value)| (without_bytes(value).to_string().len(), name));
+    let largest = sized.max_by_key(|(size, _)| *size);
+    match (largest, left_out) {
+        (Some((size, _)), Some(read)) if size < budget::FETCH_JSON_CHARS / 2 => read.clone(),
+        (Some((_, name)), _) => ladder::window_read(identity, name, 0, budget::WINDOW_CHARS as u64),
+        (None, Some(read)) => read.clone(),
+        (None, None) => {
+            let names: Vec<&String> = payload.data.keys().take(FIELDS_PER_CALL).collect();
+            let mut args = identity.args();
+            args.insert("fields".to_owned(), json!(names));
+            json!({"tool": "fetch", "args": args})
+        }
     }
-    let names: Vec<&String> = payload.data.keys().take(FIELDS_PER_CALL).collect();
-    let mut args = identity.args();
-    args.insert("fields".to_owned(), json!(names));
-    json!({"tool": "fetch", "args": args})
 }

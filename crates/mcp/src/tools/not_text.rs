@@ -68,19 +68,6 @@ pub(super) fn finished(call: Call<'_>, mut reply: Reply, request_id: Option<&str
     reply
 }
 
-/// Part of a longer text that is bytes: nothing but the base64 alphabet, and of every kind of letter in it.
-pub(super) fn is_bytes(text: &str) -> bool {
-    let has = |test: fn(&u8) -> bool| text.bytes().any(|byte| test(&byte));
-    let is_alphabet =
-        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_' | b'=');
-    let is_base64 = text.len() >= 256
-        && text.bytes().all(is_alphabet)
-        && has(u8::is_ascii_uppercase)
-        && has(u8::is_ascii_lowercase)
-        && has(u8::is_ascii_digit);
-    is_base64 || payload::is_bytes(text) && text.starts_with("data:")
-}
-
 /// A JSON value, number, boolean or null: a window of it as compact JSON. A text the server calls none, as it is.
 fn json_window(asked: &Asked, identity: &Identity, value: &Value) -> Result<Reply, Fault> {
     let kind = match value {
@@ -111,8 +98,11 @@ fn json_window(asked: &Asked, identity: &Identity, value: &Value) -> Result<Repl
     about.insert("type".to_owned(), json!(kind));
     about.insert("text_like".to_owned(), json!(false));
     about.insert("size_bytes".to_owned(), json!(written.len()));
-    about.insert("shown_as".to_owned(), json!("json"));
-    let note = format!(" type={kind} size_bytes={} shown_as=json", written.len());
+    let mut note = format!(" type={kind} size_bytes={}", written.len());
+    if !value.is_string() {
+        about.insert("shown_as".to_owned(), json!("json"));
+        note.push_str(" shown_as=json");
+    }
     let shown = Shown {
         identity,
         field: &asked.field,
@@ -194,9 +184,10 @@ fn record_export(asked: &Asked, identity: &Identity) -> (String, String) {
 fn metadata(
     call: Call<'_>,
     (asked, identity): (&Asked, &Identity),
-    (note, about): (String, Map<String, Value>),
+    (note, mut about): (String, Map<String, Value>),
     (route, command): (String, String),
 ) -> Reply {
+    about.insert("complete".to_owned(), json!(false));
     let next = ladder::projected_fetch(identity, &asked.field);
     let text = format!(
         "{}{note} complete=false\nbytes are not shown here\n{}\nexport: {route} at {} with this grant's token\nowner: {command}",

@@ -14,7 +14,7 @@ use crate::budget;
 use crate::call::{Answered, Call};
 use crate::evidence::envelope;
 use crate::evidence::identity::{Identity, connection_of, text};
-use crate::evidence::{plain, window};
+use crate::evidence::{payload, plain, window};
 use crate::fault::Fault;
 use crate::reply::{Outcome, Reply};
 
@@ -44,27 +44,22 @@ pub(super) static TOOL: Definition = Definition {
     title: "Read a field in windows",
     description: include_str!("read_record_field.md"),
     args: &[
-        Arg::new("id", Kind::Text, "An id as printed"),
-        Arg::new(
-            "connection_id",
-            Kind::Text,
-            "Needed where the id does not carry it",
-        ),
-        Arg::new("stream", Kind::Text, "Instead of id"),
-        Arg::new("record_id", Kind::Text, "Instead of id"),
-        Arg::new("field_path", Kind::Text, "").required(),
+        Arg::new("id", Kind::Text, ""),
+        Arg::new("connection_id", Kind::Text, "Where the id has none"),
+        Arg::new("stream", Kind::Text, ""),
+        Arg::new("record_id", Kind::Text, ""),
+        Arg::new("field_path", Kind::Text, "A top-level field").required(),
         Arg::new("offset_chars", OFFSET, ""),
         Arg::new("limit_chars", LIMIT, "Default 4096"),
-        Arg::new("cursor", Kind::Text, "next_cursor of a window"),
-        Arg::new("q", Kind::Text, "Literal text to start at"),
-        Arg::new("before_chars", CONTEXT, "With q"),
-        Arg::new("after_chars", CONTEXT, "With q"),
+        Arg::new("cursor", Kind::Text, ""),
+        Arg::new("q", Kind::Text, ""),
+        Arg::new("before_chars", CONTEXT, ""),
+        Arg::new("after_chars", CONTEXT, ""),
     ],
     output: || {
         let object = || json!({"type": "object"});
         json!({
-            "record": object(), "field": object(), "window": object(), "next": object(),
-            "previous": object(), "provider_url": {"type": "string"}
+            "record": object(), "field": object(), "window": object(), "provider_url": {"type": "string"}
         })
     },
     run: |call, args| -> Running<'_> {
@@ -246,7 +241,7 @@ fn written(call: Call<'_>, asked: &Asked, answered: &Answered) -> Outcome {
         bad(&message)
     })?;
     let identity = asked.identity(body);
-    if not_text::is_bytes(&received.window.text) {
+    if payload::is_part_of_bytes(&received.window.text) {
         let size = received.window.total_chars;
         let reply = not_text::bytes(call, asked, &identity, size);
         return Ok(not_text::finished(
@@ -539,6 +534,25 @@ mod tests {
             server.asked(),
             ["/v1/streams/messages/records/m1/field-window?field=text"]
         );
+    }
+
+    #[test]
+    fn a_connection_outside_the_grammar_stays_beside_the_id() {
+        // ID-17
+        let window = json!({"window":{"text":"ab","start_chars":0,"total_chars":9}});
+        let stub = Stub::default().on("/v1/streams/messages/records/m1/field-window", window);
+        let args = json!({"id":"messages:m1","connection_id":"weird/conn","field_path":"text","limit_chars":2});
+        let reply = stub.call("read_record_field", args).unwrap();
+        assert!(
+            reply
+                .text
+                .starts_with("record=messages:m1 connection_id=weird/conn field=text")
+        );
+        assert_eq!(
+            reply.structured["next"]["args"]["connection_id"],
+            "weird/conn"
+        );
+        assert!(reply.meta.is_none(), "no address can carry it");
     }
 
     fn refusal(args: Value) -> String {
