@@ -217,7 +217,13 @@ pub(crate) fn is_base64(text: &str) -> bool {
         distinct += usize::from(!*seen);
         *seen = true;
     }
-    distinct >= 12
+    distinct >= 12 && is_mixed(body)
+}
+
+/// Bytes of any length have capitals, small letters and digits; a word or an alphabet repeated has not.
+fn is_mixed(text: &str) -> bool {
+    let has = |test: fn(&u8) -> bool| text.bytes().any(|byte| test(&byte));
+    has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase) && has(u8::is_ascii_digit)
 }
 
 #[cfg(test)]
@@ -253,6 +259,7 @@ mod tests {
     fn long_prose_is_not_taken_for_bytes() {
         assert!(!is_base64(&"word ".repeat(100)));
         assert!(!is_base64(&"a".repeat(400)));
+        assert!(!is_base64(&"abcdefghijklmnopqrstuvwxyz".repeat(40)));
         assert!(is_base64(&"QUJDREVGR0hJSktM".repeat(40)));
     }
 }
