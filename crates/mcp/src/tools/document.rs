@@ -329,7 +329,7 @@ impl<'a> Text<'a> {
                 shown,
                 field: None,
                 total_chars,
-                next: None,
+                next: bytes_call(payload, identity),
             };
         }
         let pointer = format!(
@@ -366,6 +366,17 @@ impl<'a> Text<'a> {
             metadata.insert("next".to_owned(), next);
         }
     }
+}
+
+/// The call that tells how to get bytes the JSON leaves out, where it does.
+fn bytes_call(payload: &Payload, identity: &Identity) -> Option<Value> {
+    let mut fields = payload.data.iter();
+    let (name, _) = fields.find(|(_, value)| without_bytes(value) != **value)?;
+    Some(if ladder::is_readable(name) {
+        ladder::window_read(identity, name, 0, budget::WINDOW_CHARS as u64)
+    } else {
+        ladder::projected_fetch(identity, name)
+    })
 }
 
 /// A ladder speaks of windows; the field that stands whole in `text` is complete, however long it is.

@@ -89,10 +89,16 @@ fn json_window(asked: &Asked, identity: &Identity, value: &Value) -> Result<Repl
         },
         ..asked.selector.clone()
     };
-    let window = selector
+    let mut window = selector
         .request()
         .and_then(|request| windows::cut(&written, &request))
         .map_err(|error: WindowError| Fault::from(error.for_field(&asked.field)))?;
+    // The window is of what is shown; the field is more than that.
+    let mut warnings = Vec::new();
+    if !value.is_string() && without_bytes(value) != *value {
+        window.complete = false;
+        warnings.push("bytes_left_out".to_owned());
+    }
     let mut about = Map::new();
     about.insert("path".to_owned(), json!(asked.field));
     about.insert("type".to_owned(), json!(kind));
@@ -108,7 +114,7 @@ fn json_window(asked: &Asked, identity: &Identity, value: &Value) -> Result<Repl
         field: &asked.field,
         note,
         about,
-        warnings: Vec::new(),
+        warnings,
         stride: asked.stride(),
     };
     Ok(shown.reply(&window))

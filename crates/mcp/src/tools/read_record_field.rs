@@ -1,7 +1,7 @@
 //! `read_record_field`: one bounded window of one field.
 
 use contract::error::{ErrorCode, ReadError};
-use contract::handle::{HandleError, Part, RecordHandle, WindowHandle};
+use contract::handle::{HandleError, Part, RECORD_URI, RecordHandle, WindowHandle};
 use contract::segment;
 use contract::upstream::Get;
 use contract::window::{MAX_CONTEXT_CHARS, MAX_LIMIT_CHARS, WindowError, WindowSelector};
@@ -316,6 +316,10 @@ impl Shown<'_> {
                 text.push_str(&window::call_line(label, &call));
                 structured.insert(label.to_owned(), call);
             }
+        }
+        if self.identity.id.starts_with(RECORD_URI) {
+            // HD-06: a handle that looks like an address says who takes it.
+            text.push_str("\nfetch and read_record_field take this pdpp:// id as it is");
         }
         if !self.warnings.is_empty() {
             let listed = self.warnings.join(", ");
@@ -720,6 +724,66 @@ mod tests {
         assert!(server.follow(&raw.structured["next"]).is_ok());
         let number = reply("n");
         assert!(number.text.contains("type=number") && number.text.contains("complete=true"));
+    }
+
+    #[test]
+    fn json_with_bytes_inside_is_never_called_complete() {
+        // LG-02, LG-04
+        let server =
+            RecordServer::new(json!({"mail":{"from":"ann","raw":"QUJDREVGR0hJSktM".repeat(40)}}));
+        let args = json!({"id":ID,"field_path":"mail"});
+        let reply = server.call("read_record_field", &args).unwrap();
+        assert!(!reply.text.contains("QUJD") && reply.text.contains("ann"));
+        assert!(
+            reply.text.contains("complete=false")
+                && reply.text.contains("warnings: bytes_left_out")
+        );
+        let fetched = server.call("fetch", &json!({"id":ID})).unwrap();
+        assert_eq!(fetched.structured["metadata"]["text_complete"], false);
+        assert!(
+            server
+                .follow(&fetched.structured["metadata"]["next"])
+                .is_ok()
+        );
+    }
+
+    #[test]
+    fn a_field_that_cannot_be_looked_at_keeps_its_refusal_and_gets_a_way_on() {
+        // LG-03
+        let refused = json!({"error":{"code":"field_not_text","message":"field 'n' is number"}});
+        let stub =
+            Stub::default().refusing("/v1/streams/messages/records/m1/field-window", 422, refused);
+        let fault = stub
+            .call("read_record_field", json!({"id":ID,"field_path":"n"}))
+            .unwrap_err();
+        assert_eq!(
+            (fault.code(), fault.http_status()),
+            ("field_not_text", Some(422))
+        );
+        assert!(
+            fault.text().contains("next: call fetch"),
+            "{}",
+            fault.text()
+        );
+        assert_eq!(stub.asked().len(), 2);
+    }
+
+    #[test]
+    fn an_id_that_is_an_address_names_the_tools_that_take_it() {
+        // HD-06, ID-26
+        let odd = RecordHandle::new(Some("cin_slack"), "messages", "a/b:c").unwrap();
+        let window = json!({"window":{"text":"ab","start_chars":0,"total_chars":2}});
+        let stub = Stub::default().on(
+            "/v1/streams/messages/records/a%2Fb%3Ac/field-window",
+            window,
+        );
+        let args = json!({"id":odd.to_string(),"field_path":"text"});
+        let reply = stub.call("read_record_field", args).unwrap();
+        assert!(
+            reply.text.contains("fetch and read_record_field take this"),
+            "{}",
+            reply.text
+        );
     }
 
     proptest! {
