@@ -7,6 +7,8 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use serde_json::Value;
+
 /// The text cut to so many bytes at a character, with `…` where something is missing.
 pub(crate) fn cut(text: &str, bytes: usize) -> Cow<'_, str> {
     if text.len() <= bytes {
@@ -44,6 +46,24 @@ pub(crate) fn exact(text: &str) -> String {
         }
     }
     written.push('"');
+    written
+}
+
+/// A JSON value on one line, whole, with characters that steer a display escaped. It reads back as the same value.
+pub(crate) fn json(value: &Value) -> String {
+    let mut written = String::new();
+    // Outside of strings JSON has no such characters, so every one of them may be escaped.
+    for character in value.to_string().chars() {
+        if is_steering(character) {
+            let mut units = [0_u16; 2];
+            for unit in character.encode_utf16(&mut units) {
+                // Writing to a String cannot fail.
+                let _ = write!(written, "\\u{unit:04x}");
+            }
+        } else {
+            written.push(character);
+        }
+    }
     written
 }
 
@@ -106,6 +126,14 @@ mod tests {
         assert!(!written.contains(['\n', '\u{202e}', '\u{200b}', '\u{200d}', '\u{7}']));
         let read: String = serde_json::from_str(&written).unwrap();
         assert_eq!(read, hostile);
+    }
+
+    #[test]
+    fn json_is_one_line_that_reads_back_and_steers_nothing() {
+        let hostile = serde_json::json!({"a\u{202e}": ["\n\u{200b}", 1.5, null, "\u{e0041}"]});
+        let written = json(&hostile);
+        assert!(!written.chars().any(is_steering), "{written}");
+        assert_eq!(serde_json::from_str::<Value>(&written).unwrap(), hostile);
     }
 
     #[test]
