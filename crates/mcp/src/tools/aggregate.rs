@@ -31,13 +31,9 @@ pub(super) static TOOL: Definition = Definition {
             "",
         )
         .required(),
-        Arg::new(
-            "field",
-            Kind::Text,
-            "what to compute over; every metric but count needs it",
-        ),
+        Arg::new("field", Kind::Text, "for every metric but count"),
         Arg::new("group_by", Kind::Text, ""),
-        Arg::new("group_by_time", Kind::Text, "a date or date-time field"),
+        Arg::new("group_by_time", Kind::Text, "date field"),
         Arg::new(
             "granularity",
             Kind::Choice(&["minute", "hour", "day", "week", "month", "quarter", "year"]),
@@ -55,12 +51,12 @@ pub(super) static TOOL: Definition = Definition {
         Arg::new(
             "filter",
             Kind::Filter,
-            r#"{"field":value} or {"field":{"gte":…,"lt":…}}"#,
+            r#"{"field":value} or {"field":{"gte":…}}"#,
         ),
         Arg::new(
             "connection_id",
             Kind::Text,
-            "needed when several connections have the stream",
+            "if several connections have the stream",
         ),
     ],
     output: || json!({"data": {"type": ["object", "array"]}, "provider_url": {"type": "string"}}),
@@ -161,9 +157,10 @@ impl<'a> Figure<'a> {
             facts.push_str(" approximate=true");
         }
         if let Some(counted) = self.whole("filtered_record_count") {
-            let which = match self.args.has("filter") {
-                true => "matching the filter",
-                false => "without a filter",
+            let which = if self.args.has("filter") {
+                "matching the filter"
+            } else {
+                "without a filter"
             };
             let _ = write!(facts, " records={counted} {which}");
         } else if self.args.has("filter") {

@@ -289,3 +289,13 @@ fn an_answer_that_is_no_aggregate_is_a_fault() {
     let fault = stub.call("aggregate", args).unwrap_err();
     assert_eq!(fault.code(), "rs_bad_response");
 }
+
+#[test]
+fn definitions_are_short() {
+    // BU-01
+    for name in ["aggregate", "schema"] {
+        let tool = crate::tools::find(name).unwrap().tool();
+        let bytes = serde_json::to_string(&tool).unwrap().len();
+        assert!(bytes <= 1_800, "{name}: {bytes}");
+    }
+}

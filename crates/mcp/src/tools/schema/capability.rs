@@ -1,0 +1,305 @@
+//! What one stream accepts, read from compact flags or from full capability objects alike.
+//!
+//! Nothing is assumed that a server does not advertise; what it leaves open is said to be open.
+
+use std::collections::BTreeSet;
+
+use contract::schema::FieldCapability;
+use serde_json::{Map, Value, json};
+
+use super::document::Stream;
+use crate::evidence::identity::text;
+
+/// Each abbreviation and what it stands for.
+pub(super) const LEGEND: [(&str, &str); 10] = [
+    ("t", "declared type"),
+    ("role", "what the field is for"),
+    ("g=false", "not granted, cannot be used"),
+    ("eq", "exact filter, {\"field\":value}"),
+    (
+        "r",
+        "range filter with these operators, {\"field\":{\"gte\":value}}",
+    ),
+    ("lex", "searched by words"),
+    ("sem", "searched by meaning"),
+    (
+        "a",
+        "aggregate: sum, min, max, count_distinct are metrics of the field; group_by, group_by_time group by it",
+    ),
+    ("unusable", "declared, but not usable for the reason given"),
+    ("declared", "readable, nothing more is advertised"),
+];
+
+/// What `query_records` may be asked to count.
+pub(super) const COUNTS: [&str; 3] = ["none", "estimated", "exact"];
+
+/// The aggregates of fields, metrics first.
+const AGGREGATES: [&str; 6] = [
+    "count_distinct",
+    "sum",
+    "min",
+    "max",
+    "group_by",
+    "group_by_time",
+];
+
+/// What one row accepts.
+#[derive(Debug, Default)]
+pub(super) struct Capabilities {
+    pub(super) fields: Vec<Field>,
+    pub(super) sort: Option<String>,
+    /// Ids of named projections; nothing where the server's answer does not speak of them.
+    pub(super) views: Option<Vec<String>>,
+    /// Whether records may be counted by `aggregate`; nothing where the answer does not say.
+    pub(super) counts_records: Option<bool>,
+    pub(super) expand: Vec<Relation>,
+}
+
+/// One field.
+#[derive(Debug)]
+pub(super) struct Field {
+    pub(super) name: String,
+    /// As they are shown.
+    pub(super) flags: String,
+    pub(super) type_name: Option<String>,
+    pub(super) granted: bool,
+    uses: Vec<Use>,
+    /// Operators; nothing where ranges are not accepted, empty where the operators are not told.
+    pub(super) range: Option<Vec<String>>,
+    pub(super) aggregates: Vec<String>,
+}
+
+/// What a field is good for, besides being read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Use {
+    /// `filter` by equality.
+    Exact,
+    /// `search` by words.
+    Lexical,
+    /// `search` by meaning.
+    Semantic,
+}
+
+/// A relation a read may bring along.
+#[derive(Debug)]
+pub(super) struct Relation {
+    pub(super) name: String,
+    pub(super) target: Option<String>,
+    pub(super) cardinality: Option<String>,
+    pub(super) usable: bool,
+    pub(super) reason: Option<String>,
+    pub(super) default_limit: Option<u64>,
+    pub(super) max_limit: Option<u64>,
+}
+
+impl Capabilities {
+    pub(super) fn of(row: &Stream) -> Self {
+        let members = &row.members;
+        let sort = members.get("cursor_field").and_then(Value::as_str);
+        let query = members.get("query").and_then(Value::as_object);
+        let counts = query.map(|query| {
+            let count = query.get("aggregations").and_then(|all| all.get("count"));
+            count == Some(&Value::Bool(true))
+        });
+        Self {
+            fields: fields(members),
+            sort: sort.map(str::to_owned).filter(|field| !field.is_empty()),
+            views: members.get("views").and_then(views),
+            counts_records: counts,
+            expand: relations(members),
+        }
+    }
+
+    /// Names of the fields a test holds for.
+    pub(super) fn names(&self, test: impl Fn(&Field) -> bool) -> Vec<&str> {
+        let fields = self.fields.iter().filter(|field| test(field));
+        fields.map(|field| field.name.as_str()).collect()
+    }
+
+    /// Each aggregate with the fields it takes, those without any left out.
+    pub(super) fn aggregates(&self) -> Vec<(&'static str, Vec<&str>)> {
+        let named = |name: &'static str| {
+            let takes = |field: &Field| field.aggregates.iter().any(|known| known == name);
+            (name, self.names(takes))
+        };
+        let all = AGGREGATES.into_iter().map(named);
+        all.filter(|(_, fields)| !fields.is_empty()).collect()
+    }
+
+    /// The abbreviations its flags use.
+    pub(super) fn abbreviations(&self) -> BTreeSet<&'static str> {
+        let mut used = BTreeSet::new();
+        for flag in self.fields.iter().flat_map(|field| field.flags.split(',')) {
+            let name = flag.split_once('=').map_or(flag, |(name, _)| name);
+            for (known, _) in LEGEND {
+                let is_used = match known {
+                    "g=false" => flag == "g=false",
+                    "unusable" => flag.contains("=unusable"),
+                    known => name == known,
+                };
+                if is_used {
+                    used.insert(known);
+                }
+            }
+        }
+        used
+    }
+
+    /// The flags by field.
+    pub(super) fn flags(&self) -> Value {
+        let flags = self.fields.iter();
+        let flags = flags.map(|field| (field.name.clone(), json!(field.flags)));
+        Value::Object(flags.collect())
+    }
+
+    /// The same as arguments: what may be filtered, sorted, projected, counted, searched, aggregated and expanded.
+    pub(super) fn arguments(&self) -> Value {
+        let ranges: Map<String, Value> = self
+            .fields
+            .iter()
+            .filter_map(|field| Some((field.name.clone(), json!(field.range.as_ref()?))))
+            .collect();
+        let mut aggregate: Map<String, Value> = self
+            .aggregates()
+            .into_iter()
+            .map(|(name, fields)| (name.to_owned(), json!(fields)))
+            .collect();
+        if let Some(counts) = self.counts_records {
+            aggregate.insert("count".to_owned(), json!(counts));
+        }
+        let relations = self.expand.iter().filter(|relation| relation.usable);
+        let relations: Vec<&str> = relations.map(|relation| relation.name.as_str()).collect();
+        json!({
+            "filter": {"exact": self.names(|field| field.is_for(Use::Exact)), "range": ranges},
+            "sort": self.sort.as_slice(),
+            "projection": {"fields": "any granted field", "views": self.views},
+            "count": COUNTS,
+            "search": {"lexical": self.names(|field| field.is_for(Use::Lexical)), "semantic": self.names(|field| field.is_for(Use::Semantic))},
+            "aggregate": aggregate,
+            "expand": relations,
+        })
+    }
+}
+
+fn fields(members: &Map<String, Value>) -> Vec<Field> {
+    if let Some(Value::Object(fields)) = members.get("field_capabilities") {
+        let read = |(name, value): (&String, &Value)| Field::read(name, &flags_of(value));
+        return fields.iter().map(read).collect();
+    }
+    // A server that tells no capabilities may still tell the properties.
+    let properties = members
+        .get("schema")
+        .and_then(|schema| schema.get("properties"));
+    let Some(Value::Object(properties)) = properties else {
+        return Vec::new();
+    };
+    let read = |(name, schema): (&String, &Value)| {
+        Field::read(name, &flags_of(&json!({ "schema": schema })))
+    };
+    properties.iter().map(read).collect()
+}
+
+fn flags_of(value: &Value) -> String {
+    match value {
+        Value::String(flags) => flags.clone(),
+        value => serde_json::from_str::<FieldCapability>(&value.to_string())
+            .map_or_else(|_| "declared".to_owned(), |field| field.flags()),
+    }
+}
+
+impl Field {
+    fn read(name: &str, flags: &str) -> Self {
+        let mut field = Self {
+            name: name.to_owned(),
+            flags: String::new(),
+            type_name: None,
+            granted: true,
+            uses: Vec::new(),
+            range: None,
+            aggregates: Vec::new(),
+        };
+        let mut shown = Vec::new();
+        for flag in flags.split(',').map(plain_flag) {
+            if !flag.is_empty() {
+                field.take(&flag);
+                shown.push(flag);
+            }
+        }
+        field.flags = if shown.is_empty() {
+            "declared".to_owned()
+        } else {
+            shown.join(",")
+        };
+        field
+    }
+
+    fn take(&mut self, flag: &str) {
+        let list = |value: &str| value.split('|').map(str::to_owned).collect();
+        match flag.split_once('=').unwrap_or((flag, "")) {
+            (_, value) if value.starts_with("unusable") => {}
+            ("t", value) => self.type_name = Some(value.to_owned()),
+            ("g", "false") => self.granted = false,
+            ("eq", _) => self.uses.push(Use::Exact),
+            ("r", "") => self.range = Some(Vec::new()),
+            ("r", value) => self.range = Some(list(value)),
+            ("lex", _) => self.uses.push(Use::Lexical),
+            ("sem", _) => self.uses.push(Use::Semantic),
+            ("a", value) => self.aggregates = list(value),
+            _ => {}
+        }
+    }
+
+    /// Whether it is good for this.
+    pub(super) fn is_for(&self, this: Use) -> bool {
+        self.uses.contains(&this)
+    }
+
+    /// Whether its values are numbers.
+    pub(super) fn is_number(&self) -> bool {
+        let types = self.type_name.as_deref().unwrap_or_default();
+        types
+            .split('|')
+            .any(|name| matches!(name, "integer" | "number" | "float" | "currency"))
+    }
+}
+
+/// A flag in characters that cannot be taken for the syntax around it.
+fn plain_flag(flag: &str) -> String {
+    let flag = flag.trim();
+    let safe = |character: char| {
+        if character.is_ascii_alphanumeric() || "=|:_-.".contains(character) {
+            character
+        } else {
+            '_'
+        }
+    };
+    flag.chars().take(120).map(safe).collect()
+}
+
+fn views(value: &Value) -> Option<Vec<String>> {
+    let listed = value.as_array()?.iter();
+    let id = |view: &Value| {
+        let id = ["id", "name"].iter().find_map(|name| text(view, name));
+        id.or_else(|| view.as_str()).map(str::to_owned)
+    };
+    Some(listed.filter_map(id).collect())
+}
+
+fn relations(members: &Map<String, Value>) -> Vec<Relation> {
+    let listed = members.get("expand_capabilities").and_then(Value::as_array);
+    let read = |relation: &Value| {
+        let member = |name: &str| text(relation, name).map(str::to_owned);
+        let refused = |name: &str| relation.get(name) == Some(&Value::Bool(false));
+        let whole = |name: &str| relation.get(name).and_then(Value::as_u64);
+        Some(Relation {
+            name: member("name").or_else(|| member("relation"))?,
+            target: member("target_stream").or_else(|| member("stream")),
+            cardinality: member("cardinality"),
+            usable: !refused("usable") && !refused("granted"),
+            reason: member("reason"),
+            default_limit: whole("default_limit"),
+            max_limit: whole("max_limit"),
+        })
+    };
+    listed.map_or_else(Vec::new, |listed| listed.iter().filter_map(read).collect())
+}

@@ -1,0 +1,266 @@
+//! The schema document, whichever generation of server wrote it, and the part of it that was asked for.
+//!
+//! Servers may ignore selectors, repeat streams in two places, lift connections to the connector, or wrap everything in
+//! `data`. After this file there is one shape.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Map, Value};
+
+use crate::evidence::identity::{connection_of, connector_of, text};
+
+/// The schema of a grant, or a part of it.
+#[derive(Debug, Default)]
+pub(super) struct Document {
+    /// Everything beside the streams.
+    pub(super) members: Map<String, Value>,
+    pub(super) connectors: Vec<Connector>,
+}
+
+/// A connector and its streams.
+#[derive(Debug, Default)]
+pub(super) struct Connector {
+    pub(super) key: String,
+    pub(super) label: Option<String>,
+    /// Everything beside streams and connections.
+    pub(super) members: Map<String, Value>,
+    pub(super) streams: Vec<Stream>,
+    /// The connections most of its rows have, known after scoping.
+    pub(super) shared: Vec<Connection>,
+}
+
+/// One row: a stream of one connector, with all connections that share it.
+#[derive(Debug)]
+pub(super) struct Stream {
+    pub(super) name: String,
+    pub(super) connections: Vec<Connection>,
+    /// The row as it came.
+    pub(super) members: Map<String, Value>,
+}
+
+/// A connection a stream may be read from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Connection {
+    pub(super) id: String,
+    pub(super) label: Option<String>,
+    pub(super) grant_id: Option<String>,
+}
+
+impl Document {
+    /// Reads an answer; nothing where it is no schema.
+    pub(super) fn read(body: Value) -> Option<Self> {
+        let Value::Object(mut members) = body else {
+            return None;
+        };
+        let is_schema = |members: &Map<String, Value>| {
+            ["connectors", "streams"]
+                .iter()
+                .any(|name| members.get(*name).is_some_and(Value::is_array))
+        };
+        if !is_schema(&members) {
+            members = match members.remove("data") {
+                Some(Value::Object(inner)) if is_schema(&inner) => inner,
+                _ => return None,
+            };
+        }
+        let streams = list(members.remove("streams"));
+        let connectors = match members.remove("connectors") {
+            Some(Value::Array(connectors)) => connectors.into_iter().map(Connector::read).collect(),
+            _ => by_connector(streams),
+        };
+        Some(Self {
+            members,
+            connectors,
+        })
+    }
+
+    /// Keeps what was asked for, whether or not the server did.
+    pub(super) fn scope(&mut self, stream: Option<&str>, connection: Option<&str>) {
+        for connector in &mut self.connectors {
+            connector.streams.retain_mut(|row| {
+                stream.is_none_or(|stream| row.name == stream) && row.keeps(connection)
+            });
+            connector.shared = connector.most_shared();
+        }
+        if stream.is_some() || connection.is_some() {
+            self.connectors
+                .retain(|connector| !connector.streams.is_empty());
+        }
+    }
+
+    /// Every row with its connector.
+    pub(super) fn rows(&self) -> impl Iterator<Item = (&Connector, &Stream)> {
+        self.connectors.iter().flat_map(|connector| {
+            let rows = connector.streams.iter();
+            rows.map(move |row| (connector, row))
+        })
+    }
+
+    /// Every connection once, with its connector.
+    pub(super) fn connections(&self) -> Vec<(&Connector, &Connection)> {
+        let mut all: Vec<(&Connector, &Connection)> = Vec::new();
+        let mut seen = HashSet::new();
+        for (connector, row) in self.rows() {
+            for connection in &row.connections {
+                if seen.insert((connector.key.as_str(), connection.id.as_str())) {
+                    all.push((connector, connection));
+                }
+            }
+        }
+        all
+    }
+
+    /// The grant this was answered for, where it is a single one.
+    pub(super) fn grant_id(&self) -> Option<&str> {
+        text(self.members.get("bearer")?, "grant_id")
+    }
+}
+
+impl Connector {
+    fn read(value: Value) -> Self {
+        let key = connector_key(&value);
+        let label = label_of(&value, &["display_name", "connector_display_name"]);
+        let shared = connections(&value);
+        let mut members = match value {
+            Value::Object(members) => members,
+            _ => Map::new(),
+        };
+        members.remove("granted_connections");
+        let rows = list(members.remove("streams")).into_iter();
+        let streams = rows.filter_map(|row| Stream::read(row, &shared)).collect();
+        Self {
+            key,
+            label,
+            members,
+            streams,
+            shared,
+        }
+    }
+
+    /// The connections most of its rows have, the first such set where several are equally frequent.
+    fn most_shared(&self) -> Vec<Connection> {
+        let ids = |row: &Stream| -> Vec<String> {
+            row.connections.iter().map(|one| one.id.clone()).collect()
+        };
+        let mut times: HashMap<Vec<String>, usize> = HashMap::new();
+        for row in &self.streams {
+            *times.entry(ids(row)).or_default() += 1;
+        }
+        let most = times.values().max().copied();
+        let row = self
+            .streams
+            .iter()
+            .find(|row| times.get(&ids(row)).copied() == most);
+        row.map_or_else(Vec::new, |row| row.connections.clone())
+    }
+}
+
+impl Stream {
+    fn read(row: Value, shared: &[Connection]) -> Option<Self> {
+        let name = match &row {
+            Value::String(name) => name.clone(),
+            row => ["name", "stream", "stream_name"]
+                .iter()
+                .find_map(|name| text(row, name))?
+                .to_owned(),
+        };
+        let mut own = connections(&row);
+        if own.is_empty() {
+            own = shared.to_vec();
+        }
+        let members = match row {
+            Value::Object(members) => members,
+            _ => Map::new(),
+        };
+        Some(Self {
+            name,
+            connections: own,
+            members,
+        })
+    }
+
+    /// Narrows the row to one connection. A row that names none is kept: the server was asked for that connection.
+    fn keeps(&mut self, connection: Option<&str>) -> bool {
+        let Some(connection) = connection else {
+            return true;
+        };
+        if self.connections.is_empty() {
+            return true;
+        }
+        self.connections.retain(|one| one.id == connection);
+        !self.connections.is_empty()
+    }
+}
+
+/// Rows of a server that knows no connectors, under the connector each names.
+fn by_connector(rows: Vec<Value>) -> Vec<Connector> {
+    let mut connectors: Vec<Connector> = Vec::new();
+    for row in rows {
+        let key = connector_key(&row);
+        let label = label_of(&row, &["connector_display_name"]);
+        let Some(stream) = Stream::read(row, &[]) else {
+            continue;
+        };
+        match connectors.iter_mut().find(|known| known.key == key) {
+            Some(known) => known.streams.push(stream),
+            None => connectors.push(Connector {
+                key,
+                label,
+                members: Map::new(),
+                streams: vec![stream],
+                shared: Vec::new(),
+            }),
+        }
+    }
+    connectors
+}
+
+fn connector_key(value: &Value) -> String {
+    let source = value.get("source");
+    let named = connector_of(value).or_else(|| source.and_then(connector_of));
+    let from_id = source
+        .and_then(|source| text(source, "id"))
+        .and_then(|id| id.rsplit('/').find(|part| !part.is_empty()));
+    named.or(from_id).unwrap_or("unknown").to_owned()
+}
+
+fn label_of(value: &Value, names: &[&str]) -> Option<String> {
+    let own = names.iter().find_map(|name| text(value, name));
+    let source = value.get("source");
+    own.or_else(|| text(source?, "display_name"))
+        .map(str::to_owned)
+}
+
+/// The connections a connector or row lists: as objects, else its only one, else bare ids.
+fn connections(value: &Value) -> Vec<Connection> {
+    let grant = text(value, "grant_id");
+    let of = |id: &str, label: Option<&str>, grant: Option<&str>| Connection {
+        id: id.to_owned(),
+        label: label.map(str::to_owned),
+        grant_id: grant.map(str::to_owned),
+    };
+    if let Some(listed) = value.get("granted_connections").and_then(Value::as_array) {
+        let read = |one: &Value| {
+            let id = connection_of(one).or_else(|| one.as_str())?;
+            let label = text(one, "display_name");
+            Some(of(id, label, text(one, "grant_id").or(grant)))
+        };
+        return listed.iter().filter_map(read).collect();
+    }
+    if let Some(only) = connection_of(value) {
+        let label = text(value, "connection_display_name").or_else(|| text(value, "display_name"));
+        return vec![of(only, label, grant)];
+    }
+    let ids = value.get("instance_ids").and_then(Value::as_array);
+    let ids = ids.map_or(&[][..], Vec::as_slice).iter();
+    ids.filter_map(Value::as_str)
+        .map(|id| of(id, None, grant))
+        .collect()
+}
+
+fn list(value: Option<Value>) -> Vec<Value> {
+    match value {
+        Some(Value::Array(list)) => list,
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,188 @@
+//! Raw JSON Schema: for one stream of one source, bounded.
+
+use serde_json::{Value, json};
+
+use super::fixtures::{extra_large_connector, grant, lax, narrowed, server};
+use super::{holds, next};
+use crate::reply::Reply;
+use crate::stub::Stub;
+
+/// Bytes of the whole result as it is sent.
+fn whole(reply: Reply) -> usize {
+    serde_json::to_string(&reply.into_result()).unwrap().len()
+}
+
+#[test]
+fn the_whole_grant_in_full_is_refused_before_asking() {
+    // SC-13, SC-14
+    let stub = lax();
+    for args in [
+        json!({"detail": "full"}),
+        json!({"detail": "full", "connection_id": "cin_s1"}),
+    ] {
+        let fault = stub.call("schema", args).unwrap_err();
+        let error = fault.structured()["error"].clone();
+        assert_eq!(error["code"], "invalid_request");
+        assert_eq!(error["param"], "detail");
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(fault.text(), @r#"
+            error invalid_request: detail "full" needs a stream: the whole grant in full is too large for one result
+            param=detail
+            next: compact discovery first: schema {}, then schema(stream, connection_id, detail: "full")
+            "#);
+        }
+    }
+    assert!(stub.asked().is_empty());
+}
+
+#[test]
+fn one_source_in_full_has_its_json_schema() {
+    // SC-05, SC-15, SC-19
+    let honest = server(&grant(), &[(Some("channels"), None)]);
+    let wrapped = Stub::default().on("/v1/schema", json!({"data": grant()}));
+    for stub in [honest, lax(), wrapped] {
+        let args = json!({"stream": "channels", "detail": "full"});
+        let reply = stub.call("schema", args).unwrap();
+        assert_eq!(stub.asked(), ["/v1/schema?detail=full&stream=channels"]);
+        let data = &reply.structured["data"];
+        assert_eq!(data["connectors"].as_array().unwrap().len(), 1);
+        assert!(data.get("data").is_none() && data.get("streams").is_none());
+        let rows = data["connectors"][0]["streams"].as_array().unwrap();
+        assert_eq!(rows.len(), 1);
+        assert_eq!(rows[0]["name"], "channels");
+        assert_eq!(
+            rows[0]["field_capabilities"]["topic"]["schema"],
+            json!({"type": "string"})
+        );
+        assert!(!reply.structured.to_string().contains("sender"));
+        insta::allow_duplicates! {
+            insta::assert_snapshot!("full", reply.text);
+        }
+    }
+}
+
+#[test]
+fn several_sources_in_full_are_a_choice_to_make() {
+    // SC-16
+    let served = Stub::default().refusing(
+        "/v1/schema?detail=full&stream=messages",
+        409,
+        json!({"error": {"type": "conflict_error", "code": "ambiguous_schema_detail", "message": "which?",
+            "param": "connection_id", "retry_with": "connection_id",
+            "available_connections": [{"connection_id": "cin_s1"}, {"connection_id": "cin_s2"}, {"connection_id": "cin_g1"}]}}),
+    );
+    for stub in [served, lax()] {
+        let args = json!({"stream": "messages", "detail": "full"});
+        let fault = stub.call("schema", args).unwrap_err();
+        let structured = fault.structured();
+        let error = &structured["error"];
+        assert_eq!(error["code"], "ambiguous_schema_detail");
+        assert_eq!(error["retry_with"], "connection_id");
+        let ids: Vec<&str> = error["available_connections"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| one["connection_id"].as_str().unwrap())
+            .collect();
+        assert_eq!(ids, ["cin_s1", "cin_s2", "cin_g1"]);
+        assert!(!holds(&structured, "schema") && !holds(&structured, "field_capabilities"));
+        for id in ids {
+            assert!(fault.text().contains(&format!("connection_id={id}")));
+        }
+    }
+    let fault = lax()
+        .call("schema", json!({"stream": "messages", "detail": "full"}))
+        .unwrap_err();
+    insta::assert_snapshot!("ambiguous", fault.text());
+}
+
+#[test]
+fn a_choice_among_very_many_is_capped_and_leads_to_the_index() {
+    // AM-05, AM-07
+    let connectors: Vec<Value> = (0..1_000)
+        .map(|n| json!({"connector_key": format!("k{n}"), "streams": [{"name": "messages",
+            "granted_connections": [{"connection_id": format!("cin_{n}"), "display_name": "label ".repeat(100)}]}]}))
+        .collect();
+    let stub = Stub::default().on("/v1/schema", json!({ "connectors": connectors }));
+    let fault = stub
+        .call("schema", json!({"stream": "messages", "detail": "full"}))
+        .unwrap_err();
+    let error = fault.structured()["error"].clone();
+    assert_eq!(error["available_connections"].as_array().unwrap().len(), 12);
+    assert_eq!(error["available_connection_count"], 1_000);
+    assert!(fault.text().contains("schema"), "{}", fault.text());
+    let bytes = serde_json::to_string(&fault.into_result()).unwrap().len();
+    assert!(bytes <= 6_144, "{bytes}");
+}
+
+#[test]
+fn a_named_connection_is_the_only_one_in_the_answer() {
+    // SC-17
+    let mut noisy = grant();
+    noisy["connectors"][0]["streams"][0]["instance_ids"] = json!(["cin_s1", "cin_s2"]);
+    noisy["connectors"][0]["streams"][0]["granted_connections"][0]["connector_instance_id"] =
+        json!("cin_s1");
+    noisy["connectors"][0]["streams"][0]["granted_connections"][1]["connector_instance_id"] =
+        json!("cin_s2");
+    let lax = Stub::default().on("/v1/schema", noisy);
+    for (connection, connector) in [("cin_g1", "gmail"), ("cin_s2", "slack")] {
+        let args = json!({"stream": "messages", "detail": "full", "connection_id": connection});
+        let reply = lax.call("schema", args).unwrap();
+        let whole = format!("{}{}", reply.text, reply.structured["data"]);
+        assert!(whole.contains(connection) && whole.contains(connector));
+        for other in ["cin_s1", "cin_s2", "cin_g1"] {
+            assert_eq!(whole.contains(other), other == connection, "{other}");
+        }
+        assert!(!holds(&reply.structured, "connector_instance_id"));
+        assert!(reply.text.contains("views=basic") && reply.text.contains("count=records;"));
+        let calls = next(&reply.text);
+        assert_eq!(calls[0].1["connection_id"], connection);
+    }
+}
+
+#[test]
+fn a_large_stream_in_full_is_bounded_and_says_what_is_missing() {
+    // BU-06, SC-18
+    let args = json!({"stream": "stream_00_00", "connection_id": "cin_00_03", "detail": "full"});
+    let grant = extra_large_connector();
+    let stub = Stub::default().on("/v1/schema", grant.clone());
+    let reply = stub.call("schema", args.clone()).unwrap();
+    let data = reply.structured["data"].clone();
+    let row = &data["connectors"][0]["streams"][0];
+    // What is told twice goes first; every field keeps its schema.
+    assert!(row["schema"].get("properties").is_none());
+    for n in 0..40 {
+        let schema = &row["field_capabilities"][format!("field_name_{n:02}")]["schema"];
+        assert_eq!(schema["type"], "string");
+    }
+    assert!(!data.to_string().contains("cin_00_04"));
+    assert!(
+        reply.text.contains("json_schemas_not_shown="),
+        "{}",
+        reply.text
+    );
+    assert!(whole(reply) <= 100_000);
+
+    // Twice as large: the largest schemas give way, and are named.
+    let mut grant = narrowed(&grant, Some("stream_00_00"), None);
+    let fields = &mut grant["connectors"][0]["streams"][0]["field_capabilities"];
+    for n in 0..40 {
+        fields[format!("field_name_{n:02}")]["schema"]["description"] =
+            json!("\"".repeat(2_000 + n));
+    }
+    let stub = Stub::default().on("/v1/schema", grant);
+    let reply = stub.call("schema", args).unwrap();
+    let data = &reply.structured["data"];
+    let omitted = data["omitted"]["json_schemas"].as_array().unwrap().len();
+    assert!(omitted > 10 && omitted < 40, "{omitted}");
+    assert!(
+        reply
+            .text
+            .contains(&format!("json_schemas_omitted={omitted} ")),
+        "{}",
+        reply.text
+    );
+    let largest = &data["connectors"][0]["streams"][0]["field_capabilities"]["field_name_39"];
+    assert!(largest["schema"]["omitted_bytes"].as_u64().unwrap() > 4_000);
+    assert!(whole(reply) <= 100_000);
+}

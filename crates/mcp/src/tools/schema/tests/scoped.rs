@@ -1,0 +1,214 @@
+//! One stream: all that it accepts, said so that text alone is enough.
+
+use serde_json::{Map, Value, json};
+
+use super::fixtures::{compact, extra_large, grant, lax, narrowed, server};
+use super::{holds, next};
+use crate::budget;
+use crate::stub::Stub;
+
+#[test]
+fn each_source_of_a_stream_has_a_block_of_its_own() {
+    // SC-06, SC-07, SC-11
+    let stub = server(&grant(), &[(Some("messages"), None)]);
+    let reply = stub.call("schema", json!({"stream": "messages"})).unwrap();
+    assert_eq!(stub.asked(), ["/v1/schema?view=compact&stream=messages"]);
+    insta::assert_snapshot!("scoped", reply.text);
+    insta::assert_snapshot!(
+        "scoped_structured",
+        serde_json::to_string_pretty(&reply.structured).unwrap()
+    );
+    for key in ["slack", "gmail"] {
+        let start = format!("stream name=\"messages\" connector_key=\"{key}\"");
+        let mut lines = reply
+            .text
+            .lines()
+            .skip_while(|line| !line.starts_with(&start));
+        let block: Vec<&str> = lines.by_ref().take(9).collect();
+        assert!(block[1].starts_with("fields=id[t=string,eq];"), "{block:?}");
+        assert!(
+            block
+                .iter()
+                .any(|line| line.starts_with("aggregations: count_distinct=sender;")),
+            "{block:?}"
+        );
+    }
+    let row = &reply.structured["data"]["connectors"][0]["streams"][0];
+    assert_eq!(
+        row["field_capabilities"]["sender"],
+        "t=string,eq,a=count_distinct|group_by"
+    );
+    for capability in [
+        "filter",
+        "sort",
+        "projection",
+        "count",
+        "search",
+        "aggregate",
+        "expand",
+    ] {
+        assert!(row["accepts"].get(capability).is_some(), "{capability}");
+    }
+    // SC-05
+    assert!(!holds(&reply.structured, "schema"));
+}
+
+#[test]
+fn a_stream_of_one_connection_says_eleven_things() {
+    // SC-09, SC-10
+    let honest = server(&grant(), &[(Some("messages"), Some("cin_s2"))]);
+    for stub in [honest, lax()] {
+        let args = json!({"stream": "messages", "connection_id": "cin_s2"});
+        let reply = stub.call("schema", args).unwrap();
+        let text = &reply.text;
+        for told in [
+            "connection_id=\"cin_s2\"",
+            "connector_key=\"slack\"",
+            "stream name=\"messages\"",
+            "cin_s2 \"Home\"",
+            "fields=id[t=string,eq];sent_at[t=timestamp,r=gte|lt,a=group_by_time];",
+            "projection: fields=",
+            "sort: sent_at ",
+            "count: query_records count=none|estimated|exact",
+            "expand: thread -> threads has_many default_limit=5 max_limit=50",
+            "search: lexical=text semantic=none advertised for this grant",
+            "aggregations: count_distinct=sender; sum=amount; min=amount; max=amount; group_by=sender; group_by_time=sent_at",
+        ] {
+            let told = told.trim_start_matches("aggregations: ");
+            assert!(text.contains(told), "{told} in {text}");
+        }
+        let whole = format!("{text}{}", reply.structured["data"]);
+        for absent in ["cin_s1", "cin_g1", "gmail", "Work"] {
+            assert!(!whole.contains(absent), "{absent} in {whole}");
+        }
+    }
+}
+
+#[test]
+fn what_a_grant_does_not_advertise_is_said() {
+    // SC-10
+    let body = json!({"connectors": [{"connector_key": "k", "granted_connections": [{"connection_id": "c1"}],
+        "streams": [{"name": "notes", "primary_key": [], "expand_capabilities": [],
+            "field_capabilities": {"id": "declared", "title": "declared"}}]}]});
+    let stub = Stub::default().on("/v1/schema", body);
+    let text = stub
+        .call("schema", json!({"stream": "notes"}))
+        .unwrap()
+        .text;
+    insta::assert_snapshot!("nothing_advertised", text);
+}
+
+#[test]
+fn unusable_and_ungranted_fields_are_not_offered() {
+    let body = json!({"connectors": [{"connector_key": "k", "granted_connections": [{"connection_id": "c1"}],
+        "streams": [{"name": "notes", "expand_capabilities": [{"name": "tags", "usable": false, "reason": "related_stream_not_granted"}],
+            "field_capabilities": {"secret": "t=string,g=false,eq=unusable:field_not_granted,r=unusable", "at": "t=string,r"}}]}]});
+    let stub = Stub::default().on("/v1/schema", body);
+    let reply = stub.call("schema", json!({"stream": "notes"})).unwrap();
+    let text = &reply.text;
+    for told in [
+        "g=false = not granted",
+        "unusable = declared, but not usable",
+        "filter: exact=none advertised for this grant range=at(operators not told)",
+        "[any of the 1 granted names above]",
+        "expand: tags unusable: related_stream_not_granted",
+    ] {
+        assert!(text.contains(told), "{told} in {text}");
+    }
+    assert_eq!(next(text)[0].1["fields"], json!(["at"]));
+    let accepts = &reply.structured["data"]["connectors"][0]["streams"][0]["accepts"];
+    assert_eq!(accepts["filter"], json!({"exact": [], "range": {"at": []}}));
+    assert_eq!(accepts["expand"], json!([]));
+}
+
+#[test]
+fn both_shapes_of_a_server_give_the_same_flags() {
+    let full = narrowed(&grant(), Some("messages"), None);
+    let from = |body: Value| {
+        let stub = Stub::default().on("/v1/schema", body);
+        let reply = stub.call("schema", json!({"stream": "messages"})).unwrap();
+        reply.structured["data"]["connectors"][0]["streams"][0]["field_capabilities"].clone()
+    };
+    assert_eq!(from(compact(&full)), from(full));
+}
+
+#[test]
+fn forty_fields_and_twelve_connections_all_stand_in_the_text() {
+    // SC-08
+    let stub = Stub::default().on("/v1/schema", extra_large());
+    let reply = stub
+        .call("schema", json!({"stream": "stream_00_00"}))
+        .unwrap();
+    for n in 0..40 {
+        assert!(
+            reply
+                .text
+                .contains(&format!("field_name_{n:02}[t=string,eq,a=")),
+            "{n}"
+        );
+    }
+    for n in 0..12 {
+        let told = format!("cin_00_{n:02} \"Account 0 {n}\"");
+        assert!(reply.text.contains(&told), "{told}");
+    }
+    assert!(
+        reply.text.len() <= budget::SCHEMA_TEXT,
+        "{}",
+        reply.text.len()
+    );
+    assert!(reply.structured.to_string().len() <= 10_000);
+}
+
+#[test]
+fn a_stream_of_very_many_sources_stays_within_bounds_and_names_each() {
+    // BU-05
+    let fields: Map<String, Value> = (0..40)
+        .map(|n| {
+            (
+                format!("field_name_{n:02}"),
+                json!("t=string,eq,a=count_distinct|group_by"),
+            )
+        })
+        .collect();
+    let connectors: Vec<Value> = (0..60)
+        .map(|c| json!({"connector_key": format!("k{c:02}"), "granted_connections": [{"connection_id": format!("cin_{c:02}")}],
+            "streams": [{"name": "messages", "field_capabilities": fields}]}))
+        .collect();
+    let stub = Stub::default().on("/v1/schema", json!({ "connectors": connectors }));
+    let reply = stub.call("schema", json!({"stream": "messages"})).unwrap();
+    assert!(
+        reply.text.len() <= budget::SCHEMA_TEXT,
+        "{}",
+        reply.text.len()
+    );
+    let bytes = reply.structured.to_string().len();
+    assert!(bytes <= budget::SCHEMA_STRUCTURED, "{bytes}");
+    for c in 0..60 {
+        let told = format!("connector_key=\"k{c:02}\" connections=cin_{c:02}");
+        assert!(reply.text.contains(&told), "{told}");
+        assert!(
+            reply
+                .structured
+                .to_string()
+                .contains(&format!("cin_{c:02}"))
+        );
+    }
+    assert!(reply.text.contains("fields_not_shown=40"), "{}", reply.text);
+}
+
+#[test]
+fn a_stream_of_very_many_fields_says_how_many_are_not_shown() {
+    let fields: Map<String, Value> = (0..3_000)
+        .map(|n| (format!("field_name_{n:04}"), json!("t=string,eq")))
+        .collect();
+    let body = json!({"connectors": [{"connector_key": "k", "streams": [{"name": "wide", "field_capabilities": fields}]}]});
+    let stub = Stub::default().on("/v1/schema", body);
+    let reply = stub.call("schema", json!({"stream": "wide"})).unwrap();
+    assert!(reply.text.len() <= budget::SCHEMA_TEXT);
+    let shown = (0..3_000)
+        .filter(|n| reply.text.contains(&format!("field_name_{n:04};")))
+        .count();
+    assert!(shown > 900, "{shown}");
+    assert!(reply.text.contains("fields_not_shown="), "{}", reply.text);
+    assert!(reply.structured.to_string().len() <= budget::SCHEMA_STRUCTURED);
+}

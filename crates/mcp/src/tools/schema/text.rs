@@ -1,0 +1,308 @@
+//! The schema as text: an index that names every stream and connection, or all that one stream accepts.
+
+mod next;
+mod row;
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use super::Scope;
+use super::capability::{Capabilities, LEGEND};
+use super::document::{Connection, Connector, Document};
+use super::full::{self, Full};
+use crate::budget;
+use crate::evidence::lines::Lines;
+use crate::evidence::plain;
+
+/// How much the index says of each stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Depth {
+    /// A line per stream.
+    Rows,
+    /// A line per connector, with labels.
+    Names,
+    /// A line per connector.
+    Ids,
+    /// The same in as few words as possible.
+    Bare,
+}
+
+/// The index of the grant, or of one connection in it.
+pub(super) fn index(document: &Document, scope: &Scope<'_>, handles: &str) -> String {
+    let streams = document.rows().count();
+    if streams == 0 {
+        return nothing(scope, handles);
+    }
+    let mut written = String::new();
+    for depth in [Depth::Rows, Depth::Names, Depth::Ids, Depth::Bare] {
+        written = indexed(document, scope, handles, depth);
+        if written.len() <= budget::SCHEMA_TEXT {
+            break;
+        }
+    }
+    written
+}
+
+fn indexed(document: &Document, scope: &Scope<'_>, handles: &str, depth: Depth) -> String {
+    let mut text = format!(
+        "schema index: {}, {}, {}; complete: every stream and connection of this {} is named, fields are not.{handles}",
+        counted(document.connectors.len(), "connector"),
+        counted(document.rows().count(), "stream"),
+        counted(document.connections().len(), "connection"),
+        if scope.connection.is_some() {
+            "connection"
+        } else {
+            "grant"
+        },
+    );
+    let first = next::schema_call(document, scope);
+    let _ = write!(
+        text,
+        " First: {first} shows fields, filters and aggregates of one stream."
+    );
+    if depth != Depth::Rows {
+        text.push_str(" Streams stand by name only, because there are many.");
+    }
+    push_scope(&mut text, scope);
+    for connector in &document.connectors {
+        match depth {
+            Depth::Rows => rows(&mut text, connector),
+            _ => names(&mut text, connector, depth),
+        }
+    }
+    let _ = write!(text, "\nnext: {first}");
+    text
+}
+
+/// A line per stream, which says where it can be read from.
+fn rows(text: &mut String, connector: &Connector) {
+    for row in &connector.streams {
+        let key = plain::quoted(&connector.key, budget::PREVIEW);
+        let _ = write!(
+            text,
+            "\nstream name={} connector_key={key}{} connections={}",
+            plain::exact(&row.name),
+            row::label(connector),
+            listed(&row.connections, true)
+        );
+        if let Some(count) = row.members.get("record_count").and_then(Value::as_u64) {
+            let _ = write!(text, " record_count={count}");
+        }
+    }
+}
+
+/// A line per connector with all its streams, and one for each stream whose connections are others.
+fn names(text: &mut String, connector: &Connector, depth: Depth) {
+    let streams: Vec<String> = connector
+        .streams
+        .iter()
+        .map(|row| word(&row.name))
+        .collect();
+    let key = plain::quoted(&connector.key, budget::PREVIEW);
+    let connections = listed(&connector.shared, depth == Depth::Names);
+    let start = match depth {
+        Depth::Bare => key.clone(),
+        _ => format!(
+            "stream_index connector_key={key} stream_count={}",
+            streams.len()
+        ),
+    };
+    let streams = streams.join("|");
+    let _ = write!(
+        text,
+        "\n{start} streams={streams} connections={connections}"
+    );
+    for row in &connector.streams {
+        if row.connections != connector.shared {
+            let name = plain::exact(&row.name);
+            let own = listed(&row.connections, depth == Depth::Names);
+            let _ = write!(
+                text,
+                "\nstream name={name} connector_key={key} connections={own}"
+            );
+        }
+    }
+}
+
+/// All that one stream accepts, a block for each source.
+pub(super) fn scoped(document: &Document, scope: &Scope<'_>, handles: &str) -> String {
+    let rows = row::blocks(document);
+    let Some(first) = rows.first() else {
+        return nothing(scope, handles);
+    };
+    let connections = document.connections().len();
+    let mut head = format!(
+        "schema of stream {}: {}, {}; complete: every field and connection is listed unless a line says otherwise.{handles}",
+        plain::quoted(scope.stream.unwrap_or_default(), budget::PREVIEW),
+        counted(rows.len(), "source"),
+        counted(connections, "connection"),
+    );
+    if connections > 1 {
+        head.push_str(" Reads need one connection_id of these.");
+    }
+    push_scope(&mut head, scope);
+    let last = format!(
+        "next: {}",
+        next::calls(first, connections > 1 || scope.connection.is_some())
+    );
+    let mut lines = Lines::new(budget::SCHEMA_TEXT, head);
+    lines.reserve(last.len());
+    write_rows(&mut lines, &rows);
+    lines.release(last.len());
+    lines.require(&last);
+    lines.finish()
+}
+
+/// Legend and rows. Each row has at least its place kept; the first ones are told in full.
+fn write_rows(lines: &mut Lines, rows: &[row::Block<'_>]) {
+    let legend = legend(rows.iter().map(|row| &row.accepts));
+    lines.require(&legend);
+    let places: Vec<String> = rows.iter().map(row::Block::place).collect();
+    for place in &places {
+        lines.reserve(place.len());
+    }
+    for (row, place) in rows.iter().zip(&places) {
+        lines.release(place.len());
+        if !lines.offer_all(&row.whole()) {
+            let short = row.short(lines.room());
+            if !lines.offer_all(&short) {
+                lines.require(place);
+            }
+        }
+    }
+}
+
+/// Each abbreviation the flags use, explained.
+fn legend<'a>(rows: impl Iterator<Item = &'a Capabilities>) -> String {
+    let used: std::collections::BTreeSet<&str> =
+        rows.flat_map(Capabilities::abbreviations).collect();
+    let meanings: Vec<String> = LEGEND
+        .iter()
+        .filter(|(name, _)| used.contains(name))
+        .map(|(name, meaning)| format!("{name} = {meaning}"))
+        .collect();
+    format!("field_capability_legend: {}", meanings.join("; "))
+}
+
+/// One stream in full: what it accepts, and as many JSON Schemas of fields as there is room for once sent.
+pub(super) fn full(document: &Document, scope: &Scope<'_>, full: &Full, room: usize) -> String {
+    let ceiling = room.min(budget::SCHEMA_TEXT);
+    let text = full_within(document, scope, full, ceiling);
+    // Quotes cost twice when sent, and JSON Schema is full of them.
+    if json!(text).to_string().len() <= ceiling {
+        text
+    } else {
+        full_within(document, scope, full, ceiling / 2)
+    }
+}
+
+fn full_within(document: &Document, scope: &Scope<'_>, full: &Full, ceiling: usize) -> String {
+    let rows = row::blocks(document);
+    let Some(first) = rows.first() else {
+        return nothing(scope, "");
+    };
+    let connections = document.connections().len();
+    let mut head = format!(
+        "full schema of stream {}: {}, {}.",
+        plain::quoted(scope.stream.unwrap_or_default(), budget::PREVIEW),
+        counted(rows.len(), "source"),
+        counted(connections, "connection"),
+    );
+    if full.omitted.is_empty() {
+        head.push_str(" Complete in structuredContent.data.");
+    } else {
+        let _ = write!(
+            head,
+            " json_schemas_omitted={} from structuredContent because they are large; {}.",
+            full.omitted.len(),
+            full::ELSEWHERE
+        );
+    }
+    push_scope(&mut head, scope);
+    let last = format!(
+        "next: {}",
+        next::calls(first, connections > 1 || scope.connection.is_some())
+    );
+    let mut lines = Lines::new(ceiling, head);
+    lines.reserve(last.len());
+    let note = "json_schemas_not_shown=000000 here; structuredContent.data.connectors[].streams[].field_capabilities holds them";
+    lines.reserve(note.len());
+    write_rows(&mut lines, &rows);
+    let mut not_shown = 0_usize;
+    for (name, schema) in rows.iter().flat_map(row::Block::schemas) {
+        let line = format!("json_schema {} {}", word(name), plain::json(schema));
+        if !lines.offer(&line) {
+            not_shown += 1;
+        }
+    }
+    lines.release(note.len());
+    if not_shown > 0 {
+        lines.require(&note.replace("000000", &not_shown.to_string()));
+    }
+    lines.release(last.len());
+    lines.require(&last);
+    lines.finish()
+}
+
+fn nothing(scope: &Scope<'_>, handles: &str) -> String {
+    let what = match (scope.stream, scope.connection) {
+        (None, None) => "0 connectors, 0 streams: this grant lets nothing be read",
+        (Some(_), None) => "0 streams: this grant has no stream of that name",
+        (None, Some(_)) => "0 streams: this grant has no connection of that id",
+        (Some(_), Some(_)) => "0 streams: this grant has no such stream in that connection",
+    };
+    let mut text = format!("schema: {what}.{handles}");
+    push_scope(&mut text, scope);
+    text.push_str(match (scope.stream, scope.connection) {
+        (None, None) => "\nnext: ask the person to grant a stream",
+        _ => "\nnext: schema {}",
+    });
+    text
+}
+
+fn push_scope(text: &mut String, scope: &Scope<'_>) {
+    if let Some(stream) = scope.stream {
+        let _ = write!(text, "\nschema_scope stream={}", plain::exact(stream));
+    }
+    if let Some(connection) = scope.connection {
+        let start = if scope.stream.is_some() {
+            " "
+        } else {
+            "\nschema_scope "
+        };
+        let _ = write!(text, "{start}connection_id={}", plain::exact(connection));
+    }
+}
+
+/// Connections with or without the owner's labels.
+fn listed(connections: &[Connection], labels: bool) -> String {
+    if connections.is_empty() {
+        return "not_told".to_owned();
+    }
+    let each = connections.iter().map(|one| match &one.label {
+        Some(label) if labels => {
+            format!("{} {}", word(&one.id), plain::quoted(label, budget::LABEL))
+        }
+        _ => word(&one.id),
+    });
+    each.collect::<Vec<_>>().join("|")
+}
+
+/// A name in a list: as it is where no character of it is ours, else as a JSON string.
+fn word(name: &str) -> String {
+    let is_word = !name.is_empty()
+        && name
+            .chars()
+            .all(|character| character.is_alphanumeric() || "_-.:@/$+".contains(character));
+    if is_word {
+        name.to_owned()
+    } else {
+        plain::exact(name)
+    }
+}
+
+fn counted(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
+}
