@@ -137,21 +137,36 @@ impl Connector {
         }
     }
 
+    /// Every connection of its rows once.
+    pub(super) fn connections(&self) -> Vec<Connection> {
+        let mut seen = HashSet::new();
+        let all = self.streams.iter().flat_map(|row| &row.connections);
+        all.filter(|one| seen.insert(one.id.as_str()))
+            .cloned()
+            .collect()
+    }
+
+    /// Its rows by the connections they share, in the order they came.
+    pub(super) fn groups(&self) -> Vec<(&[Connection], Vec<&Stream>)> {
+        let mut groups: Vec<(&[Connection], Vec<&Stream>)> = Vec::new();
+        let mut known: HashMap<Vec<&str>, usize> = HashMap::new();
+        for row in &self.streams {
+            let ids = row.connections.iter().map(|one| one.id.as_str()).collect();
+            let at = *known.entry(ids).or_insert(groups.len());
+            match groups.get_mut(at) {
+                Some((_, rows)) => rows.push(row),
+                None => groups.push((&row.connections, vec![row])),
+            }
+        }
+        groups
+    }
+
     /// The connections most of its rows have, the first such set where several are equally frequent.
     fn most_shared(&self) -> Vec<Connection> {
-        let ids = |row: &Stream| -> Vec<String> {
-            row.connections.iter().map(|one| one.id.clone()).collect()
-        };
-        let mut times: HashMap<Vec<String>, usize> = HashMap::new();
-        for row in &self.streams {
-            *times.entry(ids(row)).or_default() += 1;
-        }
-        let most = times.values().max().copied();
-        let row = self
-            .streams
-            .iter()
-            .find(|row| times.get(&ids(row)).copied() == most);
-        row.map_or_else(Vec::new, |row| row.connections.clone())
+        let groups = self.groups();
+        let most = groups.iter().map(|(_, rows)| rows.len()).max();
+        let shared = groups.iter().find(|(_, rows)| Some(rows.len()) == most);
+        shared.map_or_else(Vec::new, |(connections, _)| connections.to_vec())
     }
 }
 

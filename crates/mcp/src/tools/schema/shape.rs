@@ -43,7 +43,7 @@ enum Depth {
     Names,
     /// Names and connection ids.
     Ids,
-    /// A list of names for each connector.
+    /// Lists of names, by the connections they share.
     Bare,
 }
 
@@ -60,29 +60,40 @@ pub(super) fn index(document: &Document) -> Value {
 
 /// The rows of one stream with everything each accepts, as far as there is room.
 pub(super) fn scoped(document: &Document) -> Value {
-    let mut room = budget::SCHEMA_STRUCTURED - 4 * MEMBER;
     // Every row keeps its place in the index, so that is set aside first.
-    room = room.saturating_sub(size(&indexed(document, Depth::Names)));
-    let connectors: Vec<Value> = document
-        .connectors
-        .iter()
-        .map(|connector| {
-            let rows = connector.streams.iter();
-            let rows = rows.map(|row| {
-                let detailed = detailed(connector, row);
-                let bytes = size(&detailed);
-                if bytes <= room {
-                    room -= bytes;
-                    return detailed;
-                }
-                let mut short = row_of(connector, row, Depth::Names);
-                short.insert("omitted".to_owned(), json!("field_capabilities"));
-                Value::Object(short)
-            });
-            connector_of(connector, Depth::Rows, rows.collect())
-        })
-        .collect();
-    enveloped(document, connectors)
+    let depths = [Depth::Rows, Depth::Names].into_iter();
+    let depth = depths
+        .map(|depth| (depth, size(&indexed(document, depth))))
+        .find(|(_, bytes)| *bytes <= budget::SCHEMA_STRUCTURED / 2);
+    let (depth, index) = depth.unwrap_or_else(|| {
+        let bytes = size(&indexed(document, Depth::Ids));
+        (Depth::Ids, bytes)
+    });
+    let mut room = (budget::SCHEMA_STRUCTURED - 2 * MEMBER).saturating_sub(index);
+    let mut short = 0_usize;
+    let mut connectors = Vec::new();
+    for connector in &document.connectors {
+        let mut rows = Vec::new();
+        for row in &connector.streams {
+            let detailed = detailed(connector, row);
+            let bytes = size(&detailed);
+            if bytes <= room {
+                room -= bytes;
+                rows.push(detailed);
+            } else {
+                short += 1;
+                rows.push(Value::Object(row_of(connector, row, depth)));
+            }
+        }
+        connectors.push(connector_of(connector, depth, rows));
+    }
+    let mut shaped = enveloped(document, connectors);
+    if short > 0 {
+        shaped["rows_without_field_capabilities"] = json!(short);
+        shaped["next"] =
+            json!("schema with this stream and one connection_id tells all of that row");
+    }
+    shaped
 }
 
 fn indexed(document: &Document, depth: Depth) -> Value {
@@ -151,28 +162,17 @@ fn connector_of(connector: &Connector, depth: Depth, rows: Vec<Value>) -> Value 
     }
     members.insert("stream_count".to_owned(), json!(connector.streams.len()));
     let shared = connector.shared.as_slice();
-    if !shared.is_empty() {
+    if !shared.is_empty() && depth != Depth::Bare {
         members.insert("granted_connections".to_owned(), granted(shared, depth));
     }
     if depth == Depth::Bare {
-        let names: Vec<&str> = connector
-            .streams
-            .iter()
-            .map(|row| row.name.as_str())
-            .collect();
-        members.insert("stream_names".to_owned(), json!(names));
-        let others: Vec<&Connection> = connector
-            .streams
-            .iter()
-            .flat_map(|row| &row.connections)
-            .filter(|one| !shared.contains(one))
-            .collect();
-        let mut ids: Vec<&str> = others.iter().map(|one| one.id.as_str()).collect();
-        ids.sort_unstable();
-        ids.dedup();
-        if !ids.is_empty() {
-            members.insert("other_connection_ids".to_owned(), json!(ids));
-        }
+        let groups = connector.groups();
+        let told = groups.iter().map(|(connections, rows)| {
+            let ids: Vec<&str> = connections.iter().map(|one| one.id.as_str()).collect();
+            let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
+            json!({"connection_ids": ids, "stream_names": names})
+        });
+        members.insert("stream_index".to_owned(), told.collect());
     } else {
         members.insert("streams".to_owned(), Value::Array(rows));
     }

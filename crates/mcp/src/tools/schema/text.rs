@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::Scope;
 use super::capability::{Capabilities, LEGEND};
-use super::document::{Connection, Connector, Document};
+use super::document::{Connection, Connector, Document, Stream};
 use super::full::{self, Full};
 use crate::budget;
 use crate::evidence::lines::Lines;
@@ -24,7 +24,7 @@ enum Depth {
     Names,
     /// A line per connector.
     Ids,
-    /// The same in as few words as possible.
+    /// The same in as few words as possible: not even which stream is in which connection.
     Bare,
 }
 
@@ -34,14 +34,20 @@ pub(super) fn index(document: &Document, scope: &Scope<'_>, handles: &str) -> St
     if streams == 0 {
         return nothing(scope, handles);
     }
-    let mut written = String::new();
-    for depth in [Depth::Rows, Depth::Names, Depth::Ids, Depth::Bare] {
-        written = indexed(document, scope, handles, depth);
+    for depth in [Depth::Rows, Depth::Names, Depth::Ids] {
+        let written = indexed(document, scope, handles, depth);
         if written.len() <= budget::SCHEMA_TEXT {
-            break;
+            return written;
         }
     }
-    written
+    // Names are never left out, so where they alone are larger they are the measure.
+    let names: usize = document.rows().map(|(_, row)| row.name.len() + 1).sum();
+    let written = indexed(document, scope, handles, Depth::Ids);
+    if names > budget::SCHEMA_TEXT && written.len() <= names + names / 3 {
+        written
+    } else {
+        indexed(document, scope, handles, Depth::Bare)
+    }
 }
 
 fn indexed(document: &Document, scope: &Scope<'_>, handles: &str, depth: Depth) -> String {
@@ -59,10 +65,14 @@ fn indexed(document: &Document, scope: &Scope<'_>, handles: &str, depth: Depth) 
     let first = next::schema_call(document, scope);
     let _ = write!(
         text,
-        " First: {first} shows fields, filters and aggregates of one stream."
+        " First: schema(stream) for fields, filters and aggregates, as {first}."
     );
-    if depth != Depth::Rows {
-        text.push_str(" Streams stand by name only, because there are many.");
+    match depth {
+        Depth::Rows => {}
+        Depth::Names | Depth::Ids => text.push_str(" Streams stand by name only, because there are many."),
+        Depth::Bare => text.push_str(
+            " Names only, because there are very many: schema(stream) tells which of the connections have it.",
+        ),
     }
     push_scope(&mut text, scope);
     for connector in &document.connectors {
@@ -92,34 +102,33 @@ fn rows(text: &mut String, connector: &Connector) {
     }
 }
 
-/// A line per connector with all its streams, and one for each stream whose connections are others.
+/// A line per connector with all its streams, and one for those whose connections are others.
 fn names(text: &mut String, connector: &Connector, depth: Depth) {
-    let streams: Vec<String> = connector
-        .streams
-        .iter()
-        .map(|row| word(&row.name))
-        .collect();
     let key = plain::quoted(&connector.key, budget::PREVIEW);
-    let connections = listed(&connector.shared, depth == Depth::Names);
-    let start = match depth {
-        Depth::Bare => key.clone(),
-        _ => format!(
-            "stream_index connector_key={key} stream_count={}",
-            streams.len()
-        ),
+    let joined = |rows: &mut dyn Iterator<Item = &Stream>| {
+        let names: Vec<String> = rows.map(|row| word(&row.name)).collect();
+        names.join("|")
     };
-    let streams = streams.join("|");
+    let streams = joined(&mut connector.streams.iter());
+    if depth == Depth::Bare {
+        let connections = listed(&connector.connections(), false);
+        let _ = write!(text, "\n{key} streams={streams} connections={connections}");
+        return;
+    }
+    let labels = depth == Depth::Names;
     let _ = write!(
         text,
-        "\n{start} streams={streams} connections={connections}"
+        "\nstream_index connector_key={key} stream_count={} streams={streams} connections={}",
+        connector.streams.len(),
+        listed(&connector.shared, labels)
     );
-    for row in &connector.streams {
-        if row.connections != connector.shared {
-            let name = plain::exact(&row.name);
-            let own = listed(&row.connections, depth == Depth::Names);
+    for (connections, rows) in connector.groups() {
+        if connections != connector.shared {
+            let streams = joined(&mut rows.into_iter());
+            let connections = listed(connections, labels);
             let _ = write!(
                 text,
-                "\nstream name={name} connector_key={key} connections={own}"
+                "\nof these connector_key={key} streams={streams} connections={connections}"
             );
         }
     }
@@ -132,45 +141,62 @@ pub(super) fn scoped(document: &Document, scope: &Scope<'_>, handles: &str) -> S
         return nothing(scope, handles);
     };
     let connections = document.connections().len();
-    let mut head = format!(
-        "schema of stream {}: {}, {}; complete: every field and connection is listed unless a line says otherwise.{handles}",
-        plain::quoted(scope.stream.unwrap_or_default(), budget::PREVIEW),
-        counted(rows.len(), "source"),
-        counted(connections, "connection"),
-    );
-    if connections > 1 {
-        head.push_str(" Reads need one connection_id of these.");
-    }
-    push_scope(&mut head, scope);
     let last = format!(
         "next: {}",
         next::calls(first, connections > 1 || scope.connection.is_some())
     );
-    let mut lines = Lines::new(budget::SCHEMA_TEXT, head);
-    lines.reserve(last.len());
-    write_rows(&mut lines, &rows);
-    lines.release(last.len());
-    lines.require(&last);
-    lines.finish()
+    let mut shortened = 0;
+    loop {
+        let completeness = match shortened {
+            0 => "complete: every field and connection is listed".to_owned(),
+            some => format!("every source is listed, {some} of them without all that it accepts"),
+        };
+        let mut head = format!(
+            "schema of stream {}: {}, {}; {completeness}.{handles}",
+            plain::quoted(scope.stream.unwrap_or_default(), budget::PREVIEW),
+            counted(rows.len(), "source"),
+            counted(connections, "connection"),
+        );
+        if connections > 1 {
+            head.push_str(" Reads need one connection_id of these.");
+        }
+        push_scope(&mut head, scope);
+        let mut lines = Lines::new(budget::SCHEMA_TEXT, head);
+        lines.reserve(last.len());
+        let short = write_rows(&mut lines, &rows);
+        lines.release(last.len());
+        lines.require(&last);
+        // The first line says how many rows were shortened, which is known only now.
+        if short <= shortened {
+            return lines.finish();
+        }
+        shortened = short;
+    }
 }
 
-/// Legend and rows. Each row has at least its place kept; the first ones are told in full.
-fn write_rows(lines: &mut Lines, rows: &[row::Block<'_>]) {
-    let legend = legend(rows.iter().map(|row| &row.accepts));
-    lines.require(&legend);
-    let places: Vec<String> = rows.iter().map(row::Block::place).collect();
+/// Legend and rows; gives back how many were shortened. Each row has its place kept, the first ones are told in full.
+fn write_rows(lines: &mut Lines, rows: &[row::Block<'_>]) -> usize {
+    lines.require(&legend(rows.iter().map(|row| &row.accepts)));
+    let mut places: Vec<String> = rows.iter().map(row::Block::place).collect();
+    let bytes: usize = places.iter().map(|place| place.len() + 1).sum();
+    if bytes > lines.room() / 2 {
+        places = rows.iter().map(row::Block::brief_place).collect();
+    }
     for place in &places {
         lines.reserve(place.len());
     }
+    let mut shortened = 0;
     for (row, place) in rows.iter().zip(&places) {
         lines.release(place.len());
-        if !lines.offer_all(&row.whole()) {
-            let short = row.short(lines.room());
-            if !lines.offer_all(&short) {
-                lines.require(place);
-            }
+        if lines.offer_all(&row.whole()) {
+            continue;
+        }
+        shortened += 1;
+        if !lines.offer_all(&row.short(lines.room())) {
+            lines.require(place);
         }
     }
+    shortened
 }
 
 /// Each abbreviation the flags use, explained.

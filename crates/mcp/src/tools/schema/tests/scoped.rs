@@ -194,6 +194,40 @@ fn a_stream_of_very_many_sources_stays_within_bounds_and_names_each() {
         );
     }
     assert!(reply.text.contains("fields_not_shown=40"), "{}", reply.text);
+    let first = reply.text.lines().next().unwrap();
+    assert!(
+        first.contains("of them without all that it accepts"),
+        "{first}"
+    );
+}
+
+#[test]
+fn hundreds_of_sources_are_all_named() {
+    // BU-05
+    let connectors: Vec<Value> = (0..400)
+        .map(|c| json!({"connector_key": format!("k{c}"), "source": {"id": format!("https://registry.test/connectors/k{c}"), "kind": "connector"},
+            "granted_connections": [{"connection_id": format!("c{c}"), "display_name": "A label of some length"}],
+            "streams": [{"name": "messages", "cursor_field": "at", "field_capabilities": {"id": "t=string,eq", "at": "t=string,r=gte|lt"}}]}))
+        .collect();
+    let stub = Stub::default().on("/v1/schema", json!({ "connectors": connectors }));
+    let reply = stub.call("schema", json!({"stream": "messages"})).unwrap();
+    assert!(
+        reply.text.len() <= budget::SCHEMA_TEXT,
+        "{}",
+        reply.text.len()
+    );
+    let bytes = reply.structured.to_string().len();
+    assert!(bytes <= budget::SCHEMA_STRUCTURED, "{bytes}");
+    for c in 0..400 {
+        assert!(
+            reply.text.contains(&format!("connector_key=\"k{c}\"")),
+            "{c}"
+        );
+        assert!(
+            reply.structured.to_string().contains(&format!("\"c{c}\"")),
+            "{c}"
+        );
+    }
 }
 
 #[test]

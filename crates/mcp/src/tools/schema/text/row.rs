@@ -58,6 +58,15 @@ impl Block<'_> {
         )
     }
 
+    /// The same where there are very many rows.
+    pub(super) fn brief_place(&self) -> String {
+        format!(
+            "connector_key={} connections={}",
+            plain::quoted(&self.connector.key, budget::PREVIEW),
+            listed(&self.row.connections, false)
+        )
+    }
+
     /// Everything.
     pub(super) fn whole(&self) -> Vec<String> {
         let fields = self.accepts.fields.iter();
