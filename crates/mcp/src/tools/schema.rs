@@ -92,7 +92,7 @@ async fn full(call: Call<'_>, scope: &Scope<'_>) -> Outcome {
     }
     let full = full::shape(&read.document);
     let room = FULL_RESULT.saturating_sub(shape::size(&full.data) + FRAME);
-    let text = text::full(&read.document, scope, &full, room);
+    let text = text::full(&read, scope, &full, room);
     Ok(reply(call, text, &full.data, read.request_id.as_deref()))
 }
 

@@ -3,11 +3,11 @@
 use serde_json::{Map, Value, json};
 
 use super::document::Document;
-use super::shape::size;
+use super::shape::{envelope, size};
 use crate::budget;
 
 /// Bytes kept for what stands around the rows.
-const FRAME: usize = 8_192;
+const FRAME: usize = 12_288;
 
 /// A member beside the rows that is larger is left out.
 const MEMBER: usize = 1_024;
@@ -51,14 +51,7 @@ pub(super) fn shape(document: &Document) -> Full {
             Value::Object(members)
         })
         .collect();
-    let mut members = Map::new();
-    for name in ["object", "bearer", "links"] {
-        if let Some(value) = document.members.get(name)
-            && size(value) <= MEMBER
-        {
-            members.insert(name.to_owned(), value.clone());
-        }
-    }
+    let mut members = envelope(document);
     members.insert("detail".to_owned(), json!("full"));
     members.insert("connector_count".to_owned(), json!(connectors.len()));
     members.insert("stream_count".to_owned(), json!(document.rows().count()));

@@ -115,8 +115,8 @@ fn indexed(document: &Document, depth: Depth) -> Value {
     shaped
 }
 
-/// The document around its connectors.
-fn enveloped(document: &Document, connectors: Vec<Value>) -> Value {
+/// What the document says beside its connectors: on whose behalf, warnings, the way on.
+pub(super) fn envelope(document: &Document) -> Map<String, Value> {
     let mut members = Map::new();
     for name in ENVELOPE {
         if let Some(value) = document.members.get(name)
@@ -129,6 +129,12 @@ fn enveloped(document: &Document, connectors: Vec<Value>) -> Value {
     if let Some(Value::Object(meta)) = members.get_mut("meta") {
         meta.remove("package");
     }
+    members
+}
+
+/// The document around its connectors.
+fn enveloped(document: &Document, connectors: Vec<Value>) -> Value {
+    let mut members = envelope(document);
     members.entry("object").or_insert_with(|| json!("schema"));
     members.insert("detail".to_owned(), json!("compact"));
     members.insert("connector_count".to_owned(), json!(connectors.len()));

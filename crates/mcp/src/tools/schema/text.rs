@@ -7,10 +7,10 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::Scope;
 use super::capability::{Capabilities, LEGEND};
 use super::document::{Connection, Connector, Document, Stream};
 use super::full::{self, Full};
+use super::{Read, Scope};
 use crate::budget;
 use crate::evidence::lines::Lines;
 use crate::evidence::plain;
@@ -212,25 +212,26 @@ fn legend<'a>(rows: impl Iterator<Item = &'a Capabilities>) -> String {
 }
 
 /// One stream in full: what it accepts, and as many JSON Schemas of fields as there is room for once sent.
-pub(super) fn full(document: &Document, scope: &Scope<'_>, full: &Full, room: usize) -> String {
+pub(super) fn full(read: &Read, scope: &Scope<'_>, full: &Full, room: usize) -> String {
     let ceiling = room.min(budget::SCHEMA_TEXT);
-    let text = full_within(document, scope, full, ceiling);
+    let text = full_within(read, scope, full, ceiling);
     // Quotes cost twice when sent, and JSON Schema is full of them.
     if json!(text).to_string().len() <= ceiling {
         text
     } else {
-        full_within(document, scope, full, ceiling / 2)
+        full_within(read, scope, full, ceiling / 2)
     }
 }
 
-fn full_within(document: &Document, scope: &Scope<'_>, full: &Full, ceiling: usize) -> String {
+fn full_within(read: &Read, scope: &Scope<'_>, full: &Full, ceiling: usize) -> String {
+    let (document, handles) = (&read.document, &read.handles);
     let rows = row::blocks(document);
     let Some(first) = rows.first() else {
-        return nothing(scope, "");
+        return nothing(scope, handles);
     };
     let connections = document.connections().len();
     let mut head = format!(
-        "full schema of stream {}: {}, {}.",
+        "full schema of stream {}: {}, {}.{handles}",
         plain::quoted(scope.stream.unwrap_or_default(), budget::PREVIEW),
         counted(rows.len(), "source"),
         counted(connections, "connection"),

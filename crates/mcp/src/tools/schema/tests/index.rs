@@ -307,7 +307,11 @@ fn handles_and_warnings_of_the_envelope_are_told() {
     body["meta"] = json!({"next_changes_since": "chg_2", "count": {"kind": "exact", "value": 3},
         "warnings": [{"code": "source_unavailable", "source": {"connection_id": "cin_x"}}]});
     let stub = Stub::default().on("/v1/schema", body);
-    for args in [json!({}), json!({"stream": "messages"})] {
+    for args in [
+        json!({}),
+        json!({"stream": "messages"}),
+        json!({"stream": "channels", "detail": "full"}),
+    ] {
         let reply = index(&stub, args);
         let first = reply.text.lines().next().unwrap();
         for told in [
