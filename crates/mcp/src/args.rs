@@ -16,6 +16,8 @@ pub(crate) struct Arg {
     pub(crate) kind: Kind,
     pub(crate) required: bool,
     pub(crate) about: &'static str,
+    /// The argument this is another name of. Accepted, never advertised.
+    stands_for: Option<&'static str>,
 }
 
 /// What an argument may be.
@@ -44,7 +46,14 @@ impl Arg {
             kind,
             required: false,
             about,
+            stands_for: None,
         }
+    }
+
+    /// Another name of an argument, which callers may use but are not told of.
+    pub(crate) const fn standing_for(mut self, name: &'static str) -> Self {
+        self.stands_for = Some(name);
+        self
     }
 
     pub(crate) const fn required(mut self) -> Self {
@@ -80,6 +89,7 @@ impl Arg {
 pub(crate) fn input_schema(args: &[Arg]) -> Map<String, Value> {
     let properties: Map<String, Value> = args
         .iter()
+        .filter(|arg| arg.stands_for.is_none())
         .map(|arg| (arg.name.to_owned(), arg.schema()))
         .collect();
     let required: Vec<&str> = args
@@ -109,10 +119,16 @@ impl Args {
             let Some(arg) = known.iter().find(|arg| arg.name == name) else {
                 return Err(unknown(&name, known));
             };
-            if !value.is_null() {
-                check(arg, &value)?;
-                read.insert(name, value);
+            if value.is_null() {
+                continue;
             }
+            check(arg, &value)?;
+            let name = arg.stands_for.map_or(name, str::to_owned);
+            if read.get(&name).is_some_and(|other| *other != value) {
+                let message = format!("{name} was given twice, under two names, with two values");
+                return Err(invalid(&name, message).with_next(format!("pass {name} only")));
+            }
+            read.insert(name, value);
         }
         let missing = known
             .iter()
@@ -140,6 +156,21 @@ impl Args {
         given.map_or_else(Vec::new, |texts| {
             texts.iter().filter_map(Value::as_str).collect()
         })
+    }
+
+    /// Refuses a list that was given without anything in it: read as "no restriction" it would widen the question.
+    pub(crate) fn refuse_empty(&self, names: &[&str]) -> Result<(), Fault> {
+        let is_empty = |name: &&&str| {
+            let given = self.0.get(**name).and_then(Value::as_array);
+            given.is_some_and(Vec::is_empty)
+        };
+        match names.iter().find(is_empty) {
+            Some(name) => Err(invalid(
+                name,
+                format!("{name} is empty; leave it out instead"),
+            )),
+            None => Ok(()),
+        }
     }
 
     /// Whether the argument was given.
@@ -324,7 +355,11 @@ fn wrong_type(name: &str, expected: &str) -> Fault {
 }
 
 fn unknown(name: &str, known: &[Arg]) -> Fault {
-    let names: Vec<&str> = known.iter().map(|arg| arg.name).collect();
+    let names: Vec<&str> = known
+        .iter()
+        .filter(|arg| arg.stands_for.is_none())
+        .map(|arg| arg.name)
+        .collect();
     let shown = plain::cut(name, 64);
     let message = format!(
         "the argument {} is not known; known are {}",

@@ -45,6 +45,18 @@ impl Stub {
     }
 }
 
+/// The arguments printed after a tool's name, wherever it stands in a text: what a reader of text alone would call next.
+pub(crate) fn printed_args(text: &str, tool: &str) -> Vec<Value> {
+    let opening = format!("{tool} {{");
+    text.match_indices(&opening)
+        .map(|(at, _)| {
+            let rest = &text[at + tool.len() + 1..];
+            let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
+            values.next().unwrap().unwrap()
+        })
+        .collect()
+}
+
 impl Upstream for Stub {
     fn provider_url(&self) -> &str {
         "https://provider.test"

@@ -1,22 +1,65 @@
 //! Reading a server's envelope, whichever generation wrote it: the entries, the way on, counts and warnings.
 
+use contract::handle::WINDOW_URI;
 use serde_json::Value;
 
 use super::identity::{connection_of, text};
 use super::plain;
 use crate::budget;
 
+const HITS: [&str; 5] = ["/results", "/hits", "/data", "/data/results", "/data/data"];
+const RECORDS: [&str; 4] = ["/data", "/records", "/data/records", "/data/data"];
+
 /// The hits of a search.
 pub(crate) fn hits(body: &Value) -> &[Value] {
-    entries(
-        body,
-        &["/results", "/hits", "/data", "/data/results", "/data/data"],
-    )
+    entries(body, &HITS)
+}
+
+/// The hits of a search, to be shortened.
+pub(crate) fn hits_mut(body: &mut Value) -> &mut [Value] {
+    entries_mut(body, &HITS)
 }
 
 /// The records of a page.
 pub(crate) fn records(body: &Value) -> &[Value] {
-    entries(body, &["/data", "/records", "/data/records", "/data/data"])
+    entries(body, &RECORDS)
+}
+
+/// The records of a page, to be narrowed.
+pub(crate) fn records_mut(body: &mut Value) -> &mut [Value] {
+    entries_mut(body, &RECORDS)
+}
+
+fn entries_mut<'a>(body: &'a mut Value, places: &[&str]) -> &'a mut [Value] {
+    // An empty place is the body itself.
+    let place = std::iter::once(&"")
+        .chain(places)
+        .find(|place| body.pointer(place).is_some_and(Value::is_array));
+    place
+        .and_then(|place| body.pointer_mut(place)?.as_array_mut())
+        .map_or(&mut [], Vec::as_mut_slice)
+}
+
+/// Takes out every member or entry that is a window URI: those are for hosts, and not every host can read them.
+pub(crate) fn drop_window_uris(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            members.retain(|_, member| !is_window_uri(member));
+            members.values_mut().for_each(drop_window_uris);
+        }
+        Value::Array(entries) => {
+            entries.retain(|entry| !is_window_uri(entry));
+            entries.iter_mut().for_each(drop_window_uris);
+        }
+        _ => {}
+    }
+}
+
+/// Whether the whole value is such a URI; a sentence that begins like one is somebody's text.
+pub(crate) fn is_window_uri(value: &Value) -> bool {
+    value
+        .as_str()
+        .is_some_and(|text| text.starts_with(WINDOW_URI) && !text.contains(char::is_whitespace))
 }
 
 fn entries<'a>(body: &'a Value, places: &[&str]) -> &'a [Value] {

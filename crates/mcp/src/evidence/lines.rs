@@ -43,6 +43,24 @@ impl Lines {
         fits
     }
 
+    /// Adds one line of a label and as many words as fit, and says how many did.
+    pub(crate) fn offer_words(&mut self, label: &str, words: &[String]) -> usize {
+        let mut line = label.to_owned();
+        let mut taken = 0;
+        for word in words {
+            if line.len() + 1 + word.len() > self.room() {
+                break;
+            }
+            line.push(' ');
+            line.push_str(word);
+            taken += 1;
+        }
+        if taken > 0 {
+            self.require(&line);
+        }
+        taken
+    }
+
     /// Adds several lines if all of them fit.
     pub(crate) fn offer_all(&mut self, lines: &[String]) -> bool {
         let bytes: usize = lines.iter().map(|line| line.len() + 1).sum();

@@ -1,0 +1,287 @@
+//! JSON for a model: on one line, through the boundary, and shortened inside its values, so that quotes and brackets
+//! always close and what is missing shows as `…`.
+
+use serde_json::{Map, Value, json};
+
+use super::ladder::Content;
+use super::plain;
+
+/// How much of a value is written.
+#[derive(Clone, Copy)]
+struct Level {
+    /// Bytes of a text.
+    text: usize,
+    /// Entries of a list, members of an object below the first.
+    entries: usize,
+}
+
+const WHOLE: Level = Level {
+    text: usize::MAX,
+    entries: usize::MAX,
+};
+
+/// From much to little: text bytes and entries.
+const LEVELS: [(usize, usize); 7] = [
+    (400, 30),
+    (200, 20),
+    (120, 12),
+    (80, 8),
+    (48, 5),
+    (24, 3),
+    (12, 2),
+];
+
+/// A payload as it is shown.
+#[derive(Debug)]
+pub(crate) struct Shown {
+    pub(crate) text: String,
+    /// The members that are not there whole.
+    pub(crate) cut: Vec<String>,
+}
+
+/// The whole value on one line.
+pub(crate) fn json(value: &Value) -> String {
+    let mut writer = Writer::new(WHOLE, usize::MAX);
+    writer.bytes_are_shown = true;
+    writer.value(value);
+    writer.text
+}
+
+/// A call that can be made exactly as it is printed: the tool and its arguments.
+pub(crate) fn call(tool: &str, args: &Map<String, Value>) -> String {
+    format!("{tool} {}", json(&Value::Object(args.clone())))
+}
+
+/// The same, of a `{tool, args}` object.
+pub(crate) fn call_of(read: &Value) -> Option<String> {
+    Some(call(
+        read.get("tool")?.as_str()?,
+        read.get("args")?.as_object()?,
+    ))
+}
+
+/// A payload within so many bytes. Bytes written as base64 are never shown.
+pub(crate) fn payload(members: &Map<String, Value>, width: usize) -> Shown {
+    let levels = LEVELS
+        .iter()
+        .map(|(text, entries)| Level {
+            text: *text,
+            entries: *entries,
+        })
+        .filter(|level| level.text <= width);
+    for level in std::iter::once(WHOLE).chain(levels) {
+        if let Some(shown) = try_level(members, level, width) {
+            return shown;
+        }
+    }
+    first_members(members, width)
+}
+
+fn try_level(members: &Map<String, Value>, level: Level, width: usize) -> Option<Shown> {
+    let mut text = String::from("{");
+    let mut cut = Vec::new();
+    for (name, value) in members {
+        let piece = member(name, value, level, width.checked_sub(text.len())?)?;
+        separate(&mut text);
+        text.push_str(&piece.text);
+        if piece.was_cut {
+            cut.push(name.clone());
+        }
+    }
+    text.push('}');
+    (text.len() <= width).then_some(Shown { text, cut })
+}
+
+/// As many members as fit, each very short.
+fn first_members(members: &Map<String, Value>, width: usize) -> Shown {
+    let level = Level {
+        text: 12,
+        entries: 2,
+    };
+    let mut text = String::from("{");
+    let mut cut = Vec::new();
+    for (name, value) in members {
+        let room = width.saturating_sub(text.len() + ",,…}".len());
+        match member(name, value, level, room) {
+            Some(piece) if piece.text.len() <= room => {
+                separate(&mut text);
+                text.push_str(&piece.text);
+                if piece.was_cut {
+                    cut.push(name.clone());
+                }
+            }
+            _ => cut.push(name.clone()),
+        }
+    }
+    separate(&mut text);
+    text.push_str("…}");
+    Shown { text, cut }
+}
+
+fn separate(text: &mut String) {
+    if text.len() > 1 {
+        text.push(',');
+    }
+}
+
+fn member(name: &str, value: &Value, level: Level, room: usize) -> Option<Writer> {
+    let mut writer = Writer::new(level, room);
+    writer.text = plain::exact(name);
+    writer.text.push(':');
+    writer.value(value);
+    (!writer.overflows && writer.text.len() <= room).then_some(writer)
+}
+
+struct Writer {
+    level: Level,
+    /// Writing stops somewhere behind this.
+    most: usize,
+    text: String,
+    was_cut: bool,
+    overflows: bool,
+    bytes_are_shown: bool,
+}
+
+impl Writer {
+    fn new(level: Level, most: usize) -> Self {
+        Self {
+            level,
+            most,
+            text: String::new(),
+            was_cut: false,
+            overflows: false,
+            bytes_are_shown: false,
+        }
+    }
+
+    fn value(&mut self, value: &Value) {
+        if self.overflows || self.text.len() > self.most {
+            self.overflows = true;
+            return;
+        }
+        if !self.bytes_are_shown && Content::of(value) == Content::Binary {
+            return self.binary(value);
+        }
+        match value {
+            Value::String(text) => self.string(text),
+            Value::Array(entries) => {
+                self.text.push('[');
+                self.entries(entries.iter(), Self::value);
+                self.text.push(']');
+            }
+            Value::Object(members) => {
+                self.text.push('{');
+                self.entries(members.iter(), |writer, (name, value)| {
+                    writer.string(name);
+                    writer.text.push(':');
+                    writer.value(value);
+                });
+                self.text.push('}');
+            }
+            scalar => self.text.push_str(&scalar.to_string()),
+        }
+    }
+
+    fn entries<T>(&mut self, entries: impl Iterator<Item = T>, write: fn(&mut Self, T)) {
+        for (place, entry) in entries.enumerate() {
+            if place > 0 {
+                self.text.push(',');
+            }
+            if place >= self.level.entries {
+                self.text.push('…');
+                self.was_cut = true;
+                return;
+            }
+            write(self, entry);
+        }
+    }
+
+    fn string(&mut self, text: &str) {
+        if self.level.text == usize::MAX && text.len() > self.most {
+            // It cannot fit, so it need not be written to find out.
+            self.overflows = true;
+            return;
+        }
+        let shown = plain::cut(text, self.level.text);
+        self.was_cut |= shown != text;
+        self.text.push_str(&plain::exact(&shown));
+    }
+
+    /// What is known of bytes.
+    fn binary(&mut self, value: &Value) {
+        if let Value::Object(blob) = value {
+            let known = [
+                "blob_id",
+                "mime_type",
+                "content_type",
+                "size_bytes",
+                "filename",
+            ];
+            let known: Map<String, Value> = known
+                .iter()
+                .filter_map(|name| Some(((*name).to_owned(), blob.get(*name)?.clone())))
+                .filter(|(_, value)| !value.is_object() && !value.is_array())
+                .collect();
+            self.bytes_are_shown = true;
+            self.value(&Value::Object(known));
+            self.bytes_are_shown = false;
+        } else {
+            let size = value.as_str().map_or(0, str::len);
+            self.was_cut = true;
+            self.text
+                .push_str(&json!({"encoding": "base64", "size_chars": size}).to_string());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(value: &Value, width: usize) -> Shown {
+        payload(value.as_object().unwrap(), width)
+    }
+
+    #[test]
+    fn what_fits_is_whole_and_valid_json() {
+        let value = json!({"a": "x\n\u{202e}y", "n": [1, 2.50, null], "o": {"p": true}});
+        let shown = shown(&value, 200);
+        assert!(shown.cut.is_empty());
+        assert_eq!(
+            serde_json::from_str::<Value>(&shown.text).unwrap(),
+            value,
+            "{}",
+            shown.text
+        );
+        assert!(!shown.text.contains('\u{202e}'));
+    }
+
+    #[test]
+    fn every_cut_is_named_and_nothing_is_left_open() {
+        let value = json!({"id": "m1", "body": "word ".repeat(2_000), "日本": "日本語".repeat(300),
+            "list": (0..500).collect::<Vec<_>>(), "raw": "QUJDREVGR0hJSktM".repeat(40)});
+        for width in [60, 96, 150, 400, 1_000] {
+            let shown = shown(&value, width);
+            assert!(shown.text.len() <= width, "{} > {width}", shown.text.len());
+            assert!(shown.text.starts_with('{') && shown.text.ends_with('}'));
+            assert!(!shown.text.contains("QUJDREVG"), "no bytes: {}", shown.text);
+            for name in ["body", "日本", "list", "raw"] {
+                assert!(shown.cut.iter().any(|cut| cut == name), "{name}");
+            }
+            let quotes = shown.text.matches('"').count();
+            assert_eq!(quotes % 2, 0, "{}", shown.text);
+        }
+    }
+
+    #[test]
+    fn bytes_are_told_by_what_is_known_of_them() {
+        // LG-02
+        let value = json!({"attachment": {"object": "blob_ref", "blob_id": "b1", "mime_type": "image/png",
+            "size_bytes": 81_234, "data": {"inline": "AAAA"}}});
+        let shown = shown(&value, 400);
+        assert_eq!(
+            shown.text,
+            r#"{"attachment":{"blob_id":"b1","mime_type":"image/png","size_bytes":81234}}"#
+        );
+    }
+}

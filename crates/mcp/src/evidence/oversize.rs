@@ -1,0 +1,127 @@
+//! A whole result has a ceiling. Above it, large values inside the server's envelope give way to a preview that says so
+//! and names the call that reads them; rows and handles stay.
+
+use std::io;
+
+use serde_json::{Map, Value, json};
+
+use super::identity::Identity;
+use super::ladder::{self, Content};
+use super::plain;
+use crate::budget;
+
+/// Values larger than this are replaced, in turn, until the result fits.
+const THRESHOLDS: [usize; 5] = [65_536, 16_384, 4_096, 1_024, WHOLE];
+/// The last resort: a payload is replaced as a whole.
+pub(crate) const WHOLE: usize = 0;
+/// Shorter texts are left alone: what would stand for them is as long.
+pub(crate) const SMALL_TEXT: usize = 1_024;
+/// Room for the frame around both channels.
+const FRAME: usize = 8_192;
+
+/// The length of a value as JSON.
+pub(crate) fn size(value: &Value) -> usize {
+    let mut count = Count(0);
+    // Counting cannot fail, and every value can be written.
+    let _ = serde_json::to_writer(&mut count, value);
+    count.0
+}
+
+/// The length of an object as JSON.
+pub(crate) fn size_of_members(members: &Map<String, Value>) -> usize {
+    let mut count = Count(0);
+    let _ = serde_json::to_writer(&mut count, members);
+    count.0
+}
+
+/// Shrinks until the structured content fits beside its text.
+pub(crate) fn fit(structured: &mut Value, text: &str, mut shrink: impl FnMut(&mut Value, usize)) {
+    let ceiling = budget::RESULT.saturating_sub(text.len() * 2 + FRAME);
+    for threshold in THRESHOLDS {
+        if size(structured) <= ceiling {
+            return;
+        }
+        shrink(structured, threshold);
+    }
+}
+
+/// Replaces the large members of a record's payload.
+pub(crate) fn shrink_payload(
+    payload: &mut Map<String, Value>,
+    identity: Option<&Identity>,
+    threshold: usize,
+) {
+    for (name, value) in payload.iter_mut() {
+        if size(value) > threshold && !is_replaced(value) {
+            *value = replaced(value, identity.map(|identity| read(identity, name, value)));
+        }
+    }
+}
+
+/// Replaces large texts at any depth, each with the same way on.
+pub(crate) fn shrink_texts(value: &mut Value, way_on: Option<&Value>, threshold: usize) {
+    match value {
+        Value::String(text) if text.len() > threshold => {
+            *value = replaced(value, way_on.cloned());
+        }
+        Value::Array(entries) => {
+            for entry in entries {
+                shrink_texts(entry, way_on, threshold);
+            }
+        }
+        Value::Object(members) => {
+            for (_, member) in members
+                .iter_mut()
+                .filter(|(_, member)| !is_replaced(member))
+            {
+                shrink_texts(member, way_on, threshold);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The call that reads one field of a record.
+pub(crate) fn read(identity: &Identity, field: &str, value: &Value) -> Value {
+    if Content::of(value) == Content::Text && ladder::is_readable(field) {
+        ladder::window_read(identity, field, 0, budget::WINDOW_CHARS as u64)
+    } else {
+        ladder::projected_fetch(identity, field)
+    }
+}
+
+/// What stands in for a value. Bytes have no preview.
+pub(crate) fn replaced(value: &Value, read: Option<Value>) -> Value {
+    let (preview, size, unit) = match (value, Content::of(value)) {
+        (_, Content::Binary) => (None, size(value), "bytes"),
+        (Value::String(text), _) => (Some(cut(text)), text.chars().count(), "chars"),
+        (value, _) => (Some(cut(&value.to_string())), size(value), "bytes"),
+    };
+    let mut written =
+        json!({"preview": preview, "truncated": true, "size": size, "size_unit": unit});
+    if let Some(read) = read {
+        written["read"] = read;
+    }
+    written
+}
+
+fn cut(text: &str) -> String {
+    plain::cut(text, budget::PREVIEW / 2).into_owned()
+}
+
+fn is_replaced(value: &Value) -> bool {
+    value.get("truncated") == Some(&Value::Bool(true)) && value.get("preview").is_some()
+}
+
+struct Count(usize);
+
+impl io::Write for Count {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
