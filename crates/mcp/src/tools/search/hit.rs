@@ -1,0 +1,291 @@
+//! One hit of a search: who it is, and what the server proved about it.
+
+use contract::handle::{RecordHandle, WINDOW_URI};
+use serde_json::{Map, Value, json};
+
+use crate::budget;
+use crate::evidence::identity::{self, Identity, connection_of, connector_of, text};
+use crate::evidence::{ladder, marks, plain};
+
+/// Where servers put evidence, the oldest places last.
+const EVIDENCE: [&str; 7] = [
+    "/evidence_excerpts",
+    "/match_windows",
+    "/field_windows",
+    "/matches",
+    "/data/evidence_excerpts",
+    "/data/match_windows",
+    "/data/field_windows",
+];
+/// Where an entry has its text, marked before unmarked.
+const TEXTS: [&str; 5] = [
+    "/preview_text",
+    "/text",
+    "/window/text",
+    "/preview",
+    "/snippet",
+];
+const FIELDS: [&str; 5] = [
+    "/field_path",
+    "/fieldPath",
+    "/path",
+    "/field/path",
+    "/field",
+];
+
+pub(super) struct Hit<'a> {
+    raw: &'a Value,
+    pub(super) identity: Identity,
+    pub(super) title: String,
+    /// The best match in a few words, as the server chose them.
+    pub(super) snippet: Option<String>,
+    pub(super) excerpts: Vec<Excerpt>,
+}
+
+/// A proven match: a text, and the field it stands in.
+pub(super) struct Excerpt {
+    pub(super) field: String,
+    /// As the server sent it, with marks.
+    pub(super) text: String,
+    /// The same within bounds.
+    pub(super) preview: String,
+    /// Whether the preview is all the field holds.
+    pub(super) complete: bool,
+    /// The call that reads on, where the record can be named.
+    pub(super) read: Option<Value>,
+}
+
+impl<'a> Hit<'a> {
+    pub(super) fn read(raw: &'a Value, place: usize, query: &str) -> Self {
+        let mut identity = Identity::of_hit(raw, place);
+        if identity.handle.is_none() && identity.id.starts_with(WINDOW_URI) {
+            identity.id = format!("result:{}", place + 1);
+        }
+        let snippet = raw.get("snippet").and_then(snippet_text);
+        let snippet = snippet.map(|text| marks::excerpt_for(text, query, budget::EXCERPT).0);
+        Self {
+            title: plain::cut(&identity::title(raw, &identity), budget::PREVIEW).into_owned(),
+            snippet,
+            excerpts: excerpts(raw, &identity, query),
+            identity,
+            raw,
+        }
+    }
+
+    /// Whether `fetch` takes its id.
+    pub(super) fn is_fetchable(&self) -> bool {
+        self.identity.handle.is_some()
+    }
+
+    pub(super) fn connection(&self) -> Option<&str> {
+        let handle = self.identity.handle.as_ref();
+        handle
+            .and_then(RecordHandle::connection)
+            .or_else(|| connection_of(self.raw))
+    }
+
+    pub(super) fn stream(&self) -> Option<&str> {
+        let handle = self.identity.handle.as_ref();
+        handle
+            .map(RecordHandle::stream)
+            .or_else(|| text(self.raw, "stream"))
+    }
+
+    pub(super) fn connector(&self) -> Option<&str> {
+        connector_of(self.raw)
+    }
+
+    pub(super) fn label(&self) -> Option<&str> {
+        text(self.raw, "display_name")
+    }
+
+    /// The call that gets the whole record.
+    pub(super) fn fetch(&self) -> Option<Value> {
+        self.is_fetchable()
+            .then(|| json!({"tool": "fetch", "args": self.identity.args()}))
+    }
+
+    /// The entry of `results`.
+    pub(super) fn result(&self, provider: &str) -> Value {
+        let mut entry = Map::new();
+        let handle = self.identity.handle.as_ref();
+        let label = self.label();
+        let known = [
+            ("id", Some(self.identity.id.clone())),
+            ("title", Some(self.title.clone())),
+            ("url", Some(self.identity.url(self.raw, provider))),
+            ("stream", self.stream().map(str::to_owned)),
+            (
+                "record_key",
+                handle.map(|handle| handle.record().to_owned()),
+            ),
+            ("connection_id", self.connection().map(str::to_owned)),
+            (
+                "display_name",
+                label.map(|label| plain::cut(label, budget::PREVIEW).into_owned()),
+            ),
+            ("connector_key", self.connector().map(str::to_owned)),
+            ("snippet", self.snippet.clone()),
+            ("evidence_preview", self.evidence_preview()),
+        ];
+        for (name, value) in known {
+            if let Some(value) = value {
+                entry.insert(name.to_owned(), Value::String(value));
+            }
+        }
+        if !self.excerpts.is_empty() {
+            let excerpts: Vec<Value> = self.excerpts.iter().map(Excerpt::described).collect();
+            entry.insert("evidence_excerpts".to_owned(), Value::Array(excerpts));
+        }
+        Value::Object(entry)
+    }
+
+    /// The entry of the ladder: identity, and the fields the server proved.
+    pub(super) fn rung(&self) -> Option<Value> {
+        let mut entry = ladder::head(&self.identity)?;
+        if let Some(preview) = self.evidence_preview() {
+            entry.insert("evidence_preview".to_owned(), Value::String(preview));
+        }
+        let windows = self.excerpts.iter().map(|excerpt| {
+            json!({
+                "field_path": excerpt.field,
+                "preview_status": excerpt.status(),
+                "read": excerpt.read
+            })
+        });
+        entry.insert("field_windows".to_owned(), windows.collect());
+        Some(Value::Object(entry))
+    }
+
+    fn evidence_preview(&self) -> Option<String> {
+        self.excerpts.first().map(|excerpt| excerpt.preview.clone())
+    }
+}
+
+impl Excerpt {
+    fn status(&self) -> &'static str {
+        if self.complete {
+            "complete"
+        } else {
+            "truncated"
+        }
+    }
+
+    fn described(&self) -> Value {
+        let mut described = json!({
+            "field_path": self.field,
+            "preview_text": self.preview,
+            "preview_status": self.status()
+        });
+        if let Some(read) = &self.read {
+            described["read"] = read.clone();
+        }
+        described
+    }
+}
+
+fn snippet_text(snippet: &Value) -> Option<&str> {
+    snippet
+        .as_str()
+        .or_else(|| snippet.get("text")?.as_str())
+        .filter(|text| !text.trim().is_empty())
+}
+
+/// The entries of the first place that has any with both a text and a field.
+fn excerpts(raw: &Value, identity: &Identity, query: &str) -> Vec<Excerpt> {
+    for place in EVIDENCE {
+        let entries = raw.pointer(place).and_then(Value::as_array);
+        let found: Vec<Excerpt> = entries
+            .into_iter()
+            .flatten()
+            .filter_map(|entry| excerpt(entry, identity, query))
+            .take(contract::search::MAX_EXCERPTS)
+            .collect();
+        if !found.is_empty() {
+            return found;
+        }
+    }
+    Vec::new()
+}
+
+fn excerpt(entry: &Value, identity: &Identity, query: &str) -> Option<Excerpt> {
+    let field = first_text(entry, &FIELDS)?;
+    let text = first_text(entry, &TEXTS)?;
+    let (preview, was_cut) = marks::excerpt_for(text, query, budget::EXCERPT);
+    let is_whole = entry.get("truncated") == Some(&Value::Bool(false))
+        || entry.get("complete") == Some(&Value::Bool(true));
+    Some(Excerpt {
+        field: field.to_owned(),
+        text: text.to_owned(),
+        preview,
+        complete: is_whole && !was_cut,
+        read: read(entry, field, text, identity),
+    })
+}
+
+fn first_text<'a>(entry: &'a Value, places: &[&str]) -> Option<&'a str> {
+    places
+        .iter()
+        .filter_map(|place| entry.pointer(place)?.as_str())
+        .find(|text| !text.trim().is_empty())
+}
+
+/// The call that reads the field around an excerpt: by offset where the server told one, else by the marked words.
+fn read(entry: &Value, field: &str, text: &str, identity: &Identity) -> Option<Value> {
+    let named;
+    let identity = if identity.handle.is_some() {
+        identity
+    } else {
+        named = named_by(entry)?;
+        &named
+    };
+    if !ladder::is_readable(field) {
+        return Some(ladder::projected_fetch(identity, field));
+    }
+    if let Some(start) = start_of(entry) {
+        let length = u64::try_from(marks::unmarked(text).chars().count()).unwrap_or(u64::MAX);
+        let limit = budget::WINDOW_CHARS as u64;
+        // The excerpt is already known; around its middle there is more to learn.
+        let offset = start
+            .saturating_add(length / 2)
+            .saturating_sub(limit / 2)
+            .min(start);
+        return Some(ladder::window_read(identity, field, offset, limit));
+    }
+    let hinted = first_text(entry, &["/read/args/q", "/read/q"]).map(str::to_owned);
+    let words = hinted.or_else(|| marks::first_marked(text));
+    Some(match words.filter(|words| !words.trim().is_empty()) {
+        Some(words) => {
+            let mut args = identity.args();
+            args.insert("field_path".to_owned(), json!(field));
+            args.insert("q".to_owned(), json!(words));
+            json!({"tool": "read_record_field", "args": args})
+        }
+        None => ladder::window_read(identity, field, 0, budget::WINDOW_CHARS as u64),
+    })
+}
+
+fn start_of(entry: &Value) -> Option<u64> {
+    let places = [
+        "/read/offset_chars",
+        "/read/args/offset_chars",
+        "/text_start_chars",
+        "/window/start_chars",
+        "/offset_chars",
+    ];
+    places
+        .iter()
+        .find_map(|place| entry.pointer(place)?.as_u64())
+}
+
+/// The record as the evidence names it, for a hit that does not name itself.
+fn named_by(entry: &Value) -> Option<Identity> {
+    let read = entry.get("read")?;
+    let args = read.get("args").unwrap_or(read);
+    if let Some(Ok(handle)) = text(args, "id").map(RecordHandle::parse) {
+        return Some(Identity::of(handle));
+    }
+    let (stream, record) = (text(args, "stream")?, text(args, "record_id")?);
+    let handle = RecordHandle::new(connection_of(args), stream, record);
+    handle.ok().map(Identity::of)
+}

@@ -1,0 +1,491 @@
+//! What a search answers, over canned servers.
+
+use contract::handle::RecordHandle;
+use serde_json::{Value, json};
+
+use crate::stub::{Stub, printed_args};
+
+/// Both channels of an answered search.
+fn search(stub: &Stub, args: Value) -> (String, Value) {
+    let reply = stub.call("search", args).unwrap();
+    (reply.text, reply.structured)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "calls read better")]
+fn over(hits: Value) -> Stub {
+    Stub::default().on(
+        "/v1/search",
+        json!({"object": "list", "has_more": false, "data": hits}),
+    )
+}
+
+/// FX-MULTI.
+fn multi() -> Stub {
+    let hit = |key: &str, connection: &str, label: &str| {
+        json!({"object":"search_result","stream":"orders","record_key":key,"connector_id":"amazon",
+            "connection_id":connection,"display_name":label,"title":format!("Order {key}"),
+            "record_url":format!("/v1/streams/orders/records/{key}"),"authored_at":"2026-04-01T00:00:00Z",
+            "emitted_at":"2026-05-01T00:00:00Z","matched_fields":["note"],
+            "snippet":{"field":"note","text":"Pasta <mark>maker</mark>, $89."}})
+    };
+    over(json!([
+        hit("o1", "cin_aaa", "Laptop Amazon"),
+        hit("o9", "cin_bbb", "Example Org Amazon")
+    ]))
+}
+
+/// FX-EVID.
+fn evidence() -> Value {
+    json!({"object":"search_result","stream":"messages","record_key":"m1","connector_key":"slack",
+        "connection_id":"cin_slack","display_name":"Acme Slack","emitted_at":"2026-05-01T00:00:00Z",
+        "snippet":{"field":"text","text":"bridge using <mark>Hyperlane</mark> or LayerZero"},
+        "evidence_excerpts":[{"object":"evidence_excerpt","field_path":"text",
+            "preview_text":"…we agreed to bridge using <mark>Hyperlane</mark> or LayerZero next quarter…",
+            "truncated":true,"provenance":"lexical_match",
+            "read":{"object":"field_window_read","method":"GET","route":"/v1/streams/messages/records/m1/field-window",
+                "stream":"messages","record_id":"m1","field":"text","connection_id":"cin_slack"}}]})
+}
+
+/// Everything but the machine envelope.
+fn visible(structured: &Value) -> String {
+    format!("{}{}", structured["results"], structured["content_ladder"])
+}
+
+#[test]
+fn hits_of_two_connections_are_previewed_with_complete_ids() {
+    // ID-02, ID-03, ID-04, SE-01, SE-02, SE-03, SE-04, SE-06, SE-08, SE-09, SE-12, SE-13, UP-01
+    let stub = multi();
+    let (text, structured) = search(&stub, json!({"query": "maker"}));
+    insta::assert_snapshot!("two_connections", text);
+    assert_eq!(stub.asked(), ["/v1/search?q=maker&limit=10"]);
+    let results = structured["results"].as_array().unwrap();
+    assert_eq!(results[0]["id"], "cin_aaa/orders:o1");
+    assert_eq!(results[1]["id"], "cin_bbb/orders:o9");
+    assert_eq!(results[1]["connection_id"], "cin_bbb");
+    assert_eq!(results[0]["connector_key"], "amazon");
+    assert_eq!(
+        results[0]["url"],
+        "https://provider.test/v1/streams/orders/records/o1?connection_id=cin_aaa"
+    );
+    assert!(!text.contains("connection_id="));
+    assert_eq!(structured["request_id"], "req_1");
+    assert_eq!(structured["provider_url"], "https://provider.test");
+    assert!(text.find("first_fetch_id=") < text.find("source_mix="));
+}
+
+#[test]
+fn the_envelope_is_kept_as_it_came() {
+    // SE-07
+    let body = json!({"object":"list","url":"/v1/search","has_more":true,"next_cursor":"scur_2",
+        "meta":{"warnings":[],"recall":{"complete":true}},"data":[evidence()]});
+    let stub = Stub::default().on("/v1/search", body.clone());
+    let (text, structured) = search(&stub, json!({"query": "Hyperlane", "cursor": "scur_1"}));
+    assert_eq!(structured["data"], body);
+    // QR-02
+    assert!(text.contains(r#"next_cursor="scur_2""#), "{text}");
+    assert!(text.lines().next().unwrap().contains("has_more=true"));
+}
+
+#[test]
+fn a_proven_match_comes_first_with_its_field_id_and_call() {
+    // EV-01 to EV-05, EV-10, EV-11, EV-12, EV-16, SE-03
+    let stub = over(json!([evidence()]));
+    let (text, structured) = search(&stub, json!({"query": "Hyperlane"}));
+    insta::assert_snapshot!("one_proven", text);
+    assert!(
+        text.find("bridge using <mark>Hyperlane</mark> or LayerZero") < text.find("Top results")
+    );
+    assert_eq!(
+        printed_args(&text, "read_record_field"),
+        [json!({"id": "cin_slack/messages:m1", "field_path": "text", "q": "Hyperlane"})]
+    );
+    for word in [
+        "connector_key=slack",
+        "stream=messages",
+        "Acme Slack",
+        "title=",
+    ] {
+        assert!(text.contains(word), "{word}");
+    }
+    let preview = structured["results"][0]["evidence_preview"]
+        .as_str()
+        .unwrap();
+    assert!(preview.contains("<mark>Hyperlane</mark>"));
+    let rung = &structured["content_ladder"]["records"][0];
+    assert_eq!(rung["evidence_preview"], preview);
+    assert_eq!(rung["field_windows"][0]["field_path"], "text");
+    assert_eq!(structured["content_ladder"]["kind"], "search_results");
+}
+
+#[test]
+fn offsets_of_the_server_become_a_window_around_the_match() {
+    let mut hit = evidence();
+    hit["evidence_excerpts"][0]["text_start_chars"] = json!(3_000);
+    let (text, _) = search(&over(json!([hit])), json!({"query": "Hyperlane"}));
+    let args = &printed_args(&text, "read_record_field")[0];
+    let (offset, limit) = (
+        args["offset_chars"].as_u64().unwrap(),
+        args["limit_chars"].as_u64().unwrap(),
+    );
+    assert!(offset < 3_000 && offset + limit > 3_200, "{args}");
+    hit["evidence_excerpts"][0]["text_start_chars"] = json!(5);
+    let (text, _) = search(&over(json!([hit])), json!({"query": "Hyperlane"}));
+    assert_eq!(
+        printed_args(&text, "read_record_field")[0]["offset_chars"],
+        0
+    );
+}
+
+#[test]
+fn a_hit_without_proof_claims_no_field_and_can_be_fetched() {
+    // EV-07, EV-08, PA-04
+    let hit = json!({"stream":"messages","record_key":"m9","connection_id":"cin_slack",
+        "matched_fields":["display_name"],"data":{"text":"long body","body":"more"},
+        "match_windows":[{"field_path":"text"},{"text":"no field"}]});
+    let (text, structured) = search(&over(json!([hit])), json!({"query": "acme"}));
+    insta::assert_snapshot!("unproven", text);
+    assert!(text.contains("id=cin_slack/messages:m9"));
+    for word in [
+        "Evidence",
+        "field_path",
+        "read_record_field",
+        "long body",
+        "matched",
+    ] {
+        assert!(!text.contains(word), "{word}");
+    }
+    assert!(structured["results"][0].get("evidence_preview").is_none());
+    assert_eq!(
+        structured["content_ladder"]["records"][0]["field_windows"],
+        json!([])
+    );
+}
+
+#[test]
+fn a_record_uri_is_shown_as_the_id_it_means_and_window_uris_nowhere() {
+    // EV-13, EV-14, EV-15, HD-08, SE-07
+    let uri = RecordHandle::parse("cin_slack/messages:m1")
+        .unwrap()
+        .to_uri();
+    for uri in [uri.as_str(), "pdpp://record/cin_slack%2Fmessages%3Am1"] {
+        let hit = json!({"record_uri": uri, "match_windows": [{"field_path": "text",
+            "text": "agreed on <mark>Hyperlane</mark> then", "resource_uri": "pdpp://field-window/zzz"}]});
+        let (text, structured) = search(&over(json!([hit])), json!({"query": "Hyperlane"}));
+        assert_eq!(structured["results"][0]["id"], "cin_slack/messages:m1");
+        assert_eq!(
+            printed_args(&text, "read_record_field")[0]["id"],
+            "cin_slack/messages:m1"
+        );
+        let visible = format!("{text}{}", visible(&structured));
+        assert!(!visible.contains("pdpp://"), "{visible}");
+        assert!(!structured.to_string().contains("pdpp://field-window/"));
+        assert!(structured["data"]["data"][0]["match_windows"][0]["text"].is_string());
+    }
+}
+
+#[test]
+fn odd_hits_keep_honest_names() {
+    // ID-05, ID-06, ID-16 to ID-19, ID-26, SE-05
+    let long = "k".repeat(260);
+    let hits = json!([
+        {"url":"https://x.test/1","title":"u","connection_id":"c1"},
+        {"title":"keyless","connection_id":"c1"},
+        {"stream":"messages","record_key":"m1","connection_id":"weird/conn","title":"w"},
+        {"stream":"messages","record_key":"m1","connection_id":"a:b","title":"w"},
+        {"result_id":"cin_z/orders:o7","title":"r"},
+        {"stream":"messages","record_key":"m2","title":"n"},
+        {"stream":"messages","record_key":"a/b:c","connection_id":"cin_slack"},
+        {"stream":"messages","record_key":"m 1,2[x]","connection_id":"cin_slack"},
+    ]);
+    let (text, structured) = search(&over(hits), json!({"query": "x"}));
+    insta::assert_snapshot!("odd", text);
+    let ids: Vec<&str> = structured["results"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|result| result["id"].as_str().unwrap())
+        .collect();
+    assert_eq!(ids[..2], ["https://x.test/1", "result:2"]);
+    assert_eq!(
+        ids[2..6],
+        [
+            "messages:m1",
+            "messages:m1",
+            "cin_z/orders:o7",
+            "messages:m2"
+        ]
+    );
+    assert!(
+        text.starts_with("search: 8 hit(s). first_fetch_id=messages:m1 connection_id=weird/conn")
+    );
+    let all = format!("{text}{}", visible(&structured));
+    for malformed in ["weird/conn/", "a:b/", "c1/result", "streams/result"] {
+        assert!(!all.contains(malformed), "{malformed}");
+    }
+    assert!(text.contains(r#"id="cin_slack/messages:m 1,2[x]""#));
+    assert_eq!(text.matches("connection_id=").count(), 3);
+
+    let hit = json!({"stream":"messages","record_key":long,"connection_id":"cin_slack","title":"t","snippet":"s"});
+    let (text, structured) = search(&over(json!([hit])), json!({"query": "x"}));
+    let id = structured["results"][0]["id"].as_str().unwrap();
+    assert!(
+        id.len() > 260 && text.contains(&format!("id={id} ")),
+        "{text}"
+    );
+    assert!(!text.contains("k…"));
+}
+
+#[test]
+fn nothing_found_says_what_to_try() {
+    let (text, structured) = search(&over(json!([])), json!({"query": "x"}));
+    insta::assert_snapshot!("empty", text);
+    assert_eq!(structured["results"], json!([]));
+    assert!(structured.get("content_ladder").is_none());
+}
+
+/// FX-MANY.
+fn many(count: usize) -> Value {
+    let hits = (0..count).map(|i| {
+        json!({"stream":"mail","record_key":format!("m{i}"),"connection_id":"conn_1","connector_key":"gmail",
+            "title":format!("Subject {i}"),"snippet":{"field":"body","text":"lorem ".repeat(84)}})
+    });
+    json!({"object":"list","has_more":true,"data":hits.collect::<Vec<_>>()})
+}
+
+#[test]
+fn many_hits_stay_within_the_budget_and_what_is_hidden_is_counted() {
+    // BU-02, SE-07, SE-10, LG-01
+    let body = many(200);
+    let stub = Stub::default().on("/v1/search", body.clone());
+    let (text, structured) = search(&stub, json!({"query": "lorem", "limit": 100}));
+    insta::assert_snapshot!("many", text);
+    assert!(text.len() < 1_800, "{}", text.len());
+    assert_eq!(structured["data"], body);
+    // SE-11
+    assert_eq!(structured["results"].as_array().unwrap().len(), 100);
+    let shown = (0..100)
+        .filter(|i| {
+            text.contains(&format!("conn_1/mail:m{i} "))
+                || text.contains(&format!("conn_1/mail:m{i}\n"))
+        })
+        .count();
+    assert!(
+        text.contains(&format!("not_shown={} ", 100 - shown)),
+        "{shown}: {text}"
+    );
+    let again = &printed_args(&text, "search")[0];
+    assert_eq!(*again, json!({"query": "lorem", "limit": shown}));
+}
+
+#[test]
+fn a_default_page_shows_every_id() {
+    for count in [10, 25] {
+        let stub = Stub::default().on("/v1/search", many(count));
+        let (text, _) = search(&stub, json!({"query": "lorem"}));
+        assert!(text.len() < 1_800);
+        assert!(!text.contains("not_shown="), "{text}");
+        for i in 0..count {
+            assert!(
+                text.split_whitespace()
+                    .any(|word| word.trim_start_matches("id=") == format!("conn_1/mail:m{i}")),
+                "m{i} in {text}"
+            );
+        }
+    }
+}
+
+/// BU-03: labels, titles, cursor and excerpts as long as a server may send them.
+fn adversarial(filler: &str, key_chars: usize) -> Value {
+    let long = |chars: usize| filler.chars().cycle().take(chars).collect::<String>();
+    let hits = (0..60).map(|i| {
+        let excerpt = |field: &str| {
+            let text = format!("{} <mark>{}</mark> {}", long(300), long(8), long(300));
+            json!({"field_path": field, "preview_text": text, "truncated": true})
+        };
+        json!({"stream":"s".repeat(60),"record_key":format!("{i}{}", "k".repeat(key_chars)),
+            "connection_id":format!("conn_{}", i % 10),"connector_key":"c".repeat(60),"display_name":long(80),
+            "title":long(100),"snippet":{"field":"body","text":long(500)},
+            "evidence_excerpts":[excerpt("body"), excerpt("note")]})
+    });
+    let warnings: Vec<Value> = (0..20)
+        .map(|i| json!({"code": format!("warning_{i}_{}", "w".repeat(40))}))
+        .collect();
+    json!({"object":"list","has_more":true,"next_cursor":"c".repeat(300),"data":hits.collect::<Vec<_>>(),
+        "meta":{"warnings":warnings,"recall":{"complete":false,"ranked_candidate_count":100}}})
+}
+
+#[test]
+fn no_server_can_make_the_text_too_long_or_unbalanced() {
+    // BU-03, SE-14, ID-05
+    for filler in ["word ", "日本語 ", "👩‍👧‍👦🎉", "\u{202e}\n\"\\", "<mark>", "…"]
+    {
+        for key_chars in [1, 60, 260] {
+            let stub = Stub::default().on("/v1/search", adversarial(filler, key_chars));
+            let (text, structured) = search(&stub, json!({"query": "word", "limit": 50}));
+            let ids = 3 * (key_chars + 75);
+            assert!(
+                text.len() < 1_800 + ids,
+                "{filler} {key_chars}: {} {text}",
+                text.len()
+            );
+            if key_chars < 260 {
+                assert!(text.len() < 1_800, "{filler} {key_chars}: {}", text.len());
+            }
+            let first = structured["results"][0]["id"].as_str().unwrap();
+            assert!(text.contains(&format!("first_fetch_id={first} ")));
+            assert!(
+                text.contains("Evidence excerpts:\n1. field_path=body"),
+                "{text}"
+            );
+            assert!(text.contains("recall is partial"), "UP-02");
+            if !filler.contains('<') {
+                let tags = |tag: &str| text.matches(tag).count();
+                assert_eq!(tags("<mark>"), tags("</mark>"), "{text}");
+            }
+            assert!(!text.contains(['\u{202e}', '\u{200d}']));
+            for args in printed_args(&text, "read_record_field") {
+                assert!(args["id"].as_str().unwrap().starts_with("conn_"));
+            }
+        }
+    }
+}
+
+#[test]
+fn more_hits_than_asked_for_are_cut_and_said() {
+    // SE-11, SE-17, SE-18
+    let stub = Stub::default().on("/v1/search", many(10));
+    let (text, structured) = search(
+        &stub,
+        json!({"query": "lorem", "limit": 3, "connection_id": "conn_1"}),
+    );
+    assert_eq!(structured["results"].as_array().unwrap().len(), 3);
+    assert!(text.starts_with("search: 3 hit(s). has_more=true"));
+    assert!(text.contains("beyond_limit=7"));
+    assert_eq!(
+        stub.asked(),
+        ["/v1/search?q=lorem&connection_id=conn_1&limit=3"]
+    );
+}
+
+#[test]
+fn arguments_travel_in_their_wire_form() {
+    // UP-03, TS-05
+    let stub = over(json!([]));
+    let args = json!({"query":"a b","streams":["mail","chat"],"filter":{"n":3,"at":{"gte":"2026"}},
+        "cursor":"c","count":"exact","limit":5.0});
+    search(&stub, args);
+    assert_eq!(
+        stub.asked(),
+        [
+            "/v1/search?q=a%20b&streams=mail&streams=chat&filter[n]=3&filter[at][gte]=2026&limit=5.0&cursor=c&count=exact"
+        ]
+    );
+}
+
+#[test]
+fn the_old_name_of_the_query_is_taken_but_not_two_queries() {
+    let stub = over(json!([]));
+    for args in [json!({"q": "x"}), json!({"q": "x", "query": "x"})] {
+        search(&stub, args);
+    }
+    assert_eq!(stub.asked(), ["/v1/search?q=x&limit=10"; 2]);
+    let fault = stub
+        .call("search", json!({"q": "x", "query": "y"}))
+        .unwrap_err();
+    assert_eq!(fault.code(), "invalid_arguments");
+    let schema = serde_json::to_value(super::TOOL.tool()).unwrap();
+    let properties = &schema["inputSchema"]["properties"];
+    assert!(properties.get("q").is_none() && properties.get("query").is_some());
+    assert_eq!(schema["inputSchema"]["required"], json!(["query"]));
+}
+
+#[test]
+fn bad_arguments_are_refused_before_anything_is_asked() {
+    // TS-04, TS-07
+    let stub = over(json!([]));
+    for (args, code) in [
+        (json!({}), "invalid_arguments"),
+        (json!({"query": ""}), "invalid_arguments"),
+        (json!({"query": "x", "limit": 0}), "limit_out_of_range"),
+        (json!({"query": "x", "limit": 101}), "limit_out_of_range"),
+        (json!({"query": "x", "filter": "a=1"}), "invalid_filter"),
+        (json!({"query": "x", "streams": []}), "invalid_arguments"),
+        (json!({"query": "x", "mode": "magic"}), "invalid_arguments"),
+        (
+            json!({"query": "x", "connector_instance_id": "c"}),
+            "invalid_arguments",
+        ),
+    ] {
+        let fault = stub.call("search", args.clone()).unwrap_err();
+        assert_eq!(fault.code(), code, "{args}");
+    }
+    assert!(stub.asked().is_empty());
+}
+
+#[test]
+fn a_mode_the_server_lacks_is_named_and_other_faults_stay() {
+    let missing =
+        json!({"error": {"type": "not_found_error", "code": "not_found", "message": "no route"}});
+    let stub = Stub::default()
+        .refusing("/v1/search/semantic", 404, missing)
+        .refusing(
+            "/v1/search/hybrid",
+            400,
+            json!({"error": {"code": "invalid_cursor", "param": "cursor", "message": "no"}}),
+        )
+        .refusing("/v1/search?", 404, json!({}));
+    let fault = |mode: &str| {
+        stub.call("search", json!({"query": "x", "mode": mode}))
+            .unwrap_err()
+    };
+    let semantic = fault("semantic");
+    insta::assert_snapshot!("mode_not_supported", semantic.text());
+    assert_eq!(semantic.code(), "mode_not_supported");
+    assert_eq!(fault("hybrid").code(), "invalid_cursor");
+    assert_eq!(fault("lexical").code(), "mode_not_supported");
+    let denied = json!({"error": {"code": "grant_revoked", "message": "gone"}});
+    let stub = Stub::default().refusing("/v1/search", 403, denied);
+    let fault = stub.call("search", json!({"query": "x"})).unwrap_err();
+    // TS-06, UP-09
+    assert_eq!(
+        (fault.code(), fault.http_status()),
+        ("grant_revoked", Some(403))
+    );
+    assert_eq!(fault.structured()["request_id"], "req_1");
+    assert_eq!(stub.asked().len(), 1);
+}
+
+#[test]
+fn a_huge_answer_is_bounded_and_every_cut_in_it_leads_on() {
+    // LG-01
+    let hits: Vec<Value> = (0..100)
+        .map(|i| {
+            json!({"stream":"mail","record_key":format!("m{i}"),"connection_id":"c1",
+                "data":{"body":"x".repeat(50_000)},"snippet":"short"})
+        })
+        .collect();
+    let (text, structured) = search(&over(json!(hits)), json!({"query": "x", "limit": 100}));
+    assert!(text.len() < 1_800);
+    assert!(structured.to_string().len() + text.len() * 2 < 1_048_576);
+    let body = &structured["data"]["data"][99]["data"]["body"];
+    assert_eq!(body["truncated"], true);
+    assert_eq!(body["size"], 50_000);
+    assert_eq!(
+        body["read"],
+        json!({"tool": "fetch", "args": {"id": "c1/mail:m99"}})
+    );
+}
+
+#[test]
+fn the_first_300_bytes_say_what_it_is_and_give_a_handle() {
+    let stub = Stub::default().on("/v1/search", adversarial("word ", 20));
+    let (text, _) = search(&stub, json!({"query": "word"}));
+    let seen = &text[..300];
+    for word in [
+        "search: 25 hit(s).",
+        "has_more=true",
+        "first_fetch_id=conn_0/",
+    ] {
+        assert!(seen.contains(word), "{seen}");
+    }
+}

@@ -1,0 +1,405 @@
+//! The text of a search, under its budget: one line that says it all, then evidence, then hits, then bare ids, then what
+//! is not shown and how to see it.
+
+use serde_json::json;
+
+use super::Page;
+use super::hit::{Excerpt, Hit};
+use crate::budget;
+use crate::evidence::envelope::{self, Paging};
+use crate::evidence::lines::Lines;
+use crate::evidence::{compact, marks, plain};
+
+/// What the mandatory last lines may take when a first line is already too long.
+const TAIL: usize = 320;
+/// Warnings and the mix of sources, each; less where a long first line leaves little for evidence.
+const NOTE: usize = 200;
+const SHORT_NOTE: usize = 80;
+const LONG_FIRST_LINE: usize = 600;
+/// A printed call longer than this is told in words instead.
+const CALL: usize = 220;
+/// No excerpt is shorter than this, no snippet shorter than the other.
+const LEAST_EXCERPT: usize = 72;
+const LEAST_SNIPPET: usize = 40;
+
+/// How wide the parts of a hit's line are: title, label, snippet.
+type Widths = (usize, usize, usize);
+
+/// From wide to narrow.
+const WIDTHS: [Widths; 5] = [
+    (budget::TITLE, budget::LABEL, 240),
+    (budget::TITLE, budget::LABEL, 120),
+    (60, 40, 72),
+    (60, 40, LEAST_SNIPPET),
+    (40, 24, 0),
+];
+
+pub(super) fn write(page: &Page<'_>) -> String {
+    let first = first_line(page);
+    let note = if first.len() > LONG_FIRST_LINE {
+        SHORT_NOTE
+    } else {
+        NOTE
+    };
+    let tail: Vec<String> = notes(page, note)
+        .into_iter()
+        .chain([last_line(page)])
+        .collect();
+    // Room for what is not shown is kept only where something is not.
+    let (lines, hidden, _) = written(page, &first, &tail, "");
+    if hidden == 0 {
+        return ended(lines, "", &tail);
+    }
+    let unshown = unshown_line(page, page.hits.len(), page.hits.len());
+    let (lines, hidden, leading) = written(page, &first, &tail, &unshown);
+    ended(lines, &unshown_line(page, hidden, leading.max(1)), &tail)
+}
+
+/// The lines before the tail, how many hits are not among them, and how many are from the first on.
+fn written(page: &Page<'_>, first: &str, tail: &[String], unshown: &str) -> (Lines, usize, usize) {
+    let ceiling = (budget::LIST_TEXT - 1).max(first.len() + TAIL);
+    let mut lines = Lines::new(ceiling, first);
+    for line in tail.iter().map(String::as_str).chain([unshown]) {
+        lines.reserve(line.len());
+    }
+    let excerpts = write_evidence(page, &mut lines);
+    let shown = write_hits(page, &excerpts, &mut lines);
+    let hidden = shown.iter().filter(|shown| !**shown).count();
+    let leading = shown.iter().take_while(|shown| **shown).count();
+    (lines, hidden, leading)
+}
+
+fn ended(mut lines: Lines, unshown: &str, tail: &[String]) -> String {
+    if !unshown.is_empty() {
+        lines.require(unshown);
+    }
+    for line in tail {
+        lines.require(line);
+    }
+    lines.finish()
+}
+
+/// What this is, whether it is all, the best handle, the way on.
+fn first_line(page: &Page<'_>) -> String {
+    let mut line = format!("search: {} hit(s).", page.hits.len());
+    let (extent, way_on) = split(&page.paging);
+    line.push_str(&extent.written());
+    if let Some(hit) = page.hits.iter().find(|hit| hit.is_fetchable()) {
+        line.push_str(" first_fetch_");
+        line.push_str(&named(hit));
+    }
+    line.push_str(&way_on.written());
+    if let Some(recall) = envelope::recall(page.body) {
+        line.push(' ');
+        line.push_str(&recall);
+    }
+    line
+}
+
+/// How much there is, and how to go on: the first handle stands between them, where a clipping host still shows it.
+fn split(paging: &Paging) -> (Paging, Paging) {
+    let extent = Paging {
+        next_cursor: None,
+        next_changes_since: None,
+        ..paging.clone()
+    };
+    let way_on = Paging {
+        has_more: false,
+        count: None,
+        ..paging.clone()
+    };
+    (extent, way_on)
+}
+
+fn last_line(page: &Page<'_>) -> String {
+    let mut line = String::from("Next:");
+    if page.hits.iter().any(Hit::is_fetchable) {
+        line.push_str(
+            " call fetch with a shown id as-is, adding connection_id only when it is shown separately.",
+        );
+    }
+    if page.paging.next_cursor.is_some() {
+        line.push_str(" For more hits repeat this search with next_cursor as cursor.");
+    } else if line.ends_with(':') {
+        line.push_str(" try fewer or other words, or call schema to see what can be searched.");
+    }
+    line
+}
+
+/// Which sources contributed, and what the server warns of.
+fn notes(page: &Page<'_>, note: usize) -> Vec<String> {
+    let mut notes = Vec::new();
+    if page.beyond > 0 {
+        let way_on = match page.args.whole("limit") {
+            Some(budget::MAX_LIMIT) => "narrow the search to see them",
+            _ => "a larger limit shows them",
+        };
+        notes.push(format!(
+            "beyond_limit={} sent but not asked for, {way_on}",
+            page.beyond
+        ));
+    }
+    notes.extend(source_mix(page, note));
+    if let Some(warnings) = envelope::warnings(page.body) {
+        notes.push(format!("warnings={}", plain::cut(&warnings, note)));
+    }
+    notes
+}
+
+/// Each connection with its count, when there is more than one.
+fn source_mix(page: &Page<'_>, note: usize) -> Option<String> {
+    let mut counts: Vec<(&str, u64)> = Vec::new();
+    for connection in page.hits.iter().filter_map(Hit::connection) {
+        match counts.iter_mut().find(|(known, _)| *known == connection) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((connection, 1)),
+        }
+    }
+    let told = page.body.pointer("/meta/package/source_mix");
+    if counts.len() < 2
+        && let Some(told) = told.and_then(serde_json::Value::as_array)
+    {
+        counts = told
+            .iter()
+            .filter_map(|one| {
+                Some((
+                    one.get("connection_id")?.as_str()?,
+                    one.get("count")?.as_u64()?,
+                ))
+            })
+            .collect();
+    }
+    if counts.len() < 2 {
+        return None;
+    }
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let mut line = String::from("source_mix=");
+    for (place, (connection, count)) in counts.iter().enumerate() {
+        let piece = format!("{}:{count}", plain::token(connection));
+        if place > 0 && line.len() + piece.len() > note {
+            line.push_str("|more:");
+            line.push_str(&(counts.len() - place).to_string());
+            break;
+        }
+        if place > 0 {
+            line.push('|');
+        }
+        line.push_str(&piece);
+    }
+    Some(line)
+}
+
+fn unshown_line(page: &Page<'_>, hidden: usize, limit: usize) -> String {
+    let mut args = page.args.given().clone();
+    args.insert("limit".to_owned(), json!(limit));
+    let call = compact::call("search", &args);
+    if call.len() <= CALL {
+        format!("not_shown={hidden} page through them with {call}")
+    } else {
+        format!(
+            "not_shown={hidden} page through them by repeating this search, same cursor, with \"limit\":{limit}"
+        )
+    }
+}
+
+/// One excerpt of each hit, then the next of each, while there is room. Gives the texts that were shown, by hit.
+fn write_evidence(page: &Page<'_>, lines: &mut Lines) -> Vec<String> {
+    let mut shown = vec![String::new(); page.hits.len()];
+    let rounds = 0..contract::search::MAX_EXCERPTS;
+    let queue: Vec<(usize, &Hit<'_>, &Excerpt)> = rounds
+        .flat_map(|round| {
+            page.hits
+                .iter()
+                .enumerate()
+                .filter_map(move |(place, hit)| Some((place, hit, hit.excerpts.get(round)?)))
+        })
+        .collect();
+    if queue.is_empty() {
+        return shown;
+    }
+    let header = "Evidence excerpts:";
+    let mut room = evidence_room(page, lines.room()).saturating_sub(header.len() + 1);
+    // Lines are shared out among few, so that each has context; hits beyond them keep their ids.
+    let expected = queue.len().min(3);
+    let mut has_header = false;
+    for (turn, (place, hit, excerpt)) in queue.into_iter().enumerate() {
+        let share = room / expected.saturating_sub(turn).max(1);
+        let line = evidence_line(place, hit, excerpt, share, page);
+        // The first may take what it needs: a hit that is proven shows its proof.
+        let allowed = if turn == 0 { lines.room() } else { room };
+        if line.len() + 1 > allowed || (!has_header && header.len() + 2 + line.len() > lines.room())
+        {
+            break;
+        }
+        if !has_header {
+            lines.require(header);
+            has_header = true;
+        }
+        lines.require(&line);
+        room = room.saturating_sub(line.len() + 1);
+        if let Some(shown) = shown.get_mut(place) {
+            shown.push_str(&marks::unmarked(&excerpt.text));
+        }
+    }
+    shown
+}
+
+/// Evidence leaves room for the hits themselves.
+fn evidence_room(page: &Page<'_>, room: usize) -> usize {
+    match page.hits.as_slice() {
+        [hit] => {
+            let line = hit_line(0, hit, (budget::TITLE, budget::LABEL, 160), true);
+            room.saturating_sub(line.len() + 16)
+        }
+        _ => room * 3 / 5,
+    }
+}
+
+fn evidence_line(
+    place: usize,
+    hit: &Hit<'_>,
+    excerpt: &Excerpt,
+    share: usize,
+    page: &Page<'_>,
+) -> String {
+    let field = plain::token(&excerpt.field);
+    let read = excerpt.read.as_ref().and_then(compact::call_of);
+    let read = read.unwrap_or_else(|| named(hit));
+    let frame = format!("{}. field_path={field} complete=false {read}", place + 1).len() + 3;
+    let width = share
+        .saturating_sub(frame)
+        .clamp(LEAST_EXCERPT, budget::EXCERPT);
+    let query = page.args.text("query").unwrap_or_default();
+    let (text, was_cut) = one_line(&excerpt.text, query, width);
+    let complete = excerpt.complete && !was_cut;
+    format!(
+        "{}. field_path={field} {text} complete={complete} {read}",
+        place + 1
+    )
+}
+
+/// An excerpt in quotes on one line, and whether something is missing.
+fn one_line(source: &str, query: &str, width: usize) -> (String, bool) {
+    let source = source.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut bytes = width;
+    loop {
+        let (text, was_cut) = marks::excerpt_for(&source, query, bytes);
+        let quoted = plain::exact(&text);
+        // Escaping makes texts longer; what was to be bounded is what is printed.
+        if quoted.len() <= width + 2 || bytes <= 24 {
+            return (quoted, was_cut);
+        }
+        bytes = bytes * 3 / 4;
+    }
+}
+
+/// Full lines while the ids of the hits behind them still fit, then bare ids. Says which hits were shown.
+fn write_hits(page: &Page<'_>, excerpts: &[String], lines: &mut Lines) -> Vec<bool> {
+    // An excerpt names its record, too.
+    let mut shown: Vec<bool> = excerpts.iter().map(|text| !text.is_empty()).collect();
+    let header = "Top results:";
+    let ids: Vec<String> = page.hits.iter().map(bare_id).collect();
+    let for_ids = lines.room() * 2 / 5;
+    let mut full = 0;
+    for (place, hit) in page.hits.iter().enumerate() {
+        let behind: usize = ids.iter().skip(place + 1).map(|id| id.len() + 1).sum();
+        let before = if place == 0 { header.len() + 1 } else { 0 };
+        let kept = (behind + 10).min(for_ids) * usize::from(behind > 0);
+        let allowed = lines.room().saturating_sub(kept + before);
+        let share = allowed / (page.hits.len() - place);
+        let evidence = excerpts.get(place).map_or("", String::as_str);
+        let Some(line) = fitting_line(place, hit, evidence, (share, allowed)) else {
+            break;
+        };
+        if place == 0 {
+            lines.require(header);
+        }
+        lines.require(&line);
+        full = place + 1;
+    }
+    shown.iter_mut().take(full).for_each(|shown| *shown = true);
+    let waiting: Vec<usize> = (full..ids.len())
+        .filter(|place| shown.get(*place) == Some(&false))
+        .filter(|place| ids.get(*place).is_some_and(|id| !id.is_empty()))
+        .collect();
+    let words: Vec<String> = waiting
+        .iter()
+        .filter_map(|place| ids.get(*place).cloned())
+        .collect();
+    let taken = lines.offer_words("More ids:", &words);
+    for place in waiting.into_iter().take(taken) {
+        if let Some(shown) = shown.get_mut(place) {
+            *shown = true;
+        }
+    }
+    shown
+}
+
+/// The id as a word; nothing for hits that cannot be fetched by it alone.
+fn bare_id(hit: &Hit<'_>) -> String {
+    if hit.is_fetchable() && hit.identity.separate_connection().is_none() {
+        plain::token(&hit.identity.id).into_owned()
+    } else {
+        String::new()
+    }
+}
+
+/// The widest line within its share, else the narrowest there is if it is allowed at all.
+fn fitting_line(
+    place: usize,
+    hit: &Hit<'_>,
+    evidence: &str,
+    (share, allowed): (usize, usize),
+) -> Option<String> {
+    let snippet = hit.snippet.as_deref().map(marks::unmarked);
+    let is_told = snippet.is_some_and(|snippet| evidence.contains(snippet.trim_matches('…')));
+    let lines = || {
+        WIDTHS
+            .iter()
+            .map(|widths| hit_line(place, hit, *widths, !is_told))
+    };
+    lines()
+        .find(|line| line.len() < share && line.len() <= allowed)
+        .or_else(|| lines().skip(2).find(|line| line.len() <= allowed))
+}
+
+fn hit_line(place: usize, hit: &Hit<'_>, widths: Widths, with_snippet: bool) -> String {
+    let (title, label, snippet) = widths;
+    let mut parts = vec![format!("{}. {}", place + 1, named(hit))];
+    for (name, value) in [
+        ("connector_key", hit.connector()),
+        ("stream", hit.stream()),
+        ("display_name", hit.label()),
+    ] {
+        if let Some(value) = value {
+            parts.push(format!("{name}={}", word(value, label)));
+        }
+    }
+    parts.push(format!("title={}", plain::quoted(&hit.title, title)));
+    if let Some(text) = hit
+        .snippet
+        .as_deref()
+        .filter(|_| with_snippet && snippet > 0)
+    {
+        let (text, _) = one_line(text, "", snippet);
+        parts.push(format!("snippet={text}"));
+    }
+    parts.join(" ")
+}
+
+/// The id with what must be passed beside it. What cannot be fetched is not called an id.
+fn named(hit: &Hit<'_>) -> String {
+    let id = plain::token(&hit.identity.id);
+    if !hit.is_fetchable() {
+        return format!("ref={id} (cannot be fetched)");
+    }
+    match hit.identity.separate_connection() {
+        Some(connection) => format!("id={id} connection_id={}", plain::token(connection)),
+        None => format!("id={id}"),
+    }
+}
+
+/// A label: a bare word where it is one, else in quotes, within bounds.
+fn word(text: &str, bytes: usize) -> String {
+    plain::token(&plain::cut(text, bytes)).into_owned()
+}
