@@ -1,0 +1,273 @@
+//! The text of a page of records, under its budget: one line that says it all, then records, then bare ids, then what is
+//! not shown and how to see it.
+
+use serde_json::{Map, Value, json};
+
+use super::{Asked, own_members, payload};
+use crate::budget;
+use crate::evidence::compact;
+use crate::evidence::envelope::{self, Paging};
+use crate::evidence::identity::{Identity, text};
+use crate::evidence::ladder::Content;
+use crate::evidence::lines::Lines;
+use crate::evidence::{oversize, plain};
+
+/// What the mandatory last lines may take when a first line is already too long.
+const TAIL: usize = 360;
+const WARNINGS: usize = 200;
+/// A printed call longer than this is told in words instead.
+const CALL: usize = 240;
+/// A payload is not shown in less.
+const LEAST_PAYLOAD: usize = 96;
+
+/// A record with its name, where it has one.
+struct Row<'a> {
+    record: &'a Value,
+    identity: Option<Identity>,
+}
+
+pub(super) fn write(asked: &Asked<'_>, body: &Value) -> String {
+    let rows: Vec<Row<'_>> = envelope::records(body)
+        .iter()
+        .map(|record| Row {
+            record,
+            identity: asked.identity(record),
+        })
+        .collect();
+    let paging = Paging::of(body);
+    let mut tail = Vec::new();
+    if let Some(warnings) = envelope::warnings(body) {
+        tail.push(format!("warnings={}", plain::cut(&warnings, WARNINGS)));
+    }
+    tail.push(last_line(&rows, &paging));
+    let first = first_line(asked, &rows, &paging);
+    // Room for what is not shown is kept only where something is not.
+    let (mut lines, mut shown) = written(&rows, &first, &tail, "");
+    if shown < rows.len() {
+        let unshown = unshown_line(asked, rows.len(), rows.len());
+        (lines, shown) = written(&rows, &first, &tail, &unshown);
+        lines.require(&unshown_line(asked, rows.len() - shown, shown.max(1)));
+    }
+    for line in &tail {
+        lines.require(line);
+    }
+    lines.finish()
+}
+
+/// The lines before the tail, and how many rows are among them.
+fn written(rows: &[Row<'_>], first: &str, tail: &[String], unshown: &str) -> (Lines, usize) {
+    let ceiling = (budget::LIST_TEXT - 1).max(first.len() + TAIL);
+    let mut lines = Lines::new(ceiling, first);
+    for line in tail.iter().map(String::as_str).chain([unshown]) {
+        lines.reserve(line.len());
+    }
+    let shown = write_rows(rows, &mut lines);
+    (lines, shown)
+}
+
+/// What this is, whether it is all, the first handle, the way on.
+fn first_line(asked: &Asked<'_>, rows: &[Row<'_>], paging: &Paging) -> String {
+    let stream = plain::quoted(asked.stream, budget::LABEL);
+    let mut line = format!("records from stream {stream}: {} record(s).", rows.len());
+    let extent = Paging {
+        next_cursor: None,
+        next_changes_since: None,
+        ..paging.clone()
+    };
+    line.push_str(&extent.written());
+    let mut living = rows.iter().filter(|row| !is_deleted(row.record));
+    if let Some(identity) = living.find_map(|row| row.identity.as_ref()) {
+        line.push_str(" first_fetch_");
+        line.push_str(&named(identity));
+    }
+    let way_on = Paging {
+        has_more: false,
+        count: None,
+        ..paging.clone()
+    };
+    line.push_str(&way_on.written());
+    line
+}
+
+fn last_line(rows: &[Row<'_>], paging: &Paging) -> String {
+    let mut line = String::from("Next:");
+    if rows.iter().any(|row| row.identity.is_some()) {
+        line.push_str(
+            " call fetch with an id as-is for a whole record, adding connection_id only when it is shown separately.",
+        );
+    }
+    if paging.next_cursor.is_some() {
+        line.push_str(" For the next page repeat this call with next_cursor as cursor.");
+    }
+    if paging.next_changes_since.is_some() {
+        line.push_str(" To see later changes pass next_changes_since as changes_since.");
+    }
+    if line.ends_with(':') {
+        line.push_str(" widen the filter, or call schema with this stream to see what it holds.");
+    }
+    line
+}
+
+fn unshown_line(asked: &Asked<'_>, hidden: usize, limit: usize) -> String {
+    let mut args = asked.args.given().clone();
+    args.insert("limit".to_owned(), json!(limit));
+    let call = compact::call("query_records", &args);
+    if call.len() <= CALL {
+        format!("rows_not_shown={hidden} page through them with {call}")
+    } else {
+        format!(
+            "rows_not_shown={hidden} page through them by repeating this call, same cursor, with \"limit\":{limit}"
+        )
+    }
+}
+
+/// Records while the ids of those behind them still fit, then bare ids. Gives how many were shown, from the first on.
+fn write_rows(rows: &[Row<'_>], lines: &mut Lines) -> usize {
+    let ids: Vec<String> = rows.iter().map(bare_id).collect();
+    let for_ids = lines.room() * 2 / 5;
+    let mut shown = 0;
+    for (place, row) in rows.iter().enumerate() {
+        let behind: usize = ids.iter().skip(place + 1).map(|id| id.len() + 1).sum();
+        let kept = (behind + 10).min(for_ids) * usize::from(behind > 0);
+        let allowed = lines.room().saturating_sub(kept);
+        let share = allowed / (rows.len() - place);
+        // Something of the first row comes before bare ids of others.
+        let last_resort = if place == 0 { lines.room() } else { allowed };
+        let line = [
+            (share, true, allowed),
+            (0, true, allowed),
+            (0, false, last_resort),
+        ]
+        .into_iter()
+        .map(|(share, with_call, most)| (row_line(place, row, share, with_call), most))
+        .find_map(|(line, most)| (line.len() <= most).then_some(line));
+        let Some(line) = line else {
+            break;
+        };
+        lines.require(&line);
+        shown = place + 1;
+    }
+    let waiting: Vec<String> = ids
+        .into_iter()
+        .skip(shown)
+        .take_while(|id| !id.is_empty())
+        .collect();
+    shown + lines.offer_words("More ids:", &waiting)
+}
+
+/// The id as a word; nothing for rows that cannot be fetched by it alone.
+fn bare_id(row: &Row<'_>) -> String {
+    match &row.identity {
+        Some(identity) if identity.separate_connection().is_none() && !is_deleted(row.record) => {
+            plain::token(&identity.id).into_owned()
+        }
+        _ => String::new(),
+    }
+}
+
+/// A record within its share of bytes, or as short as it gets.
+fn row_line(place: usize, row: &Row<'_>, share: usize, with_call: bool) -> String {
+    let mut line = format!("{}.", place + 1);
+    if let Some(identity) = &row.identity {
+        line.push(' ');
+        line.push_str(&named(identity));
+    }
+    if is_deleted(row.record) {
+        line.push_str(" deleted");
+        if let Some(time) = text(row.record, "deleted_at") {
+            line.push_str(" deleted_at=");
+            line.push_str(&plain::token(time));
+        }
+        return line;
+    }
+    let Some(members) = displayed(row) else {
+        line.push(' ');
+        line.push_str(&plain::quoted(&row.record.to_string(), LEAST_PAYLOAD));
+        return line;
+    };
+    let width = share.saturating_sub(line.len() + 2).max(LEAST_PAYLOAD);
+    let mut shown = compact::payload(&members, width);
+    let mut way_on = String::new();
+    if !shown.cut.is_empty() {
+        way_on = incomplete(row, &members, &shown.cut, with_call);
+        // What says that it is cut takes its place from what is shown.
+        let narrower = width.saturating_sub(way_on.len()).max(LEAST_PAYLOAD);
+        if narrower < width {
+            shown = compact::payload(&members, narrower);
+            way_on = incomplete(row, &members, &shown.cut, with_call);
+        }
+    }
+    format!("{line} {}{way_on}", shown.text)
+}
+
+/// The size of the whole, and the call that reads the largest part that was cut. Where ids are so long that the call does
+/// not fit, it is told in words: the id stands on the same line.
+fn incomplete(
+    row: &Row<'_>,
+    members: &Map<String, Value>,
+    cut: &[String],
+    with_call: bool,
+) -> String {
+    let size = payload(row.record).map_or(0, oversize::size_of_members);
+    let way_on = match &row.identity {
+        Some(identity) if with_call => {
+            let largest = cut
+                .iter()
+                .filter_map(|name| Some((name, members.get(name)?)))
+                .max_by_key(|(_, value)| (rank(value), oversize::size(value)));
+            let read = largest
+                .filter(|(name, _)| *name != "expanded")
+                .and_then(|(name, value)| compact::call_of(&oversize::read(identity, name, value)));
+            read.unwrap_or_else(|| compact::call("fetch", &identity.args()))
+        }
+        Some(_) => "fetch and this id".to_owned(),
+        None => "query_records and fewer fields".to_owned(),
+    };
+    format!(" incomplete size={size} bytes, continue with {way_on}")
+}
+
+/// Texts can be read in windows, so they are the better offer.
+fn rank(value: &Value) -> u8 {
+    u8::from(Content::of(value) == Content::Text)
+}
+
+/// The payload, with the payloads of related records beside it.
+fn displayed(row: &Row<'_>) -> Option<Map<String, Value>> {
+    let mut members = own_members(row.record)?;
+    let Some(Value::Object(expanded)) = row.record.get("expanded") else {
+        return Some(members);
+    };
+    let related: Map<String, Value> = expanded
+        .iter()
+        .map(|(relation, value)| (relation.clone(), related(value)))
+        .collect();
+    members.insert("expanded".to_owned(), Value::Object(related));
+    Some(members)
+}
+
+/// Related records without their envelopes.
+fn related(value: &Value) -> Value {
+    let bare = |record: &Value| match record.get("data") {
+        Some(data @ Value::Object(_)) => data.clone(),
+        _ => record.clone(),
+    };
+    match (value, value.get("data")) {
+        (Value::Array(records), _) | (_, Some(Value::Array(records))) => {
+            records.iter().map(bare).collect()
+        }
+        (record, _) => bare(record),
+    }
+}
+
+/// The id with what must be passed beside it.
+fn named(identity: &Identity) -> String {
+    let id = plain::token(&identity.id);
+    match identity.separate_connection() {
+        Some(connection) => format!("id={id} connection_id={}", plain::token(connection)),
+        None => format!("id={id}"),
+    }
+}
+
+fn is_deleted(record: &Value) -> bool {
+    record.get("deleted") == Some(&Value::Bool(true))
+}
