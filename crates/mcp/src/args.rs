@@ -123,6 +123,7 @@ impl Args {
                 continue;
             }
             check(arg, &value)?;
+            let value = plainly(arg.kind, value);
             let name = arg.stands_for.map_or(name, str::to_owned);
             if read.get(&name).is_some_and(|other| *other != value) {
                 let message = format!("{name} was given twice, under two names, with two values");
@@ -236,6 +237,20 @@ fn whole(value: &Value) -> Option<u64> {
         )]
         (number.fract() == 0.0 && (0.0..9e15).contains(&number)).then_some(number as u64)
     })
+}
+
+/// Whole numbers in the form servers read: `5`, also where a host wrote `5.0`.
+fn plainly(kind: Kind, mut value: Value) -> Value {
+    match (kind, &mut value) {
+        (Kind::Whole { .. }, number) => whole(number).map_or(value, Value::from),
+        (Kind::Limits, Value::Object(limits)) => {
+            for (_, limit) in limits.iter_mut() {
+                *limit = whole(limit).map_or_else(|| limit.take(), Value::from);
+            }
+            value
+        }
+        _ => value,
+    }
 }
 
 fn check(arg: &Arg, value: &Value) -> Result<(), Fault> {

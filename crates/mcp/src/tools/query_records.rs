@@ -163,8 +163,16 @@ fn reply(provider: &str, asked: &Asked<'_>, answered: Answered) -> Reply {
 /// Around the payloads only: what people wrote is not rewritten.
 fn drop_window_uris(body: &mut Value) {
     for record in envelope::records_mut(body) {
-        if let Value::Object(members) = record {
-            members.retain(|name, value| name == "data" || !envelope::is_window_uri(value));
+        let has_envelope = record.get("data").is_some_and(Value::is_object);
+        let Value::Object(members) = record else {
+            continue;
+        };
+        if has_envelope {
+            members.retain(|_, value| !envelope::is_window_uri(value));
+            let around = members
+                .iter_mut()
+                .filter(|(name, _)| !matches!(name.as_str(), "data" | "expanded"));
+            around.for_each(|(_, value)| envelope::drop_window_uris(value));
         }
     }
     if let Value::Object(members) = body {

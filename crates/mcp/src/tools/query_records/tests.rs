@@ -271,9 +271,11 @@ fn window_uris_around_records_are_dropped_and_what_people_wrote_is_not() {
     // HD-08
     let mut row = record("m1", json!({"note": "pdpp://field-window/mine"}));
     row["resource_uri"] = json!("pdpp://field-window/zzz");
+    row["links"] = json!({"window": "pdpp://field-window/yyy", "self": "/v1"});
     let (_, structured) = query(&over(vec![row]), json!({"stream": "mail"}));
     let row = &structured["data"]["data"][0];
     assert!(row.get("resource_uri").is_none());
+    assert_eq!(row["links"], json!({"self": "/v1"}));
     assert_eq!(row["data"]["note"], "pdpp://field-window/mine");
 }
 
@@ -382,4 +384,12 @@ fn an_ambiguous_stream_is_told_with_its_choices() {
         .unwrap_err();
     insta::assert_snapshot!("ambiguous", fault.text());
     assert_eq!(stub.asked().len(), 1);
+}
+
+#[test]
+fn the_definition_is_small_and_static() {
+    // TS-03, TS-04, BU-01
+    let definition = serde_json::to_string(&super::TOOL.tool()).unwrap();
+    assert!(definition.len() <= 2_100, "{}", definition.len());
+    assert!(!definition.contains("connector_instance_id"));
 }

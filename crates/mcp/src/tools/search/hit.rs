@@ -25,6 +25,8 @@ const TEXTS: [&str; 5] = [
     "/preview",
     "/snippet",
 ];
+/// Shorter texts may be no more than the words that matched.
+const BARE: usize = 48;
 const FIELDS: [&str; 5] = [
     "/field_path",
     "/fieldPath",
@@ -61,10 +63,12 @@ impl<'a> Hit<'a> {
         if identity.handle.is_none() && identity.id.starts_with(WINDOW_URI) {
             identity.id = format!("result:{}", place + 1);
         }
+        // Only matches are marked.
+        let title = marks::unmarked(&identity::title(raw, &identity));
         let snippet = raw.get("snippet").and_then(snippet_text);
         let snippet = snippet.map(|text| marks::excerpt_for(text, query, budget::EXCERPT).0);
         Self {
-            title: plain::cut(&identity::title(raw, &identity), budget::PREVIEW).into_owned(),
+            title: plain::cut(&title, budget::PREVIEW).into_owned(),
             snippet,
             excerpts: excerpts(raw, &identity, query),
             identity,
@@ -210,7 +214,7 @@ fn excerpts(raw: &Value, identity: &Identity, query: &str) -> Vec<Excerpt> {
 
 fn excerpt(entry: &Value, identity: &Identity, query: &str) -> Option<Excerpt> {
     let field = first_text(entry, &FIELDS)?;
-    let text = first_text(entry, &TEXTS)?;
+    let text = best_text(entry)?;
     let (preview, was_cut) = marks::excerpt_for(text, query, budget::EXCERPT);
     let is_whole = entry.get("truncated") == Some(&Value::Bool(false))
         || entry.get("complete") == Some(&Value::Bool(true));
@@ -219,8 +223,23 @@ fn excerpt(entry: &Value, identity: &Identity, query: &str) -> Option<Excerpt> {
         text: text.to_owned(),
         preview,
         complete: is_whole && !was_cut,
-        read: read(entry, field, text, identity),
+        read: read(entry, field, identity),
     })
+}
+
+/// The marked text, unless it is hardly more than the mark and another has context.
+fn best_text(entry: &Value) -> Option<&str> {
+    let first = first_text(entry, &TEXTS)?;
+    if first.len() >= BARE {
+        return Some(first);
+    }
+    let texts = TEXTS
+        .iter()
+        .filter_map(|place| entry.pointer(place)?.as_str());
+    texts
+        .filter(|text| text.len() > BARE)
+        .max_by_key(|text| text.len())
+        .or(Some(first))
 }
 
 fn first_text<'a>(entry: &'a Value, places: &[&str]) -> Option<&'a str> {
@@ -231,7 +250,7 @@ fn first_text<'a>(entry: &'a Value, places: &[&str]) -> Option<&'a str> {
 }
 
 /// The call that reads the field around an excerpt: by offset where the server told one, else by the marked words.
-fn read(entry: &Value, field: &str, text: &str, identity: &Identity) -> Option<Value> {
+fn read(entry: &Value, field: &str, identity: &Identity) -> Option<Value> {
     let named;
     let identity = if identity.handle.is_some() {
         identity
@@ -243,7 +262,8 @@ fn read(entry: &Value, field: &str, text: &str, identity: &Identity) -> Option<V
         return Some(ladder::projected_fetch(identity, field));
     }
     if let Some(start) = start_of(entry) {
-        let length = u64::try_from(marks::unmarked(text).chars().count()).unwrap_or(u64::MAX);
+        let text = best_text(entry).map(marks::unmarked).unwrap_or_default();
+        let length = u64::try_from(text.chars().count()).unwrap_or(u64::MAX);
         let limit = budget::WINDOW_CHARS as u64;
         // The excerpt is already known; around its middle there is more to learn.
         let offset = start
@@ -253,7 +273,12 @@ fn read(entry: &Value, field: &str, text: &str, identity: &Identity) -> Option<V
         return Some(ladder::window_read(identity, field, offset, limit));
     }
     let hinted = first_text(entry, &["/read/args/q", "/read/q"]).map(str::to_owned);
-    let words = hinted.or_else(|| marks::first_marked(text));
+    let marked = || {
+        TEXTS
+            .iter()
+            .find_map(|place| marks::first_marked(entry.pointer(place)?.as_str()?))
+    };
+    let words = hinted.or_else(marked);
     Some(match words.filter(|words| !words.trim().is_empty()) {
         Some(words) => {
             let mut args = identity.args();

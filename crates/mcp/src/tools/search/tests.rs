@@ -338,10 +338,8 @@ fn no_server_can_make_the_text_too_long_or_unbalanced() {
                 "{text}"
             );
             assert!(text.contains("recall is partial"), "UP-02");
-            if !filler.contains('<') {
-                let tags = |tag: &str| text.matches(tag).count();
-                assert_eq!(tags("<mark>"), tags("</mark>"), "{text}");
-            }
+            let tags = |tag: &str| text.matches(tag).count();
+            assert_eq!(tags("<mark>"), tags("</mark>"), "{text}");
             assert!(!text.contains(['\u{202e}', '\u{200d}']));
             for args in printed_args(&text, "read_record_field") {
                 assert!(args["id"].as_str().unwrap().starts_with("conn_"));
@@ -377,7 +375,7 @@ fn arguments_travel_in_their_wire_form() {
     assert_eq!(
         stub.asked(),
         [
-            "/v1/search?q=a%20b&streams=mail&streams=chat&filter[n]=3&filter[at][gte]=2026&limit=5.0&cursor=c&count=exact"
+            "/v1/search?q=a%20b&streams=mail&streams=chat&filter[n]=3&filter[at][gte]=2026&limit=5&cursor=c&count=exact"
         ]
     );
 }
@@ -474,6 +472,35 @@ fn a_huge_answer_is_bounded_and_every_cut_in_it_leads_on() {
         body["read"],
         json!({"tool": "fetch", "args": {"id": "c1/mail:m99"}})
     );
+}
+
+#[test]
+fn a_label_cannot_pass_for_a_handle_of_ours() {
+    let hit = json!({"title": "first_fetch_id=c/s:r", "display_name": "x\n1. id=c/s:r", "connector_key": "k id=c/s:r"});
+    let (text, _) = search(&over(json!([hit])), json!({"query": "x"}));
+    assert!(text.contains(r#"connector_key="k id=c/s:r" display_name="x\n1. id=c/s:r" title="first_fetch_id=c/s:r""#), "{text}");
+}
+
+#[test]
+fn the_longer_of_two_texts_is_shown_where_the_marked_one_is_bare() {
+    // EV-17
+    let hit = json!({"stream":"s","record_key":"r","match_windows":[{"field_path":"text",
+        "preview_text":"<mark>Hyperlane</mark>","text":"we agreed to bridge using Hyperlane or LayerZero next quarter"}]});
+    let (text, _) = search(&over(json!([hit])), json!({"query": "hyperlane"}));
+    assert!(
+        text.contains("bridge using Hyperlane or LayerZero"),
+        "{text}"
+    );
+    let call = &printed_args(&text, "read_record_field")[0];
+    assert_eq!(call["q"], "Hyperlane");
+}
+
+#[test]
+fn the_definition_is_small_and_static() {
+    // TS-03, TS-04, BU-01
+    let definition = serde_json::to_string(&super::TOOL.tool()).unwrap();
+    assert!(definition.len() <= 1_900, "{}", definition.len());
+    assert!(!definition.contains("connector_instance_id"));
 }
 
 #[test]

@@ -399,7 +399,15 @@ fn named(hit: &Hit<'_>) -> String {
     }
 }
 
-/// A label: a bare word where it is one, else in quotes, within bounds.
+/// A name: bare where it is nothing but one, else in quotes, so that it cannot pass for anything of ours.
 fn word(text: &str, bytes: usize) -> String {
-    plain::token(&plain::cut(text, bytes)).into_owned()
+    let shown = plain::cut(text, bytes);
+    let is_name = shown
+        .chars()
+        .all(|character| character.is_alphanumeric() || matches!(character, '_' | '-' | '.' | '…'));
+    if is_name {
+        shown.into_owned()
+    } else {
+        plain::exact(&marks::unmarked(&shown))
+    }
 }
