@@ -31,6 +31,9 @@ const LEVELS: [(usize, usize); 7] = [
     (12, 2),
 ];
 
+/// A text within this many bytes says what it says.
+const SHORT: usize = 64;
+
 /// A payload as it is shown.
 #[derive(Debug)]
 pub(crate) struct Shown {
@@ -92,25 +95,40 @@ fn try_level(members: &Map<String, Value>, level: Level, width: usize) -> Option
     (text.len() <= width).then_some(Shown { text, cut })
 }
 
-/// As many members as fit, each very short.
+/// As many members as fit: first short texts, which say what a record is, then other short values, then beginnings.
 fn first_members(members: &Map<String, Value>, width: usize) -> Shown {
-    let level = Level {
-        text: 12,
-        entries: 2,
-    };
+    let level = |text| Level { text, entries: 2 };
+    let mut pieces: Vec<(usize, &String, Option<Writer>)> = members
+        .iter()
+        .enumerate()
+        .map(|(place, (name, value))| {
+            let piece = member(name, value, level(SHORT), width).filter(|piece| !piece.was_cut);
+            let piece = piece.or_else(|| member(name, value, level(12), width));
+            (place, name, piece)
+        })
+        .collect();
+    pieces.sort_by_key(|(place, name, piece)| {
+        let is_text = members.get(*name).is_some_and(Value::is_string);
+        let is_whole = piece.as_ref().is_some_and(|piece| !piece.was_cut);
+        (!(is_text && is_whole), !is_whole, *place)
+    });
+    let mut room = width.saturating_sub("{,…}".len());
+    for (_, _, piece) in &mut pieces {
+        match piece {
+            Some(written) if written.text.len() < room => room -= written.text.len() + 1,
+            _ => *piece = None,
+        }
+    }
+    pieces.sort_by_key(|(place, ..)| *place);
     let mut text = String::from("{");
     let mut cut = Vec::new();
-    for (name, value) in members {
-        let room = width.saturating_sub(text.len() + ",,…}".len());
-        match member(name, value, level, room) {
-            Some(piece) if piece.text.len() <= room => {
-                separate(&mut text);
-                text.push_str(&piece.text);
-                if piece.was_cut {
-                    cut.push(name.clone());
-                }
-            }
-            _ => cut.push(name.clone()),
+    for (_, name, piece) in pieces {
+        if piece.as_ref().is_none_or(|piece| piece.was_cut) {
+            cut.push(name.clone());
+        }
+        if let Some(piece) = piece {
+            separate(&mut text);
+            text.push_str(&piece.text);
         }
     }
     separate(&mut text);

@@ -206,6 +206,34 @@ mod tests {
     }
 
     #[test]
+    fn window_uris_go_and_sentences_about_them_stay() {
+        // HD-08
+        let mut body = json!({"a": "pdpp://field-window/x", "b": [{"uri": "pdpp://field-window/y", "t": "z"},
+            "pdpp://field-window/v"], "c": "pdpp://field-window/ is a scheme"});
+        drop_window_uris(&mut body);
+        assert_eq!(
+            body,
+            json!({"b": [{"t": "z"}], "c": "pdpp://field-window/ is a scheme"})
+        );
+    }
+
+    #[test]
+    fn entries_can_be_changed_where_they_are_found() {
+        for mut body in [
+            json!({"data": [1]}),
+            json!([1]),
+            json!({"data": {"records": [1]}}),
+        ] {
+            records_mut(&mut body)[0] = json!(2);
+            assert_eq!(records(&body), [json!(2)]);
+        }
+        let mut body = json!({"hits": [1]});
+        hits_mut(&mut body)[0] = json!(3);
+        assert_eq!(hits(&body), [json!(3)]);
+        assert!(hits_mut(&mut json!({})).is_empty());
+    }
+
+    #[test]
     fn handles_are_found_wherever_they_stand_and_never_invented() {
         // QR-03
         let everywhere = json!({"next_cursor":"a","meta":{"next_changes_since":"b","count":{"kind":"exact","value":42}},

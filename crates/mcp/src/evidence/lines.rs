@@ -99,6 +99,17 @@ mod tests {
     }
 
     #[test]
+    fn words_are_added_while_they_fit() {
+        let words = ["aa", "bb", "cc"].map(str::to_owned);
+        let mut lines = Lines::new(14, "head");
+        assert_eq!(lines.offer_words("ids:", &words), 1);
+        assert_eq!(lines.finish(), "head\nids: aa");
+        let mut lines = Lines::new(10, "head");
+        assert_eq!(lines.offer_words("ids:", &words), 0);
+        assert_eq!(lines.finish(), "head");
+    }
+
+    #[test]
     fn what_must_stand_stands() {
         let mut lines = Lines::new(3, "a long head");
         assert_eq!(lines.room(), 0);

@@ -125,3 +125,41 @@ impl io::Write for Count {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use contract::handle::RecordHandle;
+
+    use super::*;
+
+    #[test]
+    fn large_values_give_way_to_a_preview_that_says_so() {
+        // LG-02, LG-04
+        let identity = Identity::of(RecordHandle::new(Some("c1"), "mail", "m1").unwrap());
+        let data = json!({"n": 1, "body": "é".repeat(3_000), "list": vec![7; 2_000], "raw": "QUJDREVGR0hJSktM".repeat(200)});
+        let Value::Object(mut data) = data else {
+            unreachable!()
+        };
+        shrink_payload(&mut data, Some(&identity), 1_024);
+        assert_eq!(data["n"], 1);
+        assert_eq!(
+            (&data["body"]["size"], &data["body"]["size_unit"]),
+            (&json!(3_000), &json!("chars"))
+        );
+        assert_eq!(data["body"]["read"]["tool"], "read_record_field");
+        assert_eq!(data["list"]["read"]["args"]["fields"], json!(["list"]));
+        assert_eq!(data["raw"]["preview"], Value::Null);
+        let once = data.clone();
+        shrink_payload(&mut data, Some(&identity), 16);
+        assert_eq!(data, once, "a preview is not shortened again");
+    }
+
+    #[test]
+    fn what_fits_is_left_alone() {
+        let mut structured = json!({"data": "x".repeat(10_000)});
+        fit(&mut structured, "text", |_, _| {
+            panic!("nothing is to be shrunk")
+        });
+        assert_eq!(size(&structured), structured.to_string().len());
+    }
+}

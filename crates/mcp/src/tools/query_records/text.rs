@@ -17,8 +17,10 @@ const TAIL: usize = 360;
 const WARNINGS: usize = 200;
 /// A printed call longer than this is told in words instead.
 const CALL: usize = 240;
+/// How a cut says so.
+const INCOMPLETE: &str = " incomplete size=";
 /// A payload is not shown in less.
-const LEAST_PAYLOAD: usize = 96;
+const LEAST_PAYLOAD: usize = 144;
 
 /// A record with its name, where it has one.
 struct Row<'a> {
@@ -126,6 +128,8 @@ fn write_rows(rows: &[Row<'_>], lines: &mut Lines) -> usize {
     let ids: Vec<String> = rows.iter().map(bare_id).collect();
     let for_ids = lines.room() * 2 / 5;
     let mut shown = 0;
+    // The call that reads on is spelt out once; after that its words are enough, and leave room for what they are about.
+    let mut is_spelt = false;
     for (place, row) in rows.iter().enumerate() {
         let behind: usize = ids.iter().skip(place + 1).map(|id| id.len() + 1).sum();
         let kept = (behind + 10).min(for_ids) * usize::from(behind > 0);
@@ -134,8 +138,8 @@ fn write_rows(rows: &[Row<'_>], lines: &mut Lines) -> usize {
         // Something of the first row comes before bare ids of others.
         let last_resort = if place == 0 { lines.room() } else { allowed };
         let line = [
-            (share, true, allowed),
-            (0, true, allowed),
+            (share, !is_spelt, allowed),
+            (0, !is_spelt, allowed),
             (0, false, last_resort),
         ]
         .into_iter()
@@ -144,6 +148,7 @@ fn write_rows(rows: &[Row<'_>], lines: &mut Lines) -> usize {
         let Some(line) = line else {
             break;
         };
+        is_spelt |= line.contains(INCOMPLETE);
         lines.require(&line);
         shown = place + 1;
     }
@@ -181,8 +186,13 @@ fn row_line(place: usize, row: &Row<'_>, share: usize, with_call: bool) -> Strin
         return line;
     }
     let Some(members) = displayed(row) else {
+        let written = row.record.to_string();
         line.push(' ');
-        line.push_str(&plain::quoted(&row.record.to_string(), LEAST_PAYLOAD));
+        line.push_str(&plain::quoted(&written, LEAST_PAYLOAD));
+        if written.len() > LEAST_PAYLOAD {
+            line.push_str(INCOMPLETE);
+            line.push_str(&written.len().to_string());
+        }
         return line;
     };
     let width = share.saturating_sub(line.len() + 2).max(LEAST_PAYLOAD);
@@ -190,9 +200,12 @@ fn row_line(place: usize, row: &Row<'_>, share: usize, with_call: bool) -> Strin
     let mut way_on = String::new();
     if !shown.cut.is_empty() {
         way_on = incomplete(row, &members, &shown.cut, with_call);
-        // What says that it is cut takes its place from what is shown.
+        // What says that it is cut takes its place from what is shown, unless the whole is no longer than both.
         let narrower = width.saturating_sub(way_on.len()).max(LEAST_PAYLOAD);
-        if narrower < width {
+        shown = compact::payload(&members, narrower + way_on.len());
+        if shown.cut.is_empty() {
+            way_on.clear();
+        } else {
             shown = compact::payload(&members, narrower);
             way_on = incomplete(row, &members, &shown.cut, with_call);
         }
@@ -223,7 +236,7 @@ fn incomplete(
         Some(_) => "fetch and this id".to_owned(),
         None => "query_records and fewer fields".to_owned(),
     };
-    format!(" incomplete size={size} bytes, continue with {way_on}")
+    format!("{INCOMPLETE}{size} bytes, continue with {way_on}")
 }
 
 /// Texts can be read in windows, so they are the better offer.

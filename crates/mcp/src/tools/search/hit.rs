@@ -103,6 +103,12 @@ impl<'a> Hit<'a> {
         text(self.raw, "display_name")
     }
 
+    /// When it was written, for a hit that has no title of its own.
+    pub(super) fn untitled_time(&self) -> Option<&str> {
+        let time = identity::time(self.raw)?;
+        self.title.ends_with(time).then_some(time)
+    }
+
     /// The call that gets the whole record.
     pub(super) fn fetch(&self) -> Option<Value> {
         self.is_fetchable()

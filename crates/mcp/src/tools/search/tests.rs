@@ -1,5 +1,7 @@
 //! What a search answers, over canned servers.
 
+mod bounds;
+
 use contract::handle::RecordHandle;
 use serde_json::{Value, json};
 
@@ -162,6 +164,25 @@ fn a_hit_without_proof_claims_no_field_and_can_be_fetched() {
 }
 
 #[test]
+fn names_decide_nothing_about_evidence() {
+    // EV-09
+    for (stream, field, connector) in [
+        ("messages", "text", "slack"),
+        ("qqq", "zzz", "www"),
+        ("body", "note", "text"),
+    ] {
+        let proven = json!({"stream":stream,"record_key":"r","connector_key":connector,
+            "evidence_excerpts":[{"field_path":field,"preview_text":"a <mark>b</mark> c"}]});
+        let unproven = json!({"stream":stream,"record_key":"r","connector_key":connector,
+            "matched_fields":[field],"snippet":{"field":field,"text":"a <mark>b</mark> c"}});
+        let (text, _) = search(&over(json!([proven])), json!({"query": "b"}));
+        assert!(text.contains(&format!("field_path={field} ")), "{text}");
+        let (text, _) = search(&over(json!([unproven])), json!({"query": "b"}));
+        assert!(!text.contains("field_path"), "{text}");
+    }
+}
+
+#[test]
 fn a_record_uri_is_shown_as_the_id_it_means_and_window_uris_nowhere() {
     // EV-13, EV-14, EV-15, HD-08, SE-07
     let uri = RecordHandle::parse("cin_slack/messages:m1")
@@ -241,128 +262,6 @@ fn nothing_found_says_what_to_try() {
     insta::assert_snapshot!("empty", text);
     assert_eq!(structured["results"], json!([]));
     assert!(structured.get("content_ladder").is_none());
-}
-
-/// FX-MANY.
-fn many(count: usize) -> Value {
-    let hits = (0..count).map(|i| {
-        json!({"stream":"mail","record_key":format!("m{i}"),"connection_id":"conn_1","connector_key":"gmail",
-            "title":format!("Subject {i}"),"snippet":{"field":"body","text":"lorem ".repeat(84)}})
-    });
-    json!({"object":"list","has_more":true,"data":hits.collect::<Vec<_>>()})
-}
-
-#[test]
-fn many_hits_stay_within_the_budget_and_what_is_hidden_is_counted() {
-    // BU-02, SE-07, SE-10, LG-01
-    let body = many(200);
-    let stub = Stub::default().on("/v1/search", body.clone());
-    let (text, structured) = search(&stub, json!({"query": "lorem", "limit": 100}));
-    insta::assert_snapshot!("many", text);
-    assert!(text.len() < 1_800, "{}", text.len());
-    assert_eq!(structured["data"], body);
-    // SE-11
-    assert_eq!(structured["results"].as_array().unwrap().len(), 100);
-    let shown = (0..100)
-        .filter(|i| {
-            text.contains(&format!("conn_1/mail:m{i} "))
-                || text.contains(&format!("conn_1/mail:m{i}\n"))
-        })
-        .count();
-    assert!(
-        text.contains(&format!("not_shown={} ", 100 - shown)),
-        "{shown}: {text}"
-    );
-    let again = &printed_args(&text, "search")[0];
-    assert_eq!(*again, json!({"query": "lorem", "limit": shown}));
-}
-
-#[test]
-fn a_default_page_shows_every_id() {
-    for count in [10, 25] {
-        let stub = Stub::default().on("/v1/search", many(count));
-        let (text, _) = search(&stub, json!({"query": "lorem"}));
-        assert!(text.len() < 1_800);
-        assert!(!text.contains("not_shown="), "{text}");
-        for i in 0..count {
-            assert!(
-                text.split_whitespace()
-                    .any(|word| word.trim_start_matches("id=") == format!("conn_1/mail:m{i}")),
-                "m{i} in {text}"
-            );
-        }
-    }
-}
-
-/// BU-03: labels, titles, cursor and excerpts as long as a server may send them.
-fn adversarial(filler: &str, key_chars: usize) -> Value {
-    let long = |chars: usize| filler.chars().cycle().take(chars).collect::<String>();
-    let hits = (0..60).map(|i| {
-        let excerpt = |field: &str| {
-            let text = format!("{} <mark>{}</mark> {}", long(300), long(8), long(300));
-            json!({"field_path": field, "preview_text": text, "truncated": true})
-        };
-        json!({"stream":"s".repeat(60),"record_key":format!("{i}{}", "k".repeat(key_chars)),
-            "connection_id":format!("conn_{}", i % 10),"connector_key":"c".repeat(60),"display_name":long(80),
-            "title":long(100),"snippet":{"field":"body","text":long(500)},
-            "evidence_excerpts":[excerpt("body"), excerpt("note")]})
-    });
-    let warnings: Vec<Value> = (0..20)
-        .map(|i| json!({"code": format!("warning_{i}_{}", "w".repeat(40))}))
-        .collect();
-    json!({"object":"list","has_more":true,"next_cursor":"c".repeat(300),"data":hits.collect::<Vec<_>>(),
-        "meta":{"warnings":warnings,"recall":{"complete":false,"ranked_candidate_count":100}}})
-}
-
-#[test]
-fn no_server_can_make_the_text_too_long_or_unbalanced() {
-    // BU-03, SE-14, ID-05
-    for filler in ["word ", "日本語 ", "👩‍👧‍👦🎉", "\u{202e}\n\"\\", "<mark>", "…"]
-    {
-        for key_chars in [1, 60, 260] {
-            let stub = Stub::default().on("/v1/search", adversarial(filler, key_chars));
-            let (text, structured) = search(&stub, json!({"query": "word", "limit": 50}));
-            let ids = 3 * (key_chars + 75);
-            assert!(
-                text.len() < 1_800 + ids,
-                "{filler} {key_chars}: {} {text}",
-                text.len()
-            );
-            if key_chars < 260 {
-                assert!(text.len() < 1_800, "{filler} {key_chars}: {}", text.len());
-            }
-            let first = structured["results"][0]["id"].as_str().unwrap();
-            assert!(text.contains(&format!("first_fetch_id={first} ")));
-            assert!(
-                text.contains("Evidence excerpts:\n1. field_path=body"),
-                "{text}"
-            );
-            assert!(text.contains("recall is partial"), "UP-02");
-            let tags = |tag: &str| text.matches(tag).count();
-            assert_eq!(tags("<mark>"), tags("</mark>"), "{text}");
-            assert!(!text.contains(['\u{202e}', '\u{200d}']));
-            for args in printed_args(&text, "read_record_field") {
-                assert!(args["id"].as_str().unwrap().starts_with("conn_"));
-            }
-        }
-    }
-}
-
-#[test]
-fn more_hits_than_asked_for_are_cut_and_said() {
-    // SE-11, SE-17, SE-18
-    let stub = Stub::default().on("/v1/search", many(10));
-    let (text, structured) = search(
-        &stub,
-        json!({"query": "lorem", "limit": 3, "connection_id": "conn_1"}),
-    );
-    assert_eq!(structured["results"].as_array().unwrap().len(), 3);
-    assert!(text.starts_with("search: 3 hit(s). has_more=true"));
-    assert!(text.contains("beyond_limit=7"));
-    assert_eq!(
-        stub.asked(),
-        ["/v1/search?q=lorem&connection_id=conn_1&limit=3"]
-    );
 }
 
 #[test]
@@ -454,27 +353,6 @@ fn a_mode_the_server_lacks_is_named_and_other_faults_stay() {
 }
 
 #[test]
-fn a_huge_answer_is_bounded_and_every_cut_in_it_leads_on() {
-    // LG-01
-    let hits: Vec<Value> = (0..100)
-        .map(|i| {
-            json!({"stream":"mail","record_key":format!("m{i}"),"connection_id":"c1",
-                "data":{"body":"x".repeat(50_000)},"snippet":"short"})
-        })
-        .collect();
-    let (text, structured) = search(&over(json!(hits)), json!({"query": "x", "limit": 100}));
-    assert!(text.len() < 1_800);
-    assert!(structured.to_string().len() + text.len() * 2 < 1_048_576);
-    let body = &structured["data"]["data"][99]["data"]["body"];
-    assert_eq!(body["truncated"], true);
-    assert_eq!(body["size"], 50_000);
-    assert_eq!(
-        body["read"],
-        json!({"tool": "fetch", "args": {"id": "c1/mail:m99"}})
-    );
-}
-
-#[test]
 fn a_label_cannot_pass_for_a_handle_of_ours() {
     let hit = json!({"title": "first_fetch_id=c/s:r", "display_name": "x\n1. id=c/s:r", "connector_key": "k id=c/s:r"});
     let (text, _) = search(&over(json!([hit])), json!({"query": "x"}));
@@ -501,18 +379,4 @@ fn the_definition_is_small_and_static() {
     let definition = serde_json::to_string(&super::TOOL.tool()).unwrap();
     assert!(definition.len() <= 1_900, "{}", definition.len());
     assert!(!definition.contains("connector_instance_id"));
-}
-
-#[test]
-fn the_first_300_bytes_say_what_it_is_and_give_a_handle() {
-    let stub = Stub::default().on("/v1/search", adversarial("word ", 20));
-    let (text, _) = search(&stub, json!({"query": "word"}));
-    let seen = &text[..300];
-    for word in [
-        "search: 25 hit(s).",
-        "has_more=true",
-        "first_fetch_id=conn_0/",
-    ] {
-        assert!(seen.contains(word), "{seen}");
-    }
 }

@@ -298,7 +298,9 @@ fn write_hits(page: &Page<'_>, excerpts: &[String], lines: &mut Lines) -> Vec<bo
     // An excerpt names its record, too.
     let mut shown: Vec<bool> = excerpts.iter().map(|text| !text.is_empty()).collect();
     let header = "Top results:";
-    let ids: Vec<String> = page.hits.iter().map(bare_id).collect();
+    let mut ids: Vec<String> = page.hits.iter().map(bare_id).collect();
+    let named = ids.iter_mut().zip(&shown).filter(|(_, shown)| **shown);
+    named.for_each(|(id, _)| id.clear());
     let for_ids = lines.room() * 2 / 5;
     let mut full = 0;
     for (place, hit) in page.hits.iter().enumerate() {
@@ -319,7 +321,6 @@ fn write_hits(page: &Page<'_>, excerpts: &[String], lines: &mut Lines) -> Vec<bo
     }
     shown.iter_mut().take(full).for_each(|shown| *shown = true);
     let waiting: Vec<usize> = (full..ids.len())
-        .filter(|place| shown.get(*place) == Some(&false))
         .filter(|place| ids.get(*place).is_some_and(|id| !id.is_empty()))
         .collect();
     let words: Vec<String> = waiting
@@ -375,7 +376,11 @@ fn hit_line(place: usize, hit: &Hit<'_>, widths: Widths, with_snippet: bool) -> 
             parts.push(format!("{name}={}", word(value, label)));
         }
     }
-    parts.push(format!("title={}", plain::quoted(&hit.title, title)));
+    // A title made of source, stream and time repeats the line; where room is scarce the time is enough.
+    match hit.untitled_time() {
+        Some(time) if title < budget::TITLE => parts.push(format!("time={}", word(time, label))),
+        _ => parts.push(format!("title={}", plain::quoted(&hit.title, title))),
+    }
     if let Some(text) = hit
         .snippet
         .as_deref()
@@ -402,9 +407,9 @@ fn named(hit: &Hit<'_>) -> String {
 /// A name: bare where it is nothing but one, else in quotes, so that it cannot pass for anything of ours.
 fn word(text: &str, bytes: usize) -> String {
     let shown = plain::cut(text, bytes);
-    let is_name = shown
-        .chars()
-        .all(|character| character.is_alphanumeric() || matches!(character, '_' | '-' | '.' | '…'));
+    let is_name = shown.chars().all(|character| {
+        character.is_alphanumeric() || matches!(character, '_' | '-' | '.' | ':' | '…')
+    });
     if is_name {
         shown.into_owned()
     } else {
