@@ -161,3 +161,41 @@ fn the_first_300_bytes_say_what_it_is_and_give_a_handle() {
         assert!(seen.contains(word), "{seen}");
     }
 }
+
+#[test]
+fn one_hit_shows_its_proof_and_all_that_names_it() {
+    // SE-03, EV-02
+    let excerpt = |field: &str| {
+        let text = format!(
+            "{}<mark>needle</mark>{}",
+            "before ".repeat(60),
+            " after".repeat(60)
+        );
+        json!({"field_path": field, "preview_text": text, "truncated": true, "text_start_chars": 90_000})
+    };
+    let hit = json!({"stream":"messages","record_key":"r".repeat(60),"connection_id":"cin_slack","connector_key":"slack",
+        "display_name":"Acme Slack","title":"A title of its own","snippet":{"field":"other","text":"something else entirely"},
+        "evidence_excerpts":[excerpt("one"), excerpt("two"), excerpt("three")]});
+    let (text, structured) = search(&over(json!([hit])), json!({"query": "needle"}));
+    assert!(text.len() < 1_800, "{}", text.len());
+    for part in [
+        "connector_key=slack",
+        "stream=messages",
+        r#"display_name="Acme Slack""#,
+        r#"title="A title of its own""#,
+        r#"snippet="something else entirely""#,
+        "field_path=one",
+        "field_path=two",
+        "before <mark>needle</mark> after",
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    for line in text.lines().filter(|line| line.contains("field_path=")) {
+        let excerpt = line.split('"').nth(1).unwrap();
+        assert!(excerpt.len() <= 400, "{excerpt}");
+    }
+    let preview = structured["results"][0]["evidence_preview"]
+        .as_str()
+        .unwrap();
+    assert!(preview.len() <= 330 && preview.contains("<mark>needle</mark>"));
+}
