@@ -11,12 +11,13 @@ mod resolve;
 
 use contract::declaration::Source;
 use contract::grant::{AccessMode, GrantedStream};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use store::Store;
 use thiserror::Error;
 
 /// What `pdpp grant create` takes without a details file.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flags {
     /// The connections, by id.
     pub connections: Vec<String>,

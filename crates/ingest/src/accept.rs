@@ -48,6 +48,21 @@ pub enum StreamChoice {
 }
 
 impl StreamChoice {
+    /// The choice for one input: what was prescribed, else the stream called like the file, else the only one declared.
+    pub fn of_input(
+        prescribed: Option<&StreamName>,
+        stem: &str,
+        declaration: &Declaration,
+    ) -> Self {
+        if let Some(stream) = prescribed {
+            return Self::Always(stream.clone());
+        }
+        match (declaration.stream(stem), declaration.streams.as_slice()) {
+            (Some(stream), _) | (None, [stream]) => Self::Unless(stream.name.clone()),
+            (None, _) => Self::Named,
+        }
+    }
+
     /// The stream of a line that names none.
     pub fn stream(&self) -> Option<&StreamName> {
         match self {

@@ -51,9 +51,19 @@ impl Input {
         }
         let length = metadata.is_file().then_some(metadata.len());
         let file_name = path.file_name().unwrap_or_default().to_string_lossy();
-        let mut input = Self::from_reader(&name, file)?;
-        (input.stem, input.named_format) = read_name(&file_name);
+        let mut input = Self::from_file(&name, &file_name, file)?;
         input.length = length;
+        Ok(input)
+    }
+
+    /// Takes the bytes of a file that somebody else opened. `name` is for messages; `file_name` tells stem and format.
+    pub fn from_file(
+        name: &str,
+        file_name: &str,
+        reader: impl Read + 'static,
+    ) -> Result<Self, ImportError> {
+        let mut input = Self::from_reader(name, reader)?;
+        (input.stem, input.named_format) = read_name(file_name);
         Ok(input)
     }
 

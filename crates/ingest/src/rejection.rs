@@ -1,6 +1,6 @@
 //! Why one line was refused. A rejection is permanent: sending the same line again gives the same answer.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// How many characters of somebody's data a message quotes.
 const QUOTED_CHARS: usize = 64;
@@ -17,7 +17,7 @@ pub struct Rejection {
 }
 
 /// The kinds of fault, by their names on the wire.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RejectionCode {
     /// The line is not one JSON object.

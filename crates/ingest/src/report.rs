@@ -1,6 +1,6 @@
 //! What an import did, in numbers, and which lines it refused.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use store::records::Applied;
 
 use crate::importer::{Place, Tally};
@@ -10,7 +10,7 @@ use crate::rejection::{Rejection, RejectionCode};
 const KEPT_REJECTIONS: usize = 1_000;
 
 /// The outcome of an import. `read` is always `added + updated + unchanged + rejected`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImportReport {
     /// Lines or rows answered for: durable, or refused.
     pub read: u64,
@@ -27,10 +27,10 @@ pub struct ImportReport {
 }
 
 /// A line that was refused.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RejectedLine {
     /// The file, where several were imported.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// The line in the file, from 1; for a row of several lines the first.
     pub line: u64,
