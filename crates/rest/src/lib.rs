@@ -3,7 +3,7 @@
 //! [`router`] makes all routes from one table (`endpoints`), which also says which parameters each takes and writes the
 //! `OpenAPI` document. A request passes `observe` (ids, headers, error bodies, figures, log), compression and a net for
 //! panics; then its token becomes a reader, its parameters a question of `contract::reader::ReadContract`, and the answer
-//! gets its links. [`serve`] listens until told to stop.
+//! gets its links. [`serve`] listens until told to stop. [`owner_router`] adds what only the owner may ask ([`owner`]).
 
 mod ask;
 mod auth;
@@ -16,6 +16,7 @@ mod metrics;
 mod observe;
 mod openapi;
 mod openapi_schemas;
+pub mod owner;
 mod params;
 mod problem;
 mod reads;

@@ -7,6 +7,8 @@ use std::time::Duration;
 use ingest::Receipt;
 
 use crate::endpoints::ENDPOINTS;
+use crate::owner::OWNER_ENDPOINTS;
+use crate::table::Endpoint;
 
 /// The upper ends of the time buckets, in microseconds.
 const BUCKETS: [u64; 12] = [
@@ -15,10 +17,12 @@ const BUCKETS: [u64; 12] = [
 ];
 /// What requests are called that no route took.
 pub(crate) const NO_ROUTE: &str = "no_route";
+/// What the owner's own routes are called together.
+const OWNER: &str = "owner";
 
 /// All figures.
 pub(crate) struct Metrics {
-    /// One per route, and one for requests that no route took.
+    /// One per route, one for requests that no route took, and one for those of the owner.
     operations: Vec<Operation>,
     in_flight: AtomicU64,
     accepted: AtomicU64,
@@ -37,7 +41,7 @@ struct Operation {
 impl Default for Metrics {
     fn default() -> Self {
         Self {
-            operations: (0..=ENDPOINTS.len())
+            operations: (0..ENDPOINTS.len() + 2)
                 .map(|_| Operation::default())
                 .collect(),
             in_flight: AtomicU64::new(0),
@@ -63,10 +67,12 @@ impl Metrics {
     }
 
     pub(crate) fn answered(&self, operation: &str, status: u16, took: Duration) {
-        let at = ENDPOINTS
-            .iter()
-            .position(|endpoint| endpoint.operation == operation)
-            .unwrap_or(ENDPOINTS.len());
+        let place = |all: &[Endpoint]| all.iter().position(|one| one.operation == operation);
+        let at = match place(ENDPOINTS) {
+            Some(at) => at,
+            None if place(OWNER_ENDPOINTS).is_some() => ENDPOINTS.len() + 1,
+            None => ENDPOINTS.len(),
+        };
         let Some(figures) = self.operations.get(at) else {
             return;
         };
@@ -162,7 +168,7 @@ impl Metrics {
     /// The operations that were asked at least once, by name.
     fn named(&self) -> impl Iterator<Item = (&'static str, &Operation)> {
         let names = ENDPOINTS.iter().map(|endpoint| endpoint.operation);
-        let names = names.chain(std::iter::once(NO_ROUTE));
+        let names = names.chain([NO_ROUTE, OWNER]);
         names.zip(&self.operations).filter(|(_, operation)| {
             let asked = operation.by_class.iter();
             asked.map(|count| count.load(Relaxed)).sum::<u64>() > 0

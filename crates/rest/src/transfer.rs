@@ -64,10 +64,10 @@ pub(crate) fn incoming(limit: u64, pause: Duration) -> (BodyPump, BodyReader) {
 
 impl BodyPump {
     /// Passes the body on until its end, or until the reader wants no more.
-    pub(crate) async fn run(self, mut body: Body) {
+    pub(crate) async fn run(self, body: &mut Body) {
         let mut left = self.limit;
         loop {
-            let frame = std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context));
+            let frame = std::future::poll_fn(|context| Pin::new(&mut *body).poll_frame(context));
             let piece = match tokio::time::timeout(self.pause, frame).await {
                 Err(_) => Piece::Lost(Lost::TooSlow),
                 Ok(None) => Piece::End,
@@ -164,9 +164,22 @@ impl Stream for Pieces {
     }
 }
 
+/// A body, and where its pieces are put.
+pub(crate) fn channelled() -> (Sender<io::Result<Bytes>>, Body) {
+    let (sender, receiver) = channel(WAITING);
+    (sender, Body::from_stream(Pieces(receiver)))
+}
+
+/// Takes what is left of a body, so that its sender can go on until it has heard the answer.
+pub(crate) async fn discard(mut body: Body) {
+    while let Some(Ok(_)) =
+        std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await
+    {}
+}
+
 /// A body of `length` bytes from a reader, after `skip` that are not wanted.
 pub(crate) fn outgoing(mut reader: Box<dyn Read + Send>, skip: u64, length: u64) -> Body {
-    let (sender, receiver) = channel(WAITING);
+    let (sender, body) = channelled();
     tokio::task::spawn_blocking(move || {
         if let Err(error) = io::copy(&mut reader.by_ref().take(skip), &mut io::sink()) {
             let _ = sender.blocking_send(Err(error));
@@ -190,5 +203,5 @@ pub(crate) fn outgoing(mut reader: Box<dyn Read + Send>, skip: u64, length: u64)
             }
         }
     });
-    Body::from_stream(Pieces(receiver))
+    body
 }

@@ -131,13 +131,13 @@ pub(crate) async fn ingest(ask: Ask) -> Outcome {
 
 /// Runs blocking work over a body while the body arrives.
 async fn with_body<T: Send + 'static>(
-    body: Body,
+    mut body: Body,
     (limit, pause): (u64, std::time::Duration),
     work: impl FnOnce(BodyReader) -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
     let (pump, reader) = incoming(limit, pause);
     let work = tokio::task::spawn_blocking(move || work(reader));
-    let ((), done) = tokio::join!(pump.run(body), work);
+    let ((), done) = tokio::join!(pump.run(&mut body), work);
     done.map_err(|error| Problem::internal("a write did not come to its end", &error))?
 }
 

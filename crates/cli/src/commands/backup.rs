@@ -9,7 +9,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use indicatif::HumanBytes;
 use serde::Serialize;
-use store::EmbeddedStore;
+use store::{Backup, EmbeddedStore};
 
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};

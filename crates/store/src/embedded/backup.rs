@@ -9,11 +9,10 @@ use std::path::Path;
 
 use super::EmbeddedStore;
 use super::directory::{BLOBS, DATABASE, SEALING_KEY};
-use crate::{Result, StoreError};
+use crate::{Backup, Result, StoreError};
 
-impl EmbeddedStore {
-    /// Writes a backup. Writers may go on meanwhile; the backup shows the store as it was when it began.
-    pub fn backup(&self, out: &mut dyn Write) -> Result<()> {
+impl Backup for EmbeddedStore {
+    fn backup(&self, out: &mut dyn Write) -> Result<()> {
         self.sealing_key()?;
         let folder = tempfile::tempdir_in(self.path()).map_err(StoreError::at(self.path()))?;
         let copy = folder.path().join(DATABASE);

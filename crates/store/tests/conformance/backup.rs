@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use store::{Blobs, Catalog, EmbeddedStore, Search};
+use store::{Backup, Blobs, Catalog, EmbeddedStore, Search};
 
 use crate::fixture::{
     add_ledger, add_mail, all, delete, found_sorted, key, message, messages, open, put, stream,

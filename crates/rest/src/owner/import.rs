@@ -1,0 +1,189 @@
+//! An import over the wire: files in, lines of progress and a report out, both at once and neither ever held whole.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use contract::declaration::Declaration;
+use contract::id::{ConnectionId, StreamName};
+use ingest::importer::Stopped;
+use ingest::{
+    Acceptor, BatchLimits, CsvImporter, Format, Import, ImportError, ImportReport, Importer, Input,
+    JsonlImporter, LineForm, StreamChoice,
+};
+use store::StoreError;
+
+use super::parcels::{FileName, Parcel, Parcels};
+use super::telling::{Teller, told};
+use super::wire::{ImportProgress, Imported, Refusal};
+use super::{refused, store_problem};
+use crate::problem::Problem;
+use crate::service::Service;
+use crate::table::{Ask, Outcome};
+use crate::transfer::{BodyReader, discard, incoming};
+
+/// Where an import goes, and how.
+struct Plan {
+    connection: ConnectionId,
+    declaration: Arc<Declaration>,
+    /// The stream of all lines, whatever they say.
+    stream: Option<StreamName>,
+    limits: BatchLimits,
+    dry: bool,
+    /// Whether rejections name their file.
+    names: bool,
+}
+
+pub(super) async fn import(ask: Ask) -> Outcome {
+    // A refusal is told like any other outcome: the sender is still sending, and must be able to hear it.
+    let plan = Plan::of(&ask).map_err(|problem| Refusal {
+        message: problem.error.message.clone(),
+        hints: Vec::new(),
+    });
+    // The owner may type an import; it takes as long and as much as it takes.
+    let (pump, reader) = incoming(u64::MAX, Duration::MAX);
+    let mut body = ask.body;
+    tokio::spawn(async move {
+        pump.run(&mut body).await;
+        discard(body).await;
+    });
+    let service = ask.service;
+    let mut response = told(move |teller| Ok(run(&service, &plan?, reader, teller)));
+    *response.status_mut() = StatusCode::OK;
+    Ok(response)
+}
+
+impl Plan {
+    fn of(ask: &Ask) -> Result<Self, Problem> {
+        let store = &ask.service.store;
+        let text = |name| ask.params.text(name);
+        let connection = text("connection_id").unwrap_or_default();
+        let connection = ConnectionId::parse(connection).map_err(|e| refused(e.to_string()))?;
+        let found = store.connection(&connection);
+        let found = found.ok_or_else(|| StoreError::UnknownConnection(connection.clone()));
+        let found = found.map_err(|error| store_problem(&error))?;
+        let declaration = store.declaration(&found.connector);
+        let declaration = declaration.ok_or(StoreError::UnknownConnector(found.connector));
+        let stream = text("stream").map(StreamName::parse).transpose();
+        let mut limits = BatchLimits::default();
+        if let Some(lines) = text("batch_lines") {
+            let lines = lines.parse();
+            limits.lines = lines.map_err(|_| refused("batch_lines is a number"))?;
+        }
+        Ok(Self {
+            connection,
+            declaration: declaration.map_err(|error| store_problem(&error))?,
+            stream: stream.map_err(|error| refused(error.to_string()))?,
+            limits,
+            dry: text("dry_run") == Some("true"),
+            names: text("name_files") == Some("true"),
+        })
+    }
+}
+
+fn run(service: &Service, plan: &Plan, body: BodyReader, teller: &Teller) -> Imported {
+    let store = &*service.store;
+    let mut import = Import::new(store, &plan.connection, plan.limits);
+    if plan.dry {
+        import = import.dry(&plan.declaration);
+    }
+    let stopped = import_all(service, plan, &mut import, (body, teller)).err();
+    let report = import.into_report();
+    let mut lagging = None;
+    if !plan.dry && stopped.is_none() && report.read > report.rejected {
+        teller.progress(ImportProgress {
+            read: report.read,
+            bytes: 0,
+            indexing: true,
+        });
+        // The records are safe whatever happens here.
+        lagging = store.settle_index().err().map(|error| error.to_string());
+    }
+    Imported {
+        report,
+        stopped,
+        lagging,
+    }
+}
+
+fn import_all(
+    service: &Service,
+    plan: &Plan,
+    import: &mut Import<'_>,
+    (body, teller): (BodyReader, &Teller),
+) -> Result<(), Refusal> {
+    let mut parcels = Parcels::new(body);
+    let mut before = 0;
+    let broken =
+        |error: std::io::Error| refusal(format!("the files did not arrive whole: {error}"));
+    while let Some(file) = parcels.next().map_err(broken)? {
+        before += import_one(service, plan, import, (file, before, teller))?;
+    }
+    Ok(())
+}
+
+/// Imports one file and says how many bytes it had.
+fn import_one(
+    service: &Service,
+    plan: &Plan,
+    import: &mut Import<'_>,
+    ((file, parcel), before, teller): ((FileName, Parcel<BodyReader>), u64, &Teller),
+) -> Result<u64, Refusal> {
+    let name = file.name.as_str();
+    let input = match &file.file_name {
+        Some(file_name) => Input::from_file(name, file_name, parcel),
+        None => Input::from_reader(name, parcel),
+    };
+    let input = input.map_err(|error| import_refusal(&error))?;
+    let format = input.format().map_err(|error| import_refusal(&error))?;
+    let choice = StreamChoice::of_input(plan.stream.as_ref(), input.stem(), &plan.declaration);
+    if format == Format::Csv && choice.stream().is_none() {
+        return Err(no_stream(name, &plan.declaration));
+    }
+    let clock = &*service.reading.clock;
+    let acceptor = Acceptor::new(&plan.declaration, choice, LineForm::EnvelopeOrBare, clock);
+    let consumed = input.consumed();
+    let mut importer: Box<dyn Importer> = match format {
+        Format::Jsonl => Box::new(JsonlImporter::new(input.into_reader(), &acceptor)),
+        Format::Csv => Box::new(CsvImporter::new(input.into_reader(), &acceptor)),
+    };
+    let mut acknowledged = |report: &ImportReport| {
+        teller.progress(ImportProgress {
+            read: report.read,
+            bytes: before + consumed.load(Ordering::Relaxed),
+            indexing: false,
+        });
+    };
+    let named = plan.names.then_some(name);
+    let ran = import.run(importer.as_mut(), named, &mut acknowledged);
+    ran.map_err(|stopped: Stopped| import_refusal(&stopped.named(name)))?;
+    Ok(consumed.load(Ordering::Relaxed))
+}
+
+fn import_refusal(error: &ImportError) -> Refusal {
+    match error {
+        ImportError::Store(error) => Refusal::from(error),
+        other => refusal(other.to_string()),
+    }
+}
+
+fn refusal(message: String) -> Refusal {
+    Refusal {
+        message,
+        hints: Vec::new(),
+    }
+}
+
+/// Why a file cannot be imported without a stream.
+fn no_stream(file: &str, declaration: &Declaration) -> Refusal {
+    let streams = declaration.streams.iter();
+    let names: Vec<&str> = streams.map(|stream| stream.name.as_str()).collect();
+    let mut refusal = refusal(format!("{file}: nothing tells which stream it belongs to"));
+    refusal.hints.push(format!(
+        "pass --as {}/STREAM with one of: {}",
+        declaration.connector_key(),
+        names.join(", ")
+    ));
+    refusal
+}

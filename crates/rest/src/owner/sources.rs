@@ -1,0 +1,150 @@
+//! Declarations and connections.
+
+use axum::http::StatusCode;
+use contract::declaration::{Declaration, DeclarationErrors};
+use contract::id::ConnectionId;
+use store::catalog::{self, StreamStats};
+use store::{Store, StoreError};
+
+use super::{blocking, question, store_problem, text, wire, with_mistakes};
+use crate::params::quoted;
+use crate::problem::{self, Problem};
+use crate::table::{Ask, Outcome};
+use contract::error::ErrorCode;
+
+pub(super) async fn list(ask: Ask) -> Outcome {
+    let sources = blocking(ask.service, |service| {
+        let store = &*service.store;
+        let stats = store
+            .stream_stats()
+            .map_err(|error| store_problem(&error))?;
+        let connections = store.connections();
+        Ok(wire::Sources {
+            connectors: store
+                .declarations()
+                .iter()
+                .map(|one| connector(one))
+                .collect(),
+            connections: connections
+                .into_iter()
+                .map(|connection| row(connection, &stats))
+                .collect(),
+        })
+    });
+    problem::json(StatusCode::OK, &sources.await?)
+}
+
+fn connector(declaration: &Declaration) -> wire::Connector {
+    let streams = declaration.streams.iter().map(|stream| wire::Stream {
+        name: stream.name.clone(),
+        key_parts: stream.primary_key.len(),
+    });
+    wire::Connector {
+        connector_key: declaration.connector_key().clone(),
+        streams: streams.collect(),
+    }
+}
+
+fn row(connection: catalog::Connection, stats: &[StreamStats]) -> wire::Connection {
+    let own = stats
+        .iter()
+        .filter(|one| one.stream.connection == connection.id);
+    wire::Connection {
+        records: own.map(|one| one.records).sum(),
+        connection_id: connection.id,
+        connector_key: connection.connector,
+        display_name: connection.display_name,
+    }
+}
+
+/// Registers a declaration and brings the index up to it.
+pub(super) async fn declare(mut ask: Ask) -> Outcome {
+    let text = text(&mut ask).await?;
+    let declared = blocking(ask.service, move |service| {
+        let declaration = Declaration::parse(&text).map_err(|mistakes| mistaken(&mistakes))?;
+        let store = &*service.store;
+        let declared = store.declare(&declaration).map_err(|error| match &error {
+            StoreError::Declaration(mistakes) => mistaken(mistakes),
+            other => store_problem(other),
+        })?;
+        let result = match declared {
+            catalog::Declared::Added => "added",
+            catalog::Declared::Unchanged => "unchanged",
+            catalog::Declared::Updated { .. } => "updated",
+        };
+        if let catalog::Declared::Updated { reindexed: 1.. } = declared {
+            store
+                .settle_index()
+                .map_err(|error| store_problem(&error))?;
+        }
+        Ok(wire::Declared {
+            connector_key: declaration.connector_key().clone(),
+            result: result.to_owned(),
+        })
+    });
+    problem::json(StatusCode::OK, &declared.await?)
+}
+
+fn mistaken(mistakes: &DeclarationErrors) -> Problem {
+    let problem = Problem::new(ErrorCode::InvalidRequest, mistakes.to_string());
+    with_mistakes(problem, mistakes.0.iter().map(ToString::to_string))
+}
+
+pub(super) async fn add(mut ask: Ask) -> Outcome {
+    let new: wire::NewConnection = question(&mut ask).await?;
+    let added = blocking(ask.service, move |service| {
+        let added = service.store.add_connection(catalog::NewConnection {
+            connector: new.connector_key,
+            name: new.name,
+            id: new.connection_id,
+        });
+        Ok(row(added.map_err(|error| store_problem(&error))?, &[]))
+    });
+    problem::json(StatusCode::OK, &added.await?)
+}
+
+pub(super) async fn rename(mut ask: Ask) -> Outcome {
+    let id = connection(&ask)?;
+    let renaming: wire::Renaming = question(&mut ask).await?;
+    let renamed = blocking(ask.service, move |service| {
+        let store = &*service.store;
+        let renamed = store
+            .rename_connection(&id, &renaming.name)
+            .map_err(|error| store_problem(&error))?;
+        with_records(store, renamed)
+    });
+    problem::json(StatusCode::OK, &renamed.await?)
+}
+
+fn with_records(
+    store: &dyn Store,
+    found: catalog::Connection,
+) -> Result<wire::Connection, Problem> {
+    let stats = store
+        .stream_stats()
+        .map_err(|error| store_problem(&error))?;
+    Ok(row(found, &stats))
+}
+
+pub(super) async fn remove(ask: Ask) -> Outcome {
+    let id = connection(&ask)?;
+    let removed = blocking(ask.service, move |service| {
+        let removed = service
+            .store
+            .remove_connection(&id)
+            .map_err(|error| store_problem(&error))?;
+        Ok(wire::Removed {
+            connection_id: id,
+            records: removed.records,
+            blobs: removed.blobs,
+        })
+    });
+    problem::json(StatusCode::OK, &removed.await?)
+}
+
+fn connection(ask: &Ask) -> Result<ConnectionId, Problem> {
+    ConnectionId::parse(ask.part(0)).map_err(|_| {
+        let message = format!("the connection '{}' is not available", quoted(ask.part(0)));
+        Problem::new(ErrorCode::ConnectionNotFound, message)
+    })
+}

@@ -1,0 +1,89 @@
+//! Answers that are given while the work goes on: lines of progress and an outcome, or bytes as they come.
+
+use std::io::{self, Write};
+
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderValue, header};
+use axum::response::Response;
+use serde::Serialize;
+use tokio::sync::mpsc::Sender;
+
+use super::wire::{Refusal, Told};
+use crate::transfer::channelled;
+
+/// Bytes gathered before they are sent.
+const PIECE_BYTES: usize = 64 * 1024;
+
+/// Where work tells how far it is.
+pub(super) struct Teller(Sender<io::Result<Bytes>>);
+
+impl Teller {
+    /// A listener who is gone is told nothing, and the work goes on.
+    pub(super) fn progress(&self, progress: impl Serialize) {
+        self.tell(&Told::<_, ()>::Progress(progress));
+    }
+
+    fn tell<P: Serialize, D: Serialize>(&self, told: &Told<P, D>) {
+        let mut line = serde_json::to_vec(told).unwrap_or_default();
+        line.push(b'\n');
+        let _ = self.0.blocking_send(Ok(line.into()));
+    }
+}
+
+/// Runs blocking work and answers with what it tells, line by line.
+pub(super) fn told<D: Serialize>(
+    work: impl FnOnce(&Teller) -> Result<D, Refusal> + Send + 'static,
+) -> Response {
+    let (sender, body) = channelled();
+    tokio::task::spawn_blocking(move || {
+        let teller = Teller(sender);
+        match work(&teller) {
+            Ok(done) => teller.tell(&Told::<(), D>::Done(done)),
+            Err(refusal) => teller.tell(&Told::<(), ()>::Failed(refusal)),
+        }
+    });
+    answer(body, "application/x-ndjson")
+}
+
+/// Runs blocking work and answers with the bytes it writes. When it fails the answer breaks off, so that nobody takes a part
+/// for the whole.
+pub(super) fn written(
+    media_type: &'static str,
+    work: impl FnOnce(&mut dyn Write) -> Result<(), Refusal> + Send + 'static,
+) -> Response {
+    let (sender, body) = channelled();
+    tokio::task::spawn_blocking(move || {
+        let mut out = io::BufWriter::with_capacity(PIECE_BYTES, Sending(sender.clone()));
+        let done = work(&mut out);
+        let flushed = out.flush();
+        if let Err(refusal) = done {
+            tracing::error!(cause = refusal.message, "an answer broke off");
+            let _ = sender.blocking_send(Err(io::Error::other(refusal.message)));
+        } else if let Err(error) = flushed {
+            tracing::debug!(%error, "nobody took the end of an answer");
+        }
+    });
+    answer(body, media_type)
+}
+
+fn answer(body: Body, media_type: &'static str) -> Response {
+    let mut response = Response::new(body);
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
+    response
+}
+
+struct Sending(Sender<io::Result<Bytes>>);
+
+impl Write for Sending {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let sent = self.0.blocking_send(Ok(Bytes::copy_from_slice(bytes)));
+        sent.map(|()| bytes.len())
+            .map_err(|_| io::ErrorKind::BrokenPipe.into())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,188 @@
+//! What the owner's routes take and answer, as both sides of the socket know it.
+
+use contract::id::{ConnectionId, ConnectorKey, StreamName};
+use ingest::ImportReport;
+use serde::{Deserialize, Serialize};
+
+/// The declared connectors and the connections configured from them.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Sources {
+    /// By connector key.
+    pub connectors: Vec<Connector>,
+    /// Oldest first.
+    pub connections: Vec<Connection>,
+}
+
+/// A declared connector.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Connector {
+    /// Its key.
+    pub connector_key: ConnectorKey,
+    /// Its streams, as declared.
+    pub streams: Vec<Stream>,
+}
+
+/// A declared stream.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Stream {
+    /// Its name.
+    pub name: StreamName,
+    /// How many fields make a record's key.
+    pub key_parts: usize,
+}
+
+/// A configured connection.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Connection {
+    /// Its id; never changes.
+    pub connection_id: ConnectionId,
+    /// The connector it is an account of.
+    pub connector_key: ConnectorKey,
+    /// The owner's label.
+    pub display_name: String,
+    /// Live records in all its streams.
+    pub records: u64,
+}
+
+/// A connection to be added.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct NewConnection {
+    /// A declared connector.
+    pub connector_key: ConnectorKey,
+    /// The owner's label.
+    pub name: String,
+    /// The id, or none for one made of connector and label.
+    pub connection_id: Option<ConnectionId>,
+}
+
+/// A new label for a connection.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Renaming {
+    /// The label.
+    pub name: String,
+}
+
+/// What removing a connection erased.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Removed {
+    /// Which one.
+    pub connection_id: ConnectionId,
+    /// Live records.
+    pub records: u64,
+    /// Blobs that no other connection refers to.
+    pub blobs: u64,
+}
+
+/// What registering a declaration did.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Declared {
+    /// The key of the connector.
+    pub connector_key: ConnectorKey,
+    /// `added`, `unchanged` or `updated`.
+    pub result: String,
+}
+
+/// How far an import is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImportProgress {
+    /// Lines that are answered for, durably.
+    pub read: u64,
+    /// Bytes of the files taken so far, as they are stored.
+    pub bytes: u64,
+    /// Whether everything is read and the index is being brought onto disk.
+    pub indexing: bool,
+}
+
+/// How an import ended. Everything in the report is durable, also when something stopped it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Imported {
+    /// What was done.
+    pub report: ImportReport,
+    /// What stopped it, if it did not come to its end.
+    pub stopped: Option<Refusal>,
+    /// Why the index lags behind, if it does.
+    pub lagging: Option<String>,
+}
+
+/// Why something was not done, in words for the owner.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// What happened.
+    pub message: String,
+    /// What to do next.
+    pub hints: Vec<String>,
+}
+
+/// One line of an answer that is told while the work goes on. The last line is never a progress.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Told<P, D> {
+    /// How far it is.
+    Progress(P),
+    /// It is done.
+    Done(D),
+    /// It was not done.
+    Failed(Refusal),
+}
+
+/// How many records an index holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Indexed {
+    /// Records.
+    pub records: u64,
+}
+
+/// What a purge erased.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Purged {
+    /// Tombstones whose content and key are gone.
+    pub tombstones: u64,
+    /// Blobs that no record refers to any more.
+    pub blobs: u64,
+}
+
+/// What is asked to be granted: flags, or authorization details as they were written.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct NewGrant {
+    /// Who may read.
+    pub client: String,
+    /// When it ends, RFC 3339; none for the default.
+    pub expires_at: Option<String>,
+    /// What may be read.
+    pub selection: Asked,
+}
+
+/// What may be read.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Asked {
+    /// By flags.
+    Flags(grants::Flags),
+    /// By RFC 9396 authorization details.
+    Details(String),
+}
+
+/// How long a new owner token shall live.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct NewOwnerToken {
+    /// In seconds.
+    pub ttl_seconds: u64,
+}
+
+/// What a check of the disclosure log found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verified {
+    /// Entries that stand as they were written, counted from the first.
+    pub entries: u64,
+    /// The first place where the log is not what was written.
+    pub broken: Option<Broken>,
+}
+
+/// Where the disclosure log is broken.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Broken {
+    /// The sequence number concerned.
+    pub sequence: u64,
+    /// What is wrong there.
+    pub reason: String,
+}
