@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, Parser, Subcommand};
 
 use crate::commands::{
-    backup, bench, completions, connections, declare, export, grant, grants, import, index,
+    backup, bench, blob, completions, connections, declare, export, grant, grants, import, index,
     owner_token, purge, serve,
 };
 
@@ -49,6 +49,7 @@ pub(crate) enum Command {
     Import(import::Options),
     Serve(serve::Options),
     Export(export::Options),
+    Blob(blob::Options),
     Grant(grant::Options),
     Grants(grants::Options),
     OwnerToken(owner_token::Options),

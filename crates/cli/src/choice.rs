@@ -1,26 +1,23 @@
 //! Which connection or stream is meant, from what the caller said and what there is.
 
-use contract::id::{ConnectionId, StreamName};
-use store::catalog::{Catalog, Connection};
+use contract::id::StreamName;
+use rest::owner::wire::{Connection, Connector, Sources};
 
 use crate::failure::{Failure, Outcome};
 use crate::output::visible;
 
 /// The connection of that id, else the one with exactly that name.
-pub(crate) fn connection_named(catalog: &dyn Catalog, text: &str) -> Outcome<Connection> {
-    if let Ok(id) = ConnectionId::parse(text)
-        && let Some(connection) = catalog.connection(&id)
-    {
-        return Ok(connection);
+pub(crate) fn connection_named(sources: &Sources, text: &str) -> Outcome<Connection> {
+    let mut all = sources.connections.iter();
+    if let Some(connection) = all.find(|one| one.connection_id.as_str() == text) {
+        return Ok(connection.clone());
     }
-    let named = catalog
-        .connections()
-        .into_iter()
-        .filter(|connection| connection.display_name == text)
-        .collect();
+    let named = sources.connections.iter();
+    let named = named.filter(|connection| connection.display_name == text);
+    let named = named.cloned().collect();
     only(named, || {
         let failure = Failure::new(format!("there is no connection '{}'", visible(text)));
-        match catalog.connections().as_slice() {
+        match sources.connections.as_slice() {
             [] => failure.hint("add one with `pdpp connections add CONNECTOR --name NAME`"),
             known => failure.hint(format!("configured: {}", listed(known))),
         }
@@ -47,37 +44,35 @@ pub(crate) fn only(
 
 /// The connection that carries a stream; named, or the only one that does.
 pub(crate) fn connection_with_stream(
-    catalog: &dyn Catalog,
+    sources: &Sources,
     stream: &str,
     named: Option<&str>,
 ) -> Outcome<(Connection, StreamName)> {
     let connection = match named {
-        Some(named) => connection_named(catalog, named)?,
-        None => only(carrying(catalog, stream), || {
+        Some(named) => connection_named(sources, named)?,
+        None => only(carrying(sources, stream), || {
             Failure::new(format!("no connection has a stream '{}'", visible(stream)))
                 .hint("`pdpp connections` lists the configured ones")
         })?,
     };
-    let stream = declared_stream(catalog, &connection, stream)?;
+    let stream = declared_stream(sources, &connection, stream)?;
     Ok((connection, stream))
 }
 
 /// The stream of that name, if the connection has it.
 pub(crate) fn declared_stream(
-    catalog: &dyn Catalog,
+    sources: &Sources,
     connection: &Connection,
     name: &str,
 ) -> Outcome<StreamName> {
-    let declaration = catalog.declaration(&connection.connector);
-    let streams = declaration
-        .iter()
-        .flat_map(|declaration| &declaration.streams);
+    let connector = connector(sources, connection);
+    let streams = connector.iter().flat_map(|connector| &connector.streams);
     let names: Vec<&StreamName> = streams.map(|stream| &stream.name).collect();
     match names.iter().find(|known| known.as_str() == name) {
         Some(name) => Ok((*name).clone()),
         None => Err(Failure::new(format!(
             "connection '{}' has no stream '{}'",
-            connection.id,
+            connection.connection_id,
             visible(name)
         ))
         .hint(format!(
@@ -91,14 +86,24 @@ pub(crate) fn declared_stream(
     }
 }
 
-fn carrying(catalog: &dyn Catalog, stream: &str) -> Vec<Connection> {
-    let mut connections = catalog.connections();
-    connections.retain(|connection| {
-        catalog
-            .declaration(&connection.connector)
-            .is_some_and(|declaration| declaration.stream(stream).is_some())
-    });
-    connections
+/// The connector of a connection.
+pub(crate) fn connector<'a>(
+    sources: &'a Sources,
+    connection: &Connection,
+) -> Option<&'a Connector> {
+    let mut all = sources.connectors.iter();
+    all.find(|connector| connector.connector_key == connection.connector_key)
+}
+
+fn carrying(sources: &Sources, stream: &str) -> Vec<Connection> {
+    let carries = |connection: &&Connection| {
+        connector(sources, connection).is_some_and(|connector| {
+            let mut streams = connector.streams.iter();
+            streams.any(|declared| declared.name.as_str() == stream)
+        })
+    };
+    let connections = sources.connections.iter();
+    connections.filter(carries).cloned().collect()
 }
 
 /// Connections in one line, for a hint.
@@ -109,7 +114,7 @@ fn listed(connections: &[Connection]) -> String {
         .map(|connection| {
             format!(
                 "{} ('{}')",
-                connection.id,
+                connection.connection_id,
                 visible(&connection.display_name)
             )
         })

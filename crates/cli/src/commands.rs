@@ -2,6 +2,7 @@
 
 pub(crate) mod backup;
 pub(crate) mod bench;
+pub(crate) mod blob;
 pub(crate) mod completions;
 pub(crate) mod connections;
 pub(crate) mod declare;
@@ -26,6 +27,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Import(options) => import::run(&options, context),
         Command::Serve(options) => serve::run(options, context),
         Command::Export(options) => export::run(&options, context),
+        Command::Blob(options) => blob::run(&options, context),
         Command::Grant(options) => grant::run(options, context),
         Command::Grants(options) => grants::run(&options, context),
         Command::OwnerToken(options) => owner_token::run(&options, context),

@@ -32,6 +32,13 @@ impl Settings {
         };
         Ok(Self { data_dir })
     }
+
+    /// Where people would reach a server of this machine, for a command that reads without one.
+    #[expect(clippy::unused_self, reason = "it is a setting like the others")]
+    pub(crate) fn public_url(&self) -> Result<String, Failure> {
+        let named = environment("PDPP_PUBLIC_URL")?;
+        Ok(named.unwrap_or_else(|| format!("http://{LISTEN}")))
+    }
 }
 
 /// What a server is configured with, as it was written.

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use store::{EmbeddedStore, OpenOptions};
+use store::{EmbeddedStore, OpenOptions, StoreError};
 
 use crate::args::GlobalOptions;
 use crate::clock::SystemClock;
 use crate::config::Settings;
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::owner::Owner;
 
 /// The surroundings of a command.
 pub(crate) struct Context {
@@ -22,12 +23,17 @@ impl Context {
         Ok(Self { settings, output })
     }
 
+    /// The way to the data for a command of this name.
+    pub(crate) fn owner(&self, holder: &str) -> Result<Owner, Failure> {
+        Owner::reach(self, holder)
+    }
+
     /// Opens the data directory in the name of a command.
-    pub(crate) fn open(&self, holder: &str) -> Result<EmbeddedStore, Failure> {
+    pub(crate) fn open(&self, holder: &str) -> Result<EmbeddedStore, StoreError> {
         let options = OpenOptions {
             holder: holder.to_owned(),
             clock: Arc::new(SystemClock),
         };
-        EmbeddedStore::open(&self.settings.data_dir, options).map_err(Failure::from)
+        EmbeddedStore::open(&self.settings.data_dir, options)
     }
 }

@@ -4,7 +4,6 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
-use ingest::ImportError;
 use store::StoreError;
 
 /// The outcome of a command.
@@ -20,6 +19,13 @@ pub(crate) enum Failure {
         /// What to do next.
         hints: Vec<String>,
     },
+    /// A server that was there is not any more.
+    Unreachable {
+        /// What happened.
+        message: String,
+        /// What to do next.
+        hint: String,
+    },
     /// All was told already; only the exit code is left.
     Reported,
     /// All was told already; the command line asks for what cannot be.
@@ -33,6 +39,14 @@ impl Failure {
         Self::Told {
             message: message.into(),
             hints: Vec::new(),
+        }
+    }
+
+    /// A server that was there is not any more.
+    pub(crate) fn unreachable(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Unreachable {
+            message: message.into(),
+            hint: hint.into(),
         }
     }
 
@@ -67,16 +81,12 @@ impl From<StoreError> for Failure {
     }
 }
 
-impl From<ImportError> for Failure {
-    fn from(error: ImportError) -> Self {
-        Self::new(error.to_string())
-    }
-}
-
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self::Told { message, hints } = self else {
-            return Ok(());
+        let (message, hints) = match self {
+            Self::Told { message, hints } => (message, hints.as_slice()),
+            Self::Unreachable { message, hint } => (message, std::slice::from_ref(hint)),
+            Self::Reported | Self::Misused | Self::ClosedPipe => return Ok(()),
         };
         write!(f, "error: {message}")?;
         hints

@@ -10,6 +10,7 @@ mod failure;
 mod file;
 mod log;
 mod output;
+mod owner;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
 use std::process::ExitCode;

@@ -158,6 +158,10 @@ impl Output {
                 tell(&failure.to_string());
                 ExitCode::FAILURE
             }
+            Failure::Unreachable { .. } => {
+                tell(&failure.to_string());
+                ExitCode::from(69)
+            }
         }
     }
 }

@@ -129,6 +129,9 @@ fn holds(folder: &std::path::Path, bytes: &[u8]) -> bool {
         if path.is_dir() {
             return holds(&path, bytes);
         }
+        if !path.is_file() {
+            return false;
+        }
         let content = std::fs::read(&path).unwrap();
         content.windows(bytes.len()).any(|window| window == bytes)
     })

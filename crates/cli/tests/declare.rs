@@ -47,7 +47,7 @@ fn every_mistake_is_named_with_its_place_in_the_file() {
     assert_eq!(ran.stdout, "");
     assert_eq!(ran.stderr.lines().count(), 2, "{}", ran.stderr);
     declare(&home, "{").refused_saying(&["~/mail.json: (whole file): "]);
-    assert!(!home.data_dir().exists());
+    assert_eq!(home.data_dir().exists(), home.is_served());
 }
 
 #[test]

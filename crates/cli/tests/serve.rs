@@ -4,124 +4,19 @@
 mod harness;
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
-use std::process::{Child, ChildStderr, Command, Stdio};
-use std::sync::mpsc;
-use std::thread::{sleep, spawn};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use harness::Home;
+use harness::server::{PATIENCE, Server, exchange};
 use serde_json::Value;
 
 const LETTER: &str =
     "{\"id\":\"a\",\"subject\":\"Overdraft notice\",\"body\":\"The fee is 42 EUR.\"}\n";
-/// Nothing here takes so long unless it hangs.
-const PATIENCE: Duration = Duration::from_secs(20);
-
-/// A server that is ended with its test.
-struct Server {
-    child: Child,
-    stderr: BufReader<ChildStderr>,
-    address: String,
-}
-
-impl Server {
-    fn start(home: &Home) -> Self {
-        Self::of(home.command(&["serve", "--listen", "127.0.0.1:0"]))
-    }
-
-    fn of(mut command: Command) -> Self {
-        let mut child = command
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut stderr = BufReader::new(child.stderr.take().unwrap());
-        let (send, receive) = mpsc::channel();
-        spawn(move || {
-            let mut line = String::new();
-            stderr.read_line(&mut line).unwrap();
-            // Nobody listens to a server that took too long.
-            let _ = send.send((line, stderr));
-        });
-        let first = receive.recv_timeout(PATIENCE);
-        if first.is_err() {
-            child.kill().unwrap();
-        }
-        let (line, stderr) = first.unwrap();
-        let address = line
-            .strip_prefix("API: http://")
-            .and_then(|rest| rest.strip_suffix("/v1\n"));
-        let server = Self {
-            child,
-            stderr,
-            address: address.unwrap_or_default().to_owned(),
-        };
-        assert_ne!(server.address, "", "{line}");
-        server
-    }
-
-    /// Asks over TCP; gives status and body.
-    fn ask(&self, request: &str, token: Option<&str>, body: &str) -> (u16, Value) {
-        let stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        exchange(stream, request, token, body)
-    }
-
-    fn signal(&self, name: &str) {
-        let id = self.child.id().to_string();
-        let sent = Command::new("kill").args(["-s", name, &id]).status();
-        assert!(sent.unwrap().success());
-    }
-
-    /// Waits for the end; gives the exit code and what was still told.
-    fn ended(mut self) -> (Option<i32>, String) {
-        let began = Instant::now();
-        let status = loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                break status;
-            }
-            assert!(began.elapsed() < PATIENCE, "the server does not end");
-            sleep(Duration::from_millis(10));
-        };
-        let mut told = String::new();
-        self.stderr.read_to_string(&mut told).unwrap();
-        (status.code(), told)
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn exchange(
-    mut stream: impl Read + Write,
-    request: &str,
-    token: Option<&str>,
-    body: &str,
-) -> (u16, Value) {
-    let token = token.map(|token| format!("Authorization: Bearer {token}\r\n"));
-    let token = token.unwrap_or_default();
-    let length = body.len();
-    write!(
-        stream,
-        "{request} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{token}Content-Length: {length}\r\n\r\n{body}"
-    )
-    .unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-    (status, serde_json::from_str(body).unwrap())
-}
-
 /// A home with one letter, and a token to read all its mail.
 fn home_with_token() -> (Home, String) {
     let home = Home::with_mail();
@@ -247,7 +142,7 @@ fn a_request_that_does_not_end_is_waited_for_until_a_second_signal() {
 }
 
 #[test]
-fn while_it_runs_the_others_are_told_who_holds_the_directory() {
+fn a_second_server_is_told_who_holds_the_directory() {
     let home = Home::with_mail();
     let server = Server::start(&home);
     let holder = format!(
@@ -256,7 +151,6 @@ fn while_it_runs_the_others_are_told_who_holds_the_directory() {
     );
     let again = ["serve", "--listen", &server.address];
     home.run(&again).refused(&holder);
-    home.run(&["connections"]).refused(&holder);
     // Whoever was refused has taken nothing away.
     assert!(home.data_dir().join("owner.sock").exists());
     assert_eq!(server.ask("GET /healthz", None, "").0, 200);

@@ -9,10 +9,10 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use indicatif::HumanBytes;
 use serde::Serialize;
-use store::{Backup, EmbeddedStore};
 
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
+use crate::owner::{Owner, Target};
 
 /// Write everything into one file
 ///
@@ -36,9 +36,9 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
     if file.symlink_metadata().is_ok() {
         return Err(exists(file));
     }
-    let store = context.open("pdpp backup")?;
+    let owner = context.owner("pdpp backup")?;
     let spinner = context.output.spinner("backing up");
-    let bytes = write(&store, file)?;
+    let bytes = write(&owner, file)?;
     spinner.finish_and_clear();
     if context.output.is_json() {
         return context.output.json(&Answer { file, bytes });
@@ -53,7 +53,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
 }
 
 /// Writes beside the file first, so that it appears whole or not at all.
-fn write(store: &EmbeddedStore, file: &Path) -> Outcome<u64> {
+fn write(owner: &Owner, file: &Path) -> Outcome<u64> {
     let folder = match file.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
@@ -62,10 +62,10 @@ fn write(store: &EmbeddedStore, file: &Path) -> Outcome<u64> {
     let mut out = BufWriter::with_capacity(256 * 1024, temporary.as_file());
     if is_compressed(file) {
         let mut gzip = GzEncoder::new(&mut out, Compression::default());
-        store.backup(&mut gzip)?;
+        fetch(owner, file, &mut gzip)?;
         gzip.finish().map_err(Failure::at(file))?;
     } else {
-        store.backup(&mut out)?;
+        fetch(owner, file, &mut out)?;
     }
     out.flush().map_err(Failure::at(file))?;
     drop(out);
@@ -85,6 +85,12 @@ fn write(store: &EmbeddedStore, file: &Path) -> Outcome<u64> {
         .and_then(|folder| folder.sync_all())
         .map_err(Failure::at(folder))?;
     Ok(bytes)
+}
+
+fn fetch(owner: &Owner, file: &Path, out: &mut dyn Write) -> Outcome {
+    let mut take = |bytes: &[u8]| out.write_all(bytes).map_err(Failure::at(file));
+    owner.pour(&Target::of("/owner/backup"), &mut take)?;
+    Ok(())
 }
 
 fn is_compressed(file: &Path) -> bool {

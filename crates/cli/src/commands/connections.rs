@@ -4,13 +4,14 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand};
 use contract::id::{ConnectionId, ConnectorKey};
 use indicatif::HumanCount;
+use rest::owner::wire::{Connection, NewConnection, Removed, Renaming, Sources};
 use serde::Serialize;
-use store::catalog::{Connection, NewConnection};
-use store::{Catalog, EmbeddedStore, StoreError};
+use store::StoreError;
 
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::output::visible;
+use crate::owner::{Owner, Target};
 
 /// List, add, rename and remove the configured sources
 #[derive(Debug, Args)]
@@ -72,32 +73,26 @@ struct Row<'a> {
     records: Option<u64>,
 }
 
-#[derive(Serialize)]
-struct Erased<'a> {
-    connection_id: &'a str,
-    records: u64,
-    blobs: u64,
-}
-
 pub(crate) fn run(options: Options, context: &Context) -> Outcome {
-    let store = context.open("pdpp connections")?;
+    let owner = context.owner("pdpp connections")?;
     match options.change {
-        None => list(&store, context),
-        Some(Change::Add(add_options)) => add(add_options, &store, context),
-        Some(Change::Rename(options)) => rename(&options, &store, context),
-        Some(Change::Remove(options)) => remove(&options, &store, context),
+        None => list(&owner, context),
+        Some(Change::Add(add_options)) => add(add_options, &owner, context),
+        Some(Change::Rename(options)) => rename(&options, &owner, context),
+        Some(Change::Remove(options)) => remove(&options, &owner, context),
     }
 }
 
-fn list(store: &EmbeddedStore, context: &Context) -> Outcome {
+fn list(owner: &Owner, context: &Context) -> Outcome {
     let output = context.output;
-    let connections = store.connections();
-    let mut rows = Vec::new();
-    for connection in &connections {
-        let mut row = row(connection);
-        row.records = Some(records(store, &connection.id)?);
-        rows.push(row);
-    }
+    let sources: Sources = owner.get(&Target::of("/owner/sources"))?;
+    let connections = sources.connections.iter();
+    let rows: Vec<Row<'_>> = connections
+        .map(|connection| Row {
+            records: Some(connection.records),
+            ..row(connection)
+        })
+        .collect();
     if output.is_json() {
         return output.json(&rows);
     }
@@ -129,47 +124,53 @@ fn list(store: &EmbeddedStore, context: &Context) -> Outcome {
     Ok(())
 }
 
-fn add(options: Add, store: &EmbeddedStore, context: &Context) -> Outcome {
-    let connection = store.add_connection(NewConnection {
-        connector: options.connector,
+fn add(options: Add, owner: &Owner, context: &Context) -> Outcome {
+    let new = NewConnection {
+        connector_key: options.connector,
         name: options.name,
-        id: options.id,
-    })?;
+        connection_id: options.id,
+    };
+    let connection: Connection = owner.post(&Target::of("/owner/connections"), &new)?;
     let output = context.output;
     if output.is_json() {
         return output.json(&row(&connection));
     }
-    output.data(connection.id.as_str())?;
+    output.data(connection.connection_id.as_str())?;
     output.note(&format!(
         "Added '{}'. Next: pdpp import FILE --connection {}",
         visible(&connection.display_name),
-        connection.id
+        connection.connection_id
     ));
     Ok(())
 }
 
-fn rename(options: &Rename, store: &EmbeddedStore, context: &Context) -> Outcome {
-    let connection = store.rename_connection(&options.id, &options.name)?;
+fn rename(options: &Rename, owner: &Owner, context: &Context) -> Outcome {
+    let renaming = Renaming {
+        name: options.name.clone(),
+    };
+    let connection: Connection = owner.post(&place(&options.id), &renaming)?;
     let output = context.output;
     if output.is_json() {
         return output.json(&row(&connection));
     }
     output.note(&format!(
         "'{}' is now called '{}'.",
-        connection.id,
+        connection.connection_id,
         visible(&connection.display_name)
     ));
     Ok(())
 }
 
-fn remove(options: &Remove, store: &EmbeddedStore, context: &Context) -> Outcome {
+fn remove(options: &Remove, owner: &Owner, context: &Context) -> Outcome {
     let id = &options.id;
-    let connection = store
-        .connection(id)
+    let sources: Sources = owner.get(&Target::of("/owner/sources"))?;
+    let mut all = sources.connections.iter();
+    let connection = all
+        .find(|connection| connection.connection_id == *id)
         .ok_or_else(|| StoreError::UnknownConnection(id.clone()))?;
     let output = context.output;
     let name = visible(&connection.display_name);
-    let held = HumanCount(records(store, id)?);
+    let held = HumanCount(connection.records);
     if !options.yes {
         match output.confirm(&format!("Remove '{name}' and erase its {held} records?")) {
             Some(true) => {}
@@ -182,13 +183,9 @@ fn remove(options: &Remove, store: &EmbeddedStore, context: &Context) -> Outcome
             }
         }
     }
-    let removed = store.remove_connection(id)?;
+    let removed: Removed = owner.delete(&place(id))?;
     if output.is_json() {
-        return output.json(&Erased {
-            connection_id: id.as_str(),
-            records: removed.records,
-            blobs: removed.blobs,
-        });
+        return output.json(&removed);
     }
     output.note(&format!(
         "Removed '{name}': {} records and {} blobs erased.",
@@ -200,16 +197,13 @@ fn remove(options: &Remove, store: &EmbeddedStore, context: &Context) -> Outcome
 
 fn row(connection: &Connection) -> Row<'_> {
     Row {
-        connection_id: connection.id.as_str(),
-        connector_key: connection.connector.as_str(),
+        connection_id: connection.connection_id.as_str(),
+        connector_key: connection.connector_key.as_str(),
         display_name: &connection.display_name,
         records: None,
     }
 }
 
-/// Live records in all streams of a connection.
-fn records(store: &EmbeddedStore, id: &ConnectionId) -> Outcome<u64> {
-    let streams = store.stream_stats()?;
-    let own = streams.iter().filter(|one| one.stream.connection == *id);
-    Ok(own.map(|one| one.records).sum())
+fn place(id: &ConnectionId) -> Target {
+    Target::of("/owner/connections").part(id.as_str())
 }

@@ -3,14 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use contract::declaration::{Declaration, DeclarationErrors};
-use serde::Serialize;
-use store::catalog::Declared;
-use store::{Catalog, Search, StoreError};
+use contract::declaration::Declaration;
+use rest::owner::wire::Declared;
 
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::file;
+use crate::owner::{Target, Trouble};
 
 /// Register a source declaration and print its connector key
 ///
@@ -23,53 +22,36 @@ pub(crate) struct Options {
     file: PathBuf,
 }
 
-#[derive(Serialize)]
-struct Answer<'a> {
-    connector_key: &'a str,
-    result: &'static str,
-}
-
 pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
     let output = context.output;
     let file = options.file.display().to_string();
-    let refusal_of = |mistakes: &DeclarationErrors| {
-        for mistake in &mistakes.0 {
+    let refusal_of = |mistakes: &mut dyn Iterator<Item = String>| {
+        for mistake in mistakes {
             output.problem(&format!("{file}: {mistake}"));
         }
         Failure::Reported
     };
     let text = file::read(&options.file)?;
-    let declaration = Declaration::parse(&text).map_err(|mistakes| refusal_of(&mistakes))?;
-    let store = context.open("pdpp declare")?;
-    let declared = match store.declare(&declaration) {
-        Err(StoreError::Declaration(mistakes)) => return Err(refusal_of(&mistakes)),
+    let declaration = Declaration::parse(&text)
+        .map_err(|mistakes| refusal_of(&mut mistakes.0.iter().map(ToString::to_string)))?;
+    let owner = context.owner("pdpp declare")?;
+    let spinner = output.spinner("indexing");
+    let declared = owner.post_text::<Declared>(&Target::of("/owner/declarations"), text);
+    spinner.finish_and_clear();
+    let declared = match declared {
+        Err(Trouble::Refused(refused)) if !refused.mistakes.is_empty() => {
+            return Err(refusal_of(&mut refused.mistakes.into_iter()));
+        }
         other => other?,
     };
-    if let Declared::Updated { reindexed: 1.. } = declared {
-        let spinner = output.spinner("indexing");
-        store.settle_index()?;
-        spinner.finish_and_clear();
-    }
-    let key = declaration.connector_key().as_str();
-    let (result, note) = match declared {
-        Declared::Added => (
-            "added",
-            format!("Registered. Next: pdpp connections add {key} --name NAME"),
-        ),
-        Declared::Unchanged => (
-            "unchanged",
-            "Registered already, nothing changed.".to_owned(),
-        ),
-        Declared::Updated { .. } => (
-            "updated",
-            format!("Updated to version {}.", declaration.declaration_version),
-        ),
+    let key = declared.connector_key.as_str();
+    let note = match declared.result.as_str() {
+        "added" => format!("Registered. Next: pdpp connections add {key} --name NAME"),
+        "unchanged" => "Registered already, nothing changed.".to_owned(),
+        _ => format!("Updated to version {}.", declaration.declaration_version),
     };
     if output.is_json() {
-        output.json(&Answer {
-            connector_key: key,
-            result,
-        })
+        output.json(&declared)
     } else {
         output.data(key)?;
         output.note(&note);

@@ -1,27 +1,18 @@
 //! `pdpp export`: a stream, or one record, as lines that `pdpp import` takes.
 
-use std::borrow::Cow;
-use std::io::Write;
-
 use clap::Args;
-use contract::handle::Handle;
-use contract::id::StreamName;
-use contract::key::RecordKey;
-use store::catalog::{Connection, StreamRef};
-use store::records::{Direction, OrderBy, PageRequest, StoredRecord};
-use store::{Catalog, EmbeddedStore, Records};
+use contract::handle::{Handle, RecordHandle};
+use rest::owner::wire::Sources;
 
 use crate::choice;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
-use crate::output::visible;
-
-/// Records read at a time.
-const PAGE_RECORDS: usize = 256;
+use crate::owner::{Owner, Target};
 
 /// Print a stream or one record as JSON lines
 ///
 /// Records come in the order of their keys, with their content as it was imported. `pdpp import` takes the lines again.
+/// With --grant, exactly what that grant sees comes, in the order it sees.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: pdpp export messages --connection mail-work > messages.jsonl")]
 pub(crate) struct Options {
@@ -31,111 +22,61 @@ pub(crate) struct Options {
     /// The connection, where several have such a stream
     #[arg(long, value_name = "ID")]
     connection: Option<String>,
+    /// Only what this grant or package may read
+    #[arg(long, value_name = "ID")]
+    grant: Option<String>,
 }
 
 pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
-    let store = context.open("pdpp export")?;
-    let named = options.connection.as_deref();
     // No stream name holds a colon and every id does.
-    if options.what.contains(':') {
-        let (stream, record) = find(&store, &options.what, named)?;
-        return context
-            .output
-            .write(|out| print(out, &stream.stream, &record));
-    }
-    let (connection, stream) = choice::connection_with_stream(&store, &options.what, named)?;
-    let stream = StreamRef {
-        connection: connection.id,
-        stream,
+    let handle = if options.what.contains(':') {
+        Some(Handle::parse(&options.what).map_err(|error| Failure::new(error.to_string()))?)
+    } else {
+        None
     };
-    context.output.write(|out| print_all(out, &store, &stream))
+    let owner = context.owner("pdpp export")?;
+    let handle = handle.as_ref().map(Handle::record);
+    let target = target(options, handle, &owner)?;
+    context.output.write(|out| {
+        let mut take = |bytes: &[u8]| {
+            out.write_all(bytes)
+                .map_err(|error| Failure::of_output(&error))
+        };
+        owner.pour(&target, &mut take)?;
+        Ok(())
+    })
 }
 
-fn find(
-    store: &EmbeddedStore,
-    id: &str,
-    named: Option<&str>,
-) -> Outcome<(StreamRef, StoredRecord)> {
-    let refused = |error: contract::handle::HandleError| Failure::new(error.to_string());
+/// What to ask for. Which connection is meant the owner decides among all there are, and a grant among its own.
+fn target(options: &Options, handle: Option<&RecordHandle>, owner: &Owner) -> Outcome<Target> {
+    let sources: Sources = owner.get(&Target::of("/owner/sources"))?;
+    let named = options.connection.as_deref();
     let given = match named {
-        Some(named) => Some(choice::connection_named(store, named)?),
+        Some(named) => Some(choice::connection_named(&sources, named)?),
         None => None,
     };
-    let given = given.as_ref().map(|connection| connection.id.as_str());
-    let handle = Handle::parse(id).map_err(refused)?;
-    let handle = handle
-        .record()
-        .clone()
-        .with_connection(given)
-        .map_err(refused)?;
-    let (connection, stream) =
-        choice::connection_with_stream(store, handle.stream(), handle.connection())?;
-    let parts = key_parts(store, &connection, &stream);
-    let key = RecordKey::from_wire(handle.record(), parts)
-        .map_err(|error| Failure::new(error.to_string()))?;
-    let stream = StreamRef {
-        connection: connection.id,
-        stream,
-    };
-    match store.get(&stream, &key)? {
-        Some(record) => Ok((stream, record)),
-        None => Err(Failure::new(format!(
-            "stream '{}' of connection '{}' has no record '{}'",
-            stream.stream,
-            stream.connection,
-            visible(key.as_str())
-        ))),
-    }
-}
-
-fn key_parts(store: &EmbeddedStore, connection: &Connection, stream: &StreamName) -> usize {
-    let declaration = store.declaration(&connection.connector);
-    let stream = declaration
-        .as_ref()
-        .and_then(|found| found.stream(stream.as_str()));
-    stream.map_or(1, |stream| stream.primary_key.len())
-}
-
-fn print_all(out: &mut dyn Write, store: &EmbeddedStore, stream: &StreamRef) -> Outcome {
-    let mut request = PageRequest {
-        by: OrderBy::Key,
-        direction: Direction::Ascending,
-        after: None,
-        limit: PAGE_RECORDS,
-    };
-    loop {
-        let records = store.page(stream, &request)?;
-        for record in &records {
-            print(out, &stream.stream, record)?;
+    let given = given.as_ref().map(|found| found.connection_id.as_str());
+    let handle = match handle {
+        Some(handle) => {
+            let handle = handle.clone().with_connection(given);
+            Some(handle.map_err(|error| Failure::new(error.to_string()))?)
         }
-        match records.into_iter().next_back() {
-            Some(last) => request.after = Some(last.position),
-            None => return Ok(()),
-        }
-    }
-}
-
-fn print(out: &mut dyn Write, stream: &StreamName, record: &StoredRecord) -> Outcome {
-    let parts = record.key.parts();
-    let key = match parts.as_slice() {
-        [only] => serde_json::Value::from(only.as_str()),
-        parts => serde_json::Value::from(parts),
+        None => None,
     };
-    let emitted_at = serde_json::Value::from(record.emitted_at.as_str());
-    let stream = serde_json::Value::from(stream.as_str());
-    let body = one_line(&record.body);
-    writeln!(
-        out,
-        r#"{{"key":{key},"stream":{stream},"emitted_at":{emitted_at},"data":{body}}}"#
-    )
-    .map_err(|error| Failure::of_output(&error))
-}
-
-/// JSON on one line. Line ends in JSON stand between tokens only, so spaces do as well.
-fn one_line(json: &str) -> Cow<'_, str> {
-    if json.contains(['\n', '\r']) {
-        Cow::Owned(json.replace(['\n', '\r'], " "))
-    } else {
-        Cow::Borrowed(json)
+    let (stream, connection) = match &handle {
+        Some(handle) => (handle.stream(), handle.connection()),
+        None => (options.what.as_str(), given),
+    };
+    let target = Target::of("/owner/export")
+        .with_any("record_id", handle.as_ref().map(RecordHandle::record))
+        .with_any("grant", options.grant.as_deref());
+    if options.grant.is_some() {
+        return Ok(target
+            .with("stream", stream)
+            .with_any("connection_id", connection));
     }
+    let (connection, stream) = choice::connection_with_stream(&sources, stream, connection)?;
+    Ok(target
+        .with("stream", stream.as_str())
+        .with("connection_id", connection.connection_id.as_str()))
 }

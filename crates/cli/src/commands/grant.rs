@@ -6,12 +6,12 @@ mod scope;
 mod show;
 
 use clap::{Args, Subcommand};
-use contract::time::Instant;
-use grants::ShowError;
-use store::EmbeddedStore;
+use grants::Shown;
 
+use crate::commands::grants::everything;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
+use crate::owner::{Owner, Target, Trouble};
 
 /// Issue, show and revoke a grant
 #[derive(Debug, Args)]
@@ -53,12 +53,13 @@ fn refuse_secret(id: &str) -> Outcome {
 }
 
 /// What to tell when an id leads nowhere, with the ids that were perhaps meant.
-fn not_found(error: &ShowError, id: &str, store: &EmbeddedStore, now: Instant) -> Failure {
-    let failure = Failure::new(error.to_string());
-    if !matches!(error, ShowError::Unknown(_)) {
+fn not_found(trouble: Trouble, id: &str, owner: &Owner) -> Failure {
+    let unknown = matches!(&trouble, Trouble::Refused(refused) if refused.code == "not_found");
+    let failure = Failure::from(trouble);
+    if !unknown {
         return failure;
     }
-    let all = grants::list(store, now).unwrap_or_default();
+    let all = everything(owner).unwrap_or_default();
     let meant: Vec<&str> = all
         .iter()
         .filter(|one| {
@@ -72,4 +73,10 @@ fn not_found(error: &ShowError, id: &str, store: &EmbeddedStore, now: Instant) -
         [] => failure,
         meant => failure.hint(format!("did you mean {}?", meant.join(", "))),
     }
+}
+
+/// One grant or package, with so many of its last calls.
+fn shown(owner: &Owner, id: &str, calls: usize) -> Result<Shown, Trouble> {
+    let target = Target::of("/owner/grant").with("id", id);
+    owner.get(&target.with("calls", &calls.to_string()))
 }

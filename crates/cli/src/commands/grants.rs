@@ -1,17 +1,14 @@
 //! `pdpp grants`: everything that was granted, and the disclosure log checked.
 
 use clap::{Args, Subcommand};
-use contract::time::{Clock, Instant};
-use grants::{IssuedStream, Overview, State};
+use grants::{IssuedStream, Overview, OwnerTokenOverview, State};
 use indicatif::HumanCount;
-use serde::Serialize;
-use store::EmbeddedStore;
-use store::grants::ChainCheck;
+use rest::owner::wire::Verified;
 
-use crate::clock::SystemClock;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::output::visible;
+use crate::owner::{Owner, Target};
 
 /// Streams named per row.
 const STREAMS_SHOWN: usize = 3;
@@ -31,18 +28,6 @@ enum Task {
     Verify,
 }
 
-#[derive(Serialize)]
-struct Verified<'a> {
-    entries: u64,
-    broken: Option<Broken<'a>>,
-}
-
-#[derive(Serialize)]
-struct Broken<'a> {
-    sequence: u64,
-    reason: &'a str,
-}
-
 pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
     match options.task {
         None => list(context),
@@ -51,9 +36,9 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
 }
 
 fn list(context: &Context) -> Outcome {
-    let store = context.open("pdpp grants")?;
-    let (output, now) = (context.output, SystemClock.now());
-    let all = grants::list(&store, now)?;
+    let owner = context.owner("pdpp grants")?;
+    let output = context.output;
+    let all = everything(&owner)?;
     if output.is_json() {
         return output.json(&all);
     }
@@ -67,7 +52,12 @@ fn list(context: &Context) -> Outcome {
         table.extend(all.iter().map(row));
         output.table(&table)?;
     }
-    tell_owner_tokens(&store, now, context)
+    tell_owner_tokens(&owner, context)
+}
+
+/// Everything that was ever granted, newest first.
+pub(crate) fn everything(owner: &Owner) -> Outcome<Vec<Overview>> {
+    Ok(owner.get(&Target::of("/owner/grants"))?)
 }
 
 fn row(overview: &Overview) -> [String; 6] {
@@ -107,8 +97,9 @@ pub(crate) fn state_name(overview: &Overview) -> &'static str {
 }
 
 /// Owner tokens are no grants, yet whoever looks what is open must hear of them.
-fn tell_owner_tokens(store: &EmbeddedStore, now: Instant, context: &Context) -> Outcome {
-    for token in grants::owner_tokens(store, now)? {
+fn tell_owner_tokens(owner: &Owner, context: &Context) -> Outcome {
+    let tokens: Vec<OwnerTokenOverview> = owner.get(&Target::of("/owner/tokens"))?;
+    for token in tokens {
         if token.state == State::Live {
             context.output.note(&format!(
                 "Owner token {} is live until {}. End it with: pdpp grant revoke {}",
@@ -120,23 +111,19 @@ fn tell_owner_tokens(store: &EmbeddedStore, now: Instant, context: &Context) -> 
 }
 
 fn verify(context: &Context) -> Outcome {
-    let store = context.open("pdpp grants verify")?;
+    let owner = context.owner("pdpp grants verify")?;
     let output = context.output;
-    let ChainCheck { entries, broken } = grants::verify(&store)?;
+    let verified: Verified = owner.get(&Target::of("/owner/disclosures/check"))?;
     if output.is_json() {
-        let broken = broken.as_ref().map(|broken| Broken {
-            sequence: broken.sequence,
-            reason: &broken.reason,
-        });
-        let is_whole = broken.is_none();
-        output.json(&Verified { entries, broken })?;
-        return if is_whole {
+        output.json(&verified)?;
+        return if verified.broken.is_none() {
             Ok(())
         } else {
             Err(Failure::Reported)
         };
     }
-    match broken {
+    let entries = verified.entries;
+    match verified.broken {
         None => output.data(&format!(
             "The disclosure log is whole. Entries, each as it was written: {}.",
             HumanCount(entries)

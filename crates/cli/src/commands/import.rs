@@ -1,26 +1,27 @@
 //! `pdpp import`: files into a connection, with a report.
 
 mod progress;
+mod sending;
 mod target;
 
 use std::fmt::Write as _;
-use std::io;
 use std::path::{Path, PathBuf};
 
+use axum::http::Method;
 use clap::Args;
+use contract::id::StreamName;
 use indicatif::HumanCount;
-use ingest::{
-    Acceptor, BatchLimits, CsvImporter, Format, Import, ImportReport, Importer, Input,
-    JsonlImporter, LineForm,
-};
-use store::{EmbeddedStore, Search};
+use ingest::ImportReport;
+use rest::owner::wire::{ImportProgress, Imported, Sources, Told};
+use tokio::signal::unix::{SignalKind, signal};
 
 use self::progress::Progress;
+use self::sending::Sending;
 use self::target::{StreamPath, Target};
-use crate::clock::SystemClock;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, visible};
+use crate::owner::{self, Owner, Trouble};
 
 /// How many rejections a person is shown.
 const SHOWN_REJECTIONS: usize = 20;
@@ -56,95 +57,83 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
     for path in options.paths.iter().filter(|path| !is_stdin(path)) {
         std::fs::metadata(path).map_err(Failure::at(path))?;
     }
-    let store = context.open("pdpp import")?;
+    let owner = context.owner("pdpp import")?;
+    let sources: Sources = owner.get(&owner::Target::of("/owner/sources"))?;
     let target = Target::resolve(
-        &store,
+        &sources,
         options.stream.as_ref(),
         options.connection.as_deref(),
     )?;
-    let mut limits = BatchLimits::default();
-    limits.lines = options.batch_lines.unwrap_or(limits.lines);
-    let mut import = Import::new(&store, &target.connection.id, limits);
-    if options.dry_run {
-        import = import.dry(&target.declaration);
+    let output = context.output;
+    let (imported, trouble) = owner.wait(import(options, output, &target, &owner))?;
+    if let Some(error) = &imported.lagging {
+        output.problem(&format!(
+            "warning: the records are kept, but the search index lags behind: {error}"
+        ));
     }
-    let outcome = import_all(options, context.output, &target, &mut import);
-    let report = import.into_report();
-    if !options.dry_run && outcome.is_ok() && report.read > report.rejected {
-        settle(&store, context.output);
+    tell(&imported.report, options.dry_run, &target, output)?;
+    if let Some(trouble) = trouble {
+        return Err(trouble);
     }
-    tell(&report, options.dry_run, &target, context.output)?;
-    outcome?;
-    if report.rejected > 0 {
+    if let Some(refusal) = imported.stopped {
+        return Err(Trouble::from(refusal).into());
+    }
+    if imported.report.rejected > 0 {
         return Err(Failure::Reported);
     }
     Ok(())
 }
 
-fn import_all(
+/// Sends the files and hears what becomes of them, both at once. The second thing is what went wrong on this side.
+async fn import(
     options: &Options,
     output: Output,
     target: &Target,
-    import: &mut Import<'_>,
-) -> Outcome {
+    owner: &Owner,
+) -> Result<(Imported, Option<Failure>), Trouble> {
+    let mut interrupted = signal(SignalKind::interrupt())
+        .map_err(|error| Failure::new(format!("no signal can be heard: {error}")))?;
     let total: Option<u64> = options.paths.iter().map(|path| length(path)).sum();
-    let progress = Progress::new(output, total);
-    for path in &options.paths {
-        let input = open(path)?;
-        let name = input.name().to_owned();
-        let file = (options.paths.len() > 1).then_some(name.as_str());
-        import_one(input, target, import, (file, &progress)).map_err(|failure| match failure {
-            Failed::Import(stopped) => stopped.named(&name).into(),
-            Failed::Other(failure) => failure,
-        })?;
-        progress.next_file();
+    let (sending, body) = Sending::start(options.paths.clone());
+    let asked = request(options, target);
+    let mut answer = owner.send(Method::POST, &asked, body).await?;
+    let mut progress = Progress::new(output, total);
+    let mut given_up = None;
+    loop {
+        let line = tokio::select! {
+            line = answer.line::<Told<ImportProgress, Imported>>() => line?,
+            _ = interrupted.recv() => {
+                let again = given_up.replace(stopped());
+                if let Some(failure) = again {
+                    // Nobody wants to wait for the report either.
+                    return Err(failure.into());
+                }
+                sending.stop();
+                continue;
+            }
+        };
+        match line {
+            Told::Progress(how_far) => progress.tell(how_far),
+            Told::Done(imported) => return Ok((imported, given_up.or(sending.failure()))),
+            Told::Failed(refusal) => return Err(refusal.into()),
+        }
     }
-    Ok(())
 }
 
-enum Failed {
-    Import(ingest::importer::Stopped),
-    Other(Failure),
+fn stopped() -> Failure {
+    Failure::new("the import was stopped; everything acknowledged is kept")
+        .hint("run the command again for the rest; what is there already counts as unchanged")
 }
 
-fn import_one(
-    input: Input,
-    target: &Target,
-    import: &mut Import<'_>,
-    (file, progress): (Option<&str>, &Progress),
-) -> Result<(), Failed> {
-    let other = |failure: ingest::ImportError| Failed::Other(failure.into());
-    let format = input.format().map_err(other)?;
-    let choice = target.stream_for(&input);
-    if format == Format::Csv && choice.stream().is_none() {
-        return Err(Failed::Other(target.no_stream(input.name())));
-    }
-    let clock = SystemClock;
-    let acceptor = Acceptor::new(
-        &target.declaration,
-        choice,
-        LineForm::EnvelopeOrBare,
-        &clock,
-    );
-    let consumed = input.consumed();
-    let mut importer: Box<dyn Importer> = match format {
-        Format::Jsonl => Box::new(JsonlImporter::new(input.into_reader(), &acceptor)),
-        Format::Csv => Box::new(CsvImporter::new(input.into_reader(), &acceptor)),
-    };
-    import
-        .run(importer.as_mut(), file, &mut |report| {
-            progress.acknowledged(report, &consumed);
-        })
-        .map_err(Failed::Import)
-}
-
-fn open(path: &Path) -> Outcome<Input> {
-    let input = if is_stdin(path) {
-        Input::from_reader("stdin", io::stdin())
-    } else {
-        Input::open(path)
-    };
-    input.map_err(Failure::from)
+fn request(options: &Options, target: &Target) -> owner::Target {
+    let flag = |set: bool| set.then_some("true");
+    let batch_lines = options.batch_lines.map(|lines| lines.to_string());
+    owner::Target::of("/owner/import")
+        .with("connection_id", target.connection.connection_id.as_str())
+        .with_any("stream", target.stream.as_ref().map(StreamName::as_str))
+        .with_any("dry_run", flag(options.dry_run))
+        .with_any("name_files", flag(options.paths.len() > 1))
+        .with_any("batch_lines", batch_lines.as_deref())
 }
 
 fn is_stdin(path: &Path) -> bool {
@@ -155,18 +144,6 @@ fn is_stdin(path: &Path) -> bool {
 fn length(path: &Path) -> Option<u64> {
     let metadata = std::fs::metadata(path).ok().filter(|_| !is_stdin(path))?;
     metadata.is_file().then_some(metadata.len())
-}
-
-/// Brings the index onto disk, so that the next search need not. The records are safe whatever happens here.
-fn settle(store: &EmbeddedStore, output: Output) {
-    let spinner = output.spinner("indexing");
-    let settled = store.settle_index();
-    spinner.finish_and_clear();
-    if let Err(error) = settled {
-        output.problem(&format!(
-            "warning: the records are kept, but the search index lags behind: {error}"
-        ));
-    }
 }
 
 fn tell(report: &ImportReport, dry: bool, target: &Target, output: Output) -> Outcome {

@@ -2,11 +2,11 @@
 
 use clap::{Args, Subcommand};
 use indicatif::HumanCount;
-use serde::Serialize;
-use store::Search;
+use rest::owner::wire::Indexed;
 
 use crate::context::Context;
 use crate::failure::Outcome;
+use crate::owner::Target;
 
 /// Look after the search index
 #[derive(Debug, Args)]
@@ -22,11 +22,6 @@ enum Task {
     Rebuild,
 }
 
-#[derive(Serialize)]
-struct Answer {
-    records: u64,
-}
-
 pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
     match options.task {
         Task::Rebuild => rebuild(context),
@@ -35,20 +30,17 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
 
 fn rebuild(context: &Context) -> Outcome {
     let output = context.output;
-    let store = context.open("pdpp index rebuild")?;
+    let owner = context.owner("pdpp index rebuild")?;
     let spinner = output.spinner("indexing");
-    let mut records = 0;
-    store.rebuild_index(&mut |done| {
-        records = done;
-        spinner.set_position(done);
-    })?;
+    let mut progress = |done: Indexed| spinner.set_position(done.records);
+    let indexed: Indexed = owner.work(&Target::of("/owner/index"), &mut progress)?;
     spinner.finish_and_clear();
     if output.is_json() {
-        return output.json(&Answer { records });
+        return output.json(&indexed);
     }
     output.note(&format!(
         "Rebuilt the search index: {} records.",
-        HumanCount(records)
+        HumanCount(indexed.records)
     ));
     Ok(())
 }

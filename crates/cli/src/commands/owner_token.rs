@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use clap::Args;
+use grants::OwnerToken;
+use rest::owner::wire::NewOwnerToken;
 
-use crate::clock::SystemClock;
 use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::failure::Outcome;
+use crate::owner::Target;
 
 /// Print an owner token for automation, such as ingest
 ///
@@ -20,9 +22,11 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
-    let store = context.open("pdpp owner-token")?;
-    let token = grants::owner_token(&store, options.ttl, &SystemClock)
-        .map_err(|error| Failure::new(error.to_string()))?;
+    let owner = context.owner("pdpp owner-token")?;
+    let new = NewOwnerToken {
+        ttl_seconds: options.ttl.as_secs(),
+    };
+    let token: OwnerToken = owner.post(&Target::of("/owner/tokens"), &new)?;
     let output = context.output;
     let printed = if output.is_json() {
         output.json(&token)

@@ -2,11 +2,11 @@
 
 use clap::Args;
 use indicatif::HumanCount;
-use serde::Serialize;
-use store::Records;
+use rest::owner::wire::Purged;
 
 use crate::context::Context;
 use crate::failure::Outcome;
+use crate::owner::Target;
 
 /// Erase for good what deleted records held
 ///
@@ -15,23 +15,14 @@ use crate::failure::Outcome;
 #[command(after_help = "Example: pdpp purge")]
 pub(crate) struct Options {}
 
-#[derive(Serialize)]
-struct Answer {
-    tombstones: u64,
-    blobs: u64,
-}
-
 pub(crate) fn run(_: &Options, context: &Context) -> Outcome {
     let output = context.output;
-    let store = context.open("pdpp purge")?;
+    let owner = context.owner("pdpp purge")?;
     let spinner = output.spinner("erasing");
-    let purged = store.purge()?;
+    let purged: Purged = owner.post(&Target::of("/owner/purge"), &())?;
     spinner.finish_and_clear();
     if output.is_json() {
-        return output.json(&Answer {
-            tombstones: purged.tombstones,
-            blobs: purged.blobs,
-        });
+        return output.json(&purged);
     }
     output.note(&format!(
         "Purged {} deleted records and {} blobs.",

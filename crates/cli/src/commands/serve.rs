@@ -29,8 +29,8 @@ const LAST_WORK: Duration = Duration::from_secs(5);
 
 /// Serve the API until stopped
 ///
-/// Clients read with the token of a grant. While the server runs, other commands cannot open the data directory, so make grants and
-/// owner tokens before starting it.
+/// Clients read with the token of a grant. While the server runs, every other command goes through it: grants, imports and
+/// all else take effect at once.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: pdpp serve --listen 127.0.0.1:7420")]
 pub(crate) struct Options {
@@ -99,10 +99,7 @@ fn announce(context: &Context, public_url: &str, own_url: &str) {
     if public_url != own_url {
         output.note(&format!("Listening: {own_url}"));
     }
-    output.note(
-        "Tokens: stop this server, run `pdpp grant create --client NAME --connection ID`, and start it again; \
-         while it runs, the data directory is in use.",
-    );
+    output.note("Tokens: pdpp grant create --client NAME --connection ID");
 }
 
 type Listeners = (tokio::net::TcpListener, tokio::net::UnixListener);

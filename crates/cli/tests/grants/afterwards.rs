@@ -195,6 +195,7 @@ fn the_disclosure_log_is_verified_and_tampering_is_found() {
         "{\"entries\":3,\"broken\":null}\n"
     );
 
+    home.end_server();
     let path = home.data_dir().join("records.db");
     let mut content = fs::read(&path).unwrap();
     let word = b"quixotic";

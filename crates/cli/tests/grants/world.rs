@@ -93,6 +93,7 @@ pub type Call<'a> = (&'a str, &'a [&'a str], &'a [&'a str]);
 
 /// Logs calls under a grant the way a reader does.
 pub fn disclose(home: &Home, grant: &str, calls: &[Call<'_>]) {
+    home.end_server();
     let options = OpenOptions {
         holder: "a test".to_owned(),
         clock: Arc::new(Fixed),

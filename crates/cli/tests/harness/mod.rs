@@ -6,10 +6,13 @@
     reason = "each test program uses a part of it"
 )]
 
+pub mod server;
+
+use std::cell::RefCell;
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -18,7 +21,11 @@ use tempfile::TempDir;
 pub const MAIL: &str = include_str!("mail.json");
 
 /// A home for one test: a data directory that does not exist yet, and room for files.
+///
+/// In the program `with_server` a server runs over the directory from the first command on, so that the same tests show
+/// that no command behaves otherwise then.
 pub struct Home {
+    server: RefCell<Option<Child>>,
     folder: TempDir,
 }
 
@@ -38,7 +45,44 @@ pub struct Ran {
 impl Home {
     pub fn new() -> Self {
         Self {
+            server: RefCell::new(None),
             folder: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    /// Starts a server, unless one runs already.
+    fn be_served(&self) {
+        let mut server = self.server.borrow_mut();
+        if server.is_some() {
+            return;
+        }
+        let mut child = self
+            .bare_command(&["serve", "--listen", "127.0.0.1:0"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        stderr.read_line(&mut line).unwrap();
+        assert!(line.starts_with("API: http://"), "{line}");
+        // What it tells later must not stop it.
+        std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
+        *server = Some(child);
+    }
+
+    /// Whether a server runs.
+    pub fn is_served(&self) -> bool {
+        self.server.borrow().is_some()
+    }
+
+    /// Ends the server, if there is one: for steps that need the directory themselves.
+    pub fn end_server(&self) {
+        if let Some(mut child) = self.server.borrow_mut().take() {
+            let id = child.id().to_string();
+            let told = Command::new("kill").args(["-s", "TERM", &id]).status();
+            assert!(told.unwrap().success());
+            assert!(child.wait().unwrap().success());
         }
     }
 
@@ -73,6 +117,13 @@ impl Home {
 
     /// The program on this home's data, not started yet.
     pub fn command(&self, args: &[&str]) -> Command {
+        if module_path!().starts_with("with_server") {
+            self.be_served();
+        }
+        self.bare_command(args)
+    }
+
+    fn bare_command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_pdpp"));
         command
             .env("PDPP_DATA_DIR", self.data_dir())
@@ -110,6 +161,16 @@ impl Home {
     /// The exported messages.
     pub fn messages(&self) -> String {
         self.run(&["export", "messages"]).succeeds().stdout
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.server.borrow_mut().take() {
+            // It may have ended already.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
     }
 }
 

@@ -4,16 +4,16 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use contract::time::{Clock, Instant};
-use grants::{Flags, IssueError, Issued, Selection, SelectionError};
-use store::{Catalog, EmbeddedStore};
+use contract::time::Instant;
+use grants::{Flags, Issued, Selection, SelectionError};
+use rest::owner::wire::{Asked, NewGrant, Sources};
 
-use super::scope;
-use crate::clock::SystemClock;
+use super::{scope, shown};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::file;
 use crate::output::visible;
+use crate::owner::{Owner, Target, Trouble};
 
 /// Let a client read, and print the token for it
 ///
@@ -58,32 +58,46 @@ pub(crate) fn run(options: Options, context: &Context) -> Outcome {
     let (client, expires) = (options.client.clone(), options.expires);
     let details = options.details.clone();
     let connections = options.connection.clone();
-    let selection = match &details {
-        Some(file) => Selection::from_details(&file::read(file)?).map_err(|mistakes| {
-            tell(&mistakes, details.as_ref(), context);
-            Failure::Reported
-        })?,
-        None => Selection::from_flags(flags(options)).map_err(|mistakes| {
-            tell(&mistakes, None, context);
-            Failure::Misused
-        })?,
+    let selection = asked(options, context)?;
+    let owner = context.owner("pdpp grant create")?;
+    let new = NewGrant {
+        client,
+        expires_at: expires.map(|expires| expires.to_string()),
+        selection,
     };
-    let store = context.open("pdpp grant create")?;
-    let issued = match grants::issue(&store, &selection, &client, expires, &SystemClock) {
-        Ok(issued) => issued,
-        Err(IssueError::Selection(mistakes)) => {
-            tell(&mistakes, details.as_ref(), context);
-            tell_next_steps(&connections, &store, context);
+    let issued: Issued = match owner.post(&Target::of("/owner/grants"), &new) {
+        Err(Trouble::Refused(refused)) if !refused.mistakes.is_empty() => {
+            tell(refused.mistakes.into_iter(), details.as_ref(), context);
+            tell_next_steps(&connections, &owner, context)?;
             return Err(Failure::Reported);
         }
-        Err(error) => return Err(Failure::new(error.to_string())),
+        other => other?,
     };
     if context.output.is_json() {
         return handed_over(context.output.json(&issued), &issued, context);
     }
     let printed = context.output.data(issued.access_token.expose());
     handed_over(printed, &issued, context)?;
-    describe(&issued, &store, context)
+    describe(&issued, &owner, context)
+}
+
+/// What is asked, held against everything that can be known without the data.
+fn asked(options: Options, context: &Context) -> Outcome<Asked> {
+    let each = |mistakes: SelectionError| mistakes.0.into_iter().map(|one| one.to_string());
+    let Some(file) = &options.details else {
+        let flags = flags(options);
+        Selection::from_flags(flags.clone()).map_err(|mistakes| {
+            tell(each(mistakes), None, context);
+            Failure::Misused
+        })?;
+        return Ok(Asked::Flags(flags));
+    };
+    let text = file::read(file)?;
+    Selection::from_details(&text).map_err(|mistakes| {
+        tell(each(mistakes), Some(file), context);
+        Failure::Reported
+    })?;
+    Ok(Asked::Details(text))
 }
 
 fn flags(options: Options) -> Flags {
@@ -103,9 +117,9 @@ fn moment(text: &str) -> Result<Instant, String> {
 }
 
 /// Tells every mistake, each on a line of its own.
-fn tell(mistakes: &SelectionError, file: Option<&PathBuf>, context: &Context) {
-    for mistake in &mistakes.0 {
-        let mistake = visible(&mistake.to_string());
+fn tell(mistakes: impl Iterator<Item = String>, file: Option<&PathBuf>, context: &Context) {
+    for mistake in mistakes {
+        let mistake = visible(&mistake);
         context.output.problem(&match file {
             Some(file) => format!("{}: {mistake}", file.display()),
             None => format!("error: {mistake}"),
@@ -114,14 +128,15 @@ fn tell(mistakes: &SelectionError, file: Option<&PathBuf>, context: &Context) {
 }
 
 /// People know a connection by its name and a grant wants its id; and perhaps there is none at all yet.
-fn tell_next_steps(asked: &[String], store: &EmbeddedStore, context: &Context) {
-    let connections = store.connections();
+fn tell_next_steps(asked: &[String], owner: &Owner, context: &Context) -> Outcome {
+    let sources: Sources = owner.get(&Target::of("/owner/sources"))?;
+    let connections = sources.connections;
     if connections.is_empty() && !asked.is_empty() {
         let hint = "hint: add one with `pdpp connections add CONNECTOR --name NAME`";
         context.output.problem(hint);
     }
     for connection in connections {
-        let (id, name) = (connection.id.as_str(), &connection.display_name);
+        let (id, name) = (connection.connection_id.as_str(), &connection.display_name);
         if asked.iter().any(|asked| asked == name && asked != id) {
             let name = visible(name);
             context
@@ -129,6 +144,7 @@ fn tell_next_steps(asked: &[String], store: &EmbeddedStore, context: &Context) {
                 .problem(&format!("hint: the id of '{name}' is {id}"));
         }
     }
+    Ok(())
 }
 
 /// A token nobody received is of no use to anybody, so its owner hears how to end it.
@@ -143,10 +159,9 @@ fn handed_over(printed: Outcome, issued: &Issued, context: &Context) -> Outcome 
 }
 
 /// Says what the token can see, until when, and what can be done about it.
-fn describe(issued: &Issued, store: &EmbeddedStore, context: &Context) -> Outcome {
+fn describe(issued: &Issued, owner: &Owner, context: &Context) -> Outcome {
     let (output, id) = (context.output, id_of(issued));
-    let shown = grants::show(store, id, SystemClock.now(), 0)
-        .map_err(|error| Failure::new(error.to_string()))?;
+    let shown = shown(owner, id, 0)?;
     let overview = &shown.overview;
     let client = overview.client_name.as_deref();
     let client = visible(client.unwrap_or(overview.client_id.as_str()));

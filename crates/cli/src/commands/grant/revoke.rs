@@ -1,14 +1,13 @@
 //! `pdpp grant revoke`: the end of a grant, a package or a token.
 
 use clap::Args;
-use contract::time::Clock;
 use grants::{RevokedKind, Revoking};
 use serde::Serialize;
 
 use super::{not_found, refuse_secret};
-use crate::clock::SystemClock;
 use crate::context::Context;
 use crate::failure::Outcome;
+use crate::owner::Target;
 
 /// End a grant, a package or an owner token, at once and for good
 #[derive(Debug, Args)]
@@ -28,10 +27,10 @@ struct Answer<'a> {
 pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
     let (id, output) = (options.id.as_str(), context.output);
     refuse_secret(id)?;
-    let store = context.open("pdpp grant revoke")?;
-    let now = SystemClock.now();
-    let revoking =
-        grants::revoke(&store, id, now).map_err(|error| not_found(&error, id, &store, now))?;
+    let owner = context.owner("pdpp grant revoke")?;
+    let revoking: Revoking = owner
+        .delete(&Target::of("/owner/grant").with("id", id))
+        .map_err(|trouble| not_found(trouble, id, &owner))?;
     if output.is_json() {
         return output.json(&Answer {
             id,

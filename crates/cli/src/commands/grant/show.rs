@@ -1,16 +1,14 @@
 //! `pdpp grant show`: what was granted, and what it has been used for.
 
 use clap::Args;
-use contract::time::{Clock, Instant};
 use grants::{DisclosedCall, Overview, Shown, TokenKind};
-use store::EmbeddedStore;
 
-use super::{not_found, refuse_secret, scope};
-use crate::clock::SystemClock;
+use super::{not_found, refuse_secret, scope, shown};
 use crate::commands::grants::state_name;
 use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::failure::Outcome;
 use crate::output::{Output, visible};
+use crate::owner::Owner;
 
 /// Record handles shown per call.
 const HANDLES_SHOWN: usize = 3;
@@ -31,19 +29,17 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
     let (id, output) = (options.id.as_str(), context.output);
     refuse_secret(id)?;
-    let store = context.open("pdpp grant show")?;
-    let now = SystemClock.now();
+    let owner = context.owner("pdpp grant show")?;
     // One more than asked for tells whether there are more.
     let asked = options.calls.saturating_add(1);
-    let mut shown =
-        grants::show(&store, id, now, asked).map_err(|error| not_found(&error, id, &store, now))?;
+    let mut shown = shown(&owner, id, asked).map_err(|trouble| not_found(trouble, id, &owner))?;
     let more = shown.disclosures.len() > options.calls;
     shown.disclosures.truncate(options.calls);
     if output.is_json() {
         return output.json(&shown);
     }
     head(&shown.overview, output)?;
-    terms(&shown, &store, now, output)?;
+    terms(&shown, &owner, output)?;
     output.data(if shown.disclosures.is_empty() && !more {
         "Calls: none"
     } else {
@@ -93,13 +89,12 @@ fn head(overview: &Overview, output: Output) -> Outcome {
 }
 
 /// What each grant gives, and for which purpose.
-fn terms(shown: &Shown, store: &EmbeddedStore, now: Instant, output: Output) -> Outcome {
-    for grant in &shown.grants {
+fn terms(whole: &Shown, owner: &Owner, output: Output) -> Outcome {
+    for grant in &whole.grants {
         let terms = grant.document();
-        let own = match shown.overview.token_kind {
+        let own = match whole.overview.token_kind {
             TokenKind::Package => {
-                let part = grants::show(store, grant.id().as_str(), now, 0);
-                let part = part.map_err(|error| Failure::new(error.to_string()))?;
+                let part = shown(owner, grant.id().as_str(), 0)?;
                 format!("Grant {}, {}, of ", grant.id(), state_name(&part.overview))
             }
             _ => "Of ".to_owned(),

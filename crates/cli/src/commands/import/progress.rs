@@ -1,10 +1,7 @@
 //! How far an import is: a bar for people, a line per durable batch for those who ask.
 
-use std::cell::Cell;
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use indicatif::{HumanCount, ProgressBar};
-use ingest::ImportReport;
+use rest::owner::wire::ImportProgress;
 
 use crate::output::Output;
 
@@ -12,9 +9,6 @@ use crate::output::Output;
 pub(super) struct Progress {
     output: Output,
     bar: ProgressBar,
-    /// Bytes of the files before, and of this one.
-    before: Cell<u64>,
-    current: Cell<u64>,
 }
 
 impl Progress {
@@ -22,27 +16,25 @@ impl Progress {
         Self {
             output,
             bar: output.bar(total),
-            before: Cell::new(0),
-            current: Cell::new(0),
         }
     }
 
-    /// A batch is durable.
-    pub(super) fn acknowledged(&self, report: &ImportReport, consumed: &AtomicU64) {
-        self.current.set(consumed.load(Ordering::Relaxed));
+    /// A batch is durable, or all are.
+    pub(super) fn tell(&mut self, how_far: ImportProgress) {
+        if how_far.indexing {
+            self.bar.finish_and_clear();
+            self.bar = self.output.spinner("indexing");
+            return;
+        }
+        self.bar.set_position(how_far.bytes);
         self.bar
-            .set_position(self.before.get() + self.current.get());
-        self.bar
-            .set_message(format!("{} records", HumanCount(report.read)));
+            .set_message(format!("{} records", HumanCount(how_far.read)));
         if self.output.is_verbose() {
-            self.bar
-                .suspend(|| self.output.detail(&format!("acknowledged {}", report.read)));
+            self.bar.suspend(|| {
+                self.output
+                    .detail(&format!("acknowledged {}", how_far.read));
+            });
         }
-    }
-
-    /// A file is done.
-    pub(super) fn next_file(&self) {
-        self.before.set(self.before.get() + self.current.take());
     }
 }
 

@@ -1,0 +1,49 @@
+//! Over the socket of a running server.
+
+use std::io;
+use std::os::unix::net::UnixStream as BlockingStream;
+use std::path::Path;
+
+use axum::body::Body;
+use axum::http::{Request, Response};
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper_util::rt::TokioIo;
+use tokio::net::UnixStream;
+
+use super::answer::Trouble;
+use super::shown;
+use crate::failure::{Failure, Outcome};
+
+/// What keeps a connection open until its answer is read.
+pub(super) struct Link(#[expect(dead_code, reason = "dropping it is its use")] SendRequest<Body>);
+
+/// Whether a server answers there. A socket that a killed server left behind counts as none.
+pub(super) fn is_alive(path: &Path) -> Outcome<bool> {
+    match BlockingStream::connect(path) {
+        Ok(_) => Ok(true),
+        // Where not even the folder can be looked into, opening it says so better.
+        Err(error)
+            if error.kind() == io::ErrorKind::PermissionDenied
+                && path.symlink_metadata().is_ok() =>
+        {
+            let message = format!("the socket {} cannot be used: {error}", shown(path));
+            Err(Failure::new(message).hint("run the command as the user who runs `pdpp serve`"))
+        }
+        Err(_) => Ok(false),
+    }
+}
+
+/// Sends one request on a connection of its own.
+pub(super) async fn send(
+    path: &Path,
+    request: Request<Body>,
+) -> Result<(Response<Body>, Link), Trouble> {
+    let stream = UnixStream::connect(path).await.map_err(|_| Trouble::Lost)?;
+    let connected = http1::handshake(TokioIo::new(stream)).await;
+    let (mut sender, connection) = connected.map_err(|_| Trouble::Lost)?;
+    // How it ends is seen where the answer is read.
+    tokio::spawn(async { drop(connection.await) });
+    let response = sender.send_request(request).await;
+    let response = response.map_err(|_| Trouble::Lost)?.map(Body::new);
+    Ok((response, Link(sender)))
+}

@@ -1,0 +1,26 @@
+//! The tests of the commands once more, this time while a server runs over the same data directory: nothing that a command
+//! prints, writes or answers may differ.
+#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
+#![expect(
+    clippy::duplicate_mod,
+    reason = "each of the programs included here has the harness as a module"
+)]
+
+#[path = "../grants/afterwards.rs"]
+mod afterwards;
+#[path = "../connections.rs"]
+mod connections;
+#[path = "../declare.rs"]
+mod declare;
+#[path = "../export.rs"]
+mod export;
+#[path = "../harness/mod.rs"]
+mod harness;
+#[path = "../import.rs"]
+mod import;
+#[path = "../grants/issuing.rs"]
+mod issuing;
+#[path = "../grants/secrets.rs"]
+mod secrets;
+#[path = "../grants/world.rs"]
+mod world;
