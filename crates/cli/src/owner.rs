@@ -53,21 +53,22 @@ impl Owner {
     /// A server that is about to start or to end holds the directory and does not answer; it is given a moment.
     pub(crate) fn reach(context: &Context, holder: &str) -> Outcome<Self> {
         let path = context.settings.data_dir.join(OWNER_SOCKET);
-        for look in 1.. {
+        let mut looks = 0;
+        loop {
             if socket::is_alive(&path)? {
                 return Self::new(Way::Socket(path));
             }
             match context.open(holder) {
                 Ok(store) => return Self::new(Way::Here(in_process(store, context)?)),
                 Err(StoreError::Held { holder, .. })
-                    if look < LOOKS && holder.starts_with("pdpp serve") =>
+                    if looks < LOOKS && holder.starts_with("pdpp serve") =>
                 {
+                    looks += 1;
                     std::thread::sleep(BETWEEN_LOOKS);
                 }
                 Err(error) => return Err(error.into()),
             }
         }
-        Err(Failure::new("the data directory cannot be reached"))
     }
 
     fn new(way: Way) -> Outcome<Self> {

@@ -371,3 +371,46 @@ fn a_backup_made_beside_the_server_is_whole() {
     ];
     assert_eq!(home.run(&args).succeeds().stdout, home.messages());
 }
+
+#[test]
+fn a_command_gives_a_server_that_is_ending_a_moment_and_then_names_it() {
+    let home = dated_home();
+    let owner = home.run(&["owner-token"]).succeeds().stdout;
+    let server = Server::start(&home);
+    let id = server.child.id();
+    // A request that does not end keeps the server from ending.
+    let mut slow = std::net::TcpStream::connect(&server.address).unwrap();
+    write!(
+        slow,
+        "POST /v1/ingest/messages HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\nContent-Length: 100\r\n\r\n{{",
+        owner.trim()
+    )
+    .unwrap();
+    // It is under way once the server counts it beside the question about it.
+    while !metrics(&server).contains("pdpp_requests_in_flight 2") {}
+    server.signal("TERM");
+    let socket = home.data_dir().join("owner.sock");
+    while UnixStream::connect(&socket).is_ok() {}
+    home.run(&["connections"]).refused(&format!(
+        "error: the data directory ~/data is in use by pdpp serve (process {id}). Wait until it ends, or stop it."
+    ));
+    let waiting = home
+        .command(&["export", "messages"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(slow);
+    assert_eq!(server.ended().0, Some(0));
+    let ran = Ran::of(waiting.wait_with_output().unwrap(), home.folder()).succeeds();
+    assert_eq!(ran.stdout.lines().count(), 3);
+}
+
+fn metrics(server: &Server) -> String {
+    let mut stream = std::net::TcpStream::connect(&server.address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let request = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
