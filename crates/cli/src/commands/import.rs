@@ -96,7 +96,10 @@ async fn import(
     let total: Option<u64> = options.paths.iter().map(|path| length(path)).sum();
     let (sending, body) = Sending::start(options.paths.clone());
     let asked = request(options, target);
-    let mut answer = owner.send(Method::POST, &asked, body).await?;
+    let mut answer = tokio::select! {
+        answer = owner.send(Method::POST, &asked, body) => answer?,
+        _ = interrupted.recv() => return Err(stopped().into()),
+    };
     let mut progress = Progress::new(output, total);
     let mut given_up = None;
     loop {

@@ -109,7 +109,9 @@ impl Answer {
             match self.piece().await? {
                 Some(piece) => self.rest.extend_from_slice(&piece),
                 // The last line is an outcome, so somebody fell silent before it.
-                None => return Err(Trouble::Lost),
+                None if self.link.is_some() => return Err(Trouble::Lost),
+                // Here only a defect does that, and it was told about.
+                None => return Err(Failure::Reported.into()),
             }
         }
     }

@@ -53,13 +53,13 @@ pub(super) fn written(
 ) -> Response {
     let (sender, body) = channelled();
     tokio::task::spawn_blocking(move || {
-        let mut out = io::BufWriter::with_capacity(PIECE_BYTES, Sending(sender.clone()));
-        let done = work(&mut out);
-        let flushed = out.flush();
-        if let Err(refusal) = done {
-            tracing::error!(cause = refusal.message, "an answer broke off");
-            let _ = sender.blocking_send(Err(io::Error::other(refusal.message)));
-        } else if let Err(error) = flushed {
+        let mut ending = Ending {
+            sender: sender.clone(),
+            broken: Some("the work did not come to its end".to_owned()),
+        };
+        let mut out = io::BufWriter::with_capacity(PIECE_BYTES, Sending(sender));
+        ending.broken = work(&mut out).err().map(|refusal| refusal.message);
+        if let Err(error) = out.flush() {
             tracing::debug!(%error, "nobody took the end of an answer");
         }
     });
@@ -74,6 +74,21 @@ fn answer(body: Body, media_type: &'static str) -> Response {
     response
 }
 
+/// How an answer ends: whole, or broken off, also by a panic.
+struct Ending {
+    sender: Sender<io::Result<Bytes>>,
+    broken: Option<String>,
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        if let Some(cause) = self.broken.take() {
+            tracing::error!(cause, "an answer broke off");
+            let _ = self.sender.blocking_send(Err(io::Error::other(cause)));
+        }
+    }
+}
+
 struct Sending(Sender<io::Result<Bytes>>);
 
 impl Write for Sending {
@@ -85,5 +100,37 @@ impl Write for Sending {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn whole(response: Response) -> Option<Bytes> {
+        axum::body::to_bytes(response.into_body(), 1_000).await.ok()
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_ends_early_is_never_taken_for_the_whole() {
+        let write = |out: &mut dyn Write| out.write_all(b"part").unwrap();
+        let good = written("text/plain", move |out| {
+            write(out);
+            Ok(())
+        });
+        assert_eq!(whole(good).await.unwrap(), "part");
+        let refused = written("text/plain", move |out| {
+            write(out);
+            Err(Refusal {
+                message: "no".to_owned(),
+                hints: Vec::new(),
+            })
+        });
+        assert_eq!(whole(refused).await, None);
+        let broken = written("text/plain", move |out| {
+            write(out);
+            panic!("a defect");
+        });
+        assert_eq!(whole(broken).await, None);
     }
 }
