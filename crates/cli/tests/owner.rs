@@ -8,7 +8,10 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use harness::server::{PATIENCE, Server, exchange};
 use harness::{Home, MAIL, Ran};
@@ -48,7 +51,7 @@ fn grant(home: &Home, args: &[&str]) -> (String, String) {
 }
 
 /// An import over the pipe that has acknowledged one line and waits for the next.
-fn import_under_way(home: &Home) -> (Child, ChildStdin, BufReader<std::process::ChildStderr>) {
+fn import_under_way(home: &Home) -> (Child, ChildStdin, BufReader<ChildStderr>) {
     let args = ["import", "-", "--as", "mail/messages", "-v"];
     let mut import = home
         .command(&[&args, ["--batch-lines", "1"].as_slice()].concat())
@@ -68,10 +71,7 @@ fn import_under_way(home: &Home) -> (Child, ChildStdin, BufReader<std::process::
     (import, stdin, stderr)
 }
 
-fn end(
-    mut child: Child,
-    mut stderr: BufReader<std::process::ChildStderr>,
-) -> (Option<i32>, String) {
+fn end(mut child: Child, mut stderr: BufReader<ChildStderr>) -> (Option<i32>, String) {
     let code = child.wait().unwrap().code();
     let mut told = String::new();
     stderr.read_to_string(&mut told).unwrap();
@@ -121,6 +121,35 @@ fn what_is_removed_or_purged_beside_the_server_is_gone_for_its_readers() {
     home.run(&["connections", "remove", "mail-work", "--yes"])
         .succeeds();
     assert_eq!(found("summer").0, 403);
+}
+
+#[test]
+fn readers_see_everything_while_the_index_is_rebuilt_and_the_store_purged() {
+    let home = dated_home();
+    let lines = harness::lines(2_000, |n| {
+        format!("{{\"id\":\"m{n}\",\"subject\":\"bulk\"}}\n")
+    });
+    home.import_messages(&lines).succeeds();
+    let server = Server::start(&home);
+    let (_, token) = grant(&home, &[]);
+    let (done, asked) = (AtomicBool::new(false), AtomicUsize::new(0));
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                let request = "GET /v1/search?q=bulk&count=exact&limit=1";
+                let (status, page) = server.ask(request, Some(&token), "");
+                assert_eq!((status, &page["meta"]["count"]), (200, &2_000.into()));
+                asked.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        for _ in 0..3 {
+            home.run(&["index", "rebuild"]).succeeds();
+            home.run(&["purge"]).succeeds();
+        }
+        let before = asked.load(Ordering::Relaxed);
+        soon(|| asked.load(Ordering::Relaxed) > before || reader.is_finished());
+        done.store(true, Ordering::Relaxed);
+    });
 }
 
 #[test]
@@ -387,10 +416,10 @@ fn a_command_gives_a_server_that_is_ending_a_moment_and_then_names_it() {
     )
     .unwrap();
     // It is under way once the server counts it beside the question about it.
-    while !metrics(&server).contains("pdpp_requests_in_flight 2") {}
+    soon(|| metrics(&server).contains("pdpp_requests_in_flight 2"));
     server.signal("TERM");
     let socket = home.data_dir().join("owner.sock");
-    while UnixStream::connect(&socket).is_ok() {}
+    soon(|| UnixStream::connect(&socket).is_err());
     home.run(&["connections"]).refused(&format!(
         "error: the data directory ~/data is in use by pdpp serve (process {id}). Wait until it ends, or stop it."
     ));
@@ -403,6 +432,15 @@ fn a_command_gives_a_server_that_is_ending_a_moment_and_then_names_it() {
     assert_eq!(server.ended().0, Some(0));
     let ran = Ran::of(waiting.wait_with_output().unwrap(), home.folder()).succeeds();
     assert_eq!(ran.stdout.lines().count(), 3);
+}
+
+/// Waits until something is so.
+fn soon(is_so: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < PATIENCE, "it does not come to be");
+        sleep(Duration::from_millis(5));
+    }
 }
 
 fn metrics(server: &Server) -> String {
