@@ -7,7 +7,7 @@ pub(crate) mod identity;
 pub(crate) mod ladder;
 pub(crate) mod lines;
 pub(crate) mod marks;
-pub(crate) mod payload;
 pub(crate) mod oversize;
+pub(crate) mod payload;
 pub(crate) mod plain;
 pub(crate) mod window;
