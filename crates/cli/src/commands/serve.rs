@@ -1,6 +1,7 @@
 //! `pdpp serve`: the API over TCP for clients with a token, and over a socket in the data directory for the owner.
 
 mod listen;
+mod sample;
 
 use std::io;
 use std::sync::Arc;
@@ -34,6 +35,9 @@ const LAST_WORK: Duration = Duration::from_secs(5);
 #[derive(Debug, Args)]
 #[command(after_help = "Example: pdpp serve --listen 127.0.0.1:7420")]
 pub(crate) struct Options {
+    /// Fill an empty data directory with a sample life first: a year and more of an invented person
+    #[arg(long)]
+    demo: bool,
     #[arg(
         long,
         value_name = "ADDR",
@@ -56,6 +60,9 @@ pub(crate) fn run(options: Options, context: &Context) -> Outcome {
     }
     log::start(settings.log);
     let store = context.open("pdpp serve")?;
+    if options.demo {
+        sample::fill(&store, context)?;
+    }
     let key = SealingKey::from_bytes(store.sealing_key()?);
     // Held to the end: the directory must be ours for as long as the socket in it is.
     let store: Arc<dyn Store> = Arc::new(store);

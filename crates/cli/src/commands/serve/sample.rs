@@ -1,0 +1,49 @@
+//! `pdpp serve --demo`: the sample life, loaded once.
+
+use demo::{DemoError, Holding, Life};
+use indicatif::HumanCount;
+use store::{EmbeddedStore, Search};
+
+use crate::context::Context;
+use crate::failure::{Failure, Outcome};
+
+/// Fills an empty data directory. One that holds the sample life already stays as it is; any other is refused.
+pub(super) fn fill(store: &EmbeddedStore, context: &Context) -> Outcome {
+    let output = context.output;
+    match demo::holding(store)? {
+        Holding::Everything => {
+            output.note("Demo: the sample life is here already.");
+            return Ok(());
+        }
+        Holding::SomethingElse => {
+            let place = context.settings.data_dir.display();
+            return Err(Failure::new(format!(
+                "{place} holds other data, and the sample life would mix with it; nothing was changed"
+            ))
+            .hint("choose an empty folder with --data-dir DIR, or serve what is there without --demo"));
+        }
+        Holding::Nothing | Holding::Part => {}
+    }
+    let life = Life::generate()?;
+    let bar = output.bar(Some(life.bytes()));
+    bar.set_message("of a sample life");
+    let loaded = demo::load(store, &life, &mut |bytes| bar.set_position(bytes));
+    bar.finish_and_clear();
+    let loaded = loaded?;
+    let spinner = output.spinner("indexing");
+    let settled = store.settle_index();
+    spinner.finish_and_clear();
+    settled?;
+    output.note(&format!(
+        "Demo: loaded {} records of an invented life in {} connections. Ask for example: Which bridge vendor did we agree on?",
+        HumanCount(loaded.records),
+        loaded.connections
+    ));
+    Ok(())
+}
+
+impl From<DemoError> for Failure {
+    fn from(error: DemoError) -> Self {
+        Self::new(error.to_string())
+    }
+}
