@@ -1,5 +1,9 @@
 //! `pdpp serve --demo`: the sample life is loaded once, and never into somebody's own data.
-#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
+#![expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a step that fails is a failed test"
+)]
 
 mod harness;
 
@@ -97,16 +101,18 @@ fn connections(home: &Home) -> BTreeMap<String, u64> {
 fn an_empty_directory_is_filled_once_and_then_only_served() {
     let home = Home::new();
     let (server, told, address) = Server::start(&home);
-    assert_eq!(
-        told,
-        [
-            "Demo: loaded 19,887 records of an invented life in 10 connections. Ask for example: Which bridge vendor did we agree on?"
-        ]
-    );
+    let [loaded] = told.as_slice() else {
+        panic!("{told:?}");
+    };
     assert_eq!(status(&address, "/healthz"), "200");
     server.stop();
     let held = connections(&home);
-    assert_eq!((held.len(), held.values().sum::<u64>()), (10, 19_887));
+    assert_eq!(held.len(), 10);
+    let words = loaded.split(' ').collect::<Vec<_>>();
+    assert_eq!(words[..2], ["Demo:", "loaded"]);
+    let held_records: u64 = held.values().sum();
+    let count: u64 = words[2].replace(',', "").parse().unwrap();
+    assert!(count > 19_000 && count == held_records, "{loaded}");
 
     let (server, told, address) = Server::start(&home);
     assert_eq!(told, ["Demo: the sample life is here already."]);

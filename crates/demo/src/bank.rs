@@ -67,16 +67,16 @@ const MONTHLY: [(&str, i64, &str, &str, &str); 8] = [
 
 /// Who, category, purpose, smallest and largest amount.
 const EVERYDAY: [(&str, &str, &str, i64, i64); 9] = [
-    ("Markthalle Basel", "groceries", "Card payment", 850, 6_400),
+    (
+        "Markthalle am Kanal",
+        "groceries",
+        "Card payment",
+        850,
+        6_400,
+    ),
     ("Dorfladen Spalen", "groceries", "Card payment", 420, 9_800),
     ("Bäckerei Amrein", "groceries", "Card payment", 380, 2_450),
-    (
-        "Café zum Tellplatz",
-        "restaurants",
-        "Card payment",
-        540,
-        3_900,
-    ),
+    ("Café Holunder", "restaurants", "Card payment", 540, 3_900),
     (
         "Restaurant Löwenzahn",
         "restaurants",
@@ -85,7 +85,13 @@ const EVERYDAY: [(&str, &str, &str, i64, i64); 9] = [
         14_800,
     ),
     ("Apotheke am Ring", "health", "Card payment", 690, 7_450),
-    ("Buchhandlung Olymp", "books", "Card payment", 1_450, 6_900),
+    (
+        "Buchhandlung Seiltänzer",
+        "books",
+        "Card payment",
+        1_450,
+        6_900,
+    ),
     ("Bahnbillette", "transport", "Ticket", 380, 8_800),
     ("Kino Quartier", "leisure", "Tickets", 1_600, 5_600),
 ];

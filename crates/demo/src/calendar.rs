@@ -26,7 +26,7 @@ const WEEKLY: [(i64, i64, i64, &str, &str, &str); 4] = [
         "Schwimmschule Rhyblick",
     ),
     (3, 9, 45, "Project leads", "work", "the big room"),
-    (4, 18, 120, "Choir", "family", "Kirche St. Leonhard"),
+    (4, 18, 120, "Choir", "family", "Kirchgemeindehaus"),
 ];
 
 /// Month and day, and whose birthday.

@@ -13,7 +13,7 @@ use crate::story::{Story, moment};
 
 const DECLARATION: &str = include_str!("../declarations/chat.json");
 
-const TALKS: usize = 1_750;
+const TALKS: usize = 1_800;
 
 /// Name, topic, purpose, and the project it is about, if any.
 const CHANNELS: [(&str, &str, &str, Option<&str>); 10] = [
@@ -254,19 +254,18 @@ fn chatted(talk: &mut Talk<'_>, number: usize) -> Vec<Said> {
     } else {
         talk.dice.few(12)
     };
-    let list = if name == "random" {
-        "chat.garden"
-    } else {
-        "chat.open"
+    let (openings, answers) = match name {
+        "random" => ("chat.garden", "chat.chatter"),
+        _ => ("chat.open", "chat.reply"),
     };
     let mut said: Vec<Said> = Vec::new();
     for place in 0..=replies {
         let author: &Person = talk.dice.pick(&COLLEAGUES);
         let own = own_language(author);
         let text = match own {
-            Some(own) if place > 0 && talk.dice.one_in(5) => talk.say(own),
-            _ if place > 0 => talk.say("chat.reply"),
-            _ => talk.say(list),
+            Some(own) if place > 0 && name != "random" && talk.dice.one_in(5) => talk.say(own),
+            _ if place > 0 => talk.say(answers),
+            _ => talk.say(openings),
         };
         said.push(Said {
             channel,

@@ -64,7 +64,7 @@ pub(crate) const COLLEAGUES: [Person; 13] = [
     ),
     person(
         "Kenji Sato",
-        "kenji.sato@kitagawa.example",
+        "kenji.sato@hoshimura.example",
         "Partner engineer",
         "Asia/Tokyo",
     ),

@@ -52,7 +52,7 @@ const SHOPS: [Shop; 2] = [
         prefix: "KK-",
         first_number: 7_031,
         catalogue: "kueche",
-        carrier: "Velokurier Basel",
+        carrier: "Velokurier Rheinknie",
         orders: 130,
     },
 ];

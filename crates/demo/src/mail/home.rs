@@ -24,8 +24,8 @@ const SENDERS: [(&str, &str, &str); 4] = [
         "letter.library",
     ),
     (
-        "Schule Gotthelf",
-        "sekretariat@schule-gotthelf.example",
+        "Schule Ahornweg",
+        "sekretariat@schule-ahornweg.example",
         "letter.school",
     ),
 ];
