@@ -1,9 +1,5 @@
 //! `pdpp serve --demo`: the sample life is loaded once, and never into somebody's own data.
-#![expect(
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a step that fails is a failed test"
-)]
+#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
 
 mod harness;
 
