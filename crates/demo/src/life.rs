@@ -81,11 +81,6 @@ impl Life {
             .chain([&self.who])
     }
 
-    /// How many bytes its lines take.
-    pub fn bytes(&self) -> u64 {
-        self.all().map(|source| source.lines.len() as u64).sum()
-    }
-
     /// How many records there are.
     pub fn records(&self) -> u64 {
         self.all().map(|source| source.records).sum()

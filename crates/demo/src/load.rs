@@ -86,14 +86,14 @@ fn key_of(text: &str) -> Result<RecordKey, DemoError> {
     RecordKey::single(text).map_err(|error| DemoError::Id(error.to_string()))
 }
 
-/// Loads the sample life. What is there already stays as it is, so an interrupted load can be repeated. `told` hears how many bytes
-/// are written so far.
+/// Loads the sample life. What is there already stays as it is, so an interrupted load can be repeated. `told` hears how many records
+/// are there so far.
 pub fn load(
     store: &dyn Store,
     life: &Life,
     told: &mut dyn FnMut(u64),
 ) -> Result<Loaded, DemoError> {
-    let mut bytes = 0;
+    let mut records = 0;
     for source in life.all() {
         let declaration = Declaration::parse(source.declaration)?;
         store.declare(&declaration)?;
@@ -105,11 +105,11 @@ pub fn load(
             let mut content = Cursor::new(&file.bytes);
             store.put_blob((&owner, &key), &file.mime_type, &mut content)?;
         }
-        bytes += source.lines.len() as u64;
-        told(bytes);
+        records += source.records;
+        told(records);
     }
     Ok(Loaded {
-        records: life.records(),
+        records,
         connections: life.sources.len(),
     })
 }

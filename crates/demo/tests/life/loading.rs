@@ -50,9 +50,9 @@ fn a_load_that_was_interrupted_is_taken_up_again() {
     store.write(&notes.connection, vec![last]).unwrap();
     assert_eq!(holding(store.as_ref()).unwrap(), Holding::Part);
     let mut heard = Vec::new();
-    load(store.as_ref(), &life, &mut |bytes| heard.push(bytes)).unwrap();
+    load(store.as_ref(), &life, &mut |records| heard.push(records)).unwrap();
     assert_eq!(holding(store.as_ref()).unwrap(), Holding::Everything);
-    assert_eq!(heard.last(), Some(&life.bytes()));
+    assert_eq!(heard.last(), Some(&life.records()));
 }
 
 #[test]

@@ -25,14 +25,16 @@ pub(super) fn fill(store: &EmbeddedStore, context: &Context) -> Outcome {
         Holding::Nothing | Holding::Part => {}
     }
     let life = Life::generate()?;
-    let bar = output.bar(Some(life.bytes()));
-    bar.set_message("of a sample life");
-    let loaded = demo::load(store, &life, &mut |bytes| bar.set_position(bytes));
-    bar.finish_and_clear();
-    let loaded = loaded?;
-    let spinner = output.spinner("indexing");
-    let settled = store.settle_index();
+    let spinner = output.spinner("loading a sample life");
+    let all = HumanCount(life.records());
+    let loaded = demo::load(store, &life, &mut |records| {
+        let records = HumanCount(records);
+        spinner.set_message(format!("loading a sample life: {records} of {all} records"));
+    });
+    spinner.set_message("indexing");
+    let settled = loaded.is_ok().then(|| store.settle_index()).transpose();
     spinner.finish_and_clear();
+    let loaded = loaded?;
     settled?;
     output.note(&format!(
         "Demo: loaded {} records of an invented life in {} connections. Ask for example: Which bridge vendor did we agree on?",
