@@ -74,23 +74,6 @@ impl Answered {
             }
         }
     }
-
-    /// The answer without the `{data: …}` some servers wrap it in.
-    pub(crate) fn unwrapped(self, member: &str) -> Value {
-        match self.body {
-            Value::Object(mut object) if !object.contains_key(member) => {
-                match object.remove("data") {
-                    Some(inner @ Value::Object(_)) if inner.get(member).is_some() => inner,
-                    Some(inner) => {
-                        object.insert("data".to_owned(), inner);
-                        Value::Object(object)
-                    }
-                    None => Value::Object(object),
-                }
-            }
-            body => body,
-        }
-    }
 }
 
 /// A schema says on whose behalf it was answered (AU-05).

@@ -35,8 +35,8 @@ impl Stub {
     }
 
     /// Calls a tool by name, as a host would.
-    pub(crate) fn call(&self, tool: &str, args: Value) -> Outcome {
-        let args: Map<String, Value> = args.as_object().unwrap().clone();
+    pub(crate) fn call(&self, tool: &str, args: impl Into<Value>) -> Outcome {
+        let args: Map<String, Value> = args.into().as_object().unwrap().clone();
         let tool = tools::find(tool).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build();
         runtime
@@ -58,7 +58,7 @@ pub(crate) fn printed_args(text: &str, tool: &str) -> Vec<Value> {
 }
 
 impl Upstream for Stub {
-    fn provider_url(&self) -> &str {
+    fn provider_url(&self) -> &'static str {
         "https://provider.test"
     }
 

@@ -1,6 +1,8 @@
 //! Reading a server's envelope, whichever generation wrote it: the entries, the way on, counts and warnings.
 
 use contract::handle::WINDOW_URI;
+use std::fmt::Write as _;
+
 use serde_json::Value;
 
 use super::identity::{connection_of, text};
@@ -111,13 +113,13 @@ impl Paging {
             written.push_str(" has_more=true");
         }
         if let Some((kind, value)) = &self.count {
-            written.push_str(&format!(" count={}:{value}", plain::token(kind)));
+            let _ = write!(written, " count={}:{value}", plain::token(kind));
         }
         if let Some(cursor) = &self.next_cursor {
-            written.push_str(&format!(" next_cursor={}", plain::exact(cursor)));
+            let _ = write!(written, " next_cursor={}", plain::exact(cursor));
         }
         if let Some(bookmark) = &self.next_changes_since {
-            written.push_str(&format!(" next_changes_since={}", plain::exact(bookmark)));
+            let _ = write!(written, " next_changes_since={}", plain::exact(bookmark));
         }
         written
     }
@@ -171,7 +173,7 @@ pub(crate) fn recall(body: &Value) -> Option<String> {
         "truncated_source_count",
     ] {
         if let Some(number) = recall.get(name).and_then(Value::as_u64) {
-            written.push_str(&format!(" {name}={number}"));
+            let _ = write!(written, " {name}={number}");
         }
     }
     Some(written)

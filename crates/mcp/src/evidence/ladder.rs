@@ -40,7 +40,7 @@ impl Content {
 }
 
 /// A ladder of one kind over some records.
-pub(crate) fn ladder(kind: &str, records: Vec<Value>) -> Value {
+pub(crate) fn ladder(kind: &str, records: &[Value]) -> Value {
     json!({"kind": kind, "read_tool": "read_record_field", "records": records})
 }
 
@@ -200,7 +200,7 @@ fn is_blob(object: &Map<String, Value>) -> bool {
 
 /// Long texts of nothing but the base64 alphabet, with some variety. A long word of prose is shorter than this.
 pub(crate) fn is_base64(text: &str) -> bool {
-    if text.len() < BASE64_FROM || text.len() % 4 != 0 {
+    if text.len() < BASE64_FROM || !text.len().is_multiple_of(4) {
         return false;
     }
     let body = text.trim_end_matches('=');

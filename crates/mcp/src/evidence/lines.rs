@@ -66,7 +66,9 @@ impl Lines {
         let bytes: usize = lines.iter().map(|line| line.len() + 1).sum();
         let fits = bytes <= self.room() + 1;
         if fits {
-            lines.iter().for_each(|line| self.require(line));
+            for line in lines {
+                self.require(line);
+            }
         }
         fits
     }

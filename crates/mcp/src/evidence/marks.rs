@@ -9,14 +9,10 @@ struct Run<'a> {
     marked: bool,
 }
 
-/// A marked text within so many bytes, centred on its first mark, and whether anything was left out.
-pub(crate) fn excerpt(source: &str, bytes: usize) -> (String, bool) {
-    centred(source, None, bytes)
-}
-
-/// The same; where the text has no marks it is centred on the first occurrence of one of these words.
+/// A text within so many bytes, centred on its first mark, else on the first occurrence of one of these words; and
+/// whether anything was left out.
 pub(crate) fn excerpt_for(source: &str, words: &str, bytes: usize) -> (String, bool) {
-    centred(source, Some(words), bytes)
+    centred(source, words, bytes)
 }
 
 /// The text without tags.
@@ -31,7 +27,7 @@ pub(crate) fn first_marked(source: &str) -> Option<String> {
     Some(run.text.to_owned())
 }
 
-fn centred(source: &str, words: Option<&str>, bytes: usize) -> (String, bool) {
+fn centred(source: &str, words: &str, bytes: usize) -> (String, bool) {
     let runs = runs(source);
     let plain: String = runs.iter().map(|run| run.text).collect();
     let mut spans = Vec::new();
@@ -42,10 +38,7 @@ fn centred(source: &str, words: Option<&str>, bytes: usize) -> (String, bool) {
         }
         at += run.text.len();
     }
-    let centre = spans
-        .first()
-        .copied()
-        .or_else(|| first_word(&plain, words?));
+    let centre = spans.first().copied().or_else(|| first_word(&plain, words));
     // Each mark inside the window costs its tags; the window shrinks until all fits.
     let mut room = bytes;
     loop {
@@ -201,7 +194,7 @@ mod tests {
                 let mut source = "wörd ".repeat(30);
                 let at = source.floor_char_boundary(place);
                 source.insert_str(at, "<mark>treffer</mark>");
-                let (text, _) = excerpt(&source, bytes);
+                let (text, _) = excerpt_for(&source, "", bytes);
                 assert!(balanced(&text), "{text}");
                 assert!(text.contains(OPEN), "the match is in sight: {text}");
                 assert!(
@@ -221,7 +214,7 @@ mod tests {
             "before ".repeat(60),
             "after ".repeat(60)
         );
-        let (text, cut) = excerpt(&source, 120);
+        let (text, cut) = excerpt_for(&source, "", 120);
         assert!(cut);
         assert!(
             text.contains("bridge using <mark>Hyperlane</mark> or LayerZero"),
@@ -237,7 +230,7 @@ mod tests {
             "<mark><mark>b</mark>",
             "</mark></mark>x<mark>",
         ] {
-            let (text, _) = excerpt(source, 100);
+            let (text, _) = excerpt_for(source, "", 100);
             assert!(balanced(&text), "{source} gave {text}");
             assert_eq!(unmarked(&text), unmarked(source));
         }

@@ -28,8 +28,10 @@ pub(super) async fn gate(
         .with("view", Some("compact"))
         .with("stream", Some(stream))
         .with("connection_id", connection);
-    let Ok(answered) = call.get(question).await else {
-        return Ok(());
+    let answered = match call.get(question).await {
+        Ok(answered) => answered,
+        Err(fault) if fault.code() == ErrorCode::OwnerTokenRefused.as_str() => return Err(fault),
+        Err(_) => return Ok(()),
     };
     let rows = rows(&answered.body, stream);
     if rows.is_empty() {

@@ -3,7 +3,6 @@
 //! The server's page is kept as it is, but for two things: with `fields`, whatever was not asked for is taken out, also
 //! when the server did not; and a page too large for one answer gets previews in place of its largest values.
 
-mod expand;
 mod project;
 mod text;
 
@@ -14,7 +13,7 @@ use contract::error::ErrorCode;
 use contract::upstream::Get;
 use serde_json::{Map, Value, json};
 
-use super::{Definition, Running};
+use super::{Definition, Running, expand};
 use crate::args::{Arg, Args, Kind};
 use crate::budget;
 use crate::call::{Answered, Call};
@@ -103,7 +102,13 @@ async fn run(call: Call<'_>, args: Args) -> Outcome {
         connection: args.text("connection_id"),
     };
     if args.has("expand") {
-        expand::check(call, &asked).await?;
+        expand::gate(
+            call,
+            asked.stream,
+            asked.connection,
+            &asked.args.texts("expand"),
+        )
+        .await?;
     }
     let answered = call.get(question(&asked)).await?;
     Ok(reply(call.provider_url(), &asked, answered))
@@ -198,7 +203,7 @@ fn rungs(asked: &Asked<'_>, records: &[Value]) -> Option<Value> {
     if listed.is_empty() {
         return None;
     }
-    let mut ladder = ladder::ladder("record_set", listed);
+    let mut ladder = ladder::ladder("record_set", &listed);
     if records.len() > RUNGS {
         ladder["records_not_listed"] = json!(records.len() - RUNGS);
     }

@@ -171,7 +171,7 @@ fn reply(provider: &str, args: &Args, answered: Answered) -> Reply {
     let fetches: Vec<Option<Value>> = page.hits.iter().map(Hit::fetch).collect();
     let mut structured = json!({"data": null, "results": results});
     if !rungs.is_empty() {
-        structured["content_ladder"] = ladder::ladder("search_results", rungs);
+        structured["content_ladder"] = ladder::ladder("search_results", &rungs);
     }
     structured["provider_url"] = json!(provider);
     structured["request_id"] = json!(request_id);
