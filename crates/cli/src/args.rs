@@ -1,12 +1,13 @@
 //! The command line: global options and the list of commands. Each command's own options stand in its file.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand};
 
 use crate::commands::{
     backup, bench, blob, completions, connections, declare, export, grant, grants, import, index,
-    owner_token, purge, serve,
+    mcp, owner_token, purge, serve,
 };
 
 /// Your records in one place, readable by the agents you allow.
@@ -48,6 +49,7 @@ pub(crate) enum Command {
     Connections(connections::Options),
     Import(import::Options),
     Serve(serve::Options),
+    Mcp(mcp::Options),
     Export(export::Options),
     Blob(blob::Options),
     Grant(grant::Options),
@@ -58,4 +60,18 @@ pub(crate) enum Command {
     Purge(purge::Options),
     Bench(bench::Options),
     Completions(completions::Options),
+}
+
+/// Whether the command is one whose standard output belongs to a protocol, as far as can be told from words that do not
+/// parse.
+pub(crate) fn names_mcp(words: impl Iterator<Item = OsString>) -> bool {
+    let mut words = words.skip(1);
+    while let Some(word) = words.next() {
+        match word.to_str() {
+            Some("--data-dir") => drop(words.next()),
+            Some(option) if option.starts_with('-') => {}
+            word => return word == Some("mcp"),
+        }
+    }
+    false
 }

@@ -11,6 +11,7 @@ pub(crate) mod grant;
 pub(crate) mod grants;
 pub(crate) mod import;
 pub(crate) mod index;
+pub(crate) mod mcp;
 pub(crate) mod owner_token;
 pub(crate) mod purge;
 pub(crate) mod serve;
@@ -26,6 +27,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Connections(options) => connections::run(options, context),
         Command::Import(options) => import::run(&options, context),
         Command::Serve(options) => serve::run(options, context),
+        Command::Mcp(options) => mcp::run(options, context),
         Command::Export(options) => export::run(&options, context),
         Command::Blob(options) => blob::run(&options, context),
         Command::Grant(options) => grant::run(options, context),

@@ -13,7 +13,7 @@ use crate::output::visible;
 const LISTEN: &str = "127.0.0.1:7420";
 
 /// What a run is configured with.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Settings {
     /// Where the data lives.
     pub(crate) data_dir: PathBuf,
@@ -68,6 +68,56 @@ impl ServerSettings {
             log: log_level()?,
         })
     }
+}
+
+/// What a command that asks a server, near or far, is configured with.
+#[derive(Debug)]
+pub(crate) struct RemoteSettings {
+    /// The server to ask; the local data if there is none.
+    pub(crate) provider_url: Option<String>,
+    /// Where credentials are kept.
+    pub(crate) cache_root: PathBuf,
+    /// Another place where they may be, read only.
+    pub(crate) fallback_root: Option<PathBuf>,
+}
+
+impl RemoteSettings {
+    /// Puts the settings together.
+    pub(crate) fn resolve(
+        provider_url: Option<String>,
+        cache_root: Option<PathBuf>,
+    ) -> Result<Self, Failure> {
+        let provider_url = match provider_url {
+            Some(url) => Some(url),
+            None => environment("PDPP_PROVIDER_URL")?,
+        };
+        let named = match cache_root {
+            Some(root) => Some(root),
+            None => environment("PDPP_CACHE_ROOT")?.map(PathBuf::from),
+        };
+        let fallback_root = named.is_none().then(|| PathBuf::from(".pdpp"));
+        let cache_root = match named {
+            Some(root) => root,
+            None => default_data_dir()?,
+        };
+        Ok(Self {
+            provider_url,
+            cache_root,
+            fallback_root,
+        })
+    }
+}
+
+/// The name an MCP server goes by.
+pub(crate) fn mcp_server_name() -> Result<Option<String>, Failure> {
+    environment("PDPP_MCP_SERVER_NAME")
+}
+
+/// Which owner credential the environment offers to a program that must not have one.
+pub(crate) fn owner_credential() -> Option<&'static str> {
+    ["PDPP_OWNER_TOKEN", "PDPP_OWNER_SESSION_COOKIE"]
+        .into_iter()
+        .find(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
 }
 
 fn log_level() -> Result<LevelFilter, Failure> {

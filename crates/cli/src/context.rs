@@ -12,6 +12,7 @@ use crate::output::Output;
 use crate::owner::Owner;
 
 /// The surroundings of a command.
+#[derive(Debug, Clone)]
 pub(crate) struct Context {
     pub(crate) settings: Settings,
     pub(crate) output: Output,

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
+use contract::error::ReadError;
 use store::StoreError;
 
 /// The outcome of a command.
@@ -19,12 +20,14 @@ pub(crate) enum Failure {
         /// What to do next.
         hints: Vec<String>,
     },
-    /// A server that was there is not any more.
-    Unreachable {
+    /// Something to tell, with an exit code that says which kind it is.
+    Coded {
+        /// The exit code.
+        exit: u8,
         /// What happened.
         message: String,
         /// What to do next.
-        hint: String,
+        hint: Option<String>,
     },
     /// All was told already; only the exit code is left.
     Reported,
@@ -44,9 +47,15 @@ impl Failure {
 
     /// A server that was there is not any more.
     pub(crate) fn unreachable(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self::Unreachable {
+        Self::coded(69, message, hint)
+    }
+
+    /// A failure with an exit code of its own.
+    pub(crate) fn coded(exit: u8, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Coded {
+            exit,
             message: message.into(),
-            hint: hint.into(),
+            hint: Some(hint.into()),
         }
     }
 
@@ -75,6 +84,16 @@ impl Failure {
     }
 }
 
+impl From<ReadError> for Failure {
+    fn from(error: ReadError) -> Self {
+        Self::Coded {
+            exit: error.code.exit_code(),
+            message: error.message,
+            hint: error.hint,
+        }
+    }
+}
+
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         Self::new(error.to_string())
@@ -85,7 +104,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (message, hints) = match self {
             Self::Told { message, hints } => (message, hints.as_slice()),
-            Self::Unreachable { message, hint } => (message, std::slice::from_ref(hint)),
+            Self::Coded { message, hint, .. } => (message, hint.as_slice()),
             Self::Reported | Self::Misused | Self::ClosedPipe => return Ok(()),
         };
         write!(f, "error: {message}")?;

@@ -8,6 +8,7 @@ mod config;
 mod context;
 mod failure;
 mod file;
+mod local;
 mod log;
 mod output;
 mod owner;
@@ -25,7 +26,7 @@ fn main() -> ExitCode {
     set_hook(Box::new(output::report_panic));
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(answer) => return output::answer_usage(&answer),
+        Err(answer) => return output::answer_usage(&answer, args::names_mcp(std::env::args_os())),
     };
     let output = Output::new(&cli.global);
     let outcome = catch_unwind(AssertUnwindSafe(|| {

@@ -158,22 +158,27 @@ impl Output {
                 tell(&failure.to_string());
                 ExitCode::FAILURE
             }
-            Failure::Unreachable { .. } => {
+            Failure::Coded { exit, .. } => {
                 tell(&failure.to_string());
-                ExitCode::from(69)
+                ExitCode::from(*exit)
             }
         }
     }
 }
 
-/// Prints help, a version or a usage error, and gives the exit code for it.
-pub(crate) fn answer_usage(answer: &clap::Error) -> ExitCode {
-    // Nobody may be listening; the exit code still tells.
-    let _ = answer.print();
-    if answer.use_stderr() {
-        ExitCode::from(2)
+/// Prints help, a version or a usage error, and gives the exit code for it. Where standard output speaks a protocol,
+/// everything is told on the other one.
+pub(crate) fn answer_usage(answer: &clap::Error, speaks_protocol: bool) -> ExitCode {
+    if speaks_protocol {
+        tell(answer.to_string().trim_end());
     } else {
-        ExitCode::SUCCESS
+        // Nobody may be listening; the exit code still tells.
+        let _ = answer.print();
+    }
+    match (answer.use_stderr(), speaks_protocol) {
+        (false, _) => ExitCode::SUCCESS,
+        (true, false) => ExitCode::from(2),
+        (true, true) => ExitCode::from(64),
     }
 }
 

@@ -2,6 +2,7 @@
 //! directory opened here. Commands do not know which, and so they behave the same with and without a server.
 
 mod answer;
+mod place;
 mod socket;
 
 use std::path::{Path, PathBuf};
@@ -24,7 +25,8 @@ use tokio::runtime::Runtime;
 use tower::ServiceExt as _;
 
 pub(crate) use self::answer::{Answer, Trouble};
-use self::socket::Link;
+pub(crate) use self::place::OwnerSocket;
+pub(crate) use self::socket::Link;
 use crate::clock::SystemClock;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
@@ -175,17 +177,33 @@ impl Owner {
             .header(header::HOST, "localhost")
             .body(body)
             .map_err(|error| Failure::new(format!("the question cannot be sent: {error}")))?;
-        let (response, link): (Response<Body>, Option<Link>) = match &self.way {
+        let (response, link) = self.forward(request).await?;
+        Answer::of(response, link).await
+    }
+
+    /// Sends a request as it is. The link, where there is one, must outlive the body.
+    pub(crate) async fn forward(
+        &self,
+        request: Request<Body>,
+    ) -> Result<(Response<Body>, Option<Link>), Trouble> {
+        match &self.way {
             Way::Socket(path) => {
                 let (response, link) = socket::send(path, request).await?;
-                (response, Some(link))
+                Ok((response, Some(link)))
             }
             Way::Here(router) => match router.clone().oneshot(request).await {
-                Ok(response) => (response, None),
+                Ok(response) => Ok((response, None)),
                 Err(never) => match never {},
             },
-        };
-        Answer::of(response, link).await
+        }
+    }
+
+    /// The routes, where this process holds the directory and could serve them to others.
+    pub(crate) fn held(&self) -> Option<Router> {
+        match &self.way {
+            Way::Here(router) => Some(router.clone()),
+            Way::Socket(_) => None,
+        }
     }
 }
 

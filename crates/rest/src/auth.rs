@@ -1,7 +1,7 @@
 //! Who is asking. A bearer token becomes an authority, and an authority a reader; nothing is remembered between requests,
 //! so a revocation holds from the next one on.
 
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, HeaderName, header};
 use contract::error::{ErrorCode, ReadError};
 use contract::grant::Authority;
 use grants::TokenKind;
@@ -9,6 +9,9 @@ use read::GrantReader;
 
 use crate::problem::Problem;
 use crate::service::Service;
+
+/// Where only the owner can reach: the id of a grant or package to read under, as its client would.
+pub const AS_GRANT: HeaderName = HeaderName::from_static("pdpp-as-grant");
 
 /// How a request proves who sends it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +54,13 @@ pub(crate) async fn caller(
     headers: &HeaderMap,
 ) -> Result<Caller, Problem> {
     let (authority, kind) = match gate {
-        Gate::Owner => (Authority::Owner, TokenKind::Owner),
+        Gate::Owner => match headers.get(AS_GRANT) {
+            None => (Authority::Owner, TokenKind::Owner),
+            Some(id) => (
+                under_grant(service, id.as_bytes()).await?,
+                TokenKind::Client,
+            ),
+        },
         Gate::Bearer => bearer(service, headers).await?,
     };
     Ok(Caller { kind, authority })
@@ -82,6 +91,14 @@ async fn bearer(service: &Service, headers: &HeaderMap) -> Result<(Authority, To
         }
         Err(error) => Err(Problem::internal("a token was not looked up", &error)),
     }
+}
+
+async fn under_grant(service: &Service, id: &[u8]) -> Result<Authority, Problem> {
+    let (store, now) = (service.store.clone(), service.now());
+    let id = String::from_utf8_lossy(id).into_owned();
+    let found = tokio::task::spawn_blocking(move || grants::authority_of(&*store, &id, now)).await;
+    let found = found.map_err(|error| Problem::internal("a grant was not looked up", &error))?;
+    found.map_err(|error| error.to_read_error().into())
 }
 
 /// The token of the request. One that is not text is none of ours, but it was presented.

@@ -27,6 +27,7 @@ mod table;
 mod transfer;
 mod writes;
 
+pub use auth::AS_GRANT;
 pub use router::{owner_router, router};
 pub use serve::{serve, serve_on};
 pub use service::{Limits, Service};

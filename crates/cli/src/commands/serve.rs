@@ -22,8 +22,7 @@ use crate::config::ServerSettings;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::log;
-
-use self::listen::OwnerSocket;
+use crate::owner::OwnerSocket;
 
 /// How long work that outlived its request may take to end.
 const LAST_WORK: Duration = Duration::from_secs(5);

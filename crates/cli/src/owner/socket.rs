@@ -15,7 +15,7 @@ use super::shown;
 use crate::failure::{Failure, Outcome};
 
 /// What keeps a connection open until its answer is read.
-pub(super) struct Link(#[expect(dead_code, reason = "dropping it is its use")] SendRequest<Body>);
+pub(crate) struct Link(#[expect(dead_code, reason = "dropping it is its use")] SendRequest<Body>);
 
 /// Whether a server answers there. A socket that a killed server left behind counts as none.
 pub(super) fn is_alive(path: &Path) -> Outcome<bool> {

@@ -1,0 +1,169 @@
+//! `pdpp mcp`: the tools for an agent on standard input and output, over the local data or over another server.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ::mcp::{Options as ServerOptions, Server, serve_stdio};
+use clap::Args;
+use client::{CredentialCache, HttpServer, Limits, ProviderUrl};
+use contract::error::ErrorCode;
+use contract::time::Clock as _;
+use contract::upstream::Upstream;
+use grants::{Overview, State};
+
+use crate::clock::SystemClock;
+use crate::config::{self, RemoteSettings};
+use crate::context::Context;
+use crate::failure::{Failure, Outcome};
+use crate::local::LocalServer;
+use crate::output::visible;
+use crate::owner::{Owner, Target};
+
+/// The exit code of a command line that asks for what cannot be.
+const USAGE: u8 = 64;
+const NO_CREDENTIAL: u8 = 78;
+const HOLDER: &str = "pdpp mcp";
+
+/// Serve the tools to an agent over standard input and output
+///
+/// With --provider-url: over that server, with the credential that `pdpp connect` stored. Without: over the local data,
+/// as far as one grant allows.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: pdpp mcp --provider-url https://pdpp.example.org")]
+pub(crate) struct Options {
+    /// The server to read from [env: PDPP_PROVIDER_URL]
+    #[arg(long, value_name = "URL")]
+    provider_url: Option<String>,
+    /// Where credentials are kept [env: PDPP_CACHE_ROOT] [default: the platform's data folder, pdpp; else ./.pdpp]
+    #[arg(long, value_name = "DIR")]
+    cache_root: Option<PathBuf>,
+    /// The grant to read the local data under [default: the only live one]
+    #[arg(long, value_name = "ID", conflicts_with = "provider_url")]
+    grant: Option<String>,
+    /// What the server calls itself [env: PDPP_MCP_SERVER_NAME] [default: pdpp]
+    #[arg(long, value_name = "NAME")]
+    server_name: Option<String>,
+}
+
+pub(crate) fn run(options: Options, context: &Context) -> Outcome {
+    if let Some(name) = config::owner_credential() {
+        let message =
+            format!("Refusing to start: {name} is set, and owner credentials never work here");
+        let hint = format!("unset {name}; agents read with a grant, see `pdpp connect --help`");
+        return Err(Failure::coded(
+            ErrorCode::OwnerTokenRefused.exit_code(),
+            message,
+            hint,
+        ));
+    }
+    let settings = RemoteSettings::resolve(options.provider_url, options.cache_root)?;
+    let mut server = ServerOptions::default();
+    if let Some(name) = options
+        .server_name
+        .map_or_else(config::mcp_server_name, |name| Ok(Some(name)))?
+    {
+        server.name = name;
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(format!("no work can be started: {error}")))?;
+    // Finding the way may block, and keeping it needs the runtime.
+    let guard = runtime.enter();
+    let upstream: Arc<dyn Upstream> = match (&settings.provider_url, options.grant) {
+        (Some(url), None) => remote(url, &settings, context)?,
+        (None, grant) => local(grant.as_deref(), context)?,
+        (Some(_), Some(_)) => {
+            let message = "--grant is for the local data, and PDPP_PROVIDER_URL names a server";
+            return Err(Failure::coded(
+                USAGE,
+                message,
+                "unset PDPP_PROVIDER_URL, or leave out --grant",
+            ));
+        }
+    };
+    drop(guard);
+    let served = runtime.block_on(serve_stdio(Server::new(upstream, server)));
+    runtime.shutdown_background();
+    served.map_err(|error| Failure::new(format!("the agent cannot be served: {error}")))
+}
+
+fn remote(url: &str, settings: &RemoteSettings, context: &Context) -> Outcome<Arc<dyn Upstream>> {
+    let url = ProviderUrl::parse(url).map_err(|error| {
+        let hint = error
+            .hint
+            .unwrap_or_else(|| "write it as https://pdpp.example.org".to_owned());
+        Failure::coded(USAGE, error.message, hint)
+    })?;
+    let mut cache = CredentialCache::new(&settings.cache_root);
+    if let Some(fallback) = &settings.fallback_root {
+        cache = cache.with_fallback(fallback);
+    }
+    let credential = cache.load(&url, SystemClock.now())?;
+    context.output.note(&format!(
+        "Reading from {} with the credential in {}",
+        url.as_str(),
+        credential.file().display()
+    ));
+    if let Some(warning) = credential.warning() {
+        context.output.problem(&format!("warning: {warning}"));
+    }
+    let server =
+        HttpServer::with_credential(url, credential, Arc::new(SystemClock), Limits::default());
+    Ok(Arc::new(server))
+}
+
+fn local(named: Option<&str>, context: &Context) -> Outcome<Arc<dyn Upstream>> {
+    let owner = context.owner(HOLDER)?;
+    let grant = choose(&owner, named)?;
+    context.output.note(&format!(
+        "Reading {} under grant {} for {}",
+        context.settings.data_dir.display(),
+        grant.id,
+        visible(
+            grant
+                .client_name
+                .as_deref()
+                .unwrap_or(grant.client_id.as_str())
+        )
+    ));
+    let server = LocalServer::new(context.clone(), HOLDER, grant.id, owner)?;
+    Ok(Arc::new(server))
+}
+
+/// The named live grant, or the only one.
+fn choose(owner: &Owner, named: Option<&str>) -> Outcome<Overview> {
+    let all: Vec<Overview> = owner.get(&Target::of("/owner/grants"))?;
+    let mut live: Vec<Overview> = all
+        .into_iter()
+        .filter(|grant| grant.state == State::Live && named.is_none_or(|id| grant.id == id))
+        .collect();
+    let refused = |message: String, hint: &str| Err(Failure::coded(NO_CREDENTIAL, message, hint));
+    match (live.pop(), live.as_slice(), named) {
+        (Some(grant), [], _) => Ok(grant),
+        (None, _, Some(id)) => refused(
+            format!("there is no live grant '{}'", visible(id)),
+            "`pdpp grants` lists the grants and their state",
+        ),
+        (None, _, None) => refused(
+            "nothing is granted, so there is nothing an agent may read".to_owned(),
+            "pdpp grant create --client NAME --connection ID",
+        ),
+        (Some(last), others, _) => {
+            let ids: Vec<&str> = others
+                .iter()
+                .chain([&last])
+                .map(|grant| grant.id.as_str())
+                .collect();
+            let ids = ids.get(..12).unwrap_or(&ids).join(", ");
+            refused(
+                format!(
+                    "there are {} live grants, and one must be named",
+                    others.len() + 1
+                ),
+                &format!("pass --grant with one of {ids}"),
+            )
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! The local data as a resource server: what one grant may read of it.
+//!
+//! A running server is asked over its socket. Without one the directory is opened here, and then others reach it through
+//! a socket of ours, so that several of us, and all other commands, work side by side. Whoever held the directory may end
+//! at any time; then the way is found anew.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::body::{Body as HttpBody, to_bytes};
+use axum::http::{Request, Response, header};
+use contract::error::{ErrorCode, ReadError};
+use contract::upstream::{Answer, Asked, Body, Get, Upstream};
+use store::directory::OWNER_SOCKET;
+use tokio::task::JoinHandle;
+
+use crate::context::Context;
+use crate::failure::{Failure, Outcome};
+use crate::owner::{Owner, OwnerSocket, Trouble};
+
+/// The largest answer that is taken.
+const MAX_BYTES: usize = 64 * 1024 * 1024;
+
+/// The local data under one grant.
+pub(crate) struct LocalServer {
+    context: Context,
+    holder: &'static str,
+    grant: String,
+    public_url: String,
+    way: Mutex<Option<Arc<Way>>>,
+}
+
+/// A way to the data that worked last time.
+struct Way {
+    owner: Owner,
+    /// The socket through which others reach what we hold, and the task that serves it.
+    _shared: Option<(OwnerSocket, Serving)>,
+}
+
+struct Serving(JoinHandle<()>);
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl LocalServer {
+    /// The local data under a grant, reached by a way that was found already.
+    pub(crate) fn new(
+        context: Context,
+        holder: &'static str,
+        grant: String,
+        owner: Owner,
+    ) -> Outcome<Self> {
+        let public_url = context.settings.public_url()?;
+        let server = Self {
+            way: Mutex::new(None),
+            public_url: public_url.trim_end_matches('/').to_owned(),
+            context,
+            holder,
+            grant,
+        };
+        server.keep(owner);
+        Ok(server)
+    }
+
+    fn keep(&self, owner: Owner) -> Arc<Way> {
+        let shared = owner.held().and_then(|router| {
+            let path: PathBuf = self.context.settings.data_dir.join(OWNER_SOCKET);
+            // Sharing is a courtesy: whoever cannot be served is told who holds the directory.
+            let (listener, socket) = OwnerSocket::bind(&path).ok()?;
+            let listener = tokio::net::UnixListener::from_std(listener).ok()?;
+            let serving = rest::serve_on(listener, router, std::future::pending());
+            Some((socket, Serving(tokio::spawn(serving))))
+        });
+        let way = Arc::new(Way {
+            owner,
+            _shared: shared,
+        });
+        *self.way.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&way));
+        way
+    }
+
+    /// The way that worked last time, else one found now.
+    fn way(&self) -> Outcome<Arc<Way>> {
+        let known = self
+            .way
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        match known {
+            Some(way) => Ok(way),
+            None => Ok(self.keep(self.context.owner(self.holder)?)),
+        }
+    }
+
+    async fn ask(&self, question: &Get) -> Result<Answer, ReadError> {
+        for attempt in 0..2 {
+            let way = self.way().map_err(|failure| unreachable(&failure))?;
+            let request = self.request(question)?;
+            match way.owner.forward(request).await {
+                Ok((response, link)) => {
+                    let answer = read(response).await;
+                    drop(link);
+                    return answer;
+                }
+                Err(Trouble::Lost) if attempt == 0 => {
+                    *self.way.lock().unwrap_or_else(PoisonError::into_inner) = None;
+                }
+                Err(trouble) => return Err(unreachable(&Failure::from(trouble))),
+            }
+        }
+        Err(unreachable(&Failure::from(Trouble::Lost)))
+    }
+
+    fn request(&self, question: &Get) -> Result<Request<HttpBody>, ReadError> {
+        Request::get(question.target())
+            .header(header::HOST, "localhost")
+            .header(rest::AS_GRANT, &self.grant)
+            .body(HttpBody::empty())
+            .map_err(|_| ReadError::new(ErrorCode::InvalidArguments, "the question cannot be sent"))
+    }
+}
+
+impl Upstream for LocalServer {
+    fn provider_url(&self) -> &str {
+        &self.public_url
+    }
+
+    fn get(&self, question: Get) -> Asked<'_> {
+        Box::pin(async move { self.ask(&question).await })
+    }
+}
+
+fn unreachable(failure: &Failure) -> ReadError {
+    ReadError::new(
+        ErrorCode::RsUnreachable,
+        format!("the local data cannot be read: {failure}"),
+    )
+}
+
+async fn read(response: Response<HttpBody>) -> Result<Answer, ReadError> {
+    let status = response.status().as_u16();
+    let request_id = response.headers().get("request-id");
+    let request_id = request_id
+        .and_then(|id| id.to_str().ok())
+        .map(str::to_owned);
+    let too_large = |_| {
+        ReadError::new(
+            ErrorCode::RsBadResponse,
+            "the answer is too large, or broke off",
+        )
+        .with_hint("ask for less: a smaller limit, or fewer fields")
+    };
+    let bytes = to_bytes(response.into_body(), MAX_BYTES)
+        .await
+        .map_err(too_large)?;
+    let body = match serde_json::from_slice(&bytes) {
+        Ok(body) => Body::Json(body),
+        Err(_) => Body::Other(String::from_utf8_lossy(&bytes).into_owned()),
+    };
+    Ok(Answer {
+        status,
+        request_id,
+        body,
+    })
+}

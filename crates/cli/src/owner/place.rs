@@ -1,0 +1,55 @@
+//! The place of the owner's socket: a file in the data directory that only the owner can open, kept by whoever holds the
+//! directory.
+
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+
+use crate::failure::{Failure, Outcome};
+
+/// The file of the owner's socket, which lives as long as this value.
+pub(crate) struct OwnerSocket(PathBuf);
+
+impl OwnerSocket {
+    /// Makes the socket, in place of one that a killed server left behind: whoever holds the data directory may do so.
+    pub(crate) fn bind(path: &Path) -> Outcome<(UnixListener, Self)> {
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(Failure::at(path)(error));
+            }
+            _ => {}
+        }
+        let listener = bind_private(path).map_err(|error| {
+            let too_long = error.kind() == io::ErrorKind::InvalidInput;
+            let failure = Failure::at(path)(error);
+            if too_long {
+                failure.hint("name a folder with a shorter path with --data-dir")
+            } else {
+                failure
+            }
+        })?;
+        Ok((listener, Self(path.to_owned())))
+    }
+}
+
+/// A socket gets its permissions only after it can be connected to, so it is made in a private folder and then moved.
+fn bind_private(path: &Path) -> io::Result<UnixListener> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    // With these names the path is no longer than that of the socket, and the system allows little.
+    let private = tempfile::Builder::new().prefix(".o").tempdir_in(folder)?;
+    let first = private.path().join("s");
+    let listener = UnixListener::bind(&first)?;
+    listener.set_nonblocking(true)?;
+    fs::set_permissions(&first, Permissions::from_mode(0o600))?;
+    fs::rename(&first, path)?;
+    Ok(listener)
+}
+
+impl Drop for OwnerSocket {
+    fn drop(&mut self) {
+        // The next server replaces what cannot be removed now.
+        let _ = fs::remove_file(&self.0);
+    }
+}
