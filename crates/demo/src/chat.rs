@@ -311,7 +311,7 @@ fn write(mut said: Vec<Said>, lines: &mut Lines) -> Result<(), DemoError> {
     let mut begun: Vec<Option<String>> = vec![None; count];
     for (number, one) in said.iter().enumerate() {
         let channel = channel_id(one.channel);
-        let id = format!("{channel}/{:06}.{:02}", 100_000 + number, one.talk % 100);
+        let id = format!("{channel}-{:06}.{:02}", 100_000 + number, one.talk % 100);
         if !one.is_reply {
             begun[one.talk] = Some(id.clone());
         }
