@@ -65,6 +65,12 @@ impl LocalServer {
         Ok(server)
     }
 
+    /// Writes down what was disclosed.
+    pub(crate) fn settle(&self) -> Outcome {
+        let way = self.way.lock().unwrap_or_else(PoisonError::into_inner);
+        way.as_ref().map_or(Ok(()), |way| way.owner.settle())
+    }
+
     fn keep(&self, owner: Owner) -> Arc<Way> {
         let shared = owner.held().and_then(|router| {
             let path: PathBuf = self.context.settings.data_dir.join(OWNER_SOCKET);

@@ -46,7 +46,7 @@ enum Way {
     /// To a running server.
     Socket(PathBuf),
     /// To a directory that this process holds.
-    Here(Router),
+    Here(Router, Arc<DisclosureLog>),
 }
 
 impl Owner {
@@ -61,7 +61,7 @@ impl Owner {
                 return Self::new(Way::Socket(path));
             }
             match context.open(holder) {
-                Ok(store) => return Self::new(Way::Here(in_process(store, context)?)),
+                Ok(store) => return Self::new(in_process(store, context)?),
                 Err(StoreError::Held { holder, .. })
                     if looks < LOOKS && holder.starts_with("pdpp serve") =>
                 {
@@ -191,17 +191,27 @@ impl Owner {
                 let (response, link) = socket::send(path, request).await?;
                 Ok((response, Some(link)))
             }
-            Way::Here(router) => match router.clone().oneshot(request).await {
+            Way::Here(router, _) => match router.clone().oneshot(request).await {
                 Ok(response) => Ok((response, None)),
                 Err(never) => match never {},
             },
         }
     }
 
+    /// Writes down what was disclosed, where that is our work: whoever ends must not take it along.
+    pub(crate) fn settle(&self) -> Outcome {
+        match &self.way {
+            Way::Socket(_) => Ok(()),
+            Way::Here(_, log) => log.flush().map_err(|error| {
+                Failure::new(error.to_string()).hint("see whether the disk is full")
+            }),
+        }
+    }
+
     /// The routes, where this process holds the directory and could serve them to others.
     pub(crate) fn held(&self) -> Option<Router> {
         match &self.way {
-            Way::Here(router) => Some(router.clone()),
+            Way::Here(router, _) => Some(router.clone()),
             Way::Socket(_) => None,
         }
     }
@@ -216,20 +226,21 @@ impl Drop for Owner {
     }
 }
 
-fn in_process(store: EmbeddedStore, context: &Context) -> Outcome<Router> {
+fn in_process(store: EmbeddedStore, context: &Context) -> Outcome<Way> {
     let key = SealingKey::from_bytes(store.sealing_key()?);
     let store: Arc<dyn Store> = Arc::new(store);
     let log = DisclosureLog::start(Arc::clone(&store))
         .map_err(|error| Failure::new(format!("no work can be started: {error}")))?;
+    let log = Arc::new(log);
     let public_url = context.settings.public_url()?;
     let service = Service::new(
         store,
         key,
         Arc::new(SystemClock),
         &public_url,
-        Arc::new(log),
+        Arc::clone(&log),
     );
-    Ok(rest::owner_router(service))
+    Ok(Way::Here(rest::owner_router(service), log))
 }
 
 /// A path with parameters.

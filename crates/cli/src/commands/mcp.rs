@@ -31,17 +31,26 @@ const HOLDER: &str = "pdpp mcp";
 #[derive(Debug, Args)]
 #[command(after_help = "Example: pdpp mcp --provider-url https://pdpp.example.org")]
 pub(crate) struct Options {
-    /// The server to read from [env: PDPP_PROVIDER_URL]
-    #[arg(long, value_name = "URL")]
+    #[arg(
+        long,
+        value_name = "URL",
+        help = "The server to read from [env: PDPP_PROVIDER_URL]"
+    )]
     provider_url: Option<String>,
-    /// Where credentials are kept [env: PDPP_CACHE_ROOT] [default: the platform's data folder, pdpp; else ./.pdpp]
-    #[arg(long, value_name = "DIR")]
+    #[arg(
+        long,
+        value_name = "DIR",
+        help = "Where credentials are kept [env: PDPP_CACHE_ROOT] [default: the platform's data folder, pdpp; else ./.pdpp]"
+    )]
     cache_root: Option<PathBuf>,
     /// The grant to read the local data under [default: the only live one]
     #[arg(long, value_name = "ID", conflicts_with = "provider_url")]
     grant: Option<String>,
-    /// What the server calls itself [env: PDPP_MCP_SERVER_NAME] [default: pdpp]
-    #[arg(long, value_name = "NAME")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        help = "What the server calls itself [env: PDPP_MCP_SERVER_NAME] [default: pdpp]"
+    )]
     server_name: Option<String>,
 }
 
@@ -57,12 +66,12 @@ pub(crate) fn run(options: Options, context: &Context) -> Outcome {
         ));
     }
     let settings = RemoteSettings::resolve(options.provider_url, options.cache_root)?;
-    let mut server = ServerOptions::default();
+    let mut presented = ServerOptions::default();
     if let Some(name) = options
         .server_name
         .map_or_else(config::mcp_server_name, |name| Ok(Some(name)))?
     {
-        server.name = name;
+        presented.name = name;
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -71,22 +80,24 @@ pub(crate) fn run(options: Options, context: &Context) -> Outcome {
         .map_err(|error| Failure::new(format!("no work can be started: {error}")))?;
     // Finding the way may block, and keeping it needs the runtime.
     let guard = runtime.enter();
-    let upstream: Arc<dyn Upstream> = match (&settings.provider_url, options.grant) {
-        (Some(url), None) => remote(url, &settings, context)?,
-        (None, grant) => local(grant.as_deref(), context)?,
+    let (upstream, local): (Arc<dyn Upstream>, _) = match (&settings.provider_url, options.grant) {
+        (Some(url), None) => (remote(url, &settings, context)?, None),
+        (None, grant) => {
+            let local = local(grant.as_deref(), context)?;
+            (Arc::clone(&local) as Arc<dyn Upstream>, Some(local))
+        }
         (Some(_), Some(_)) => {
             let message = "--grant is for the local data, and PDPP_PROVIDER_URL names a server";
-            return Err(Failure::coded(
-                USAGE,
-                message,
-                "unset PDPP_PROVIDER_URL, or leave out --grant",
-            ));
+            let hint = "unset PDPP_PROVIDER_URL, or leave out --grant";
+            return Err(Failure::coded(USAGE, message, hint));
         }
     };
     drop(guard);
-    let served = runtime.block_on(serve_stdio(Server::new(upstream, server)));
+    let served = runtime.block_on(serve_stdio(Server::new(upstream, presented)));
+    let settled = local.map_or(Ok(()), |local| local.settle());
     runtime.shutdown_background();
-    served.map_err(|error| Failure::new(format!("the agent cannot be served: {error}")))
+    served.map_err(|error| Failure::new(format!("the agent cannot be served: {error}")))?;
+    settled
 }
 
 fn remote(url: &str, settings: &RemoteSettings, context: &Context) -> Outcome<Arc<dyn Upstream>> {
@@ -114,7 +125,7 @@ fn remote(url: &str, settings: &RemoteSettings, context: &Context) -> Outcome<Ar
     Ok(Arc::new(server))
 }
 
-fn local(named: Option<&str>, context: &Context) -> Outcome<Arc<dyn Upstream>> {
+fn local(named: Option<&str>, context: &Context) -> Outcome<Arc<LocalServer>> {
     let owner = context.owner(HOLDER)?;
     let grant = choose(&owner, named)?;
     context.output.note(&format!(

@@ -1,0 +1,364 @@
+//! `pdpp mcp` as a process: when it starts, when it refuses to, what it says where, and that it shares its data.
+#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
+
+mod harness;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use harness::Home;
+use serde_json::{Value, json};
+
+/// A started adapter, spoken to line by line.
+struct Agent {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    asked: u64,
+}
+
+impl Agent {
+    fn start(command: &mut Command) -> Self {
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        Self {
+            input: child.stdin.take(),
+            output: BufReader::new(child.stdout.take().unwrap()),
+            child,
+            asked: 0,
+        }
+    }
+
+    fn send(&mut self, message: &Value) {
+        let input = self.input.as_mut().unwrap();
+        writeln!(input, "{message}").unwrap();
+        input.flush().unwrap();
+    }
+
+    fn ask(&mut self, method: &str, params: impl Into<Value>) -> Value {
+        self.asked += 1;
+        let message =
+            json!({"jsonrpc": "2.0", "id": self.asked, "method": method, "params": params.into()});
+        self.send(&message);
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap()
+    }
+
+    fn initialize(&mut self) -> Value {
+        let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}});
+        let answer = self.ask("initialize", params);
+        self.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        answer
+    }
+
+    fn call(&mut self, tool: &str, arguments: impl Into<Value>) -> Value {
+        let mut answer = self.ask(
+            "tools/call",
+            json!({"name": tool, "arguments": arguments.into()}),
+        );
+        answer["result"].take()
+    }
+
+    /// Closes the input and gives the exit code.
+    fn leave(mut self) -> Option<i32> {
+        drop(self.input.take());
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A home with two messages and a grant over them.
+fn granted() -> (Home, String) {
+    let home = Home::with_mail();
+    let lines = r#"{"key":"m1","data":{"id":"m1","subject":"Harbour bridge","body":"We chose the vendor."}}
+{"key":"m2","data":{"id":"m2","subject":"Lunch","body":"Noodles again."}}
+"#;
+    let file = home.file("messages.jsonl", lines);
+    home.run(&["import", &file, "--as", "mail/messages"])
+        .succeeds();
+    let made = home.run(&[
+        "grant",
+        "create",
+        "--client",
+        "agent",
+        "--connection",
+        "mail-work",
+        "--json",
+    ]);
+    let made: Value = serde_json::from_str(&made.succeeds().stdout).unwrap();
+    (home, made["grant_id"].as_str().unwrap().to_owned())
+}
+
+/// Writes a credential for a server nobody runs, and gives the arguments to use it.
+fn with_credential(home: &Home, credential: &Value) -> Vec<String> {
+    let folder = home.path("cache/clients");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("127.0.0.1_9.json"), credential.to_string()).unwrap();
+    let root = home.path("cache").to_str().unwrap().to_owned();
+    [
+        "mcp",
+        "--provider-url",
+        "http://127.0.0.1:9",
+        "--cache-root",
+        &root,
+    ]
+    .map(str::to_owned)
+    .to_vec()
+}
+
+fn args(words: &[String]) -> Vec<&str> {
+    words.iter().map(String::as_str).collect()
+}
+
+#[test]
+fn the_only_live_grant_is_read_under_in_both_protocol_eras() {
+    let (home, _) = granted();
+    let mut agent = Agent::start(&mut home.command(&["mcp"]));
+    let info = agent.initialize();
+    assert_eq!(info["result"]["protocolVersion"], "2025-11-25");
+    // UP-06
+    assert!(info["result"]["instructions"].as_str().unwrap().len() > 512);
+    let found = agent.call("search", json!({"query": "vendor"}));
+    assert_eq!(
+        found["structuredContent"]["results"][0]["id"],
+        "mail-work/messages:m1"
+    );
+    assert_eq!(agent.leave(), Some(0));
+
+    let mut agent = Agent::start(&mut home.command(&["mcp"]));
+    let meta = json!({"_meta": {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {}
+    }});
+    let discovered = agent.ask("server/discover", meta.clone());
+    let versions = discovered["result"]["supportedVersions"]
+        .as_array()
+        .unwrap();
+    assert!(versions.contains(&json!("2026-07-28")), "{discovered}");
+    let tools = agent.ask("tools/list", meta.clone());
+    assert_eq!(tools["result"]["tools"].as_array().unwrap().len(), 6);
+    let mut params = meta;
+    params["name"] = json!("fetch");
+    params["arguments"] = json!({"id": "mail-work/messages:m2"});
+    let fetched = agent.ask("tools/call", params);
+    assert_eq!(
+        fetched["result"]["structuredContent"]["text"],
+        "Noodles again."
+    );
+    assert_eq!(agent.leave(), Some(0));
+}
+
+#[test]
+fn without_a_grant_or_with_several_it_says_what_to_do() {
+    let home = Home::with_mail();
+    let none = home.run(&["mcp"]);
+    assert_eq!((none.code, none.stdout.as_str()), (Some(78), ""));
+    assert!(none.stderr.contains("pdpp grant create"), "{}", none.stderr);
+    for client in ["one", "two"] {
+        home.run(&[
+            "grant",
+            "create",
+            "--client",
+            client,
+            "--connection",
+            "mail-work",
+        ])
+        .succeeds();
+    }
+    let several = home.run(&["mcp"]);
+    assert_eq!((several.code, several.stdout.as_str()), (Some(78), ""));
+    assert!(several.stderr.contains("--grant"), "{}", several.stderr);
+    let unknown = home.run(&["mcp", "--grant", "grt_nope"]);
+    assert_eq!(unknown.code, Some(78));
+}
+
+#[test]
+fn several_agents_and_all_commands_share_one_directory() {
+    let (home, grant) = granted();
+    let mut first = Agent::start(&mut home.command(&["mcp"]));
+    first.initialize();
+    first.call("schema", json!({}));
+    let mut second = Agent::start(&mut home.command(&["mcp", "--grant", &grant]));
+    second.initialize();
+    let found = second.call("search", json!({"query": "noodles"}));
+    assert_eq!(
+        found["structuredContent"]["results"][0]["id"],
+        "mail-work/messages:m2"
+    );
+    home.run(&["connections"]).succeeds();
+    // Whoever held the directory leaves; the other finds a way of its own.
+    assert_eq!(first.leave(), Some(0));
+    let found = second.call("search", json!({"query": "vendor"}));
+    assert_eq!(
+        found["structuredContent"]["results"][0]["id"],
+        "mail-work/messages:m1"
+    );
+    // The end of a grant holds from the next call on.
+    home.run(&["grant", "revoke", &grant]).succeeds();
+    let refused = second.call("search", json!({"query": "vendor"}));
+    assert_eq!(refused["isError"], true);
+    assert_eq!(
+        refused["structuredContent"]["error"]["code"],
+        "grant_revoked"
+    );
+    assert_eq!(second.leave(), Some(0));
+}
+
+#[test]
+fn what_is_read_is_noted_as_disclosed() {
+    let (home, grant) = granted();
+    let mut agent = Agent::start(&mut home.command(&["mcp"]));
+    agent.initialize();
+    agent.call("fetch", json!({"id": "mail-work/messages:m1"}));
+    assert_eq!(agent.leave(), Some(0));
+    let shown = home.run(&["grant", "show", &grant]).succeeds().stdout;
+    assert!(shown.contains("mail-work/messages:m1"), "{shown}");
+}
+
+#[test]
+fn owner_credentials_in_the_environment_stop_the_start() {
+    // AU-03
+    let (home, _) = granted();
+    for name in ["PDPP_OWNER_TOKEN", "PDPP_OWNER_SESSION_COOKIE"] {
+        let ran = home
+            .command(&["mcp"])
+            .env(name, "x")
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        assert_eq!(ran.status.code(), Some(77), "{name}");
+        assert!(ran.stdout.is_empty());
+        let told = String::from_utf8(ran.stderr).unwrap();
+        assert!(
+            told.contains("Refusing to start") && told.contains(name),
+            "{told}"
+        );
+    }
+}
+
+#[test]
+fn a_cached_owner_credential_stops_the_start() {
+    // AU-04
+    let home = Home::new();
+    for name in ["pdpp_token_kind", "token_kind", "kind", "role"] {
+        for value in ["owner", "Owner", "OWNER"] {
+            let credential = json!({"provider_url": "http://127.0.0.1:9", "credential": {"access_token": "sesame-open", name: value}});
+            let ran = home.run(&args(&with_credential(&home, &credential)));
+            assert_eq!(
+                (ran.code, ran.stdout.as_str()),
+                (Some(77), ""),
+                "{name}={value}"
+            );
+            assert!(!ran.stderr.contains("sesame"), "{}", ran.stderr);
+        }
+    }
+}
+
+#[test]
+fn a_credential_that_is_missing_ended_or_broken_is_told() {
+    // UP-07
+    let home = Home::new();
+    let root = home.path("none").to_str().unwrap().to_owned();
+    let missing = home.run(&[
+        "mcp",
+        "--provider-url",
+        "http://127.0.0.1:9",
+        "--cache-root",
+        &root,
+    ]);
+    assert_eq!((missing.code, missing.stdout.as_str()), (Some(78), ""));
+    assert!(
+        missing.stderr.contains("pdpp connect"),
+        "{}",
+        missing.stderr
+    );
+    for credential in [
+        json!({"credential": {"access_token": "sesame-open", "expires_at": "2020-01-01T00:00:00Z"}}),
+        json!({"credential": {}}),
+        json!("no object"),
+    ] {
+        let ran = home.run(&args(&with_credential(&home, &credential)));
+        assert_eq!(
+            (ran.code, ran.stdout.as_str()),
+            (Some(78), ""),
+            "{credential}"
+        );
+        assert!(!ran.stderr.contains("sesame"), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_server_that_is_not_there_is_told_by_the_tool_not_by_the_exit() {
+    let home = Home::new();
+    let credential = json!({"credential": {"access_token": "sesame-open"}});
+    let words = with_credential(&home, &credential);
+    let mut agent = Agent::start(&mut home.command(&args(&words)));
+    agent.initialize();
+    let failed = agent.call("search", json!({"query": "x"}));
+    assert_eq!(failed["isError"], true);
+    assert_eq!(
+        failed["structuredContent"]["error"]["code"],
+        "rs_unreachable"
+    );
+    // UP-12
+    assert!(!failed.to_string().contains("sesame"));
+    assert_eq!(agent.leave(), Some(0));
+}
+
+#[test]
+fn standard_output_carries_protocol_messages_only() {
+    // UP-07, SU-05
+    let home = Home::new();
+    for (words, code) in [
+        (&["mcp", "--help"][..], 0),
+        (&["mcp", "--profile", "x"], 64),
+        (&["mcp", "--toolset", "x"], 64),
+        (&["mcp", "--provider-url", "ftp://x"], 64),
+        (&["mcp", "extra"], 64),
+        (&["-q", "mcp", "--nope"], 64),
+    ] {
+        let ran = home.run(words);
+        assert_eq!(
+            (ran.code, ran.stdout.as_str()),
+            (Some(code), ""),
+            "{words:?}"
+        );
+        assert!(!ran.stderr.is_empty(), "{words:?}");
+    }
+    let help = home.run(&["mcp", "--help"]).stderr;
+    for word in ["profile", "toolset", "PDPP_OWNER"] {
+        assert!(!help.contains(word), "{word} in {help}");
+    }
+}
+
+#[test]
+fn a_profile_in_the_environment_changes_nothing() {
+    // SU-05
+    let (home, _) = granted();
+    let list = |profile: Option<&str>| {
+        let mut command = home.command(&["mcp"]);
+        if let Some(profile) = profile {
+            command.env("PDPP_MCP_PROFILE", profile);
+        }
+        let mut agent = Agent::start(&mut command);
+        agent.initialize();
+        let mut answer = agent.ask("tools/list", json!({}));
+        assert_eq!(agent.leave(), Some(0));
+        answer["result"].take()
+    };
+    assert_eq!(list(None), list(Some("full")));
+}
