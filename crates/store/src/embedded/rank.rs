@@ -10,7 +10,7 @@ use tantivy::{DocAddress, DocId, SegmentReader, Term};
 use super::index::{Segment, View};
 use super::query::Plan;
 use super::restrict::{Restriction, SegmentScopes, by_stream};
-use super::word::{FieldWord, WordList};
+use super::word::{FieldWord, Shortlist, WordList};
 use crate::search::SearchPosition;
 
 /// A document that matched.
@@ -135,9 +135,10 @@ impl Ranking {
 
     /// Ranks the documents of one word in several fields; scores add up over the fields.
     ///
-    /// The fields take turns, the one with the highest possible score first. In a field's turn its list is walked for
-    /// documents that could still make it with the best the later fields can add; those of earlier turns are left out.
-    /// A turn that cannot win any more ends the search: for a common word that is usually the second one.
+    /// First come the documents in which the word stands out. Then the fields take turns, the one with the highest
+    /// possible score first. In a field's turn its list is walked for documents that could still make it with the best
+    /// the later fields can add; those of earlier turns are left out. A turn that cannot win any more is left out as
+    /// well: for a common word that is usually the first one already.
     fn add_word(
         &mut self,
         view: &View,
@@ -150,34 +151,82 @@ impl Ranking {
         }
         words.sort_by(|one, other| other.ceiling.total_cmp(&one.ceiling));
         let by_stream = by_stream(restrictions);
+        let mut parts = Vec::new();
+        for segment in view.segments() {
+            let gate = Gate::new(segment, restrictions, &by_stream)?;
+            let shortlist = Shortlist::new(&words, segment)?;
+            self.add_shortlist(&words, &gate, &shortlist)?;
+            parts.push((gate, shortlist));
+        }
         for turn in 0..words.len() {
-            let (earlier, rest) = words.split_at(turn);
-            let Some((driver, later)) = rest.split_first() else {
-                break;
-            };
-            let addable: f32 = later.iter().map(|word| word.ceiling).sum();
-            if driver.ceiling <= self.threshold_with(addable) {
-                break;
-            }
-            for segment in view.segments() {
-                let Some(list) = driver.list(segment.reader)? else {
-                    continue;
-                };
-                let gate = Gate::new(segment, restrictions, &by_stream)?;
-                let mut earlier = lists(earlier, segment.reader)?;
-                let mut later = lists(later, segment.reader)?;
-                list.for_each_above(self.threshold_with(addable), &mut |document, score| {
-                    let mut earlier = earlier.iter_mut();
-                    let seen = earlier.any(|list| list.score_of(document).is_some());
-                    if !seen && gate.admit(document) {
-                        let more = later.iter_mut().filter_map(|list| list.score_of(document));
-                        let score = score + more.sum::<f32>();
-                        self.offer(&gate, document, score);
-                    }
-                    self.threshold_with(addable)
-                });
+            for (gate, shortlist) in &parts {
+                self.take_turn(&words, turn, gate, shortlist)?;
             }
         }
+        Ok(())
+    }
+
+    /// Ranks the documents of a segment in which a word stands out.
+    fn add_shortlist(
+        &mut self,
+        words: &[FieldWord],
+        gate: &Gate<'_>,
+        shortlist: &Shortlist,
+    ) -> tantivy::Result<()> {
+        let mut lists = Vec::with_capacity(words.len());
+        for word in words {
+            lists.push(word.list(gate.segment.reader)?);
+        }
+        for (document, scores) in shortlist.iter() {
+            let reach = shortlist.reach(scores);
+            if self.is_beyond(reach) || !gate.admit(document) {
+                continue;
+            }
+            let mut scores = lists.iter_mut().zip(scores).filter_map(|(list, known)| {
+                known.or_else(|| list.as_mut().and_then(|list| list.score_of(document)))
+            });
+            // In the order in which a turn adds them up: sums of floats depend on it.
+            let first = scores.next().unwrap_or_default();
+            let score = first + scores.sum::<f32>();
+            self.offer(gate, document, score);
+        }
+        Ok(())
+    }
+
+    /// Ranks the documents of a segment that hold a word in one field, and not in those before it. Documents of the
+    /// shortlist were ranked already.
+    fn take_turn(
+        &mut self,
+        words: &[FieldWord],
+        turn: usize,
+        gate: &Gate<'_>,
+        shortlist: &Shortlist,
+    ) -> tantivy::Result<()> {
+        let (earlier, rest) = words.split_at(turn);
+        let Some((driver, later)) = rest.split_first() else {
+            return Ok(());
+        };
+        let addable: f32 = shortlist.left[turn + 1..].iter().sum();
+        if shortlist.left[turn] <= self.threshold_with(addable) {
+            return Ok(());
+        }
+        let reader = gate.segment.reader;
+        let Some(list) = driver.list(reader)? else {
+            return Ok(());
+        };
+        let mut earlier = lists(earlier, reader)?;
+        let mut later = lists(later, reader)?;
+        list.for_each_above(self.threshold_with(addable), &mut |document, score| {
+            let mut earlier = earlier.iter_mut();
+            let seen =
+                shortlist.holds(document) || earlier.any(|list| list.score_of(document).is_some());
+            if !seen && gate.admit(document) {
+                let more = later.iter_mut().filter_map(|list| list.score_of(document));
+                let score = score + more.sum::<f32>();
+                self.offer(gate, document, score);
+            }
+            self.threshold_with(addable)
+        });
         Ok(())
     }
 
@@ -205,6 +254,11 @@ impl Ranking {
         } else {
             threshold
         }
+    }
+
+    /// Whether a score that may be a little too low, because sums of floats round, does not matter.
+    fn is_beyond(&self, reach: f32) -> bool {
+        reach + reach.abs() * 1e-5 <= self.threshold()
     }
 
     fn offer(&mut self, gate: &Gate<'_>, document: DocId, score: f32) {

@@ -6,6 +6,7 @@
 
 mod open;
 mod schema;
+mod strong;
 pub(crate) mod tokenizer;
 mod view;
 
@@ -18,6 +19,7 @@ pub(crate) use open::{OpenIndex, failed};
 pub(crate) use schema::{
     Capacity, EMITTED, Fields, Indexable, dictionary_form, integer_of, slot_name,
 };
+pub(crate) use strong::{COMMON, StrongList, each};
 pub(crate) use view::{Segment, View};
 
 use crate::{Result, StoreError};

@@ -11,12 +11,13 @@ use tantivy::indexer::LogMergePolicy;
 use tantivy::{Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, Term};
 
 use super::schema::{self, Capacity, Fields, Indexable};
+use super::strong::StrongPlugin;
 use super::view::View;
 use super::{ChangeSource, IndexChange, tokenizer};
 use crate::{Result, StoreError};
 
 /// Bumped whenever documents are built differently, so that every index is derived anew.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 /// What one flush of the engine may hold in memory.
 const WRITER_BYTES: usize = 160_000_000;
 /// A commit costs some 100 ms, and a crash replays what was not committed: this bounds both.
@@ -69,7 +70,8 @@ struct Writing {
 impl OpenIndex {
     /// The index on disk, unless something about it is not as it should be.
     pub(super) fn existing(folder: &Path, store_id: [u8; 16], needed: Capacity) -> Option<Self> {
-        let index = Index::open_in_dir(folder).ok()?;
+        let mut index = Index::open_in_dir(folder).ok()?;
+        index.register_plugin(Arc::new(StrongPlugin));
         let (_, capacity) = Fields::of(&index.schema(), store_id)?;
         let payload = index.load_metas().ok()?.payload?;
         let bookmark: Bookmark = serde_json::from_str(&payload).ok()?;
@@ -92,6 +94,7 @@ impl OpenIndex {
         let index = Index::builder()
             .schema(schema::build(needed))
             .settings(IndexSettings::default())
+            .register_plugin(Arc::new(StrongPlugin))
             .create_in_dir(folder)
             .map_err(failed(folder))?;
         Self::around(index, folder, store_id, 0)

@@ -12,6 +12,7 @@ use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocAddress, DocSet, Searcher, SegmentReader, TERMINATED, Term};
 
 use super::schema::{ROW, STREAM};
+use super::strong::StrongLists;
 
 /// A state of the index.
 pub(crate) struct View {
@@ -26,12 +27,14 @@ pub(crate) struct View {
 /// How many words are remembered.
 const REMEMBERED_WORDS: usize = 4096;
 
-/// The columns of one segment that say what its documents are.
+/// What is read beside the words of one segment.
 pub(crate) struct Columns {
     /// The record's row.
     pub(crate) rows: Column<u64>,
     /// The record's stream.
     pub(crate) streams: Column<u64>,
+    /// Where common words stand out.
+    pub(crate) strong: StrongLists,
 }
 
 /// A segment of a view.
@@ -50,6 +53,7 @@ impl View {
             segments.push(Columns {
                 rows: columns.u64(ROW)?,
                 streams: columns.u64(STREAM)?,
+                strong: StrongLists::open(reader)?,
             });
         }
         let mut hasher = SipHasher13::new();
