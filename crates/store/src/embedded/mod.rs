@@ -27,6 +27,7 @@ mod registry;
 mod restrict;
 mod search;
 mod select;
+mod shortlist;
 mod sources;
 mod sqlite;
 mod tally;

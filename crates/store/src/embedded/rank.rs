@@ -2,15 +2,17 @@
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
+use std::ops::Range;
 
 use tantivy::query::{EnableScoring, Query};
 use tantivy::schema::Field;
-use tantivy::{DocAddress, DocId, SegmentReader, Term};
+use tantivy::{DocAddress, DocId, Term};
 
 use super::index::{Segment, View};
 use super::query::Plan;
 use super::restrict::{Restriction, SegmentScopes, by_stream};
-use super::word::{FieldWord, Shortlist, WordList};
+use super::shortlist::Shortlist;
+use super::word::{FieldWord, SegmentWord};
 use crate::search::SearchPosition;
 
 /// A document that matched.
@@ -154,79 +156,97 @@ impl Ranking {
         let mut parts = Vec::new();
         for segment in view.segments() {
             let gate = Gate::new(segment, restrictions, &by_stream)?;
-            let shortlist = Shortlist::new(&words, segment)?;
-            self.add_shortlist(&words, &gate, &shortlist)?;
-            parts.push((gate, shortlist));
+            parts.push((gate, Shortlist::new(&words, segment)?));
+        }
+        let mut reading = true;
+        while reading {
+            reading = false;
+            for (gate, shortlist) in &mut parts {
+                reading |= self.read_on(gate, shortlist)?;
+            }
         }
         for turn in 0..words.len() {
             for (gate, shortlist) in &parts {
-                self.take_turn(&words, turn, gate, shortlist)?;
+                self.take_turn(turn, gate, shortlist)?;
             }
         }
         Ok(())
     }
 
-    /// Ranks the documents of a segment in which a word stands out.
-    fn add_shortlist(
-        &mut self,
-        words: &[FieldWord],
-        gate: &Gate<'_>,
-        shortlist: &Shortlist,
-    ) -> tantivy::Result<()> {
-        let mut lists = Vec::with_capacity(words.len());
-        for word in words {
-            lists.push(word.list(gate.segment.reader)?);
+    /// Ranks more documents of a segment in which a word stands out; false when there are none that matter.
+    fn read_on(&mut self, gate: &Gate<'_>, shortlist: &mut Shortlist<'_>) -> tantivy::Result<bool> {
+        if self.is_beyond(shortlist.left_from(0)) {
+            return Ok(false);
         }
-        for (document, scores) in shortlist.iter() {
-            let reach = shortlist.reach(scores);
-            if self.is_beyond(reach) || !gate.admit(document) {
-                continue;
+        let Some(documents) = shortlist.next_documents()? else {
+            return Ok(false);
+        };
+        let mut scorer = shortlist.scorer();
+        let reaches: Vec<f32> = documents.iter().map(|one| scorer.reach(*one)).collect();
+        // Nothing can be passed over before enough is found, so the most promising ones go first.
+        let promising = self.promising(&reaches);
+        for first in [true, false] {
+            let mut scorer = shortlist.scorer();
+            for (document, reach) in documents.iter().zip(&reaches) {
+                let in_turn = (*reach >= promising) == first;
+                if in_turn && !self.is_beyond(*reach) && gate.admit(*document) {
+                    let score = scorer.score(*document)?;
+                    self.offer(gate, *document, score);
+                }
             }
-            let mut scores = lists.iter_mut().zip(scores).filter_map(|(list, known)| {
-                known.or_else(|| list.as_mut().and_then(|list| list.score_of(document)))
-            });
-            // In the order in which a turn adds them up: sums of floats depend on it.
-            let first = scores.next().unwrap_or_default();
-            let score = first + scores.sum::<f32>();
-            self.offer(gate, document, score);
         }
-        Ok(())
+        Ok(true)
     }
 
-    /// Ranks the documents of a segment that hold a word in one field, and not in those before it. Documents of the
-    /// shortlist were ranked already.
+    /// What documents must be able to score to go first, as long as there is no threshold: a few times as many as are
+    /// wanted can.
+    fn promising(&self, reaches: &[f32]) -> f32 {
+        let few = self.limit.saturating_mul(4);
+        if self.threshold() > f32::MIN || reaches.len() <= few {
+            return f32::MIN;
+        }
+        let mut reaches = reaches.to_vec();
+        *reaches
+            .select_nth_unstable_by(few, |one, other| other.total_cmp(one))
+            .1
+    }
+
+    /// Ranks the documents of a segment that hold a word in one field and not in those before it, except those of the
+    /// shortlist.
     fn take_turn(
         &mut self,
-        words: &[FieldWord],
         turn: usize,
         gate: &Gate<'_>,
-        shortlist: &Shortlist,
+        shortlist: &Shortlist<'_>,
     ) -> tantivy::Result<()> {
-        let (earlier, rest) = words.split_at(turn);
-        let Some((driver, later)) = rest.split_first() else {
+        let Some(driver) = shortlist.word(turn) else {
             return Ok(());
         };
-        let addable: f32 = shortlist.left[turn + 1..].iter().sum();
-        if shortlist.left[turn] <= self.threshold_with(addable) {
+        if self.is_beyond(shortlist.left_from(turn)) {
             return Ok(());
         }
-        let reader = gate.segment.reader;
-        let Some(list) = driver.list(reader)? else {
-            return Ok(());
+        let addable = shortlist.left_from(turn + 1);
+        let lists = |fields: Range<usize>| {
+            let words = fields.filter_map(|field| shortlist.word(field));
+            let lists = words.map(SegmentWord::list);
+            lists.collect::<tantivy::Result<Vec<_>>>()
         };
-        let mut earlier = lists(earlier, reader)?;
-        let mut later = lists(later, reader)?;
-        list.for_each_above(self.threshold_with(addable), &mut |document, score| {
-            let mut earlier = earlier.iter_mut();
-            let seen =
-                shortlist.holds(document) || earlier.any(|list| list.score_of(document).is_some());
-            if !seen && gate.admit(document) {
-                let more = later.iter_mut().filter_map(|list| list.score_of(document));
-                let score = score + more.sum::<f32>();
-                self.offer(gate, document, score);
-            }
-            self.threshold_with(addable)
-        });
+        let mut earlier = lists(0..turn)?;
+        let mut later = lists(turn + 1..shortlist.fields())?;
+        let threshold = self.threshold_with(addable);
+        driver
+            .list()?
+            .for_each_above(threshold, &mut |document, score| {
+                let mut earlier = earlier.iter_mut();
+                let seen = shortlist.tried(document)
+                    || earlier.any(|list| list.score_of(document).is_some());
+                if !seen && gate.admit(document) {
+                    let more = later.iter_mut().filter_map(|list| list.score_of(document));
+                    let score = score + more.sum::<f32>();
+                    self.offer(gate, document, score);
+                }
+                self.threshold_with(addable)
+            });
         Ok(())
     }
 
@@ -256,7 +276,8 @@ impl Ranking {
         }
     }
 
-    /// Whether a score that may be a little too low, because sums of floats round, does not matter.
+    /// Whether a document cannot matter that scores this much or less. A little more counts as well, because sums of
+    /// floats round.
     fn is_beyond(&self, reach: f32) -> bool {
         reach + reach.abs() * 1e-5 <= self.threshold()
     }
@@ -324,14 +345,6 @@ impl<'a> Gate<'a> {
     fn admit(&self, document: DocId) -> bool {
         !self.segment.reader.is_deleted(document) && self.scopes.admit(document)
     }
-}
-
-fn lists<'a>(
-    words: &'a [FieldWord],
-    segment: &SegmentReader,
-) -> tantivy::Result<Vec<WordList<'a>>> {
-    let lists = words.iter().map(|word| word.list(segment));
-    lists.filter_map(tantivy::Result::transpose).collect()
 }
 
 /// How many documents match and are admitted.

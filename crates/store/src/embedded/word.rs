@@ -4,16 +4,19 @@
 //! the field is. So for a given threshold there is a least number of occurrences per length, and most entries of a list
 //! are passed over with one comparison of integers.
 //!
-//! Before that, the documents in which the word stands out are tried (see `index/strong.rs`). They usually set a
-//! threshold that nothing else can exceed, and then no list is walked at all.
+//! Before that, the documents in which the word stands out are tried (see `shortlist.rs`). They usually set a threshold
+//! that nothing else can exceed, and then no list is walked at all.
+
+use std::sync::Arc;
 
 use tantivy::fieldnorm::FieldNormReader;
-use tantivy::postings::BlockSegmentPostings;
+use tantivy::index::InvertedIndexReader;
+use tantivy::postings::{BlockSegmentPostings, TermInfo};
 use tantivy::query::{Bm25StatisticsProvider, Bm25Weight, EnableScoring, Query, TermQuery};
-use tantivy::schema::IndexRecordOption;
+use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocId, SegmentReader, Term};
 
-use super::index::{COMMON, Segment, StrongList, View, each};
+use super::index::View;
 
 /// Entries of one block of a list, at most.
 const BLOCK: usize = 128;
@@ -21,8 +24,6 @@ const BLOCK: usize = 128;
 /// A word in one field.
 pub(super) struct FieldWord {
     term: Term,
-    /// How many documents hold it.
-    documents: u64,
     weight: Bm25Weight,
     /// The highest score any document has in this field.
     pub(super) ceiling: f32,
@@ -40,68 +41,59 @@ impl FieldWord {
         let ceiling = view.ceiling(term, || highest_score(view, term))?;
         Ok(Self {
             term: term.clone(),
-            documents,
             weight,
             ceiling,
         })
     }
 
-    /// The word's list in one segment, if it occurs there.
-    pub(super) fn list(&self, segment: &SegmentReader) -> tantivy::Result<Option<WordList<'_>>> {
-        let index = segment.inverted_index(self.term.field())?;
+    /// The word in one segment, if it occurs there.
+    pub(super) fn on(&self, segment: &SegmentReader) -> tantivy::Result<Option<SegmentWord<'_>>> {
+        let field = self.term.field();
+        let index = segment.inverted_index(field)?;
         let Some(info) = index.get_term_info(&self.term)? else {
             return Ok(None);
         };
-        let entries =
-            index.read_block_postings_from_terminfo(&info, IndexRecordOption::WithFreqs)?;
-        Ok(Some(WordList {
-            entries,
-            lengths: segment.get_fieldnorms_reader(self.term.field())?,
+        Ok(Some(SegmentWord {
+            field,
             weight: &self.weight,
+            lengths: segment.get_fieldnorms_reader(field)?,
+            index,
+            info,
         }))
     }
+}
 
-    /// Where the word stands out in a segment.
-    fn strong(&self, segment: Segment<'_>) -> tantivy::Result<Option<StrongList>> {
-        if self.documents < u64::from(COMMON) {
-            return Ok(None);
-        }
-        let field = self.term.field();
-        let index = segment.reader.inverted_index(field)?;
-        match index.get_term_info(&self.term)? {
-            Some(info) => segment.columns.strong.find(field, &info),
-            None => Ok(None),
-        }
-    }
+/// A word in one field of one segment.
+pub(super) struct SegmentWord<'a> {
+    pub(super) field: Field,
+    pub(super) info: TermInfo,
+    weight: &'a Bm25Weight,
+    lengths: FieldNormReader,
+    index: Arc<InvertedIndexReader>,
+}
 
-    /// Every document of a segment that holds the word, if there are any.
-    fn whole(&self, segment: &SegmentReader) -> tantivy::Result<StrongList> {
-        let mut list = StrongList::default();
-        let index = segment.inverted_index(self.term.field())?;
+impl SegmentWord<'_> {
+    /// The word's list.
+    pub(super) fn list(&self) -> tantivy::Result<WordList<'_>> {
         let option = IndexRecordOption::WithFreqs;
-        if let Some(entries) = index.read_block_postings(&self.term, option)? {
-            each(entries, &mut |document, occurs| {
-                list.noted.push((document, occurs));
-            });
-        }
-        Ok(list)
+        let entries = self
+            .index
+            .read_block_postings_from_terminfo(&self.info, option)?;
+        Ok(WordList {
+            entries,
+            lengths: &self.lengths,
+            weight: self.weight,
+        })
     }
 
-    /// Documents with their scores in place of the occurrences.
-    fn scored(
-        &self,
-        list: StrongList,
-        segment: &SegmentReader,
-    ) -> tantivy::Result<Vec<(DocId, f32)>> {
-        if list.noted.is_empty() {
-            return Ok(Vec::new());
-        }
-        let lengths = segment.get_fieldnorms_reader(self.term.field())?;
-        let noted = list.noted.into_iter().map(|(document, occurs)| {
-            let length = lengths.fieldnorm_id(document);
-            (document, self.weight.score(length, occurs))
-        });
-        Ok(noted.collect())
+    /// What a document of some length scores.
+    pub(super) fn score(&self, length: u8, occurs: u32) -> f32 {
+        self.weight.score(length, occurs)
+    }
+
+    /// What a document scores.
+    pub(super) fn score_in(&self, document: DocId, occurs: u32) -> f32 {
+        self.score(self.lengths.fieldnorm_id(document), occurs)
     }
 }
 
@@ -119,82 +111,10 @@ fn highest_score(view: &View, term: &Term) -> tantivy::Result<f32> {
     Ok(highest)
 }
 
-/// The documents of a segment in which a word stands out in any of its fields.
-#[derive(Default)]
-pub(super) struct Shortlist {
-    /// In ascending order.
-    pub(super) documents: Vec<DocId>,
-    /// What they score in each field, as far as it is known.
-    scores: Vec<Option<f32>>,
-    /// The highest score of any other document, by field.
-    pub(super) left: Vec<f32>,
-}
-
-impl Shortlist {
-    /// The shortlist of a segment, or one without documents when the word is not common in any field there.
-    pub(super) fn new(words: &[FieldWord], segment: Segment<'_>) -> tantivy::Result<Self> {
-        let mut strong = Vec::with_capacity(words.len());
-        for word in words {
-            strong.push(word.strong(segment)?);
-        }
-        let mut shortlist = Self::default();
-        if strong.iter().all(Option::is_none) {
-            shortlist.left = words.iter().map(|word| word.ceiling).collect();
-            return Ok(shortlist);
-        }
-        let mut scored = Vec::with_capacity(words.len());
-        for (word, strong) in words.iter().zip(strong) {
-            let list = match strong {
-                Some(list) => list,
-                None => word.whole(segment.reader)?,
-            };
-            let left = list.left.iter();
-            let left = left.map(|(length, occurs)| word.weight.score(*length, *occurs));
-            shortlist.left.push(left.fold(0.0, f32::max));
-            scored.push(word.scored(list, segment.reader)?);
-        }
-        shortlist.unite(scored.iter().map(Vec::as_slice).collect());
-        Ok(shortlist)
-    }
-
-    /// Adds the documents of several lists, each of them once.
-    fn unite(&mut self, mut lists: Vec<&[(DocId, f32)]>) {
-        let first = |lists: &[&[(DocId, f32)]]| {
-            let heads = lists.iter().filter_map(|list| list.first());
-            heads.map(|(document, _)| *document).min()
-        };
-        while let Some(document) = first(&lists) {
-            self.documents.push(document);
-            for list in &mut lists {
-                let head = list.split_first().filter(|(head, _)| head.0 == document);
-                self.scores.push(head.map(|(head, _)| head.1));
-                *list = head.map_or(*list, |(_, rest)| rest);
-            }
-        }
-    }
-
-    /// The documents with their scores by field.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (DocId, &[Option<f32>])> {
-        let scores = self.scores.chunks_exact(self.left.len().max(1));
-        self.documents.iter().copied().zip(scores)
-    }
-
-    /// The highest sum a document can have whose scores are known in part.
-    pub(super) fn reach(&self, scores: &[Option<f32>]) -> f32 {
-        let all = scores.iter().zip(&self.left);
-        all.map(|(known, left)| known.unwrap_or(*left)).sum()
-    }
-
-    /// Whether a document was on the list.
-    pub(super) fn holds(&self, document: DocId) -> bool {
-        self.documents.binary_search(&document).is_ok()
-    }
-}
-
 /// The entries of a word in one field of one segment.
 pub(super) struct WordList<'a> {
-    entries: BlockSegmentPostings,
-    lengths: FieldNormReader,
+    pub(super) entries: BlockSegmentPostings,
+    lengths: &'a FieldNormReader,
     weight: &'a Bm25Weight,
 }
 

@@ -15,6 +15,7 @@ mod erasure;
 mod feed;
 mod finding;
 mod fixture;
+mod frequent_words;
 mod grouping;
 mod opening;
 mod paging;

@@ -24,11 +24,11 @@ use tantivy::{DocId, Segment, SegmentReader, TantivyError};
 /// How the file's name ends.
 const EXTENSION: &str = "strong";
 /// Words in fewer documents of a segment get no list: their own is short enough to be read whole.
-pub(crate) const COMMON: u32 = 4096;
-/// One occurrence in so many is noted, ...
-const SHARE: u32 = 32;
-/// ... and never more than this.
-const MOST: u32 = 2048;
+const COMMON: u32 = 1024;
+/// How many documents are noted at most, up to the end of each tier: a search reads no more tiers than it needs.
+const TIERS: [u32; 3] = [128, 512, 2048];
+/// No more than one document in so many is noted.
+const SHARE: u32 = 8;
 /// How finely scores are told apart when the best are chosen.
 const LEVELS: usize = 4096;
 
@@ -161,47 +161,46 @@ impl Choice {
         data: &mut Vec<u8>,
     ) -> tantivy::Result<()> {
         let list = || index.read_block_postings_from_terminfo(info, IndexRecordOption::WithFreqs);
-        let least = self.least_level(list()?, (info.doc_freq / SHARE).min(MOST));
-        let mut left = [0_u32; 256];
-        let mut noted = Vec::new();
-        let mut previous = 0;
-        each(list()?, &mut |document, occurrences| {
-            let length = self.lengths.fieldnorm_id(document);
-            if self.level(length, occurrences) >= least {
-                push_number(&mut noted, document - previous);
-                push_number(&mut noted, occurrences);
-                previous = document;
-            } else {
-                let most = &mut left[usize::from(length)];
-                *most = occurrences.max(*most);
-            }
+        self.counts.fill(0);
+        each(list()?, &mut |document, occurs| {
+            let level = self.level(self.lengths.fieldnorm_id(document), occurs);
+            self.counts[level] += 1;
         });
-        // Of two lengths with as many occurrences, the shorter one scores higher: the longer one says nothing more.
-        let mut most = 0;
-        let mut steps = 0;
-        let mut staircase = Vec::new();
-        for (length, occurrences) in (0_u8..=255).zip(left) {
-            if occurrences > most {
-                most = occurrences;
-                steps += 1;
-                staircase.push(length);
-                push_number(&mut staircase, occurrences);
+        let mut tiers: Vec<Gathered> = Vec::with_capacity(TIERS.len());
+        for most in TIERS {
+            let least = self.least_level(most.min(info.doc_freq / SHARE));
+            if tiers.last().is_none_or(|tier| least < tier.least) {
+                tiers.push(Gathered::down_to(least));
             }
         }
-        push_number(data, steps);
-        data.extend(staircase);
-        data.extend(noted);
+        let mut others = [0; 256];
+        each(list()?, &mut |document, occurs| {
+            let length = self.lengths.fieldnorm_id(document);
+            let level = self.level(length, occurs);
+            let most = match tiers.iter_mut().find(|tier| level >= tier.least) {
+                Some(tier) => tier.note(document, length, occurs),
+                None => &mut others[usize::from(length)],
+            };
+            *most = occurs.max(*most);
+        });
+        // Beside a tier stands what is left after it, and that is all that comes later.
+        for tier in tiers.iter_mut().rev() {
+            for (here, later) in tier.most.iter_mut().zip(&mut others) {
+                let most = *here.max(later);
+                *here = std::mem::replace(later, most);
+            }
+        }
+        for tier in &tiers {
+            push_staircase(data, &tier.most);
+            push_number(data, tier.documents);
+            data.extend(&tier.noted);
+        }
         Ok(())
     }
 
-    /// The lowest level of which everything is noted. Levels are taken whole: what was left then scores less than what
-    /// was noted, and not the same.
-    fn least_level(&mut self, list: BlockSegmentPostings, most: u32) -> usize {
-        self.counts.fill(0);
-        each(list, &mut |document, occurrences| {
-            let level = self.level(self.lengths.fieldnorm_id(document), occurrences);
-            self.counts[level] += 1;
-        });
+    /// The lowest level down to which no more than so many are noted. Levels are taken whole: what was left then scores
+    /// less than what was noted, and not the same.
+    fn least_level(&self, most: u32) -> usize {
         let mut noted = 0;
         let level = self.counts.iter().rposition(|count| {
             noted += count;
@@ -210,8 +209,8 @@ impl Choice {
         level.map_or(0, |level| level + 1)
     }
 
-    fn level(&self, length: u8, occurrences: u32) -> usize {
-        let share = self.weight.score(length, occurrences) / self.weight.max_score();
+    fn level(&self, length: u8, occurs: u32) -> usize {
+        let share = self.weight.score(length, occurs) / limit(&self.weight);
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -223,11 +222,64 @@ impl Choice {
     }
 }
 
+/// What scores approach as occurrences grow, whatever the length. The engine's own highest score is lower: it takes
+/// no text for more frequent than long.
+fn limit(weight: &Bm25Weight) -> f32 {
+    weight.score(0, u32::MAX)
+}
+
+/// A tier while it is gathered.
+struct Gathered {
+    least: usize,
+    documents: u32,
+    noted: Vec<u8>,
+    previous: DocId,
+    /// The most occurrences for each length of the field.
+    most: [u32; 256],
+}
+
+impl Gathered {
+    fn down_to(least: usize) -> Self {
+        Self {
+            least,
+            documents: 0,
+            noted: Vec::new(),
+            previous: 0,
+            most: [0; 256],
+        }
+    }
+
+    fn note(&mut self, document: DocId, length: u8, occurs: u32) -> &mut u32 {
+        push_number(&mut self.noted, document - self.previous);
+        push_number(&mut self.noted, occurs);
+        self.previous = document;
+        self.documents += 1;
+        &mut self.most[usize::from(length)]
+    }
+}
+
+/// Of two lengths with as many occurrences, the shorter one scores higher: the longer one says nothing more.
+fn push_staircase(data: &mut Vec<u8>, most: &[u32; 256]) {
+    let mut highest = 0;
+    let mut steps = Vec::new();
+    for (length, occurs) in (0_u8..=255).zip(most) {
+        if *occurs > highest {
+            highest = *occurs;
+            steps.push((length, *occurs));
+        }
+    }
+    push_number(data, u32::try_from(steps.len()).unwrap_or(0));
+    for (length, occurs) in steps {
+        data.push(length);
+        push_number(data, occurs);
+    }
+}
+
 /// Hands over the entries of a word's list.
 pub(crate) fn each(mut list: BlockSegmentPostings, take: &mut dyn FnMut(DocId, u32)) {
     while !list.docs().is_empty() {
-        for (document, occurrences) in list.docs().iter().zip(list.freqs()) {
-            take(*document, *occurrences);
+        for (document, occurs) in list.docs().iter().zip(list.freqs()) {
+            take(*document, *occurs);
         }
         list.advance();
     }
@@ -261,12 +313,20 @@ pub(crate) struct StrongLists {
     documents: DocId,
 }
 
-/// Where one word stands out in one field.
+/// Where one word stands out in one field: tiers of documents, the best first.
+#[derive(Clone, Copy)]
+pub(crate) struct StrongList<'a> {
+    data: &'a [u8],
+    documents: DocId,
+}
+
+/// The documents of one tier.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct StrongList {
+pub(crate) struct Tier {
     /// Documents in ascending order with the word's occurrences there.
     pub(crate) noted: Vec<(DocId, u32)>,
-    /// Lengths of the field with the most occurrences in any other document, without those that cannot score highest.
+    /// Lengths of the field with the most occurrences in any document of no tier so far, without those that cannot
+    /// score highest.
     pub(crate) left: Vec<(u8, u32)>,
 }
 
@@ -287,7 +347,7 @@ impl StrongLists {
         &self,
         field: Field,
         info: &TermInfo,
-    ) -> tantivy::Result<Option<StrongList>> {
+    ) -> tantivy::Result<Option<StrongList<'_>>> {
         if info.doc_freq < COMMON {
             return Ok(None);
         }
@@ -295,13 +355,15 @@ impl StrongLists {
             u64::from(field.field_id()),
             info.postings_range.start as u64,
         );
-        let list = self.places().and_then(|(places, data)| {
+        let data = self.places().and_then(|(places, data)| {
             let at = places.binary_search_by_key(&sought, |place| (word(place, 0), word(place, 1)));
             let place = &places[at.ok()?];
             let [begin, end] = [word(place, 2), word(place, 3)].map(usize::try_from);
-            self.decode(data.get(begin.ok()?..end.ok()?)?)
+            data.get(begin.ok()?..end.ok()?)
         });
-        list.map(Some).ok_or_else(damaged)
+        let data = data.ok_or_else(damaged)?;
+        let documents = self.documents;
+        Ok(Some(StrongList { data, documents }))
     }
 
     /// The directory and the data.
@@ -311,26 +373,41 @@ impl StrongLists {
         let (places, data) = rest.split_at_checked(count.checked_mul(PLACE)?)?;
         Some((places.as_chunks().0, data))
     }
+}
 
-    fn decode(&self, mut data: &[u8]) -> Option<StrongList> {
-        let mut list = StrongList::default();
-        for _ in 0..number(&mut data)? {
-            let (length, rest) = data.split_first()?;
-            data = rest;
-            list.left.push((*length, number(&mut data)?));
+impl StrongList<'_> {
+    /// Whether there are no more tiers.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.data.is_empty()
+    }
+
+    /// The next tier, if there is one.
+    pub(crate) fn next_tier(&mut self) -> tantivy::Result<Option<Tier>> {
+        if self.is_empty() {
+            return Ok(None);
+        }
+        self.decode().map(Some).ok_or_else(damaged)
+    }
+
+    fn decode(&mut self) -> Option<Tier> {
+        let mut tier = Tier::default();
+        for _ in 0..number(&mut self.data)? {
+            let (length, rest) = self.data.split_first()?;
+            self.data = rest;
+            tier.left.push((*length, number(&mut self.data)?));
         }
         let mut previous = 0;
-        while !data.is_empty() {
-            let gap = number(&mut data)?;
+        for _ in 0..number(&mut self.data)? {
+            let gap = number(&mut self.data)?;
             let document = gap.checked_add(previous)?;
             // The engine's lists are walked along with this one, and they go only forward.
-            if document >= self.documents || (gap == 0 && !list.noted.is_empty()) {
+            if document >= self.documents || (gap == 0 && !tier.noted.is_empty()) {
                 return None;
             }
-            list.noted.push((document, number(&mut data)?));
+            tier.noted.push((document, number(&mut self.data)?));
             previous = document;
         }
-        Some(list)
+        Some(tier)
     }
 }
 
@@ -343,4 +420,60 @@ fn damaged() -> TantivyError {
     TantivyError::DataCorruption(DataCorruption::comment_only(
         "the lists of strong occurrences are not readable as written",
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_as_they_were_written() {
+        let numbers = [0, 1, 127, 128, 16_383, 16_384, 2_097_151, u32::MAX];
+        let mut data = Vec::new();
+        for number in numbers {
+            push_number(&mut data, number);
+        }
+        let mut rest = data.as_slice();
+        for expected in numbers {
+            assert_eq!(number(&mut rest), Some(expected));
+        }
+        assert_eq!(number(&mut rest), None);
+    }
+
+    /// A tier with two steps and the documents 3 and 7.
+    fn tier() -> Vec<u8> {
+        let mut most = [0; 256];
+        (most[2], most[3], most[9]) = (4, 4, 300);
+        let mut tier = Gathered::down_to(1);
+        *tier.note(3, 1, 5) = 5;
+        *tier.note(7, 1, 6) = 6;
+        let mut data = Vec::new();
+        push_staircase(&mut data, &most);
+        push_number(&mut data, tier.documents);
+        data.extend(tier.noted);
+        data
+    }
+
+    fn first_tier(data: &[u8], documents: DocId) -> tantivy::Result<Option<Tier>> {
+        StrongList { data, documents }.next_tier()
+    }
+
+    #[test]
+    fn a_tier_is_read_as_it_was_written() {
+        let expected = Tier {
+            noted: vec![(3, 5), (7, 6)],
+            left: vec![(2, 4), (9, 300)],
+        };
+        assert_eq!(first_tier(&tier(), 8).unwrap(), Some(expected));
+        assert_eq!(first_tier(&[], 8).unwrap(), None);
+    }
+
+    #[test]
+    fn a_tier_that_ends_early_or_names_no_document_is_an_error() {
+        let whole = tier();
+        for end in 1..whole.len() {
+            assert!(first_tier(&whole[..end], 8).is_err(), "{end}");
+        }
+        assert!(first_tier(&whole, 7).is_err());
+    }
 }

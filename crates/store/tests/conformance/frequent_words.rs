@@ -1,0 +1,245 @@
+//! Words that thousands of records hold: the best of them must be the best of all, however few are looked at.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use contract::scalar::Scalar;
+use store::search::{Hit, Scope, SearchRequest, Test};
+use store::{EmbeddedStore, Search, Store};
+
+use crate::fixture::{
+    add_mail, delete, filtered, key, message_with, messages, open, request, scope, write,
+};
+
+/// So many that a word in all of them is a common one in every segment.
+const BATCH: usize = 1_500;
+const BATCHES: usize = 3;
+
+/// The words of the corpus that are searched for:
+/// strong in both fields, in the subject, in the body, in neither, hardly ever in the subject, and in one segment.
+const WORDS: [&str; 6] = ["both", "subject", "body", "plain", "seldom", "early"];
+
+/// Small and repeatable random numbers.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).unwrap() % sides
+    }
+
+    /// Seldom many, mostly one.
+    fn skewed(&mut self, most: usize) -> usize {
+        let mut number = 1;
+        while number < most && self.roll(4) == 0 {
+            number += 1;
+        }
+        number
+    }
+}
+
+/// The two searched texts of one record.
+struct Texts {
+    subject: String,
+    body: String,
+}
+
+fn texts(at: usize) -> Texts {
+    let mut dice = Dice(at as u64);
+    dice.roll(2);
+    let mut subject = vec!["filler"; dice.roll(4)];
+    let mut body = vec!["filler"; dice.roll(16)];
+    let mut put = |word, in_subject, in_body| {
+        subject.extend(vec![word; in_subject]);
+        body.extend(vec![word; in_body]);
+    };
+    put("both", dice.skewed(3), dice.skewed(7));
+    put("subject", dice.skewed(4), 1);
+    put("body", 1, dice.skewed(6));
+    put("plain", 1, 1);
+    put("seldom", usize::from(at.is_multiple_of(40)), dice.skewed(3));
+    let early = at < BATCH || at.is_multiple_of(50);
+    put("early", usize::from(early), usize::from(early));
+    Texts {
+        subject: subject.join(" "),
+        body: body.join(" "),
+    }
+}
+
+fn filled(path: &std::path::Path) -> EmbeddedStore {
+    let store = open(path);
+    add_mail(&store, "work");
+    for batch in 0..BATCHES {
+        let record = |at: usize| {
+            let Texts { subject, body } = texts(at);
+            message_with(
+                &format!("m{at:05}"),
+                &format!(
+                    "\"subject\":\"{subject}\",\"body\":\"{body}\",\"size_bytes\":{}",
+                    at % 100
+                ),
+            )
+        };
+        let range = batch * BATCH..(batch + 1) * BATCH;
+        write(&store, "work", range.map(record).collect());
+        store.settle_index().unwrap();
+    }
+    store
+}
+
+fn number(hit: &Hit) -> usize {
+    let name = hit.record.key.to_string();
+    name.trim_start_matches('m').parse().unwrap()
+}
+
+/// What a record scores for a word, computed from the texts of all records ever written.
+struct Model {
+    /// Occurrences and lengths by record, for the subject and for the body.
+    fields: [Vec<(usize, usize)>; 2],
+}
+
+impl Model {
+    fn of(word: &str) -> Self {
+        let measure = |text: &str| {
+            let words = text.split_whitespace();
+            (
+                words.clone().filter(|one| *one == word).count(),
+                words.count(),
+            )
+        };
+        let all: Vec<Texts> = (0..BATCH * BATCHES).map(texts).collect();
+        Self {
+            fields: [
+                all.iter().map(|one| measure(&one.subject)).collect(),
+                all.iter().map(|one| measure(&one.body)).collect(),
+            ],
+        }
+    }
+
+    /// The score of every record that holds the word in one of some fields.
+    #[expect(clippy::cast_precision_loss, reason = "the numbers are small")]
+    fn scores(&self, fields: &[usize]) -> BTreeMap<usize, f64> {
+        let mut scores = BTreeMap::new();
+        for field in fields.iter().map(|field| &self.fields[*field]) {
+            let records = field.len() as f64;
+            let holders = field.iter().filter(|one| one.0 > 0).count() as f64;
+            let average = field.iter().map(|one| one.1).sum::<usize>() as f64 / records;
+            let rarity = (1.0 + (records - holders + 0.5) / (holders + 0.5)).ln();
+            for (at, (occurs, length)) in field.iter().enumerate().filter(|one| one.1.0 > 0) {
+                let occurs = *occurs as f64;
+                let damping = 1.2 * (0.25 + 0.75 * *length as f64 / average);
+                let score = 2.2 * rarity * occurs / (occurs + damping);
+                *scores.entry(at).or_insert(0.0) += score;
+            }
+        }
+        scores
+    }
+}
+
+/// Asserts that the best few are those of the whole ranking, and those that the texts say, page after page.
+fn assert_best(store: &dyn Store, word: &str, scope: &Scope, admits: &dyn Fn(usize) -> bool) {
+    let fields: Vec<usize> = scope
+        .fields
+        .iter()
+        .map(|name| usize::from(name.as_str() == "body"))
+        .collect();
+    let mut expected: Vec<f64> = Vec::new();
+    let scores = Model::of(word).scores(&fields);
+    expected.extend(scores.iter().filter(|one| admits(*one.0)).map(|one| *one.1));
+    expected.sort_by(|one, other| other.total_cmp(one));
+    let ask = |limit, after| {
+        let request = SearchRequest {
+            limit,
+            after,
+            count: false,
+            ..request(word, vec![scope.clone()])
+        };
+        store.search(&request).unwrap()
+    };
+    let whole = ask(BATCH * BATCHES, None).hits;
+    assert_eq!(whole.len(), expected.len(), "{word}");
+    for (hit, expected) in whole.iter().zip(&expected) {
+        let found = f64::from(hit.position.score);
+        assert!(
+            (found - expected).abs() < 1e-4,
+            "{word}: {found} {expected}"
+        );
+        assert!((found - scores[&number(hit)]).abs() < 1e-4, "{word}");
+    }
+    for limit in [1, 10, 150] {
+        let mut after = None;
+        for page in whole.chunks(limit).take(3) {
+            let answer = ask(limit, after);
+            let found: Vec<_> = answer
+                .hits
+                .iter()
+                .map(|hit| (number(hit), hit.position))
+                .collect();
+            let expected: Vec<_> = page.iter().map(|hit| (number(hit), hit.position)).collect();
+            assert_eq!(found, expected, "{word} in pages of {limit}");
+            after = answer.hits.last().map(|hit| hit.position);
+        }
+    }
+}
+
+#[test]
+fn the_best_of_a_common_word_are_those_that_the_texts_say() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = filled(folder.path());
+    for word in WORDS {
+        assert_best(&store, word, &messages("work"), &|_| true);
+    }
+    for field in ["subject", "body"] {
+        let narrow = scope("work", "messages", &[field]);
+        assert_best(&store, "both", &narrow, &|_| true);
+    }
+}
+
+#[test]
+fn restrictions_and_deletions_leave_the_best_of_the_rest() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = filled(folder.path());
+    // The best ones go, so that the next best must come up.
+    let best = request("both", vec![messages("work")]);
+    let best = store.search(&SearchRequest { limit: 200, ..best }).unwrap();
+    let gone: Vec<usize> = best.hits.iter().map(number).collect();
+    let drop_all = gone
+        .iter()
+        .map(|at| delete("messages", &format!("m{at:05}")));
+    write(&store, "work", drop_all.collect());
+    for word in WORDS {
+        assert_best(&store, word, &messages("work"), &|at| !gone.contains(&at));
+    }
+    let few = Test::Range(
+        Bound::Included(Scalar::Integer(7)),
+        Bound::Included(Scalar::Integer(9)),
+    );
+    let few = filtered(messages("work"), "size_bytes", few);
+    let mut named = messages("work");
+    named.keys = Some(
+        (0..400)
+            .map(|at| key(&format!("m{:05}", at * 11)))
+            .collect(),
+    );
+    for word in ["both", "plain", "early"] {
+        assert_best(&store, word, &few, &|at| {
+            (7..=9).contains(&(at % 100)) && !gone.contains(&at)
+        });
+        assert_best(&store, word, &named, &|at| {
+            at.is_multiple_of(11) && at < 4_400 && !gone.contains(&at)
+        });
+    }
+}
+
+#[test]
+fn an_index_derived_anew_ranks_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = filled(folder.path());
+    store.rebuild_index(&mut |_| {}).unwrap();
+    for word in WORDS {
+        assert_best(&store, word, &messages("work"), &|_| true);
+    }
+}
