@@ -16,7 +16,7 @@ use tantivy::query::{Bm25StatisticsProvider, Bm25Weight, EnableScoring, Query, T
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocId, SegmentReader, Term};
 
-use super::index::View;
+use super::index::{View, limit};
 
 /// Entries of one block of a list, at most.
 const BLOCK: usize = 128;
@@ -175,7 +175,7 @@ struct Floor {
 
 impl Floor {
     fn new(weight: &Bm25Weight) -> Self {
-        let most = weight.max_score();
+        let most = limit(weight);
         let damping = std::array::from_fn(|length| {
             let once = weight.score(u8::try_from(length).unwrap_or(u8::MAX), 1);
             most / once - 1.0

@@ -243,3 +243,35 @@ fn an_index_derived_anew_ranks_the_same() {
         assert_best(&store, word, &messages("work"), &|_| true);
     }
 }
+
+/// Short subjects among which a few are nearly nothing but one word, many times: there scores come close to the
+/// highest possible one.
+#[test]
+fn texts_full_of_a_word_are_not_passed_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    add_mail(&store, "work");
+    let record = |at: usize| {
+        let times = if at.is_multiple_of(9) { at % 37 } else { 1 };
+        let (subject, body) = ("ember ".repeat(times), "ember ".repeat(at % 5 + 1));
+        message_with(
+            &format!("m{at:05}"),
+            &format!("\"subject\":\"{subject}\",\"body\":\"{body} filler\""),
+        )
+    };
+    write(&store, "work", (0..1_500).map(record).collect());
+    let ask = |limit| {
+        let request = request("ember", vec![messages("work")]);
+        let answer = store.search(&SearchRequest { limit, ..request }).unwrap();
+        answer
+            .hits
+            .iter()
+            .map(|hit| (number(hit), hit.position))
+            .collect::<Vec<_>>()
+    };
+    let whole = ask(2_000);
+    assert_eq!(whole.len(), 1_500);
+    for limit in [1, 5, 10, 40] {
+        assert_eq!(ask(limit), whole[..limit]);
+    }
+}

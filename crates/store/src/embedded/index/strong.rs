@@ -224,7 +224,7 @@ impl Choice {
 
 /// What scores approach as occurrences grow, whatever the length. The engine's own highest score is lower: it takes
 /// no text for more frequent than long.
-fn limit(weight: &Bm25Weight) -> f32 {
+pub(crate) fn limit(weight: &Bm25Weight) -> f32 {
     weight.score(0, u32::MAX)
 }
 
