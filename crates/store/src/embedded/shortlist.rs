@@ -6,7 +6,7 @@
 
 use tantivy::DocId;
 
-use super::index::{Segment, StrongList, Tier, each};
+use super::index::{Noted, Segment, StrongList, Tier, each};
 use super::word::{FieldWord, SegmentWord, WordList};
 
 /// One word in the fields of one segment, with what was read of it so far.
@@ -118,7 +118,11 @@ impl Strong<'_> {
             None if self.left > 0.0 => {
                 let mut whole = Tier::default();
                 each(word.list()?.entries, &mut |document, occurs| {
-                    whole.noted.push((document, occurs));
+                    whole.noted.push(Noted {
+                        document,
+                        occurs,
+                        length: word.length_in(document),
+                    });
                 });
                 Some(whole)
             }
@@ -127,9 +131,10 @@ impl Strong<'_> {
         let Some(tier) = tier else {
             return Ok(());
         };
-        for (document, occurs) in tier.noted {
-            documents.push(document);
-            self.known.push((document, word.score_in(document, occurs)));
+        for noted in tier.noted {
+            documents.push(noted.document);
+            let score = word.score(noted.length, noted.occurs);
+            self.known.push((noted.document, score));
         }
         self.known.sort_by_key(|(document, _)| *document);
         let left = tier.left.iter();

@@ -91,9 +91,9 @@ impl SegmentWord<'_> {
         self.weight.score(length, occurs)
     }
 
-    /// What a document scores.
-    pub(super) fn score_in(&self, document: DocId, occurs: u32) -> f32 {
-        self.score(self.lengths.fieldnorm_id(document), occurs)
+    /// The length of the field in a document.
+    pub(super) fn length_in(&self, document: DocId) -> u8 {
+        self.lengths.fieldnorm_id(document)
     }
 }
 

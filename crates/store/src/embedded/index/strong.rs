@@ -252,6 +252,7 @@ impl Gathered {
     fn note(&mut self, document: DocId, length: u8, occurs: u32) -> &mut u32 {
         push_number(&mut self.noted, document - self.previous);
         push_number(&mut self.noted, occurs);
+        self.noted.push(length);
         self.previous = document;
         self.documents += 1;
         &mut self.most[usize::from(length)]
@@ -294,13 +295,18 @@ fn push_number(data: &mut Vec<u8>, mut number: u32) {
     data.push(number.to_le_bytes()[0]);
 }
 
+fn byte(data: &mut &[u8]) -> Option<u8> {
+    let (byte, rest) = data.split_first()?;
+    *data = rest;
+    Some(*byte)
+}
+
 fn number(data: &mut &[u8]) -> Option<u32> {
     let mut number = 0;
     for shift in (0..32).step_by(7) {
-        let (byte, rest) = data.split_first()?;
-        *data = rest;
+        let byte = byte(data)?;
         number |= u32::from(byte & 0x7f) << shift;
-        if *byte < 0x80 {
+        if byte < 0x80 {
             return Some(number);
         }
     }
@@ -320,11 +326,19 @@ pub(crate) struct StrongList<'a> {
     documents: DocId,
 }
 
+/// A document in which a word stands out. With the length of the field, which would cost a look elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Noted {
+    pub(crate) document: DocId,
+    pub(crate) occurs: u32,
+    pub(crate) length: u8,
+}
+
 /// The documents of one tier.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tier {
-    /// Documents in ascending order with the word's occurrences there.
-    pub(crate) noted: Vec<(DocId, u32)>,
+    /// In ascending order.
+    pub(crate) noted: Vec<Noted>,
     /// Lengths of the field with the most occurrences in any document of no tier so far, without those that cannot
     /// score highest.
     pub(crate) left: Vec<(u8, u32)>,
@@ -392,9 +406,8 @@ impl StrongList<'_> {
     fn decode(&mut self) -> Option<Tier> {
         let mut tier = Tier::default();
         for _ in 0..number(&mut self.data)? {
-            let (length, rest) = self.data.split_first()?;
-            self.data = rest;
-            tier.left.push((*length, number(&mut self.data)?));
+            let length = byte(&mut self.data)?;
+            tier.left.push((length, number(&mut self.data)?));
         }
         let mut previous = 0;
         for _ in 0..number(&mut self.data)? {
@@ -404,7 +417,13 @@ impl StrongList<'_> {
             if document >= self.documents || (gap == 0 && !tier.noted.is_empty()) {
                 return None;
             }
-            tier.noted.push((document, number(&mut self.data)?));
+            let occurs = number(&mut self.data)?;
+            let length = byte(&mut self.data)?;
+            tier.noted.push(Noted {
+                document,
+                occurs,
+                length,
+            });
             previous = document;
         }
         Some(tier)
@@ -460,8 +479,13 @@ mod tests {
 
     #[test]
     fn a_tier_is_read_as_it_was_written() {
+        let noted = |document, occurs| Noted {
+            document,
+            occurs,
+            length: 1,
+        };
         let expected = Tier {
-            noted: vec![(3, 5), (7, 6)],
+            noted: vec![noted(3, 5), noted(7, 6)],
             left: vec![(2, 4), (9, 300)],
         };
         assert_eq!(first_tier(&tier(), 8).unwrap(), Some(expected));
