@@ -25,7 +25,7 @@ const DAY: Duration = Duration::from_hours(24);
 /// How long a grant for continuous reading lasts unless its owner says otherwise.
 const CONTINUOUS: Duration = DAY.saturating_mul(90);
 /// How long a grant for single use lasts unless its owner says otherwise.
-const SINGLE_USE: Duration = DAY;
+pub(crate) const SINGLE_USE: Duration = DAY;
 /// The longest life of an owner token.
 const OWNER_TOKEN_MAX: Duration = DAY.saturating_mul(366);
 
@@ -113,7 +113,35 @@ pub fn issue(
     let now = clock.now();
     let expires_at = end(&drafts, expires, now)?;
     let client = named_client(client)?;
-    let client_id = client.client_id.clone();
+    let mut approval = approval(drafts, &client, (now, expires_at))?;
+    let access_token = Secret::random("pdpp_at_")?;
+    approval.token = Some(new_token(&access_token, now, expires_at)?);
+    store.approve(&approval)?;
+    let NewApproval {
+        package, grants, ..
+    } = approval;
+    Ok(Issued {
+        access_token,
+        token_kind: match package {
+            None => TokenKind::Client,
+            Some(_) => TokenKind::Package,
+        },
+        grant_id: match (&package, grants.first()) {
+            (None, Some(grant)) => Some(grant.id().clone()),
+            _ => None,
+        },
+        grant_package_id: package,
+        expires_at: expires_at.to_rfc3339_millis(),
+        streams: grants.iter().flat_map(streams_of).collect(),
+    })
+}
+
+/// The drafts as grants of a client, in a package if there are several, without a token yet.
+pub(crate) fn approval(
+    drafts: Vec<Draft>,
+    client: &GrantClient,
+    (now, expires_at): (Instant, Instant),
+) -> Result<NewApproval, IssueError> {
     let mut grants = Vec::new();
     for draft in drafts {
         grants.push(frozen(draft, client.clone(), (now, expires_at))?);
@@ -129,27 +157,12 @@ pub fn issue(
             Some(id)
         }
     };
-    let access_token = Secret::random("pdpp_at_")?;
-    store.approve(&NewApproval {
-        package: package.clone(),
-        client_id,
-        grants: grants.clone(),
+    Ok(NewApproval {
+        package,
+        client_id: client.client_id.clone(),
+        grants,
         issued_at: now,
-        token: Some(new_token(&access_token, now, expires_at)?),
-    })?;
-    Ok(Issued {
-        access_token,
-        token_kind: match package {
-            None => TokenKind::Client,
-            Some(_) => TokenKind::Package,
-        },
-        grant_id: match (&package, grants.first()) {
-            (None, Some(grant)) => Some(grant.id().clone()),
-            _ => None,
-        },
-        grant_package_id: package,
-        expires_at: expires_at.to_rfc3339_millis(),
-        streams: grants.iter().flat_map(streams_of).collect(),
+        token: None,
     })
 }
 
@@ -188,7 +201,11 @@ pub(crate) fn streams_of(grant: &Grant) -> Vec<IssuedStream> {
     streams
 }
 
-fn new_token(secret: &Secret, now: Instant, expires_at: Instant) -> Result<NewToken, NoRandomness> {
+pub(crate) fn new_token(
+    secret: &Secret,
+    now: Instant,
+    expires_at: Instant,
+) -> Result<NewToken, NoRandomness> {
     Ok(NewToken {
         id: random_id("tok_")?,
         hash: secret.hash().0,
@@ -199,13 +216,17 @@ fn new_token(secret: &Secret, now: Instant, expires_at: Instant) -> Result<NewTo
     })
 }
 
-fn after(now: Instant, life: Duration) -> Instant {
+pub(crate) fn after(now: Instant, life: Duration) -> Instant {
     let micros = i64::try_from(life.as_micros()).unwrap_or(i64::MAX);
     Instant(now.0.saturating_add(micros))
 }
 
 /// The end of the grants, to the millisecond: a token must not outlive the moment its grant states.
-fn end(drafts: &[Draft], asked: Option<Instant>, now: Instant) -> Result<Instant, IssueError> {
+pub(crate) fn end(
+    drafts: &[Draft],
+    asked: Option<Instant>,
+    now: Instant,
+) -> Result<Instant, IssueError> {
     let single_use = |draft: &Draft| draft.access_mode == AccessMode::SingleUse;
     let end = match asked {
         Some(end) => end,

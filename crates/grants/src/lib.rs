@@ -2,13 +2,17 @@
 //!
 //! [`Selection`] says what is asked, [`issue`] freezes it against the catalog into grants with one token, [`resolve`]
 //! turns a presented token into the authority it stands for, and [`DisclosureLog`] keeps what was disclosed under it.
-//! A secret exists in clear only in the value that issuing returns.
+//! [`oauth`] holds the rules by which applications come to grants through the owner's browser, [`sign_in`] those by which
+//! the owner is known there. A secret exists in clear only in the value that issuing returns.
 
 mod disclosures;
+mod documents;
 mod issue;
 mod listing;
+pub mod oauth;
 mod secret;
 mod selection;
+pub mod sign_in;
 mod token;
 
 pub use disclosures::{DisclosureLog, LogError, verify};
@@ -18,5 +22,5 @@ pub use listing::{
     ShowError, Shown, State, list, owner_tokens, revoke, show,
 };
 pub use secret::Secret;
-pub use selection::{Flags, Mistake, Selection, SelectionError};
-pub use token::{Resolved, TokenError, TokenKind, authority_of, resolve};
+pub use selection::{ChosenStream, Draft, Flags, Mistake, Selection, SelectionError};
+pub use token::{Resolved, Surface, TokenError, TokenKind, authority_of, resolve, resolve_for};

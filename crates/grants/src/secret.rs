@@ -24,6 +24,11 @@ impl Secret {
         )))
     }
 
+    /// A text that holds a secret, so that it is handled like one.
+    pub(crate) fn holding(text: String) -> Self {
+        Self(text)
+    }
+
     /// The text to send as a bearer.
     pub fn expose(&self) -> &str {
         &self.0
@@ -70,7 +75,12 @@ pub(crate) fn random_id(prefix: &str) -> Result<String, NoRandomness> {
     Ok(format!("{prefix}{:016x}", u64::from_be_bytes(random()?)))
 }
 
-fn random<const N: usize>() -> Result<[u8; N], NoRandomness> {
+/// A public id that nobody can guess: a prefix and 128 random bits as hex digits.
+pub(crate) fn random_words(prefix: &str) -> Result<String, NoRandomness> {
+    Ok(format!("{prefix}{:032x}", u128::from_be_bytes(random()?)))
+}
+
+pub(crate) fn random<const N: usize>() -> Result<[u8; N], NoRandomness> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).map_err(|error| NoRandomness(error.to_string()))?;
     Ok(bytes)

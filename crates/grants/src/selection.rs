@@ -4,6 +4,7 @@
 //! field is named, exactly what was asked, nothing added. An empty selection is a mistake, never "everything", and
 //! every mistake says where it stands and what could stand there.
 
+mod chosen;
 mod details;
 mod document;
 mod flags;
@@ -15,6 +16,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use store::Store;
 use thiserror::Error;
+
+pub use chosen::ChosenStream;
+pub(crate) use chosen::narrow;
+pub(crate) use details::AI_TRAINING;
 
 /// What `pdpp grant create` takes without a details file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,6 +44,7 @@ pub struct Selection(Asked);
 enum Asked {
     Flags(Flags),
     Details(Vec<details::Detail>),
+    Chosen(Vec<ChosenStream>, AccessMode),
 }
 
 impl Selection {
@@ -53,26 +59,40 @@ impl Selection {
         details::parse(text).map(|details| Selection(Asked::Details(details)))
     }
 
+    /// A selection by what the owner ticked, one grant for each connection.
+    pub fn from_choice(chosen: Vec<ChosenStream>, access_mode: AccessMode) -> Selection {
+        Selection(Asked::Chosen(chosen, access_mode))
+    }
+
     /// Closes the selection against the catalog as it is now, one draft per grant.
     pub(crate) fn resolve(&self, store: &dyn Store) -> Result<Vec<Draft>, SelectionError> {
         match &self.0 {
             Asked::Flags(flags) => flags::resolve(flags, store),
             Asked::Details(details) => details::resolve(details, store),
+            Asked::Chosen(chosen, mode) => chosen::resolve(chosen, *mode, store),
         }
     }
 }
 
 /// A grant that only lacks its id, its client and its time.
-#[derive(Debug, Clone)]
-pub(crate) struct Draft {
-    pub(crate) source: Source,
-    pub(crate) declaration_version: String,
-    pub(crate) purpose_code: String,
-    pub(crate) purpose_description: Option<String>,
-    pub(crate) access_mode: AccessMode,
-    pub(crate) streams: Vec<GrantedStream>,
-    pub(crate) selection_preset: Option<String>,
-    pub(crate) retention: Option<Value>,
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Draft {
+    /// Of which source.
+    pub source: Source,
+    /// Against which declaration it was resolved.
+    pub declaration_version: String,
+    /// Why, as a URI.
+    pub purpose_code: String,
+    /// Why, in the client's words.
+    pub purpose_description: Option<String>,
+    /// Once or until it ends.
+    pub access_mode: AccessMode,
+    /// What may be read; closed.
+    pub streams: Vec<GrantedStream>,
+    /// The preset it was made from.
+    pub selection_preset: Option<String>,
+    /// What the client promises about keeping data.
+    pub retention: Option<Value>,
 }
 
 /// One mistake in a selection.

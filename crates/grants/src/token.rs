@@ -77,6 +77,9 @@ pub enum TokenError {
     /// The package was revoked.
     #[error("the package of grants was revoked")]
     PackageRevoked,
+    /// The token was issued for another address of this server.
+    #[error("the token was not issued for this resource")]
+    WrongAudience,
     /// The store failed, so nothing is known about the token.
     #[error("the token could not be looked up: {0}")]
     Store(#[from] StoreError),
@@ -86,7 +89,9 @@ impl TokenError {
     /// The row of the error table, as `/v1` sends it.
     pub fn code(&self) -> ErrorCode {
         match self {
-            TokenError::Unknown | TokenError::Expired => ErrorCode::AuthenticationError,
+            TokenError::Unknown | TokenError::Expired | TokenError::WrongAudience => {
+                ErrorCode::AuthenticationError
+            }
             TokenError::GrantRevoked => ErrorCode::GrantRevoked,
             TokenError::GrantExpired => ErrorCode::GrantExpired,
             TokenError::GrantInvalid => ErrorCode::GrantInvalid,
@@ -103,21 +108,65 @@ impl TokenError {
                 ReadError::new(self.code(), "Invalid or expired token")
                     .with_hint("ask the owner for a new token, or authorise again")
             }
+            TokenError::WrongAudience => ReadError::new(self.code(), self.to_string())
+                .with_hint("authorise again and name this server as the resource"),
             _ => ReadError::new(self.code(), self.to_string())
                 .with_hint("ask the owner for a new grant, or authorise again"),
         }
     }
 }
 
-/// Turns a presented bearer text, whatever it is, into the authority it stands for.
+/// Where a token is presented.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Surface {
+    /// `/v1`.
+    Rest,
+    /// `/mcp`.
+    Mcp,
+}
+
+/// Turns a presented bearer text into the authority it stands for, wherever it was issued for.
 pub fn resolve(store: &dyn Store, bearer: &str, now: Instant) -> Result<Resolved, TokenError> {
+    of_token(presented(store, bearer)?, now)
+}
+
+/// Turns a bearer text presented at a surface of `origin` into the authority it stands for there. A token for the
+/// origin holds at all of it, a token for its `/mcp` only there, and one from the terminal everywhere.
+pub fn resolve_for(
+    store: &dyn Store,
+    bearer: &str,
+    (surface, origin): (Surface, &str),
+    now: Instant,
+) -> Result<Resolved, TokenError> {
+    let token = presented(store, bearer)?;
+    let holds = match &token.audience {
+        None => true,
+        Some(audience) => match audience.strip_prefix(origin) {
+            Some("") => true,
+            Some("/mcp") => surface == Surface::Mcp,
+            _ => false,
+        },
+    };
+    let resolved = of_token(token, now)?;
+    if holds {
+        Ok(resolved)
+    } else {
+        Err(TokenError::WrongAudience)
+    }
+}
+
+/// The stored token of that text, unless it was ended by itself.
+pub(crate) fn presented(store: &dyn Store, bearer: &str) -> Result<StoredToken, TokenError> {
     let hash = TokenHash::of(bearer);
-    let token = store
+    store
         .token_candidates(hash.selector())?
         .into_iter()
         .find(|token| hash.is(&token.hash))
         .filter(|token| token.revoked_at.is_none())
-        .ok_or(TokenError::Unknown)?;
+        .ok_or(TokenError::Unknown)
+}
+
+fn of_token(token: StoredToken, now: Instant) -> Result<Resolved, TokenError> {
     // The grant first: when both are over, only a new grant helps.
     let (kind, granted) = match &token.subject {
         TokenSubject::Owner => (TokenKind::Owner, None),

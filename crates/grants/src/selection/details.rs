@@ -12,7 +12,8 @@ use super::resolve::{connections_for, granted, stream_named, time_ask};
 use super::{Draft, Mistakes, Named, PartAsk, SelectionError, StreamAsk, TimeAsk, known};
 
 const DETAIL_TYPE: &str = "https://pdpp.dev/data-access";
-const AI_TRAINING: &str = "https://pdpp.dev/purpose/ai_training";
+/// Training needs the owner's explicit yes.
+pub(crate) const AI_TRAINING: &str = "https://pdpp.dev/purpose/ai_training";
 /// Every declared stream.
 const ALL: &str = "*";
 

@@ -12,7 +12,7 @@ use super::resolve::{granted, time_ask};
 use super::{Draft, Flags, Mistakes, Named, PartAsk, SelectionError, StreamAsk, TimeAsk, known};
 
 /// Why the owner grants at the terminal: so that an agent knows the context.
-const PURPOSE: &str = "https://pdpp.dev/purpose/agent_context";
+pub(super) const PURPOSE: &str = "https://pdpp.dev/purpose/agent_context";
 
 const CONNECTION: &str = "--connection";
 const STREAM: &str = "--stream";

@@ -1,0 +1,77 @@
+//! Registry entries with typed documents. What cannot be read stands for nothing.
+
+use std::fmt::Write as _;
+
+use contract::time::Instant;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use store::Store;
+use store::StoreError;
+use store::registry::{Entry, EntryKind};
+
+use crate::secret::TokenHash;
+
+/// An entry that was read.
+pub(crate) struct Found<T> {
+    pub(crate) key: String,
+    pub(crate) value: T,
+    pub(crate) revision: u64,
+    pub(crate) expires_at: Option<Instant>,
+}
+
+/// A live entry whose document reads as a `T`.
+pub(crate) fn find<T: DeserializeOwned>(
+    store: &dyn Store,
+    kind: EntryKind,
+    key: &str,
+    now: Instant,
+) -> Result<Option<Found<T>>, StoreError> {
+    Ok(store.entry(kind, key, now)?.and_then(typed))
+}
+
+/// All live entries of a kind.
+pub(crate) fn all<T: DeserializeOwned>(
+    store: &dyn Store,
+    kind: EntryKind,
+    now: Instant,
+) -> Result<Vec<Found<T>>, StoreError> {
+    const PAGE: usize = 500;
+    let mut found = Vec::new();
+    let mut after: Option<String> = None;
+    loop {
+        let page = store.entries(kind, after.as_deref(), PAGE, now)?;
+        let more = page.len() == PAGE;
+        after = page.last().map(|entry| entry.key.clone());
+        found.extend(page.into_iter().filter_map(typed));
+        if !more {
+            return Ok(found);
+        }
+    }
+}
+
+fn typed<T: DeserializeOwned>(entry: Entry) -> Option<Found<T>> {
+    Some(Found {
+        value: serde_json::from_str(&entry.document).ok()?,
+        key: entry.key,
+        revision: entry.revision,
+        expires_at: entry.expires_at,
+    })
+}
+
+/// The document of an entry. Our documents always serialise; one that did not would be empty and stand for nothing.
+pub(crate) fn text<T: Serialize>(document: &T) -> String {
+    serde_json::to_string(document).unwrap_or_default()
+}
+
+/// The key under which a secret is found: its hash in hex digits.
+pub(crate) fn key_of(secret: &str) -> String {
+    hex(&TokenHash::of(secret).0)
+}
+
+/// Bytes as hex digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

@@ -1,0 +1,244 @@
+//! Applications that may ask for grants: how they register, how they are found, and how sure we are who asks.
+
+use std::time::Duration;
+
+use contract::id::ClientId;
+use contract::time::Instant;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use store::StoreError;
+use store::registry::{Change, EntryKind, Expect};
+
+use super::error::OAuthError;
+use super::metadata::{Metadata, read_metadata};
+use super::uri::redirect_matches;
+use super::{Issuer, later};
+use crate::documents::{Found, find, text};
+use crate::secret::random_words;
+
+/// How long a client that was never approved is remembered.
+pub(super) const UNUSED: Duration = Duration::from_hours(24 * 30);
+
+/// How a client may come to a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum GrantType {
+    /// By a code through the browser.
+    #[serde(rename = "authorization_code")]
+    AuthorizationCode,
+    /// By a token that renews.
+    #[serde(rename = "refresh_token")]
+    RefreshToken,
+    /// By a code a person types elsewhere.
+    #[serde(rename = "urn:ietf:params:oauth:grant-type:device_code")]
+    DeviceCode,
+}
+
+impl GrantType {
+    /// All of them.
+    pub const ALL: [GrantType; 3] = [
+        GrantType::AuthorizationCode,
+        GrantType::RefreshToken,
+        GrantType::DeviceCode,
+    ];
+
+    /// The name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            GrantType::AuthorizationCode => "authorization_code",
+            GrantType::RefreshToken => "refresh_token",
+            GrantType::DeviceCode => "urn:ietf:params:oauth:grant-type:device_code",
+        }
+    }
+}
+
+/// How sure we are who asks. A client's name is only ever its own claim.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum ClientTrust {
+    /// Anybody could have registered it, and did so then.
+    Registered {
+        /// When.
+        at: Instant,
+    },
+    /// Whoever controls this origin published it.
+    Document {
+        /// The origin.
+        origin: String,
+    },
+    /// The owner made it at the terminal.
+    Terminal,
+}
+
+/// An application that may ask for grants.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Client {
+    /// Its id.
+    pub client_id: ClientId,
+    /// How it calls itself.
+    pub client_name: Option<String>,
+    /// Its home page, by its own account.
+    pub client_uri: Option<String>,
+    /// Where codes may be sent.
+    pub redirect_uris: Vec<String>,
+    /// How it may come to tokens.
+    pub grant_types: Vec<GrantType>,
+    /// How sure we are who it is.
+    pub trust: ClientTrust,
+}
+
+impl Client {
+    /// Whether codes may be sent there.
+    pub fn may_redirect_to(&self, address: &str) -> bool {
+        self.redirect_uris
+            .iter()
+            .any(|registered| redirect_matches(registered, address))
+    }
+
+    /// Whether it may come to tokens this way.
+    pub fn may_use(&self, grant_type: GrantType) -> bool {
+        self.grant_types.contains(&grant_type)
+    }
+}
+
+/// What registration answers (RFC 7591).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Registered {
+    /// The new client's id.
+    pub client_id: ClientId,
+    /// When, in seconds since 1970.
+    pub client_id_issued_at: i64,
+    /// How it calls itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_name: Option<String>,
+    /// Its home page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_uri: Option<String>,
+    /// Where codes may be sent.
+    pub redirect_uris: Vec<String>,
+    /// How it may come to tokens.
+    pub grant_types: Vec<GrantType>,
+    /// `code`, if it may use codes.
+    pub response_types: Vec<&'static str>,
+    /// Always `none`: public clients only.
+    pub token_endpoint_auth_method: &'static str,
+}
+
+/// What is known of a client id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lookup {
+    /// The client.
+    Known(Client),
+    /// Its metadata document has to be fetched from this address and given to [`Issuer::accept_document`].
+    NeedsDocument(String),
+}
+
+/// What is stored of a client.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct ClientEntry {
+    pub(super) client: Client,
+    /// Until when a metadata document needs no new look.
+    pub(super) fresh_until: Option<Instant>,
+}
+
+impl Issuer<'_> {
+    /// Registers a client by its metadata, as JSON (RFC 7591). Anybody may.
+    pub fn register(&self, metadata: &str) -> Result<Registered, OAuthError> {
+        self.add_client(metadata, ClientTrust::Registered { at: self.now })
+    }
+
+    /// Registers a client the owner vouches for, at the terminal.
+    pub fn register_at_terminal(&self, metadata: &str) -> Result<Registered, OAuthError> {
+        self.add_client(metadata, ClientTrust::Terminal)
+    }
+
+    fn add_client(&self, metadata: &str, trust: ClientTrust) -> Result<Registered, OAuthError> {
+        let metadata: Value = serde_json::from_str(metadata).map_err(|_| {
+            OAuthError::invalid_client_metadata(
+                "the body must be one JSON object of client metadata",
+            )
+        })?;
+        let metadata = read_metadata(&metadata)?;
+        let id = random_words("cli_")?;
+        let client_id = ClientId::parse(id)
+            .map_err(|_| OAuthError::server_error("no client id could be made; try again"))?;
+        let expires_at = (trust != ClientTrust::Terminal).then(|| later(self.now, UNUSED));
+        let client = metadata.into_client(client_id, trust);
+        let document = text(&ClientEntry {
+            client: client.clone(),
+            fresh_until: None,
+        });
+        let change = Change::Put {
+            kind: EntryKind::Client,
+            key: client.client_id.as_str(),
+            document: &document,
+            expires_at,
+            expect: Expect::Absent,
+        };
+        if !self.store.apply(&[change], self.now)? {
+            return Err(OAuthError::server_error(
+                "no client id could be made; try again",
+            ));
+        }
+        Ok(Registered {
+            client_id_issued_at: self.now.0.div_euclid(1_000_000),
+            response_types: if client.may_use(GrantType::AuthorizationCode) {
+                vec!["code"]
+            } else {
+                Vec::new()
+            },
+            token_endpoint_auth_method: "none",
+            client_id: client.client_id,
+            client_name: client.client_name,
+            client_uri: client.client_uri,
+            redirect_uris: client.redirect_uris,
+            grant_types: client.grant_types,
+        })
+    }
+
+    /// Finds a client to begin something with it: a metadata document must be fresh for that.
+    pub fn client(&self, client_id: &str) -> Result<Lookup, OAuthError> {
+        let found = self.client_entry(client_id)?;
+        if super::client_document::is_document_address(client_id) {
+            return Ok(match found {
+                Some(entry) if entry.value.fresh_until > Some(self.now) => {
+                    Lookup::Known(entry.value.client)
+                }
+                _ => Lookup::NeedsDocument(client_id.to_owned()),
+            });
+        }
+        match found {
+            Some(entry) => Ok(Lookup::Known(entry.value.client)),
+            None => Err(unknown_client()),
+        }
+    }
+
+    /// Finds a client that continues what it began; nothing needs fetching for that.
+    pub(super) fn known_client(&self, client_id: &str) -> Result<Client, OAuthError> {
+        let entry = self.client_entry(client_id)?;
+        Ok(entry.ok_or_else(unknown_client)?.value.client)
+    }
+
+    pub(super) fn client_entry(
+        &self,
+        client_id: &str,
+    ) -> Result<Option<Found<ClientEntry>>, StoreError> {
+        find(self.store, EntryKind::Client, client_id, self.now)
+    }
+}
+
+impl Metadata {
+    pub(super) fn into_client(self, client_id: ClientId, trust: ClientTrust) -> Client {
+        Client {
+            client_id,
+            client_name: self.client_name,
+            client_uri: self.client_uri,
+            redirect_uris: self.redirect_uris,
+            grant_types: self.grant_types,
+            trust,
+        }
+    }
+}
+
+fn unknown_client() -> OAuthError {
+    OAuthError::invalid_client("this client is not known here; register it and try again")
+}

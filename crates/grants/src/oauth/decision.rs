@@ -1,0 +1,321 @@
+//! The owner's decision: exactly the frozen review is approved, once, in one transaction.
+
+use std::time::Duration;
+
+use contract::grant::{AccessMode, GrantClient};
+use contract::id::{GrantId, PackageId};
+use contract::time::Instant;
+use serde::{Deserialize, Serialize};
+use store::grants::NewApproval;
+use store::registry::{Change, EntryKind, Expect, TokenFor};
+use store::{Store, StoreError};
+use subtle::ConstantTimeEq as _;
+use thiserror::Error;
+
+use super::clients::Client;
+use super::code::CodeEntry;
+use super::error::OAuthError;
+use super::request::{RequestEntry, Way};
+use super::review::Review;
+use super::{Issuer, later};
+use crate::documents::{Found, key_of, text};
+use crate::issue::{IssueError, approval};
+use crate::secret::{NoRandomness, Secret};
+use crate::selection::SelectionError;
+use crate::sign_in::Session;
+use crate::token::{TokenError, authority_of};
+
+/// How long a decided request is remembered at least, so that a waiting device learns of it.
+const REMEMBERED: Duration = Duration::from_mins(5);
+
+/// Who decides. A session cannot be made up: it comes from signing in.
+#[derive(Debug, Clone, Copy)]
+pub enum Decider<'a> {
+    /// The signed-in owner.
+    Session(&'a Session),
+    /// The owner at the terminal of the machine.
+    Terminal,
+}
+
+impl Decider<'_> {
+    fn name(self) -> String {
+        match self {
+            Decider::Session(session) => session.id().to_owned(),
+            Decider::Terminal => "terminal".to_owned(),
+        }
+    }
+}
+
+/// What the decision means for the client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// Send the browser there. The address may hold a code, so it is handled like a secret.
+    Redirect(Secret),
+    /// The device learns of it when it asks next.
+    Device,
+}
+
+/// Why nothing was decided.
+#[derive(Debug, Error)]
+pub enum DecisionError {
+    /// Never there, or over.
+    #[error("this request is not known or its time is over; start again from the application")]
+    Unknown,
+    /// Somebody was faster.
+    #[error("this request was already decided")]
+    Decided,
+    /// Not the review that was shown last.
+    #[error("what is approved is not what was reviewed last; look at the review again")]
+    Stale,
+    /// The sources are not what they were at the review.
+    #[error("the sources changed since the review; review it again")]
+    CatalogChanged,
+    /// The client is gone, or no longer takes answers there.
+    #[error("the application changed since it asked; start again from the application")]
+    ClientChanged,
+    /// An empty selection.
+    #[error("nothing is selected, and nothing grants nothing; select at least one stream")]
+    NothingSelected,
+    /// Training takes an explicit yes.
+    #[error("the purpose is AI training, which takes the owner's explicit yes")]
+    TrainingNotAffirmed,
+    /// Training stands alone.
+    #[error(
+        "training is granted by itself; select the same fields and time for all connections, or only one"
+    )]
+    TrainingTogether,
+    /// Wider than asked.
+    #[error("it was asked for once, so it cannot be granted for longer")]
+    OnlyOnce,
+    /// What is selected does not hold against the catalog.
+    #[error(transparent)]
+    Selection(#[from] SelectionError),
+    /// It cannot be issued.
+    #[error(transparent)]
+    Issue(#[from] IssueError),
+    /// No randomness.
+    #[error(transparent)]
+    Randomness(#[from] NoRandomness),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl DecisionError {
+    /// The HTTP status to show it with.
+    pub fn status(&self) -> u16 {
+        match self {
+            Self::Unknown => 404,
+            Self::Decided | Self::Stale | Self::CatalogChanged | Self::ClientChanged => 409,
+            Self::Randomness(_)
+            | Self::Store(_)
+            | Self::Issue(IssueError::Store(_) | IssueError::Randomness(_)) => 500,
+            _ => 400,
+        }
+    }
+}
+
+/// What was decided, as stored.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Decision {
+    pub(super) by: String,
+    /// Nothing for a denial.
+    pub(super) approved: Option<Approval>,
+}
+
+/// What tokens will stand for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Approval {
+    pub(super) grant_id: Option<GrantId>,
+    pub(super) package_id: Option<PackageId>,
+    pub(super) single_use: bool,
+    pub(super) ends: Instant,
+}
+
+impl Approval {
+    fn of(approval: &NewApproval, review: &Review) -> Self {
+        let grant = match (&approval.package, approval.grants.first()) {
+            (None, Some(grant)) => Some(grant.id().clone()),
+            _ => None,
+        };
+        let once = |draft: &crate::selection::Draft| draft.access_mode == AccessMode::SingleUse;
+        Self {
+            grant_id: grant,
+            package_id: approval.package.clone(),
+            single_use: review.grants.iter().any(once),
+            ends: review.expires_at,
+        }
+    }
+
+    pub(super) fn token_for(&self) -> Option<TokenFor<'_>> {
+        match (&self.grant_id, &self.package_id) {
+            (Some(grant), None) => Some(TokenFor::Grant(grant)),
+            (None, Some(package)) => Some(TokenFor::Package(package)),
+            _ => None,
+        }
+    }
+
+    /// Whether it still stands.
+    pub(super) fn check(&self, store: &dyn Store, now: Instant) -> Result<(), TokenError> {
+        let id = match self.token_for().ok_or(TokenError::GrantInvalid)? {
+            TokenFor::Grant(grant) => grant.as_str(),
+            TokenFor::Package(package) => package.as_str(),
+        };
+        authority_of(store, id, now).map(drop)
+    }
+}
+
+impl Issuer<'_> {
+    /// Approves exactly the review of that digest. Grants and the client's way to them come to be together.
+    pub fn approve(
+        &self,
+        request_id: &str,
+        digest: &str,
+        decider: Decider<'_>,
+    ) -> Result<Answer, DecisionError> {
+        let found = self.undecided(request_id)?;
+        let Some((review, choice)) = found.value.review.clone() else {
+            return Err(DecisionError::Stale);
+        };
+        if !bool::from(review.digest.as_bytes().ct_eq(digest.as_bytes())) {
+            return Err(DecisionError::Stale);
+        }
+        match self.drafts(&found.value.asked, &choice) {
+            Ok(again) if again == review.grants => {}
+            Err(DecisionError::Store(error)) => return Err(error.into()),
+            _ => return Err(DecisionError::CatalogChanged),
+        }
+        if review.expires_at <= self.now {
+            return Err(IssueError::AlreadyOver(review.expires_at).into());
+        }
+        self.carry_out(request_id, &found, &review, decider)
+    }
+
+    fn carry_out(
+        &self,
+        request_id: &str,
+        found: &Found<RequestEntry>,
+        review: &Review,
+        decider: Decider<'_>,
+    ) -> Result<Answer, DecisionError> {
+        let asked = &found.value.asked;
+        let client = self.client_entry(asked.client.client_id.as_str())?;
+        let client = client.ok_or(DecisionError::ClientChanged)?;
+        let shown = as_granted(&asked.client);
+        let new = approval(review.grants.clone(), &shown, (self.now, review.expires_at))?;
+        let approved = Approval::of(&new, review);
+        let (client_text, mut code, mut answer) = (text(&client.value), None, Answer::Device);
+        if let Way::Code {
+            back,
+            code_challenge,
+        } = &asked.way
+        {
+            if !client.value.client.may_redirect_to(&back.redirect_uri) {
+                return Err(DecisionError::ClientChanged);
+            }
+            let secret = Secret::random("pdpp_code_")?;
+            let document = text(&CodeEntry {
+                client_id: shown.client_id.clone(),
+                redirect_uri: back.redirect_uri.clone(),
+                code_challenge: code_challenge.clone(),
+                resource: asked.resource.clone(),
+                approval: approved.clone(),
+                redeemed: None,
+            });
+            let address = back.with(&[("code", secret.expose())], self.origin);
+            answer = Answer::Redirect(Secret::holding(address));
+            code = Some((key_of(secret.expose()), document));
+        }
+        let request = decided(found, decider, Some(approved));
+        // A client that was approved is remembered for good.
+        let mut changes = vec![
+            self.put_request(request_id, found, &request),
+            Change::Approve(&new),
+            Change::Put {
+                kind: EntryKind::Client,
+                key: &client.key,
+                document: &client_text,
+                expires_at: None,
+                expect: Expect::Revision(client.revision),
+            },
+        ];
+        if let Some((key, document)) = &code {
+            changes.push(Change::Put {
+                kind: EntryKind::Code,
+                key,
+                document,
+                expires_at: Some(later(self.now, super::code::LIFE)),
+                expect: Expect::Absent,
+            });
+        }
+        match self.store.apply(&changes, self.now) {
+            Ok(true) => Ok(answer),
+            Ok(false) => Err(self.lost(request_id)),
+            Err(StoreError::UnknownConnection(_)) => Err(DecisionError::CatalogChanged),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Denies a request.
+    pub fn deny(&self, request_id: &str, decider: Decider<'_>) -> Result<Answer, DecisionError> {
+        let found = self.undecided(request_id)?;
+        let request = decided(&found, decider, None);
+        let change = self.put_request(request_id, &found, &request);
+        if !self.store.apply(&[change], self.now)? {
+            return Err(self.lost(request_id));
+        }
+        Ok(match &found.value.asked.way {
+            Way::Device => Answer::Device,
+            Way::Code { back, .. } => {
+                let denied = OAuthError::access_denied("the owner did not approve this request");
+                Answer::Redirect(Secret::holding(back.with_error(&denied, self.origin)))
+            }
+        })
+    }
+
+    fn put_request<'b>(
+        &self,
+        id: &'b str,
+        found: &Found<RequestEntry>,
+        document: &'b str,
+    ) -> Change<'b> {
+        Change::Put {
+            kind: EntryKind::Request,
+            key: id,
+            document,
+            expires_at: found.expires_at.max(Some(later(self.now, REMEMBERED))),
+            expect: Expect::Revision(found.revision),
+        }
+    }
+
+    /// Why a decision came too late: it was decided, or reviewed anew.
+    fn lost(&self, request_id: &str) -> DecisionError {
+        match self.undecided(request_id) {
+            Ok(_) => DecisionError::Stale,
+            Err(error) => error,
+        }
+    }
+}
+
+fn decided(
+    found: &Found<RequestEntry>,
+    decider: Decider<'_>,
+    approved: Option<Approval>,
+) -> String {
+    text(&RequestEntry {
+        decision: Some(Decision {
+            by: decider.name(),
+            approved,
+        }),
+        ..found.value.clone()
+    })
+}
+
+/// A client as its grants name it.
+fn as_granted(client: &Client) -> GrantClient {
+    let display = |name: &String| serde_json::json!({ "name": name });
+    GrantClient {
+        client_id: client.client_id.clone(),
+        client_display: client.client_name.as_ref().map(display),
+    }
+}

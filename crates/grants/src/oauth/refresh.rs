@@ -1,0 +1,154 @@
+//! Refresh tokens: each renews once and is replaced; presenting a replaced one ends its whole family.
+//!
+//! All refresh tokens of a family begin with the same secret head and end in a tail of their own. The registry holds one
+//! entry per family, found by the hash of the head, with the hash of the one token that is current. Who presents the head
+//! with another tail holds a token that was replaced.
+
+use std::time::Duration;
+
+use contract::id::ClientId;
+use serde::{Deserialize, Serialize};
+use store::StoreError;
+use store::registry::{Change, EntryKind, Expect};
+use subtle::ConstantTimeEq as _;
+
+use super::Issuer;
+use super::clients::Client;
+use super::decision::Approval;
+use super::error::OAuthError;
+use super::parameters::Parameters;
+use super::token_endpoint::{Minting, TokenResponse, ended};
+use crate::documents::{Found, find, key_of};
+use crate::secret::{NoRandomness, Secret};
+use crate::token::TokenError;
+
+/// How long a refresh token may rest.
+pub(super) const IDLE: Duration = Duration::from_hours(24 * 30);
+/// What stands between head and tail; no part of either.
+const BETWEEN: char = '.';
+
+/// What is stored of a family.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct RefreshEntry {
+    pub(super) client_id: ClientId,
+    pub(super) approval: Approval,
+    pub(super) resource: String,
+    pub(super) generation: u64,
+    /// The hash of the current token.
+    pub(super) current: String,
+}
+
+/// The head of a new family.
+pub(super) fn new_head() -> Result<Secret, NoRandomness> {
+    Secret::random("pdpp_rt_")
+}
+
+/// The next token of a family.
+pub(super) fn next_token(head: &Secret) -> Result<Secret, NoRandomness> {
+    Secret::random(&format!("{}{BETWEEN}", head.expose()))
+}
+
+/// The family's public name.
+pub(super) fn family_of(head: &Secret) -> String {
+    key_of(head.expose())
+}
+
+/// What is stored of a token.
+pub(super) fn fingerprint(token: &str) -> String {
+    key_of(token)
+}
+
+impl Issuer<'_> {
+    pub(super) fn refresh(
+        &self,
+        client: &Client,
+        parameters: &Parameters,
+    ) -> Result<TokenResponse, OAuthError> {
+        let token = parameters.required("refresh_token")?;
+        let (head, found) = self.family_entry(token)?.ok_or_else(refused)?;
+        let family = found.key;
+        let entry = found.value;
+        if entry.client_id != client.client_id {
+            return Err(refused());
+        }
+        if !is_current(&entry, token) {
+            self.end_family(&family)?;
+            return Err(superseded());
+        }
+        match entry.approval.check(self.store, self.now) {
+            Ok(()) => {}
+            Err(TokenError::Store(error)) => return Err(error.into()),
+            Err(_) => {
+                self.end_family(&family)?;
+                return Err(ended());
+            }
+        }
+        let minted = self.mint(Minting {
+            client,
+            approval: &entry.approval,
+            resource: &entry.resource,
+            audience: self.asked_audience(parameters, &entry.resource)?,
+            head,
+            expect: Expect::Revision(found.revision),
+            generation: entry.generation.saturating_add(1),
+        })?;
+        if minted.response.refresh_token.is_none() {
+            return Err(refused());
+        }
+        if self
+            .store
+            .apply(&minted.changes(&entry.approval, None)?, self.now)?
+        {
+            return Ok(minted.response);
+        }
+        // Somebody used the same token at the same moment: from now on this one is a replaced one.
+        self.end_family(&family)?;
+        Err(superseded())
+    }
+
+    /// The family a refresh token belongs to, whichever of its tokens this is.
+    pub(super) fn family_entry(
+        &self,
+        token: &str,
+    ) -> Result<Option<(Secret, Found<RefreshEntry>)>, StoreError> {
+        let Some((head, _)) = token.split_once(BETWEEN) else {
+            return Ok(None);
+        };
+        let found = find::<RefreshEntry>(self.store, EntryKind::Refresh, &key_of(head), self.now)?;
+        Ok(found.map(|found| (Secret::holding(head.to_owned()), found)))
+    }
+
+    /// Ends every token of a family, access and refresh, for good.
+    pub(super) fn end_family(&self, family: &str) -> Result<(), StoreError> {
+        let changes = [
+            Change::EndFamily {
+                family,
+                at: self.now,
+            },
+            Change::Remove {
+                kind: EntryKind::Refresh,
+                key: family,
+                expect: Expect::Anything,
+            },
+        ];
+        self.store.apply(&changes, self.now).map(drop)
+    }
+}
+
+pub(super) fn is_current(entry: &RefreshEntry, token: &str) -> bool {
+    entry
+        .current
+        .as_bytes()
+        .ct_eq(fingerprint(token).as_bytes())
+        .into()
+}
+
+fn refused() -> OAuthError {
+    OAuthError::invalid_grant("the refresh token is not valid for this client; authorise again")
+}
+
+fn superseded() -> OAuthError {
+    OAuthError::invalid_grant(
+        "the refresh token was used before, so all its tokens have ended; authorise again",
+    )
+}

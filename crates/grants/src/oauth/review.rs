@@ -1,0 +1,173 @@
+//! The review: what exactly would be granted, frozen under a digest that the owner then approves or not.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use contract::grant::AccessMode;
+use contract::time::Instant;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use store::registry::{Change, EntryKind, Expect};
+
+use super::Issuer;
+use super::clients::Client;
+use super::decision::DecisionError;
+use super::request::{PendingRequest, RequestEntry};
+use crate::documents::{Found, text};
+use crate::issue::{SINGLE_USE, after, end};
+use crate::selection::{AI_TRAINING, ChosenStream, Draft, Selection, narrow};
+
+/// What the owner chooses about a request.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Choice {
+    /// Exactly these streams. Without it, all that was asked by details; where nothing was, this is needed.
+    #[serde(default)]
+    pub streams: Option<Vec<ChosenStream>>,
+    /// Once or continuing; as asked, else continuing. Asking for once cannot be widened.
+    #[serde(default)]
+    pub access_mode: Option<AccessMode>,
+    /// When it ends; else after 90 days, and once after a day at most.
+    #[serde(default)]
+    pub expires_at: Option<Instant>,
+    /// The owner's explicit yes to training, where that is the purpose.
+    #[serde(default)]
+    pub ai_training_affirmed: bool,
+}
+
+/// What would be granted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Review {
+    /// The request under review.
+    pub request_id: String,
+    /// To whom.
+    pub client: Client,
+    /// For which address of this server.
+    pub resource: String,
+    /// What, one entry per grant.
+    pub grants: Vec<Draft>,
+    /// Until when.
+    pub expires_at: Instant,
+    /// Whether the owner said yes to training.
+    pub ai_training_affirmed: bool,
+    /// The digest of all of the above; approving names it.
+    pub digest: String,
+}
+
+impl Review {
+    fn sealed(mut self) -> Self {
+        self.digest = String::new();
+        let hash = Sha256::digest(text(&self).as_bytes());
+        self.digest = format!("sha256:{}", URL_SAFE_NO_PAD.encode(hash));
+        self
+    }
+}
+
+impl Issuer<'_> {
+    /// A request that still waits for the owner.
+    pub fn pending(&self, request_id: &str) -> Result<PendingRequest, DecisionError> {
+        Ok(self.undecided(request_id)?.value.asked)
+    }
+
+    /// Resolves a choice against the catalog and freezes it. A new review replaces the one before.
+    pub fn review(&self, request_id: &str, choice: Choice) -> Result<Review, DecisionError> {
+        let found = self.undecided(request_id)?;
+        let review = self.reviewed(request_id, &found.value.asked, &choice)?;
+        let document = text(&RequestEntry {
+            review: Some((review.clone(), choice)),
+            ..found.value
+        });
+        let change = Change::Put {
+            kind: EntryKind::Request,
+            key: request_id,
+            document: &document,
+            expires_at: found.expires_at,
+            expect: Expect::Revision(found.revision),
+        };
+        if self.store.apply(&[change], self.now)? {
+            Ok(review)
+        } else {
+            Err(DecisionError::Stale)
+        }
+    }
+
+    pub(super) fn undecided(&self, id: &str) -> Result<Found<RequestEntry>, DecisionError> {
+        let found = self.request_entry(id)?.ok_or(DecisionError::Unknown)?;
+        if found.value.decision.is_some() {
+            return Err(DecisionError::Decided);
+        }
+        if found.value.asked.expires_at <= self.now {
+            return Err(DecisionError::Unknown);
+        }
+        Ok(found)
+    }
+
+    /// The review of a choice as of now.
+    fn reviewed(
+        &self,
+        request_id: &str,
+        asked: &PendingRequest,
+        choice: &Choice,
+    ) -> Result<Review, DecisionError> {
+        let grants = self.drafts(asked, choice)?;
+        let training = grants.iter().any(|draft| draft.purpose_code == AI_TRAINING);
+        if training && !choice.ai_training_affirmed {
+            return Err(DecisionError::TrainingNotAffirmed);
+        }
+        if training && grants.len() > 1 {
+            return Err(DecisionError::TrainingTogether);
+        }
+        let once = grants
+            .iter()
+            .any(|draft| draft.access_mode == AccessMode::SingleUse);
+        let mut expires_at = end(&grants, choice.expires_at, self.now)?;
+        if once {
+            expires_at = expires_at.min(end(&grants, Some(after(self.now, SINGLE_USE)), self.now)?);
+        }
+        Ok(Review {
+            request_id: request_id.to_owned(),
+            client: asked.client.clone(),
+            resource: asked.resource.clone(),
+            grants,
+            expires_at,
+            ai_training_affirmed: training,
+            digest: String::new(),
+        }
+        .sealed())
+    }
+
+    /// What a choice means against the catalog as it is now.
+    pub(super) fn drafts(
+        &self,
+        asked: &PendingRequest,
+        choice: &Choice,
+    ) -> Result<Vec<Draft>, DecisionError> {
+        let chosen = choice.streams.as_deref();
+        if chosen.is_some_and(<[ChosenStream]>::is_empty) {
+            return Err(DecisionError::NothingSelected);
+        }
+        let mut drafts = match (&asked.details, chosen) {
+            (None, None) => return Err(DecisionError::NothingSelected),
+            (None, Some(chosen)) => {
+                let mode = choice.access_mode.unwrap_or(AccessMode::Continuous);
+                Selection::from_choice(chosen.to_vec(), mode).resolve(self.store)?
+            }
+            (Some(details), None) => Selection::from_details(details)?.resolve(self.store)?,
+            (Some(details), Some(chosen)) => {
+                let drafts = Selection::from_details(details)?.resolve(self.store)?;
+                narrow(drafts, chosen, self.store)?
+            }
+        };
+        if drafts.is_empty() {
+            return Err(DecisionError::NothingSelected);
+        }
+        for draft in &mut drafts {
+            match choice.access_mode {
+                Some(AccessMode::Continuous) if draft.access_mode == AccessMode::SingleUse => {
+                    return Err(DecisionError::OnlyOnce);
+                }
+                Some(mode) => draft.access_mode = mode,
+                None => {}
+            }
+        }
+        Ok(drafts)
+    }
+}

@@ -1,0 +1,313 @@
+//! What the owner ticked: streams of connections, narrowed in fields and time. By itself, or within what was asked.
+
+use contract::declaration::{Declaration, StreamDeclaration};
+use contract::grant::{AccessMode, GrantedStream, TimeConstraint};
+use contract::id::{ConnectionId, FieldName};
+use contract::time::Instant;
+use serde::{Deserialize, Serialize};
+use store::Store;
+
+use super::flags::PURPOSE;
+use super::resolve::{granted, stream_named, time_ask};
+use super::{Draft, Mistakes, Named, PartAsk, SelectionError, StreamAsk, TimeAsk, known};
+
+/// One ticked stream of one connection.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChosenStream {
+    /// The connection.
+    pub connection_id: String,
+    /// The stream.
+    pub stream: String,
+    /// Only these fields; all that could be had if it does not say.
+    #[serde(default)]
+    pub fields: Option<Vec<String>>,
+    /// Only records from then on.
+    #[serde(default)]
+    pub since: Option<String>,
+    /// Only records before then.
+    #[serde(default)]
+    pub until: Option<String>,
+}
+
+impl ChosenStream {
+    fn time(&self, path: &str, mistakes: &mut Mistakes) -> Option<TimeAsk> {
+        let (since, until) = (self.since.as_deref(), self.until.as_deref());
+        if since.is_none() && until.is_none() {
+            return None;
+        }
+        time_ask([path, path, path], since, until, mistakes)
+    }
+}
+
+/// The mistakes of a choice that names nothing, or something twice or without fields.
+fn check(chosen: &[ChosenStream], mistakes: &mut Mistakes) {
+    if chosen.is_empty() {
+        mistakes.add(
+            "",
+            "nothing is selected, and nothing grants nothing; select at least one stream",
+        );
+    }
+    for (at, choice) in chosen.iter().enumerate() {
+        let same = |other: &&ChosenStream| {
+            other.connection_id == choice.connection_id && other.stream == choice.stream
+        };
+        if chosen.iter().take(at).any(|other| same(&other)) {
+            mistakes.add(format!("/{at}"), "selects the same stream a second time");
+        }
+        if choice.fields.as_ref().is_some_and(Vec::is_empty) {
+            mistakes.add(
+                format!("/{at}/fields"),
+                "selects no field, and nothing grants nothing; select a field or leave the stream out",
+            );
+        }
+    }
+}
+
+/// One draft per connection, in the order in which connections are first chosen.
+pub(super) fn resolve(
+    chosen: &[ChosenStream],
+    access_mode: AccessMode,
+    store: &dyn Store,
+) -> Result<Vec<Draft>, SelectionError> {
+    let mut mistakes = Mistakes::default();
+    check(chosen, &mut mistakes);
+    let connections = store.connections();
+    let mut drafts: Vec<(&str, Draft)> = Vec::new();
+    for (at, choice) in chosen.iter().enumerate() {
+        let path = format!("/{at}");
+        let found = connections
+            .iter()
+            .find(|connection| connection.id.as_str() == choice.connection_id)
+            .and_then(|connection| Some((connection, store.declaration(&connection.connector)?)));
+        let Some((connection, declaration)) = found else {
+            let ids = connections.iter().map(|connection| connection.id.as_str());
+            let rule = format!(
+                "there is no connection {:?}; {}",
+                choice.connection_id,
+                known(ids)
+            );
+            mistakes.add(path, rule);
+            continue;
+        };
+        let name = Named {
+            path: path.clone(),
+            text: choice.stream.clone(),
+        };
+        let Some(stream) = stream_named(&name, &declaration, &mut mistakes) else {
+            continue;
+        };
+        let ask = StreamAsk {
+            part: part(
+                choice,
+                &path,
+                stream.fields.iter().map(|field| field.name.as_str()),
+            ),
+            time: choice.time(&path, &mut mistakes),
+            path,
+            name,
+            resources: None,
+            connections: None,
+        };
+        let Some(stream) = granted(&ask, stream, vec![connection.id.clone()], &mut mistakes) else {
+            continue;
+        };
+        let same = |(id, _): &&mut (&str, Draft)| *id == choice.connection_id;
+        if let Some((_, draft)) = drafts.iter_mut().find(same) {
+            draft.streams.push(stream);
+        } else {
+            let draft = begun(&declaration, stream, access_mode);
+            drafts.push((&choice.connection_id, draft));
+        }
+    }
+    mistakes.unless_any(drafts.into_iter().map(|(_, draft)| draft).collect())
+}
+
+fn begun(declaration: &Declaration, stream: GrantedStream, access_mode: AccessMode) -> Draft {
+    Draft {
+        source: declaration.source.clone(),
+        declaration_version: declaration.declaration_version.clone(),
+        purpose_code: PURPOSE.to_owned(),
+        purpose_description: None,
+        access_mode,
+        streams: vec![stream],
+        selection_preset: None,
+        retention: None,
+    }
+}
+
+/// Every field ticked is the whole stream, also where single fields cannot be granted.
+fn part<'a>(choice: &ChosenStream, path: &str, declared: impl Iterator<Item = &'a str>) -> PartAsk {
+    let Some(fields) = &choice.fields else {
+        return PartAsk::Whole;
+    };
+    let declared: Vec<&str> = declared.collect();
+    let whole = fields.len() == declared.len()
+        && declared
+            .iter()
+            .all(|name| fields.iter().any(|field| field == name));
+    if whole {
+        return PartAsk::Whole;
+    }
+    let named = |text: &String| Named {
+        path: format!("{path}/fields"),
+        text: text.clone(),
+    };
+    PartAsk::Fields(fields.iter().map(named).collect())
+}
+
+/// What is left of asked drafts when only the chosen streams are given. It can only become less: what was not asked
+/// is a mistake, and a time only ever shortens.
+pub(crate) fn narrow(
+    drafts: Vec<Draft>,
+    chosen: &[ChosenStream],
+    store: &dyn Store,
+) -> Result<Vec<Draft>, SelectionError> {
+    let declarations = store.declarations();
+    let mut mistakes = Mistakes::default();
+    check(chosen, &mut mistakes);
+    let mut used = vec![false; chosen.len()];
+    let mut narrowed: Vec<Draft> = Vec::new();
+    for draft in drafts {
+        let declaration = declarations
+            .iter()
+            .find(|declaration| declaration.source == draft.source);
+        let mut parts: Vec<Draft> = Vec::new();
+        for connection in connections_of(&draft) {
+            let mut part = Draft {
+                streams: Vec::new(),
+                ..draft.clone()
+            };
+            for stream in draft
+                .streams
+                .iter()
+                .filter(|stream| stream.instance_ids.contains(&connection))
+            {
+                let picked = chosen.iter().enumerate().find(|(_, choice)| {
+                    choice.connection_id == connection.as_str()
+                        && choice.stream == stream.name.as_str()
+                });
+                let Some((at, choice)) = picked else { continue };
+                if let Some(flag) = used.get_mut(at) {
+                    *flag = true;
+                }
+                let alone = GrantedStream {
+                    instance_ids: vec![connection.clone()],
+                    ..stream.clone()
+                };
+                let declared =
+                    declaration.and_then(|declaration| declaration.stream(stream.name.as_str()));
+                part.streams
+                    .extend(less(alone, declared, (at, choice), &mut mistakes));
+            }
+            join(&mut parts, part);
+        }
+        narrowed.extend(parts);
+    }
+    for (at, used) in used.into_iter().enumerate() {
+        if !used {
+            mistakes.add(
+                format!("/{at}"),
+                "was not asked for; only what was asked can be given",
+            );
+        }
+    }
+    mistakes.unless_any(narrowed)
+}
+
+fn connections_of(draft: &Draft) -> Vec<ConnectionId> {
+    let mut ids = Vec::new();
+    for id in draft.streams.iter().flat_map(|stream| &stream.instance_ids) {
+        if !ids.contains(id) {
+            ids.push(id.clone());
+        }
+    }
+    ids
+}
+
+/// Adds a part, as further connections of an equal one where there is one.
+fn join(parts: &mut Vec<Draft>, part: Draft) {
+    if part.streams.is_empty() {
+        return;
+    }
+    let bare = |draft: &Draft| -> Vec<GrantedStream> {
+        let bare = |stream: &GrantedStream| GrantedStream {
+            instance_ids: Vec::new(),
+            ..stream.clone()
+        };
+        draft.streams.iter().map(bare).collect()
+    };
+    let Some(equal) = parts.iter_mut().find(|known| bare(known) == bare(&part)) else {
+        parts.push(part);
+        return;
+    };
+    for (known, more) in equal.streams.iter_mut().zip(part.streams) {
+        known.instance_ids.extend(more.instance_ids);
+    }
+}
+
+fn less(
+    mut stream: GrantedStream,
+    declared: Option<&StreamDeclaration>,
+    (at, choice): (usize, &ChosenStream),
+    mistakes: &mut Mistakes,
+) -> Option<GrantedStream> {
+    if let Some(fields) = &choice.fields {
+        let path = format!("/{at}/fields");
+        for field in fields {
+            if !stream.fields.iter().any(|known| known.as_str() == field) {
+                let asked = stream.fields.iter().map(FieldName::as_str);
+                let rule = format!("the field {field:?} was not asked for; {}", known(asked));
+                mistakes.add(&path, rule);
+            }
+        }
+        let before = stream.fields.len();
+        stream
+            .fields
+            .retain(|known| fields.iter().any(|field| field == known.as_str()));
+        if stream.fields.len() < before
+            && !declared.is_some_and(|declared| declared.selection.fields)
+        {
+            mistakes.add(path, "this stream is granted whole or not at all: its declaration does not allow single fields");
+        }
+    }
+    let path = format!("/{at}");
+    if let Some(time) = choice.time(&path, mistakes) {
+        let field = declared.and_then(|declared| declared.consent_time_field.clone());
+        let asked = match (stream.time_constraint.take(), field) {
+            (Some(asked), _) => asked,
+            (None, Some(field)) => TimeConstraint {
+                field,
+                since: None,
+                until: None,
+            },
+            (None, None) => {
+                mistakes.add(path, "declares no consent_time_field, so it cannot be granted by time; leave the stream or the time out");
+                return None;
+            }
+        };
+        let shorter = shortened(asked, &time);
+        if shorter.range().is_err() {
+            mistakes.add(path, "leaves no time of what was asked");
+            return None;
+        }
+        stream.time_constraint = Some(shorter);
+    }
+    Some(stream)
+}
+
+/// The later start and the earlier end.
+fn shortened(mut asked: TimeConstraint, time: &TimeAsk) -> TimeConstraint {
+    let moment = |text: &Option<String>| text.as_deref().and_then(Instant::parse);
+    if moment(&time.since) > moment(&asked.since) {
+        asked.since.clone_from(&time.since);
+    }
+    let earlier = match (moment(&time.until), moment(&asked.until)) {
+        (Some(time), Some(asked)) => time < asked,
+        (Some(_), None) => true,
+        _ => false,
+    };
+    if earlier {
+        asked.until.clone_from(&time.until);
+    }
+    asked
+}

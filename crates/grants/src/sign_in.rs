@@ -1,0 +1,99 @@
+//! How the owner signs in: a password or a one-time code, and the session of a browser that follows.
+//!
+//! Guessing is slowed by a [`Throttle`] that whoever serves requests keeps for the life of the process.
+
+mod one_time_code;
+mod password;
+mod session;
+mod throttle;
+
+use std::net::IpAddr;
+
+use contract::time::Instant;
+use store::{Store, StoreError};
+use thiserror::Error;
+
+pub use one_time_code::new_code;
+pub use password::{PasswordError, has_password, remove_password, set_password};
+pub use session::{
+    NewSession, Session, SessionOverview, end_all_sessions, end_session, session, sessions,
+};
+pub use throttle::{Throttle, Throttled};
+
+use crate::secret::{NoRandomness, Secret};
+
+/// Who stands at the door.
+#[derive(Debug, Clone)]
+pub struct Visitor {
+    /// From where.
+    pub address: IpAddr,
+    /// What the browser calls itself; shown in the list of sessions.
+    pub browser: String,
+}
+
+/// Why nobody was let in.
+#[derive(Debug, Error)]
+pub enum SignInError {
+    /// Too many guesses.
+    #[error(transparent)]
+    Throttled(#[from] Throttled),
+    /// Not the password, or not a code that holds.
+    #[error("that is not right; try again, or make a new sign-in code at the terminal")]
+    Refused,
+    /// No randomness.
+    #[error(transparent)]
+    Randomness(#[from] NoRandomness),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The door of one data directory.
+#[derive(Clone, Copy)]
+pub struct Door<'a> {
+    /// Where sessions are kept.
+    pub store: &'a dyn Store,
+    /// What slows guessing.
+    pub throttle: &'a Throttle,
+    /// The present moment.
+    pub now: Instant,
+}
+
+impl Door<'_> {
+    /// Signs in by the owner's password.
+    pub fn by_password(
+        &self,
+        visitor: &Visitor,
+        password: &str,
+    ) -> Result<NewSession, SignInError> {
+        let attempt = self.throttle.admit(visitor.address, self.now)?;
+        if !password::verify(self.store, password, self.now)? {
+            return Err(SignInError::Refused);
+        }
+        let session = session::start(self.store, visitor, &[], self.now)?;
+        attempt.succeeded();
+        session.ok_or(SignInError::Refused)
+    }
+
+    /// Signs in by a one-time code, which is used up by it.
+    pub fn by_code(&self, visitor: &Visitor, code: &str) -> Result<NewSession, SignInError> {
+        let attempt = self.throttle.admit(visitor.address, self.now)?;
+        let Some((key, expect)) = one_time_code::found(self.store, code, self.now)? else {
+            return Err(SignInError::Refused);
+        };
+        let used = store::registry::Change::Remove {
+            kind: store::registry::EntryKind::SignIn,
+            key: &key,
+            expect,
+        };
+        let session = session::start(self.store, visitor, &[used], self.now)?;
+        attempt.succeeded();
+        session.ok_or(SignInError::Refused)
+    }
+}
+
+/// Whether two secrets are equal, in a time that does not depend on where they differ.
+fn same(left: &Secret, right: &str) -> bool {
+    use subtle::ConstantTimeEq as _;
+    left.expose().as_bytes().ct_eq(right.as_bytes()).into()
+}

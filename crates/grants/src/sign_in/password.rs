@@ -1,0 +1,122 @@
+//! The owner's password, stored under Argon2id.
+
+use argon2::{Algorithm, Argon2, Params, Version};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use contract::time::Instant;
+use serde::{Deserialize, Serialize};
+use store::registry::{Change, EntryKind, Expect};
+use store::{Store, StoreError};
+use subtle::ConstantTimeEq as _;
+use thiserror::Error;
+
+use super::session::all_ended;
+use crate::documents::{find, text};
+use crate::secret::{NoRandomness, random};
+
+const KEY: &str = "owner";
+const SHORTEST_CHARS: usize = 12;
+const LONGEST_BYTES: usize = 1_024;
+/// Memory in KiB, passes and lanes: the second recommended choice of RFC 9106 scaled as OWASP does for servers.
+const COST: (u32, u32, u32) = (19 * 1_024, 2, 1);
+
+/// Why a password was not set.
+#[derive(Debug, Error)]
+pub enum PasswordError {
+    /// Too short to resist guessing, or too long to be one.
+    #[error("a password takes at least 12 characters and at most 1024 bytes; a few words do well")]
+    Length,
+    /// The function refused.
+    #[error("the password could not be processed; try again")]
+    Function,
+    /// No randomness.
+    #[error(transparent)]
+    Randomness(#[from] NoRandomness),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct PasswordEntry {
+    algorithm: String,
+    memory_kib: u32,
+    passes: u32,
+    lanes: u32,
+    salt: String,
+    hash: String,
+}
+
+/// Sets the password, or sets it anew. Whoever was signed in has to sign in again.
+pub fn set_password(store: &dyn Store, password: &str, now: Instant) -> Result<(), PasswordError> {
+    if password.chars().count() < SHORTEST_CHARS || password.len() > LONGEST_BYTES {
+        return Err(PasswordError::Length);
+    }
+    let salt: [u8; 16] = random()?;
+    let (memory_kib, passes, lanes) = COST;
+    let hash = derive(password, &salt, COST).ok_or(PasswordError::Function)?;
+    let document = text(&PasswordEntry {
+        algorithm: "argon2id".to_owned(),
+        memory_kib,
+        passes,
+        lanes,
+        salt: URL_SAFE_NO_PAD.encode(salt),
+        hash: URL_SAFE_NO_PAD.encode(hash),
+    });
+    let put = Change::Put {
+        kind: EntryKind::Password,
+        key: KEY,
+        document: &document,
+        expires_at: None,
+        expect: Expect::Anything,
+    };
+    all_ended(store, put, now)?;
+    Ok(())
+}
+
+/// Takes the password away; one-time codes remain. Whoever was signed in has to sign in again.
+pub fn remove_password(store: &dyn Store, now: Instant) -> Result<(), StoreError> {
+    let remove = Change::Remove {
+        kind: EntryKind::Password,
+        key: KEY,
+        expect: Expect::Anything,
+    };
+    all_ended(store, remove, now)
+}
+
+/// Whether a password is set.
+pub fn has_password(store: &dyn Store, now: Instant) -> Result<bool, StoreError> {
+    Ok(find::<PasswordEntry>(store, EntryKind::Password, KEY, now)?.is_some())
+}
+
+/// Whether this is the password. It takes as long when none is set.
+pub(super) fn verify(store: &dyn Store, password: &str, now: Instant) -> Result<bool, StoreError> {
+    let entry =
+        find::<PasswordEntry>(store, EntryKind::Password, KEY, now)?.map(|found| found.value);
+    let known = entry.and_then(|entry| {
+        let salt = URL_SAFE_NO_PAD.decode(&entry.salt).ok()?;
+        let hash = URL_SAFE_NO_PAD.decode(&entry.hash).ok()?;
+        Some((salt, hash, (entry.memory_kib, entry.passes, entry.lanes)))
+    });
+    let set = known.is_some();
+    let (salt, hash, cost) = known.unwrap_or_else(|| (vec![0; 16], vec![0; 32], COST));
+    if password.len() > LONGEST_BYTES {
+        return Ok(false);
+    }
+    let equal =
+        derive(password, &salt, cost).is_some_and(|found| found.ct_eq(hash.as_slice()).into());
+    Ok(set && equal)
+}
+
+fn derive(
+    password: &str,
+    salt: &[u8],
+    (memory, passes, lanes): (u32, u32, u32),
+) -> Option<[u8; 32]> {
+    let params = Params::new(memory, passes, lanes, Some(32)).ok()?;
+    let mut hash = [0; 32];
+    Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
+        .hash_password_into(password.as_bytes(), salt, &mut hash)
+        .ok()?;
+    Some(hash)
+}

@@ -1,0 +1,202 @@
+//! Sessions: the browsers in which the owner is signed in, each under a secret of which only the hash is stored.
+
+use std::fmt;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use contract::time::Instant;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use store::registry::{Change, EntryKind, Expect};
+use store::{Store, StoreError};
+
+use super::{SignInError, Visitor, same};
+use crate::documents::{Found, all, find, key_of, text};
+use crate::issue::after;
+use crate::secret::{Secret, random_id};
+
+/// How long a session may rest.
+const IDLE: Duration = Duration::from_hours(24 * 7);
+/// How often its use is written down; not at every request.
+const NOTED: Duration = Duration::from_hours(1);
+const MAX_BROWSER_CHARS: usize = 200;
+
+/// A session that just began. Its secret is in clear here and in the browser.
+#[derive(Debug, Clone)]
+pub struct NewSession {
+    /// What the browser sends from now on.
+    pub secret: Secret,
+    /// Its public name.
+    pub id: String,
+}
+
+/// A session that was verified. There is no other way to one.
+#[derive(Clone)]
+pub struct Session {
+    id: String,
+    secret: Secret,
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session")
+            .field("id", &self.id)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    /// Its public name.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// What forms of this session carry, so that no other site can send them.
+    ///
+    /// The label comes first: the stored hash of the secret then tells nothing about it.
+    pub fn csrf_token(&self) -> Secret {
+        let hash = Sha256::new()
+            .chain_update(b"pdpp csrf token v1\0")
+            .chain_update(self.secret.expose().as_bytes())
+            .finalize();
+        Secret::holding(URL_SAFE_NO_PAD.encode(hash))
+    }
+
+    /// Whether a form carries the right token.
+    pub fn checks_csrf(&self, presented: &str) -> bool {
+        same(&self.csrf_token(), presented)
+    }
+}
+
+/// A session in the owner's list. Times are RFC 3339.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SessionOverview {
+    /// Its public name.
+    pub id: String,
+    /// What the browser called itself.
+    pub browser: String,
+    /// When it began.
+    pub started_at: String,
+    /// When it was last used, to the hour.
+    pub last_used_at: String,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct SessionEntry {
+    id: String,
+    browser: String,
+    started_at: Instant,
+    last_used_at: Instant,
+}
+
+/// Begins a session together with other changes. Nothing if those did not hold.
+pub(super) fn start(
+    store: &dyn Store,
+    visitor: &Visitor,
+    with: &[Change<'_>],
+    now: Instant,
+) -> Result<Option<NewSession>, SignInError> {
+    let secret = Secret::random("pdpp_session_")?;
+    let id = random_id("ses_")?;
+    let browser = visitor.browser.chars().filter(|c| !c.is_control());
+    let document = text(&SessionEntry {
+        id: id.clone(),
+        browser: browser.take(MAX_BROWSER_CHARS).collect(),
+        started_at: now,
+        last_used_at: now,
+    });
+    let key = key_of(secret.expose());
+    let mut changes = with.to_vec();
+    changes.push(Change::Put {
+        kind: EntryKind::Session,
+        key: &key,
+        document: &document,
+        expires_at: Some(after(now, IDLE)),
+        expect: Expect::Absent,
+    });
+    let begun = store.apply(&changes, now)?;
+    Ok(begun.then_some(NewSession { secret, id }))
+}
+
+/// The session of a presented secret, if it holds.
+pub fn session(
+    store: &dyn Store,
+    presented: &str,
+    now: Instant,
+) -> Result<Option<Session>, StoreError> {
+    let key = key_of(presented);
+    let Some(found) = find::<SessionEntry>(store, EntryKind::Session, &key, now)? else {
+        return Ok(None);
+    };
+    if after(found.value.last_used_at, NOTED) <= now {
+        let document = text(&SessionEntry {
+            last_used_at: now,
+            ..found.value.clone()
+        });
+        let change = Change::Put {
+            kind: EntryKind::Session,
+            key: &key,
+            document: &document,
+            expires_at: Some(after(now, IDLE)),
+            expect: Expect::Revision(found.revision),
+        };
+        // Whoever was faster noted the same; a session that was ended meanwhile must not come back.
+        if !store.apply(&[change], now)? && store.entry(EntryKind::Session, &key, now)?.is_none() {
+            return Ok(None);
+        }
+    }
+    Ok(Some(Session {
+        id: found.value.id,
+        secret: Secret::holding(presented.to_owned()),
+    }))
+}
+
+/// The owner's sessions, the last used first.
+pub fn sessions(store: &dyn Store, now: Instant) -> Result<Vec<SessionOverview>, StoreError> {
+    let mut found = all::<SessionEntry>(store, EntryKind::Session, now)?;
+    found.sort_by_key(|entry| std::cmp::Reverse(entry.value.last_used_at));
+    let overview = |entry: Found<SessionEntry>| SessionOverview {
+        id: entry.value.id,
+        browser: entry.value.browser,
+        started_at: entry.value.started_at.to_rfc3339_millis(),
+        last_used_at: entry.value.last_used_at.to_rfc3339_millis(),
+    };
+    Ok(found.into_iter().map(overview).collect())
+}
+
+/// Ends one session by its public name. `false`: there is none.
+pub fn end_session(store: &dyn Store, id: &str, now: Instant) -> Result<bool, StoreError> {
+    let found = all::<SessionEntry>(store, EntryKind::Session, now)?;
+    let Some(entry) = found.into_iter().find(|entry| entry.value.id == id) else {
+        return Ok(false);
+    };
+    store.apply(&[ended(&entry.key)], now)
+}
+
+/// Ends every session.
+pub fn end_all_sessions(store: &dyn Store, now: Instant) -> Result<(), StoreError> {
+    let found = all::<SessionEntry>(store, EntryKind::Session, now)?;
+    let changes: Vec<Change<'_>> = found.iter().map(|entry| ended(&entry.key)).collect();
+    store.apply(&changes, now).map(drop)
+}
+
+/// Ends every session together with another change.
+pub(super) fn all_ended(
+    store: &dyn Store,
+    with: Change<'_>,
+    now: Instant,
+) -> Result<(), StoreError> {
+    let found = all::<SessionEntry>(store, EntryKind::Session, now)?;
+    let mut changes: Vec<Change<'_>> = found.iter().map(|entry| ended(&entry.key)).collect();
+    changes.push(with);
+    store.apply(&changes, now).map(drop)
+}
+
+fn ended(key: &str) -> Change<'_> {
+    Change::Remove {
+        kind: EntryKind::Session,
+        key,
+        expect: Expect::Anything,
+    }
+}
