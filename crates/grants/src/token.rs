@@ -135,7 +135,8 @@ pub fn resolve(store: &dyn Store, bearer: &str, now: Instant) -> Result<Resolved
 pub fn resolve_for(
     store: &dyn Store,
     bearer: &str,
-    (surface, origin): (Surface, &str),
+    surface: Surface,
+    origin: &str,
     now: Instant,
 ) -> Result<Resolved, TokenError> {
     let token = presented(store, bearer)?;

@@ -106,7 +106,10 @@ pub struct Registered {
     /// The new client's id.
     pub client_id: ClientId,
     /// When, in seconds since 1970.
-    pub client_id_issued_at: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_id_issued_at: Option<i64>,
+    /// Where this can be read again.
+    pub registration_client_uri: String,
     /// How it calls itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_name: Option<String>,
@@ -179,20 +182,31 @@ impl Issuer<'_> {
                 "no client id could be made; try again",
             ));
         }
-        Ok(Registered {
-            client_id_issued_at: self.now.0.div_euclid(1_000_000),
-            response_types: if client.may_use(GrantType::AuthorizationCode) {
-                vec!["code"]
-            } else {
-                Vec::new()
+        Ok(self.as_registered(client))
+    }
+
+    /// What is registered of a client, as registration answered it.
+    pub fn registration(&self, client_id: &str) -> Result<Registered, OAuthError> {
+        let client = self.known_client(client_id)?;
+        Ok(self.as_registered(client))
+    }
+
+    fn as_registered(&self, client: Client) -> Registered {
+        let codes = client.may_use(GrantType::AuthorizationCode);
+        Registered {
+            registration_client_uri: format!("{}/oauth/register/{}", self.origin, client.client_id),
+            client_id_issued_at: match client.trust {
+                ClientTrust::Registered { at } => Some(at.0.div_euclid(1_000_000)),
+                _ => None,
             },
+            response_types: if codes { vec!["code"] } else { Vec::new() },
             token_endpoint_auth_method: "none",
             client_id: client.client_id,
             client_name: client.client_name,
             client_uri: client.client_uri,
             redirect_uris: client.redirect_uris,
             grant_types: client.grant_types,
-        })
+        }
     }
 
     /// Finds a client to begin something with it: a metadata document must be fresh for that.

@@ -16,7 +16,7 @@ use super::error::OAuthError;
 use super::parameters::Parameters;
 use super::refresh::new_head;
 use super::request::is_pkce_text;
-use super::token_endpoint::{Minting, TokenResponse, ended};
+use super::token_endpoint::{Minting, TokenResponse};
 use super::{Issuer, later};
 use crate::documents::{find, key_of, text};
 
@@ -61,10 +61,7 @@ impl Issuer<'_> {
             return Err(refused());
         }
         let audience = self.asked_audience(parameters, &entry.resource)?;
-        entry
-            .approval
-            .check(self.store, self.now)
-            .map_err(|_| ended())?;
+        self.check_standing(&entry.approval)?;
         let minted = self.mint(Minting {
             client,
             approval: &entry.approval,

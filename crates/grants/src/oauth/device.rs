@@ -13,7 +13,7 @@ use super::error::OAuthError;
 use super::parameters::Parameters;
 use super::refresh::new_head;
 use super::request::{LIFE, PendingRequest, Way};
-use super::token_endpoint::{Minting, TokenResponse, ended};
+use super::token_endpoint::{Minting, TokenResponse};
 use super::{Issuer, later};
 use crate::documents::{Found, find, key_of, text};
 use crate::secret::{NoRandomness, Secret, random};
@@ -230,7 +230,7 @@ impl Issuer<'_> {
         (approval, resource): (&Approval, &str),
         audience: String,
     ) -> Result<TokenResponse, OAuthError> {
-        approval.check(self.store, self.now).map_err(|_| ended())?;
+        self.check_standing(approval)?;
         let minted = self.mint(Minting {
             client,
             approval,

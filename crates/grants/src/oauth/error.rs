@@ -19,6 +19,9 @@ pub struct OAuthError {
     /// The HTTP status when it is not sent by redirect.
     #[serde(skip)]
     pub status: u16,
+    /// What failed inside, for the log; never sent.
+    #[serde(skip)]
+    pub cause: Option<String>,
 }
 
 /// One constructor per code, so that a code and its status cannot drift apart.
@@ -27,7 +30,7 @@ macro_rules! codes {
         impl OAuthError {
             $($(#[$doc])*
             pub fn $name(description: impl Into<String>) -> Self {
-                Self { error: stringify!($name), description: description.into(), status: $status }
+                Self { error: stringify!($name), description: description.into(), status: $status, cause: None }
             })*
         }
     };
@@ -69,9 +72,11 @@ codes! {
 }
 
 impl From<StoreError> for OAuthError {
-    /// The cause is for the log of whoever holds the store; the wire learns that it is ours.
-    fn from(_: StoreError) -> Self {
-        Self::server_error("the server could not complete this; try again")
+    fn from(error: StoreError) -> Self {
+        Self {
+            cause: Some(error.to_string()),
+            ..Self::server_error("the server could not complete this; try again")
+        }
     }
 }
 

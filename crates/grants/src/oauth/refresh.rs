@@ -17,10 +17,9 @@ use super::clients::Client;
 use super::decision::Approval;
 use super::error::OAuthError;
 use super::parameters::Parameters;
-use super::token_endpoint::{Minting, TokenResponse, ended};
+use super::token_endpoint::{Minting, TokenResponse};
 use crate::documents::{Found, find, key_of};
 use crate::secret::{NoRandomness, Secret};
-use crate::token::TokenError;
 
 /// How long a refresh token may rest.
 pub(super) const IDLE: Duration = Duration::from_hours(24 * 30);
@@ -75,13 +74,11 @@ impl Issuer<'_> {
             self.end_family(&family)?;
             return Err(superseded());
         }
-        match entry.approval.check(self.store, self.now) {
-            Ok(()) => {}
-            Err(TokenError::Store(error)) => return Err(error.into()),
-            Err(_) => {
+        if let Err(error) = self.check_standing(&entry.approval) {
+            if error.cause.is_none() {
                 self.end_family(&family)?;
-                return Err(ended());
             }
+            return Err(error);
         }
         let minted = self.mint(Minting {
             client,

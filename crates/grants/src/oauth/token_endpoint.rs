@@ -20,7 +20,7 @@ use super::{Issuer, later};
 use crate::documents::text;
 use crate::issue::new_token;
 use crate::secret::Secret;
-use crate::token::live_grant;
+use crate::token::{TokenError, live_grant};
 
 /// How long an access token lives beside a refresh token.
 const ACCESS: Duration = Duration::from_hours(1);
@@ -141,6 +141,15 @@ impl Issuer<'_> {
         }
     }
 
+    /// Refuses what no longer stands.
+    pub(super) fn check_standing(&self, approval: &Approval) -> Result<(), OAuthError> {
+        match approval.check(self.store, self.now) {
+            Ok(()) => Ok(()),
+            Err(TokenError::Store(error)) => Err(error.into()),
+            Err(_) => Err(ended()),
+        }
+    }
+
     /// Makes tokens for something that still stands. They hold once their changes are applied.
     pub(super) fn mint(&self, minting: Minting<'_>) -> Result<Minted, OAuthError> {
         let approval = minting.approval;
@@ -226,6 +235,6 @@ pub(super) fn granted_detail(grant: &Grant) -> Value {
     detail
 }
 
-pub(super) fn ended() -> OAuthError {
+fn ended() -> OAuthError {
     OAuthError::invalid_grant("what was granted has ended; authorise again")
 }

@@ -1,0 +1,177 @@
+//! What may be asked, and who learns of a mistake in it.
+
+use std::time::Duration;
+
+use grants::oauth::{DecisionError, OAuthError};
+use serde_json::json;
+
+use crate::flow::{ORIGIN, ask, client, issuer, mail, register};
+use crate::world::{World, detail};
+
+#[test]
+fn a_mistake_goes_to_the_client_only_where_it_is_sure_to_be_meant() {
+    let world = World::new();
+    let client = client(&world);
+    for (changes, code) in [
+        ([("client_id", "")], "invalid_request"),
+        ([("client_id", "cli_other")], "invalid_client"),
+        ([("redirect_uri", "")], "invalid_request"),
+        (
+            [("redirect_uri", "https://evil.example/cb")],
+            "invalid_redirect_uri",
+        ),
+        (
+            [("redirect_uri", "https://app.example/cb/")],
+            "invalid_redirect_uri",
+        ),
+        (
+            [("redirect_uri", "http://127.0.0.1:5000/other")],
+            "invalid_redirect_uri",
+        ),
+    ] {
+        let error = ask(&world, &client, &changes).unwrap_err();
+        assert_eq!((error.error.error, error.back), (code, None), "{changes:?}");
+    }
+    let short = "x".repeat(42);
+    for (changes, code) in [
+        ([("response_type", "token")], "unsupported_response_type"),
+        ([("response_type", "")], "invalid_request"),
+        ([("code_challenge", "")], "invalid_request"),
+        ([("code_challenge", short.as_str())], "invalid_request"),
+        ([("code_challenge_method", "plain")], "invalid_request"),
+        ([("code_challenge_method", "")], "invalid_request"),
+        ([("resource", "https://other.example")], "invalid_target"),
+        ([("resource", "https://pdpp.example/v1")], "invalid_target"),
+        (
+            [("resource", "https://pdpp.example.evil")],
+            "invalid_target",
+        ),
+        (
+            [("authorization_details", "{}")],
+            "invalid_authorization_details",
+        ),
+        (
+            [("authorization_details", "[]")],
+            "invalid_authorization_details",
+        ),
+    ] {
+        let error = ask(&world, &client, &changes).unwrap_err();
+        assert_eq!(error.error.error, code, "{changes:?}");
+        let address = error.back.unwrap().with_error(&error.error, ORIGIN);
+        let expected = format!("https://app.example/cb?error={code}&");
+        assert!(address.starts_with(&expected), "{address}");
+        assert!(
+            address.ends_with("&state=st%26te&iss=https%3A%2F%2Fpdpp.example"),
+            "{address}"
+        );
+    }
+}
+
+#[test]
+fn a_parameter_given_twice_is_refused() {
+    let world = World::new();
+    let client = client(&world);
+    let twice = ask(
+        &world,
+        &client,
+        &[
+            ("redirect_uri", "https://a.example"),
+            ("redirect_uri", "https://b.example"),
+        ],
+    );
+    assert_eq!(twice.unwrap_err().error.error, "invalid_request");
+}
+
+#[test]
+fn a_resource_is_the_origin_or_its_mcp() {
+    let world = World::new();
+    let client = client(&world);
+    for (asked, kept) in [
+        ("", ORIGIN),
+        (ORIGIN, ORIGIN),
+        ("https://pdpp.example/", ORIGIN),
+        ("https://pdpp.example/mcp", "https://pdpp.example/mcp"),
+    ] {
+        let id = ask(&world, &client, &[("resource", asked)]).unwrap();
+        assert_eq!(issuer(&world).pending(&id).unwrap().resource, kept);
+    }
+}
+
+#[test]
+fn a_native_application_may_come_back_to_any_port_of_loopback() {
+    let world = World::new();
+    let client = client(&world);
+    for address in [
+        "http://127.0.0.1/cb",
+        "http://127.0.0.1:1/cb",
+        "http://127.0.0.1:65535/cb",
+    ] {
+        assert!(
+            ask(&world, &client, &[("redirect_uri", address)]).is_ok(),
+            "{address}"
+        );
+    }
+}
+
+#[test]
+fn a_client_uses_only_what_it_registered_for() {
+    let world = World::new();
+    let client = register(
+        &world,
+        &json!({ "redirect_uris": ["https://app.example/cb"], "grant_types": [crate::flow::DEVICE] }),
+    );
+    let error = ask(&world, &client, &[]).unwrap_err();
+    assert_eq!(error.error.error, "unauthorized_client");
+}
+
+#[test]
+fn details_are_held_against_the_catalog_when_they_arrive() {
+    let world = World::new();
+    let client = client(&world);
+    let good = json!([detail(|_| {})]).to_string();
+    let id = ask(&world, &client, &[("authorization_details", &good)]).unwrap();
+    assert_eq!(
+        issuer(&world).pending(&id).unwrap().details.as_deref(),
+        Some(good.as_str())
+    );
+    let unknown =
+        json!([detail(|detail| detail["streams"][0]["name"] = json!("nope"))]).to_string();
+    let error = ask(&world, &client, &[("authorization_details", &unknown)]).unwrap_err();
+    assert_eq!(error.error.error, "invalid_authorization_details");
+    assert!(
+        error.error.description.contains("/0/streams/0/name"),
+        "{}",
+        error.error
+    );
+}
+
+#[test]
+fn a_request_waits_ten_minutes() {
+    let world = World::new();
+    let client = client(&world);
+    let id = ask(&world, &client, &[]).unwrap();
+    world.wait(Duration::from_mins(10).saturating_sub(Duration::from_micros(1)));
+    assert!(issuer(&world).review(&id, mail()).is_ok());
+    world.wait(Duration::from_micros(1));
+    let late = issuer(&world).review(&id, mail());
+    assert!(matches!(late, Err(DecisionError::Unknown)));
+    assert!(matches!(
+        issuer(&world).pending("req_nope"),
+        Err(DecisionError::Unknown)
+    ));
+}
+
+#[test]
+fn an_error_is_sent_in_the_words_of_the_wire() {
+    let error = OAuthError::invalid_grant("x");
+    assert_eq!(
+        serde_json::to_value(&error).unwrap(),
+        json!({ "error": "invalid_grant", "error_description": "x" })
+    );
+    assert_eq!(OAuthError::server_error("x").status, 500);
+    assert_eq!(OAuthError::invalid_client("x").status, 401);
+    let inside = store::StoreError::Full {
+        path: "/a/place".into(),
+    };
+    assert!(!OAuthError::from(inside).to_string().contains("place"));
+}

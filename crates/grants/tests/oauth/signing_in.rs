@@ -1,0 +1,196 @@
+//! How the owner signs in, stays signed in and is signed out.
+
+use std::time::Duration;
+
+use grants::oauth::Decider;
+use grants::sign_in::{
+    Door, NewSession, PasswordError, Session, SignInError, Throttle, Visitor, end_all_sessions,
+    end_session, has_password, new_code, remove_password, session, sessions, set_password,
+};
+
+use crate::flow::{ask, client, issuer, mail, review, winners};
+use crate::world::World;
+
+const PASSWORD: &str = "correct horse battery";
+const DAY: Duration = Duration::from_hours(24);
+
+fn visitor() -> Visitor {
+    Visitor {
+        address: "203.0.113.9".parse().unwrap(),
+        browser: "A browser\u{7}".to_owned(),
+    }
+}
+
+fn door<'a>(world: &'a World, throttle: &'a Throttle) -> Door<'a> {
+    Door {
+        store: world.store(),
+        throttle,
+        now: world.now(),
+    }
+}
+
+fn signed_in(world: &World) -> NewSession {
+    let code = new_code(world.store(), world.now()).unwrap();
+    door(world, &Throttle::default())
+        .by_code(&visitor(), code.expose())
+        .unwrap()
+}
+
+fn verified(world: &World, new: &NewSession) -> Option<Session> {
+    session(world.store(), new.secret.expose(), world.now()).unwrap()
+}
+
+#[test]
+fn a_password_lets_its_owner_in_and_nobody_else() {
+    let world = World::new();
+    let throttle = Throttle::default();
+    let enter = |password: &str| door(&world, &throttle).by_password(&visitor(), password);
+    assert!(
+        matches!(enter(PASSWORD), Err(SignInError::Refused)),
+        "none is set"
+    );
+    for short in ["", "short", "elevenchars"] {
+        let error = set_password(world.store(), short, world.now()).unwrap_err();
+        assert!(matches!(error, PasswordError::Length));
+    }
+    set_password(world.store(), PASSWORD, world.now()).unwrap();
+    assert!(has_password(world.store(), world.now()).unwrap());
+    for wrong in ["", "correct horse batterx", "correct horse battery "] {
+        assert!(matches!(enter(wrong), Err(SignInError::Refused)));
+    }
+    let old = enter(PASSWORD).unwrap();
+    assert!(verified(&world, &old).is_some());
+    set_password(world.store(), "another good password", world.now()).unwrap();
+    assert!(
+        verified(&world, &old).is_none(),
+        "a new password ends sessions"
+    );
+    assert!(matches!(enter(PASSWORD), Err(SignInError::Refused)));
+    assert!(enter("another good password").is_ok());
+    remove_password(world.store(), world.now()).unwrap();
+    assert!(!has_password(world.store(), world.now()).unwrap());
+}
+
+#[test]
+fn a_sign_in_code_works_once_within_a_quarter_of_an_hour() {
+    let world = World::new();
+    let throttle = Throttle::default();
+    let code = new_code(world.store(), world.now()).unwrap();
+    assert!(
+        verified(
+            &world,
+            &door(&world, &throttle)
+                .by_code(&visitor(), code.expose())
+                .unwrap()
+        )
+        .is_some()
+    );
+    let again = door(&world, &throttle).by_code(&visitor(), code.expose());
+    assert!(matches!(again, Err(SignInError::Refused)));
+    let late = new_code(world.store(), world.now()).unwrap();
+    world.wait(Duration::from_mins(15));
+    let refused = door(&world, &throttle).by_code(&visitor(), late.expose());
+    assert!(matches!(refused, Err(SignInError::Refused)));
+    let raced = new_code(world.store(), world.now()).unwrap();
+    let enter = || {
+        door(&world, &Throttle::default())
+            .by_code(&visitor(), raced.expose())
+            .ok()
+    };
+    assert_eq!(winners(enter), 1);
+}
+
+#[test]
+fn guessing_is_slowed_whatever_is_guessed() {
+    let world = World::new();
+    let throttle = Throttle::default();
+    set_password(world.store(), PASSWORD, world.now()).unwrap();
+    for _ in 0..3 {
+        door(&world, &throttle)
+            .by_password(&visitor(), "wrong")
+            .unwrap_err();
+    }
+    for _ in 0..2 {
+        door(&world, &throttle)
+            .by_code(&visitor(), "wrong")
+            .unwrap_err();
+    }
+    let throttled = |error: SignInError| match error {
+        SignInError::Throttled(throttled) => throttled.retry_after,
+        other => panic!("{other}"),
+    };
+    let right = door(&world, &throttle).by_password(&visitor(), PASSWORD);
+    assert_eq!(
+        throttled(right.unwrap_err()),
+        Duration::from_secs(1),
+        "the right one waits too"
+    );
+    let code = door(&world, &throttle).by_code(&visitor(), "wrong");
+    assert_eq!(throttled(code.unwrap_err()), Duration::from_secs(1));
+    world.wait(Duration::from_secs(1));
+    assert!(
+        door(&world, &throttle)
+            .by_password(&visitor(), PASSWORD)
+            .is_ok()
+    );
+}
+
+#[test]
+fn a_session_rests_seven_days_at_most() {
+    let world = World::new();
+    let new = signed_in(&world);
+    for _ in 0..3 {
+        world.wait(DAY * 6);
+        assert!(verified(&world, &new).is_some());
+    }
+    world.wait(DAY * 7);
+    assert!(verified(&world, &new).is_none());
+}
+
+#[test]
+fn sessions_are_listed_and_ended() {
+    let world = World::new();
+    let (one, two, three) = (signed_in(&world), signed_in(&world), signed_in(&world));
+    let listed = sessions(world.store(), world.now()).unwrap();
+    assert_eq!(listed.len(), 3);
+    assert!(
+        listed.iter().all(|session| session.browser == "A browser"),
+        "no control characters"
+    );
+    assert!(end_session(world.store(), &one.id, world.now()).unwrap());
+    assert!(!end_session(world.store(), &one.id, world.now()).unwrap());
+    assert!(verified(&world, &one).is_none() && verified(&world, &two).is_some());
+    end_all_sessions(world.store(), world.now()).unwrap();
+    assert!(verified(&world, &two).is_none() && verified(&world, &three).is_none());
+    for text in ["", "pdpp_session_", three.id.as_str()] {
+        assert!(session(world.store(), text, world.now()).unwrap().is_none());
+    }
+}
+
+#[test]
+fn a_form_carries_the_token_of_its_own_session() {
+    let world = World::new();
+    let (one, two) = (signed_in(&world), signed_in(&world));
+    let [one, two] = [&one, &two].map(|new| verified(&world, new).unwrap());
+    assert!(one.checks_csrf(one.csrf_token().expose()));
+    for wrong in [
+        "",
+        two.csrf_token().expose(),
+        &one.csrf_token().expose()[1..],
+    ] {
+        assert!(!one.checks_csrf(wrong));
+    }
+}
+
+#[test]
+fn a_session_decides() {
+    let world = World::new();
+    let session = verified(&world, &signed_in(&world)).unwrap();
+    let request = ask(&world, &client(&world), &[]).unwrap();
+    let digest = review(&world, &request, mail()).digest;
+    assert!(
+        issuer(&world)
+            .approve(&request, &digest, Decider::Session(&session))
+            .is_ok()
+    );
+}
