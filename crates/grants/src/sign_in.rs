@@ -71,8 +71,9 @@ impl Door<'_> {
             return Err(SignInError::Refused);
         }
         let session = session::start(self.store, visitor, &[], self.now)?;
+        let session = session.ok_or(SignInError::Refused)?;
         attempt.succeeded();
-        session.ok_or(SignInError::Refused)
+        Ok(session)
     }
 
     /// Signs in by a one-time code, which is used up by it.
@@ -87,8 +88,9 @@ impl Door<'_> {
             expect,
         };
         let session = session::start(self.store, visitor, &[used], self.now)?;
+        let session = session.ok_or(SignInError::Refused)?;
         attempt.succeeded();
-        session.ok_or(SignInError::Refused)
+        Ok(session)
     }
 }
 

@@ -312,7 +312,7 @@ fn decided(
 }
 
 /// A client as its grants name it.
-fn as_granted(client: &Client) -> GrantClient {
+pub(super) fn as_granted(client: &Client) -> GrantClient {
     let display = |name: &String| serde_json::json!({ "name": name });
     GrantClient {
         client_id: client.client_id.clone(),

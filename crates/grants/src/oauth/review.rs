@@ -10,10 +10,10 @@ use store::registry::{Change, EntryKind, Expect};
 
 use super::Issuer;
 use super::clients::Client;
-use super::decision::DecisionError;
+use super::decision::{DecisionError, as_granted};
 use super::request::{PendingRequest, RequestEntry};
 use crate::documents::{Found, text};
-use crate::issue::{SINGLE_USE, after, end};
+use crate::issue::{SINGLE_USE, after, approval, end};
 use crate::selection::{AI_TRAINING, ChosenStream, Draft, Selection, narrow};
 
 /// What the owner chooses about a request.
@@ -122,6 +122,12 @@ impl Issuer<'_> {
         if once {
             expires_at = expires_at.min(end(&grants, Some(after(self.now, SINGLE_USE)), self.now)?);
         }
+        // What could not be issued is no review.
+        approval(
+            grants.clone(),
+            &as_granted(&asked.client),
+            (self.now, expires_at),
+        )?;
         Ok(Review {
             request_id: request_id.to_owned(),
             client: asked.client.clone(),

@@ -201,6 +201,12 @@ pub(crate) fn narrow(
             }
             join(&mut parts, part);
         }
+        for part in &mut parts {
+            // What is less than the preset is not the preset.
+            if part.streams != draft.streams {
+                part.selection_preset = None;
+            }
+        }
         narrowed.extend(parts);
     }
     for (at, used) in used.into_iter().enumerate() {

@@ -411,3 +411,34 @@ fn a_package_that_lost_a_connection_before_its_code_was_redeemed_gives_the_rest(
     let response = redeem(&world, &client, &code, &[]).unwrap();
     assert!(is_live(&world, &response), "the other grant still stands");
 }
+
+#[test]
+fn less_than_a_preset_is_not_the_preset() {
+    let world = World::new();
+    world.store.remove_connection(&connection("work")).unwrap();
+    let preset = |detail: &mut Value| {
+        let members = detail.as_object_mut().unwrap();
+        members.remove("streams");
+        members.insert("selection_preset".to_owned(), json!("headers"));
+    };
+    let request = asked(&world, &json!([detail(preset)]));
+    let named = |choice: Choice| {
+        review(&world, &request, choice).grants[0]
+            .selection_preset
+            .clone()
+    };
+    assert_eq!(named(Choice::default()).as_deref(), Some("headers"));
+    assert_eq!(named(mail()).as_deref(), Some("headers"));
+    let less = ChosenStream {
+        fields: Some(vec!["subject".to_owned()]),
+        ..stream("home", "messages")
+    };
+    assert_eq!(named(only(&[less])), None);
+}
+
+#[test]
+fn what_could_not_be_issued_is_refused_at_the_review() {
+    let world = World::new();
+    let request = asked(&world, &json!([detail(|_| {}), detail(|_| {})]));
+    assert!(mistake(&world, &request, Choice::default()).contains("both give messages of home"));
+}
