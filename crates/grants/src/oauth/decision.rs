@@ -27,6 +27,8 @@ use crate::token::{TokenError, authority_of};
 
 /// How long a decided request is remembered at least, so that a waiting device learns of it.
 const REMEMBERED: Duration = Duration::from_mins(5);
+/// How often an approval is tried while others of the same client come in between.
+const ATTEMPTS: usize = 16;
 
 /// Who decides. A session cannot be made up: it comes from signing in.
 #[derive(Debug, Clone, Copy)]
@@ -173,6 +175,22 @@ impl Issuer<'_> {
         digest: &str,
         decider: Decider<'_>,
     ) -> Result<Answer, DecisionError> {
+        // Another approval of the same client may come in between, which says nothing about this one.
+        for _ in 0..ATTEMPTS {
+            if let Some(answer) = self.try_approve(request_id, digest, decider)? {
+                return Ok(answer);
+            }
+        }
+        Err(DecisionError::Stale)
+    }
+
+    /// Nothing if something it relied on changed meanwhile.
+    fn try_approve(
+        &self,
+        request_id: &str,
+        digest: &str,
+        decider: Decider<'_>,
+    ) -> Result<Option<Answer>, DecisionError> {
         let found = self.undecided(request_id)?;
         let Some((review, choice)) = found.value.review.clone() else {
             return Err(DecisionError::Stale);
@@ -197,7 +215,7 @@ impl Issuer<'_> {
         found: &Found<RequestEntry>,
         review: &Review,
         decider: Decider<'_>,
-    ) -> Result<Answer, DecisionError> {
+    ) -> Result<Option<Answer>, DecisionError> {
         let asked = &found.value.asked;
         let client = self.client_entry(asked.client.client_id.as_str())?;
         let client = client.ok_or(DecisionError::ClientChanged)?;
@@ -249,8 +267,7 @@ impl Issuer<'_> {
             });
         }
         match self.store.apply(&changes, self.now) {
-            Ok(true) => Ok(answer),
-            Ok(false) => Err(self.lost(request_id)),
+            Ok(applied) => Ok(applied.then_some(answer)),
             Err(StoreError::UnknownConnection(_)) => Err(DecisionError::CatalogChanged),
             Err(error) => Err(error.into()),
         }

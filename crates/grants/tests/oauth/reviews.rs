@@ -1,12 +1,13 @@
 //! One review, one frozen decision, approved once and exactly.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use contract::declaration::Declaration;
 use contract::grant::{AccessMode, Authority};
 use contract::time::Instant;
 use grants::ChosenStream;
-use grants::oauth::{Answer, Choice, Decider, DecisionError};
+use grants::oauth::{Answer, Choice, Decider, DecisionError, Review};
 use serde_json::{Value, json};
 use store::Catalog as _;
 
@@ -395,6 +396,42 @@ fn of_approvals_side_by_side_one_wins() {
     });
     assert_eq!(won, 1);
     assert_eq!(grants::list(world.store(), world.now()).unwrap().len(), 1);
+}
+
+#[test]
+fn approvals_of_one_client_do_not_stand_in_each_others_way() {
+    let world = World::new();
+    let client = client(&world);
+    let reviews: Vec<Review> = (0..8)
+        .map(|_| review(&world, &ask(&world, &client, &[]).unwrap(), mail()))
+        .collect();
+    let next = AtomicUsize::new(0);
+    let won = winners(|| {
+        let review = &reviews[next.fetch_add(1, Ordering::Relaxed)];
+        issuer(&world)
+            .approve(&review.request_id, &review.digest, Decider::Terminal)
+            .ok()
+    });
+    assert_eq!(won, 8);
+    assert_eq!(grants::list(world.store(), world.now()).unwrap().len(), 8);
+}
+
+#[test]
+fn an_approval_and_a_denial_side_by_side_have_one_winner() {
+    let world = World::new();
+    let request = ask(&world, &client(&world), &[]).unwrap();
+    let review = review(&world, &request, mail());
+    let next = AtomicUsize::new(0);
+    let won = winners(|| {
+        if next.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) {
+            issuer(&world)
+                .approve(&request, &review.digest, Decider::Terminal)
+                .ok()
+        } else {
+            issuer(&world).deny(&request, Decider::Terminal).ok()
+        }
+    });
+    assert_eq!(won, 1);
 }
 
 #[test]
