@@ -80,6 +80,7 @@ error_codes! {
     AmbiguousConnection Served "ambiguous_connection" 409 FAILED "More than one granted connection carries the stream.";
     AmbiguousSchemaDetail Served "ambiguous_schema_detail" 409 FAILED "More than one source has the stream whose schema is asked.";
     CursorExpired Served "cursor_expired" 410 FAILED "The bookmark is older than the history that is kept.";
+    MisdirectedRequest Served "misdirected_request" 421 FAILED "The request was meant for another host.";
     ResourceLimit Served "resource_limit" 413 FAILED "The request is larger than allowed.";
     FieldNotText Served "field_not_text" 422 FAILED "The field is not a text that can be read in windows.";
     RateLimitExceeded Served "rate_limit_exceeded" 429 FAILED "Too many attempts; wait.";

@@ -22,13 +22,19 @@ pub(crate) enum Gate {
     Owner,
 }
 
-/// Who is asking, and what they may read.
+/// Who is asking, and what they may read. As an extension of a request, which no request from outside has: somebody whose
+/// token was looked at already.
+#[derive(Clone)]
 pub(crate) struct Caller {
     pub(crate) kind: TokenKind,
     authority: Authority,
 }
 
 impl Caller {
+    pub(crate) fn new(kind: TokenKind, authority: Authority) -> Self {
+        Self { kind, authority }
+    }
+
     pub(crate) fn is_owner(&self) -> bool {
         self.kind == TokenKind::Owner
     }
@@ -102,7 +108,7 @@ async fn under_grant(service: &Service, id: &[u8]) -> Result<Authority, Problem>
 }
 
 /// The token of the request. One that is not text is none of ours, but it was presented.
-fn presented(headers: &HeaderMap) -> Option<String> {
+pub(crate) fn presented(headers: &HeaderMap) -> Option<String> {
     let value = headers.get(header::AUTHORIZATION)?.as_bytes();
     let text = String::from_utf8_lossy(value);
     let (scheme, token) = text.trim().split_once(' ')?;

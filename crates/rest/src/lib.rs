@@ -12,6 +12,7 @@ mod connectors;
 mod discovery;
 mod endpoints;
 mod envelope;
+mod hosted;
 mod metrics;
 mod observe;
 mod openapi;

@@ -19,10 +19,12 @@ const BUCKETS: [u64; 12] = [
 pub(crate) const NO_ROUTE: &str = "no_route";
 /// What the owner's own routes are called together.
 const OWNER: &str = "owner";
+/// What calls of tools are called.
+pub(crate) const TOOLS: &str = "mcp";
 
 /// All figures.
 pub(crate) struct Metrics {
-    /// One per route, one for requests that no route took, and one for those of the owner.
+    /// One per route, one for requests that no route took, one for those of the owner, and one for tools.
     operations: Vec<Operation>,
     in_flight: AtomicU64,
     accepted: AtomicU64,
@@ -41,7 +43,7 @@ struct Operation {
 impl Default for Metrics {
     fn default() -> Self {
         Self {
-            operations: (0..ENDPOINTS.len() + 2)
+            operations: (0..ENDPOINTS.len() + 3)
                 .map(|_| Operation::default())
                 .collect(),
             in_flight: AtomicU64::new(0),
@@ -71,6 +73,7 @@ impl Metrics {
         let at = match place(ENDPOINTS) {
             Some(at) => at,
             None if place(OWNER_ENDPOINTS).is_some() => ENDPOINTS.len() + 1,
+            None if operation == TOOLS => ENDPOINTS.len() + 2,
             None => ENDPOINTS.len(),
         };
         let Some(figures) = self.operations.get(at) else {
@@ -168,7 +171,7 @@ impl Metrics {
     /// The operations that were asked at least once, by name.
     fn named(&self) -> impl Iterator<Item = (&'static str, &Operation)> {
         let names = ENDPOINTS.iter().map(|endpoint| endpoint.operation);
-        let names = names.chain([NO_ROUTE, OWNER]);
+        let names = names.chain([NO_ROUTE, OWNER, TOOLS]);
         names.zip(&self.operations).filter(|(_, operation)| {
             let asked = operation.by_class.iter();
             asked.map(|count| count.load(Relaxed)).sum::<u64>() > 0

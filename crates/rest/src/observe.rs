@@ -8,7 +8,7 @@ use axum::body::{Body, HttpBody as _};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use contract::error::{ErrorCode, ReadError};
 
 use crate::metrics::NO_ROUTE;
@@ -105,6 +105,14 @@ fn tell(response: &mut Response, problem: &Problem, id: &str) {
     *response.body_mut() = Body::from(body);
 }
 
+/// The answer of a failure, where no layer does this.
+pub(crate) fn told(problem: &Problem, id: &str) -> Response {
+    let mut response = problem.clone().into_response();
+    response.extensions_mut().remove::<Problem>();
+    tell(&mut response, problem, id);
+    response
+}
+
 /// Leaves out the body and says how long it would have been.
 fn behead(response: &mut Response) {
     let body = std::mem::take(response.body_mut());
@@ -116,7 +124,7 @@ fn behead(response: &mut Response) {
     }
 }
 
-fn stamp(headers: &mut HeaderMap, id: &str) {
+pub(crate) fn stamp(headers: &mut HeaderMap, id: &str) {
     headers.insert(VERSION_HEADER, HeaderValue::from_static(VERSION));
     if let Ok(id) = HeaderValue::from_str(id) {
         headers.insert(REQUEST_ID, id.clone());
@@ -129,7 +137,7 @@ fn stamp(headers: &mut HeaderMap, id: &str) {
 }
 
 /// The id the request brought, if it is one that cannot forge anything; else a new one.
-fn request_id(headers: &HeaderMap) -> String {
+pub(crate) fn request_id(headers: &HeaderMap) -> String {
     let brought = headers
         .get(REQUEST_ID)
         .or_else(|| headers.get(X_REQUEST_ID));

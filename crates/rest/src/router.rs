@@ -16,8 +16,9 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{Predicate as _, SizeAbove};
 
-use crate::auth::{Gate, caller};
+use crate::auth::{Caller, Gate, caller};
 use crate::endpoints::ENDPOINTS;
+use crate::hosted;
 use crate::observe::{Served, check_version, observe};
 use crate::owner::OWNER_ENDPOINTS;
 use crate::params::Params;
@@ -28,9 +29,10 @@ use crate::table::{Ask, Endpoint, Outcome, Run, Verb};
 /// Answers shorter than this are sent as they are.
 const COMPRESSED_FROM: u64 = 1024;
 
-/// All routes, for callers who prove who they are with a bearer token.
+/// All routes, for callers who prove who they are with a bearer token, and the tools over them.
 pub fn router(service: Service) -> Router {
-    build(service, Gate::Bearer)
+    let reads = build(service.clone(), Gate::Bearer);
+    hosted::routes(Arc::new(service), reads.clone()).merge(reads)
 }
 
 /// All routes and those of [`crate::owner`], for a place that only the owner can reach: every caller is the owner, no token is
@@ -109,7 +111,10 @@ async fn run(
     check_version(&parts.headers)?;
     let caller = match &endpoint.run {
         Run::Anybody(_) => None,
-        Run::Reader(_) | Run::Owner(_) => Some(caller(&service, gate, &parts.headers).await?),
+        Run::Reader(_) | Run::Owner(_) => Some(match parts.extensions.remove::<Caller>() {
+            Some(known) => known,
+            None => caller(&service, gate, &parts.headers).await?,
+        }),
     };
     served.token = caller.as_ref().map(|caller| caller.kind.as_str());
     let no_route = |_| Problem::of_status(StatusCode::NOT_FOUND);

@@ -41,6 +41,8 @@ pub struct Limits {
     pub write_time: Duration,
     /// How long a body may pause.
     pub body_pause: Duration,
+    /// How many tool calls a grant may make in a minute.
+    pub calls_per_minute: u32,
 }
 
 const MIB: u64 = 1024 * 1024;
@@ -56,6 +58,7 @@ impl Default for Limits {
             read_time: Duration::from_secs(30),
             write_time: Duration::from_mins(10),
             body_pause: Duration::from_secs(30),
+            calls_per_minute: 600,
         }
     }
 }

@@ -13,4 +13,5 @@ mod serving;
 mod shapes;
 mod snapshots;
 mod strange;
+mod tools;
 mod writes;

@@ -1,0 +1,135 @@
+//! `/mcp`: the tools over HTTP, for whoever presents the token of a grant or a package.
+//!
+//! A tool asks this process's own routes, on behalf of the caller that was let in at the door; so it can be told nothing
+//! that `/v1` would not tell. Nothing is kept between requests but how many a grant has made lately.
+
+mod door;
+mod rate;
+mod reads;
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Instant as Moment;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::response::Response;
+use axum::routing::any;
+use contract::error::ErrorCode;
+use mcp::{HttpSettings, Options, Server};
+
+use self::door::{Door, Guest};
+use self::rate::Rates;
+use self::reads::OwnReads;
+use crate::metrics::TOOLS;
+use crate::observe;
+use crate::problem::Problem;
+use crate::service::Service;
+
+/// Where the tools are.
+pub(crate) const PATH: &str = "/mcp";
+/// A call is a few arguments; nothing larger is one.
+const MAX_BODY_BYTES: usize = 1024 * 1024;
+const PACKAGE_ID: HeaderName = HeaderName::from_static("x-pdpp-grant-package-id");
+const PACKAGE_MEMBERS: HeaderName = HeaderName::from_static("x-pdpp-grant-package-member-count");
+
+/// What every request is answered with.
+struct Hosted {
+    service: Arc<Service>,
+    /// The routes a tool asks.
+    reads: Router,
+    door: Door,
+    rates: Rates,
+    http: HttpSettings,
+    presented: Options,
+}
+
+/// The route of the tools, over the routes they ask.
+pub(crate) fn routes(service: Arc<Service>, reads: Router) -> Router {
+    let url = service.public_url.to_string();
+    let door = Door::new(&url);
+    let hosted = Arc::new(Hosted {
+        http: HttpSettings::new(door.hosts(), door.origins(), MAX_BODY_BYTES),
+        door,
+        rates: Rates::new(service.limits.calls_per_minute),
+        presented: Options {
+            name: "pdpp".to_owned(),
+            icon_url: Some(format!("{url}/icon.svg")),
+        },
+        service,
+        reads,
+    });
+    let handler = move |request: Request| {
+        let hosted = Arc::clone(&hosted);
+        async move { Ok::<_, Infallible>(hosted.answer(request).await) }
+    };
+    Router::new().route(PATH, any(handler))
+}
+
+impl Hosted {
+    async fn answer(&self, request: Request) -> Response {
+        let began = Moment::now();
+        let in_flight = self.service.metrics.begin();
+        let id = observe::request_id(request.headers());
+        let (mut response, kind) = match self.admitted(request, &id).await {
+            Ok((response, guest)) => (response, guest.kind()),
+            Err(problem) => (observe::told(&problem, &id), "none"),
+        };
+        observe::stamp(response.headers_mut(), &id);
+        self.sign(&mut response);
+        drop(in_flight);
+        let (status, took) = (response.status().as_u16(), began.elapsed());
+        self.service.metrics.answered(TOOLS, status, took);
+        tracing::info!(
+            request_id = %id,
+            operation = TOOLS,
+            token = kind,
+            status,
+            micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
+            "request"
+        );
+        response
+    }
+
+    /// Lets the request in, or says why not; then the tools answer it.
+    async fn admitted(&self, request: Request, id: &str) -> Result<(Response, Guest), Problem> {
+        // Before any look at a token: a host that probes with GET must learn that there is no stream, not that it may
+        // not come in.
+        if request.method() != Method::POST {
+            return Err(Problem::of_status(StatusCode::METHOD_NOT_ALLOWED)
+                .with_header(header::ALLOW, "POST"));
+        }
+        self.door.check(request.headers())?;
+        let guest = door::guest(&self.service, request.headers()).await?;
+        self.rates
+            .take(guest.id(), self.service.now())
+            .map_err(too_many)?;
+        let reads = OwnReads::new(self, &guest, id);
+        let server = Server::new(Arc::new(reads), self.presented.clone());
+        let response = mcp::serve_http(server, &self.http, request).await;
+        let mut response = response.map(Body::new);
+        if let Some((package, members)) = guest.package() {
+            let headers = response.headers_mut();
+            headers.extend(HeaderValue::from_str(package).map(|id| (PACKAGE_ID, id)));
+            headers.insert(PACKAGE_MEMBERS, HeaderValue::from(members));
+        }
+        Ok((response, guest))
+    }
+
+    fn sign(&self, response: &mut Response) {
+        let link = self.presented.icon_url.as_ref().map(|url| {
+            HeaderValue::from_str(&format!("<{url}>; rel=\"icon\"; type=\"image/svg+xml\""))
+        });
+        if let Some(Ok(link)) = link {
+            response.headers_mut().insert(header::LINK, link);
+        }
+    }
+}
+
+fn too_many(seconds: u64) -> Problem {
+    let message = "this grant has made more calls than allowed in a minute";
+    Problem::new(ErrorCode::RateLimitExceeded, message)
+        .with_header(header::RETRY_AFTER, &seconds.to_string())
+}

@@ -1,0 +1,214 @@
+//! Who may come in: requests that were meant for this server, with the token of a grant or a package.
+
+use std::sync::Arc;
+
+use axum::http::{HeaderMap, StatusCode, header};
+use contract::error::{ErrorCode, ReadError};
+use contract::grant::Authority;
+use grants::{Surface, TokenError, TokenKind};
+
+use crate::auth::{self, Caller};
+use crate::problem::Problem;
+use crate::service::Service;
+
+/// The names this server goes by. A page that a browser was tricked into trusting uses another one.
+pub(super) struct Door {
+    /// `host` or `host:port` of the public address.
+    authority: String,
+    /// Scheme and authority of the public address.
+    origin: String,
+}
+
+impl Door {
+    pub(super) fn new(public_url: &str) -> Self {
+        let (scheme, rest) = public_url.split_once("://").unwrap_or(("http", public_url));
+        let authority = rest.split('/').next().unwrap_or_default();
+        Self {
+            authority: authority.to_owned(),
+            origin: format!("{scheme}://{authority}"),
+        }
+    }
+
+    /// Every host a request may be for: the public one, and this machine by any of its own names.
+    pub(super) fn hosts(&self) -> Vec<String> {
+        let own = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
+        own.into_iter().chain([self.authority.clone()]).collect()
+    }
+
+    /// The pages that may send requests: our own, and those of this machine.
+    pub(super) fn origins(&self) -> Vec<String> {
+        let own = ["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"];
+        own.iter()
+            .map(|origin| (*origin).to_owned())
+            .chain([self.origin.clone()])
+            .collect()
+    }
+
+    /// Refuses what was sent to another name, or by a page of another origin.
+    pub(super) fn check(&self, headers: &HeaderMap) -> Result<(), Problem> {
+        let text = |name| {
+            headers
+                .get(name)
+                .map(|value| value.to_str().unwrap_or_default())
+        };
+        let host = text(header::HOST).unwrap_or_default();
+        if !self.is_ours(host) {
+            let message = "the request was sent to another host than this server goes by";
+            return Err(Problem::new(ErrorCode::MisdirectedRequest, message)
+                .with_status(StatusCode::MISDIRECTED_REQUEST));
+        }
+        match text(header::ORIGIN) {
+            None => Ok(()),
+            Some(origin) if origin == self.origin => Ok(()),
+            Some(origin) => {
+                let local = origin.strip_prefix("http://").is_some_and(is_this_machine);
+                if local {
+                    return Ok(());
+                }
+                let message = "pages of another origin may not call this server";
+                Err(Problem::new(ErrorCode::PermissionError, message))
+            }
+        }
+    }
+
+    fn is_ours(&self, host: &str) -> bool {
+        host.eq_ignore_ascii_case(&self.authority) || is_this_machine(host)
+    }
+}
+
+/// Whether a host, with or without a port, is a name of this machine.
+fn is_this_machine(host: &str) -> bool {
+    let name = match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    matches!(name, "localhost" | "127.0.0.1" | "::1")
+}
+
+/// Somebody who was let in.
+pub(super) struct Guest {
+    caller: Caller,
+    /// What calls are counted by: the package, or the grant.
+    id: String,
+    /// The package, and how many of its grants still stand.
+    package: Option<(String, usize)>,
+}
+
+impl Guest {
+    pub(super) fn caller(&self) -> Caller {
+        self.caller.clone()
+    }
+
+    pub(super) fn kind(&self) -> &'static str {
+        self.caller.kind.as_str()
+    }
+
+    pub(super) fn id(&self) -> &str {
+        &self.id
+    }
+
+    pub(super) fn package(&self) -> Option<(&str, usize)> {
+        let package = self.package.as_ref();
+        package.map(|(id, members)| (id.as_str(), *members))
+    }
+}
+
+/// The guest whose token a request presents. Whatever is wrong with a token is told in the way that makes a host ask for
+/// a new one; an owner's token is refused, because no agent may have one (AU-01, AU-02).
+pub(super) async fn guest(service: &Arc<Service>, headers: &HeaderMap) -> Result<Guest, Problem> {
+    let Some(token) = auth::presented(headers) else {
+        let error = ReadError::new(ErrorCode::AuthenticationError, "Missing Bearer token")
+            .with_hint("authorize with the server that resource_metadata names");
+        return Err(challenge(service, error, ""));
+    };
+    let (asked, now) = (Arc::clone(service), service.now());
+    let resolved = tokio::task::spawn_blocking(move || {
+        let store = &*asked.store;
+        grants::resolve_for(store, &token, Surface::Mcp, &asked.public_url, now)
+    });
+    let resolved = match resolved.await {
+        Ok(resolved) => resolved,
+        Err(error) => return Err(Problem::internal("a token was not looked up", &error)),
+    };
+    let resolved = match resolved {
+        Ok(resolved) => resolved,
+        Err(TokenError::Store(cause)) => {
+            return Err(Problem::internal("a token could not be looked up", &cause));
+        }
+        Err(error) => {
+            let refusal = ReadError::new(ErrorCode::InvalidToken, error.to_string())
+                .with_hint("authorize again with the server that resource_metadata names");
+            return Err(challenge(service, refusal, "error=\"invalid_token\", "));
+        }
+    };
+    if resolved.kind == TokenKind::Owner {
+        let message =
+            "MCP takes the token of a grant or a package; an owner's token never works here";
+        return Err(Problem::from(
+            ReadError::new(ErrorCode::PermissionError, message)
+                .with_hint("connect an agent by authorization, or with `pdpp grant create`"),
+        ));
+    }
+    service.disclosures.note_use(&resolved.token_id, now);
+    let package = match &resolved.authority {
+        Authority::Granted(granted) => granted.package_id().map(|id| id.as_str().to_owned()),
+        Authority::Owner => None,
+    };
+    let first = resolved.grant_ids.first().map(|id| id.as_str().to_owned());
+    Ok(Guest {
+        id: package.clone().or(first).unwrap_or_default(),
+        package: package.map(|id| (id, resolved.grant_ids.len())),
+        caller: Caller::new(resolved.kind, resolved.authority),
+    })
+}
+
+/// The challenge of RFC 9728, which names the document of this path.
+fn challenge(service: &Service, error: ReadError, what: &str) -> Problem {
+    let metadata = format!("{}{}", service.resource_metadata(), super::PATH);
+    let value = format!("Bearer {what}resource_metadata=\"{metadata}\"");
+    let step = error.hint.clone().unwrap_or_default();
+    Problem::from(error)
+        .with("resource_metadata", metadata)
+        .with("next_step", step)
+        .with_header(header::WWW_AUTHENTICATE, &value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        pairs
+            .iter()
+            .map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()))
+            .collect()
+    }
+
+    #[test]
+    fn only_our_own_names_and_pages_are_answered() {
+        let door = Door::new("https://pdpp.example.org");
+        for (host, origin, passes) in [
+            ("pdpp.example.org", None, true),
+            ("PDPP.example.org", None, true),
+            ("127.0.0.1:7420", None, true),
+            ("[::1]:7420", None, true),
+            ("localhost", Some("http://localhost:3000"), true),
+            ("pdpp.example.org", Some("https://pdpp.example.org"), true),
+            ("pdpp.example.org", Some("https://evil.example"), false),
+            ("pdpp.example.org", Some("null"), false),
+            (
+                "127.0.0.1:7420",
+                Some("http://127.0.0.1.evil.example"),
+                false,
+            ),
+            ("evil.example", None, false),
+            ("127.0.0.1.evil.example", None, false),
+            ("", None, false),
+        ] {
+            let mut pairs = vec![("host", host)];
+            pairs.extend(origin.map(|origin| ("origin", origin)));
+            let checked = door.check(&headers(&pairs));
+            assert_eq!(checked.is_ok(), passes, "{host} {origin:?}");
+        }
+    }
+}

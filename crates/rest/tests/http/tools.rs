@@ -1,0 +1,422 @@
+//! `/mcp`: who is let in, and that the tools tell what `/v1` would tell the same caller.
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::http::{HeaderMap, Method, Request, StatusCode};
+use contract::declaration::Declaration;
+use contract::id::{ConnectionId, ConnectorKey};
+use contract::time::Clock as _;
+use rest::Limits;
+use serde_json::{Value, json};
+use store::catalog::NewConnection;
+use tower::ServiceExt as _;
+
+use crate::fixture::{MAIL, Noon, PUBLIC_URL, World, letter};
+
+struct Said {
+    status: StatusCode,
+    headers: HeaderMap,
+    body: Value,
+}
+
+impl Said {
+    fn header(&self, name: &str) -> &str {
+        let value = self.headers.get(name);
+        value.map_or("", |value| value.to_str().unwrap())
+    }
+}
+
+/// A request to the tools as hosts send it, changed at will.
+fn request(token: Option<&str>) -> axum::http::request::Builder {
+    let mut request = Request::post("/mcp")
+        .header("host", "127.0.0.1:7420")
+        .header("content-type", "application/json")
+        .header("accept", "application/json, text/event-stream");
+    if let Some(token) = token {
+        request = request.header("authorization", format!("Bearer {token}"));
+    }
+    request
+}
+
+async fn send(router: &Router, request: Request<Body>) -> Said {
+    let response = router.clone().oneshot(request).await.unwrap();
+    let (parts, body) = response.into_parts();
+    let bytes = to_bytes(body, usize::MAX).await.unwrap();
+    Said {
+        status: parts.status,
+        headers: parts.headers,
+        body: serde_json::from_slice(&bytes).unwrap_or_default(),
+    }
+}
+
+async fn post(world: &World, token: Option<&str>, message: &Value) -> Said {
+    let request = request(token);
+    send(
+        &world.router,
+        request.body(Body::from(message.to_string())).unwrap(),
+    )
+    .await
+}
+
+fn rpc(method: &str, params: impl Into<Value>) -> Value {
+    json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params.into()})
+}
+
+/// The result of a tool.
+async fn call(world: &World, token: &str, tool: &str, arguments: impl Into<Value>) -> Value {
+    let message = rpc(
+        "tools/call",
+        json!({"name": tool, "arguments": arguments.into()}),
+    );
+    let mut said = post(world, Some(token), &message).await;
+    assert_eq!(said.status, StatusCode::OK, "{}", said.body);
+    said.body["result"].take()
+}
+
+fn text(result: &Value) -> &str {
+    result["content"][0]["text"].as_str().unwrap()
+}
+
+#[tokio::test]
+async fn without_a_token_the_challenge_names_the_document_of_this_path() {
+    // UP-08
+    let world = World::new().await;
+    let metadata = format!("{PUBLIC_URL}/.well-known/oauth-protected-resource/mcp");
+    for token in [None, Some("nonsense")] {
+        let said = post(&world, token, &rpc("tools/list", json!({}))).await;
+        assert_eq!(said.status, StatusCode::UNAUTHORIZED);
+        let challenge = said.header("www-authenticate");
+        assert!(
+            challenge.contains(&format!("resource_metadata=\"{metadata}\"")),
+            "{challenge}"
+        );
+        assert_eq!(challenge.contains("invalid_token"), token.is_some());
+        assert_eq!(said.body["error"]["resource_metadata"], json!(metadata));
+        assert!(said.header("link").contains("/icon.svg"));
+        assert!(said.body.get("result").is_none());
+    }
+}
+
+#[tokio::test]
+async fn an_owner_s_token_is_refused_for_every_method() {
+    // AU-01, AU-02, AU-07
+    let world = World::new().await;
+    for method in [
+        "initialize",
+        "tools/list",
+        "tools/call",
+        "ping",
+        "server/discover",
+    ] {
+        let said = post(&world, Some(&world.owner), &rpc(method, json!({}))).await;
+        assert_eq!(said.status, StatusCode::FORBIDDEN, "{method}");
+        assert_eq!(said.body["error"]["code"], "permission_error");
+        assert!(said.body.get("result").is_none() && said.body.get("jsonrpc").is_none());
+        assert!(said.header("www-authenticate").is_empty());
+    }
+}
+
+#[tokio::test]
+async fn there_is_no_stream_to_get_whoever_asks() {
+    let world = World::new().await;
+    for method in [Method::GET, Method::DELETE, Method::PUT] {
+        let request = Request::builder()
+            .method(method)
+            .uri("/mcp")
+            .header("host", "localhost");
+        let said = send(&world.router, request.body(Body::empty()).unwrap()).await;
+        assert_eq!(said.status, StatusCode::METHOD_NOT_ALLOWED);
+        assert_eq!(said.header("allow"), "POST");
+    }
+}
+
+#[tokio::test]
+async fn other_hosts_and_pages_are_turned_away_before_any_token() {
+    let world = World::new().await;
+    let (token, _) = world.grant(&["work"], &[], &[]);
+    let message = rpc("tools/list", json!({}));
+    for (name, value, status, code) in [
+        ("host", "evil.example", 421, "misdirected_request"),
+        ("origin", "https://evil.example", 403, "permission_error"),
+    ] {
+        let mut request = request(Some(&token))
+            .body(Body::from(message.to_string()))
+            .unwrap();
+        request.headers_mut().insert(name, value.parse().unwrap());
+        let said = send(&world.router, request).await;
+        assert_eq!(said.status.as_u16(), status);
+        assert_eq!(said.body["error"]["code"], code);
+    }
+}
+
+#[tokio::test]
+async fn a_grant_that_ended_makes_a_host_authorize_again() {
+    let world = World::new().await;
+    let (token, id) = world.grant(&["work"], &[], &[]);
+    let tools = post(&world, Some(&token), &rpc("tools/list", json!({}))).await;
+    assert_eq!(tools.body["result"]["tools"].as_array().unwrap().len(), 6);
+    grants::revoke(&*world.store, &id, Noon.now()).unwrap();
+    let said = post(&world, Some(&token), &rpc("tools/list", json!({}))).await;
+    assert_eq!(said.status, StatusCode::UNAUTHORIZED);
+    assert_eq!(said.body["error"]["code"], "invalid_token");
+    assert!(
+        said.header("www-authenticate")
+            .contains("error=\"invalid_token\"")
+    );
+}
+
+#[tokio::test]
+async fn the_tools_are_those_of_every_other_transport() {
+    // SU-06, TS-01
+    let world = World::new().await;
+    let (token, _) = world.grant(&["work"], &[], &[]);
+    let said = post(&world, Some(&token), &rpc("tools/list", json!({}))).await;
+    let expected = serde_json::to_value(mcp::Server::tools()).unwrap();
+    assert_eq!(said.body["result"]["tools"], expected);
+}
+
+#[tokio::test]
+async fn both_protocol_eras_are_served_and_nothing_undeclared() {
+    let world = World::new().await;
+    let (token, _) = world.grant(&["work"], &[], &[]);
+    for version in ["2025-03-26", "2025-06-18", "2025-11-25"] {
+        let params = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+        let said = post(&world, Some(&token), &rpc("initialize", params)).await;
+        assert_eq!(said.body["result"]["protocolVersion"], version);
+        let icon = &said.body["result"]["serverInfo"]["icons"][0]["src"];
+        assert_eq!(icon, &json!(format!("{PUBLIC_URL}/icon.svg")));
+        assert!(said.headers.get("mcp-session-id").is_none());
+    }
+    let meta = json!({"_meta": {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {}
+    }});
+    let message = rpc("server/discover", meta);
+    let request = request(Some(&token))
+        .header("mcp-protocol-version", "2026-07-28")
+        .header("mcp-method", "server/discover");
+    let said = send(
+        &world.router,
+        request.body(Body::from(message.to_string())).unwrap(),
+    )
+    .await;
+    assert_eq!(said.status, StatusCode::OK, "{}", said.body);
+    for method in ["prompts/list", "completion/complete", "logging/setLevel"] {
+        let params = json!({"ref": {"type": "ref/prompt", "name": "x"}, "argument": {"name": "a", "value": "b"}, "level": "info"});
+        let said = post(&world, Some(&token), &rpc(method, params)).await;
+        assert_eq!(
+            said.body["error"]["code"], -32601,
+            "{method}: {}",
+            said.body
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_package_searches_all_its_sources_with_one_ranking_and_one_limit() {
+    // SE-11, SE-12, SE-13, SE-17, SE-18, UP-11
+    let world = World::new().await;
+    // Grants are given by source, so two sources make a package.
+    let post_office = MAIL.replace("demo_mail", "demo_post");
+    world
+        .store
+        .declare(&Declaration::parse(&post_office).unwrap())
+        .unwrap();
+    let club = NewConnection {
+        connector: ConnectorKey::parse("demo_post").unwrap(),
+        name: "Club".to_owned(),
+        id: Some(ConnectionId::parse("club").unwrap()),
+    };
+    world.store.add_connection(club).unwrap();
+    let line = letter("c1", "Club overdraft", "Too many cakes.", 5);
+    world.ingest("club", "messages", &line).await;
+    let (token, id) = world.grant(&["work", "home", "club"], &["messages"], &[]);
+    let said = post(&world, Some(&token), &rpc("tools/list", json!({}))).await;
+    assert_eq!(said.header("x-pdpp-grant-package-id"), id);
+    assert_eq!(said.header("x-pdpp-grant-package-member-count"), "2");
+    let found = call(&world, &token, "search", json!({"query": "overdraft"})).await;
+    let results = found["structuredContent"]["results"].as_array().unwrap();
+    assert_eq!(results.len(), 4);
+    for hit in results {
+        for member in [
+            "connection_id",
+            "connector_key",
+            "stream",
+            "record_key",
+            "display_name",
+        ] {
+            assert!(hit[member].is_string(), "{member} of {hit}");
+        }
+    }
+    assert!(text(&found).contains("source_mix="), "{}", text(&found));
+    let two = call(
+        &world,
+        &token,
+        "search",
+        json!({"query": "overdraft", "limit": 2}),
+    )
+    .await;
+    assert_eq!(
+        two["structuredContent"]["results"]
+            .as_array()
+            .unwrap()
+            .len(),
+        2
+    );
+    let home = call(
+        &world,
+        &token,
+        "search",
+        json!({"query": "overdraft", "connection_id": "home"}),
+    )
+    .await;
+    let results = home["structuredContent"]["results"].as_array().unwrap();
+    assert_eq!(results.len(), 1);
+    assert_eq!(results[0]["id"], "home/messages:h1");
+}
+
+#[tokio::test]
+async fn a_read_that_needs_a_source_lists_them_and_each_answers() {
+    // AM-01, AM-03, AM-04
+    let world = World::new().await;
+    let (token, _) = world.grant(&["work", "home"], &[], &[]);
+    for (tool, arguments) in [
+        ("query_records", json!({"stream": "messages"})),
+        (
+            "aggregate",
+            json!({"stream": "messages", "metric": "count"}),
+        ),
+        ("fetch", json!({"id": "messages:m1"})),
+        (
+            "read_record_field",
+            json!({"id": "messages:m1", "field_path": "body"}),
+        ),
+    ] {
+        let refused = call(&world, &token, tool, arguments.clone()).await;
+        assert_eq!(refused["isError"], true, "{tool}");
+        let error = &refused["structuredContent"]["error"];
+        assert_eq!(
+            (&error["code"], &error["retry_with"]),
+            (&json!("ambiguous_connection"), &json!("connection_id"))
+        );
+        let listed = error["available_connections"].as_array().unwrap();
+        assert_eq!(listed.len(), 2);
+        for one in listed {
+            for member in ["grant_id", "connector_key", "connection_id"] {
+                assert!(one[member].is_string(), "{member} of {one}");
+            }
+            assert!(text(&refused).contains(one["connection_id"].as_str().unwrap()));
+        }
+        let mut named = arguments;
+        named["connection_id"] = json!("work");
+        let answered = call(&world, &token, tool, named).await;
+        assert_eq!(answered["isError"], false, "{tool}: {}", text(&answered));
+    }
+}
+
+#[tokio::test]
+async fn many_sources_are_capped_in_the_error_and_all_in_the_schema() {
+    // AM-05, AM-06, AM-07
+    let world = World::empty();
+    let ids: Vec<String> = (0..25).map(|number| format!("account-{number}")).collect();
+    for id in &ids {
+        world.connect(id, id);
+        world
+            .ingest(id, "messages", &letter("m1", "s", "b", 1))
+            .await;
+    }
+    let all: Vec<&str> = ids.iter().map(String::as_str).collect();
+    let (token, _) = world.grant(&all, &["messages"], &[]);
+    let refused = call(
+        &world,
+        &token,
+        "query_records",
+        json!({"stream": "messages"}),
+    )
+    .await;
+    let error = &refused["structuredContent"]["error"];
+    assert_eq!(error["available_connections"].as_array().unwrap().len(), 12);
+    assert_eq!(error["available_connection_count"], 25);
+    assert!(text(&refused).contains("schema"));
+    assert!(refused.to_string().len() < 6_000);
+    let schema = call(&world, &token, "schema", json!({})).await;
+    for id in &ids {
+        assert!(text(&schema).contains(id.as_str()), "{id}");
+    }
+}
+
+#[tokio::test]
+async fn a_tool_tells_what_the_same_token_reads_over_http_and_no_more() {
+    let world = World::new().await;
+    let (token, _) = world.grant(&["work"], &["messages"], &["id", "subject"]);
+    let over_tool = call(
+        &world,
+        &token,
+        "query_records",
+        json!({"stream": "messages", "limit": 10}),
+    )
+    .await;
+    let over_http = world
+        .get(&token, "/v1/streams/messages/records?limit=10")
+        .await;
+    assert_eq!(
+        over_tool["structuredContent"]["data"]["data"],
+        over_http.body["data"]
+    );
+    for tool in [
+        call(&world, &token, "fetch", json!({"id": "work/messages:m1"})).await,
+        call(&world, &token, "search", json!({"query": "hunter2"})).await,
+        call(&world, &token, "search", json!({"query": "overdraft"})).await,
+        call(&world, &token, "schema", json!({"stream": "messages"})).await,
+        call(
+            &world,
+            &token,
+            "read_record_field",
+            json!({"id": "work/messages:m1", "field_path": "secret"}),
+        )
+        .await,
+    ] {
+        assert!(!tool.to_string().contains("42 EUR"), "{tool}");
+        assert!(!tool.to_string().contains("\"secret\":"), "{tool}");
+    }
+}
+
+#[tokio::test]
+async fn a_grant_that_calls_too_often_is_told_to_wait() {
+    let world = World::new().await;
+    let (token, _) = world.grant(&["work"], &[], &[]);
+    let (other, _) = world.grant(&["home"], &[], &[]);
+    let limits = Limits {
+        calls_per_minute: 2,
+        ..Limits::default()
+    };
+    let router = world.limited(limits);
+    let message = rpc("ping", json!({}));
+    let ask = async |token: &str| {
+        let request = request(Some(token));
+        send(
+            &router,
+            request.body(Body::from(message.to_string())).unwrap(),
+        )
+        .await
+    };
+    assert_eq!(ask(&token).await.status, StatusCode::OK);
+    assert_eq!(ask(&token).await.status, StatusCode::OK);
+    let refused = ask(&token).await;
+    assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(refused.header("retry-after"), "30");
+    assert_eq!(ask(&other).await.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_body_larger_than_any_call_is_refused() {
+    let world = World::new().await;
+    let (token, _) = world.grant(&["work"], &[], &[]);
+    let message = rpc(
+        "tools/call",
+        json!({"name": "search", "arguments": {"query": "x".repeat(2_000_000)}}),
+    );
+    let said = post(&world, Some(&token), &message).await;
+    assert_eq!(said.status, StatusCode::PAYLOAD_TOO_LARGE);
+}
