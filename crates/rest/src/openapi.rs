@@ -65,7 +65,8 @@ fn operation(endpoint: &Endpoint) -> Value {
         let content = json!({(media): {"schema": body_schema(media)}});
         members.insert(
             "requestBody".to_owned(),
-            json!({"required": true, "content": content}),
+            // No bytes are a blob as well.
+            json!({"required": media != "application/octet-stream", "content": content}),
         );
     }
     operation

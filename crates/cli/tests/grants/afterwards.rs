@@ -45,7 +45,7 @@ fn grants_are_listed_newest_first() {
     let of_first = json.json()[1].to_string();
     assert_eq!(
         masked(&of_first),
-        "{\"client_id\":\"agent\",\"expires_at\":\"2099-01-01T00:00:00.000Z\",\"grant_ids\":[\"grt_…\"],\"id\":\"grt_…\",\"issued_at\":\"NOW\",\"last_used_at\":null,\"revoked_at\":\"NOW\",\"revoked_reason\":\"owner\",\"state\":\"revoked\",\"streams\":[{\"connection_id\":\"mail-work\",\"fields\":[\"id\",\"subject\",\"body\",\"size\",\"read\",\"sent_at\"],\"stream\":\"messages\"},{\"connection_id\":\"mail-work\",\"fields\":[\"message\",\"number\",\"note\"],\"stream\":\"receipts\"}],\"token_kind\":\"client\"}"
+        "{\"id\":\"grt_…\",\"token_kind\":\"client\",\"client_id\":\"agent\",\"state\":\"revoked\",\"issued_at\":\"NOW\",\"expires_at\":\"2099-01-01T00:00:00.000Z\",\"revoked_at\":\"NOW\",\"revoked_reason\":\"owner\",\"last_used_at\":null,\"grant_ids\":[\"grt_…\"],\"streams\":[{\"connection_id\":\"mail-work\",\"stream\":\"messages\",\"fields\":[\"id\",\"subject\",\"body\",\"size\",\"read\",\"sent_at\"]},{\"connection_id\":\"mail-work\",\"stream\":\"receipts\",\"fields\":[\"message\",\"number\",\"note\"]}]}"
     );
 }
 

@@ -113,7 +113,8 @@ fn a_client_sees_exactly_what_it_may_use() {
         .keys()
         .map(String::as_str)
         .collect();
-    assert_eq!(names, ["id", "profile", "size_bytes", "subject"]);
+    // In the order they are declared.
+    assert_eq!(names, ["id", "subject", "size_bytes", "profile"]);
     let schema = reader.schema(ask(None, None, None, None)).unwrap();
     assert_eq!(
         schema["bearer"],

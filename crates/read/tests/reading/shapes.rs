@@ -108,7 +108,7 @@ fn a_projection_has_exactly_the_fields_asked_for_in_that_order() {
     let record = reader.record(query).unwrap();
     assert_eq!(
         record["data"].to_string(),
-        r#"{"id":"m1","subject":"Re: overdraft"}"#
+        r#"{"subject":"Re: overdraft","id":"m1"}"#
     );
     assert_eq!(record["id"], "m1");
 }
