@@ -37,6 +37,31 @@ pub enum BenchError {
     /// The folder holds something else.
     #[error("{0} is not empty and no earlier bench of this size; choose another --dir")]
     ForeignFolder(PathBuf),
+    /// A grant could not be issued or used on our own corpus.
+    #[error("the bench could not grant itself its corpus: {0}; please report it")]
+    Grant(String),
+    /// A question failed in process.
+    #[error("a read of the corpus failed: {0}; please report it")]
+    Read(#[from] contract::error::ReadError),
+    /// A process under measurement did not start, ended early or did not answer.
+    #[error("`{command}` {what}; run it by hand to see why")]
+    Process {
+        /// The command.
+        command: String,
+        /// What it did.
+        what: String,
+    },
+    /// A connection to the measured server failed.
+    #[error("the connection to the measured server failed: {0}; run again")]
+    Connection(#[from] hyper::Error),
+    /// The measured server or adapter refused a question.
+    #[error("{question} was answered with {answer}; please report it")]
+    Refused {
+        /// The question.
+        question: String,
+        /// The beginning of the answer.
+        answer: String,
+    },
     /// A corpus record lacks what the raw engines need.
     #[error("the corpus record {0} has no readable sent_at; please report it")]
     CorpusDate(String),

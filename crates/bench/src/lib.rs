@@ -8,6 +8,7 @@ mod measure;
 mod ours;
 mod phases;
 mod raw;
+mod surface;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -16,13 +17,14 @@ pub use contender::{Contender, Place, Question, Window};
 pub use corpus::{Corpus, CorpusRecord, FOLDERS, LONGEST_BODY, PROBES, Probe, ProbeKind, Probes};
 pub use error::BenchError;
 pub use measure::{
-    Figure, Measurement, Repetition, Report, Unit, Work, anonymous_memory, compare, cpu_time,
-    folder_size,
+    Figure, Held, HeldReport, Measurement, Repetition, Report, Target, Unit, Work,
+    anonymous_memory, compare, cpu_time, folder_size,
 };
 pub use raw::{
     RawAggregate, RawFilter, RawGroups, RawHit, RawPaths, RawPipeline, RawPosition, RawQuery,
     RawReader, RawRecord, RawSettings,
 };
+pub use surface::{Surface, SurfaceOptions, run_surface};
 
 /// The declaration of the corpus: connector `bench`, stream `messages`.
 pub const DECLARATION: &str = include_str!("declaration.json");

@@ -1,12 +1,15 @@
 //! Timing, memory and sizes. Both sides of a comparison run in turns, one call each, so that
 //! whatever else the machine does meets both alike.
 
+mod held;
 mod report;
+mod table;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::BenchError;
+pub use held::{Held, HeldReport, Target};
 pub use report::{Figure, Measurement, Report, Unit};
 
 /// How often a call is repeated: until the runs or the time are used up, at least three times.
@@ -87,27 +90,23 @@ impl<'a, 'b> Side<'a, 'b> {
         Ok(())
     }
 
-    fn figure(mut self) -> Figure {
-        self.times.sort_unstable();
-        let at = |percent: usize| {
-            let index = (self.times.len() * percent / 100).min(self.times.len().saturating_sub(1));
-            self.times.get(index).map_or(0.0, Duration::as_secs_f64)
-        };
+    fn figure(self) -> Figure {
         Figure {
-            value: at(50),
-            p95: Some(at(95)),
-            runs: self.times.len(),
             found: Some(self.found),
+            ..Figure::of(self.times)
         }
     }
 }
 
 /// Anonymous memory of this process in bytes, where the system tells.
 pub fn anonymous_memory() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("RssAnon:"))?;
+    memory("self", "RssAnon:")
+}
+
+/// A kind of memory of a process in bytes, where the system tells.
+pub(crate) fn memory(process: &str, kind: &str) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix(kind))?;
     let kib: u64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
     Some(kib * 1_024)
 }

@@ -3,7 +3,10 @@
 
 mod harness;
 
+use std::fs;
+
 use harness::Home;
+use serde_json::Value;
 
 #[test]
 fn help_and_version_are_data_and_end_well() {
@@ -142,5 +145,58 @@ fn a_small_bench_reports_in_both_forms() {
         ])
         .succeeds();
     assert!(json.json().is_object());
+    assert!(!home.data_dir().exists());
+}
+
+#[test]
+fn a_small_bench_of_a_server_tells_every_row_and_leaves_the_corpus_alone() {
+    let home = Home::new();
+    let dir = home.path("corpus");
+    let dir = dir.to_str().unwrap();
+    let args = [
+        "bench",
+        "--http",
+        "--records",
+        "2000",
+        "--seconds",
+        "1",
+        "--dir",
+        dir,
+        "--json",
+    ];
+    let report = home.run(&args).succeeds().json();
+    let rows = report["measurements"].as_array().unwrap();
+    let row = |start: &str| {
+        let what = |row: &&Value| row["what"].as_str().unwrap().starts_with(start);
+        rows.iter().find(what).unwrap()
+    };
+    for search in ["rare word", "common word", "two words", "phrase"] {
+        let row = row(&format!("search, {search}"));
+        assert!(row["target"]["met"].is_boolean(), "{row}");
+        let found = &row["figure"]["found"];
+        assert_eq!(found, &row["beside"]["found"], "{row}");
+    }
+    assert_eq!(row("search, common word")["figure"]["found"], 10);
+    for other in ["schema", "page", "one long record", "window", "count by"] {
+        assert!(row(other)["beside"]["value"].as_f64().unwrap() > 0.0);
+    }
+    let load = "64 connections for 1 s";
+    assert!(
+        row(&format!("{load}: answers"))["figure"]["value"]
+            .as_f64()
+            .unwrap()
+            > 0.0
+    );
+    assert_eq!(row(&format!("{load}: errors"))["figure"]["value"], 0.0);
+    row("anonymous memory");
+
+    let mut left: Vec<_> = fs::read_dir(dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    left.sort();
+    assert_eq!(left, ["ours", "served.json"]);
+    let other = home.run(&["bench", "--http", "--records", "2001", "--dir", dir]);
+    assert!(other.stderr.contains("choose another --dir"), "{other:?}");
     assert!(!home.data_dir().exists());
 }

@@ -1,9 +1,11 @@
 //! The figures of a run, as a table for people and as JSON for machines.
 
 use std::io::Write;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::table;
 use crate::BenchError;
 
 /// What a figure counts.
@@ -13,6 +15,10 @@ pub enum Unit {
     Seconds,
     /// Records each second; more is better.
     RecordsPerSecond,
+    /// Requests each second; more is better.
+    RequestsPerSecond,
+    /// A number of things.
+    Number,
     /// Storage or memory; less is better.
     Bytes,
     /// One figure of the same side divided by another.
@@ -20,22 +26,25 @@ pub enum Unit {
 }
 
 impl Unit {
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::Seconds => "seconds",
             Self::RecordsPerSecond => "records_per_second",
+            Self::RequestsPerSecond => "requests_per_second",
+            Self::Number => "number",
             Self::Bytes => "bytes",
             Self::Times => "times",
         }
     }
 
     /// A value for people.
-    fn show(self, value: f64) -> String {
+    pub(super) fn show(self, value: f64) -> String {
         match self {
             Self::Seconds if value < 0.001 => format!("{:.0} µs", value * 1e6),
             Self::Seconds if value < 1.0 => format!("{:.2} ms", value * 1e3),
             Self::Seconds => format!("{value:.2} s"),
-            Self::RecordsPerSecond => format!("{value:.0} /s"),
+            Self::RecordsPerSecond | Self::RequestsPerSecond => format!("{value:.0} /s"),
+            Self::Number => format!("{value:.0}"),
             Self::Bytes => format!("{:.1} MB", value / 1e6),
             Self::Times => format!("{value:.2}×"),
         }
@@ -49,6 +58,8 @@ pub struct Figure {
     pub value: f64,
     /// What 95 % of the calls stay below.
     pub p95: Option<f64>,
+    /// What 99 % of the calls stay below.
+    pub p99: Option<f64>,
     /// How many calls were timed.
     pub runs: usize,
     /// How many things each call found.
@@ -61,13 +72,30 @@ impl Figure {
         Self {
             value,
             p95: None,
+            p99: None,
             runs: 1,
             found: None,
         }
     }
 
-    fn json(&self) -> Value {
-        json!({"value": self.value, "p95": self.p95, "runs": self.runs, "found": self.found})
+    /// The median of timed calls, and what nearly all stay below.
+    pub(crate) fn of(mut times: Vec<Duration>) -> Self {
+        times.sort_unstable();
+        let at = |percent: usize| {
+            let index = (times.len() * percent / 100).min(times.len().saturating_sub(1));
+            times.get(index).map_or(0.0, Duration::as_secs_f64)
+        };
+        Self {
+            value: at(50),
+            p95: Some(at(95)),
+            p99: Some(at(99)),
+            runs: times.len(),
+            found: None,
+        }
+    }
+
+    pub(super) fn json(&self) -> Value {
+        json!({"value": self.value, "p95": self.p95, "p99": self.p99, "runs": self.runs, "found": self.found})
     }
 }
 
@@ -182,23 +210,8 @@ impl Report {
             self.batch
         )?;
         let heading = ["what", "ours", "raw engine", "ratio"].map(str::to_owned);
-        let mut lines = vec![heading];
-        lines.extend(self.measurements.iter().map(Measurement::cells));
-        let width = |column: usize| {
-            let widths = lines.iter().map(|cells| cells[column].chars().count());
-            widths.max().unwrap_or_default()
-        };
-        let widths = [width(0), width(1), width(2), width(3)];
-        for (number, cells) in lines.iter().enumerate() {
-            let [what, ours, raw, ratio] = cells;
-            let [a, b, c, d] = widths;
-            writeln!(out, "{what:<a$} | {ours:>b$} | {raw:>c$} | {ratio:>d$}")?;
-            if number == 0 {
-                let rule = widths.map(|width| "-".repeat(width)).join("-|-");
-                writeln!(out, "{rule}")?;
-            }
-        }
-        Ok(())
+        let lines = self.measurements.iter().map(Measurement::cells);
+        table::write(heading, lines, out)
     }
 
     /// Writes the same as one JSON object.
@@ -233,6 +246,7 @@ mod tests {
         let ours = Figure {
             value: 0.002,
             p95: Some(0.003),
+            p99: Some(0.004),
             runs: 9,
             found: Some(10),
         };

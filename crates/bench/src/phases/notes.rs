@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::{BenchError, BenchOptions};
 
 const FILE: &str = "bench.json";
+const SERVED_FILE: &str = "served.json";
 
 /// What writing the corpus on one side cost.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
@@ -75,6 +76,40 @@ impl Notes {
             Ok(Some(notes))
         } else {
             Err(BenchError::ForeignFolder(folder.to_owned()))
+        }
+    }
+}
+
+/// The notes of a folder that holds our side only, for the runs that measure a surface.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct ServedNotes {
+    records: u64,
+    seed: u64,
+}
+
+impl ServedNotes {
+    fn of(options: &BenchOptions) -> Self {
+        Self {
+            records: options.records,
+            seed: options.seed,
+        }
+    }
+
+    /// Written last, as the other notes are.
+    pub(super) fn keep(options: &BenchOptions, folder: &Path) -> Result<(), BenchError> {
+        let path = folder.join(SERVED_FILE);
+        let text = serde_json::to_vec(&Self::of(options))?;
+        std::fs::write(&path, text).map_err(BenchError::file(&path))
+    }
+
+    /// Whether an earlier run left such a corpus.
+    pub(super) fn has_earlier(options: &BenchOptions, folder: &Path) -> Result<bool, BenchError> {
+        let path = folder.join(SERVED_FILE);
+        match std::fs::read(&path) {
+            Ok(text) if serde_json::from_slice::<Self>(&text)? == Self::of(options) => Ok(true),
+            Ok(_) => Err(BenchError::ForeignFolder(folder.to_owned())),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(BenchError::file(&path)(error)),
         }
     }
 }

@@ -3,10 +3,10 @@
 //! the engine's plain words. One after the other, so that background merges are paid for by the side
 //! that caused them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::notes::{Notes, Written};
+use super::notes::{Notes, ServedNotes, Written};
 use super::{Places, float, same_words, seldom_committed};
 use crate::ours::OurSide;
 use crate::{
@@ -63,6 +63,25 @@ pub(crate) fn write(
         wrote,
         measurements,
     })
+}
+
+/// Writes only our side of the corpus, or finds it from an earlier run of any kind over the same folder.
+pub(crate) fn write_served(
+    options: &BenchOptions,
+    folder: &Path,
+    progress: &mut dyn FnMut(&str),
+) -> Result<PathBuf, BenchError> {
+    std::fs::create_dir_all(folder).map_err(BenchError::file(folder))?;
+    let ours = Places::new(folder).ours();
+    let written =
+        ServedNotes::has_earlier(options, folder)? || Notes::earlier(options, folder)?.is_some();
+    if !written {
+        write_ours(options, &ours, &mut |count| {
+            progress(&format!("ours: {count}"));
+        })?;
+        ServedNotes::keep(options, folder)?;
+    }
+    Ok(ours)
 }
 
 fn write_all(

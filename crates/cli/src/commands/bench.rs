@@ -1,10 +1,13 @@
 //! `pdpp bench`: how fast this machine is, on a corpus of known shape.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
-use bench::BenchOptions;
+use bench::{BenchOptions, Surface, SurfaceOptions};
 use clap::Args;
 
+use crate::clock::SystemClock;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 
@@ -15,7 +18,7 @@ use crate::failure::{Failure, Outcome};
 #[command(after_help = "Example: pdpp bench --records 20000")]
 pub(crate) struct Options {
     /// Records in the corpus
-    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
     records: u64,
     /// Seed of the corpus
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -26,6 +29,12 @@ pub(crate) struct Options {
     /// Keep the data here; a second run over it only reads [default: a temporary folder]
     #[arg(long)]
     dir: Option<PathBuf>,
+    /// Measure a server of its own over loopback, beside the same reads in process
+    #[arg(long)]
+    http: bool,
+    /// How long 64 connections ask that server at once
+    #[arg(long, value_name = "N", default_value_t = 60, requires = "http", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    seconds: u64,
 }
 
 pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
@@ -37,8 +46,24 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
         dir: options.dir.clone(),
         json: output.is_json(),
     };
+    let surface = options.http.then_some(Surface::Http);
+    let Some(surface) = surface else {
+        return output.write(|out| {
+            bench::run(&asked, out, &mut |line| output.note(line))
+                .map_err(|error| Failure::new(error.to_string()))
+        });
+    };
+    let program = std::env::current_exe()
+        .map_err(|error| Failure::new(format!("this program cannot find itself: {error}")))?;
+    let asked = SurfaceOptions {
+        corpus: asked,
+        surface,
+        program,
+        clock: Arc::new(SystemClock),
+        load: Duration::from_secs(options.seconds),
+    };
     output.write(|out| {
-        bench::run(&asked, out, &mut |line| output.note(line))
+        bench::run_surface(&asked, out, &mut |line| output.note(line))
             .map_err(|error| Failure::new(error.to_string()))
     })
 }

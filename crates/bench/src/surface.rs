@@ -1,0 +1,165 @@
+//! What a surface costs: the program itself in a process of its own, asked over HTTP or as an MCP server, in turns with
+//! the same questions put to what the surface stands on.
+
+mod ask;
+mod client;
+mod http;
+mod load;
+mod place;
+mod process;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use contract::time::Clock;
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+use self::place::Place;
+use crate::{
+    BenchError, BenchOptions, Corpus, Figure, Held, HeldReport, Measurement, Repetition, phases,
+};
+
+/// Which surface is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Surface {
+    /// `pdpp serve`, over a loopback connection.
+    Http,
+}
+
+/// What a run is asked to do.
+#[derive(Clone)]
+pub struct SurfaceOptions {
+    /// The corpus and the form of the report.
+    pub corpus: BenchOptions,
+    /// The surface.
+    pub surface: Surface,
+    /// The program whose commands are measured.
+    pub program: PathBuf,
+    /// Where the time comes from: tokens live in it.
+    pub clock: Arc<dyn Clock>,
+    /// How long many connections ask at once.
+    pub load: Duration,
+}
+
+/// Measures a surface and writes the report. Progress is told in short lines.
+pub fn run_surface(
+    options: &SurfaceOptions,
+    out: &mut dyn Write,
+    progress: &mut dyn FnMut(&str),
+) -> Result<(), BenchError> {
+    let ground = Ground::prepare(options, progress)?;
+    let mut lines = Lines {
+        lines: Vec::new(),
+        progress,
+    };
+    let columns = match options.surface {
+        Surface::Http => {
+            http::measure(&ground, &mut lines)?;
+            ["over HTTP", "beside"]
+        }
+    };
+    let (records, seed) = (options.corpus.records, options.corpus.seed);
+    let report = HeldReport {
+        title: format!("{records} records, seed {seed}"),
+        records,
+        seed,
+        columns,
+        lines: lines.lines,
+    };
+    report.write(options.corpus.json, out)
+}
+
+/// The lines of the report as they come.
+struct Lines<'a> {
+    lines: Vec<Held>,
+    progress: &'a mut dyn FnMut(&str),
+}
+
+impl Lines<'_> {
+    fn add(&mut self, line: Held) {
+        (self.progress)(&line.what);
+        self.lines.push(line);
+    }
+}
+
+/// What every run stands on: the corpus, a folder for what passes, and a runtime for this side.
+struct Ground<'a> {
+    options: &'a SurfaceOptions,
+    /// One thread asks, so that the program under measurement has the others.
+    runtime: Runtime,
+    /// Our side of the corpus; it is only read.
+    ours: PathBuf,
+    /// Removed at the end, with the processes over it ended before.
+    scratch: TempDir,
+    /// The corpus itself where it is not kept.
+    _passing: Option<TempDir>,
+}
+
+impl<'a> Ground<'a> {
+    fn prepare(
+        options: &'a SurfaceOptions,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<Self, BenchError> {
+        let passing = match options.corpus.dir {
+            Some(_) => None,
+            None => Some(tempfile::tempdir()?),
+        };
+        let folder = match (&options.corpus.dir, &passing) {
+            (Some(folder), _) => folder.as_path(),
+            (None, Some(passing)) => passing.path(),
+            (None, None) => Path::new("."),
+        };
+        let ours = phases::write_served(&options.corpus, folder, progress)?;
+        // On the same disk, and with a short name: the socket of a server in it must not be too long.
+        let scratch = tempfile::Builder::new().prefix(".s").tempdir_in(folder);
+        let runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = { runtime }.enable_all().build()?;
+        Ok(Self {
+            options,
+            runtime,
+            ours,
+            scratch: scratch.map_err(BenchError::file(folder))?,
+            _passing: passing,
+        })
+    }
+
+    /// A copy of the corpus with a grant.
+    fn copy(&self, name: &str) -> Result<Place, BenchError> {
+        let folder = self.scratch.path().join(name);
+        place::copy(&self.ours, &folder)?;
+        Place::granted(folder, &self.options.clock)
+    }
+
+    /// Another, smaller corpus with a grant.
+    fn smaller(&self, records: u64, name: &str) -> Result<Place, BenchError> {
+        let options = BenchOptions {
+            records,
+            ..self.options.corpus.clone()
+        };
+        let folder = self.scratch.path().join(name);
+        let ours = phases::write_served(&options, &folder, &mut |_| ())?;
+        Place::granted(ours, &self.options.clock)
+    }
+
+    /// Enough calls for the last percent to mean something; fewer in a run that is kept short.
+    fn repetition(&self) -> Repetition {
+        Repetition {
+            warm_up: 20,
+            runs: 1_000,
+            time: Duration::from_secs(3).min(self.options.load),
+        }
+    }
+
+    fn corpus(&self) -> Corpus {
+        Corpus::new(self.options.corpus.seed, self.options.corpus.records)
+    }
+}
+
+/// Both figures of a comparison.
+fn figures(measurement: &Measurement) -> (Figure, Figure) {
+    let figure = |side: Option<Figure>| side.unwrap_or(Figure::once(0.0));
+    (figure(measurement.ours), figure(measurement.raw))
+}

@@ -1,0 +1,186 @@
+//! The questions, each of which can be put to a reader in process and to a server.
+
+use contract::aggregate::{AggregateQuery, GroupBy, Grouping, Metric};
+use contract::error::ReadError;
+use contract::id::{FieldName, StreamName};
+use contract::query::{
+    ListOptions, PageLimit, Params, Reading, RecordQuery, RecordsQuery, WindowQuery,
+};
+use contract::reader::ReadContract as _;
+use contract::schema::SchemaQuery;
+use contract::search::SearchQuery;
+use contract::window::WindowSelector;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use read::GrantReader;
+use serde_json::Value;
+
+use crate::contender::TOP;
+use crate::{BenchError, Corpus, PROBES, Probe};
+
+/// A record that is longer than this has a body worth a window.
+const LONG_RECORD: usize = 6_000;
+/// How many records are looked through for a long one.
+const LOOKS: u64 = 5_000;
+
+/// One question.
+#[derive(Debug, Clone)]
+pub(super) enum Ask {
+    Search(SearchQuery),
+    Schema(SchemaQuery),
+    Records(RecordsQuery),
+    Record(RecordQuery),
+    Window(WindowQuery),
+    Aggregate(AggregateQuery),
+}
+
+impl Ask {
+    /// The best ten hits.
+    pub(super) fn search(probe: Probe) -> Result<Self, BenchError> {
+        let mut query = SearchQuery::new(probe.expression())?;
+        query.limit = PageLimit::of(u32::try_from(TOP).unwrap_or(u32::MAX));
+        Ok(Self::Search(query))
+    }
+
+    /// Everything about the one stream.
+    pub(super) fn schema() -> Result<Self, BenchError> {
+        let query = SchemaQuery::parse(None, None, Some(stream()?), None)?;
+        Ok(Self::Schema(query))
+    }
+
+    /// The newest page, of the size clients get unless they ask otherwise.
+    pub(super) fn page() -> Result<Self, BenchError> {
+        Ok(Self::Records(RecordsQuery::new(stream()?)))
+    }
+
+    /// A long record.
+    pub(super) fn record(corpus: &Corpus) -> Result<Self, BenchError> {
+        Ok(Self::Record(RecordQuery::new(
+            stream()?,
+            long_record(corpus),
+        )))
+    }
+
+    /// The beginning of its body.
+    pub(super) fn window(corpus: &Corpus) -> Result<Self, BenchError> {
+        Ok(Self::Window(WindowQuery {
+            stream: stream()?,
+            record_id: long_record(corpus),
+            field: field("body")?,
+            connection_id: None,
+            selector: WindowSelector::default(),
+        }))
+    }
+
+    /// Records per folder.
+    pub(super) fn aggregate() -> Result<Self, BenchError> {
+        let grouping = Grouping::new(GroupBy::Field(field("folder")?), None)?;
+        let query = AggregateQuery::new(stream()?, Metric::Count, Some(grouping))?;
+        Ok(Self::Aggregate(query))
+    }
+
+    /// All of them with their names, searches first.
+    pub(super) fn all(corpus: &Corpus) -> Result<Vec<(&'static str, Self)>, BenchError> {
+        Ok(vec![
+            ("search, rare word", Self::search(PROBES.rare)?),
+            ("search, common word", Self::search(PROBES.common)?),
+            ("search, two words", Self::search(PROBES.pair)?),
+            ("search, phrase", Self::search(PROBES.phrase)?),
+            ("schema of a stream", Self::schema()?),
+            ("page of 25 records", Self::page()?),
+            ("one long record", Self::record(corpus)?),
+            ("window of a long field", Self::window(corpus)?),
+            ("count by folder", Self::aggregate()?),
+        ])
+    }
+
+    /// The page that begins where another ended.
+    pub(super) fn continued(&self, cursor: &str) -> Self {
+        let mut next = self.clone();
+        if let Self::Records(query) = &mut next {
+            query.reading = Reading::List(ListOptions {
+                cursor: Some(cursor.to_owned()),
+                ..ListOptions::default()
+            });
+        }
+        next
+    }
+
+    /// How a server is asked.
+    pub(super) fn target(&self) -> String {
+        let records = |stream: &StreamName| format!("/v1/streams/{stream}/records");
+        let (path, params) = match self {
+            Self::Search(query) => (query.mode.route().to_owned(), query.params()),
+            Self::Schema(query) => ("/v1/schema".to_owned(), query.params()),
+            Self::Records(query) => (records(&query.stream), query.params()),
+            Self::Record(query) => {
+                let path = format!("{}/{}", records(&query.stream), query.record_id);
+                (path, query.params())
+            }
+            Self::Window(query) => {
+                let path = records(&query.stream);
+                let path = format!("{path}/{}/field-window", query.record_id);
+                (path, query.params())
+            }
+            Self::Aggregate(query) => {
+                let path = format!("/v1/streams/{}/aggregate", query.stream);
+                (path, query.params())
+            }
+        };
+        with_params(&path, &params)
+    }
+
+    /// Asks in process; returns the number of things found.
+    pub(super) async fn in_process(&self, reader: &GrantReader) -> Result<u64, ReadError> {
+        Ok(match self.clone() {
+            Self::Search(query) => reader.search(query).await?.data.len() as u64,
+            Self::Records(query) => reader.records(query).await?.data.len() as u64,
+            Self::Aggregate(query) => {
+                let groups = reader.aggregate(query).await?.groups;
+                groups.map_or(1, |groups| groups.len() as u64)
+            }
+            Self::Schema(query) => reader.schema(query).await.map(|_| 1)?,
+            Self::Record(query) => reader.record(query).await.map(|_| 1)?,
+            Self::Window(query) => reader.field_window(query).await.map(|_| 1)?,
+        })
+    }
+
+    /// The number of things in the answer of a server.
+    pub(super) fn found(&self, body: &[u8]) -> Result<u64, BenchError> {
+        let answer: Value = serde_json::from_slice(body)?;
+        let list = match self {
+            Self::Search(_) | Self::Records(_) => answer.get("data"),
+            Self::Aggregate(_) => answer.get("groups"),
+            Self::Schema(_) | Self::Record(_) | Self::Window(_) => None,
+        };
+        let list = list.and_then(Value::as_array);
+        Ok(list.map_or(1, |list| list.len() as u64))
+    }
+}
+
+fn with_params(path: &str, params: &Params) -> String {
+    let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
+    let params = params.iter();
+    let params = params.map(|(name, value)| format!("{}={}", encoded(name), encoded(value)));
+    let params: Vec<String> = params.collect();
+    match params.as_slice() {
+        [] => path.to_owned(),
+        params => format!("{path}?{}", params.join("&")),
+    }
+}
+
+/// The key of a long record, or of the first where the corpus has none.
+pub(super) fn long_record(corpus: &Corpus) -> String {
+    let mut records = corpus
+        .iter()
+        .take(usize::try_from(LOOKS).unwrap_or(usize::MAX));
+    let long = records.find(|record| record.json.len() > LONG_RECORD);
+    long.unwrap_or_else(|| corpus.record(0)).key
+}
+
+fn stream() -> Result<StreamName, BenchError> {
+    StreamName::parse("messages").map_err(|error| BenchError::Setup(error.to_string()))
+}
+
+fn field(name: &str) -> Result<FieldName, BenchError> {
+    FieldName::parse(name).map_err(|error| BenchError::Setup(error.to_string()))
+}

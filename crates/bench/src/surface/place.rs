@@ -1,0 +1,90 @@
+//! Data directories to be served: the corpus, copied so that the original stays as it was written, with a grant of all of it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use contract::grant::Authority;
+use contract::id::ConnectionId;
+use contract::seal::SealingKey;
+use contract::time::Clock;
+use grants::{Flags, Secret, Selection};
+use read::{GrantReader, ReaderSettings};
+use store::{Catalog as _, EmbeddedStore, OpenOptions, Store};
+
+use crate::BenchError;
+
+/// A data directory with a grant of everything in it.
+pub(super) struct Place {
+    pub(super) folder: PathBuf,
+    pub(super) token: Secret,
+    authority: Authority,
+    clock: Arc<dyn Clock>,
+}
+
+impl Place {
+    /// Issues the grant, as the owner would.
+    pub(super) fn granted(folder: PathBuf, clock: &Arc<dyn Clock>) -> Result<Self, BenchError> {
+        let store = open(&folder, clock)?;
+        let ids = store
+            .connections()
+            .into_iter()
+            .map(|connection| connection.id);
+        let flags = Flags {
+            connections: ids.map(|id: ConnectionId| id.as_str().to_owned()).collect(),
+            ..Flags::default()
+        };
+        let selection = Selection::from_flags(flags).map_err(refused)?;
+        let issued =
+            grants::issue(&store, &selection, "bench", None, clock.as_ref()).map_err(refused)?;
+        let token = issued.access_token;
+        let resolved = grants::resolve(&store, token.expose(), clock.now()).map_err(refused)?;
+        Ok(Self {
+            folder,
+            token,
+            authority: resolved.authority,
+            clock: Arc::clone(clock),
+        })
+    }
+
+    /// A reader under this grant over another directory with the same corpus. It takes no notes of what it shows.
+    pub(super) fn reader_over(&self, folder: &Path) -> Result<GrantReader, BenchError> {
+        let store = open(folder, &self.clock)?;
+        let settings = ReaderSettings {
+            sealing_key: SealingKey::from_bytes(store.sealing_key()?),
+            public_url: Some("http://127.0.0.1".to_owned()),
+            clock: Arc::clone(&self.clock),
+            disclosures: None,
+        };
+        let store: Arc<dyn Store> = Arc::new(store);
+        Ok(GrantReader::new(store, self.authority.clone(), settings))
+    }
+}
+
+fn open(folder: &Path, clock: &Arc<dyn Clock>) -> Result<EmbeddedStore, BenchError> {
+    let options = OpenOptions {
+        holder: "pdpp bench".to_owned(),
+        clock: Arc::clone(clock),
+    };
+    Ok(EmbeddedStore::open(folder, options)?)
+}
+
+fn refused(error: impl std::fmt::Display) -> BenchError {
+    BenchError::Grant(error.to_string())
+}
+
+/// Copies the files of a directory that nobody has open.
+pub(super) fn copy(from: &Path, to: &Path) -> Result<(), BenchError> {
+    std::fs::create_dir_all(to).map_err(BenchError::file(to))?;
+    for entry in std::fs::read_dir(from).map_err(BenchError::file(from))? {
+        let entry = entry.map_err(BenchError::file(from))?;
+        let (path, kind) = (entry.path(), entry.file_type());
+        let target = to.join(entry.file_name());
+        let kind = kind.map_err(BenchError::file(&path))?;
+        if kind.is_dir() {
+            copy(&path, &target)?;
+        } else if kind.is_file() {
+            std::fs::copy(&path, &target).map_err(BenchError::file(&path))?;
+        }
+    }
+    Ok(())
+}
