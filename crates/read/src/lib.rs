@@ -25,6 +25,8 @@ mod schema;
 mod search;
 mod streams;
 mod window;
+mod work;
 
 pub use disclosure::{Disclosure, Disclosures};
 pub use reader::{GrantReader, ReaderSettings};
+pub use work::run_blocking;

@@ -79,7 +79,7 @@ async fn bearer(service: &Service, headers: &HeaderMap) -> Result<(Authority, To
         return Err(challenge(service, error, ""));
     };
     let (store, now) = (service.store.clone(), service.now());
-    let resolved = tokio::task::spawn_blocking(move || grants::resolve(&*store, &token, now)).await;
+    let resolved = read::run_blocking(move || grants::resolve(&*store, &token, now)).await;
     match resolved {
         Ok(Ok(resolved)) => {
             service.disclosures.note_use(&resolved.token_id, now);
@@ -102,7 +102,7 @@ async fn bearer(service: &Service, headers: &HeaderMap) -> Result<(Authority, To
 async fn under_grant(service: &Service, id: &[u8]) -> Result<Authority, Problem> {
     let (store, now) = (service.store.clone(), service.now());
     let id = String::from_utf8_lossy(id).into_owned();
-    let found = tokio::task::spawn_blocking(move || grants::authority_of(&*store, &id, now)).await;
+    let found = read::run_blocking(move || grants::authority_of(&*store, &id, now)).await;
     let found = found.map_err(|error| Problem::internal("a grant was not looked up", &error))?;
     found.map_err(|error| error.to_read_error().into())
 }
