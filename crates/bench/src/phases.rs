@@ -60,6 +60,6 @@ fn seldom_committed() -> RawSettings {
     clippy::cast_precision_loss,
     reason = "sizes and counts stay far below 2^52"
 )]
-fn float(value: u64) -> f64 {
+pub(crate) fn float(value: u64) -> f64 {
     value as f64
 }

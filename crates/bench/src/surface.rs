@@ -2,11 +2,14 @@
 //! the same questions put to what the surface stands on.
 
 mod ask;
+mod asker;
 mod client;
 mod http;
 mod load;
+mod mcp;
 mod place;
 mod process;
+mod stdio;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -18,6 +21,7 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 use self::place::Place;
+use crate::phases::float;
 use crate::{
     BenchError, BenchOptions, Corpus, Figure, Held, HeldReport, Measurement, Repetition, phases,
 };
@@ -27,6 +31,8 @@ use crate::{
 pub enum Surface {
     /// `pdpp serve`, over a loopback connection.
     Http,
+    /// `pdpp mcp`, over standard input and output.
+    Mcp,
 }
 
 /// What a run is asked to do.
@@ -40,7 +46,7 @@ pub struct SurfaceOptions {
     pub program: PathBuf,
     /// Where the time comes from: tokens live in it.
     pub clock: Arc<dyn Clock>,
-    /// How long many connections ask at once.
+    /// How long many connections ask at once; nothing else takes longer either.
     pub load: Duration,
 }
 
@@ -59,6 +65,10 @@ pub fn run_surface(
         Surface::Http => {
             http::measure(&ground, &mut lines)?;
             ["over HTTP", "beside"]
+        }
+        Surface::Mcp => {
+            mcp::measure(&ground, &mut lines)?;
+            ["as MCP", "REST"]
         }
     };
     let (records, seed) = (options.corpus.records, options.corpus.seed);

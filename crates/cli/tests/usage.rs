@@ -200,3 +200,41 @@ fn a_small_bench_of_a_server_tells_every_row_and_leaves_the_corpus_alone() {
     assert!(other.stderr.contains("choose another --dir"), "{other:?}");
     assert!(!home.data_dir().exists());
 }
+
+#[test]
+fn a_small_bench_of_the_tools_tells_every_row_of_both_ways() {
+    let home = Home::new();
+    let report = home
+        .run(&[
+            "bench",
+            "--mcp",
+            "--records",
+            "300",
+            "--seconds",
+            "1",
+            "--json",
+        ])
+        .succeeds()
+        .json();
+    let rows = report["measurements"].as_array().unwrap();
+    let row = |what: String| rows.iter().find(|row| row["what"] == *what).unwrap();
+    for way in ["local data", "over a server"] {
+        for held in ["cold start to the list of tools", "resident then"] {
+            let row = row(format!("{way}: {held}"));
+            assert!(row["figure"]["value"].as_f64().unwrap() > 0.0, "{row}");
+            assert!(row["target"]["met"].is_boolean(), "{row}");
+        }
+        row(format!("{way}: first search after the start"));
+        for call in [
+            "search, rare word",
+            "search, common word",
+            "query_records, 25 records",
+            "fetch, a long record",
+        ] {
+            let row = row(format!("{way}: {call}"));
+            assert!(row["beside"]["value"].as_f64().unwrap() > 0.0, "{row}");
+            assert!(row["target"]["met"].is_boolean(), "{row}");
+        }
+    }
+    assert!(!home.data_dir().exists());
+}

@@ -1,10 +1,8 @@
 //! `pdpp serve` over loopback: every question beside the same one in process, pages and schema beside those of a small
 //! corpus, and many connections at once.
 
-use serde_json::Value;
-
 use super::ask::Ask;
-use super::client::Client;
+use super::asker::Asker;
 use super::load;
 use super::place::Place;
 use super::process::Server;
@@ -15,8 +13,6 @@ use crate::{BenchError, Held, Unit};
 /// The small corpus has this part of the records, but at least so many.
 const SMALL_PART: u64 = 100;
 const SMALL_LEAST: u64 = 1_000;
-/// Pages in turn, because a page is as long as what happens to be on it.
-const PAGES: usize = 20;
 /// "Independent" leaves room for what else the machine does, and for deeper trees.
 const INDEPENDENT: f64 = 1.5;
 
@@ -90,57 +86,4 @@ fn smaller(
         lines.add(line.at_most(&format!("{INDEPENDENT}×"), INDEPENDENT * small.value));
     }
     ground.runtime.block_on(small_server.process.end())
-}
-
-/// One question on a connection of its own. What is found is looked at once: a client's parsing is not the server's time.
-struct Asker {
-    client: Client,
-    ask: Ask,
-    targets: Vec<String>,
-    turn: usize,
-    found: Option<u64>,
-}
-
-impl Asker {
-    fn new(
-        ground: &Ground<'_>,
-        (server, place): (&Server, &Place),
-        ask: Ask,
-    ) -> Result<Self, BenchError> {
-        let connected = Client::connect(server.address, &place.token);
-        Ok(Self {
-            client: ground.runtime.block_on(connected)?,
-            targets: vec![ask.target()],
-            ask,
-            turn: 0,
-            found: None,
-        })
-    }
-
-    /// Learns the pages that follow, which are then asked for in turn.
-    fn walk(&mut self, ground: &Ground<'_>) -> Result<(), BenchError> {
-        let mut ask = self.ask.clone();
-        while self.targets.len() < PAGES {
-            let body = ground.runtime.block_on(self.client.get(&ask.target()))?;
-            let page: Value = serde_json::from_slice(&body)?;
-            let Some(cursor) = page.get("next_cursor").and_then(Value::as_str) else {
-                break;
-            };
-            ask = ask.continued(cursor);
-            self.targets.push(ask.target());
-        }
-        Ok(())
-    }
-
-    fn work(&mut self, ground: &Ground<'_>) -> Result<u64, BenchError> {
-        let target = &self.targets[self.turn % self.targets.len()];
-        self.turn += 1;
-        let body = ground.runtime.block_on(self.client.get(target))?;
-        if let Some(found) = self.found {
-            return Ok(found);
-        }
-        let found = self.ask.found(&body)?;
-        self.found = Some(found);
-        Ok(found)
-    }
 }

@@ -12,7 +12,7 @@ use super::ask::Ask;
 use super::client::Client;
 use super::place::Place;
 use super::process::Server;
-use super::{Ground, Lines};
+use super::{Ground, Lines, float};
 use crate::{BenchError, Figure, Held, Unit};
 
 /// Connections that ask at once, each its next question as soon as the last is answered.
@@ -110,14 +110,14 @@ fn note_error(seen: &RefCell<Seen>, error: String) {
 
 fn tell(seen: Seen, seconds: f64, lines: &mut Lines<'_>) {
     let during = format!("{CONNECTIONS} connections for {seconds:.0} s");
-    let answered = float(seen.times.len());
+    let answered = float(seen.times.len() as u64);
     let rate = Figure::once(answered / seconds);
     lines.add(Held::new(
         &format!("{during}: answers"),
         Unit::RequestsPerSecond,
         rate,
     ));
-    let errors = Figure::once(float(usize::try_from(seen.errors).unwrap_or(usize::MAX)));
+    let errors = Figure::once(float(seen.errors));
     let errors = Held::new(&format!("{during}: errors"), Unit::Number, errors);
     lines.add(errors.at_most("0", 0.0));
     let times = Figure::of(seen.times);
@@ -138,14 +138,6 @@ fn tell(seen: Seen, seconds: f64, lines: &mut Lines<'_>) {
 }
 
 fn mean(values: &[u64]) -> Option<f64> {
-    let sum = float(usize::try_from(values.iter().sum::<u64>()).unwrap_or(usize::MAX));
-    (!values.is_empty()).then(|| sum / float(values.len()))
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "counts and sizes stay far below 2^52"
-)]
-fn float(value: usize) -> f64 {
-    value as f64
+    let sum = float(values.iter().sum());
+    (!values.is_empty()).then(|| sum / float(values.len() as u64))
 }

@@ -17,6 +17,8 @@ use crate::BenchError;
 pub(super) struct Place {
     pub(super) folder: PathBuf,
     pub(super) token: Secret,
+    /// The id of the grant.
+    pub(super) grant: String,
     authority: Authority,
     clock: Arc<dyn Clock>,
 }
@@ -41,6 +43,7 @@ impl Place {
         Ok(Self {
             folder,
             token,
+            grant: issued.grant_id.map(|id| id.to_string()).unwrap_or_default(),
             authority: resolved.authority,
             clock: Arc::clone(clock),
         })

@@ -30,10 +30,13 @@ pub(crate) struct Options {
     #[arg(long)]
     dir: Option<PathBuf>,
     /// Measure a server of its own over loopback, beside the same reads in process
-    #[arg(long)]
+    #[arg(long, group = "surface")]
     http: bool,
-    /// How long 64 connections ask that server at once
-    #[arg(long, value_name = "N", default_value_t = 60, requires = "http", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    /// Measure the tools for agents on standard input and output, beside the same reads of a server
+    #[arg(long, group = "surface")]
+    mcp: bool,
+    /// How long 64 connections ask at once (--http); no other row takes longer
+    #[arg(long, value_name = "N", default_value_t = 60, requires = "surface", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     seconds: u64,
 }
 
@@ -46,12 +49,15 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
         dir: options.dir.clone(),
         json: output.is_json(),
     };
-    let surface = options.http.then_some(Surface::Http);
-    let Some(surface) = surface else {
-        return output.write(|out| {
-            bench::run(&asked, out, &mut |line| output.note(line))
-                .map_err(|error| Failure::new(error.to_string()))
-        });
+    let surface = match (options.http, options.mcp) {
+        (true, _) => Surface::Http,
+        (_, true) => Surface::Mcp,
+        _ => {
+            return output.write(|out| {
+                bench::run(&asked, out, &mut |line| output.note(line))
+                    .map_err(|error| Failure::new(error.to_string()))
+            });
+        }
     };
     let program = std::env::current_exe()
         .map_err(|error| Failure::new(format!("this program cannot find itself: {error}")))?;

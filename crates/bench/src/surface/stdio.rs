@@ -1,0 +1,92 @@
+//! One `pdpp mcp` process and the messages to it, one line each.
+
+use std::path::Path;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncWriteExt as _, BufReader};
+use tokio::process::{ChildStdin, ChildStdout};
+
+use super::process::{Running, command};
+use crate::BenchError;
+
+/// A started process that was not asked for anything but its tools.
+pub(super) struct Session {
+    pub(super) process: Running,
+    stdin: ChildStdin,
+    stdout: BufReader<ChildStdout>,
+    last_id: u64,
+}
+
+impl Session {
+    /// Starts it and waits for its list of tools.
+    pub(super) async fn start(program: &Path, args: &[String]) -> Result<Self, BenchError> {
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let mut command = command(program, &args);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.stderr(Stdio::null());
+        let mut process = Running::start(command, "pdpp mcp")?;
+        let pipes = (process.child.stdin.take(), process.child.stdout.take());
+        let (Some(stdin), Some(stdout)) = pipes else {
+            return Err(process.trouble("has no pipes"));
+        };
+        let mut session = Self {
+            process,
+            stdin,
+            stdout: BufReader::new(stdout),
+            last_id: 0,
+        };
+        let hello = json!({
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "bench", "version": "1"},
+        });
+        session.request("initialize", hello).await?;
+        let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        session.send(&ready).await?;
+        let tools = session.request("tools/list", json!({})).await?;
+        if tools.contains(r#""name":"search""#) {
+            Ok(session)
+        } else {
+            Err(refused("tools/list", &tools))
+        }
+    }
+
+    /// Calls a tool and takes its whole answer.
+    pub(super) async fn call(&mut self, tool: &str, args: &Value) -> Result<String, BenchError> {
+        let params = json!({"name": tool, "arguments": args});
+        let answer = self.request("tools/call", params).await?;
+        // Inside a text of the data the quotes would be escaped.
+        if answer.contains(r#""isError":true"#) {
+            return Err(refused(tool, &answer));
+        }
+        Ok(answer)
+    }
+
+    async fn request(&mut self, method: &str, params: Value) -> Result<String, BenchError> {
+        self.last_id += 1;
+        let id = self.last_id;
+        let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        self.send(&message).await?;
+        let answer = self.process.line(&mut self.stdout).await?;
+        if answer.contains(r#""result":"#) {
+            Ok(answer)
+        } else {
+            Err(refused(method, &answer))
+        }
+    }
+
+    async fn send(&mut self, message: &Value) -> Result<(), BenchError> {
+        let mut line = serde_json::to_vec(message)?;
+        line.push(b'\n');
+        let sent = self.stdin.write_all(&line).await;
+        sent.map_err(|error| self.process.trouble(format!("takes no messages: {error}")))
+    }
+}
+
+fn refused(question: &str, answer: &str) -> BenchError {
+    BenchError::Refused {
+        question: question.to_owned(),
+        answer: answer.chars().take(300).collect(),
+    }
+}
