@@ -24,4 +24,4 @@ mod tools;
 
 pub use http::{HttpSettings, serve_http};
 pub use server::{Options, Server};
-pub use stdio::serve_stdio;
+pub use stdio::{serve_pipe, serve_stdio};

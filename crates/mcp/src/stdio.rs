@@ -4,12 +4,23 @@ use std::io;
 
 use rmcp::ServiceExt as _;
 use rmcp::transport::io::stdio_pipes;
+use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::server::Server;
 
 /// Serves until the other side closes the input. Nothing but protocol messages goes to standard output.
 pub async fn serve_stdio(server: Server) -> io::Result<()> {
-    let running = match server.serve(stdio_pipes()).await {
+    let (input, output) = stdio_pipes();
+    serve_pipe(server, input, output).await
+}
+
+/// Serves on any pair of pipes, a message per line, until the input ends.
+pub async fn serve_pipe<R, W>(server: Server, input: R, output: W) -> io::Result<()>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    let running = match server.serve((input, output)).await {
         Ok(running) => running,
         // The other side left before it had said anything.
         Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
