@@ -262,6 +262,8 @@ fn the_schema_is_scoped_and_sized_as_asked() {
     assert_eq!(refused(&server, "/v1/schema?detail=full").0, 400);
     let (_, code) = refused(&server, "/v1/schema?detail=full&stream=messages");
     assert_eq!(code, "ambiguous_schema_detail");
+    let shared = ok(&server, "/v1/schema?detail=full&stream=channels");
+    assert_eq!(shared["stream_count"], json!(1));
     let full = ok(
         &server,
         "/v1/schema?detail=full&stream=messages&connection_id=cin_g1",
