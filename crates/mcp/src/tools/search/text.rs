@@ -52,6 +52,10 @@ pub(super) fn write(page: &Page<'_>) -> String {
     }
     let unshown = unshown_line(page, page.hits.len(), page.hits.len());
     let (lines, hidden, leading) = written(page, &first, &tail, &unshown);
+    if hidden == 0 {
+        // Shorter evidence made room for every id.
+        return ended(lines, "", &tail);
+    }
     ended(lines, &unshown_line(page, hidden, leading.max(1)), &tail)
 }
 
