@@ -48,7 +48,10 @@ pub(super) fn write(asked: &Asked<'_>, body: &Value) -> String {
     if shown < rows.len() {
         let unshown = unshown_line(asked, rows.len(), rows.len());
         (lines, shown) = written(&rows, &first, &tail, &unshown);
-        lines.require(&unshown_line(asked, rows.len() - shown, shown.max(1)));
+        // Shorter rows may have made room for every id.
+        if shown < rows.len() {
+            lines.require(&unshown_line(asked, rows.len() - shown, shown.max(1)));
+        }
     }
     for line in &tail {
         lines.require(line);
