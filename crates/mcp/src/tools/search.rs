@@ -76,6 +76,8 @@ struct Page<'a> {
     paging: Paging,
     /// Hits the server sent beyond the limit.
     beyond: usize,
+    /// Hits the server sent from connections other than the one asked for.
+    elsewhere: usize,
 }
 
 async fn run(call: Call<'_>, args: Args) -> Outcome {
@@ -152,23 +154,37 @@ fn reply(provider: &str, args: &Args, answered: Answered) -> Reply {
     let most = args.whole("limit").map_or(DEFAULT_PAGE, |limit| {
         usize::try_from(limit).unwrap_or(DEFAULT_PAGE)
     });
-    let hits = all.iter().take(most).enumerate();
-    let hits: Vec<Hit<'_>> = hits
-        .map(|(place, hit)| Hit::read(hit, place, query))
+    let mut hits: Vec<(usize, Hit<'_>)> = all
+        .iter()
+        .enumerate()
+        .map(|(place, hit)| (place, Hit::read(hit, place, query)))
         .collect();
+    // A server that does not heed the connection must not pass others off as it (SE-17).
+    if let Some(asked) = args.text("connection_id") {
+        hits.retain(|(_, hit)| hit.connection().is_none_or(|found| found == asked));
+    }
+    let elsewhere = all.len() - hits.len();
+    let beyond = hits.len().saturating_sub(most);
+    hits.truncate(most);
+    let mut fetches: Vec<Option<Value>> = vec![None; all.len()];
+    for (place, hit) in &hits {
+        if let Some(fetch) = fetches.get_mut(*place) {
+            *fetch = hit.fetch();
+        }
+    }
     let mut paging = Paging::of(&body);
-    paging.has_more |= all.len() > hits.len();
+    paging.has_more |= beyond > 0;
     let page = Page {
         args,
         body: &body,
-        beyond: all.len() - hits.len(),
-        hits,
+        hits: hits.into_iter().map(|(_, hit)| hit).collect(),
         paging,
+        beyond,
+        elsewhere,
     };
     let text = text::write(&page);
     let results: Vec<Value> = page.hits.iter().map(|hit| hit.result(provider)).collect();
     let rungs: Vec<Value> = page.hits.iter().filter_map(Hit::rung).collect();
-    let fetches: Vec<Option<Value>> = page.hits.iter().map(Hit::fetch).collect();
     let mut structured = json!({"data": null, "results": results});
     if !rungs.is_empty() {
         structured["content_ladder"] = ladder::ladder("search_results", &rungs);

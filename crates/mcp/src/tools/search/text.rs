@@ -143,6 +143,12 @@ fn notes(page: &Page<'_>, note: usize) -> Vec<String> {
             page.beyond
         ));
     }
+    if page.elsewhere > 0 {
+        notes.push(format!(
+            "other_connections={} hit(s) sent but not asked for; without connection_id they are shown",
+            page.elsewhere
+        ));
+    }
     notes.extend(source_mix(page, note));
     if let Some(warnings) = envelope::warnings(page.body) {
         notes.push(format!("warnings={}", plain::cut(&warnings, note)));
