@@ -92,8 +92,9 @@ impl Identity {
     /// The connection that must be passed beside the id, because the id cannot carry it.
     pub(crate) fn separate_connection(&self) -> Option<&str> {
         let handle = self.handle.as_ref()?;
-        let is_inside = handle.embeds_connection() || self.id.starts_with(RECORD_URI);
-        handle.connection().filter(|_| !is_inside)
+        handle
+            .connection()
+            .filter(|_| !handle.embeds_connection())
     }
 
     /// The arguments that name this record to `fetch` and `read_record_field`.
