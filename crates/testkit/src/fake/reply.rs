@@ -68,7 +68,7 @@ pub struct Failure {
     /// What happened.
     pub message: String,
     /// Further members of the error.
-    pub more: Map<String, Value>,
+    pub more: Box<Map<String, Value>>,
 }
 
 impl Failure {
@@ -78,7 +78,7 @@ impl Failure {
             status,
             code: code.to_owned(),
             message: message.into(),
-            more: Map::new(),
+            more: Box::default(),
         }
     }
 
@@ -97,7 +97,7 @@ impl Failure {
     pub fn reply(&self, shape: ErrorShape, request_id: &str) -> Reply {
         match shape {
             ErrorShape::Object => {
-                let mut error = self.more.clone();
+                let mut error = Map::clone(&self.more);
                 error.insert("type".to_owned(), json!(error_type(self.status)));
                 error.insert("code".to_owned(), json!(self.code));
                 error.insert("message".to_owned(), json!(self.message));
