@@ -92,9 +92,7 @@ impl Identity {
     /// The connection that must be passed beside the id, because the id cannot carry it.
     pub(crate) fn separate_connection(&self) -> Option<&str> {
         let handle = self.handle.as_ref()?;
-        handle
-            .connection()
-            .filter(|_| !handle.embeds_connection())
+        handle.connection().filter(|_| !handle.embeds_connection())
     }
 
     /// The arguments that name this record to `fetch` and `read_record_field`.
