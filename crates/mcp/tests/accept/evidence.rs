@@ -1,0 +1,279 @@
+//! EV: what was proven, where it stands, how to read on.
+
+use serde_json::{Value, json};
+use testkit::fake::fixtures::{self, UriForm};
+use testkit::fake::{Connector, Field, Quirk, State, Stream, World};
+
+use crate::host::{Caller, each_way};
+use crate::paging::{ids, shown};
+
+fn evidence_states() -> [State; 3] {
+    [
+        fixtures::evidence(),
+        fixtures::evidence_found(),
+        fixtures::evidence_found().with(Quirk::OlderEvidence),
+    ]
+}
+
+// EV-01, EV-02, EV-03, EV-04, EV-05, EV-10, EV-11, EV-16, HD-01
+#[test]
+fn a_proven_match_leads_with_words_field_id_and_the_way_on() {
+    for state in evidence_states() {
+        each_way(&state, |caller| {
+            let hits = caller.ok("search", json!({"query": "Hyperlane"}));
+            let line = hits
+                .text
+                .lines()
+                .find(|line| line.contains("field_path="))
+                .unwrap();
+            for shown in [
+                "Hyperlane",
+                "bridge using",
+                "LayerZero",
+                "field_path=text",
+                "cin_slack/messages:m1",
+                "read_record_field",
+            ] {
+                assert!(line.contains(shown), "{shown}: {line}");
+            }
+            let preview = line.split('"').nth(1).unwrap();
+            assert!(preview.len() <= 400, "{} bytes", preview.len());
+            let excerpt = hits.text.find("field_path=text").unwrap();
+            assert!(excerpt < hits.text.find("Top results:").unwrap());
+            assert!(hits.text.find("source_mix").is_none_or(|mix| excerpt < mix));
+            let calls = hits.printed("read_record_field");
+            assert_eq!(calls.len(), 1);
+            let window = caller.ok("read_record_field", calls[0].clone());
+            assert!(window.text.contains("Hyperlane"));
+
+            let result = hits.results()[0]["evidence_preview"].as_str().unwrap();
+            let rung = &hits.structured["content_ladder"]["records"][0];
+            let ladder = rung["evidence_preview"].as_str().unwrap();
+            for preview in [result, ladder] {
+                assert!(
+                    preview.contains("Hyperlane") && preview.len() <= 600,
+                    "{preview}"
+                );
+            }
+            assert_eq!(rung["field_windows"][0]["field_path"], "text");
+            let read = &rung["field_windows"][0]["read"];
+            assert_eq!(read["tool"], "read_record_field");
+            assert!(
+                caller
+                    .ok("read_record_field", read["args"].clone())
+                    .text
+                    .contains("Hyperlane")
+            );
+        });
+    }
+}
+
+// EV-07, EV-08
+#[test]
+fn a_hit_without_proof_claims_none() {
+    each_way(&fixtures::meta_only(), |caller| {
+        let hits = caller.ok("search", json!({"query": "acme"}));
+        assert!(
+            !hits.text.contains("Evidence") && !hits.text.contains("matched"),
+            "{}",
+            hits.text
+        );
+        for field in ["field_path=text", "field_path=body", "content=", "message="] {
+            assert!(!hits.text.contains(field));
+        }
+        assert!(hits.results()[0].get("evidence_preview").is_none());
+        let ladder = hits.structured["content_ladder"].to_string();
+        assert!(
+            !ladder.contains("evidence_preview") && !ladder.contains("\"field_path\""),
+            "{ladder}"
+        );
+        let id = shown(&hits, "first_fetch_id").unwrap();
+        assert_eq!(id, "cin_slack/messages:m9");
+        assert!(hits.text.contains("call fetch"));
+        assert_eq!(
+            caller.ok("fetch", json!({"id": id})).structured["text"],
+            "Lunch at noon in the small room"
+        );
+    });
+}
+
+// EV-09: other names, same decisions.
+#[test]
+fn names_decide_nothing() {
+    let rename = |hit: &Value, [connector, stream, field]: [&str; 3]| -> Value {
+        let text = hit.to_string();
+        let text = text
+            .replace("\"slack\"", &format!("\"{connector}\""))
+            .replace("\"messages\"", &format!("\"{stream}\""));
+        let text = text
+            .replace("/messages/", &format!("/{stream}/"))
+            .replace("\"text\":\"…", "\"T\":\"…");
+        let text = text.replace(
+            "\"field_path\":\"text\"",
+            &format!("\"field_path\":\"{field}\""),
+        );
+        serde_json::from_str(&text.replace("\"field\":\"text\"", &format!("\"field\":\"{field}\"")))
+            .unwrap()
+    };
+    for names in [
+        ["slack", "messages", "text"],
+        ["zq", "wobble", "blarg"],
+        ["text", "body", "subject"],
+    ] {
+        let [_, stream, field] = names;
+        let proven = rename(&fixtures::evidence().search_hits.unwrap()[0], names);
+        let mut bare = rename(&fixtures::meta_only().search_hits.unwrap()[0], names);
+        bare["matched_fields"] = json!([field]);
+        bare["data"] = json!({field: "we agreed to bridge using Hyperlane"});
+        let world = World::default().with(
+            Connector::new(names[0])
+                .connection("cin_slack", "Acme Slack")
+                .stream(Stream::new(stream).field(Field::text(field))),
+        );
+        each_way(&State::new(world).with_hits(vec![proven, bare]), |caller| {
+            let hits = caller.ok("search", json!({"query": "Hyperlane"}));
+            let excerpts: Vec<&str> = hits
+                .text
+                .lines()
+                .filter(|line| line.contains("field_path="))
+                .collect();
+            assert_eq!(excerpts.len(), 1, "{names:?}: {}", hits.text);
+            assert!(
+                excerpts[0].contains(&format!("field_path={field} ")),
+                "{}",
+                excerpts[0]
+            );
+            assert!(hits.results()[0].get("evidence_preview").is_some());
+            assert!(hits.results()[1].get("evidence_preview").is_none());
+        });
+    }
+}
+
+// EV-13, EV-14, EV-15, HD-11
+#[test]
+fn a_record_known_by_a_uri_is_shown_by_its_id() {
+    for form in [UriForm::Base64, UriForm::Percent, UriForm::ResourceUri] {
+        each_way(&fixtures::uri(form), |caller| {
+            let hits = caller.ok("search", json!({"query": "Hyperlane"}));
+            let id = "cin_slack/messages:m1";
+            assert_eq!(hits.results()[0]["id"], id);
+            assert_eq!(hits.structured["content_ladder"]["records"][0]["id"], id);
+            let beside = [
+                &hits.structured["results"],
+                &hits.structured["content_ladder"],
+            ];
+            assert!(
+                beside
+                    .iter()
+                    .all(|part| !part.to_string().contains("pdpp://"))
+            );
+            assert!(!hits.text.contains("pdpp://"), "{}", hits.text);
+            let calls = hits.printed("read_record_field");
+            assert_eq!(calls[0]["id"], id);
+            assert!(
+                caller
+                    .ok("read_record_field", calls[0].clone())
+                    .text
+                    .contains("Hyperlane")
+            );
+            assert_eq!(ids(&hits.text), [id]);
+        });
+    }
+}
+
+// EV-17
+#[test]
+fn an_excerpt_has_context_unless_the_field_has_none() {
+    let filler = |words: usize| "lorem ipsum dolor ".repeat(words);
+    let cases = [
+        ("zebra", format!("{}zebra {}", filler(300), filler(300))),
+        ("zebra", format!("Zebra {}", filler(300))),
+        ("ZEBRA", format!("{}zebra", filler(300))),
+        (
+            "zebra crossing",
+            format!("{} Zebra at the crossing {}", filler(300), filler(30)),
+        ),
+    ];
+    for quirk in [None, Some(Quirk::OlderEvidence)] {
+        for (query, text) in &cases {
+            let mut state = notes(&[text.as_str()]);
+            state.quirks.extend(quirk);
+            each_way(&state, |caller| {
+                let hits = caller.ok("search", json!({"query": query}));
+                let preview = hits.results()[0]["evidence_preview"].as_str().unwrap();
+                let line = hits
+                    .text
+                    .lines()
+                    .find(|line| line.contains("field_path="))
+                    .unwrap();
+                for shown in [preview, line] {
+                    assert!(
+                        shown.to_lowercase().contains("<mark>zebra</mark>"),
+                        "{shown}"
+                    );
+                    assert!(
+                        shown.contains("lorem") || shown.contains("dolor"),
+                        "{shown}"
+                    );
+                }
+            });
+        }
+    }
+    each_way(&notes(&["zebra"]), |caller| {
+        let hits = caller.ok("search", json!({"query": "zebra"}));
+        let line = hits
+            .text
+            .lines()
+            .find(|line| line.contains("field_path="))
+            .unwrap();
+        assert!(
+            line.contains("<mark>zebra</mark>") && line.contains("complete=true"),
+            "{line}"
+        );
+    });
+}
+
+pub(crate) fn notes(texts: &[&str]) -> State {
+    let stream = Stream::new("notes")
+        .field(Field::id("id"))
+        .field(Field::text("text"));
+    let mut world = World::default().with(
+        Connector::new("notes")
+            .connection("n1", "Notes")
+            .stream(stream),
+    );
+    for (place, text) in texts.iter().enumerate() {
+        let key = format!("n{place}");
+        world.put("n1", "notes", &key, json!({"id": key, "text": text}));
+    }
+    State::new(world)
+}
+
+// EV-18, EV-19: each step is taken from the text before it.
+#[test]
+fn text_alone_leads_from_the_index_to_the_whole_record() {
+    for state in evidence_states() {
+        each_way(&state, |caller: &Caller| {
+            let index = caller.ok("schema", json!({})).text;
+            let next = crate::answer::printed(&index, "schema").pop().unwrap();
+            let stream = caller.ok("schema", next).text;
+            let mut search = crate::answer::printed(&stream, "search").pop().unwrap();
+            search["query"] = json!("Hyperlane");
+            let hits = caller.ok("search", search);
+            let read = hits.printed("read_record_field").remove(0);
+            let window = caller.ok("read_record_field", read);
+            assert!(window.text.contains("Hyperlane"));
+            let id = window
+                .text
+                .split("record=")
+                .nth(1)
+                .unwrap()
+                .split(' ')
+                .next()
+                .unwrap();
+            let document = caller.ok("fetch", json!({"id": id})).text;
+            let document: Value = serde_json::from_str(&document).unwrap();
+            assert_eq!(document["text"].as_str().unwrap().chars().count(), 6_000);
+        });
+    }
+}

@@ -1,0 +1,131 @@
+//! FE: documents and projection.
+
+use serde_json::{Value, json};
+use testkit::fake::fixtures;
+
+use crate::host::each_way;
+
+// FE-01, FE-02, FE-03, FE-04
+#[test]
+fn a_document_has_five_members_and_its_text_mirrors_them() {
+    each_way(&fixtures::multi(), |caller| {
+        let document = caller.ok("fetch", json!({"id": "cin_aaa/orders:o1"}));
+        let members: Vec<&String> = document.structured.as_object().unwrap().keys().collect();
+        assert_eq!(members, ["id", "title", "text", "url", "metadata"]);
+        for name in ["id", "title", "text", "url"] {
+            assert!(document.structured[name].is_string());
+        }
+        assert!(
+            document.structured["url"]
+                .as_str()
+                .unwrap()
+                .starts_with(caller.rs.url())
+        );
+        assert_eq!(document.raw["content"].as_array().unwrap().len(), 1);
+        let mirror: Value = serde_json::from_str(&document.text).unwrap();
+        assert_eq!(mirror, document.structured);
+        assert!(!document.text.contains("\"object\":\"record\""));
+        let metadata = &document.structured["metadata"];
+        assert_eq!(metadata["connection_id"], "cin_aaa");
+        assert_eq!(metadata["stream"], "orders");
+        assert_eq!(metadata["connector_key"], "amazon");
+        assert_eq!(metadata["display_name"], "Laptop Amazon");
+    });
+}
+
+// FE-05, FE-06, FE-07, FE-08, FE-09
+#[test]
+fn a_projected_document_is_made_of_the_projection_alone() {
+    for state in [fixtures::proj_ok(), fixtures::proj()] {
+        each_way(&state, |caller| {
+            let document = caller.ok("fetch", json!({"id": "c1/mail:m1", "fields": ["subject"]}));
+            let told = document.raw.to_string();
+            assert!(!told.contains("SECRET"), "{told}");
+            assert!(!told.contains("pdpp://record/"));
+            assert_eq!(document.structured["id"], "c1/mail:m1");
+            assert_eq!(document.structured["title"], "S");
+            let metadata = &document.structured["metadata"];
+            assert_eq!(
+                (
+                    &metadata["stream"],
+                    &metadata["connection_id"],
+                    &metadata["connector_key"]
+                ),
+                (&json!("mail"), &json!("c1"), &json!("gmail"))
+            );
+            let absent = caller.call("fetch", json!({"id": "c1/mail:m1", "fields": ["nothing"]}));
+            assert!(!absent.raw.to_string().contains("SECRET"));
+        });
+    }
+}
+
+// FE-10, FE-12, ID-27
+#[test]
+fn projected_rows_keep_identity_and_paging_and_nothing_else() {
+    for state in [fixtures::proj_ok(), fixtures::proj()] {
+        each_way(&state, |caller| {
+            let page = caller.ok(
+                "query_records",
+                json!({"stream": "mail", "fields": ["subject"]}),
+            );
+            assert!(!page.raw.to_string().contains("SECRET"), "{}", page.raw);
+            let row = &page.structured["data"]["data"][0];
+            assert_eq!(row["data"], json!({"subject": "S"}));
+            for (name, value) in [("id", "m1"), ("stream", "mail"), ("connection_id", "c1")] {
+                assert_eq!(row[name], value);
+            }
+            // FE-11: what survives is listed in the description, by name.
+            let description = tool_description("query_records");
+            for name in row
+                .as_object()
+                .unwrap()
+                .keys()
+                .filter(|name| *name != "data")
+            {
+                assert!(
+                    description.contains(name.as_str()),
+                    "{name} is not documented"
+                );
+            }
+        });
+    }
+    each_way(&fixtures::rows(30), |caller| {
+        let page = caller.ok(
+            "query_records",
+            json!({"stream": "mail", "fields": ["subject"], "limit": 5}),
+        );
+        assert!(page.structured["data"]["next_cursor"].is_string());
+        assert_eq!(page.structured["data"]["has_more"], true);
+    });
+}
+
+fn tool_description(name: &str) -> String {
+    let tool = mcp::Server::tools()
+        .into_iter()
+        .find(|tool| tool.name == name);
+    tool.unwrap().description.unwrap().into_owned()
+}
+
+// FE-11
+#[test]
+fn what_survives_projection_is_listed_in_the_manual() {
+    let manual = include_str!("../../../../docs/mcp.md");
+    for name in [
+        "object",
+        "id",
+        "record_id",
+        "record_key",
+        "stream",
+        "connection_id",
+        "connector_key",
+        "connector_id",
+        "display_name",
+        "emitted_at",
+        "deleted",
+        "deleted_at",
+    ] {
+        assert!(manual.contains(&format!("`{name}`")), "{name}");
+        assert!(tool_description("fetch").contains(name), "{name}");
+        assert!(tool_description("query_records").contains(name), "{name}");
+    }
+}

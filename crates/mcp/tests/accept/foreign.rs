@@ -1,0 +1,286 @@
+//! Servers that fail, lie or are old: every outcome is typed, bounded and leads on. Also UP-09 and UP-12.
+
+use std::time::Duration;
+
+use client::Limits;
+use serde_json::{Value, json};
+use testkit::fake::{
+    Call, ErrorShape, Failure, ListShape, Misbehaviour, Quirk, Reply, RequestId, State, TOKEN,
+    fixtures,
+};
+
+use crate::host::{Caller, each_way};
+use crate::paging::{ids, read_all};
+use crate::wire::{CURRENT, Wire};
+
+/// One call of every tool.
+fn every_tool() -> [(&'static str, Value); 6] {
+    [
+        ("schema", json!({})),
+        ("search", json!({"query": "maker"})),
+        (
+            "query_records",
+            json!({"stream": "orders", "connection_id": "cin_aaa"}),
+        ),
+        (
+            "aggregate",
+            json!({"stream": "orders", "connection_id": "cin_aaa", "metric": "count"}),
+        ),
+        ("fetch", json!({"id": "cin_aaa/orders:o1"})),
+        (
+            "read_record_field",
+            json!({"id": "cin_aaa/orders:o1", "field_path": "text"}),
+        ),
+    ]
+}
+
+#[test]
+fn every_failure_of_a_server_is_a_typed_error_of_every_tool() {
+    let failures = [
+        (Misbehaviour::Html(200), "rs_bad_response"),
+        (Misbehaviour::Html(502), "http_502"),
+        (Misbehaviour::TruncatedJson, "rs_bad_response"),
+        (Misbehaviour::BrokenBody, "rs_bad_response"),
+        (Misbehaviour::InvalidUtf8, "rs_bad_response"),
+        (
+            Misbehaviour::Redirect("https://elsewhere.test/".to_owned()),
+            "rs_bad_response",
+        ),
+        (Misbehaviour::Reset, "rs_unreachable"),
+        (Misbehaviour::Scalar, "rs_bad_response"),
+        (Misbehaviour::Empty, "rs_bad_response"),
+    ];
+    for (how, code) in failures {
+        each_way(&fixtures::multi().misbehaving("/", how.clone()), |caller| {
+            for (tool, args) in every_tool() {
+                let (answer, calls) = caller.asked(tool, args);
+                assert!(answer.is_error, "{tool} {how:?}: {}", answer.text);
+                assert_eq!(answer.code(), code, "{tool} {how:?}: {}", answer.text);
+                assert!(!answer.text.contains("<html"), "{}", answer.text);
+                assert!(
+                    answer.text.contains("next:") || code.starts_with("http_"),
+                    "{tool} {how:?}: {}",
+                    answer.text
+                );
+                assert_eq!(calls.len(), 1, "asked once: {tool} {how:?}");
+            }
+        });
+    }
+}
+
+#[test]
+fn twenty_megabytes_are_refused_before_they_are_held() {
+    let limits = Limits {
+        body_bytes: 16 << 20,
+        ..Limits::default()
+    };
+    let state = fixtures::multi().misbehaving("/", Misbehaviour::Huge(20 << 20));
+    let caller = Caller::over(state, limits, |server| Wire::http(server, CURRENT));
+    for (tool, args) in every_tool() {
+        let answer = caller.refused(tool, args);
+        assert_eq!(answer.code(), "rs_bad_response", "{tool}: {}", answer.text);
+    }
+}
+
+#[test]
+fn a_server_that_never_answers_is_given_up() {
+    let limits = Limits {
+        total: Duration::from_millis(300),
+        ..Limits::default()
+    };
+    let state = fixtures::multi().misbehaving("/", Misbehaviour::NeverAnswers);
+    let caller = Caller::over(state, limits, |server| Wire::pipe(server, "2025-11-25"));
+    for (tool, args) in every_tool() {
+        assert_eq!(caller.refused(tool, args).code(), "rs_timeout", "{tool}");
+    }
+}
+
+// UP-09
+#[test]
+fn errors_in_any_shape_keep_code_status_and_request_id() {
+    let failure = Failure::new(429, "rate_limit_exceeded", "Slow down");
+    for (shape, code) in [
+        (ErrorShape::Object, "rate_limit_exceeded"),
+        (ErrorShape::OAuth, "rate_limit_exceeded"),
+        (ErrorShape::Plain, "http_429"),
+    ] {
+        for header in [RequestId::Standard, RequestId::Prefixed] {
+            let mut state =
+                fixtures::multi().misbehaving("/v1", Misbehaviour::Fails(shape, failure.clone()));
+            state.request_id = header;
+            each_way(&state, |caller| {
+                for (tool, args) in every_tool() {
+                    let answer = caller.refused(tool, args);
+                    assert_eq!(answer.code(), code, "{tool} {shape:?}");
+                    assert_eq!(answer.structured["http_status"], 429);
+                    let id = answer.structured["request_id"].as_str().unwrap();
+                    assert!(
+                        answer.text.contains(id) && id.starts_with("req_"),
+                        "{}",
+                        answer.text
+                    );
+                    assert!(answer.text.contains("Slow down"));
+                }
+            });
+        }
+    }
+}
+
+// A foreign error of any size is still a small one.
+#[test]
+fn a_huge_error_is_cut() {
+    let long = "long ".repeat(2_000);
+    let body = json!({"error": {"code": "weird_code", "message": long, "detail": {"more": long}, "param": long,
+        "available_connections": (0..500).map(|i| json!({"connection_id": format!("c{i}"), "display_name": long})).collect::<Vec<_>>()}});
+    let state = fixtures::multi().on("/v1", move |_: &Call| Reply::json(400, &body));
+    each_way(&state, |caller| {
+        for (tool, args) in every_tool() {
+            let answer = caller.refused(tool, args);
+            assert_eq!(answer.code(), "weird_code");
+            assert!(answer.raw.to_string().len() <= 12_288);
+        }
+    });
+}
+
+// UP-12: a server that tells what it was sent.
+#[test]
+fn a_token_that_a_server_repeats_is_not_passed_on() {
+    let told = format!("you sent Bearer {TOKEN}");
+    let body = json!({"error": {"code": "nosy", "message": told, "echo": {"authorization": told}}});
+    let ok =
+        json!({"object": "list", "data": [{"id": "o1", "data": {"text": told}}], "note": told});
+    for (status, body) in [(400, body), (200, ok)] {
+        let state = fixtures::multi().on("/v1", move |_: &Call| Reply::json(status, &body));
+        // `Caller` looks for the token in every response.
+        each_way(&state, |caller| {
+            for (tool, args) in every_tool() {
+                caller.call(tool, args);
+            }
+            let _ = caller.resource("pdpp://record/cin_aaa%2Forders%3Ao1");
+        });
+    }
+}
+
+#[test]
+fn older_shapes_of_lists_read_the_same() {
+    for shape in [
+        ListShape::Canonical,
+        ListShape::Records,
+        ListShape::DataRecords,
+        ListShape::Bare,
+    ] {
+        let mut state = fixtures::rows(8);
+        state.list_shape = shape;
+        each_way(&state, |caller| {
+            let page = caller.ok("query_records", json!({"stream": "mail", "limit": 8}));
+            assert_eq!(ids(&page.text).len(), 8, "{shape:?}: {}", page.text);
+            assert!(ids(&page.text).contains(&"c1/mail:r003".to_owned()));
+        });
+    }
+}
+
+#[test]
+fn a_server_that_ignores_limits_and_always_has_more_is_still_bounded() {
+    each_way(&fixtures::rows(60).with(Quirk::IgnoresLimit), |caller| {
+        let page = caller.ok("query_records", json!({"stream": "mail", "limit": 3}));
+        assert!(page.text.len() < 1_800);
+        assert!(page.text.contains("record(s)"));
+    });
+    each_way(
+        &fixtures::rows(20).with(Quirk::RefusesClientFilters),
+        |caller| {
+            let args = json!({"stream": "mail", "filter": {"folder": "sent"}});
+            let answer = caller.refused("query_records", args);
+            assert!(answer.text.contains("schema"), "{}", answer.text);
+            assert_eq!(
+                read_all(caller, "query_records", &json!({"stream": "mail"})).len(),
+                20
+            );
+        },
+    );
+}
+
+/// A window route that tells this.
+fn windows(window: Value) -> State {
+    fixtures::multi().on("/v1/streams/orders/records/o1/field-window", move |_: &Call| {
+        Reply::json(200, &json!({"object": "field_window", "field": {"path": "text", "type": "string"}, "window": window}))
+    })
+}
+
+#[test]
+fn a_window_that_lies_is_corrected_or_refused_and_never_a_circle() {
+    let args = json!({"id": "cin_aaa/orders:o1", "field_path": "text", "offset_chars": 0, "limit_chars": 300});
+    // What can be made honest: the text counts, not what is said of it.
+    let text = "x".repeat(100);
+    let said = |start: u64, end: u64, total: u64, complete: bool, next: Value| {
+        json!({"text": text, "start_chars": start, "end_chars": end, "total_chars": total, "complete": complete,
+            "has_more": !complete, "next_offset_chars": next})
+    };
+    for lie in [
+        said(0, 300, 1_000, true, Value::Null),
+        said(0, 100, 1_000, false, json!(0)),
+        said(0, 50, 1_000, false, json!(50)),
+        said(0, 5_000, 1_000, false, json!(999)),
+    ] {
+        each_way(&windows(lie.clone()), |caller| {
+            let window = caller.ok("read_record_field", args.clone());
+            assert!(
+                window.text.contains("complete=false") && window.text.contains("chars=0..100"),
+                "{lie}: {}",
+                window.text
+            );
+            let next = &window.printed("read_record_field")[0];
+            assert_eq!(next["offset_chars"], 100, "{lie}");
+        });
+    }
+    // What cannot: another window, an empty one, one behind the end, none at all.
+    for lie in [
+        said(500, 600, 1_000, false, json!(600)),
+        json!({"text": "", "start_chars": 0, "end_chars": 0, "total_chars": 1_000, "complete": false}),
+        said(0, 100, 50, true, Value::Null),
+        json!({"start_chars": 0}),
+        json!({"text": 7, "start_chars": 0, "total_chars": 7}),
+        json!([]),
+    ] {
+        each_way(&windows(lie.clone()), |caller| {
+            let answer = caller.refused("read_record_field", args.clone());
+            assert_eq!(answer.code(), "rs_bad_response", "{lie}: {}", answer.text);
+        });
+    }
+    // More than was asked for is cut to what was.
+    let long = json!({"text": "y".repeat(400_000), "start_chars": 0, "end_chars": 400_000, "total_chars": 400_000, "complete": true});
+    each_way(&windows(long), |caller| {
+        let window = caller.ok("read_record_field", args.clone());
+        assert!(
+            window.text.contains("chars=0..300") && window.text.contains("complete=false"),
+            "{}",
+            window.text.len()
+        );
+    });
+}
+
+// Answers that are JSON objects, but not what was asked for.
+#[test]
+fn objects_of_another_kind_are_refused_or_empty_never_invented() {
+    for body in [
+        json!({}),
+        json!({"ok": true}),
+        json!({"data": {}}),
+        json!({"data": null}),
+        json!([]),
+        json!({"data": [1, "two", null]}),
+    ] {
+        let told = body.clone();
+        let state = fixtures::multi().on("/v1", move |_: &Call| Reply::json(200, &told));
+        each_way(&state, |caller| {
+            for (tool, args) in every_tool() {
+                let answer = caller.call(tool, args);
+                assert!(answer.raw.to_string().len() < 4_096, "{tool} {body}");
+                if matches!(tool, "schema" | "read_record_field") && !answer.is_error {
+                    assert!(answer.text.contains("0 "), "{tool} {body}: {}", answer.text);
+                }
+                assert_eq!(ids(&answer.text), [""; 0], "{tool} {body}: {}", answer.text);
+            }
+        });
+    }
+}

@@ -1,0 +1,407 @@
+//! ID, AM-05/07/08: what an id says, and what is refused of it.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use testkit::fake::{Quirk, fixtures};
+
+use crate::host::{Caller, each_way};
+use crate::paging::{ids, shown};
+
+fn uri(connection: &str, stream: &str, record: &str) -> String {
+    let payload = json!({"v": 1, "kind": "record", "connection_id": connection, "stream": stream, "record_id": record});
+    format!(
+        "pdpp://record/{}",
+        URL_SAFE_NO_PAD.encode(payload.to_string())
+    )
+}
+
+fn percent(id: &str) -> String {
+    let encoded = percent_encoding::utf8_percent_encode(id, percent_encoding::NON_ALPHANUMERIC);
+    format!("pdpp://record/{encoded}")
+}
+
+// ID-01, ID-02, ID-03, ID-04, ID-11, SE-01
+#[test]
+fn an_id_from_a_search_is_all_that_fetch_needs() {
+    each_way(&fixtures::multi(), |caller| {
+        let hits = caller.ok("search", json!({"query": "maker"}));
+        let expected = ["cin_aaa/orders:o1", "cin_bbb/orders:o9"];
+        let connections = ["cin_aaa", "cin_bbb"];
+        assert_eq!(ids(&hits.text), expected);
+        for (place, result) in hits.results().iter().enumerate() {
+            assert_eq!(result["id"], expected[place]);
+            assert_eq!(result["connection_id"], connections[place]);
+            let document = caller.ok("fetch", json!({"id": result["id"]}));
+            assert_eq!(document.structured["id"], expected[place]);
+        }
+        let first = shown(&hits, "first_fetch_id").unwrap();
+        let document = caller.ok("fetch", json!({"id": first}));
+        assert_eq!(document.structured["text"], "LAPTOP");
+        assert_eq!(document.structured["id"], "cin_aaa/orders:o1");
+    });
+}
+
+// ID-07, ID-08, ID-09, ID-13, ID-21, FE-14
+#[test]
+fn an_embedded_connection_is_sent_once_and_as_it_is() {
+    each_way(&fixtures::multi(), |caller| {
+        let calls = [
+            (
+                json!({"id": "cin_aaa/orders:o1"}),
+                "cin_aaa",
+                "LAPTOP",
+                "cin_aaa/orders:o1",
+            ),
+            (
+                json!({"id": "cin_aaa/orders:o1", "connection_id": "cin_aaa"}),
+                "cin_aaa",
+                "LAPTOP",
+                "cin_aaa/orders:o1",
+            ),
+            (
+                json!({"id": "orders:o1", "connection_id": "cin_bbb"}),
+                "cin_bbb",
+                "ORG",
+                "orders:o1",
+            ),
+        ];
+        for (args, connection, text, id) in calls {
+            let (answer, calls) = caller.asked("fetch", args);
+            assert_eq!(answer.structured["text"], text);
+            assert_eq!(answer.structured["id"], id);
+            assert_eq!(calls.len(), 1);
+            assert_eq!(calls[0].path, "/v1/streams/orders/records/o1");
+            assert_eq!(calls[0].values("connection_id"), [connection]);
+        }
+    });
+}
+
+// ID-09, ID-12, AM-08
+#[test]
+fn an_ambiguous_legacy_id_is_told_as_the_server_told_it() {
+    for state in [
+        fixtures::multi(),
+        fixtures::multi().with(Quirk::RetryWithObject),
+    ] {
+        each_way(&state, |caller| {
+            let (answer, calls) = caller.asked("fetch", json!({"id": "orders:o1"}));
+            assert_eq!(answer.code(), "ambiguous_connection");
+            assert_eq!(answer.structured["http_status"], 409);
+            let error = &answer.structured["error"];
+            assert_eq!(error["retry_with"], "connection_id");
+            let listed = error["available_connections"].as_array().unwrap();
+            assert_eq!(listed.len(), 2);
+            assert_eq!(listed[1]["connection_id"], "cin_bbb");
+            assert_eq!(calls.len(), 1);
+            assert_eq!(calls[0].value("connection_id"), None);
+            for connection in listed {
+                let retry =
+                    json!({"id": "orders:o1", "connection_id": connection["connection_id"]});
+                caller.ok("fetch", retry);
+            }
+        });
+    }
+}
+
+// AM-05, AM-07 for a server that lists everything
+#[test]
+fn a_long_list_of_connections_is_capped_and_counted() {
+    for n in [25, 1_000] {
+        each_way(&fixtures::shared(n), |caller| {
+            for (tool, args) in [
+                ("query_records", json!({"stream": "repos"})),
+                ("aggregate", json!({"stream": "repos", "metric": "count"})),
+                ("fetch", json!({"id": "repos:r1"})),
+                (
+                    "read_record_field",
+                    json!({"id": "repos:r1", "field_path": "text"}),
+                ),
+            ] {
+                let answer = caller.refused(tool, args);
+                assert_eq!(answer.code(), "ambiguous_connection", "{tool}");
+                let error = &answer.structured["error"];
+                assert_eq!(error["available_connections"].as_array().unwrap().len(), 12);
+                assert_eq!(error["available_connection_count"], n);
+                assert_eq!(error["available_connections_truncated"], true);
+                assert!(answer.text.contains("call schema"), "{}", answer.text);
+                let bytes = answer.raw.to_string().len();
+                assert!(bytes <= 6_144, "{tool}: {bytes} bytes");
+            }
+        });
+    }
+    // AM-06 for one grant: the schema then names them all.
+    each_way(&fixtures::shared(25), |caller| {
+        let index = caller.ok("schema", json!({}));
+        for i in 0..25 {
+            assert!(
+                index.text.contains(&format!("gh_{i} ")),
+                "{i}: {}",
+                index.text
+            );
+        }
+    });
+}
+
+// ID-10, FW-09: the server decides.
+#[test]
+fn a_connection_outside_the_grant_is_refused_by_the_server_alone() {
+    each_way(&fixtures::multi(), |caller| {
+        let (answer, calls) = caller.asked("fetch", json!({"id": "cin_zzz/orders:o1"}));
+        assert_eq!(answer.code(), "connection_not_found");
+        assert_eq!(answer.structured["http_status"], 404);
+        assert_eq!(calls.len(), 1);
+    });
+    each_way(&fixtures::evidence(), |caller| {
+        let args = json!({"id": "cin_slack/messages:m1", "field_path": "secret"});
+        let answer = caller.refused("read_record_field", args);
+        assert_eq!(answer.code(), "field_not_granted");
+        assert_eq!(answer.structured["http_status"], 403);
+        assert!(!answer.raw.to_string().contains("hidden words"));
+    });
+}
+
+// ID-14
+#[test]
+fn the_first_colon_ends_the_stream() {
+    each_way(&fixtures::multi(), |caller| {
+        for (id, path) in [
+            ("orders:a:b:c", "/v1/streams/orders/records/a%3Ab%3Ac"),
+            ("cin/orders:a:b", "/v1/streams/orders/records/a%3Ab"),
+        ] {
+            let (_, calls) = caller.asked("fetch", json!({"id": id}));
+            assert_eq!(calls.len(), 1);
+            assert_eq!(calls[0].path, path);
+        }
+    });
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    // ID-15
+    #[test]
+    fn every_legacy_id_asks_for_the_record_it_says(stream in "[a-zé_ -]{1,12}", record in "[a-z0-9:é%&?#+ _\\[\\]{}\"'<>=,;-]{1,24}") {
+        let caller = Caller::piped(fixtures::multi(), "2025-11-25");
+        let (_, calls) = caller.asked("fetch", json!({"id": format!("{stream}:{record}")}));
+        prop_assert_eq!(calls.len(), 1);
+        prop_assert_eq!(&calls[0].segments[..], &["v1", "streams", stream.as_str(), "records", record.as_str()]);
+        prop_assert_eq!(calls[0].value("connection_id"), None);
+    }
+}
+
+// ID-16
+#[test]
+fn a_hit_without_identity_is_no_fetch_handle() {
+    each_way(&fixtures::odd(&[1, 2]), |caller| {
+        let hits = caller.ok("search", json!({"query": "u"}));
+        assert_eq!(hits.results().len(), 2);
+        assert_eq!(shown(&hits, "first_fetch_id"), None);
+        assert_eq!(ids(&hits.text), [""; 0]);
+        assert!(!hits.text.contains("call fetch"), "{}", hits.text);
+        assert_eq!(hits.results()[0]["url"], "https://x.test/1");
+        for result in hits.results() {
+            assert!(!result["id"].as_str().unwrap().starts_with("c1/"));
+            assert!(!result["url"].as_str().unwrap().contains("/v1/streams/"));
+        }
+    });
+}
+
+// ID-17, ID-18, ID-19, SE-05
+#[test]
+fn an_id_is_prefixed_only_where_that_can_be_read_back() {
+    each_way(&fixtures::odd(&[3, 4, 5, 6]), |caller| {
+        let hits = caller.ok("search", json!({"query": "w"}));
+        let id = |place: usize| hits.results()[place]["id"].as_str().unwrap();
+        assert_eq!(
+            [id(0), id(1), id(2), id(3)],
+            [
+                "messages:m1",
+                "messages:m1",
+                "cin_z/orders:o7",
+                "messages:m2"
+            ]
+        );
+        let told = hits.raw.to_string();
+        for malformed in ["weird/conn/", "a:b/"] {
+            assert!(!told.contains(malformed), "{malformed}");
+        }
+        let line = |number: usize| {
+            let start = format!("{number}. ");
+            hits.text
+                .lines()
+                .find(|line| line.starts_with(&start))
+                .unwrap()
+        };
+        assert!(line(1).contains("connection_id=weird/conn"));
+        assert!(line(2).contains("connection_id=a:b"));
+        for number in [3, 4] {
+            assert!(!line(number).contains("connection_id="), "{}", line(number));
+        }
+        for (place, text) in [(0, "text of m1 in weird/conn"), (1, "text of m1 in a:b")] {
+            let result = &hits.results()[place];
+            let args = json!({"id": result["id"], "connection_id": result["connection_id"]});
+            assert_eq!(caller.ok("fetch", args).structured["text"], text);
+        }
+        assert_eq!(
+            caller.ok("fetch", json!({"id": id(2)})).structured["text"],
+            "text of o7 in cin_z"
+        );
+    });
+}
+
+// ID-05, ID-06, ID-26, HD-06
+#[test]
+fn odd_keys_are_named_whole_and_lead_to_their_record() {
+    each_way(&fixtures::odd(&[7, 8, 9]), |caller| {
+        let hits = caller.ok("search", json!({"query": "w"}));
+        let visible = ids(&hits.text);
+        let results: Vec<&str> = hits
+            .results()
+            .iter()
+            .map(|one| one["id"].as_str().unwrap())
+            .collect();
+        assert_eq!(visible, results);
+        assert_eq!(results[1], "cin_slack/messages:m 1,2[x]");
+        assert!(results[2].ends_with(&"k".repeat(260)));
+        assert!(results.iter().all(|id| !id.contains('…')));
+        for (id, key) in visible.iter().zip(["a/b:c", "m 1,2[x]", &"k".repeat(260)]) {
+            let (document, calls) = caller.asked("fetch", json!({"id": id}));
+            assert_eq!(
+                document.structured["text"],
+                format!("text of {key} in cin_slack")
+            );
+            assert!(calls.iter().all(|call| call.segments[2] == "messages"));
+            // Where a URI is visible, a tool that takes it is named.
+            assert!(!id.starts_with("pdpp://") || hits.text.contains("call fetch"));
+        }
+    });
+}
+
+// ID-20
+#[test]
+fn two_connections_are_a_conflict() {
+    each_way(&fixtures::multi(), |caller| {
+        for tool in ["fetch", "read_record_field"] {
+            let mut args = json!({"id": "cin_aaa/orders:o1", "connection_id": "cin_bbb"});
+            if tool == "read_record_field" {
+                args["field_path"] = json!("text");
+            }
+            let answer = caller.refused_unasked(tool, args);
+            assert_eq!(answer.code(), "conflicting_connection_id");
+            for named in ["cin_aaa", "cin_bbb", "next:"] {
+                assert!(answer.text.contains(named), "{}", answer.text);
+            }
+        }
+    });
+}
+
+/// Ids that break the grammar.
+const MALFORMED: [&str; 21] = [
+    "/orders:o1",
+    "cin_a/:o1",
+    "cin_a/orders:",
+    "cin_a/orders",
+    "cin_a/",
+    "cin_a/x/orders:o1",
+    "cin_a/orders:a/b",
+    "cin_a//orders:o1",
+    "../cin/orders:o1",
+    "cin/..:o1",
+    "cin/orders:..",
+    "cin/orders:../../etc/passwd",
+    "orders:../../x",
+    "cin\\x/orders:o1",
+    "cin/or\\ders:o1",
+    "cin/.:o1",
+    "cin/orders:.",
+    "./orders:o1",
+    "cin/or..ders:o1",
+    "cin..x/orders:o1",
+    "orders:a..b",
+];
+
+/// Connection, stream and record of which one breaks it.
+const STEPS: [(&str, &str, &str); 8] = [
+    ("..", "orders", "o1"),
+    ("cin", "..", "o1"),
+    ("cin", "orders", ".."),
+    ("cin", "or/ders", "o1"),
+    ("cin", "or\\ders", "o1"),
+    ("cin", ".", "o1"),
+    ("cin", "", "o1"),
+    ("cin", "orders", ""),
+];
+
+// ID-22, ID-23, ID-24, ID-25
+#[test]
+fn a_malformed_id_is_refused_unasked_in_every_form() {
+    let encoded = MALFORMED.iter().map(|id| percent(id));
+    let wrapped = STEPS
+        .iter()
+        .map(|(connection, stream, record)| uri(connection, stream, record));
+    let junk = [
+        "pdpp://record/",
+        "pdpp://record/%%%",
+        "pdpp://record/e30",
+        "pdpp://elsewhere/x",
+        "",
+    ]
+    .map(str::to_owned);
+    let all: Vec<String> = MALFORMED
+        .iter()
+        .map(|&id| id.to_owned())
+        .chain(encoded)
+        .chain(wrapped)
+        .chain(junk)
+        .collect();
+    each_way(&fixtures::multi(), |caller| {
+        for id in &all {
+            caller.refused_unasked("fetch", json!({"id": id}));
+            caller.refused_unasked("read_record_field", json!({"id": id, "field_path": "text"}));
+            if id.starts_with("pdpp://") {
+                caller.rs.clear_calls();
+                let error = caller.resource(id).unwrap_err();
+                assert!(error["data"]["error"]["code"].is_string(), "{id}: {error}");
+                assert_eq!(caller.rs.calls(), [], "{id}");
+            }
+        }
+    });
+}
+
+// HD-05, HD-10, HD-11, FE-09
+#[test]
+fn every_form_of_a_handle_reads_the_same_record() {
+    each_way(&fixtures::evidence(), |caller| {
+        let id = "cin_slack/messages:m1";
+        let forms = [
+            id.to_owned(),
+            uri("cin_slack", "messages", "m1"),
+            percent(id),
+            "pdpp://record/cin_slack%2Fmessages%3Am1".to_owned(),
+        ];
+        let mut texts: Vec<Value> = Vec::new();
+        for form in &forms {
+            let (document, calls) = caller.asked("fetch", json!({"id": form}));
+            assert_eq!(
+                calls[0].raw_target,
+                "/v1/streams/messages/records/m1?connection_id=cin_slack"
+            );
+            assert_eq!(document.structured["id"], id);
+            assert!(!document.raw.to_string().contains("pdpp://record/"));
+            let args = json!({"id": form, "field_path": "text", "limit_chars": 300});
+            let (window, calls) = caller.asked("read_record_field", args);
+            assert_eq!(
+                calls[0].path,
+                "/v1/streams/messages/records/m1/field-window"
+            );
+            texts.push(window.structured["window"]["text"].clone());
+            assert!(window.text.contains(texts[0].as_str().unwrap()));
+            if form.starts_with("pdpp://") {
+                assert!(caller.resource(form).unwrap().contains("Hyperlane"));
+            }
+        }
+        assert!(texts.iter().all(|text| *text == texts[0]));
+    });
+}

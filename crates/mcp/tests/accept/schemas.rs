@@ -1,0 +1,442 @@
+//! SC and BU-05/06: discovery, from the index to the raw schema.
+
+use serde_json::{Value, json};
+use testkit::fake::{Connector, Field, Quirk, State, Stream, World, fixtures};
+
+use crate::answer::Answer;
+use crate::host::{Caller, each_way};
+
+/// Both servers with the same data, one of which ignores what it is asked.
+fn strict_and_lax() -> [State; 2] {
+    [fixtures::schema(), fixtures::schema_lax()]
+}
+
+/// Whether a raw field schema stands anywhere.
+fn has_raw_schema(value: &Value) -> bool {
+    match value {
+        Value::Object(members) => {
+            let is_schema =
+                |value: &Value| value.get("type").is_some() || value.get("properties").is_some();
+            members.get("schema").is_some_and(is_schema) || members.values().any(has_raw_schema)
+        }
+        Value::Array(many) => many.iter().any(has_raw_schema),
+        _ => false,
+    }
+}
+
+fn connectors(answer: &Answer) -> &Vec<Value> {
+    answer.structured["data"]["connectors"].as_array().unwrap()
+}
+
+fn streams_of(answer: &Answer) -> Vec<String> {
+    let rows = connectors(answer).iter().flat_map(|one| {
+        let key = one["connector_key"].as_str().unwrap();
+        let streams = one["streams"].as_array().unwrap().iter();
+        streams.map(move |stream| format!("{key}/{}", stream["name"].as_str().unwrap()))
+    });
+    rows.collect()
+}
+
+// SC-01, SC-02, SC-05, SC-21
+#[test]
+fn without_arguments_it_is_an_index_without_fields() {
+    for state in strict_and_lax() {
+        each_way(&state, |caller| {
+            let (answer, calls) = caller.asked("schema", json!({}));
+            assert_eq!(calls.len(), 1);
+            assert_eq!(calls[0].value("view"), Some("compact"));
+            assert_eq!(answer.structured["data"]["detail"], "compact");
+            let told = answer.structured.to_string();
+            assert!(!told.contains("field_capabilities\":"), "{told}");
+            assert!(!has_raw_schema(&answer.structured));
+            assert!(!answer.text.contains("[t="), "{}", answer.text);
+            let explicit = caller.ok("schema", json!({"detail": "compact"}));
+            assert_eq!(explicit.text, answer.text);
+            assert_eq!(explicit.structured["data"], answer.structured["data"]);
+            for args in [
+                json!({"connection_id": "cin_s1"}),
+                json!({"stream": "messages"}),
+            ] {
+                assert!(!has_raw_schema(&caller.ok("schema", args).structured));
+            }
+        });
+    }
+}
+
+// SC-03
+#[test]
+fn the_index_names_all_that_the_next_call_needs() {
+    each_way(&fixtures::schema(), |caller| {
+        let index = caller.ok("schema", json!({}));
+        for shown in [
+            "messages",
+            "channels",
+            "slack",
+            "gmail",
+            "cin_s1",
+            "\"Work\"",
+            "cin_s2",
+            "\"Home\"",
+            "cin_g1",
+            "\"Mail\"",
+            "schema(stream",
+        ] {
+            assert!(index.text.contains(shown), "{shown}: {}", index.text);
+        }
+        for args in index.printed("schema") {
+            assert!(caller.ok("schema", args).text.contains("fields="));
+        }
+        assert!(!index.printed("schema").is_empty());
+    });
+}
+
+// SC-04, BU-05
+#[test]
+fn a_huge_grant_is_named_in_full_within_its_budget() {
+    each_way(&fixtures::schema_xl(), |caller| {
+        let index = caller.ok("schema", json!({}));
+        let names = 60 * 30 * ("stream_00_00".len() + 1);
+        for c in 0..60 {
+            // Each stands under its connector: after its key, before the next.
+            let of = |c: usize| index.text.find(&format!("connector_{c:02}"));
+            let (from, to) = (of(c).unwrap(), of(c + 1).unwrap_or(index.text.len()));
+            for s in 0..30 {
+                let name = format!("stream_{c:02}_{s:02}");
+                assert!(index.text[from..to].contains(&name), "{name}");
+            }
+        }
+        let ceiling = |usual: usize| usual.max(names * 3 / 2);
+        assert!(index.text.len() <= ceiling(18_000), "{}", index.text.len());
+        let structured = index.structured.to_string().len();
+        assert!(structured <= ceiling(60_000), "{structured}");
+    });
+}
+
+// BU-06, SC-18
+#[test]
+fn a_full_schema_is_bounded_as_one_result() {
+    let mut lax = fixtures::schema_xl().with(Quirk::IgnoresSchemaSelectors);
+    // All of it would be 86 MB; two connectors are already more than anybody may be shown.
+    lax.world.connectors.truncate(2);
+    for state in [fixtures::schema_xl(), lax] {
+        each_way(&state, |caller| {
+            let args =
+                json!({"stream": "stream_00_00", "connection_id": "cin_00_03", "detail": "full"});
+            let answer = caller.ok("schema", args);
+            let bytes = answer.raw.to_string().len();
+            assert!(bytes <= 100_000, "{bytes}");
+            assert!(!answer.raw.to_string().contains("stream_01_00"));
+            assert_eq!(streams_of(&answer), ["connector_00/stream_00_00"]);
+            for f in 1..40 {
+                assert!(answer.text.contains(&format!("field_{f:02}")), "field {f}");
+            }
+        });
+    }
+}
+
+// SC-06, SC-07, SC-10, SC-11
+#[test]
+fn a_stream_tells_all_it_accepts_for_each_source() {
+    each_way(&fixtures::schema(), |caller| {
+        let answer = caller.ok("schema", json!({"stream": "messages"}));
+        assert_eq!(streams_of(&answer), ["slack/messages", "gmail/messages"]);
+        for row in connectors(&answer) {
+            let row = row["streams"][0].to_string();
+            for capability in [
+                "field_capabilities",
+                "filter",
+                "sort",
+                "projection",
+                "aggregate",
+            ] {
+                assert!(row.contains(capability), "{capability}: {row}");
+            }
+        }
+        let rows: Vec<&str> = answer.text.split("stream name=").skip(1).collect();
+        assert_eq!(rows.len(), 2);
+        for (row, connector) in rows.iter().zip(["slack", "gmail"]) {
+            assert!(
+                row.contains(&format!("connector_key=\"{connector}\"")),
+                "{row}"
+            );
+            assert!(
+                row.contains("fields=") && row.contains("aggregations:"),
+                "{row}"
+            );
+        }
+    });
+}
+
+// SC-09, SC-10
+#[test]
+fn a_connection_narrows_to_its_row_and_tells_eleven_things() {
+    for state in strict_and_lax() {
+        each_way(&state, |caller| {
+            let answer = caller.ok(
+                "schema",
+                json!({"stream": "messages", "connection_id": "cin_s2"}),
+            );
+            assert_eq!(streams_of(&answer), ["slack/messages"]);
+            let told = answer.structured["data"].to_string();
+            assert!(told.contains("cin_s2"));
+            for other in ["cin_s1", "cin_g1", "gmail", "channels"] {
+                assert!(!told.contains(other), "{other}: {told}");
+                assert!(!answer.text.contains(other), "{other}: {}", answer.text);
+            }
+            for shown in [
+                "cin_s2",
+                "connector_key=\"slack\"",
+                "name=\"messages\"",
+                "\"Home\"",
+                "fields=id[t=string,eq]",
+                "projection: fields=",
+                "sort: sent_at",
+                "count: query_records count=",
+                "expand: thread",
+                "search: lexical=text semantic=none",
+                "aggregations: ",
+            ] {
+                assert!(answer.text.contains(shown), "{shown}: {}", answer.text);
+            }
+        });
+    }
+}
+
+/// The legend of a text: what each abbreviation means.
+fn legend(text: &str) -> Vec<(String, String)> {
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("field_capability_legend: "));
+    let entries = line.unwrap_or_default().split("; ");
+    entries
+        .filter_map(|entry| entry.split_once(" = "))
+        .map(|(flag, meaning)| (flag.to_owned(), meaning.to_owned()))
+        .collect()
+}
+
+/// The fields of the first row with their flags.
+fn fields(text: &str) -> Vec<(String, Vec<String>)> {
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("fields="))
+        .unwrap();
+    let fields = line.split(';').map(|field| {
+        let (name, flags) = field.strip_suffix(']').unwrap().split_once('[').unwrap();
+        (
+            name.to_owned(),
+            flags.split(',').map(str::to_owned).collect(),
+        )
+    });
+    fields.collect()
+}
+
+/// A call of `messages` at one connection, with one more argument.
+fn call_with(tool: &'static str, more: &[(&str, Value)]) -> (&'static str, Value) {
+    let mut args = json!({"stream": "messages", "connection_id": "cin_s1"});
+    for (name, value) in more {
+        args[*name] = value.clone();
+    }
+    (tool, args)
+}
+
+/// The calls that a flag of a field allows, by what the legend says it means.
+fn allowed(name: &str, flag: &str, meaning: &str) -> Vec<(&'static str, Value)> {
+    let values = flag.split_once('=').map_or("", |(_, values)| values);
+    let filter = |value: Value| call_with("query_records", &[("filter", json!({name: value}))]);
+    if meaning.contains("exact filter") {
+        return vec![filter(json!("ada"))];
+    }
+    if meaning.contains("range filter") {
+        let operators = values.split('|');
+        return operators
+            .map(|operator| filter(json!({operator: "2026-01-01T00:00:00Z"})))
+            .collect();
+    }
+    if meaning.contains("searched by words") {
+        let args = json!({"query": "message", "streams": ["messages"]});
+        return vec![("search", args)];
+    }
+    if !meaning.contains("aggregate") {
+        return Vec::new();
+    }
+    let figure = |metric: &str| match metric {
+        "group_by" => vec![("metric", json!("count")), ("group_by", json!(name))],
+        "group_by_time" => vec![
+            ("metric", json!("count")),
+            ("group_by_time", json!(name)),
+            ("granularity", json!("month")),
+        ],
+        metric => vec![("metric", json!(metric)), ("field", json!(name))],
+    };
+    let figures = values.split('|').map(figure);
+    figures.map(|more| call_with("aggregate", &more)).collect()
+}
+
+// SC-08, SC-11, SC-12: nothing is used here but the text and its legend.
+#[test]
+fn a_reader_of_text_alone_builds_calls_the_server_accepts() {
+    each_way(&fixtures::schema(), |caller| {
+        let text = caller.ok("schema", json!({"stream": "messages"})).text;
+        let legend = legend(&text);
+        let mut calls = Vec::new();
+        for (name, flags) in fields(&text) {
+            calls.push(call_with("query_records", &[("fields", json!([name]))]));
+            for flag in &flags {
+                let abbreviation = flag.split('=').next().unwrap();
+                let found = legend.iter().find(|(known, _)| known == abbreviation);
+                let (_, meaning) = found.unwrap_or_else(|| panic!("no legend for {flag}"));
+                calls.extend(allowed(&name, flag, meaning));
+            }
+        }
+        let sort = text.lines().find_map(|line| line.strip_prefix("sort: "));
+        let field = sort.unwrap().split(' ').next().unwrap();
+        for order in [field.to_owned(), format!("-{field}")] {
+            calls.push(call_with("query_records", &[("sort", json!(order))]));
+        }
+        calls.push(call_with("query_records", &[("count", json!("exact"))]));
+        assert!(calls.len() >= 16, "{calls:?}");
+        for tool in ["query_records", "aggregate", "search"] {
+            let printed = crate::answer::printed(&text, tool).into_iter();
+            calls.extend(printed.map(|args| (tool, args)));
+        }
+        for (tool, args) in calls {
+            caller.ok(tool, args);
+        }
+    });
+}
+
+// SC-08
+#[test]
+fn forty_fields_and_twelve_connections_all_stand_in_text() {
+    each_way(&fixtures::schema_xl(), |caller| {
+        let text = caller.ok("schema", json!({"stream": "stream_00_00"})).text;
+        for f in 1..40 {
+            assert!(text.contains(&format!("field_{f:02}")), "field {f}");
+        }
+        for c in 0..12 {
+            assert!(text.contains(&format!("cin_00_{c:02}")), "connection {c}");
+        }
+        assert!(text.len() <= 18_000);
+    });
+}
+
+// SC-11: flags that only some grants have are explained where they occur.
+#[test]
+fn every_flag_that_is_used_is_explained() {
+    let stream = Stream::new("notes")
+        .field(Field::id("id").role("author"))
+        .field(Field::text("body").semantic().role("body"))
+        .field(Field::id("old").unusable("not indexed"))
+        .field(Field::new("secret", "string").hidden());
+    let world = World::default().with(
+        Connector::new("notes")
+            .connection("n1", "Notes")
+            .stream(stream),
+    );
+    each_way(
+        &State::new(world).with(Quirk::ListsHiddenFields),
+        |caller| {
+            let text = caller.ok("schema", json!({"stream": "notes"})).text;
+            let legend = legend(&text);
+            let mut flags: Vec<String> = fields(&text)
+                .into_iter()
+                .flat_map(|(_, flags)| flags)
+                .map(|flag| {
+                    if flag == "g=false" {
+                        flag
+                    } else {
+                        flag.split('=').next().unwrap().to_owned()
+                    }
+                })
+                .collect();
+            flags.sort();
+            flags.dedup();
+            assert!(flags.len() >= 5, "{flags:?}");
+            for flag in flags {
+                assert!(
+                    legend.iter().any(|(known, _)| *known == flag),
+                    "{flag}: {text}"
+                );
+            }
+        },
+    );
+}
+
+// SC-13, SC-14
+#[test]
+fn the_whole_grant_in_full_is_refused_with_the_way_there() {
+    each_way(&fixtures::schema(), |caller| {
+        for args in [
+            json!({"detail": "full"}),
+            json!({"detail": "full", "connection_id": "cin_s1"}),
+        ] {
+            let answer = caller.refused_unasked("schema", args);
+            assert!(
+                answer
+                    .text
+                    .contains("schema(stream, connection_id, detail: \"full\")")
+            );
+            assert!(answer.text.contains("compact discovery first"));
+        }
+    });
+}
+
+// SC-05, SC-15, SC-16, SC-17
+#[test]
+fn the_full_schema_is_of_one_stream_and_one_source() {
+    for state in strict_and_lax() {
+        each_way(&state, |caller| {
+            let channels = caller.ok("schema", json!({"stream": "channels", "detail": "full"}));
+            assert_eq!(streams_of(&channels), ["slack/channels"]);
+            assert!(has_raw_schema(&channels.structured));
+            assert!(!channels.structured.to_string().contains("\"messages\""));
+
+            let ambiguous =
+                caller.refused("schema", json!({"stream": "messages", "detail": "full"}));
+            assert_eq!(ambiguous.structured["error"]["retry_with"], "connection_id");
+            for id in ["cin_s1", "cin_s2", "cin_g1"] {
+                assert!(ambiguous.text.contains(id), "{}", ambiguous.text);
+                assert!(
+                    ambiguous.structured["error"]["available_connections"]
+                        .to_string()
+                        .contains(id)
+                );
+            }
+            assert!(!has_raw_schema(&ambiguous.structured));
+
+            let args = json!({"stream": "messages", "detail": "full", "connection_id": "cin_g1"});
+            let gmail = caller.ok("schema", args);
+            assert_eq!(streams_of(&gmail), ["gmail/messages"]);
+            assert!(!gmail.raw.to_string().contains("cin_s"));
+        });
+    }
+}
+
+// SC-19, SC-20
+#[test]
+fn a_wrapped_or_repeated_document_is_told_once() {
+    let states = [
+        fixtures::schema().with(Quirk::WrapsSchemaInData),
+        fixtures::schema().with(Quirk::RepeatsStreamsAtTop),
+        fixtures::schema_lax()
+            .with(Quirk::WrapsSchemaInData)
+            .with(Quirk::RepeatsStreamsAtTop),
+        fixtures::schema().with(Quirk::RefusesCompactView),
+    ];
+    for state in states {
+        each_way(&state, |caller: &Caller| {
+            let compact = caller.ok("schema", json!({}));
+            assert_eq!(
+                streams_of(&compact),
+                ["slack/messages", "slack/channels", "gmail/messages"]
+            );
+            let full = caller.ok("schema", json!({"stream": "channels", "detail": "full"}));
+            assert_eq!(streams_of(&full), ["slack/channels"]);
+            for answer in [compact, full] {
+                let data = &answer.structured["data"];
+                assert!(data.get("data").is_none());
+                assert!(data.get("streams").is_none(), "{data}");
+            }
+        });
+    }
+}

@@ -1,0 +1,429 @@
+//! TS, BU-01..04, SU-06, AU-05/06, UP-06, UP-10: what is announced, and whom it serves.
+
+use serde_json::{Value, json};
+use testkit::fake::{Quirk, State, TOKEN, fixtures};
+
+use crate::host::{Caller, each_way};
+use crate::wire::{CURRENT, LEGACY};
+
+const NAMES: [&str; 6] = [
+    "schema",
+    "search",
+    "query_records",
+    "aggregate",
+    "read_record_field",
+    "fetch",
+];
+
+/// The seeds' ceiling, and ours.
+const SEED_CEILING: usize = 24_576;
+const CEILING: usize = 12_288;
+
+fn listed(caller: &Caller) -> Vec<Value> {
+    let response = caller.request("tools/list", json!({}));
+    response["result"]["tools"].as_array().unwrap().clone()
+}
+
+/// What is wrong with a list of tools (BU-04): membership, words, bytes.
+fn objections(tools: &[Value]) -> Vec<String> {
+    let mut objections = Vec::new();
+    let names: Vec<&str> = tools
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap())
+        .collect();
+    if names != NAMES {
+        objections.push(format!("membership: {names:?}"));
+    }
+    for word in [
+        "event",
+        "subscription",
+        "test",
+        "admin",
+        "owner",
+        "list_streams",
+        "blob",
+    ] {
+        if names.iter().any(|name| name.contains(word)) {
+            objections.push(format!("{word} in a name"));
+        }
+    }
+    let bytes = serde_json::to_string(tools).unwrap().len();
+    if bytes > CEILING || bytes >= SEED_CEILING {
+        objections.push(format!("{bytes} bytes"));
+    }
+    objections
+}
+
+// TS-01, TS-02, BU-01, BU-04, SU-06
+#[test]
+fn the_six_tools_and_no_other_are_listed_alike_in_every_era() {
+    let state = fixtures::multi();
+    let first = listed(&Caller::piped(state.clone(), CURRENT));
+    assert_eq!(objections(&first), [""; 0]);
+    for revision in LEGACY {
+        assert_eq!(listed(&Caller::piped(state.clone(), revision)), first);
+        assert_eq!(listed(&Caller::posting(state.clone(), revision)), first);
+    }
+    assert_eq!(listed(&Caller::posting(state, CURRENT)), first);
+}
+
+// BU-04, the mutation check
+#[test]
+fn a_tool_that_does_not_belong_is_objected_to() {
+    let caller = Caller::piped(fixtures::multi(), CURRENT);
+    for name in [
+        "send_test_event",
+        "create_event_subscription",
+        "owner_admin",
+    ] {
+        let mut tools = listed(&caller);
+        let mut injected = tools[0].clone();
+        injected["name"] = json!(name);
+        tools.push(injected);
+        assert!(!objections(&tools).is_empty(), "{name}");
+    }
+    let mut tools = listed(&caller);
+    tools[0]["description"] = json!("x".repeat(CEILING));
+    assert!(!objections(&tools).is_empty());
+    let mut tools = listed(&caller);
+    tools.pop();
+    assert!(!objections(&tools).is_empty());
+}
+
+// TS-03, TS-04, UP-03, UP-10
+#[test]
+fn every_tool_takes_a_connection_and_changes_nothing() {
+    each_way(&fixtures::multi(), |caller| {
+        for tool in listed(caller) {
+            let input = &tool["inputSchema"];
+            assert!(input["properties"]["connection_id"].is_object(), "{tool}");
+            let required = input["required"].as_array().cloned().unwrap_or_default();
+            assert!(!required.contains(&json!("connection_id")), "{tool}");
+            assert!(
+                !input.to_string().contains("connector_instance_id"),
+                "{tool}"
+            );
+            let annotations = &tool["annotations"];
+            assert_eq!(annotations["readOnlyHint"], true);
+            assert_eq!(annotations["idempotentHint"], true);
+            assert_eq!(annotations["destructiveHint"], false);
+            assert_eq!(annotations["openWorldHint"], false);
+            // Some hosts refuse anything but a plain object here.
+            assert_eq!(tool["outputSchema"]["type"], "object");
+            for combinator in ["oneOf", "anyOf", "allOf"] {
+                assert!(tool["outputSchema"].get(combinator).is_none());
+            }
+            let filter = &input["properties"]["filter"];
+            if ["query_records", "aggregate", "search"].contains(&tool["name"].as_str().unwrap()) {
+                assert_eq!(filter["type"], "object");
+            }
+        }
+    });
+}
+
+fn valid_calls() -> Vec<(&'static str, Value, &'static str, &'static [&'static str])> {
+    vec![
+        (
+            "schema",
+            json!({"stream": "orders"}),
+            "/v1/schema",
+            &["view", "stream"],
+        ),
+        (
+            "search",
+            json!({"query": "maker", "streams": ["orders"], "limit": 5}),
+            "/v1/search",
+            &["q", "streams", "limit"],
+        ),
+        (
+            "query_records",
+            json!({"stream": "orders", "connection_id": "cin_aaa", "fields": ["text"], "filter": {"id": "o1"}}),
+            "/v1/streams/orders/records",
+            &["connection_id", "fields", "filter[id]", "limit"],
+        ),
+        (
+            "aggregate",
+            json!({"stream": "orders", "connection_id": "cin_aaa", "metric": "count"}),
+            "/v1/streams/orders/aggregate",
+            &["connection_id", "metric"],
+        ),
+        (
+            "fetch",
+            json!({"id": "cin_aaa/orders:o1", "fields": ["text"]}),
+            "/v1/streams/orders/records/o1",
+            &["connection_id", "fields"],
+        ),
+        (
+            "read_record_field",
+            json!({"id": "cin_aaa/orders:o1", "field_path": "text", "limit_chars": 300}),
+            "/v1/streams/orders/records/o1/field-window",
+            &["connection_id", "field", "limit_chars"],
+        ),
+    ]
+}
+
+// TS-05, AU-06
+#[test]
+fn a_call_is_one_documented_question_with_what_the_caller_said() {
+    each_way(&fixtures::multi(), |caller| {
+        for (tool, args, path, params) in valid_calls() {
+            let (answer, calls) = caller.asked(tool, args);
+            assert!(!answer.is_error, "{tool}: {}", answer.text);
+            assert_eq!(calls.len(), 1, "{tool}: {calls:?}");
+            let call = &calls[0];
+            assert_eq!((call.method.as_str(), call.path.as_str()), ("GET", path));
+            let mut names: Vec<&str> = call.query.iter().map(|(name, _)| name.as_str()).collect();
+            let mut expected = params.to_vec();
+            names.sort_unstable();
+            expected.sort_unstable();
+            assert_eq!(names, expected, "{tool}");
+            let bearer = format!("Bearer {TOKEN}");
+            assert_eq!(call.authorization.as_deref(), Some(bearer.as_str()));
+        }
+    });
+}
+
+// TS-06, UP-09: a refusal is told with its code and status after one attempt.
+#[test]
+fn a_refusal_of_the_server_is_told_after_one_attempt() {
+    let mut other_token = fixtures::multi();
+    other_token.access.token = Some("another".to_owned());
+    let refusals: [(State, u16, &str); 2] = [
+        (fixtures::forbidden("grant_revoked"), 403, "grant_revoked"),
+        (other_token, 401, "authentication_error"),
+    ];
+    for (state, status, code) in refusals {
+        each_way(&state, |caller| {
+            for (tool, args, ..) in valid_calls() {
+                let (answer, calls) = caller.asked(tool, args);
+                assert!(answer.is_error);
+                assert_eq!(answer.code(), code, "{tool}");
+                assert_eq!(answer.structured["http_status"], status);
+                assert_eq!(calls.len(), 1, "{tool}: {calls:?}");
+            }
+        });
+    }
+}
+
+/// Arguments that no server may be asked with.
+fn invalid_calls() -> Vec<(&'static str, Value)> {
+    let mut calls = vec![
+        ("search", json!({})),
+        ("search", json!({"query": ""})),
+        ("search", json!({"query": 7})),
+        ("search", json!({"query": "x", "streams": "orders"})),
+        ("search", json!({"query": "x", "mode": "psychic"})),
+        ("query_records", json!({})),
+        (
+            "query_records",
+            json!({"stream": "orders", "fields": "text"}),
+        ),
+        ("aggregate", json!({"stream": "orders"})),
+        ("aggregate", json!({"stream": "orders", "metric": "median"})),
+        ("fetch", json!({})),
+        ("fetch", json!({"id": 7})),
+        ("read_record_field", json!({"id": "cin_aaa/orders:o1"})),
+        (
+            "read_record_field",
+            json!({"id": "cin_aaa/orders:o1", "field_path": "text", "offset_chars": -1}),
+        ),
+        (
+            "read_record_field",
+            json!({"id": "cin_aaa/orders:o1", "field_path": "text", "limit_chars": 0}),
+        ),
+        ("schema", json!({"detail": "some"})),
+        ("schema", json!({"stream": ["orders"]})),
+    ];
+    for (tool, args, ..) in valid_calls() {
+        for (name, value) in [
+            ("verbose", json!(true)),
+            ("connector_instance_id", json!("cin_aaa")),
+        ] {
+            let mut args = args.clone();
+            args[name] = value;
+            calls.push((tool, args));
+        }
+        if ["search", "query_records"].contains(&tool) {
+            for limit in [json!(0), json!(101), json!(500), json!(1.5), json!("5")] {
+                let mut args = args.clone();
+                args["limit"] = limit;
+                calls.push((tool, args));
+            }
+        }
+        if ["search", "query_records", "aggregate"].contains(&tool) {
+            // UP-03
+            for filter in [
+                json!("id=o1"),
+                json!([]),
+                json!({"id": null}),
+                json!({"id": ["o1"]}),
+            ] {
+                let mut args = args.clone();
+                args["filter"] = filter;
+                calls.push((tool, args));
+            }
+        }
+    }
+    calls
+}
+
+// TS-04, TS-07, UP-03, UP-10
+#[test]
+fn a_call_that_cannot_be_meant_is_refused_unasked_and_by_its_schema() {
+    each_way(&fixtures::multi(), |caller| {
+        let tools = listed(caller);
+        for (tool, args) in invalid_calls() {
+            let answer = caller.refused_unasked(tool, args.clone());
+            let definition = tools.iter().find(|one| one["name"] == tool).unwrap();
+            let schema = jsonschema::validator_for(&definition["inputSchema"]).unwrap();
+            assert!(
+                !schema.is_valid(&args),
+                "{tool} {args} passes its schema but {}",
+                answer.text
+            );
+        }
+        for (tool, args, ..) in valid_calls() {
+            let definition = tools.iter().find(|one| one["name"] == tool).unwrap();
+            assert!(
+                jsonschema::is_valid(&definition["inputSchema"], &args),
+                "{tool} {args}"
+            );
+        }
+    });
+}
+
+// UP-03, UP-04: names that could change the question are refused where no schema can say so.
+#[test]
+fn brackets_and_empty_names_never_reach_the_server() {
+    each_way(&fixtures::schema(), |caller| {
+        let with = |name: &str, value: Value| {
+            let mut args = json!({"stream": "messages", "connection_id": "cin_s1"});
+            args[name] = value;
+            args
+        };
+        for filter in [
+            json!({}),
+            json!({"a[b]": "x"}),
+            json!({"": "x"}),
+            json!({"sent_at": {"near": "x"}}),
+            json!({"sent_at": {}}),
+        ] {
+            caller.refused_unasked("query_records", with("filter", filter));
+        }
+        for limits in [json!({}), json!({"a[b]": 5}), json!({"": 5})] {
+            let mut args = with("expand_limit", limits);
+            args["expand"] = json!(["thread"]);
+            let answer = caller.refused_unasked("query_records", args);
+            assert_eq!(answer.code(), "invalid_expand");
+        }
+    });
+}
+
+// UP-03, UP-04
+#[test]
+fn filters_and_relations_travel_in_brackets() {
+    each_way(&fixtures::schema(), |caller| {
+        let args = json!({"stream": "messages", "connection_id": "cin_s1",
+            "filter": {"sender": "ada", "sent_at": {"gte": "2026-01-01T00:00:00Z"}},
+            "expand": ["thread"], "expand_limit": {"thread": 7}});
+        let (answer, calls) = caller.asked("query_records", args);
+        assert!(!answer.is_error, "{}", answer.text);
+        let call = calls.last().unwrap();
+        assert_eq!(call.value("filter[sender]"), Some("ada"));
+        assert_eq!(
+            call.value("filter[sent_at][gte]"),
+            Some("2026-01-01T00:00:00Z")
+        );
+        assert_eq!(call.value("expand_limit[thread]"), Some("7"));
+        assert_eq!(call.value("filter"), None);
+    });
+    // A stream without relations, in both shapes of the schema.
+    for state in [
+        fixtures::schema(),
+        fixtures::schema().with(Quirk::WrapsSchemaInData),
+    ] {
+        each_way(&state, |caller| {
+            let args =
+                json!({"stream": "channels", "connection_id": "cin_s1", "expand": ["thread"]});
+            let (answer, calls) = caller.asked("query_records", args);
+            assert_eq!(answer.code(), "invalid_expand");
+            assert!(
+                calls.iter().all(|call| call.path == "/v1/schema"),
+                "{calls:?}"
+            );
+        });
+    }
+}
+
+// AU-05, AU-06
+#[test]
+fn an_owner_credential_reads_nothing_once_it_is_known() {
+    each_way(&fixtures::owner(), |caller| {
+        let answer = caller.refused("schema", json!({}));
+        assert_eq!(answer.code(), "owner_token_refused");
+        for (tool, args, ..) in valid_calls() {
+            let answer = caller.refused_unasked(tool, args);
+            assert_eq!(answer.code(), "owner_token_refused");
+            assert!(!answer.raw.to_string().contains("LAPTOP"));
+        }
+    });
+}
+
+// UP-06
+#[test]
+fn both_eras_introduce_themselves_with_instructions() {
+    let state = fixtures::multi();
+    let mut callers: Vec<Caller> = LEGACY
+        .iter()
+        .flat_map(|revision| {
+            [
+                Caller::piped(state.clone(), revision),
+                Caller::posting(state.clone(), revision),
+            ]
+        })
+        .collect();
+    callers.push(Caller::piped(state.clone(), CURRENT));
+    callers.push(Caller::posting(state, CURRENT));
+    for caller in &callers[..] {
+        let introduction = caller.introduction();
+        let text = introduction["instructions"].as_str().unwrap();
+        let first: String = text.chars().take(512).collect();
+        for word in ["schema", "connection_id", "filter", "cursor"] {
+            assert!(first.contains(word), "{word}");
+        }
+        let capabilities = &introduction["capabilities"];
+        assert!(capabilities["tools"].is_object() && capabilities["resources"].is_object());
+        for other in ["prompts", "completions", "logging"] {
+            assert!(capabilities.get(other).is_none(), "{other}");
+        }
+        let unknown = caller.request("prompts/list", json!({}));
+        assert_eq!(unknown["error"]["code"], -32601, "{unknown}");
+        let templates = caller.request("resources/templates/list", json!({}));
+        assert_eq!(
+            templates["result"]["resourceTemplates"]
+                .as_array()
+                .unwrap()
+                .len(),
+            3
+        );
+    }
+}
+
+#[test]
+fn the_definitions_are_what_was_reviewed() {
+    let caller = Caller::piped(fixtures::multi(), CURRENT);
+    let mut tools = listed(&caller);
+    let total = serde_json::to_string(&tools).unwrap().len();
+    for tool in &mut tools {
+        let bytes = tool.to_string().len();
+        let name = tool["name"].as_str().unwrap().to_owned();
+        let shown = serde_json::to_string_pretty(tool).unwrap();
+        insta::assert_snapshot!(format!("tool_{name}"), format!("{bytes} bytes\n{shown}"));
+    }
+    assert!(total <= CEILING, "{total} bytes");
+    let introduction = caller.introduction();
+    insta::assert_snapshot!(
+        "instructions",
+        introduction["instructions"].as_str().unwrap()
+    );
+}
