@@ -32,8 +32,12 @@ pub(super) static TOOL: Definition = Definition {
         )
         .required(),
         Arg::new("field", Kind::Text, "for every metric but count"),
-        Arg::new("group_by", Kind::Text, ""),
-        Arg::new("group_by_time", Kind::Text, "date field"),
+        Arg::new("group_by", Kind::Text, "field to group by"),
+        Arg::new(
+            "group_by_time",
+            Kind::Text,
+            "date field to group by; needs granularity",
+        ),
         Arg::new(
             "granularity",
             Kind::Choice(&["minute", "hour", "day", "week", "month", "quarter", "year"]),
@@ -46,7 +50,7 @@ pub(super) static TOOL: Definition = Definition {
                 least: 1,
                 most: budget::MAX_LIMIT,
             },
-            "groups",
+            "most groups",
         ),
         Arg::new(
             "filter",

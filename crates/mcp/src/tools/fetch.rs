@@ -23,7 +23,7 @@ pub(super) static TOOL: Definition = Definition {
     title: "Fetch a record",
     description: include_str!("fetch.md"),
     args: &[
-        Arg::new("id", Kind::Text, "").required(),
+        Arg::new("id", Kind::Text, "As printed").required(),
         Arg::new("fields", Kind::Texts, "Only these top-level fields"),
         Arg::new("expand", Kind::Texts, "Relations to add"),
         Arg::new("expand_limit", Kind::Limits, "Records per relation"),

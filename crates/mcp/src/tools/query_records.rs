@@ -39,10 +39,14 @@ pub(super) static TOOL: Definition = Definition {
             Kind::Filter,
             "{field: value} or {field: {gte|gt|lte|lt: value}}.",
         ),
-        Arg::new("fields", Kind::Texts, ""),
-        Arg::new("view", Kind::Text, ""),
-        Arg::new("sort", Kind::Text, "[-]cursor_field."),
-        Arg::new("order", Kind::Text, ""),
+        Arg::new("fields", Kind::Texts, "Only these, to keep answers small."),
+        Arg::new("view", Kind::Text, "A named set, instead of fields."),
+        Arg::new(
+            "sort",
+            Kind::Text,
+            "A sortable field; -field for newest first.",
+        ),
+        Arg::new("order", Kind::Text, "asc or desc, where sort has no sign."),
         Arg::new(
             "limit",
             Kind::Whole {
@@ -52,9 +56,13 @@ pub(super) static TOOL: Definition = Definition {
             "Default 10.",
         ),
         Arg::new("cursor", Kind::Text, "A next_cursor."),
-        Arg::new("count", Kind::Choice(&["none", "estimated", "exact"]), ""),
-        Arg::new("expand", Kind::Texts, "Relations."),
-        Arg::new("expand_limit", Kind::Limits, ""),
+        Arg::new(
+            "count",
+            Kind::Choice(&["none", "estimated", "exact"]),
+            "Of all that match.",
+        ),
+        Arg::new("expand", Kind::Texts, "Relations to add."),
+        Arg::new("expand_limit", Kind::Limits, "{relation: number}."),
         Arg::new(
             "changes_since",
             Kind::Text,

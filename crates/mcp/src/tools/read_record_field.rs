@@ -44,17 +44,21 @@ pub(super) static TOOL: Definition = Definition {
     title: "Read a field in windows",
     description: include_str!("read_record_field.md"),
     args: &[
-        Arg::new("id", Kind::Text, ""),
+        Arg::new("id", Kind::Text, "As printed"),
         Arg::new("connection_id", Kind::Text, "Where the id has none"),
-        Arg::new("stream", Kind::Text, ""),
+        Arg::new("stream", Kind::Text, "With record_id, instead of id"),
         Arg::new("record_id", Kind::Text, ""),
         Arg::new("field_path", Kind::Text, "A top-level field").required(),
-        Arg::new("offset_chars", OFFSET, ""),
+        Arg::new("offset_chars", OFFSET, "Where to start; 0 is the beginning"),
         Arg::new("limit_chars", LIMIT, "Default 4096"),
-        Arg::new("cursor", Kind::Text, ""),
-        Arg::new("q", Kind::Text, ""),
-        Arg::new("before_chars", CONTEXT, ""),
-        Arg::new("after_chars", CONTEXT, ""),
+        Arg::new(
+            "cursor",
+            Kind::Text,
+            "A next_cursor or previous_cursor, instead of offset_chars",
+        ),
+        Arg::new("q", Kind::Text, "Start where this text first occurs"),
+        Arg::new("before_chars", CONTEXT, "Shown before q"),
+        Arg::new("after_chars", CONTEXT, "Shown after q"),
     ],
     output: || {
         let object = || json!({"type": "object"});

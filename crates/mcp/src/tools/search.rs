@@ -29,10 +29,10 @@ pub(super) static TOOL: Definition = Definition {
     title: "Search records",
     description: include_str!("search.md"),
     args: &[
-        Arg::new("query", Kind::Text, "").required(),
+        Arg::new("query", Kind::Text, "Words to find.").required(),
         Arg::new("q", Kind::Text, "").standing_for("query"),
-        Arg::new("streams", Kind::Texts, "Only these."),
-        Arg::new("connection_id", Kind::Text, "Only this."),
+        Arg::new("streams", Kind::Texts, "Only these streams."),
+        Arg::new("connection_id", Kind::Text, "Only this connection."),
         Arg::new(
             "filter",
             Kind::Filter,
@@ -47,7 +47,11 @@ pub(super) static TOOL: Definition = Definition {
             "Over all connections; default 10.",
         ),
         Arg::new("cursor", Kind::Text, "A next_cursor."),
-        Arg::new("count", Kind::Choice(&["none", "estimated", "exact"]), ""),
+        Arg::new(
+            "count",
+            Kind::Choice(&["none", "estimated", "exact"]),
+            "Of all hits.",
+        ),
         Arg::new(
             "mode",
             Kind::Choice(&["lexical", "semantic", "hybrid"]),
