@@ -161,6 +161,7 @@ impl Crawl {
         }
         if ["search", "query_records"].contains(&tool) {
             self.follow_ids(&text);
+            self.follow_objects(&answer.structured["content_ladder"]);
         }
         if tool == "schema" {
             self.follow_index(&text);

@@ -61,6 +61,11 @@ impl Caller {
         response
     }
 
+    /// The status of a bare request over HTTP.
+    pub(crate) fn status(&self, headers: &str, padding: usize) -> u16 {
+        self.wire.status(headers, padding)
+    }
+
     /// What the server said of itself.
     pub(crate) fn introduction(&self) -> Value {
         self.wire.introduction()

@@ -409,6 +409,16 @@ fn both_eras_introduce_themselves_with_instructions() {
     }
 }
 
+// A page in a browser, or a body without end, gets nowhere.
+#[test]
+fn requests_of_other_pages_and_large_ones_are_refused() {
+    let caller = Caller::posting(fixtures::multi(), "2025-11-25");
+    assert_eq!(caller.status("", 0), 200);
+    assert_eq!(caller.status("Origin: https://evil.example\r\n", 0), 403);
+    assert_eq!(caller.status("", 2 << 20), 413);
+    assert_eq!(caller.rs.calls(), []);
+}
+
 #[test]
 fn the_definitions_are_what_was_reviewed() {
     let caller = Caller::piped(fixtures::multi(), CURRENT);

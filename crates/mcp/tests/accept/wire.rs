@@ -147,6 +147,17 @@ impl Wire {
         })
     }
 
+    /// The status of a request with these headers and a body of this size, over HTTP.
+    pub(crate) fn status(&self, headers: &str, padding: usize) -> u16 {
+        let End::Http(address) = &self.end else {
+            panic!("only HTTP has a status");
+        };
+        let params = json!({"padding": "x".repeat(padding)});
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": params});
+        let headers = format!("MCP-Protocol-Version: {}\r\n{headers}", self.revision);
+        self.runtime.block_on(post(address, &headers, &message)).0
+    }
+
     fn headers(&self, message: &Value) -> String {
         let version = format!("MCP-Protocol-Version: {}\r\n", self.revision);
         if self.revision != CURRENT {
