@@ -125,14 +125,20 @@ fn refusals_have_the_contracts_status_and_type() {
         "/v1/streams/orders/records?connection_id=cin_aaa&expand=x",
         "/v1/streams/orders/records?connection_id=cin_aaa&cursor=x",
         "/v1/streams/orders/records/none?connection_id=cin_aaa",
-        "/v1/schema?detail=full&stream=orders",
+        "/v1/schema?detail=full",
         "/v1/schema?bogus=1",
         "/v1/none",
     ] {
-        let (status, body): (u16, Value) = get(&server, target);
-        let error = &body["error"];
-        let code = ErrorCode::from_code(error["code"].as_str().unwrap()).unwrap();
-        assert_eq!(code.http_status(), status, "{target}");
-        assert_eq!(error["type"], json!(code.error_type()), "{target}");
+        agrees(&server, target);
     }
+    let several = FakeServer::start(fixtures::schema());
+    agrees(&several, "/v1/schema?detail=full&stream=messages");
+}
+
+fn agrees(server: &FakeServer, target: &str) {
+    let (status, body): (u16, Value) = get(server, target);
+    let error = &body["error"];
+    let code = ErrorCode::from_code(error["code"].as_str().unwrap()).unwrap();
+    assert_eq!(code.http_status(), status, "{target}");
+    assert_eq!(error["type"], json!(code.error_type()), "{target}");
 }
