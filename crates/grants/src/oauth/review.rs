@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use contract::grant::AccessMode;
+use contract::grant::{AccessMode, Authority, GrantedAuthority};
 use contract::time::Instant;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -13,7 +13,7 @@ use super::clients::Client;
 use super::decision::{DecisionError, as_granted};
 use super::request::{PendingRequest, RequestEntry};
 use crate::documents::{Found, text};
-use crate::issue::{SINGLE_USE, after, approval, end};
+use crate::issue::{IssueError, SINGLE_USE, after, approval, end};
 use crate::selection::{AI_TRAINING, ChosenStream, Draft, Selection, narrow};
 
 /// What the owner chooses about a request.
@@ -53,6 +53,18 @@ pub struct Review {
 }
 
 impl Review {
+    /// What a token would read if this were approved at `now`, to show the owner exactly that.
+    pub fn authority(&self, now: Instant) -> Result<Authority, DecisionError> {
+        let client = as_granted(&self.client);
+        let new = approval(self.grants.clone(), &client, (now, self.expires_at))?;
+        let granted = match (&new.package, new.grants.as_slice()) {
+            (None, [grant]) => GrantedAuthority::of(grant),
+            (Some(package), grants) => GrantedAuthority::of_package(package.clone(), grants),
+            _ => return Err(DecisionError::NothingSelected),
+        };
+        Ok(Authority::Granted(granted.map_err(IssueError::from)?))
+    }
+
     fn sealed(mut self) -> Self {
         self.digest = String::new();
         let hash = Sha256::digest(text(&self).as_bytes());
@@ -65,6 +77,15 @@ impl Issuer<'_> {
     /// A request that still waits for the owner.
     pub fn pending(&self, request_id: &str) -> Result<PendingRequest, DecisionError> {
         Ok(self.undecided(request_id)?.value.asked)
+    }
+
+    /// What a request that waits asks for, all of it; nothing where the owner picks.
+    pub fn asked(&self, request_id: &str) -> Result<Option<Vec<Draft>>, DecisionError> {
+        let asked = self.undecided(request_id)?.value.asked;
+        if asked.details.is_none() {
+            return Ok(None);
+        }
+        self.drafts(&asked, &Choice::default()).map(Some)
     }
 
     /// Resolves a choice against the catalog and freezes it. A new review replaces the one before.
