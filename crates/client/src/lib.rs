@@ -7,6 +7,7 @@
 mod answer;
 pub mod connect;
 pub mod credentials;
+pub mod documents;
 mod failure;
 mod metadata;
 mod provider_url;

@@ -14,7 +14,7 @@ use crate::provider_url::is_loopback;
 use crate::secret::Secret;
 
 /// What we call ourselves.
-const USER_AGENT: &str = concat!("pdpp/", env!("CARGO_PKG_VERSION"));
+pub(crate) const USER_AGENT: &str = concat!("pdpp/", env!("CARGO_PKG_VERSION"));
 
 /// How long to wait for a server and how much to take from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,7 +167,7 @@ impl Transport {
 
 /// The certificates this machine trusts, where they are needed. A machine without any can still ask in clear; an
 /// encrypted server is then refused as unknown.
-fn tls(encrypted: bool) -> Result<ClientConfig, rustls::Error> {
+pub(crate) fn tls(encrypted: bool) -> Result<ClientConfig, rustls::Error> {
     let start = || {
         let provider = rustls::crypto::ring::default_provider();
         ClientConfig::builder_with_provider(provider.into()).with_safe_default_protocol_versions()

@@ -1,0 +1,250 @@
+//! Fetching a document that a stranger named, without being led inside a network.
+//!
+//! Only `https`, only addresses of the public internet, and the connection goes to the very address that was looked at:
+//! the name is resolved once. No redirect, no proxy, no credentials, little time and few bytes.
+
+mod public;
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use reqwest::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE};
+use reqwest::{Client, Response, Url, redirect};
+
+use crate::transport::{USER_AGENT, tls};
+
+use self::public::is_public;
+
+/// From the look at the name to the last byte.
+const TOTAL: Duration = Duration::from_secs(5);
+/// The largest document.
+const MAX_BYTES: usize = 5 * 1024;
+/// A name with more addresses than this is not a web site's.
+const MAX_ADDRESSES: usize = 8;
+
+/// A document as it was fetched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Document {
+    /// Its bytes.
+    pub body: Vec<u8>,
+    /// How long its server says it may be kept.
+    pub max_age: Option<Duration>,
+}
+
+/// Why there is no document, in words that may be shown to anybody.
+pub type Refusal = String;
+
+/// Fetches documents from the public internet.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct DocumentFetcher {
+    loopback_in_clear: bool,
+}
+
+impl DocumentFetcher {
+    /// One that reaches the public internet alone.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// One that reaches this machine alone, in clear: for tests, which have no public server.
+    pub fn for_tests_on_loopback() -> Self {
+        Self {
+            loopback_in_clear: true,
+        }
+    }
+
+    /// Fetches the document at an address.
+    pub async fn fetch(&self, address: &str) -> Result<Document, Refusal> {
+        match tokio::time::timeout(TOTAL, self.fetched(address)).await {
+            Ok(fetched) => fetched,
+            Err(_) => Err("its server did not answer within 5 seconds".to_owned()),
+        }
+    }
+
+    async fn fetched(&self, address: &str) -> Result<Document, Refusal> {
+        let url = Url::parse(address).map_err(|_| "it is not at a web address".to_owned())?;
+        let scheme = if self.loopback_in_clear {
+            "http"
+        } else {
+            "https"
+        };
+        let plain =
+            url.username().is_empty() && url.password().is_none() && url.fragment().is_none();
+        if url.scheme() != scheme || !plain {
+            return Err(format!("its address must be plain {scheme}"));
+        }
+        let (host, port) = match (url.host_str(), url.port_or_known_default()) {
+            (Some(host), Some(port)) => (host.to_owned(), port),
+            _ => return Err("its address has no host".to_owned()),
+        };
+        let addresses = self.resolved(&host, port).await?;
+        let tls = tls(true).map_err(|_| "no encryption can be set up".to_owned())?;
+        let client = Client::builder()
+            .tls_backend_preconfigured(tls)
+            .user_agent(USER_AGENT)
+            .redirect(redirect::Policy::none())
+            .referer(false)
+            .no_proxy()
+            .http1_only()
+            .resolve_to_addrs(&host, &addresses)
+            .build()
+            .map_err(|_| "no connection can be set up".to_owned())?;
+        let answer = client
+            .get(url)
+            .header(ACCEPT, "application/json")
+            .send()
+            .await;
+        read(answer.map_err(|_| "its server could not be reached".to_owned())?).await
+    }
+
+    /// Every address of a host, if each may be reached.
+    async fn resolved(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, Refusal> {
+        let bare = host.trim_start_matches('[').trim_end_matches(']');
+        let addresses: Vec<SocketAddr> = match bare.parse::<IpAddr>() {
+            Ok(address) => vec![SocketAddr::new(address, port)],
+            Err(_) => tokio::net::lookup_host((bare, port))
+                .await
+                .map_err(|_| "its host has no address".to_owned())?
+                .collect(),
+        };
+        let may_reach = |address: &SocketAddr| {
+            if self.loopback_in_clear {
+                address.ip().is_loopback()
+            } else {
+                is_public(address.ip())
+            }
+        };
+        if addresses.is_empty() || addresses.len() > MAX_ADDRESSES {
+            return Err("its host has no usable address".to_owned());
+        }
+        // One inner address among outer ones is how one would be led inside.
+        if !addresses.iter().all(may_reach) {
+            return Err("its host is not on the public internet".to_owned());
+        }
+        Ok(addresses)
+    }
+}
+
+async fn read(mut response: Response) -> Result<Document, Refusal> {
+    let status = response.status().as_u16();
+    if status != 200 {
+        return Err(format!("its server answered {status} and not 200"));
+    }
+    let text = |name| {
+        let value = response.headers().get(name);
+        value
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default()
+    };
+    let kind = text(CONTENT_TYPE).split(';').next().unwrap_or_default();
+    let kind = kind.trim().to_ascii_lowercase();
+    if kind != "application/json" && !(kind.starts_with("application/") && kind.ends_with("+json"))
+    {
+        return Err("it is not JSON".to_owned());
+    }
+    let max_age = max_age(text(CACHE_CONTROL));
+    let mut body = Vec::new();
+    loop {
+        match response.chunk().await {
+            Ok(Some(bytes)) if body.len() + bytes.len() > MAX_BYTES => {
+                return Err("it is larger than 5 KiB".to_owned());
+            }
+            Ok(Some(bytes)) => body.extend_from_slice(&bytes),
+            Ok(None) => return Ok(Document { body, max_age }),
+            Err(_) => return Err("its server broke off".to_owned()),
+        }
+    }
+}
+
+fn max_age(text: &str) -> Option<Duration> {
+    let seconds = text.split(',').find_map(|part| {
+        let (name, value) = part.trim().split_once('=')?;
+        name.eq_ignore_ascii_case("max-age").then_some(value)
+    })?;
+    seconds
+        .trim_matches('"')
+        .parse()
+        .ok()
+        .map(Duration::from_secs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    /// A server that answers one request with this text; its address.
+    async fn answering(answer: String) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut asked = [0; 4096];
+            let _ = stream.read(&mut asked).await.unwrap();
+            stream.write_all(answer.as_bytes()).await.unwrap();
+        });
+        format!("http://{address}/client.json")
+    }
+
+    fn ok(kind: &str, body: &str) -> String {
+        format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncache-control: public, max-age=120\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+            body.len()
+        )
+    }
+
+    #[tokio::test]
+    async fn a_small_json_document_is_read() {
+        let fetcher = DocumentFetcher::for_tests_on_loopback();
+        let address = answering(ok("application/json; charset=utf-8", "{}")).await;
+        let document = fetcher.fetch(&address).await.unwrap();
+        assert_eq!(document.body, b"{}");
+        assert_eq!(document.max_age, Some(Duration::from_mins(2)));
+    }
+
+    #[tokio::test]
+    async fn what_is_large_elsewhere_or_not_json_is_refused() {
+        let fetcher = DocumentFetcher::for_tests_on_loopback();
+        let large = ok("application/json", &"x".repeat(6_000));
+        let moved =
+            "HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n";
+        for (answer, reason) in [
+            (large, "larger than 5 KiB"),
+            (ok("text/html", "{}"), "not JSON"),
+            (moved.to_owned(), "302"),
+        ] {
+            let address = answering(answer).await;
+            let refusal = fetcher.fetch(&address).await.unwrap_err();
+            assert!(refusal.contains(reason), "{refusal}");
+        }
+    }
+
+    #[tokio::test]
+    async fn nothing_inside_is_reached() {
+        let fetcher = DocumentFetcher::new();
+        for address in [
+            "https://127.0.0.1/c",
+            "https://localhost/c",
+            "https://10.0.0.1/c",
+            "https://169.254.169.254/latest/meta-data",
+            "https://[::1]/c",
+            "https://[::ffff:10.0.0.1]/c",
+            "https://[64:ff9b::a00:1]/c",
+            "https://0x7f000001/c",
+            "https://2130706433/c",
+        ] {
+            let refusal = fetcher.fetch(address).await.unwrap_err();
+            assert!(refusal.contains("public internet"), "{address}: {refusal}");
+        }
+        for address in [
+            "http://example.com/c",
+            "https://u:p@example.com/c",
+            "file:///etc/passwd",
+            "x",
+        ] {
+            let refusal = fetcher.fetch(address).await.unwrap_err();
+            assert!(refusal.contains("address"), "{address}: {refusal}");
+        }
+    }
+}
