@@ -4,7 +4,7 @@
 use axum::http::{HeaderMap, HeaderName, header};
 use contract::error::{ErrorCode, ReadError};
 use contract::grant::Authority;
-use grants::TokenKind;
+use grants::{Surface, TokenKind};
 use read::GrantReader;
 
 use crate::problem::Problem;
@@ -79,7 +79,11 @@ async fn bearer(service: &Service, headers: &HeaderMap) -> Result<(Authority, To
         return Err(challenge(service, error, ""));
     };
     let (store, now) = (service.store.clone(), service.now());
-    let resolved = read::run_blocking(move || grants::resolve(&*store, &token, now)).await;
+    let origin = service.public_url.clone();
+    let resolved = read::run_blocking(move || {
+        grants::resolve_for(&*store, &token, Surface::Rest, &origin, now)
+    })
+    .await;
     match resolved {
         Ok(Ok(resolved)) => {
             service.disclosures.note_use(&resolved.token_id, now);

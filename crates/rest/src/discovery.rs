@@ -3,7 +3,6 @@
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse as _;
 use contract::error::{ErrorCode, ReadError};
-use contract::query::{DEFAULT_PAGE_LIMIT, MAX_PAGE_LIMIT};
 use serde_json::json;
 
 use crate::problem::{self, Problem};
@@ -46,45 +45,6 @@ pub(crate) async fn metrics(ask: Ask) -> Outcome {
     let text = ask.service.metrics.text(trouble);
     let kind = "text/plain; version=0.0.4; charset=utf-8";
     Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
-}
-
-pub(crate) async fn resource_metadata(ask: Ask) -> Outcome {
-    let url = &*ask.service.public_url;
-    let document = json!({
-        "resource": url,
-        "resource_name": "Personal Data Portability Protocol resource server",
-        "bearer_methods_supported": ["header"],
-        "pdpp_core_query_base": format!("{url}/v1"),
-        "pdpp_self_export_supported": true,
-        "pdpp_token_kinds_supported": ["owner", "client", "mcp_package"],
-        "pdpp_discovery_hints": {
-            "schema_endpoint": "/v1/schema",
-            "query_base": "/v1",
-            "connectors_endpoint": "/v1/connectors",
-            "streams_endpoint_template": "/v1/streams/{stream}",
-            "changes_since_bootstrap": "beginning",
-            "blob_indirection": "data.blob_ref.fetch_url",
-            "aggregate": {"endpoint_template": "/v1/streams/{stream}/aggregate"},
-            "search": {
-                "endpoint": "/v1/search",
-                "scope_param": "streams[]",
-                "filter_requires_single_stream": true,
-            },
-        },
-        "capabilities": {
-            "lexical_retrieval": {
-                "supported": true,
-                "endpoint": "/v1/search",
-                "cross_stream": true,
-                "snippets": true,
-                "default_limit": DEFAULT_PAGE_LIMIT,
-                "max_limit": MAX_PAGE_LIMIT,
-                "cursor_supported": true,
-                "count_supported": true,
-            },
-        },
-    });
-    problem::json(StatusCode::OK, &document)
 }
 
 pub(crate) async fn openapi(ask: Ask) -> Outcome {

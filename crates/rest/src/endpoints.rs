@@ -1,7 +1,7 @@
 //! The routes themselves: rows of the table.
 
 use crate::table::{Answers, Content, Endpoint, Param, Run, Values, Verb};
-use crate::{blobs, connectors, discovery, reads, writes};
+use crate::{blobs, connectors, discovery, oauth, reads, writes};
 
 const CONNECTION: Param = Param::one(
     "connection_id",
@@ -152,6 +152,15 @@ macro_rules! owner {
         Run::Owner(|ask| Box::pin($handler(ask)))
     };
 }
+
+macro_rules! oauth {
+    ($handler:path) => {
+        Run::OAuth(|ask| Box::pin($handler(ask)))
+    };
+}
+
+/// What OAuth endpoints take.
+const FORM: Option<&str> = Some("application/x-www-form-urlencoded");
 
 /// A read that answers JSON of a schema.
 const fn read(
@@ -337,7 +346,73 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         ("getResourceMetadata", "What this server is (RFC 9728)"),
         &[],
         "ResourceMetadata",
-        anybody!(discovery::resource_metadata),
+        anybody!(oauth::resource),
+    ),
+    read(
+        "/.well-known/oauth-protected-resource/mcp",
+        ("getMcpResourceMetadata", "What `/mcp` is (RFC 9728)"),
+        &[],
+        "ResourceMetadata",
+        anybody!(oauth::mcp_resource),
+    ),
+    read(
+        "/.well-known/oauth-authorization-server",
+        ("getAuthorizationServer", "How to be authorised (RFC 8414)"),
+        &[],
+        "AuthorizationServer",
+        anybody!(oauth::authorization_server),
+    ),
+    read(
+        "/.well-known/oauth-authorization-server/mcp",
+        (
+            "getMcpAuthorizationServer",
+            "The same, for who only knows of `/mcp`",
+        ),
+        &[],
+        "AuthorizationServer",
+        anybody!(oauth::authorization_server),
+    ),
+    write(
+        (Verb::Post, "/oauth/register"),
+        ("registerClient", "Register an application (RFC 7591)"),
+        (&[], Some("application/json")),
+        answers(201, Content::Json("RegisteredClient")),
+        oauth!(oauth::register),
+    ),
+    read(
+        "/oauth/register/{client_id}",
+        ("getClient", "What an application registered"),
+        &[],
+        "RegisteredClient",
+        oauth!(oauth::registered),
+    ),
+    write(
+        (Verb::Post, "/oauth/token"),
+        ("issueToken", "Turn a code into tokens, or renew them"),
+        (&[], FORM),
+        answers(200, Content::Json("Tokens")),
+        oauth!(oauth::token),
+    ),
+    write(
+        (Verb::Post, "/oauth/device_authorization"),
+        ("authorizeDevice", "Begin a device flow (RFC 8628)"),
+        (&[], FORM),
+        answers(200, Content::Json("DeviceAuthorization")),
+        oauth!(oauth::device_authorization),
+    ),
+    write(
+        (Verb::Post, "/oauth/revoke"),
+        ("revokeToken", "End one's own token (RFC 7009)"),
+        (&[], FORM),
+        answers(200, Content::Nothing),
+        oauth!(oauth::revoke),
+    ),
+    write(
+        (Verb::Post, "/oauth/introspect"),
+        ("introspectToken", "What a token stands for (RFC 7662)"),
+        (&[], FORM),
+        answers(200, Content::Json("Introspection")),
+        owner!(oauth::introspect),
     ),
     read(
         "/healthz",

@@ -4,21 +4,28 @@
 //! `OpenAPI` document. A request passes `observe` (ids, headers, error bodies, figures, log), compression and a net for
 //! panics; then its token becomes a reader, its parameters a question of `contract::reader::ReadContract`, and the answer
 //! gets its links. [`serve`] listens until told to stop. [`owner_router`] adds what only the owner may ask ([`owner`]).
+//!
+//! `oauth` is the HTTP side of the authorization server, `console` the owner's pages; both stand in the same tables and
+//! pass the same layers, and fail in the form of OAuth or as a page.
 
 mod ask;
 mod auth;
 mod blobs;
 mod connectors;
+mod console;
 mod discovery;
 mod endpoints;
 mod envelope;
+mod form;
 mod hosted;
 mod metrics;
+mod oauth;
 mod observe;
 mod openapi;
 mod openapi_schemas;
 pub mod owner;
 mod params;
+mod peer;
 mod problem;
 mod reads;
 mod router;
@@ -29,6 +36,7 @@ mod transfer;
 mod writes;
 
 pub use auth::AS_GRANT;
+pub use oauth::{ClientDocuments, Fetched, Fetching};
 pub use router::{owner_router, router};
 pub use serve::{serve, serve_on};
 pub use service::{Limits, Service};

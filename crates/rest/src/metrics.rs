@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ingest::Receipt;
 
+use crate::console::PAGES;
 use crate::endpoints::ENDPOINTS;
 use crate::owner::OWNER_ENDPOINTS;
 use crate::table::Endpoint;
@@ -24,7 +25,7 @@ pub(crate) const TOOLS: &str = "mcp";
 
 /// All figures.
 pub(crate) struct Metrics {
-    /// One per route, one for requests that no route took, one for those of the owner, and one for tools.
+    /// One per route and page, one for requests that no route took, one for those of the owner, and one for tools.
     operations: Vec<Operation>,
     in_flight: AtomicU64,
     accepted: AtomicU64,
@@ -43,7 +44,7 @@ struct Operation {
 impl Default for Metrics {
     fn default() -> Self {
         Self {
-            operations: (0..ENDPOINTS.len() + 3)
+            operations: (0..ENDPOINTS.len() + PAGES.len() + 3)
                 .map(|_| Operation::default())
                 .collect(),
             in_flight: AtomicU64::new(0),
@@ -70,11 +71,13 @@ impl Metrics {
 
     pub(crate) fn answered(&self, operation: &str, status: u16, took: Duration) {
         let place = |all: &[Endpoint]| all.iter().position(|one| one.operation == operation);
-        let at = match place(ENDPOINTS) {
+        let named = ENDPOINTS.len() + PAGES.len();
+        let page = || place(PAGES).map(|at| ENDPOINTS.len() + at);
+        let at = match place(ENDPOINTS).or_else(page) {
             Some(at) => at,
-            None if place(OWNER_ENDPOINTS).is_some() => ENDPOINTS.len() + 1,
-            None if operation == TOOLS => ENDPOINTS.len() + 2,
-            None => ENDPOINTS.len(),
+            None if place(OWNER_ENDPOINTS).is_some() => named + 1,
+            None if operation == TOOLS => named + 2,
+            None => named,
         };
         let Some(figures) = self.operations.get(at) else {
             return;
@@ -170,7 +173,8 @@ impl Metrics {
 
     /// The operations that were asked at least once, by name.
     fn named(&self) -> impl Iterator<Item = (&'static str, &Operation)> {
-        let names = ENDPOINTS.iter().map(|endpoint| endpoint.operation);
+        let routes = ENDPOINTS.iter().chain(PAGES);
+        let names = routes.map(|endpoint| endpoint.operation);
         let names = names.chain([NO_ROUTE, OWNER, TOOLS]);
         names.zip(&self.operations).filter(|(_, operation)| {
             let asked = operation.by_class.iter();

@@ -13,7 +13,7 @@ use contract::error::{ErrorCode, ReadError};
 
 use crate::metrics::NO_ROUTE;
 use crate::params::quoted;
-use crate::problem::{JSON, Problem};
+use crate::problem::{Problem, SelfTold};
 use crate::service::Service;
 
 /// The version of the contract that is served.
@@ -60,14 +60,14 @@ pub(crate) async fn observe(
     });
     let (status, took) = (response.status().as_u16(), began.elapsed());
     service.metrics.answered(served.operation, status, took);
-    let code = problem.map(|problem| problem.error.code.as_str());
+    let code = problem.map(|problem| problem.code());
     tracing::info!(
         request_id = %id,
         method = %method,
         operation = served.operation,
         token = served.token.unwrap_or("none"),
         status,
-        code = code.unwrap_or("ok"),
+        code = code.unwrap_or(if status < 400 { "ok" } else { "told_on_page" }),
         micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
         "request"
     );
@@ -92,14 +92,17 @@ pub(crate) fn check_version(headers: &HeaderMap) -> Result<(), Problem> {
 fn problem_of(response: &mut Response) -> Option<Problem> {
     let status = response.status();
     let failed = status.is_client_error() || status.is_server_error();
+    if response.extensions_mut().remove::<SelfTold>().is_some() {
+        return None;
+    }
     let told = response.extensions_mut().remove::<Problem>();
     told.or_else(|| failed.then(|| Problem::of_status(status)))
 }
 
 fn tell(response: &mut Response, problem: &Problem, id: &str) {
-    let body = problem.body(id);
+    let (media_type, body) = problem.told(id);
     let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, JSON);
+    headers.insert(header::CONTENT_TYPE, media_type);
     headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
     headers.remove(header::CONTENT_ENCODING);
     *response.body_mut() = Body::from(body);

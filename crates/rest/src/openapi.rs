@@ -57,7 +57,7 @@ fn operation(endpoint: &Endpoint) -> Value {
         "parameters": params,
         "responses": responses(endpoint),
         "security": match endpoint.run {
-            Run::Anybody(_) => json!([]),
+            Run::Anybody(_) | Run::OAuth(_) | Run::Page(_) => json!([]),
             Run::Reader(_) | Run::Owner(_) => json!([{"bearer": []}]),
         },
     });
@@ -74,7 +74,7 @@ fn operation(endpoint: &Endpoint) -> Value {
 
 fn body_schema(media: &str) -> Value {
     match media {
-        "application/json" => json!({"type": "object"}),
+        "application/json" | "application/x-www-form-urlencoded" => json!({"type": "object"}),
         "application/x-ndjson" => json!({"type": "string"}),
         _ => json!({"type": "string", "format": "binary"}),
     }
@@ -105,12 +105,16 @@ fn responses(endpoint: &Endpoint) -> Value {
         responses.insert("200".to_owned(), success.clone());
     }
     responses.insert(endpoint.answers.status.to_string(), success);
+    let (about, shape) = match endpoint.run {
+        Run::OAuth(_) => ("The error of OAuth", "OAuthError"),
+        _ => ("The structured error", "Error"),
+    };
     for status in failures(endpoint) {
         responses.insert(
             status.to_string(),
             json!({
-                "description": "The structured error",
-                "content": {"application/json": {"schema": reference("Error")}},
+                "description": about,
+                "content": {"application/json": {"schema": reference(shape)}},
             }),
         );
     }
@@ -120,8 +124,10 @@ fn responses(endpoint: &Endpoint) -> Value {
 /// The statuses a route may fail with.
 fn failures(endpoint: &Endpoint) -> Vec<u16> {
     let mut statuses = vec![400, 500, 503];
-    if !matches!(endpoint.run, Run::Anybody(_)) {
-        statuses.extend([401, 403]);
+    match endpoint.run {
+        Run::Anybody(_) | Run::Page(_) => {}
+        Run::OAuth(_) => statuses.extend([401, 429]),
+        Run::Reader(_) | Run::Owner(_) => statuses.extend([401, 403]),
     }
     if endpoint.path.contains('{') || !endpoint.params.is_empty() {
         statuses.extend([404, 409]);

@@ -5,7 +5,15 @@ use serde_json::{Value, json};
 /// All shapes, by name.
 pub(crate) fn schemas() -> Value {
     let mut all = answers();
-    for part in [figures(), parts(), lists(), records(), writes()] {
+    for part in [
+        figures(),
+        parts(),
+        lists(),
+        records(),
+        writes(),
+        authorization(),
+        tokens(),
+    ] {
         if let (Some(all), Value::Object(part)) = (all.as_object_mut(), part) {
             all.extend(part);
         }
@@ -325,5 +333,88 @@ fn writes() -> Value {
             "properties": {"status": {"type": "string"}},
         },
         "Document": {"type": "object", "required": ["openapi", "info", "paths"]},
+    })
+}
+
+fn authorization() -> Value {
+    json!({
+        "OAuthError": {
+            "type": "object",
+            "required": ["error", "error_description", "request_id"],
+            "properties": {
+                "error": {"type": "string"},
+                "error_description": {"type": "string"},
+                "request_id": {"type": "string"},
+            },
+        },
+        "AuthorizationServer": {
+            "type": "object",
+            "required": ["issuer", "authorization_endpoint", "token_endpoint"],
+            "properties": {
+                "issuer": {"type": "string"},
+                "authorization_endpoint": {"type": "string"},
+                "token_endpoint": {"type": "string"},
+                "registration_endpoint": {"type": "string"},
+                "device_authorization_endpoint": {"type": "string"},
+                "revocation_endpoint": {"type": "string"},
+                "introspection_endpoint": {"type": "string"},
+            },
+        },
+        "RegisteredClient": {
+            "type": "object",
+            "required": ["client_id", "redirect_uris", "grant_types", "registration_client_uri"],
+            "properties": {
+                "client_id": {"type": "string"},
+                "client_id_issued_at": {"type": "integer"},
+                "client_name": {"type": "string"},
+                "redirect_uris": {"type": "array", "items": {"type": "string"}},
+                "grant_types": {"type": "array", "items": {"type": "string"}},
+                "token_endpoint_auth_method": {"const": "none"},
+                "registration_client_uri": {"type": "string"},
+            },
+        },
+    })
+}
+
+fn tokens() -> Value {
+    json!({
+        "Tokens": {
+            "type": "object",
+            "required": ["access_token", "token_type", "expires_in"],
+            "properties": {
+                "access_token": {"type": "string"},
+                "token_type": {"const": "Bearer"},
+                "expires_in": {"type": "integer"},
+                "refresh_token": {"type": "string"},
+                "grant_id": {"type": "string"},
+                "grant_package_id": {"type": "string"},
+                "authorization_details": {"type": "array", "items": {"type": "object"}},
+            },
+        },
+        "DeviceAuthorization": {
+            "type": "object",
+            "required": ["device_code", "user_code", "verification_uri", "expires_in", "interval"],
+            "properties": {
+                "device_code": {"type": "string"},
+                "user_code": {"type": "string"},
+                "verification_uri": {"type": "string"},
+                "verification_uri_complete": {"type": "string"},
+                "expires_in": {"type": "integer"},
+                "interval": {"type": "integer"},
+            },
+        },
+        "Introspection": {
+            "type": "object",
+            "required": ["active"],
+            "properties": {
+                "active": {"type": "boolean"},
+                "pdpp_token_kind": {"type": "string"},
+                "client_id": {"type": "string"},
+                "exp": {"type": "integer"},
+                "aud": {"type": "string"},
+                "iss": {"type": "string"},
+                "authorization_details": {"type": "array", "items": {"type": "object"}},
+            },
+        },
     })
 }

@@ -8,6 +8,7 @@ mod export;
 mod grants;
 mod import;
 mod parcels;
+mod sign_in;
 mod sources;
 mod telling;
 mod upkeep;
@@ -98,11 +99,12 @@ pub(crate) static OWNER_ENDPOINTS: &[Endpoint] = &[
     route!(Delete "/owner/grant", "ownerRevoke", &[ID], grants::revoke),
     route!(Get "/owner/tokens", "ownerTokens", &[], grants::tokens),
     route!(Post "/owner/tokens", "ownerToken", &[], grants::token),
+    route!(Post "/owner/password", "ownerPassword", &[], sign_in::password),
     route!(Get "/owner/disclosures/check", "ownerVerify", &[], grants::verify),
 ];
 
 /// Runs work that may block, and tells what was refused.
-async fn blocking<T: Send + 'static>(
+pub(crate) async fn blocking<T: Send + 'static>(
     service: Arc<Service>,
     work: impl FnOnce(&Service) -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {

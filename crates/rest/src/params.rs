@@ -161,6 +161,20 @@ impl Entry {
     }
 }
 
+/// The pairs of a query or a form, decoded, in the order sent; at most `most` of them.
+pub(crate) fn pairs(text: &str, most: usize) -> Result<Vec<(String, String)>, ReadError> {
+    let mut pairs = Vec::new();
+    for pair in text.split('&').filter(|pair| !pair.is_empty()) {
+        if pairs.len() == most {
+            let message = format!("the request has more than {most} parameters");
+            return Err(malformed(message));
+        }
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        pairs.push((decoded(name)?, decoded(value)?));
+    }
+    Ok(pairs)
+}
+
 /// A refusal that names its parameter.
 pub(crate) fn refused(param: &str, message: impl Into<String>) -> ReadError {
     malformed(message).with_param(quoted(param))

@@ -6,7 +6,10 @@
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use contract::error::{ErrorCode, ReadError, error_type_of_status};
-use serde_json::{Map, Value};
+use grants::oauth::OAuthError;
+use serde_json::{Map, Value, json};
+
+use crate::console;
 
 /// A failed request.
 #[derive(Debug, Clone)]
@@ -14,9 +17,31 @@ pub(crate) struct Problem {
     pub(crate) error: Box<ReadError>,
     /// Where HTTP has a status of its own for something the table has none for.
     status: Option<StatusCode>,
+    form: Form,
+    extra: Box<Extra>,
+}
+
+/// What only some failures have to say.
+#[derive(Debug, Clone, Default)]
+struct Extra {
     /// Members beyond those every error has.
     more: Map<String, Value>,
     headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+/// Marks an answer that failed and tells so itself, such as a form that is shown again with its mistakes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SelfTold;
+
+/// In which form a failure is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// The structured error of the contract.
+    Contract,
+    /// The error of an OAuth endpoint, under this code.
+    OAuth(&'static str),
+    /// A page for a person.
+    Page,
 }
 
 impl Problem {
@@ -36,15 +61,43 @@ impl Problem {
     }
 
     pub(crate) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
-        self.more.insert(name.to_owned(), value.into());
+        self.extra.more.insert(name.to_owned(), value.into());
         self
     }
 
     /// Adds a header, unless its value cannot be one.
     pub(crate) fn with_header(mut self, name: HeaderName, value: &str) -> Self {
-        self.headers
+        self.extra
+            .headers
             .extend(HeaderValue::from_str(value).ok().map(|value| (name, value)));
         self
+    }
+
+    /// The same failure, told to a person on a page.
+    pub(crate) fn on_a_page(mut self) -> Self {
+        self.form = Form::Page;
+        self
+    }
+
+    /// The same failure in the form of OAuth; one that is not OAuth's own gets the code its status suggests.
+    pub(crate) fn in_oauth(mut self) -> Self {
+        if self.form == Form::Contract {
+            self.form = Form::OAuth(match self.status().as_u16() {
+                429 => "slow_down",
+                400..500 => "invalid_request",
+                503 => "temporarily_unavailable",
+                _ => "server_error",
+            });
+        }
+        self
+    }
+
+    /// What the log calls it.
+    pub(crate) fn code(&self) -> &'static str {
+        match self.form {
+            Form::OAuth(code) => code,
+            Form::Contract | Form::Page => self.error.code.as_str(),
+        }
     }
 
     /// What a response without a body of ours says.
@@ -78,8 +131,26 @@ impl Problem {
             .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
 
-    /// The body of the answer.
-    pub(crate) fn body(&self, request_id: &str) -> Vec<u8> {
+    /// The media type and the body of the answer.
+    pub(crate) fn told(&self, request_id: &str) -> (HeaderValue, Vec<u8>) {
+        match self.form {
+            Form::Contract => (JSON, self.body(request_id)),
+            Form::OAuth(code) => {
+                let body = json!({
+                    "error": code,
+                    "error_description": self.error.message,
+                    "request_id": request_id,
+                });
+                (JSON, body.to_string().into_bytes())
+            }
+            Form::Page => (
+                console::HTML,
+                console::failure_page(self.status(), &self.error, request_id),
+            ),
+        }
+    }
+
+    fn body(&self, request_id: &str) -> Vec<u8> {
         let mut error = match serde_json::to_value(&*self.error) {
             Ok(Value::Object(members)) => members,
             _ => Map::new(),
@@ -90,7 +161,7 @@ impl Problem {
                 error_type_of_status(self.status().as_u16()).into(),
             );
         }
-        error.extend(self.more.clone());
+        error.extend(self.extra.more.clone());
         error.insert("request_id".to_owned(), request_id.into());
         let body: Map<String, Value> = [("error".to_owned(), Value::Object(error))]
             .into_iter()
@@ -104,16 +175,30 @@ impl From<ReadError> for Problem {
         Self {
             error: Box::new(error),
             status: None,
-            more: Map::new(),
-            headers: Vec::new(),
+            form: Form::Contract,
+            extra: Box::default(),
         }
+    }
+}
+
+impl From<OAuthError> for Problem {
+    fn from(error: OAuthError) -> Self {
+        let code = match error.status {
+            401 => ErrorCode::AuthenticationError,
+            429 => ErrorCode::RateLimitExceeded,
+            500.. => ErrorCode::InternalError,
+            _ => ErrorCode::InvalidRequest,
+        };
+        let mut problem = Self::new(code, error.description);
+        problem.form = Form::OAuth(error.error);
+        problem
     }
 }
 
 impl IntoResponse for Problem {
     fn into_response(mut self) -> Response {
         let mut response = self.status().into_response();
-        response.headers_mut().extend(self.headers.drain(..));
+        response.headers_mut().extend(self.extra.headers.drain(..));
         response.extensions_mut().insert(self);
         response
     }

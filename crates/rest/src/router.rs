@@ -2,11 +2,13 @@
 //! here for every route alike.
 
 use std::any::Any;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{FromRequestParts as _, RawPathParams, Request};
 use axum::http::header::CONTENT_TYPE;
+use axum::http::request::Parts;
 use axum::http::{Extensions, HeaderMap, StatusCode, Version};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodFilter, on};
@@ -17,11 +19,13 @@ use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{Predicate as _, SizeAbove};
 
 use crate::auth::{Caller, Gate, caller};
+use crate::console::{self, PAGES};
 use crate::endpoints::ENDPOINTS;
 use crate::hosted;
 use crate::observe::{Served, check_version, observe};
 use crate::owner::OWNER_ENDPOINTS;
 use crate::params::Params;
+use crate::peer::Peer;
 use crate::problem::Problem;
 use crate::service::Service;
 use crate::table::{Ask, Endpoint, Outcome, Run, Verb};
@@ -45,11 +49,12 @@ fn build(service: Service, gate: Gate) -> Router {
     let service = Arc::new(service);
     let mut router = Router::new();
     // These have no token that could be enough, so where tokens are asked for they do not exist.
-    let for_owner = match gate {
+    // Pages are for browsers, and no browser comes through the owner's socket.
+    let more = match gate {
         Gate::Owner => OWNER_ENDPOINTS,
-        Gate::Bearer => &[],
+        Gate::Bearer => PAGES,
     };
-    for endpoint in ENDPOINTS.iter().chain(for_owner) {
+    for endpoint in ENDPOINTS.iter().chain(more) {
         let filter = match endpoint.verb {
             Verb::Get => MethodFilter::GET,
             Verb::Post => MethodFilter::POST,
@@ -96,7 +101,11 @@ async fn handle(
         token: None,
     };
     let outcome = run(endpoint, (service, gate), request, &mut served).await;
-    let mut response = outcome.unwrap_or_else(Problem::into_response);
+    let mut response = outcome.unwrap_or_else(|problem| match endpoint.run {
+        Run::OAuth(_) => problem.in_oauth().into_response(),
+        Run::Page(_) => console::guarded(problem.on_a_page().into_response()),
+        _ => problem.into_response(),
+    });
     response.extensions_mut().insert(served);
     response
 }
@@ -108,9 +117,12 @@ async fn run(
     served: &mut Served,
 ) -> Outcome {
     let (mut parts, body) = request.into_parts();
-    check_version(&parts.headers)?;
+    let lenient = matches!(endpoint.run, Run::OAuth(_) | Run::Page(_));
+    if !lenient {
+        check_version(&parts.headers)?;
+    }
     let caller = match &endpoint.run {
-        Run::Anybody(_) => None,
+        Run::Anybody(_) | Run::OAuth(_) | Run::Page(_) => None,
         Run::Reader(_) | Run::Owner(_) => Some(match parts.extensions.remove::<Caller>() {
             Some(known) => known,
             None => caller(&service, gate, &parts.headers).await?,
@@ -121,8 +133,11 @@ async fn run(
     let path = RawPathParams::from_request_parts(&mut parts, &())
         .await
         .map_err(no_route)?;
-    let limits = service.limits;
+    let (limits, address) = (service.limits, address(&service, &parts));
+    let query = parts.uri.query().unwrap_or_default();
+    let params = if lenient { "" } else { query };
     let ask = Ask {
+        address,
         service,
         target: parts
             .uri
@@ -130,7 +145,7 @@ async fn run(
             .map(ToString::to_string)
             .unwrap_or_default(),
         path: path.iter().map(|(_, part)| part.to_owned()).collect(),
-        params: Params::parse(parts.uri.query().unwrap_or_default())?,
+        params: Params::parse(params)?,
         headers: parts.headers,
         body,
     };
@@ -140,6 +155,7 @@ async fn run(
             check(&ask)?;
             run(ask)
         }
+        (Run::OAuth(run) | Run::Page(run), _) => run(ask),
         (Run::Reader(run), Some(caller)) => {
             check(&ask)?;
             run(ask, caller)
@@ -162,6 +178,14 @@ async fn run(
     tokio::time::timeout(time, running)
         .await
         .unwrap_or_else(|_| Err(too_slow()))
+}
+
+/// From where a request was sent.
+fn address(service: &Service, parts: &Parts) -> IpAddr {
+    let peer = parts.extensions.get::<Peer>();
+    peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| {
+        peer.behind(&service.proxies, &parts.headers)
+    })
 }
 
 fn too_slow() -> Problem {

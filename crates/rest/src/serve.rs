@@ -1,15 +1,21 @@
 //! Listening, until told to stop: then nothing new is taken, what is under way ends, and what does not end is left.
 
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::time::Duration;
 
 use axum::Router;
+use axum::http::Request;
 use axum::serve::{Listener, ListenerExt as _};
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
+
+use crate::peer::Peer;
 
 /// How long requests under way may take to end after the server was told to stop.
 const DRAIN: Duration = Duration::from_secs(10);
@@ -23,14 +29,25 @@ pub async fn serve(listener: TcpListener, router: Router, shutdown: impl Future<
             tracing::debug!(%error, "TCP_NODELAY could not be set");
         }
     });
-    serve_on(listener, router, shutdown).await;
+    let peer = |address: &SocketAddr| Some(Peer::at(address.ip()));
+    serve_from(listener, router, shutdown, peer).await;
 }
 
 /// Serves on any listener, such as a Unix socket.
 pub async fn serve_on<L: Listener>(
+    listener: L,
+    router: Router,
+    shutdown: impl Future<Output = ()>,
+) {
+    serve_from(listener, router, shutdown, |_: &L::Addr| None).await;
+}
+
+/// Serves, and tells each request from where its connection came.
+async fn serve_from<L: Listener>(
     mut listener: L,
     router: Router,
     shutdown: impl Future<Output = ()>,
+    peer: impl Fn(&L::Addr) -> Option<Peer>,
 ) {
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD);
@@ -38,8 +55,14 @@ pub async fn serve_on<L: Listener>(
     let mut shutdown = pin!(shutdown);
     loop {
         tokio::select! {
-            (stream, _) = listener.accept() => {
-                let service = TowerToHyperService::new(router.clone());
+            (stream, address) = listener.accept() => {
+                let (inner, peer) = (TowerToHyperService::new(router.clone()), peer(&address));
+                let service = service_fn(move |mut request: Request<Incoming>| {
+                    if let Some(peer) = peer {
+                        request.extensions_mut().insert(peer);
+                    }
+                    inner.call(request)
+                });
                 let connection = builder.serve_connection(TokioIo::new(stream), service);
                 let connection = connections.watch(connection);
                 tokio::spawn(async move {

@@ -1,15 +1,19 @@
 //! What the surface stands on: the store, the key that seals cursors, the clock, the public address and the disclosure log.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use contract::seal::SealingKey;
 use contract::time::{Clock, Instant};
 use grants::DisclosureLog;
+use grants::oauth::Issuer;
+use grants::sign_in::Throttle;
 use read::{Disclosure, Disclosures, ReaderSettings};
 use store::Store;
 
 use crate::metrics::Metrics;
+use crate::oauth::{Arrivals, ClientDocuments};
 
 /// Everything the routes need. Cheap to clone; clones share their figures.
 #[derive(Clone)]
@@ -20,6 +24,14 @@ pub struct Service {
     pub(crate) public_url: Arc<str>,
     pub(crate) limits: Limits,
     pub(crate) metrics: Arc<Metrics>,
+    /// What slows guessing at the sign-in page.
+    pub(crate) throttle: Arc<Throttle>,
+    /// What bounds how much strangers can make the server remember.
+    pub(crate) arrivals: Arc<Arrivals>,
+    /// Who fetches client metadata documents, if anybody does.
+    pub(crate) documents: Option<Arc<dyn ClientDocuments>>,
+    /// Whose word on where a request came from is taken.
+    pub(crate) proxies: Arc<[IpAddr]>,
 }
 
 /// How much one request may take.
@@ -85,6 +97,10 @@ impl Service {
             public_url: public_url.into(),
             limits: Limits::default(),
             metrics: Arc::default(),
+            throttle: Arc::default(),
+            arrivals: Arc::default(),
+            documents: None,
+            proxies: Arc::default(),
         }
     }
 
@@ -93,6 +109,30 @@ impl Service {
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
+    }
+
+    /// The same service for clients whose id is the address of a document, which `documents` fetches.
+    #[must_use]
+    pub fn with_documents(mut self, documents: Arc<dyn ClientDocuments>) -> Self {
+        self.documents = Some(documents);
+        self
+    }
+
+    /// The same service behind these proxies, whose `X-Forwarded-For` is believed.
+    #[must_use]
+    pub fn with_trusted_proxies(mut self, proxies: Vec<IpAddr>) -> Self {
+        self.proxies = proxies.into();
+        self
+    }
+
+    /// The authorization server, now.
+    pub(crate) fn issuer(&self) -> Issuer<'_> {
+        Issuer::new(&*self.store, &self.public_url, self.now())
+    }
+
+    /// Whether browsers reach it encrypted, so that cookies may insist on that.
+    pub(crate) fn is_https(&self) -> bool {
+        self.public_url.starts_with("https://")
     }
 
     pub(crate) fn now(&self) -> Instant {

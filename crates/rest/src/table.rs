@@ -1,6 +1,7 @@
 //! The one table of routes. The router, the check of query parameters and the `OpenAPI` document are all made from it, so
 //! none of them can know a route or a parameter that the others do not.
 
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -67,6 +68,10 @@ pub(crate) enum Run {
     Reader(fn(Ask, Caller) -> Running),
     /// The owner.
     Owner(fn(Ask) -> Running),
+    /// Anybody, by the rules of OAuth: unknown parameters are ignored, and what fails is told in its form.
+    OAuth(fn(Ask) -> Running),
+    /// Anybody's browser: unknown parameters are ignored, and what fails is told on a page.
+    Page(fn(Ask) -> Running),
 }
 
 /// One request.
@@ -78,6 +83,8 @@ pub(crate) struct Ask {
     pub(crate) path: Vec<String>,
     pub(crate) params: Params,
     pub(crate) headers: HeaderMap,
+    /// From where it was sent, as far as that is known.
+    pub(crate) address: IpAddr,
     pub(crate) body: Body,
 }
 
@@ -85,6 +92,11 @@ impl Ask {
     /// A variable part of the path.
     pub(crate) fn part(&self, at: usize) -> &str {
         self.path.get(at).map_or("", String::as_str)
+    }
+
+    /// The query as sent.
+    pub(crate) fn query(&self) -> &str {
+        self.target.split_once('?').map_or("", |(_, query)| query)
     }
 }
 

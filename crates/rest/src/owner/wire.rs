@@ -186,3 +186,10 @@ pub struct Broken {
     /// What is wrong there.
     pub reason: String,
 }
+
+/// A new password for the owner's pages. It has no `Debug`, so that nothing prints it.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct NewPassword {
+    /// The password.
+    pub password: String,
+}

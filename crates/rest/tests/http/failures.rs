@@ -16,7 +16,7 @@ async fn unknown_routes_and_methods_are_structured_errors() {
     // D30
     let world = World::empty();
     for (method, target, expected) in [
-        (Method::GET, "/", (404, "not_found")),
+        (Method::GET, "/nothing", (404, "not_found")),
         (Method::GET, "/v1/nope", (404, "not_found")),
         (Method::GET, "/v1/streams/", (404, "not_found")),
         (Method::POST, "/v1/schema", (405, "method_not_allowed")),

@@ -1,0 +1,286 @@
+//! What the owner can choose from, and what they chose.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use contract::declaration::{Declaration, StreamDeclaration};
+use contract::grant::{AccessMode, GrantedStream};
+use contract::id::{ConnectionId, FieldName};
+use contract::time::Instant;
+use grants::oauth::Choice;
+use grants::{ChosenStream, Draft};
+use store::catalog::{Connection, StreamRef};
+
+use super::words::{counted, label, moment};
+use crate::form::Form;
+use crate::problem::Problem;
+use crate::service::Service;
+
+/// How many days access may last, and what that is called.
+pub(super) const DAYS: [(u64, &str); 5] = [
+    (1, "1 day"),
+    (7, "1 week"),
+    (30, "30 days"),
+    (90, "90 days"),
+    (365, "1 year"),
+];
+/// What is offered unless the owner says otherwise.
+pub(super) const USUAL_DAYS: u64 = 90;
+
+/// One connection and its streams.
+pub(super) struct SourceRow {
+    pub(super) name: String,
+    pub(super) kind: String,
+    pub(super) total: String,
+    pub(super) streams: Vec<StreamRow>,
+}
+
+/// One stream to tick.
+pub(super) struct StreamRow {
+    /// `connection/stream`; neither part can hold a slash.
+    pub(super) value: String,
+    pub(super) name: String,
+    pub(super) about: String,
+    pub(super) total: String,
+    pub(super) chosen: bool,
+    pub(super) fields: Vec<FieldRow>,
+    /// Whether single fields can be ticked.
+    pub(super) by_field: bool,
+    /// Whether a time can be set, and by which field.
+    pub(super) time: String,
+    pub(super) since: String,
+    pub(super) until: String,
+    /// The time the application asked for, in words.
+    pub(super) asked_time: String,
+}
+
+/// One field to tick.
+pub(super) struct FieldRow {
+    pub(super) name: String,
+    pub(super) value: String,
+    pub(super) chosen: bool,
+}
+
+/// One end of access to choose.
+pub(super) struct EndRow {
+    pub(super) days: u64,
+    pub(super) name: &'static str,
+    pub(super) chosen: bool,
+}
+
+/// The ends to choose from.
+pub(super) fn ends(form: &Form) -> Vec<EndRow> {
+    let chosen = form.one("days").parse().unwrap_or(USUAL_DAYS);
+    let row = |(days, name)| EndRow {
+        days,
+        name,
+        chosen: days == chosen,
+    };
+    DAYS.into_iter().map(row).collect()
+}
+
+/// What can be ticked: all there is, or only what was asked. What the form has ticked stays ticked.
+pub(super) fn rows(
+    service: &Service,
+    asked: Option<&[Draft]>,
+    form: &Form,
+) -> Result<Vec<SourceRow>, Problem> {
+    let stats = service
+        .store
+        .stream_stats()
+        .map_err(|error| Problem::internal("records could not be counted", &error))?;
+    let counts: HashMap<StreamRef, u64> = stats
+        .into_iter()
+        .map(|stats| (stats.stream, stats.records))
+        .collect();
+    let mut rows = Vec::new();
+    for connection in service.store.connections() {
+        let Some(declaration) = service.store.declaration(&connection.connector) else {
+            continue;
+        };
+        let row = source(&connection, &declaration, asked, (&counts, form));
+        if !row.streams.is_empty() {
+            rows.push(row);
+        }
+    }
+    Ok(rows)
+}
+
+fn source(
+    connection: &Connection,
+    declaration: &Declaration,
+    asked: Option<&[Draft]>,
+    (counts, form): (&HashMap<StreamRef, u64>, &Form),
+) -> SourceRow {
+    let mut streams = Vec::new();
+    let mut total = 0;
+    for stream in &declaration.streams {
+        let asked = match asked {
+            None => None,
+            Some(drafts) => {
+                let Some(asked) = asked_of(drafts, declaration, (&connection.id, stream)) else {
+                    continue;
+                };
+                Some(asked)
+            }
+        };
+        let place = StreamRef {
+            connection: connection.id.clone(),
+            stream: stream.name.clone(),
+        };
+        let records = counts.get(&place).copied().unwrap_or_default();
+        total += records;
+        streams.push(stream_row(&connection.id, stream, asked, (records, form)));
+    }
+    SourceRow {
+        name: label(&connection.display_name),
+        kind: label(&declaration.display_name),
+        total: counted(total, "record"),
+        streams,
+    }
+}
+
+fn asked_of<'a>(
+    drafts: &'a [Draft],
+    declaration: &Declaration,
+    (connection, stream): (&ConnectionId, &StreamDeclaration),
+) -> Option<&'a GrantedStream> {
+    let of_source = drafts
+        .iter()
+        .filter(|draft| draft.source == declaration.source);
+    of_source
+        .flat_map(|draft| &draft.streams)
+        .find(|asked| asked.name == stream.name && asked.instance_ids.contains(connection))
+}
+
+fn stream_row(
+    connection: &ConnectionId,
+    stream: &StreamDeclaration,
+    asked: Option<&GrantedStream>,
+    (records, form): (u64, &Form),
+) -> StreamRow {
+    let value = format!("{connection}/{}", stream.name);
+    let names: Vec<&FieldName> = match asked {
+        Some(asked) => asked.fields.iter().collect(),
+        None => stream.fields.iter().map(|field| &field.name).collect(),
+    };
+    let field = |name: &FieldName| {
+        let value = format!("{value}/{name}");
+        FieldRow {
+            name: label(name.as_str()),
+            chosen: form.all("field").any(|ticked| ticked == value),
+            value,
+        }
+    };
+    let written = |end: &str| form.one(&format!("{end}:{value}")).to_owned();
+    StreamRow {
+        name: label(stream.label.as_deref().unwrap_or(stream.name.as_str())),
+        about: label(stream.description.as_deref().unwrap_or_default()),
+        total: counted(records, "record"),
+        chosen: form.all("stream").any(|ticked| ticked == value),
+        fields: names.into_iter().map(field).collect(),
+        by_field: stream.selection.fields,
+        time: stream
+            .consent_time_field
+            .as_ref()
+            .map(|field| label(field.as_str()))
+            .unwrap_or_default(),
+        since: written("since"),
+        until: written("until"),
+        asked_time: asked.map(span).unwrap_or_default(),
+        value,
+    }
+}
+
+/// The time of a granted stream in words; empty where there is no bound.
+pub(super) fn span(stream: &GrantedStream) -> String {
+    let Some(time) = &stream.time_constraint else {
+        return String::new();
+    };
+    let field = label(time.field.as_str());
+    match (&time.since, &time.until) {
+        (Some(since), Some(until)) => format!(
+            "only records with {field} from {} until before {}",
+            moment(since),
+            moment(until)
+        ),
+        (Some(since), None) => format!("only records with {field} from {} on", moment(since)),
+        (None, Some(until)) => format!("only records with {field} before {}", moment(until)),
+        (None, None) => String::new(),
+    }
+}
+
+/// What a form chooses. Whether that can be granted is not decided here.
+pub(super) fn choice(form: &Form, now: Instant) -> Choice {
+    let streams = form.one("all").is_empty().then(|| {
+        let ticked = form.all("stream");
+        ticked.filter_map(|value| chosen(form, value)).collect()
+    });
+    let access_mode = match form.one("mode") {
+        "single_use" => Some(AccessMode::SingleUse),
+        "continuous" => Some(AccessMode::Continuous),
+        _ => None,
+    };
+    let days = form.one("days").parse().ok();
+    let days = days.filter(|days| DAYS.iter().any(|(known, _)| known == days));
+    let life = Duration::from_hours(24 * days.unwrap_or(USUAL_DAYS));
+    let micros = i64::try_from(life.as_micros()).unwrap_or(i64::MAX);
+    Choice {
+        streams,
+        access_mode,
+        expires_at: Some(Instant(now.0.saturating_add(micros))),
+        ai_training_affirmed: form.one("training") == "yes",
+    }
+}
+
+fn chosen(form: &Form, value: &str) -> Option<ChosenStream> {
+    let (connection_id, stream) = value.split_once('/')?;
+    let of_stream = |field: &str| {
+        let name = field.strip_prefix(value)?.strip_prefix('/')?;
+        Some(name.to_owned())
+    };
+    let fields: Vec<String> = form.all("field").filter_map(of_stream).collect();
+    let written = |end: &str| {
+        let text = form.one(&format!("{end}:{value}")).trim();
+        (!text.is_empty()).then(|| text.to_owned())
+    };
+    Some(ChosenStream {
+        connection_id: connection_id.to_owned(),
+        stream: stream.to_owned(),
+        fields: (!fields.is_empty()).then_some(fields),
+        since: written("since"),
+        until: written("until"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_form_chooses_exactly_what_is_ticked() {
+        let form = Form::of_query(
+            "stream=work/messages&field=work/messages/id&field=work/messages/a%2Fb&field=home/messages/id\
+             &since:work/messages=2026-01-01&until:work/messages=+&mode=single_use&days=7",
+        );
+        let choice = choice(&form.ok().unwrap(), Instant(0));
+        let streams = choice.streams.unwrap();
+        assert_eq!(streams.len(), 1);
+        assert_eq!(streams[0].connection_id, "work");
+        assert_eq!(streams[0].stream, "messages");
+        assert_eq!(streams[0].fields.as_ref().unwrap(), &["id", "a/b"]);
+        assert_eq!(streams[0].since.as_deref(), Some("2026-01-01"));
+        assert_eq!(streams[0].until, None);
+        assert_eq!(choice.access_mode, Some(AccessMode::SingleUse));
+        assert_eq!(choice.expires_at, Some(Instant(7 * 86_400 * 1_000_000)));
+    }
+
+    #[test]
+    fn nothing_ticked_is_nothing_chosen_and_odd_values_mean_nothing() {
+        let form = Form::of_query("stream=nonsense&days=99999999999&mode=always");
+        let choice = choice(&form.ok().unwrap(), Instant(0));
+        assert_eq!(choice.streams, Some(Vec::new()));
+        assert_eq!(choice.access_mode, None);
+        assert_eq!(choice.expires_at, Some(Instant(90 * 86_400 * 1_000_000)));
+    }
+}

@@ -1,0 +1,72 @@
+//! Where a person types the code that a device shows.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::http::{StatusCode, header};
+use contract::error::ErrorCode;
+use grants::oauth::DecisionError;
+
+use super::consent::{consent_path, decision_problem};
+use super::{html, see_other, visit};
+use crate::form::Form;
+use crate::owner::blocking;
+use crate::problem::Problem;
+use crate::table::{Ask, Outcome};
+
+#[derive(Template)]
+#[template(path = "device.html")]
+struct DevicePage<'a> {
+    session: &'a str,
+    code: &'a str,
+    mistake: &'a str,
+}
+
+/// `GET /device`: a link with the code fills it in, and the person still has to send it.
+pub(super) async fn show(ask: Ask) -> Outcome {
+    let Some(session) = visit::session(&ask).await? else {
+        return Ok(visit::to_sign_in(&ask));
+    };
+    let form = Form::of_query(ask.query())?;
+    let page = DevicePage {
+        session: &visit::token(&session),
+        code: form.one("user_code"),
+        mistake: "",
+    };
+    html(StatusCode::OK, &page)
+}
+
+/// `POST /device`
+pub(super) async fn enter(mut ask: Ask) -> Outcome {
+    let form = Form::read(&mut ask).await?;
+    let Some(session) = visit::session(&ask).await? else {
+        return Ok(visit::to_sign_in(&ask));
+    };
+    visit::check(&session, &ask, &form)?;
+    let (code, address) = (form.one("user_code").to_owned(), ask.address);
+    let found = blocking(Arc::clone(&ask.service), move |service| {
+        let attempt = service.throttle.admit(address, service.now());
+        let attempt = attempt.map_err(|throttled| {
+            let seconds = throttled.retry_after.as_secs().max(1);
+            Problem::new(ErrorCode::RateLimitExceeded, throttled.to_string())
+                .with_header(header::RETRY_AFTER, &seconds.to_string())
+        })?;
+        match service.issuer().request_of_user_code(&code) {
+            Ok(request) => {
+                attempt.succeeded();
+                Ok(Some(request))
+            }
+            Err(DecisionError::Unknown) => Ok(None),
+            Err(error) => Err(decision_problem(&error)),
+        }
+    });
+    if let Some(request) = found.await? {
+        return Ok(see_other(&consent_path(&request)));
+    }
+    let page = DevicePage {
+        session: &visit::token(&session),
+        code: form.one("user_code"),
+        mistake: "No device waits with this code. Look at the device again; a code is good for 10 minutes.",
+    };
+    html(StatusCode::NOT_FOUND, &page)
+}

@@ -1,0 +1,176 @@
+//! One grant: what it gives, what was read under it, and its end.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::http::StatusCode;
+use contract::error::ErrorCode;
+use contract::handle::RecordHandle;
+use contract::id::FieldName;
+use grants::{DisclosedCall, Overview, ShowError, State};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+use super::words::{label, moment};
+use super::{html, see_other, visit};
+use crate::form::Form;
+use crate::owner::blocking;
+use crate::problem::Problem;
+use crate::table::{Ask, Outcome};
+
+/// As many calls are shown.
+const CALLS: usize = 100;
+/// As many records of one call are shown.
+const RECORDS: usize = 20;
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+
+#[derive(Template)]
+#[template(path = "grant.html")]
+struct GrantPage {
+    session: String,
+    grant: GrantRow,
+    calls: Vec<CallRow>,
+}
+
+/// A grant at a glance.
+pub(super) struct GrantRow {
+    pub(super) id: String,
+    pub(super) client: String,
+    pub(super) state: &'static str,
+    pub(super) live: bool,
+    pub(super) issued: String,
+    pub(super) ends: String,
+    pub(super) used: String,
+    pub(super) streams: Vec<String>,
+}
+
+impl GrantRow {
+    pub(super) fn of(overview: &Overview) -> Self {
+        let stream = |stream: &grants::IssuedStream| {
+            let fields: Vec<&str> = stream.fields.iter().map(FieldName::as_str).collect();
+            label(&format!(
+                "{} / {}: {}",
+                stream.connection_id,
+                stream.stream,
+                fields.join(", ")
+            ))
+        };
+        let name = overview.client_name.as_deref();
+        Self {
+            id: overview.id.clone(),
+            client: label(name.unwrap_or(overview.client_id.as_str())),
+            state: match overview.state {
+                State::Live => "live",
+                State::Expired => "expired",
+                State::Revoked => "revoked",
+                State::Invalid => "not valid",
+            },
+            live: overview.state == State::Live,
+            issued: moment(&overview.issued_at),
+            ends: overview
+                .expires_at
+                .as_deref()
+                .map(moment)
+                .unwrap_or_default(),
+            used: overview
+                .last_used_at
+                .as_deref()
+                .map_or_else(|| "never".to_owned(), moment),
+            streams: overview.streams.iter().map(stream).collect(),
+        }
+    }
+}
+
+/// One call that disclosed something.
+struct CallRow {
+    at: String,
+    operation: String,
+    fields: String,
+    records: Vec<RecordLink>,
+    more: usize,
+}
+
+struct RecordLink {
+    handle: String,
+    path: String,
+}
+
+impl CallRow {
+    fn of(call: &DisclosedCall) -> Self {
+        Self {
+            at: moment(&call.at),
+            operation: label(&call.operation),
+            fields: label(&call.fields.join(", ")),
+            records: call
+                .records
+                .iter()
+                .take(RECORDS)
+                .map(|text| link(text))
+                .collect(),
+            more: call.records.len().saturating_sub(RECORDS),
+        }
+    }
+}
+
+fn link(handle: &str) -> RecordLink {
+    let parsed = RecordHandle::parse(handle).ok();
+    let path = parsed.and_then(|handle| {
+        let part = |text: &str| utf8_percent_encode(text, SEGMENT).to_string();
+        let (connection, stream) = (part(handle.connection()?), part(handle.stream()));
+        Some(format!(
+            "/records/{connection}/{stream}/{}",
+            part(handle.record())
+        ))
+    });
+    RecordLink {
+        handle: label(handle),
+        path: path.unwrap_or_default(),
+    }
+}
+
+/// `GET /grants/{id}`
+pub(super) async fn show(ask: Ask) -> Outcome {
+    let Some(session) = visit::session(&ask).await? else {
+        return Ok(visit::to_sign_in(&ask));
+    };
+    let id = ask.part(0).to_owned();
+    let shown = blocking(ask.service, move |service| {
+        let flushed = service.disclosures.flush();
+        flushed.map_err(|error| Problem::internal("disclosures are not written", &error))?;
+        grants::show(&*service.store, &id, service.now(), CALLS).map_err(|error| problem(&error))
+    });
+    let shown = shown.await?;
+    html(
+        StatusCode::OK,
+        &GrantPage {
+            session: visit::token(&session),
+            grant: GrantRow::of(&shown.overview),
+            calls: shown.disclosures.iter().map(CallRow::of).collect(),
+        },
+    )
+}
+
+/// `POST /grants/{id}/revoke`
+pub(super) async fn revoke(mut ask: Ask) -> Outcome {
+    let form = Form::read(&mut ask).await?;
+    let Some(session) = visit::session(&ask).await? else {
+        return Ok(see_other("/sign-in"));
+    };
+    visit::check(&session, &ask, &form)?;
+    let id = ask.part(0).to_owned();
+    blocking(Arc::clone(&ask.service), move |service| {
+        grants::revoke(&*service.store, &id, service.now()).map_err(|error| problem(&error))
+    })
+    .await?;
+    Ok(see_other("/"))
+}
+
+fn problem(error: &ShowError) -> Problem {
+    match error {
+        ShowError::Unknown(_) => Problem::new(ErrorCode::NotFound, "there is no such grant"),
+        ShowError::Store(error) => Problem::internal("a grant could not be looked up", error),
+    }
+}

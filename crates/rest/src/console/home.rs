@@ -1,0 +1,147 @@
+//! The first page: what is kept, who may read it, and how to begin. Who is not a browser gets an index of documents.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use askama::Template;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use grants::State;
+use serde_json::json;
+
+use super::grant::GrantRow;
+use super::words::{counted, label};
+use super::{html, see_other, visit};
+use crate::owner::blocking;
+use crate::problem::{self, Problem};
+use crate::service::Service;
+use crate::table::{Ask, Outcome};
+
+/// As many questions are proposed.
+const QUESTIONS: usize = 4;
+
+#[derive(Template)]
+#[template(path = "home.html")]
+struct HomePage {
+    session: String,
+    mcp_url: String,
+    connections: Vec<ConnectionRow>,
+    live: Vec<GrantRow>,
+    ended: Vec<GrantRow>,
+    questions: Vec<String>,
+}
+
+struct ConnectionRow {
+    name: String,
+    kind: String,
+    id: String,
+    total: String,
+    streams: String,
+}
+
+/// `GET /`
+pub(super) async fn index(ask: Ask) -> Outcome {
+    if !wants_page(&ask.headers) {
+        let mut response = discovery(&ask.service)?;
+        let vary = HeaderValue::from_static("accept");
+        response.headers_mut().insert(header::VARY, vary);
+        return Ok(response);
+    }
+    let Some(session) = visit::session(&ask).await? else {
+        return Ok(see_other("/sign-in"));
+    };
+    let token = visit::token(&session);
+    let page = blocking(Arc::clone(&ask.service), move |service| {
+        home(service, token)
+    });
+    html(StatusCode::OK, &page.await?)
+}
+
+/// Whether a page is preferred over JSON: browsers name it, and nothing else does.
+fn wants_page(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(header::ACCEPT);
+    accepted
+        .iter()
+        .filter_map(|list| list.to_str().ok())
+        .any(|list| list.contains("text/html") || list.contains("application/xhtml+xml"))
+}
+
+fn discovery(service: &Service) -> Outcome {
+    let url = &*service.public_url;
+    let document = json!({
+        "object": "pdpp_discovery_index",
+        "role": "resource_and_authorization_server",
+        "resource_name": "pdpp",
+        "links": {
+            "protected_resource_metadata": format!("{url}/.well-known/oauth-protected-resource"),
+            "mcp_protected_resource_metadata": format!("{url}/.well-known/oauth-protected-resource/mcp"),
+            "authorization_server_metadata": format!("{url}/.well-known/oauth-authorization-server"),
+            "openapi": format!("{url}/v1/openapi.json"),
+            "schema": format!("{url}/v1/schema"),
+            "mcp": format!("{url}/mcp"),
+        },
+    });
+    problem::json(StatusCode::OK, &document)
+}
+
+fn home(service: &Service, session: String) -> Result<HomePage, Problem> {
+    let failed = |error: &dyn std::fmt::Display| Problem::internal("the first page", error);
+    service
+        .disclosures
+        .flush()
+        .map_err(|error| failed(&error))?;
+    let grants = grants::list(&*service.store, service.now()).map_err(|error| failed(&error))?;
+    let (live, ended): (Vec<_>, Vec<_>) = grants
+        .iter()
+        .partition(|overview| overview.state == State::Live);
+    let stats = service
+        .store
+        .stream_stats()
+        .map_err(|error| failed(&error))?;
+    let mut by_connection: BTreeMap<&str, Vec<(&str, u64)>> = BTreeMap::new();
+    for stats in &stats {
+        let streams = by_connection
+            .entry(stats.stream.connection.as_str())
+            .or_default();
+        streams.push((stats.stream.stream.as_str(), stats.records));
+    }
+    let mut connections = Vec::new();
+    let mut questions = Vec::new();
+    for connection in service.store.connections() {
+        let streams = by_connection.remove(connection.id.as_str());
+        let mut streams = streams.unwrap_or_default();
+        streams.sort_by_key(|(_, records)| std::cmp::Reverse(*records));
+        let name = label(&connection.display_name);
+        if let Some((stream, 1..)) = streams.first() {
+            questions.push(question(questions.len(), &name, stream));
+        }
+        let declaration = service.store.declaration(&connection.connector);
+        connections.push(ConnectionRow {
+            kind: declaration.map_or_else(String::new, |one| label(&one.display_name)),
+            id: connection.id.to_string(),
+            total: counted(streams.iter().map(|(_, records)| records).sum(), "record"),
+            streams: streams
+                .iter()
+                .map(|(stream, records)| format!("{}: {records}", label(stream)))
+                .collect::<Vec<_>>()
+                .join(", "),
+            name,
+        });
+    }
+    questions.truncate(QUESTIONS);
+    Ok(HomePage {
+        session,
+        mcp_url: format!("{}/mcp", service.public_url),
+        connections,
+        live: live.into_iter().map(GrantRow::of).collect(),
+        ended: ended.into_iter().map(GrantRow::of).collect(),
+        questions,
+    })
+}
+
+fn question(at: usize, name: &str, stream: &str) -> String {
+    match at % 3 {
+        0 => format!("What is new in {name} this week? Quote what you find."),
+        1 => format!("How many {stream} in {name} are there for each month?"),
+        _ => format!("Search {name} for the last mention of a plan, and show me where it stands."),
+    }
+}

@@ -1,0 +1,217 @@
+//! The review in words: who would get what, with the records it would really show them.
+
+use contract::error::ReadError;
+use contract::grant::{AccessMode, Authority, GrantedRow};
+use contract::query::{Count, ListOptions, PageLimit, Reading, RecordsQuery};
+use contract::reader::ReadContract as _;
+use contract::record::Record;
+use grants::Draft;
+use grants::oauth::{Client, ClientTrust, PendingRequest, Review, Way};
+use read::GrantReader;
+
+use super::choice::span;
+use super::words::{Member, counted, label, members, moment};
+use crate::problem::Problem;
+use crate::service::Service;
+
+/// As many records of a stream are shown.
+const SAMPLES: u32 = 3;
+/// As many streams are shown with records; further ones only with their number.
+const SAMPLED_STREAMS: usize = 40;
+/// As much of one value is shown.
+const VALUE_CHARS: usize = 160;
+
+/// Who asks, and how sure that is.
+pub(super) struct Who {
+    pub(super) name: String,
+    /// Whether the name is the application's own claim, and not its id.
+    pub(super) named: bool,
+    pub(super) id: String,
+    pub(super) sure: String,
+    /// Whether somebody's control of an address stands behind it.
+    pub(super) proven: bool,
+    pub(super) answer_to: String,
+}
+
+impl Who {
+    pub(super) fn of(asked: &PendingRequest) -> Self {
+        let Client {
+            client_id,
+            client_name,
+            trust,
+            ..
+        } = &asked.client;
+        let (sure, proven) = match trust {
+            ClientTrust::Document { origin } => (
+                format!(
+                    "It is published at {}: whoever controls that address made it.",
+                    label(origin)
+                ),
+                true,
+            ),
+            ClientTrust::Registered { at } => (
+                format!(
+                    "Anybody could have registered under this name. It registered itself on {}.",
+                    moment(&at.to_rfc3339_millis())
+                ),
+                false,
+            ),
+            ClientTrust::Terminal => (
+                "You registered it yourself at the terminal.".to_owned(),
+                true,
+            ),
+        };
+        let answer_to = match &asked.way {
+            Way::Device => "The answer goes to the device that showed you the code. Make sure that it is yours.".to_owned(),
+            Way::Code { back, .. } => match origin(&back.redirect_uri) {
+                origin if is_loopback(origin) => {
+                    "The answer goes to a program on the computer this browser runs on.".to_owned()
+                }
+                origin => format!("The answer goes to {}.", label(origin)),
+            },
+        };
+        Self {
+            name: label(client_name.as_deref().unwrap_or(client_id.as_str())),
+            named: client_name.is_some(),
+            id: label(client_id.as_str()),
+            sure,
+            proven,
+            answer_to,
+        }
+    }
+}
+
+/// Scheme, host and port of an address that was read strictly when it was registered.
+pub(super) fn origin(address: &str) -> &str {
+    let after = address.find("://").map_or(0, |at| at + 3);
+    let rest = address.get(after..).unwrap_or_default();
+    let end = rest.find(['/', '?']).unwrap_or(rest.len());
+    address.get(..after + end).unwrap_or(address)
+}
+
+fn is_loopback(origin: &str) -> bool {
+    ["http://127.0.0.1", "http://localhost", "http://[::1]"]
+        .iter()
+        .any(|host| {
+            origin
+                .strip_prefix(host)
+                .is_some_and(|port| port.is_empty() || port.starts_with(':'))
+        })
+}
+
+/// Why it is asked, in the words of who asks.
+pub(super) struct Purpose {
+    pub(super) code: String,
+    pub(super) said: String,
+    pub(super) training: bool,
+}
+
+impl Purpose {
+    pub(super) fn of(draft: &Draft) -> Self {
+        Self {
+            code: label(&draft.purpose_code),
+            said: label(draft.purpose_description.as_deref().unwrap_or_default()),
+            training: draft.purpose_code.ends_with("/purpose/ai_training"),
+        }
+    }
+}
+
+/// One stream that would be granted.
+pub(super) struct RowShown {
+    pub(super) source: String,
+    pub(super) stream: String,
+    pub(super) total: String,
+    pub(super) fields: String,
+    pub(super) time: String,
+    pub(super) only: String,
+    pub(super) samples: Vec<Vec<Member>>,
+}
+
+/// Whether any of it can be used more than once.
+pub(super) fn is_once(review: &Review) -> bool {
+    let once = |draft: &Draft| draft.access_mode == AccessMode::SingleUse;
+    review.grants.iter().all(once)
+}
+
+/// Reads what the review would grant, exactly as a token of it would.
+pub(super) async fn rows(service: &Service, review: &Review) -> Result<Vec<RowShown>, Problem> {
+    let authority = review
+        .authority(service.now())
+        .map_err(|error| super::consent::decision_problem(&error))?;
+    let Authority::Granted(granted) = &authority else {
+        return Ok(Vec::new());
+    };
+    let granted = granted.clone();
+    let mut settings = service.reading.clone();
+    // Nothing leaves: the owner looks at their own records.
+    settings.disclosures = None;
+    let reader = GrantReader::new(service.store.clone(), authority, settings);
+    let mut rows = Vec::new();
+    for (at, row) in granted.rows().iter().enumerate() {
+        let samples = if at < SAMPLED_STREAMS { SAMPLES } else { 0 };
+        rows.push(row_shown(service, review, row, (&reader, samples)).await?);
+    }
+    Ok(rows)
+}
+
+async fn row_shown(
+    service: &Service,
+    review: &Review,
+    row: &GrantedRow,
+    (reader, samples): (&GrantReader, u32),
+) -> Result<RowShown, ReadError> {
+    let mut query = RecordsQuery::new(row.stream.clone());
+    query.connection_id = Some(row.connection.to_string());
+    query.limit = PageLimit::of(samples.max(1));
+    query.reading = Reading::List(ListOptions {
+        count: Count::Exact,
+        ..ListOptions::default()
+    });
+    let page = reader.records(query).await?;
+    let meta = page.meta.as_ref();
+    let total = meta.and_then(|meta| meta.count.as_option()?.value());
+    // Every field is shown: what stands last is as much given away as what stands first.
+    let sample = |record: &Record| members(record.data.as_deref(), VALUE_CHARS);
+    let shown = usize::try_from(samples).unwrap_or_default();
+    let stream = review.grants.iter().flat_map(|draft| &draft.streams);
+    let stream = stream
+        .filter(|stream| stream.name == row.stream)
+        .find(|stream| stream.instance_ids.contains(&row.connection));
+    let connection = service.store.connection(&row.connection);
+    Ok(RowShown {
+        source: match &connection {
+            Some(connection) => label(&connection.display_name),
+            None => row.connection.to_string(),
+        },
+        stream: label(row.stream.as_str()),
+        total: total.map_or_else(
+            || "Some records".to_owned(),
+            |total| counted(total, "record"),
+        ),
+        fields: row
+            .fields
+            .iter()
+            .map(|field| label(field.as_str()))
+            .collect::<Vec<_>>()
+            .join(", "),
+        time: stream.map(span).unwrap_or_default(),
+        only: row.resources.as_ref().map_or_else(String::new, |keys| {
+            let count = u64::try_from(keys.len()).unwrap_or(u64::MAX);
+            format!("only {} by name", counted(count, "record"))
+        }),
+        samples: page.data.iter().take(shown).map(sample).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_goes_to_an_origin() {
+        assert_eq!(origin("https://a.example/cb?x=1"), "https://a.example");
+        assert_eq!(origin("http://127.0.0.1:5000"), "http://127.0.0.1:5000");
+        assert!(is_loopback("http://127.0.0.1:5000") && is_loopback("http://[::1]"));
+        assert!(!is_loopback("http://127.0.0.1.example"));
+    }
+}

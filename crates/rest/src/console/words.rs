@@ -1,0 +1,138 @@
+//! Words on pages: labels that cannot pretend to be something else, moments, and values short enough to look at.
+
+use std::fmt::Write as _;
+
+use contract::time::Instant;
+use contract::wire::OrderedMap;
+use serde_json::value::RawValue;
+
+/// As much of a label is shown.
+const LABEL_CHARS: usize = 300;
+
+/// Somebody's label: cut, and with every character visible that would show nothing, end a line or turn it around.
+pub(super) fn label(text: &str) -> String {
+    let mut shown = String::new();
+    for c in text.chars().take(LABEL_CHARS) {
+        if is_invisible(c) {
+            let _ = write!(shown, "\\u{{{:04x}}}", u32::from(c));
+        } else {
+            shown.push(c);
+        }
+    }
+    if text.chars().nth(LABEL_CHARS).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+fn is_invisible(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// A moment in words: `2026-06-01 12:00 UTC`.
+pub(super) fn moment(text: &str) -> String {
+    match Instant::parse(text) {
+        Some(instant) => {
+            let text = instant.to_rfc3339_millis();
+            let minutes: String = text.chars().take(16).collect();
+            format!("{} UTC", minutes.replace('T', " "))
+        }
+        None => label(text),
+    }
+}
+
+/// One member of a record.
+pub(super) struct Member {
+    pub(super) name: String,
+    pub(super) value: String,
+}
+
+/// The members of a record, numbers as written, texts as they are, each cut after so many characters.
+pub(super) fn members(data: Option<&RawValue>, most: usize) -> Vec<Member> {
+    let text = data.map_or("{}", RawValue::get);
+    let members: OrderedMap<Box<RawValue>> = serde_json::from_str(text).unwrap_or_default();
+    let mut shown = Vec::new();
+    for (name, raw) in members.iter() {
+        shown.push(Member {
+            name: label(name),
+            value: cut(&value(raw.get()), most),
+        });
+    }
+    shown
+}
+
+fn value(raw: &str) -> String {
+    serde_json::from_str::<String>(raw).unwrap_or_else(|_| raw.to_owned())
+}
+
+fn cut(text: &str, most: usize) -> String {
+    let mut shown: String = text.chars().take(most).collect();
+    let more = text.chars().count().saturating_sub(most);
+    if more > 0 {
+        let _ = write!(shown, "… ({more} more characters)");
+    }
+    shown
+}
+
+/// A number with a word that fits it.
+pub(super) fn counted(number: u64, one: &str) -> String {
+    match number {
+        1 => format!("1 {one}"),
+        _ => format!("{} {one}s", grouped(number)),
+    }
+}
+
+/// A number with spaces between its thousands.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut shown = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            shown.push('\u{202f}');
+        }
+        shown.push(digit);
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_shows_what_it_is_made_of() {
+        assert_eq!(label("Work\u{202e}liam\n"), "Work\\u{202e}liam\\u{000a}");
+        assert_eq!(label(&"x".repeat(400)).chars().count(), 301);
+    }
+
+    #[test]
+    fn values_stand_as_written() {
+        let data =
+            RawValue::from_string("{\"n\":1.50,\"t\":\"a\\nb\",\"o\":{\"x\":[1]}}".to_owned());
+        let data = data.unwrap();
+        let members = members(Some(&*data), 3);
+        let values: Vec<&str> = members.iter().map(|member| member.value.as_str()).collect();
+        assert_eq!(
+            values,
+            [
+                "1.5… (1 more characters)",
+                "a\nb",
+                "{\"x… (6 more characters)"
+            ]
+        );
+    }
+
+    #[test]
+    fn numbers_and_moments_read_well() {
+        assert_eq!(counted(1, "record"), "1 record");
+        assert_eq!(
+            counted(1_234_567, "record"),
+            "1\u{202f}234\u{202f}567 records"
+        );
+        assert_eq!(moment("2026-06-01T12:00:59Z"), "2026-06-01 12:00 UTC");
+        assert_eq!(moment("<b>"), "<b>");
+    }
+}

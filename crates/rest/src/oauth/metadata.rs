@@ -1,0 +1,133 @@
+//! The documents by which an application learns how to ask: of the authorization server (RFC 8414) and of the two
+//! protected resources, the whole origin and its `/mcp` (RFC 9728).
+
+use axum::http::StatusCode;
+use contract::query::{DEFAULT_PAGE_LIMIT, MAX_PAGE_LIMIT};
+use grants::oauth::GrantType;
+use serde_json::{Value, json};
+
+use super::DEVICE_PAGE;
+use crate::problem;
+use crate::service::Service;
+use crate::table::{Ask, Outcome};
+
+const DETAILS_TYPE: &str = "https://pdpp.dev/data-access";
+
+/// The authorization server's document. Applications that only know of `/mcp` ask for it below that name too.
+pub(crate) async fn authorization_server(ask: Ask) -> Outcome {
+    let url = &*ask.service.public_url;
+    let by_document = ask.service.documents.is_some();
+    let mut ways = vec!["dynamic"];
+    if by_document {
+        ways.push("client_id_metadata_document");
+    }
+    let document = json!({
+        "issuer": url,
+        "authorization_endpoint": format!("{url}/oauth/authorize"),
+        "token_endpoint": format!("{url}/oauth/token"),
+        "registration_endpoint": format!("{url}/oauth/register"),
+        "device_authorization_endpoint": format!("{url}/oauth/device_authorization"),
+        "revocation_endpoint": format!("{url}/oauth/revoke"),
+        "introspection_endpoint": format!("{url}/oauth/introspect"),
+        "response_types_supported": ["code"],
+        "response_modes_supported": ["query"],
+        "grant_types_supported": GrantType::ALL.map(GrantType::as_str),
+        "code_challenge_methods_supported": ["S256"],
+        "token_endpoint_auth_methods_supported": ["none"],
+        "revocation_endpoint_auth_methods_supported": ["none"],
+        "authorization_response_iss_parameter_supported": true,
+        "client_id_metadata_document_supported": by_document,
+        "authorization_details_types_supported": [DETAILS_TYPE],
+        "protected_resources": [url, format!("{url}/mcp")],
+        "pdpp_registration_modes_supported": ways,
+        "pdpp_authorization_details_types_supported": [DETAILS_TYPE],
+        "pdpp_device_authorization_profiles_supported": ["grant_scoped_mcp"],
+    });
+    problem::json(StatusCode::OK, &document)
+}
+
+/// The document of the whole origin.
+pub(crate) async fn resource(ask: Ask) -> Outcome {
+    let url = &*ask.service.public_url;
+    let mut document = described(url, url, &["owner", "client", "mcp_package"]);
+    document["pdpp_core_query_base"] = format!("{url}/v1").into();
+    document["pdpp_self_export_supported"] = true.into();
+    document["pdpp_discovery_hints"] = hints();
+    document["capabilities"] = capabilities();
+    document["pdpp_agent_discovery"] = agents(&ask.service);
+    problem::json(StatusCode::OK, &document)
+}
+
+/// The document of `/mcp`: one endpoint, and nothing to choose from.
+pub(crate) async fn mcp_resource(ask: Ask) -> Outcome {
+    let url = &*ask.service.public_url;
+    let mut document = described(url, &format!("{url}/mcp"), &["client", "mcp_package"]);
+    document["pdpp_agent_discovery"] = agents(&ask.service);
+    problem::json(StatusCode::OK, &document)
+}
+
+fn described(url: &str, resource: &str, kinds: &[&str]) -> Value {
+    json!({
+        "resource": resource,
+        "resource_name": "pdpp",
+        "authorization_servers": [url],
+        "bearer_methods_supported": ["header"],
+        "authorization_details_types_supported": [DETAILS_TYPE],
+        "pdpp_token_kinds_supported": kinds,
+    })
+}
+
+fn agents(service: &Service) -> Value {
+    let url = &*service.public_url;
+    json!({
+        "mcp": {
+            "endpoint": format!("{url}/mcp"),
+            "transport": "streamable_http",
+            "no_owner_token": true,
+            "authorization": {
+                "authorization_code_pkce": {
+                    "authorization_endpoint": format!("{url}/oauth/authorize"),
+                    "token_endpoint": format!("{url}/oauth/token"),
+                    "resource_parameter": "supported",
+                },
+                "device_code": {
+                    "device_authorization_endpoint": format!("{url}/oauth/device_authorization"),
+                    "verification_uri": format!("{url}{DEVICE_PAGE}"),
+                    "owner_bearer_accepted": false,
+                },
+            },
+        },
+    })
+}
+
+fn hints() -> Value {
+    json!({
+        "schema_endpoint": "/v1/schema",
+        "query_base": "/v1",
+        "connectors_endpoint": "/v1/connectors",
+        "streams_endpoint_template": "/v1/streams/{stream}",
+        "changes_since_bootstrap": "beginning",
+        "blob_indirection": "data.blob_ref.fetch_url",
+        "aggregate": {"endpoint_template": "/v1/streams/{stream}/aggregate"},
+        "search": {
+            "endpoint": "/v1/search",
+            "scope_param": "streams[]",
+            "filter_requires_single_stream": true,
+        },
+    })
+}
+
+fn capabilities() -> Value {
+    json!({
+        "lexical_retrieval": {
+            "supported": true,
+            "endpoint": "/v1/search",
+            "cross_stream": true,
+            "snippets": true,
+            "default_limit": DEFAULT_PAGE_LIMIT,
+            "max_limit": MAX_PAGE_LIMIT,
+            "cursor_supported": true,
+            "count_supported": true,
+        },
+    })
+}

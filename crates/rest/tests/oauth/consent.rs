@@ -1,0 +1,312 @@
+//! Deciding: what can be picked, what is shown before, and what cannot be slipped in between.
+
+use contract::declaration::Declaration;
+use serde_json::{Value, json};
+
+use crate::fixture::{MAIL, World, redeeming};
+
+fn details(change: impl FnOnce(&mut Value)) -> String {
+    let mut detail = json!({
+        "type": "https://pdpp.dev/data-access",
+        "source": {"id": "https://sources.example/demo_mail"},
+        "purpose_code": "https://pdpp.dev/purpose/agent_context",
+        "purpose_description": "To <i>answer</i> questions",
+        "access_mode": "continuous",
+        "streams": [{
+            "name": "messages",
+            "instance_ids": ["work"],
+            "fields": ["id", "subject", "received_at"],
+            "time_range": {"since": "2026-03-02"},
+        }],
+    });
+    change(&mut detail);
+    json!([detail]).to_string()
+}
+
+#[tokio::test]
+async fn nothing_is_selected_beforehand_and_nothing_grants_nothing() {
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    let client = world.client().await;
+    let request = browser.ask(&client, &[]).await;
+    let page = browser.get(&format!("/consent?request={request}")).await;
+    assert!(
+        !page
+            .text
+            .contains("checkbox\" name=\"stream\" value=\"work/messages\" checked")
+    );
+    assert_eq!(
+        page.text.matches(" checked").count(),
+        1,
+        "only that it continues"
+    );
+    assert!(
+        page.text
+            .contains("Anybody could have registered under this name")
+    );
+    assert!(
+        page.text
+            .contains("The answer goes to https://app.example.")
+    );
+    let page = browser.review(&request, &[]).await;
+    assert_eq!(page.status, 400);
+    assert!(page.text.contains("nothing is selected"), "{}", page.text);
+    assert!(
+        grants::list(&*world.store, contract::time::Clock::now(&*world.clock))
+            .unwrap()
+            .is_empty()
+    );
+}
+
+#[tokio::test]
+async fn what_was_ticked_stays_ticked_when_something_is_wrong() {
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    let client = world.client().await;
+    let request = browser.ask(&client, &[]).await;
+    let pick = [
+        ("stream", "work/messages"),
+        ("field", "work/messages/subject"),
+        ("since:work/messages", "2026-05-01"),
+        ("until:work/messages", "2026-04-01"),
+        ("days", "7"),
+        ("mode", "single_use"),
+    ];
+    let page = browser.review(&request, &pick).await;
+    assert_eq!(page.status, 400);
+    for kept in [
+        "value=\"work/messages\" checked",
+        "value=\"work/messages/subject\" checked",
+        "value=\"2026-05-01\"",
+        "value=\"7\" selected",
+        "value=\"single_use\" checked",
+    ] {
+        assert!(page.text.contains(kept), "{kept} in {}", page.text);
+    }
+}
+
+#[tokio::test]
+async fn of_details_all_or_less_is_given_but_never_more() {
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    let client = world.client().await;
+    let asked = details(|_| {});
+    let request = browser
+        .ask(&client, &[("authorization_details", &asked)])
+        .await;
+    let page = browser.get(&format!("/consent?request={request}")).await;
+    assert!(
+        page.text
+            .contains("It says: <q><bdi>To &#60;i&#62;answer&#60;/i&#62; questions</bdi></q>"),
+        "{}",
+        page.text
+    );
+    assert!(!page.text.contains("home/messages"), "only what was asked");
+    assert!(!page.text.contains("work/messages/body"));
+    assert!(!page.text.contains("value=\"work/messages\" checked"));
+    let more = browser
+        .review(&request, &[("stream", "home/messages")])
+        .await;
+    assert_eq!(more.status, 400);
+    assert!(more.text.contains("was not asked for"), "{}", more.text);
+    let less = [
+        ("stream", "work/messages"),
+        ("field", "work/messages/subject"),
+    ];
+    let page = browser.review(&request, &less).await;
+    assert!(page.text.contains("Fields: subject<"), "{}", page.text);
+    let page = browser.review(&request, &[("all", "1")]).await;
+    assert!(
+        page.text.contains("Fields: id, subject, received_at"),
+        "{}",
+        page.text
+    );
+    assert!(
+        page.text
+            .contains("<b>2 records</b> now, only records with received_at from 2026-03-02")
+    );
+    let code = browser
+        .decide(&page, "approve")
+        .await
+        .sent_with("code")
+        .unwrap();
+    let tokens = world
+        .post("/oauth/token", &redeeming(&client, &code))
+        .await
+        .json();
+    assert_eq!(
+        tokens["authorization_details"][0]["streams"][0]["fields"],
+        json!(["id", "subject", "received_at"])
+    );
+}
+
+#[tokio::test]
+async fn once_stays_once_and_training_takes_a_yes() {
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    let client = world.client().await;
+    let asked = details(|detail| {
+        detail["access_mode"] = json!("single_use");
+        detail["purpose_code"] = json!("https://pdpp.dev/purpose/ai_training");
+    });
+    let request = browser
+        .ask(&client, &[("authorization_details", &asked)])
+        .await;
+    let page = browser.review(&request, &[("all", "1")]).await;
+    assert_eq!(page.status, 400);
+    assert!(page.text.contains("explicit yes"), "{}", page.text);
+    assert!(
+        page.text.contains("name=\"training\" value=\"yes\">"),
+        "not ticked"
+    );
+    let widened = [("all", "1"), ("training", "yes"), ("mode", "continuous")];
+    assert_eq!(browser.review(&request, &widened).await.status, 400);
+    let page = browser
+        .review(&request, &[("all", "1"), ("training", "yes")])
+        .await;
+    assert!(page.text.contains("Once: one token"), "{}", page.text);
+    let code = browser
+        .decide(&page, "approve")
+        .await
+        .sent_with("code")
+        .unwrap();
+    let tokens = world
+        .post("/oauth/token", &redeeming(&client, &code))
+        .await
+        .json();
+    assert!(tokens.get("refresh_token").is_none());
+    assert_eq!(tokens["expires_in"], 86_400);
+}
+
+#[tokio::test]
+async fn a_denial_goes_back_to_the_application() {
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    let client = world.client().await;
+    let request = browser.ask(&client, &[]).await;
+    let page = browser
+        .review(&request, &[("stream", "work/messages")])
+        .await;
+    let denied = browser.decide(&page, "deny").await;
+    assert!(
+        denied
+            .header("location")
+            .starts_with("https://app.example/cb?")
+    );
+    assert_eq!(denied.sent_with("error").as_deref(), Some("access_denied"));
+    assert_eq!(denied.sent_with("state").as_deref(), Some("s 1&2"));
+    assert!(denied.sent_with("iss").is_some() && denied.sent_with("code").is_none());
+    let late = browser.decide(&page, "approve").await;
+    assert_eq!(late.status, 409, "{}", late.text);
+}
+
+#[tokio::test]
+async fn only_the_review_that_was_shown_last_can_be_approved() {
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    let client = world.client().await;
+    let request = browser.ask(&client, &[]).await;
+    let small = browser
+        .review(
+            &request,
+            &[("stream", "work/messages"), ("field", "work/messages/id")],
+        )
+        .await;
+    let large = browser
+        .review(&request, &[("stream", "work/messages")])
+        .await;
+    // The first page still stands in another tab.
+    let stale = browser.decide(&small, "approve").await;
+    assert_eq!(stale.status, 409);
+    assert!(stale.text.contains("reviewed last"), "{}", stale.text);
+    let (csrf, digest) = (large.field("csrf"), large.field("digest"));
+    let changed = digest.replace(|c: char| c.is_ascii_lowercase(), "a");
+    let form = [
+        ("csrf", csrf.as_str()),
+        ("request", &request),
+        ("digest", &changed),
+    ];
+    assert_eq!(browser.post("/consent/approve", &form).await.status, 409);
+    // What else a form carries does not matter.
+    let form = [
+        ("csrf", csrf.as_str()),
+        ("request", &request),
+        ("digest", &digest),
+        ("stream", "home/messages"),
+        ("mode", "continuous"),
+    ];
+    let code = browser
+        .post("/consent/approve", &form)
+        .await
+        .sent_with("code")
+        .unwrap();
+    let tokens = world
+        .post("/oauth/token", &redeeming(&client, &code))
+        .await
+        .json();
+    assert_eq!(tokens["authorization_details"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        tokens["authorization_details"][0]["streams"][0]["instance_ids"],
+        json!(["work"])
+    );
+}
+
+#[tokio::test]
+async fn a_source_that_changed_is_reviewed_again() {
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    let client = world.client().await;
+    let request = browser.ask(&client, &[]).await;
+    let page = browser
+        .review(&request, &[("stream", "work/messages")])
+        .await;
+    let mut newer: Value = serde_json::from_str(MAIL).unwrap();
+    newer["declaration_version"] = json!("999");
+    newer["streams"][0]["schema"]["properties"]["added"] = json!({"type": "string"});
+    world
+        .store
+        .declare(&Declaration::parse(&newer.to_string()).unwrap())
+        .unwrap();
+    let stale = browser.decide(&page, "approve").await;
+    assert_eq!(stale.status, 409);
+    assert!(stale.text.contains("sources changed"), "{}", stale.text);
+}
+
+#[tokio::test]
+async fn two_approvals_at_once_make_one_grant() {
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    let client = world.client().await;
+    let request = browser.ask(&client, &[]).await;
+    let page = browser
+        .review(&request, &[("stream", "work/messages")])
+        .await;
+    let mut other = crate::fixture::Browser::new(&world);
+    other.cookies.clone_from(&browser.cookies);
+    let (left, right) = tokio::join!(
+        browser.decide(&page, "approve"),
+        other.decide(&page, "approve")
+    );
+    let mut statuses = [left.status.as_u16(), right.status.as_u16()];
+    statuses.sort_unstable();
+    assert_eq!(statuses, [303, 409]);
+    let now = contract::time::Clock::now(&*world.clock);
+    assert_eq!(grants::list(&*world.store, now).unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_request_is_decided_in_time_or_not_at_all() {
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    let client = world.client().await;
+    let request = browser.ask(&client, &[]).await;
+    let page = browser
+        .review(&request, &[("stream", "work/messages")])
+        .await;
+    world.pass(std::time::Duration::from_mins(11));
+    assert_eq!(browser.decide(&page, "approve").await.status, 404);
+    assert_eq!(
+        browser.get("/consent?request=req_unknown").await.status,
+        404
+    );
+}

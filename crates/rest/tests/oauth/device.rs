@@ -1,0 +1,114 @@
+//! The device flow: a code typed by the owner, and a device that waits.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::fixture::{Answer, DEVICE, URL, World};
+
+async fn start(world: &World, client: &str) -> Value {
+    let form = [("client_id", client), ("resource", &format!("{URL}/mcp"))];
+    let answer = world.post("/oauth/device_authorization", &form).await;
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    assert_eq!(answer.header("cache-control"), "no-store");
+    answer.json()
+}
+
+async fn poll(world: &World, client: &str, device: &Value) -> Answer {
+    let code = device["device_code"].as_str().unwrap();
+    let form = [
+        ("grant_type", DEVICE),
+        ("client_id", client),
+        ("device_code", code),
+    ];
+    world.post("/oauth/token", &form).await
+}
+
+#[tokio::test]
+async fn a_device_waits_until_its_code_is_typed_and_allowed() {
+    let world = World::new().await;
+    let client = world.client().await;
+    let device = start(&world, &client).await;
+    assert_eq!(device["verification_uri"], format!("{URL}/device"));
+    assert_eq!(
+        poll(&world, &client, &device).await.refusal(),
+        (400, "authorization_pending".to_owned())
+    );
+    assert_eq!(
+        poll(&world, &client, &device).await.refusal().1,
+        "slow_down"
+    );
+
+    let mut browser = world.browser().await;
+    let complete = device["verification_uri_complete"].as_str().unwrap();
+    let page = browser.get(complete.strip_prefix(URL).unwrap()).await;
+    let typed = page.field("csrf");
+    // Typed by hand, it may be lower case and without the dash.
+    let code = device["user_code"]
+        .as_str()
+        .unwrap()
+        .to_lowercase()
+        .replace('-', " ");
+    assert!(page.text.contains(device["user_code"].as_str().unwrap()));
+    let wrong = browser
+        .post("/device", &[("csrf", &typed), ("user_code", "BBBB-BBBB")])
+        .await;
+    assert_eq!(wrong.status, 404);
+    assert!(wrong.text.contains("No device waits"));
+    let sent = browser
+        .post("/device", &[("csrf", &typed), ("user_code", &code)])
+        .await;
+    let request = sent.sent_with("request").unwrap();
+    let page = browser
+        .review(&request, &[("stream", "work/messages")])
+        .await;
+    assert!(page.text.contains("Only through MCP"), "{}", page.text);
+    let done = browser.decide(&page, "approve").await;
+    assert_eq!(done.status, 200);
+    assert!(done.text.contains("<h1>Allowed</h1>"));
+
+    world.pass(Duration::from_secs(11));
+    let tokens = poll(&world, &client, &device).await;
+    assert_eq!(tokens.status, 200, "{}", tokens.text);
+    assert!(tokens.json()["refresh_token"].is_string());
+    // It is given out once.
+    assert_eq!(
+        poll(&world, &client, &device).await.refusal().1,
+        "invalid_grant"
+    );
+}
+
+#[tokio::test]
+async fn a_denied_device_is_told_so() {
+    let world = World::new().await;
+    let client = world.client().await;
+    let device = start(&world, &client).await;
+    let mut browser = world.browser().await;
+    let page = browser.get("/device").await;
+    let (csrf, code) = (page.field("csrf"), device["user_code"].as_str().unwrap());
+    let sent = browser
+        .post("/device", &[("csrf", &csrf), ("user_code", code)])
+        .await;
+    let request = sent.sent_with("request").unwrap();
+    let form = [("csrf", csrf.as_str()), ("request", &request)];
+    let denied = browser.post("/consent/deny", &form).await;
+    assert!(denied.text.contains("<h1>Denied</h1>"));
+    assert_eq!(
+        poll(&world, &client, &device).await.refusal(),
+        (400, "access_denied".to_owned())
+    );
+}
+
+#[tokio::test]
+async fn codes_of_devices_cannot_be_guessed_for_long() {
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    let csrf = browser.get("/device").await.field("csrf");
+    let form = [("csrf", csrf.as_str()), ("user_code", "BBBB-BBBB")];
+    for _ in 0..5 {
+        assert_eq!(browser.post("/device", &form).await.status, 404);
+    }
+    let slowed = browser.post("/device", &form).await;
+    assert_eq!(slowed.status, 429);
+    assert!(!slowed.header("retry-after").is_empty());
+}

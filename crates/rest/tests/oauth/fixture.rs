@@ -1,0 +1,394 @@
+//! A server with two mail accounts, a clock that can be set, a browser with cookies, and applications that ask.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::http::{HeaderMap, Request, StatusCode};
+use contract::declaration::Declaration;
+use contract::id::{ConnectionId, ConnectorKey};
+use contract::seal::SealingKey;
+use contract::time::{Clock, Instant};
+use grants::DisclosureLog;
+use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use rest::{ClientDocuments, Fetched, Fetching, Service};
+use serde_json::{Value, json};
+use store::catalog::NewConnection;
+use store::{EmbeddedStore, OpenOptions, Store};
+use tower::ServiceExt as _;
+
+pub(crate) const MAIL: &str = include_str!("../http/mail.json");
+pub(crate) const URL: &str = "https://pdpp.example";
+pub(crate) const PASSWORD: &str = "a few good words";
+/// The pair of RFC 7636, appendix B.
+pub(crate) const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+pub(crate) const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
+pub(crate) const DEVICE: &str = "urn:ietf:params:oauth:grant-type:device_code";
+pub(crate) const CLAUDE: &str = "https://claude.ai/oauth/claude-code-client-metadata";
+
+pub(crate) struct Settable(AtomicI64);
+
+impl Clock for Settable {
+    fn now(&self) -> Instant {
+        Instant(self.0.load(Ordering::SeqCst))
+    }
+}
+
+/// Documents that are not fetched from anywhere.
+struct Documents;
+
+impl ClientDocuments for Documents {
+    fn fetch<'a>(&'a self, address: &'a str) -> Fetching<'a> {
+        let document = match address {
+            CLAUDE => Ok(json!({
+                "client_id": CLAUDE,
+                "client_name": "Claude Code",
+                "client_uri": "https://claude.ai",
+                "redirect_uris": ["http://localhost/callback", "http://127.0.0.1/callback"],
+                "grant_types": ["authorization_code", "refresh_token"],
+                "response_types": ["code"],
+                "token_endpoint_auth_method": "none",
+            })),
+            _ => Err("the address is not public".to_owned()),
+        };
+        Box::pin(async move {
+            document.map(|document| Fetched {
+                body: document.to_string().into_bytes(),
+                max_age: Some(Duration::from_mins(5)),
+            })
+        })
+    }
+}
+
+pub(crate) struct World {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) router: Router,
+    pub(crate) owner: String,
+    pub(crate) clock: Arc<Settable>,
+    _folder: tempfile::TempDir,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) text: String,
+}
+
+impl Answer {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|_| panic!("no JSON: {}", self.text))
+    }
+
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers
+            .get(name)
+            .map_or("", |value| value.to_str().unwrap())
+    }
+
+    /// The status and the code of an OAuth error.
+    pub(crate) fn refusal(&self) -> (u16, String) {
+        assert!(self.header("cache-control").contains("no-store"));
+        let body = self.json();
+        assert!(body["request_id"].is_string(), "{body}");
+        let code = body["error"].as_str().unwrap_or("no error").to_owned();
+        (self.status.as_u16(), code)
+    }
+
+    /// A parameter of the address the browser is sent to.
+    pub(crate) fn sent_with(&self, name: &str) -> Option<String> {
+        let query = self.header("location").split_once('?')?.1;
+        let value = query
+            .split('&')
+            .filter_map(|pair| pair.split_once('='))
+            .find(|(known, _)| *known == name)?
+            .1;
+        Some(
+            percent_decode_str(value)
+                .decode_utf8()
+                .unwrap()
+                .into_owned(),
+        )
+    }
+
+    /// The value of a hidden field.
+    pub(crate) fn field(&self, name: &str) -> String {
+        let mark = format!("name=\"{name}\" value=\"");
+        let at = self.text.rfind(&mark);
+        let at = at.unwrap_or_else(|| panic!("no {name} in {}", self.text)) + mark.len();
+        self.text[at..].split('"').next().unwrap().to_owned()
+    }
+}
+
+impl World {
+    pub(crate) async fn new() -> Self {
+        Self::at(URL).await
+    }
+
+    pub(crate) async fn at(url: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let noon = Instant::parse("2026-06-01T12:00:00Z").unwrap();
+        let clock = Arc::new(Settable(AtomicI64::new(noon.0)));
+        let options = OpenOptions {
+            holder: "a test of authorization".to_owned(),
+            clock: clock.clone(),
+        };
+        let store: Arc<dyn Store> =
+            Arc::new(EmbeddedStore::open(&folder.path().join("data"), options).unwrap());
+        store.declare(&Declaration::parse(MAIL).unwrap()).unwrap();
+        let log = Arc::new(DisclosureLog::start(Arc::clone(&store)).unwrap());
+        let key = SealingKey::from_bytes([7; 32]);
+        let service = Service::new(Arc::clone(&store), key, clock.clone(), url, log)
+            .with_documents(Arc::new(Documents));
+        grants::sign_in::set_password(&*store, PASSWORD, clock.now()).unwrap();
+        let life = Duration::from_hours(24 * 300);
+        let owner = grants::owner_token(&*store, life, &*clock).unwrap();
+        let world = Self {
+            router: rest::router(service),
+            store,
+            owner: owner.access_token.expose().to_owned(),
+            clock,
+            _folder: folder,
+        };
+        for (id, name) in [("work", "Work mail"), ("home", "<b>Home</b> \u{202e}mail")] {
+            world.connect(id, name);
+            world.ingest(id, 3).await;
+        }
+        world
+    }
+
+    pub(crate) fn connect(&self, id: &str, name: &str) {
+        let new = NewConnection {
+            connector: ConnectorKey::parse("demo_mail").unwrap(),
+            name: name.to_owned(),
+            id: Some(ConnectionId::parse(id).unwrap()),
+        };
+        self.store.add_connection(new).unwrap();
+    }
+
+    async fn ingest(&self, connection: &str, letters: u32) {
+        let letter = |n: u32| {
+            json!({"key": format!("m{n}"), "data": {
+                "id": format!("m{n}"),
+                "subject": format!("Letter {n} <script>alert({n})</script>"),
+                "body": "The overdraft fee is 42 EUR.",
+                "from_email": "bank@example.test",
+                "received_at": format!("2026-03-{n:02}T09:00:00Z"),
+                "size_bytes": n,
+                "secret": "hunter2",
+            }})
+            .to_string()
+        };
+        let lines: Vec<String> = (1..=letters).map(letter).collect();
+        let request = Request::post(format!("/v1/ingest/messages?connection_id={connection}"))
+            .header("authorization", format!("Bearer {}", self.owner))
+            .body(Body::from(lines.join("\n")));
+        assert_eq!(self.send(request.unwrap()).await.status, 200);
+    }
+
+    pub(crate) fn pass(&self, time: Duration) {
+        let micros = i64::try_from(time.as_micros()).unwrap();
+        self.clock.0.fetch_add(micros, Ordering::SeqCst);
+    }
+
+    pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
+        let response = self.router.clone().oneshot(request).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let bytes = to_bytes(body, usize::MAX).await.unwrap();
+        let answer = Answer {
+            status: parts.status,
+            headers: parts.headers,
+            text: String::from_utf8(bytes.to_vec()).unwrap(),
+        };
+        assert!(!answer.header("request-id").is_empty());
+        answer
+    }
+
+    pub(crate) async fn get(&self, target: &str) -> Answer {
+        self.send(Request::get(target).body(Body::empty()).unwrap())
+            .await
+    }
+
+    pub(crate) async fn read(&self, token: &str, target: &str) -> Answer {
+        let request = Request::get(target).header("authorization", format!("Bearer {token}"));
+        self.send(request.body(Body::empty()).unwrap()).await
+    }
+
+    /// Sends a form as an application does.
+    pub(crate) async fn post(&self, target: &str, pairs: &[(&str, &str)]) -> Answer {
+        let request = Request::post(target)
+            .header("content-type", "application/x-www-form-urlencoded")
+            .body(Body::from(encoded(pairs)));
+        self.send(request.unwrap()).await
+    }
+
+    pub(crate) async fn register(&self, metadata: &Value) -> Value {
+        let answer = self.registering(metadata).await;
+        assert_eq!(answer.status, 201, "{}", answer.text);
+        answer.json()
+    }
+
+    pub(crate) async fn registering(&self, metadata: &Value) -> Answer {
+        let request = Request::post("/oauth/register")
+            .header("content-type", "application/json")
+            .body(Body::from(metadata.to_string()));
+        self.send(request.unwrap()).await
+    }
+
+    /// An application that may use everything; its id.
+    pub(crate) async fn client(&self) -> String {
+        let registered = self
+            .register(&json!({
+                "client_name": "An app",
+                "redirect_uris": ["https://app.example/cb"],
+                "grant_types": ["authorization_code", "refresh_token", DEVICE],
+            }))
+            .await;
+        registered["client_id"].as_str().unwrap().to_owned()
+    }
+
+    /// A browser in which the owner is signed in.
+    pub(crate) async fn browser(&self) -> Browser<'_> {
+        let mut browser = Browser::new(self);
+        let page = browser.get("/sign-in").await;
+        let csrf = page.field("csrf");
+        let form = [("csrf", csrf.as_str()), ("password", PASSWORD)];
+        let answer = browser.post("/sign-in", &form).await;
+        assert_eq!(answer.status, 303, "{}", answer.text);
+        browser
+    }
+}
+
+/// A browser: it keeps cookies and says that it wants pages.
+pub(crate) struct Browser<'a> {
+    pub(crate) world: &'a World,
+    pub(crate) cookies: BTreeMap<String, String>,
+}
+
+impl<'a> Browser<'a> {
+    pub(crate) fn new(world: &'a World) -> Self {
+        Self {
+            world,
+            cookies: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) async fn get(&mut self, target: &str) -> Answer {
+        let request = Request::get(target);
+        self.send(request, String::new()).await
+    }
+
+    pub(crate) async fn post(&mut self, target: &str, pairs: &[(&str, &str)]) -> Answer {
+        let request =
+            Request::post(target).header("content-type", "application/x-www-form-urlencoded");
+        self.send(request, encoded(pairs)).await
+    }
+
+    async fn send(&mut self, request: axum::http::request::Builder, body: String) -> Answer {
+        let pair = |(name, value): (&String, &String)| format!("{name}={value}");
+        let cookies: Vec<String> = self.cookies.iter().map(pair).collect();
+        let request = request
+            .header("accept", "text/html,application/xhtml+xml,*/*;q=0.8")
+            .header("user-agent", "a browser of the test")
+            .header("cookie", cookies.join("; "));
+        let answer = self
+            .world
+            .send(request.body(Body::from(body)).unwrap())
+            .await;
+        for cookie in answer.headers.get_all("set-cookie") {
+            let cookie = cookie.to_str().unwrap();
+            let (name, value) = cookie.split(';').next().unwrap().split_once('=').unwrap();
+            if cookie.contains("Max-Age=0") {
+                self.cookies.remove(name);
+            } else {
+                self.cookies.insert(name.to_owned(), value.to_owned());
+            }
+        }
+        answer
+    }
+
+    /// Asks on behalf of an application; the request that waits.
+    pub(crate) async fn ask(&mut self, client: &str, more: &[(&str, &str)]) -> String {
+        let answer = self.get(&authorize(client, more)).await;
+        assert_eq!(answer.status, 303, "{}", answer.text);
+        let request = answer.sent_with("request");
+        request.unwrap_or_else(|| panic!("sent to {}", answer.header("location")))
+    }
+
+    /// Picks and sees the review.
+    pub(crate) async fn review(&mut self, request: &str, pick: &[(&str, &str)]) -> Answer {
+        let page = self.get(&format!("/consent?request={request}")).await;
+        assert_eq!(page.status, 200, "{}", page.text);
+        let csrf = page.field("csrf");
+        let form = [&[("csrf", csrf.as_str()), ("request", request)], pick].concat();
+        self.post("/consent/review", &form).await
+    }
+
+    /// Allows or denies what a page shows.
+    pub(crate) async fn decide(&mut self, page: &Answer, how: &str) -> Answer {
+        let (csrf, request, digest) = (
+            page.field("csrf"),
+            page.field("request"),
+            page.field("digest"),
+        );
+        let form = [
+            ("csrf", csrf.as_str()),
+            ("request", &request),
+            ("digest", &digest),
+        ];
+        self.post(&format!("/consent/{how}"), &form).await
+    }
+
+    /// Picks, reviews and allows; the code that goes back.
+    pub(crate) async fn approve(&mut self, request: &str, pick: &[(&str, &str)]) -> String {
+        let page = self.review(request, pick).await;
+        assert_eq!(page.status, 200, "{}", page.text);
+        let answer = self.decide(&page, "approve").await;
+        assert_eq!(answer.status, 303, "{}", answer.text);
+        answer.sent_with("code").unwrap()
+    }
+}
+
+pub(crate) fn encoded(pairs: &[(&str, &str)]) -> String {
+    let pair = |(name, value): &(&str, &str)| {
+        let value = utf8_percent_encode(value, NON_ALPHANUMERIC);
+        format!("{}={value}", utf8_percent_encode(name, NON_ALPHANUMERIC))
+    };
+    pairs.iter().map(pair).collect::<Vec<_>>().join("&")
+}
+
+/// The address an application sends the browser to, with `more` instead of what stood there; empty takes away.
+pub(crate) fn authorize(client: &str, more: &[(&str, &str)]) -> String {
+    let usual = [
+        ("client_id", client),
+        ("redirect_uri", "https://app.example/cb"),
+        ("response_type", "code"),
+        ("code_challenge", CHALLENGE),
+        ("code_challenge_method", "S256"),
+        ("state", "s 1&2"),
+    ];
+    let kept = usual
+        .iter()
+        .filter(|(name, _)| more.iter().all(|(other, _)| other != name));
+    let pairs: Vec<(&str, &str)> = kept
+        .chain(more)
+        .filter(|(_, value)| !value.is_empty())
+        .copied()
+        .collect();
+    format!("/oauth/authorize?{}", encoded(&pairs))
+}
+
+/// What redeems a code.
+pub(crate) fn redeeming<'a>(client: &'a str, code: &'a str) -> [(&'a str, &'a str); 5] {
+    [
+        ("grant_type", "authorization_code"),
+        ("client_id", client),
+        ("code", code),
+        ("redirect_uri", "https://app.example/cb"),
+        ("code_verifier", VERIFIER),
+    ]
+}

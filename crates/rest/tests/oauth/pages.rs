@@ -1,0 +1,149 @@
+//! The pages: what they show, to whom, and that what others wrote stays text.
+
+use crate::fixture::{Answer, Browser, World, redeeming};
+
+fn assert_guarded(page: &Answer) {
+    let policy = page.header("content-security-policy");
+    assert!(
+        policy.starts_with(
+            "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'"
+        )
+    );
+    assert!(
+        policy.ends_with("base-uri 'none'; frame-ancestors 'none'"),
+        "{policy}"
+    );
+    assert_eq!(page.header("x-content-type-options"), "nosniff");
+    assert_eq!(page.header("x-frame-options"), "DENY");
+    assert_eq!(page.header("cache-control"), "private, no-store");
+    assert!(!page.text.contains("<script"), "{}", page.text);
+    assert!(!page.text.contains("style="), "{}", page.text);
+    assert!(!page.text.contains("<b>Home</b>"), "{}", page.text);
+    assert!(!page.text.contains('\u{202e}'), "{}", page.text);
+}
+
+#[tokio::test]
+async fn every_page_is_guarded_and_escapes_what_others_wrote() {
+    let world = World::new().await;
+    let hostile = serde_json::json!({
+        "client_name": "\"><script>alert(1)</script>\u{202e}",
+        "redirect_uris": ["https://app.example/cb"],
+    });
+    let client = world.register(&hostile).await;
+    let client = client["client_id"].as_str().unwrap();
+    let mut browser = world.browser().await;
+    let request = browser.ask(client, &[]).await;
+    let picker = browser.get(&format!("/consent?request={request}")).await;
+    let pick = [("stream", "home/messages"), ("stream", "work/messages")];
+    let review = browser.review(&request, &pick).await;
+    let code = browser
+        .decide(&review, "approve")
+        .await
+        .sent_with("code")
+        .unwrap();
+    let tokens = world
+        .post("/oauth/token", &redeeming(client, &code))
+        .await
+        .json();
+    let token = tokens["access_token"].as_str().unwrap();
+    world
+        .read(token, "/v1/streams/messages/records?connection_id=home")
+        .await;
+    let package = tokens["grant_package_id"].as_str().unwrap();
+    let grant = browser.get(&format!("/grants/{package}")).await;
+    assert!(
+        grant.text.contains("href=\"/records/home/messages/m1\""),
+        "{}",
+        grant.text
+    );
+    let home = browser.get("/").await;
+    assert!(home.text.contains("3 records"), "{}", home.text);
+    let record = browser.get("/records/home/messages/m1").await;
+    assert!(
+        record.text.contains("Letter 1 &#60;script&#62;alert(1)"),
+        "{}",
+        record.text
+    );
+    let device = browser.get("/device?user_code=%22%3E%3Cscript%3E").await;
+    let sign_in = Browser::new(&world)
+        .get("/sign-in?code=%22%3E%3Cscript%3E&return_to=%22")
+        .await;
+    let missing = browser.get("/records/home/messages/%3Cscript%3E").await;
+    assert_eq!(missing.status, 404);
+    for page in [
+        picker, review, grant, home, record, device, sign_in, missing,
+    ] {
+        assert_guarded(&page);
+        assert_eq!(page.text.matches("<h1>").count(), 1);
+        assert!(page.text.contains("<html lang=\"en\">") && page.text.contains("viewport"));
+    }
+}
+
+#[tokio::test]
+async fn pages_of_the_owner_are_for_the_owner() {
+    let world = World::new().await;
+    let mut nobody = Browser::new(&world);
+    for target in [
+        "/consent?request=req_1",
+        "/device",
+        "/grants/grt_1",
+        "/records/work/messages/m1",
+    ] {
+        let answer = nobody.get(target).await;
+        assert_eq!(answer.status, 303, "{target}");
+        assert!(
+            answer
+                .header("location")
+                .starts_with("/sign-in?return_to=%2F"),
+            "{target}"
+        );
+        assert_eq!(answer.text, "");
+    }
+    assert_eq!(nobody.get("/").await.header("location"), "/sign-in");
+    nobody.cookies.insert(
+        "__Host-pdpp_session".to_owned(),
+        "pdpp_session_made-up".to_owned(),
+    );
+    assert_eq!(nobody.get("/records/work/messages/m1").await.status, 303);
+}
+
+#[tokio::test]
+async fn a_citation_opens_its_record() {
+    let world = World::new().await;
+    let found = world
+        .read(&world.owner, "/v1/search?q=overdraft")
+        .await
+        .json();
+    let citation = found["data"][0]["citation_url"].as_str().unwrap();
+    let path = citation.strip_prefix(crate::fixture::URL).unwrap();
+    let page = world.browser().await.get(path).await;
+    assert_eq!(page.status, 200, "{path}");
+    assert!(page.text.contains("The overdraft fee is 42 EUR."));
+    assert!(page.text.contains("hunter2"), "the owner sees every field");
+}
+
+#[tokio::test]
+async fn style_and_icon_are_kept_by_browsers() {
+    let world = World::new().await;
+    for (path, kind) in [
+        ("/style.css", "text/css; charset=utf-8"),
+        ("/icon.svg", "image/svg+xml"),
+    ] {
+        let answer = world.get(path).await;
+        assert_eq!(answer.header("content-type"), kind);
+        assert_eq!(answer.header("cache-control"), "public, max-age=3600");
+        assert_eq!(answer.header("x-content-type-options"), "nosniff");
+    }
+}
+
+#[tokio::test]
+async fn pages_are_counted_like_everything_else() {
+    let world = World::new().await;
+    world.browser().await.get("/").await;
+    let figures = world.get("/metrics").await.text;
+    assert!(figures.contains("operation=\"pageHome\""), "{figures}");
+    assert!(
+        figures.contains("operation=\"signIn\",status=\"3xx\""),
+        "{figures}"
+    );
+}

@@ -1,0 +1,262 @@
+//! What is refused, and how: by redirect only where the application is sure to be meant, never with a secret.
+
+use axum::body::Body;
+use axum::http::Request;
+use serde_json::json;
+
+use crate::fixture::{Browser, URL, World, authorize, encoded, redeeming};
+
+async fn approved(world: &World, client: &str) -> String {
+    let mut browser = world.browser().await;
+    let request = browser.ask(client, &[]).await;
+    browser
+        .approve(&request, &[("stream", "work/messages")])
+        .await
+}
+
+#[tokio::test]
+async fn an_unknown_client_or_address_never_leads_elsewhere() {
+    let world = World::new().await;
+    let mut browser = Browser::new(&world);
+    let client = world.client().await;
+    for target in [
+        authorize("cli_unknown", &[]),
+        authorize("", &[]),
+        authorize("https://evil.example/client.json", &[]),
+        authorize("https://169.254.169.254/latest/meta-data", &[]),
+        authorize(&client, &[("redirect_uri", "https://evil.example/cb")]),
+        authorize(&client, &[("redirect_uri", "https://app.example/cb/")]),
+        authorize(&client, &[("redirect_uri", "javascript:alert(1)")]),
+        authorize(&client, &[("redirect_uri", "")]),
+        format!("{}&client_id=another", authorize(&client, &[])),
+    ] {
+        let answer = browser.get(&target).await;
+        assert_eq!(answer.status, 400, "{target}");
+        assert_eq!(answer.header("location"), "");
+        assert_eq!(answer.header("content-type"), "text/html; charset=utf-8");
+        assert!(
+            answer
+                .header("content-security-policy")
+                .contains("default-src 'none'")
+        );
+        assert!(!answer.text.contains("<script"), "{}", answer.text);
+    }
+}
+
+#[tokio::test]
+async fn what_else_is_wrong_is_told_to_the_application() {
+    let world = World::new().await;
+    let mut browser = Browser::new(&world);
+    let client = world.client().await;
+    for (change, error) in [
+        (("response_type", "token"), "unsupported_response_type"),
+        (("code_challenge", ""), "invalid_request"),
+        (("code_challenge_method", "plain"), "invalid_request"),
+        (("resource", "https://other.example"), "invalid_target"),
+        (
+            ("authorization_details", "{}"),
+            "invalid_authorization_details",
+        ),
+        (
+            ("authorization_details", "[{\"type\":\"x\"}]"),
+            "invalid_authorization_details",
+        ),
+    ] {
+        let answer = browser.get(&authorize(&client, &[change])).await;
+        assert_eq!(answer.status, 303, "{change:?} {}", answer.text);
+        assert!(
+            answer
+                .header("location")
+                .starts_with("https://app.example/cb?")
+        );
+        assert_eq!(
+            answer.sent_with("error").as_deref(),
+            Some(error),
+            "{change:?}"
+        );
+        assert_eq!(answer.sent_with("iss").as_deref(), Some(URL));
+        assert_eq!(answer.sent_with("state").as_deref(), Some("s 1&2"));
+    }
+}
+
+#[tokio::test]
+async fn a_code_is_for_its_client_its_verifier_and_one_time() {
+    let world = World::new().await;
+    let client = world.client().await;
+    let other = world.client().await;
+    let code = approved(&world, &client).await;
+    let wrong = |at: usize, value: &'static str| {
+        let mut form = redeeming(&client, &code).to_vec();
+        form[at].1 = value;
+        encoded(&form)
+    };
+    let verifier = "another-verifier-that-is-as-long-as-it-has-to-be";
+    let mut forms = vec![
+        wrong(2, "pdpp_code_nonsense"),
+        wrong(3, "https://app.example/other"),
+        wrong(4, verifier),
+    ];
+    let mut stolen = redeeming(&other, &code).to_vec();
+    forms.push(encoded(&stolen));
+    stolen.push(("resource", "https://other.example"));
+    for form in forms {
+        let request = Request::post("/oauth/token")
+            .header("content-type", "application/x-www-form-urlencoded")
+            .body(Body::from(form));
+        let answer = world.send(request.unwrap()).await;
+        assert_eq!(answer.refusal(), (400, "invalid_grant".to_owned()));
+        assert!(!answer.text.contains(&code));
+    }
+    // None of these attempts used the code up, and the second right one ends what the first gave.
+    let tokens = world
+        .post("/oauth/token", &redeeming(&client, &code))
+        .await
+        .json();
+    let token = tokens["access_token"].as_str().unwrap();
+    assert_eq!(world.read(token, "/v1/schema").await.status, 200);
+    let again = world.post("/oauth/token", &redeeming(&client, &code)).await;
+    assert_eq!(again.refusal(), (400, "invalid_grant".to_owned()));
+    assert_eq!(world.read(token, "/v1/schema").await.status, 401);
+}
+
+#[tokio::test]
+async fn bad_token_requests_are_told_in_the_form_of_oauth() {
+    let world = World::new().await;
+    let client = world.client().await;
+    for (form, refusal) in [
+        (vec![], (400, "invalid_request")),
+        (
+            vec![("grant_type", "password")],
+            (400, "unsupported_grant_type"),
+        ),
+        (
+            vec![("grant_type", "refresh_token"), ("client_id", "nobody")],
+            (401, "invalid_client"),
+        ),
+        (
+            vec![("grant_type", "refresh_token"), ("client_id", &client)],
+            (400, "invalid_request"),
+        ),
+        (
+            vec![
+                ("grant_type", "refresh_token"),
+                ("client_id", &client),
+                ("client_id", &client),
+            ],
+            (400, "invalid_request"),
+        ),
+    ] {
+        let answer = world.post("/oauth/token", &form).await;
+        assert_eq!(
+            answer.refusal(),
+            (refusal.0, refusal.1.to_owned()),
+            "{form:?}"
+        );
+    }
+    let request = Request::post("/oauth/token")
+        .header("content-type", "application/json")
+        .body(Body::from("{}"));
+    assert_eq!(world.send(request.unwrap()).await.refusal().0, 400);
+    assert_eq!(world.get("/oauth/token").await.status, 405);
+}
+
+#[tokio::test]
+async fn bodies_are_bounded() {
+    let world = World::new().await;
+    let large = "x".repeat(600 * 1024);
+    for target in [
+        "/oauth/token",
+        "/oauth/device_authorization",
+        "/oauth/revoke",
+    ] {
+        let answer = world.post(target, &[("a", &large)]).await;
+        assert_eq!(
+            answer.refusal(),
+            (413, "invalid_request".to_owned()),
+            "{target}"
+        );
+    }
+    let answer = world.registering(&json!({"client_name": large})).await;
+    assert_eq!(answer.status, 413);
+    let mut browser = world.browser().await;
+    let answer = browser.post("/consent/review", &[("a", &large)]).await;
+    assert_eq!(answer.status, 413);
+    assert_eq!(answer.header("content-type"), "text/html; charset=utf-8");
+    let many: Vec<(&str, &str)> = vec![("a", "b"); 20_001];
+    assert_eq!(browser.post("/consent/review", &many).await.status, 400);
+}
+
+#[tokio::test]
+async fn registrations_are_checked_and_bounded() {
+    let world = World::new().await;
+    for (metadata, code) in [
+        (json!([]), "invalid_client_metadata"),
+        (
+            json!({"redirect_uris": ["http://evil.example/cb"]}),
+            "invalid_redirect_uri",
+        ),
+        (
+            json!({"redirect_uris": ["https://a.example/#x"]}),
+            "invalid_redirect_uri",
+        ),
+        (
+            json!({"token_endpoint_auth_method": "client_secret_basic"}),
+            "invalid_client_metadata",
+        ),
+    ] {
+        let answer = world.registering(&metadata).await;
+        assert_eq!(answer.refusal(), (400, code.to_owned()), "{metadata}");
+    }
+    let good = json!({"redirect_uris": ["https://app.example/cb"]});
+    let mut last = 0;
+    for _ in 0..130 {
+        let answer = world.registering(&good).await;
+        last = answer.status.as_u16();
+        if last == 429 {
+            assert_eq!(answer.refusal().1, "slow_down");
+            assert!(!answer.header("retry-after").is_empty());
+            break;
+        }
+    }
+    assert_eq!(last, 429);
+    world.pass(std::time::Duration::from_mins(10));
+    assert_eq!(world.registering(&good).await.status, 201);
+    assert_eq!(
+        world.get("/oauth/register/cli_unknown").await.refusal().0,
+        401
+    );
+}
+
+#[tokio::test]
+async fn a_form_from_elsewhere_does_nothing() {
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    let client = world.client().await;
+    let request = browser.ask(&client, &[]).await;
+    let page = browser
+        .review(&request, &[("stream", "work/messages")])
+        .await;
+    let digest = page.field("digest");
+    let mut stranger = world.browser().await;
+    let theirs = stranger.get("/").await.field("csrf");
+    for csrf in ["", "nonsense", &theirs] {
+        let form = [("csrf", csrf), ("request", &request), ("digest", &digest)];
+        for target in [
+            "/consent/approve",
+            "/consent/deny",
+            "/consent/review",
+            "/device",
+            "/sign-out",
+            "/grants/grt_1/revoke",
+        ] {
+            let answer = browser.post(target, &form).await;
+            assert_eq!(answer.status, 403, "{target} with {csrf:?}");
+            assert!(answer.text.contains("does not belong to this session"));
+        }
+    }
+    // Without a session nothing is decided either, whatever the form says.
+    let mut nobody = Browser::new(&world);
+    let answer = nobody.decide(&page, "approve").await;
+    assert!(answer.header("location").starts_with("/sign-in?return_to="));
+    assert_eq!(browser.decide(&page, "approve").await.status, 303);
+}

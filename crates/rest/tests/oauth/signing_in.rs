@@ -1,0 +1,139 @@
+//! The owner's door: a password or a code, a cookie, and no guessing.
+
+use contract::time::Clock as _;
+
+use crate::fixture::{Answer, Browser, PASSWORD, World};
+
+async fn enter(browser: &mut Browser<'_>, more: &[(&str, &str)]) -> Answer {
+    let csrf = browser.get("/sign-in").await.field("csrf");
+    let form = [&[("csrf", csrf.as_str())], more].concat();
+    browser.post("/sign-in", &form).await
+}
+
+#[tokio::test]
+async fn the_cookie_is_for_this_server_alone() {
+    let world = World::new().await;
+    let mut browser = Browser::new(&world);
+    let answer = enter(&mut browser, &[("password", PASSWORD)]).await;
+    let cookies: Vec<&str> = answer
+        .headers
+        .get_all("set-cookie")
+        .iter()
+        .map(|cookie| cookie.to_str().unwrap())
+        .collect();
+    let session = cookies
+        .iter()
+        .find(|cookie| cookie.contains("session"))
+        .unwrap();
+    assert!(
+        session.starts_with("__Host-pdpp_session=pdpp_session_"),
+        "{session}"
+    );
+    assert!(session.ends_with("; Path=/; HttpOnly; SameSite=Lax; Max-Age=604800; Secure"));
+
+    let world = World::at("http://127.0.0.1:7420").await;
+    let mut browser = Browser::new(&world);
+    let answer = enter(&mut browser, &[("password", PASSWORD)]).await;
+    assert_eq!(answer.status, 303);
+    assert!(
+        browser.cookies.contains_key("pdpp_session"),
+        "{:?}",
+        browser.cookies
+    );
+    assert_eq!(browser.get("/").await.status, 200);
+}
+
+#[tokio::test]
+async fn signing_out_ends_the_session_on_the_server() {
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    let stolen = browser.cookies.clone();
+    let csrf = browser.get("/").await.field("csrf");
+    let answer = browser.post("/sign-out", &[("csrf", &csrf)]).await;
+    assert_eq!(answer.header("location"), "/sign-in");
+    browser.cookies = stolen;
+    assert_eq!(browser.get("/").await.header("location"), "/sign-in");
+}
+
+#[tokio::test]
+async fn a_link_with_a_code_signs_in_once_and_only_when_it_is_sent() {
+    let world = World::new().await;
+    let code = grants::sign_in::new_code(&*world.store, world.clock.now()).unwrap();
+    let mut browser = Browser::new(&world);
+    let link = format!("/sign-in?code={}", code.expose());
+    // What looks at links uses nothing up.
+    for _ in 0..2 {
+        let page = browser.get(&link).await;
+        assert_eq!(page.status, 200);
+        assert_eq!(page.field("code"), code.expose());
+        assert_eq!(page.header("referrer-policy"), "no-referrer");
+    }
+    let answer = enter(&mut browser, &[("code", code.expose())]).await;
+    assert_eq!(
+        (answer.status.as_u16(), answer.header("location")),
+        (303, "/")
+    );
+    assert_eq!(browser.get("/").await.status, 200);
+    let mut other = Browser::new(&world);
+    let answer = enter(&mut other, &[("code", code.expose())]).await;
+    assert_eq!(answer.status, 403);
+    assert!(answer.text.contains("not valid any more"));
+}
+
+#[tokio::test]
+async fn guessing_is_slowed_and_says_for_how_long() {
+    let world = World::new().await;
+    let mut browser = Browser::new(&world);
+    for _ in 0..5 {
+        let answer = enter(&mut browser, &[("password", "hunter3 hunter3")]).await;
+        assert_eq!(answer.status, 403);
+        assert!(!answer.text.contains("hunter3"));
+    }
+    let answer = enter(&mut browser, &[("password", PASSWORD)]).await;
+    assert_eq!(answer.status, 429, "the right one waits too");
+    assert_eq!(answer.header("retry-after"), "1");
+    assert_eq!(answer.header("content-type"), "text/html; charset=utf-8");
+    world.pass(std::time::Duration::from_secs(2));
+    assert_eq!(
+        enter(&mut browser, &[("password", PASSWORD)]).await.status,
+        303
+    );
+}
+
+#[tokio::test]
+async fn one_comes_back_to_own_pages_only() {
+    let world = World::new().await;
+    for (to, came) in [
+        ("/device", "/device"),
+        ("//evil.example/", "/"),
+        ("https://evil.example/", "/"),
+        ("/\\evil.example", "/"),
+    ] {
+        let mut browser = Browser::new(&world);
+        let answer = enter(&mut browser, &[("password", PASSWORD), ("return_to", to)]).await;
+        assert_eq!(answer.header("location"), came, "{to}");
+    }
+}
+
+#[tokio::test]
+async fn the_form_has_to_be_ours() {
+    let world = World::new().await;
+    let mut browser = Browser::new(&world);
+    let answer = browser.post("/sign-in", &[("password", PASSWORD)]).await;
+    assert_eq!(answer.status, 403);
+    browser.get("/sign-in").await;
+    let answer = browser
+        .post("/sign-in", &[("csrf", ""), ("password", PASSWORD)])
+        .await;
+    assert_eq!(answer.status, 403);
+    assert!(browser.cookies.keys().all(|name| !name.contains("session")));
+}
+
+#[tokio::test]
+async fn without_a_password_the_page_asks_for_a_code() {
+    let world = World::new().await;
+    grants::sign_in::remove_password(&*world.store, world.clock.now()).unwrap();
+    let page = Browser::new(&world).get("/sign-in").await;
+    assert!(page.text.contains("Sign-in code") && !page.text.contains("type=\"password\""));
+    assert!(page.text.contains("pdpp owner-password"));
+}
