@@ -7,7 +7,7 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 
 use crate::commands::{
     backup, bench, blob, completions, connections, declare, export, grant, grants, import, index,
-    mcp, owner_token, purge, serve,
+    mcp, owner_password, owner_token, purge, serve,
 };
 
 /// Your records in one place, readable by the agents you allow.
@@ -55,6 +55,7 @@ pub(crate) enum Command {
     Grant(grant::Options),
     Grants(grants::Options),
     OwnerToken(owner_token::Options),
+    OwnerPassword(owner_password::Options),
     Backup(backup::Options),
     Index(index::Options),
     Purge(purge::Options),

@@ -12,6 +12,7 @@ pub(crate) mod grants;
 pub(crate) mod import;
 pub(crate) mod index;
 pub(crate) mod mcp;
+pub(crate) mod owner_password;
 pub(crate) mod owner_token;
 pub(crate) mod purge;
 pub(crate) mod serve;
@@ -33,6 +34,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Grant(options) => grant::run(options, context),
         Command::Grants(options) => grants::run(&options, context),
         Command::OwnerToken(options) => owner_token::run(&options, context),
+        Command::OwnerPassword(options) => owner_password::run(&options, context),
         Command::Backup(options) => backup::run(&options, context),
         Command::Index(options) => index::run(&options, context),
         Command::Purge(options) => purge::run(&options, context),

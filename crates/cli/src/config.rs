@@ -1,5 +1,6 @@
 //! Settings: the command line first, then the environment, then defaults. Nothing else reads the environment.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use etcetera::base_strategy::{BaseStrategy, choose_native_strategy};
@@ -48,6 +49,8 @@ pub(crate) struct ServerSettings {
     pub(crate) listen: String,
     /// The address clients use, where it differs.
     pub(crate) public_url: Option<String>,
+    /// Whose word on where a request came from is taken.
+    pub(crate) trusted_proxies: Vec<IpAddr>,
     /// Which events are logged.
     pub(crate) log: LevelFilter,
 }
@@ -65,9 +68,35 @@ impl ServerSettings {
         Ok(Self {
             listen: setting(listen, "PDPP_LISTEN")?.unwrap_or_else(|| LISTEN.to_owned()),
             public_url: setting(public_url, "PDPP_PUBLIC_URL")?,
+            trusted_proxies: trusted_proxies()?,
             log: log_level()?,
         })
     }
+}
+
+/// The owner's password, where the environment has one.
+pub(crate) fn owner_password() -> Result<Option<String>, Failure> {
+    environment("PDPP_OWNER_PASSWORD")
+}
+
+fn trusted_proxies() -> Result<Vec<IpAddr>, Failure> {
+    let text = environment("PDPP_TRUSTED_PROXIES")?.unwrap_or_default();
+    let names = text
+        .split(',')
+        .map(str::trim)
+        .filter(|name| !name.is_empty());
+    let address = |name: &str| {
+        name.parse::<IpAddr>()
+            .map(|address| address.to_canonical())
+            .map_err(|_| {
+                let message = format!(
+                    "PDPP_TRUSTED_PROXIES: '{}' is not an address",
+                    visible(name)
+                );
+                Failure::new(message).hint("write IP addresses with commas between them")
+            })
+    };
+    names.map(address).collect()
 }
 
 /// What a command that asks a server, near or far, is configured with.

@@ -147,6 +147,17 @@ impl Output {
         Some(read.is_ok() && agreed)
     }
 
+    /// Asks a person for a secret, which is not shown. Nothing if there is nobody to ask.
+    #[expect(clippy::unused_self, reason = "all printing goes through an output")]
+    pub(crate) fn secret(self, question: &str) -> Option<io::Result<String>> {
+        let terminal = console::Term::stderr();
+        if !(io::stdin().is_terminal() && terminal.is_term()) {
+            return None;
+        }
+        let asked = terminal.write_str(&format!("{question}: "));
+        Some(asked.and_then(|()| terminal.read_secure_line()))
+    }
+
     /// Tells why a command failed and gives the exit code for it.
     #[expect(clippy::unused_self, reason = "all printing goes through an output")]
     pub(crate) fn report_failure(self, failure: &Failure) -> ExitCode {

@@ -105,7 +105,9 @@ fn a_signal_ends_it_well_with_everything_disclosed_in_the_log() {
         let (code, told) = server.ended();
         assert_eq!(code, Some(0), "{signal} {told}");
         assert!(told.contains("pdpp grant create"), "{told}");
-        assert_eq!(told.lines().count(), 1, "{told}");
+        assert!(told.contains("/sign-in?code=pdpp_signin_"), "{told}");
+        assert!(told.contains("/mcp\n"), "{told}");
+        assert_eq!(told.lines().count(), 4, "{told}");
         assert!(!home.data_dir().join("owner.sock").exists());
         let grants = home.run(&["grants", "--json"]).succeeds().stdout;
         let id = grants.split('"').find(|part| part.starts_with("grt_"));
@@ -173,18 +175,12 @@ fn settings_that_make_no_sense_are_refused_before_anything_is_opened() {
         home.run(&["serve", "--listen", address])
             .refused_saying(&["is not an address to listen on", "127.0.0.1:7420"]);
     }
-    for address in ["0.0.0.0:7420", "192.0.2.1:7420", "[::]:7420"] {
-        home.run(&["serve", "--listen", address]).refused_saying(&[
-            address,
-            "console password",
-            "this version does not have",
-        ]);
-    }
     for url in [
         "example.org",
         "ftp://x",
         "https://",
         "https://x/?q",
+        "https://x/part",
         "https://a b",
     ] {
         home.run(&["serve", "--public-url", url])
@@ -199,6 +195,73 @@ fn settings_that_make_no_sense_are_refused_before_anything_is_opened() {
             .contains("PDPP_LOG 'loud'")
     );
     assert!(!home.data_dir().exists());
+}
+
+#[test]
+fn other_machines_are_let_in_only_with_a_password() {
+    let home = Home::new();
+    for address in ["0.0.0.0:0", "192.0.2.1:7420", "[::]:0"] {
+        home.run(&["serve", "--listen", address]).refused_saying(&[
+            address,
+            "no password",
+            "pdpp owner-password",
+        ]);
+    }
+    let with_password = |password: &str, args: &[&str]| {
+        let mut command = home.command(args);
+        let ran = command
+            .env("PDPP_OWNER_PASSWORD", password)
+            .output()
+            .unwrap();
+        (ran.status.code(), String::from_utf8(ran.stderr).unwrap())
+    };
+    let (code, told) = with_password("short", &["owner-password"]);
+    assert_eq!(code, Some(1), "{told}");
+    assert!(told.contains("12 characters"), "{told}");
+    let (code, told) = with_password("a few good words", &["owner-password"]);
+    assert_eq!(code, Some(0), "{told}");
+    assert!(!told.contains("good words"), "{told}");
+    home.run(&["serve", "--listen", "0.0.0.0:0"])
+        .refused_saying(&["0.0.0.0:0", "--public-url"]);
+    let listen = [
+        "serve",
+        "--listen",
+        "0.0.0.0:0",
+        "--public-url",
+        "http://pdpp.example.org",
+    ];
+    let server = Server::of(home.command(&listen));
+    assert_eq!(server.address, "pdpp.example.org");
+    server.signal("TERM");
+    let (code, told) = server.ended();
+    assert_eq!(code, Some(0), "{told}");
+    assert!(
+        told.contains("Console: http://pdpp.example.org/\n"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_code_is_printed_until_a_password_is_set() {
+    let home = Home::with_mail();
+    let server = Server::start(&home);
+    let (status, index) = server.ask("GET /", None, "");
+    assert_eq!(
+        (status, &index["object"]),
+        (200, &"pdpp_discovery_index".into())
+    );
+    let (status, document) = server.ask("GET /.well-known/oauth-authorization-server", None, "");
+    assert_eq!(status, 200);
+    assert_eq!(document["client_id_metadata_document_supported"], true);
+    let mut command = home.command(&["owner-password"]);
+    command.env("PDPP_OWNER_PASSWORD", "a few good words");
+    assert!(command.status().unwrap().success());
+    server.signal("TERM");
+    server.ended();
+    let server = Server::start(&home);
+    server.signal("TERM");
+    let (_, told) = server.ended();
+    assert!(!told.contains("code="), "{told}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! `pdpp serve`: the API over TCP for clients with a token, and over a socket in the data directory for the owner.
 
+mod documents;
 mod listen;
 mod sample;
 
@@ -9,7 +10,8 @@ use std::time::Duration;
 
 use clap::Args;
 use contract::seal::SealingKey;
-use grants::DisclosureLog;
+use contract::time::Clock as _;
+use grants::{DisclosureLog, Secret};
 use rest::Service;
 use store::Store;
 use store::directory::OWNER_SOCKET;
@@ -18,7 +20,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::clock::SystemClock;
-use crate::config::ServerSettings;
+use crate::config::{ServerSettings, owner_password};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::log;
@@ -40,7 +42,7 @@ pub(crate) struct Options {
     #[arg(
         long,
         value_name = "ADDR",
-        help = "Where to listen, on this machine; port 0 takes any free one [env: PDPP_LISTEN] [default: 127.0.0.1:7420]"
+        help = "Where to listen; other than this machine needs a password; port 0 takes any free one [env: PDPP_LISTEN] [default: 127.0.0.1:7420]"
     )]
     listen: Option<String>,
     #[arg(
@@ -63,6 +65,8 @@ pub(crate) fn run(options: Options, context: &Context) -> Outcome {
         sample::fill(&store, context)?;
     }
     let key = SealingKey::from_bytes(store.sealing_key()?);
+    let has_password = password_is_set(&store)?;
+    listen::check_exposure(address, has_password, settings.public_url.as_deref())?;
     // Held to the end: the directory must be ours for as long as the socket in it is.
     let store: Arc<dyn Store> = Arc::new(store);
     let (tcp, address) = listen::tcp(address)?;
@@ -76,14 +80,21 @@ pub(crate) fn run(options: Options, context: &Context) -> Outcome {
         Arc::new(SystemClock),
         public_url,
         Arc::clone(&log),
-    );
+    )
+    .with_documents(Arc::new(documents::Guarded::default()))
+    .with_trusted_proxies(settings.trusted_proxies);
+    let sign_in = if has_password {
+        None
+    } else {
+        Some(sign_in_code(&*store)?)
+    };
 
     let runtime = started(Runtime::new())?;
     let served = runtime.block_on(async {
         let mut stop = started(Stop::new())?;
         let tcp = started(tokio::net::TcpListener::from_std(tcp))?;
         let unix = started(tokio::net::UnixListener::from_std(unix))?;
-        announce(context, public_url, &own_url);
+        announce(context, public_url, &own_url, sign_in.as_ref());
         serve(service, (tcp, unix), &mut stop).await;
         Ok(())
     });
@@ -98,13 +109,44 @@ fn started<T>(result: io::Result<T>) -> Outcome<T> {
     result.map_err(|error| Failure::new(format!("the server cannot start: {error}")))
 }
 
-fn announce(context: &Context, public_url: &str, own_url: &str) {
+/// Whether the owner has a password; the one of the environment is set where there is none.
+fn password_is_set(store: &dyn Store) -> Outcome<bool> {
+    let now = SystemClock.now();
+    if grants::sign_in::has_password(store, now)? {
+        return Ok(true);
+    }
+    let Some(password) = owner_password()? else {
+        return Ok(false);
+    };
+    grants::sign_in::set_password(store, &password, now)
+        .map_err(|error| Failure::new(format!("PDPP_OWNER_PASSWORD: {error}")))?;
+    Ok(true)
+}
+
+fn sign_in_code(store: &dyn Store) -> Outcome<Secret> {
+    grants::sign_in::new_code(store, SystemClock.now())
+        .map_err(|error| Failure::new(format!("no sign-in code can be made: {error}")))
+}
+
+fn announce(context: &Context, public_url: &str, own_url: &str, sign_in: Option<&Secret>) {
     let public_url = public_url.trim_end_matches('/');
     let output = context.output;
     output.note(&format!("API: {public_url}/v1"));
     if public_url != own_url {
         output.note(&format!("Listening: {own_url}"));
     }
+    match sign_in {
+        // Shown once, good for a quarter of an hour.
+        Some(code) => output.note(&format!(
+            "Console: {public_url}/sign-in?code={}",
+            code.expose()
+        )),
+        None => output.note(&format!("Console: {public_url}/")),
+    }
+    output.note(&format!("MCP: {public_url}/mcp"));
+    output.note(&format!(
+        "Connect: claude mcp add --transport http pdpp {public_url}/mcp"
+    ));
     output.note("Tokens: pdpp grant create --client NAME --connection ID");
 }
 

@@ -6,24 +6,39 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use crate::failure::{Failure, Outcome};
 use crate::output::visible;
 
-/// Reads an address, which must be one that only this machine reaches.
+/// Reads an address.
 pub(super) fn address(text: &str) -> Outcome<SocketAddr> {
     let port = text.strip_prefix("localhost:").map(str::parse);
     let address = match port {
         Some(port) => port.ok().map(|port| (Ipv4Addr::LOCALHOST, port).into()),
         None => text.parse().ok(),
     };
-    let address: SocketAddr = address.ok_or_else(|| {
+    address.ok_or_else(|| {
         let message = format!("'{}' is not an address to listen on", visible(text));
         Failure::new(message).hint("write address and port, such as 127.0.0.1:7420")
-    })?;
-    if !address.ip().is_loopback() {
-        let message = format!(
-            "{address} can be reached from other machines; that needs a console password, which this version does not have"
-        );
-        return Err(Failure::new(message).hint("listen on this machine, such as 127.0.0.1:7420"));
+    })
+}
+
+/// Refuses to be reached by other machines while anybody with a sign-in code would be the owner, or without a name.
+pub(super) fn check_exposure(
+    address: SocketAddr,
+    has_password: bool,
+    public_url: Option<&str>,
+) -> Outcome {
+    if address.ip().is_loopback() {
+        return Ok(());
     }
-    Ok(address)
+    if !has_password {
+        let message =
+            format!("{address} can be reached from other machines, and the pages have no password");
+        return Err(Failure::new(message).hint("set one with: pdpp owner-password"));
+    }
+    if address.ip().is_unspecified() && public_url.is_none() {
+        let message = format!("{address} is no address that clients could use");
+        return Err(Failure::new(message)
+            .hint("name the one they use with --public-url, such as https://pdpp.example.org"));
+    }
+    Ok(())
 }
 
 /// Refuses what cannot be the beginning of the addresses in answers.
@@ -32,10 +47,10 @@ pub(super) fn check_public_url(url: &str) -> Outcome {
         .iter()
         .find_map(|scheme| url.strip_prefix(scheme));
     let plain = |c: char| c.is_ascii_graphic() && !"?#@\"<>\\".contains(c);
-    match rest {
-        Some(rest) if !rest.is_empty() && !rest.starts_with('/') && rest.chars().all(plain) => {
-            Ok(())
-        }
+    let host = rest.map(|rest| rest.strip_suffix('/').unwrap_or(rest));
+    match host {
+        // The whole origin is ours: cookies and well-known documents belong to no part of one.
+        Some(host) if !host.is_empty() && !host.contains('/') && host.chars().all(plain) => Ok(()),
         _ => {
             let message = format!("'{}' is not a public address", visible(url));
             Err(Failure::new(message).hint("write it as https://pdpp.example.org"))
