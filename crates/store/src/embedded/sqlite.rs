@@ -134,8 +134,9 @@ fn connect(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
     connection.set_prepared_statement_cache_capacity(64);
     connection.busy_timeout(std::time::Duration::from_secs(10))?;
     connection.pragma_update(None, "page_size", PAGE_BYTES)?;
+    // A small cache: there is one per reader, and the system keeps the pages of the file anyway.
     connection.execute_batch(
-        "PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384;",
+        "PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -4096;",
     )?;
     Ok(connection)
 }
