@@ -13,6 +13,9 @@ use crate::service::Service;
 /// Where only the owner can reach: the id of a grant or package to read under, as its client would.
 pub const AS_GRANT: HeaderName = HeaderName::from_static("pdpp-as-grant");
 
+/// Likewise, but it is the owner who looks: what is shown reaches no client, so nothing is noted as disclosed.
+pub const LOOK_AS_GRANT: HeaderName = HeaderName::from_static("pdpp-look-as-grant");
+
 /// How a request proves who sends it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Gate {
@@ -28,6 +31,8 @@ pub(crate) enum Gate {
 pub(crate) struct Caller {
     pub(crate) kind: TokenKind,
     authority: Authority,
+    /// Whether the owner looks at what a client would see.
+    looks: bool,
 }
 
 impl Caller {
@@ -41,6 +46,9 @@ impl Caller {
 
     /// Reads on behalf of the caller. What a client is shown is noted.
     pub(crate) fn reader(self, service: &Service) -> GrantReader {
+        if self.looks {
+            return self.unnoted_reader(service);
+        }
         let store = service.store.clone();
         GrantReader::new(store, self.authority, service.reading.clone())
     }
@@ -59,8 +67,9 @@ pub(crate) async fn caller(
     gate: Gate,
     headers: &HeaderMap,
 ) -> Result<Caller, Problem> {
+    let looking = headers.get(LOOK_AS_GRANT);
     let (authority, kind) = match gate {
-        Gate::Owner => match headers.get(AS_GRANT) {
+        Gate::Owner => match headers.get(AS_GRANT).or(looking) {
             None => (Authority::Owner, TokenKind::Owner),
             Some(id) => (
                 under_grant(service, id.as_bytes()).await?,
@@ -69,7 +78,13 @@ pub(crate) async fn caller(
         },
         Gate::Bearer => bearer(service, headers).await?,
     };
-    Ok(Caller { kind, authority })
+    // Whoever reads as a client is noted, whatever else the request says.
+    let looks = gate == Gate::Owner && looking.is_some() && !headers.contains_key(AS_GRANT);
+    Ok(Caller {
+        kind,
+        authority,
+        looks,
+    })
 }
 
 async fn bearer(service: &Service, headers: &HeaderMap) -> Result<(Authority, TokenKind), Problem> {

@@ -173,6 +173,37 @@ async fn where_only_the_owner_comes_no_token_is_asked_for() {
 }
 
 #[tokio::test]
+async fn the_owner_looks_through_a_grant_without_a_note_and_a_client_reads_with_one() {
+    let world = World::new().await;
+    let (client, grant) = world.grant(&["work"], &["messages"], &["id", "subject"]);
+    let target = "/v1/streams/messages/records/m1";
+    let seen = world.get(&client, target).await.body;
+    world.log.flush().unwrap();
+    assert_eq!(grants::verify(&*world.store).unwrap().entries, 1);
+    let under = async |headers: &[axum::http::HeaderName]| {
+        let mut request = Request::get(target);
+        for header in headers {
+            request = request.header(header, &grant);
+        }
+        let router = rest::owner_router(world.service.clone());
+        let answer = send(router, request.body(Body::empty()).unwrap()).await;
+        world.log.flush().unwrap();
+        (answer.body, grants::verify(&*world.store).unwrap().entries)
+    };
+    assert_eq!(under(&[rest::LOOK_AS_GRANT]).await, (seen.clone(), 1));
+    assert_eq!(under(&[rest::AS_GRANT]).await, (seen.clone(), 2));
+    let both = [rest::LOOK_AS_GRANT, rest::AS_GRANT];
+    assert_eq!(under(&both).await, (seen, 3));
+    // Over TCP it is the token that counts, and nothing else.
+    let request = Request::get(target)
+        .header("authorization", format!("Bearer {client}"))
+        .header(rest::LOOK_AS_GRANT, &grant);
+    world.send(request.body(Body::empty()).unwrap()).await;
+    world.log.flush().unwrap();
+    assert_eq!(grants::verify(&*world.store).unwrap().entries, 4);
+}
+
+#[tokio::test]
 async fn what_a_client_reads_is_in_the_disclosure_log_and_what_the_owner_reads_is_not() {
     let world = World::new().await;
     let (client, grant) = world.grant(&["work"], &["messages"], &["id", "subject"]);
