@@ -14,8 +14,12 @@ const OTHER_BYTES: usize = 2048;
 /// The longest request id taken over.
 const REQUEST_ID_BYTES: usize = 200;
 
-/// Reads what a server said. The token it was asked with is removed, should it stand in there.
-pub(crate) fn read(server: &str, said: Exchange, token: &Secret) -> Result<Answer, ReadError> {
+/// Reads what a server said, and gives its text too. The token it was asked with is removed, should it stand in there.
+pub(crate) fn read(
+    server: &str,
+    said: Exchange,
+    token: &Secret,
+) -> Result<(Answer, String), ReadError> {
     let request_id = ["request-id", "x-request-id"]
         .into_iter()
         .find_map(|name| said.header(name))
@@ -31,20 +35,22 @@ pub(crate) fn read(server: &str, said: Exchange, token: &Secret) -> Result<Answe
         Err(_) => return Err(failure::not_the_contract(server, "its answer is not UTF-8")),
     };
     let text = token.hide_in(text);
-    let body = match serde_json::from_str::<Value>(text.trim_start_matches('\u{feff}')) {
+    let text = text.trim_start_matches('\u{feff}');
+    let body = match serde_json::from_str::<Value>(text) {
         Ok(value) => Body::Json(value),
         Err(error) if declared_json && !failed => {
             let place = format!("line {}, column {}", error.line(), error.column());
             let reason = format!("its answer is called JSON, but ends being so at {place}");
             return Err(failure::not_the_contract(server, &reason));
         }
-        Err(_) => Body::Other(beginning(&text).to_owned()),
+        Err(_) => Body::Other(beginning(text).to_owned()),
     };
-    Ok(Answer {
+    let answer = Answer {
         status,
         request_id,
         body,
-    })
+    };
+    Ok((answer, text.to_owned()))
 }
 
 fn is_json(content_type: &str) -> bool {

@@ -50,6 +50,11 @@ impl HttpServer {
         Self::of(provider, Bearer::Stored(session), limits)
     }
 
+    /// Asks once, and gives the answer with its text as the server wrote it: a number parsed may not have all its digits.
+    pub async fn get_text(&self, question: Get) -> Result<(Answer, String), ReadError> {
+        self.0.ask(question).await
+    }
+
     fn of(provider: ProviderUrl, bearer: Bearer, limits: Limits) -> Self {
         Self(Arc::new(Asking {
             provider,
@@ -71,12 +76,12 @@ impl Upstream for HttpServer {
     }
 
     fn get(&self, question: Get) -> Asked<'_> {
-        Box::pin(self.0.ask(question))
+        Box::pin(async move { Ok(self.0.ask(question).await?.0) })
     }
 }
 
 impl Asking {
-    async fn ask(self: &Arc<Self>, question: Get) -> Result<Answer, ReadError> {
+    async fn ask(self: &Arc<Self>, question: Get) -> Result<(Answer, String), ReadError> {
         let url = self.url(&question)?;
         let session = match &self.bearer {
             Bearer::Fixed(token) => return Ok(self.once(url, token).await?.0),
@@ -104,8 +109,8 @@ impl Asking {
         }
     }
 
-    /// The answer, and whether it says that the token has ended.
-    async fn once(&self, url: Url, token: &Secret) -> Result<(Answer, bool), ReadError> {
+    /// The answer with its text, and whether it says that the token has ended.
+    async fn once(&self, url: Url, token: &Secret) -> Result<((Answer, String), bool), ReadError> {
         let server = self.provider.as_str();
         let said = self.transport.get(server, url, Some(token)).await;
         let said = said.map_err(|mut error| {
@@ -117,9 +122,9 @@ impl Asking {
         let challenges: Vec<String> = challenges
             .filter_map(|value| value.to_str().ok().map(str::to_owned))
             .collect();
-        let answer = answer::read(server, said, token)?;
-        let has_ended = answer::token_has_ended(&challenges, &answer);
-        Ok((answer, has_ended))
+        let read = answer::read(server, said, token)?;
+        let has_ended = answer::token_has_ended(&challenges, &read.0);
+        Ok((read, has_ended))
     }
 
     fn url(&self, question: &Get) -> Result<Url, ReadError> {
