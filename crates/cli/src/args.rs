@@ -8,11 +8,19 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 use crate::commands::{
     backup, bench, blob, completions, connections, declare, export, grant, grants, import, index,
     mcp, owner_password, owner_token, purge, serve,
+    aggregate, backup, bench, blob, completions, connections, declare, export, fetch, grant,
+    grants, help, import, index, mcp, owner_token, purge, query, read, schema, search, serve,
 };
 
 /// Your records in one place, readable by the agents you allow.
 #[derive(Debug, Parser)]
-#[command(name = "pdpp", version, max_term_width = 100)]
+#[command(
+    name = "pdpp",
+    version,
+    max_term_width = 100,
+    disable_help_subcommand = true,
+    after_help = "Topics: pdpp help ids, pdpp help filters, pdpp help grants"
+)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: GlobalOptions,
@@ -50,6 +58,12 @@ pub(crate) enum Command {
     Import(import::Options),
     Serve(serve::Options),
     Mcp(mcp::Options),
+    Schema(schema::Options),
+    Search(search::Options),
+    Query(query::Options),
+    Aggregate(aggregate::Options),
+    Fetch(fetch::Options),
+    Read(read::Options),
     Export(export::Options),
     Blob(blob::Options),
     Grant(grant::Options),
@@ -61,6 +75,7 @@ pub(crate) enum Command {
     Purge(purge::Options),
     Bench(bench::Options),
     Completions(completions::Options),
+    Help(help::Options),
 }
 
 /// Whether the command is one whose standard output belongs to a protocol, as far as can be told from words that do not

@@ -1,5 +1,6 @@
 //! One command per file: its options, and what it does.
 
+pub(crate) mod aggregate;
 pub(crate) mod backup;
 pub(crate) mod bench;
 pub(crate) mod blob;
@@ -7,14 +8,20 @@ pub(crate) mod completions;
 pub(crate) mod connections;
 pub(crate) mod declare;
 pub(crate) mod export;
+pub(crate) mod fetch;
 pub(crate) mod grant;
 pub(crate) mod grants;
+pub(crate) mod help;
 pub(crate) mod import;
 pub(crate) mod index;
 pub(crate) mod mcp;
 pub(crate) mod owner_password;
 pub(crate) mod owner_token;
 pub(crate) mod purge;
+pub(crate) mod query;
+pub(crate) mod read;
+pub(crate) mod schema;
+pub(crate) mod search;
 pub(crate) mod serve;
 
 use crate::args::Command;
@@ -29,6 +36,12 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Import(options) => import::run(&options, context),
         Command::Serve(options) => serve::run(options, context),
         Command::Mcp(options) => mcp::run(options, context),
+        Command::Schema(options) => schema::run(&options, context),
+        Command::Search(options) => search::run(&options, context),
+        Command::Query(options) => query::run(&options, context),
+        Command::Aggregate(options) => aggregate::run(&options, context),
+        Command::Fetch(options) => fetch::run(&options, context),
+        Command::Read(options) => read::run(&options, context),
         Command::Export(options) => export::run(&options, context),
         Command::Blob(options) => blob::run(&options, context),
         Command::Grant(options) => grant::run(options, context),
@@ -39,6 +52,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Index(options) => index::run(&options, context),
         Command::Purge(options) => purge::run(&options, context),
         Command::Bench(options) => bench::run(&options, context),
+        Command::Help(options) => help::run(&options, context),
         Command::Completions(options) => completions::run(&options, context),
     }
 }

@@ -18,6 +18,8 @@ const LISTEN: &str = "127.0.0.1:7420";
 pub(crate) struct Settings {
     /// Where the data lives.
     pub(crate) data_dir: PathBuf,
+    /// The same as the command line names it, if it does.
+    pub(crate) named_data_dir: Option<PathBuf>,
 }
 
 impl Settings {
@@ -31,7 +33,10 @@ impl Settings {
             Some(path) if !path.as_os_str().is_empty() => path,
             _ => default_data_dir()?,
         };
-        Ok(Self { data_dir })
+        Ok(Self {
+            data_dir,
+            named_data_dir: global.data_dir.clone(),
+        })
     }
 
     /// Where people would reach a server of this machine, for a command that reads without one.
@@ -135,6 +140,12 @@ impl RemoteSettings {
             fallback_root,
         })
     }
+}
+
+/// Whether a terminal may be written to in colour.
+pub(crate) fn wants_colour() -> bool {
+    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    set("NO_COLOR").is_none() && set("TERM").is_none_or(|kind| kind != "dumb")
 }
 
 /// The name an MCP server goes by.

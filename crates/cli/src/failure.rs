@@ -27,7 +27,7 @@ pub(crate) enum Failure {
         /// What happened.
         message: String,
         /// What to do next.
-        hint: Option<String>,
+        hints: Vec<String>,
     },
     /// All was told already; only the exit code is left.
     Reported,
@@ -55,7 +55,7 @@ impl Failure {
         Self::Coded {
             exit,
             message: message.into(),
-            hint: Some(hint.into()),
+            hints: vec![hint.into()],
         }
     }
 
@@ -65,6 +65,18 @@ impl Failure {
             Self::Told { message, mut hints } => {
                 hints.push(hint.into());
                 Self::Told { message, hints }
+            }
+            Self::Coded {
+                exit,
+                message,
+                mut hints,
+            } => {
+                hints.push(hint.into());
+                Self::Coded {
+                    exit,
+                    message,
+                    hints,
+                }
             }
             other => other,
         }
@@ -89,7 +101,7 @@ impl From<ReadError> for Failure {
         Self::Coded {
             exit: error.code.exit_code(),
             message: error.message,
-            hint: error.hint,
+            hints: error.hint.into_iter().collect(),
         }
     }
 }
@@ -103,8 +115,7 @@ impl From<StoreError> for Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (message, hints) = match self {
-            Self::Told { message, hints } => (message, hints.as_slice()),
-            Self::Coded { message, hint, .. } => (message, hint.as_slice()),
+            Self::Told { message, hints } | Self::Coded { message, hints, .. } => (message, hints),
             Self::Reported | Self::Misused | Self::ClosedPipe => return Ok(()),
         };
         write!(f, "error: {message}")?;

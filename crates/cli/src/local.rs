@@ -1,4 +1,4 @@
-//! The local data as a resource server: what one grant may read of it.
+//! The local data as a resource server: all of it for the owner, or what one grant may read.
 //!
 //! A running server is asked over its socket. Without one the directory is opened here, and then others reach it through
 //! a socket of ours, so that several of us, and all other commands, work side by side. Whoever held the directory may end
@@ -21,11 +21,22 @@ use crate::owner::{Owner, OwnerSocket, Trouble};
 /// The largest answer that is taken.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 
-/// The local data under one grant.
+/// On whose behalf the local data is read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Behalf {
+    /// The owner's own.
+    Owner,
+    /// The owner's, who looks at what a grant would show.
+    Looking(String),
+    /// That of the client of a grant, to whom all of it is disclosed.
+    Client(String),
+}
+
+/// The local data on somebody's behalf.
 pub(crate) struct LocalServer {
     context: Context,
     holder: &'static str,
-    grant: String,
+    behalf: Behalf,
     public_url: String,
     way: Mutex<Option<Arc<Way>>>,
 }
@@ -46,11 +57,11 @@ impl Drop for Serving {
 }
 
 impl LocalServer {
-    /// The local data under a grant, reached by a way that was found already.
+    /// The local data, reached by a way that was found already.
     pub(crate) fn new(
         context: Context,
         holder: &'static str,
-        grant: String,
+        behalf: Behalf,
         owner: Owner,
     ) -> Outcome<Self> {
         let public_url = context.settings.public_url()?;
@@ -59,7 +70,7 @@ impl LocalServer {
             public_url: public_url.trim_end_matches('/').to_owned(),
             context,
             holder,
-            grant,
+            behalf,
         };
         server.keep(owner);
         Ok(server)
@@ -72,7 +83,12 @@ impl LocalServer {
     }
 
     fn keep(&self, owner: Owner) -> Arc<Way> {
-        let shared = owner.held().and_then(|router| {
+        // Only whoever stays makes others wait; a command that reads once is gone before they come.
+        let held = match self.behalf {
+            Behalf::Client(_) => owner.held(),
+            Behalf::Owner | Behalf::Looking(_) => None,
+        };
+        let shared = held.and_then(|router| {
             let path: PathBuf = self.context.settings.data_dir.join(OWNER_SOCKET);
             // Sharing is a courtesy: whoever cannot be served is told who holds the directory.
             let (listener, socket) = OwnerSocket::bind(&path).ok()?;
@@ -101,7 +117,8 @@ impl LocalServer {
         }
     }
 
-    async fn ask(&self, question: &Get) -> Result<Answer, ReadError> {
+    /// Asks once, and gives the answer with its text as it was written: a number parsed may not have all its digits.
+    pub(crate) async fn get_text(&self, question: &Get) -> Result<(Answer, String), ReadError> {
         for attempt in 0..2 {
             let way = self.way().map_err(|failure| unreachable(&failure))?;
             let request = self.request(question)?;
@@ -121,9 +138,13 @@ impl LocalServer {
     }
 
     fn request(&self, question: &Get) -> Result<Request<HttpBody>, ReadError> {
-        Request::get(question.target())
-            .header(header::HOST, "localhost")
-            .header(rest::AS_GRANT, &self.grant)
+        let request = Request::get(question.target()).header(header::HOST, "localhost");
+        let request = match &self.behalf {
+            Behalf::Owner => request,
+            Behalf::Looking(grant) => request.header(rest::LOOK_AS_GRANT, grant),
+            Behalf::Client(grant) => request.header(rest::AS_GRANT, grant),
+        };
+        request
             .body(HttpBody::empty())
             .map_err(|_| ReadError::new(ErrorCode::InvalidArguments, "the question cannot be sent"))
     }
@@ -135,7 +156,7 @@ impl Upstream for LocalServer {
     }
 
     fn get(&self, question: Get) -> Asked<'_> {
-        Box::pin(async move { self.ask(&question).await })
+        Box::pin(async move { Ok(self.get_text(&question).await?.0) })
     }
 }
 
@@ -146,7 +167,7 @@ fn unreachable(failure: &Failure) -> ReadError {
     )
 }
 
-async fn read(response: Response<HttpBody>) -> Result<Answer, ReadError> {
+async fn read(response: Response<HttpBody>) -> Result<(Answer, String), ReadError> {
     let status = response.status().as_u16();
     let request_id = response.headers().get("request-id");
     let request_id = request_id
@@ -162,13 +183,15 @@ async fn read(response: Response<HttpBody>) -> Result<Answer, ReadError> {
     let bytes = to_bytes(response.into_body(), MAX_BYTES)
         .await
         .map_err(too_large)?;
-    let body = match serde_json::from_slice(&bytes) {
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let body = match serde_json::from_str(&text) {
         Ok(body) => Body::Json(body),
-        Err(_) => Body::Other(String::from_utf8_lossy(&bytes).into_owned()),
+        Err(_) => Body::Other(text.clone()),
     };
-    Ok(Answer {
+    let answer = Answer {
         status,
         request_id,
         body,
-    })
+    };
+    Ok((answer, text))
 }

@@ -10,8 +10,12 @@ mod failure;
 mod file;
 mod local;
 mod log;
+mod moment;
 mod output;
 mod owner;
+mod reading;
+mod shown;
+mod style;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
 use std::process::ExitCode;

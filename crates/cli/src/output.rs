@@ -9,7 +9,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
 use crate::args::GlobalOptions;
+use crate::config;
 use crate::failure::{Failure, Outcome};
+use crate::style::Style;
 
 /// How this run talks.
 #[derive(Debug, Clone, Copy)]
@@ -36,6 +38,12 @@ impl Output {
     /// Whether details are wanted.
     pub(crate) fn is_verbose(self) -> bool {
         self.verbose
+    }
+
+    /// How data is set apart: in colour where a person looks at it.
+    #[expect(clippy::unused_self, reason = "all printing goes through an output")]
+    pub(crate) fn style(self) -> Style {
+        Style::new(io::stdout().is_terminal() && config::wants_colour())
     }
 
     /// Writes to stdout through a buffer, which is emptied at the end.
@@ -206,7 +214,7 @@ pub(crate) fn report_panic(info: &PanicHookInfo<'_>) {
 pub(crate) fn visible(text: &str) -> String {
     text.chars()
         .flat_map(|c| {
-            let escaped = c.is_control() || is_invisible(c);
+            let escaped = !is_visible(c);
             let shown = (!escaped).then_some(c);
             shown
                 .into_iter()
@@ -215,9 +223,10 @@ pub(crate) fn visible(text: &str) -> String {
         .collect()
 }
 
-/// Characters that reorder or hide text around them.
-fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+/// Whether a character shows as itself: it neither steers the terminal nor reorders or hides text around it.
+pub(crate) fn is_visible(c: char) -> bool {
+    !c.is_control()
+        && !matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
 fn tell(text: &str) {

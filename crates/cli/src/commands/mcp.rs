@@ -5,19 +5,18 @@ use std::sync::Arc;
 
 use ::mcp::{Options as ServerOptions, Server, serve_stdio};
 use clap::Args;
-use client::{CredentialCache, HttpServer, Limits, ProviderUrl};
+use client::ProviderUrl;
 use contract::error::ErrorCode;
-use contract::time::Clock as _;
 use contract::upstream::Upstream;
 use grants::{Overview, State};
 
-use crate::clock::SystemClock;
 use crate::config::{self, RemoteSettings};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
-use crate::local::LocalServer;
-use crate::output::visible;
+use crate::local::{Behalf, LocalServer};
+use crate::output::{Output, visible};
 use crate::owner::{Owner, Target};
+use crate::reading;
 
 /// The exit code of a command line that asks for what cannot be.
 const USAGE: u8 = 64;
@@ -107,22 +106,12 @@ fn remote(url: &str, settings: &RemoteSettings, context: &Context) -> Outcome<Ar
             .unwrap_or_else(|| "write it as https://pdpp.example.org".to_owned());
         Failure::coded(USAGE, error.message, hint)
     })?;
-    let mut cache = CredentialCache::new(&settings.cache_root);
-    if let Some(fallback) = &settings.fallback_root {
-        cache = cache.with_fallback(fallback);
-    }
-    let credential = cache.load(&url, SystemClock.now())?;
-    context.output.note(&format!(
-        "Reading from {} with the credential in {}",
-        url.as_str(),
-        credential.file().display()
-    ));
-    if let Some(warning) = credential.warning() {
-        context.output.problem(&format!("warning: {warning}"));
-    }
-    let server =
-        HttpServer::with_credential(url, credential, Arc::new(SystemClock), Limits::default());
-    Ok(Arc::new(server))
+    Ok(Arc::new(reading::far(
+        url,
+        settings,
+        context,
+        Output::note,
+    )?))
 }
 
 fn local(named: Option<&str>, context: &Context) -> Outcome<Arc<LocalServer>> {
@@ -139,7 +128,7 @@ fn local(named: Option<&str>, context: &Context) -> Outcome<Arc<LocalServer>> {
                 .unwrap_or(grant.client_id.as_str())
         )
     ));
-    let server = LocalServer::new(context.clone(), HOLDER, grant.id, owner)?;
+    let server = LocalServer::new(context.clone(), HOLDER, Behalf::Client(grant.id), owner)?;
     Ok(Arc::new(server))
 }
 

@@ -10,8 +10,12 @@
 mod afterwards;
 #[path = "../connections.rs"]
 mod connections;
+#[path = "../reads/continuing.rs"]
+mod continuing;
 #[path = "../declare.rs"]
 mod declare;
+#[path = "../reads/desk.rs"]
+mod desk;
 #[path = "../export.rs"]
 mod export;
 #[path = "../harness/mod.rs"]
@@ -20,7 +24,13 @@ mod harness;
 mod import;
 #[path = "../grants/issuing.rs"]
 mod issuing;
+#[path = "../reads/refusing.rs"]
+mod refusing;
+#[path = "../reads/same.rs"]
+mod same;
 #[path = "../grants/secrets.rs"]
 mod secrets;
+#[path = "../reads/showing.rs"]
+mod showing;
 #[path = "../grants/world.rs"]
 mod world;

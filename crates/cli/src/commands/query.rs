@@ -1,0 +1,137 @@
+//! `pdpp query`: the records of a stream, in order, filtered; or what changed in it.
+
+use clap::Args;
+use contract::page::Page;
+use contract::record::Record;
+use contract::upstream::Get;
+
+use crate::context::Context;
+use crate::failure::Outcome;
+use crate::moment;
+use crate::reading::{Line, Reading, Source};
+use crate::shown::{
+    LISTED_CHARS, Lines as _, PageEnd, Sheet, command_line, has_more_related, one_line, record,
+};
+
+/// List the records of a stream, newest first
+///
+/// Long texts are cut, and more records than fit a page follow; both say with which command. `pdpp schema --stream STREAM`
+/// lists the fields and what each of them accepts.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example: pdpp query messages --filter 'received_at>=2026-03-01' --fields subject,from_name --limit 5"
+)]
+pub(crate) struct Options {
+    /// The stream
+    stream: String,
+    /// The connection, where several have such a stream
+    #[arg(long, value_name = "ID")]
+    connection_id: Option<String>,
+    /// Records per page: 25 unless said, at most 100
+    #[arg(long, value_name = "NUMBER")]
+    limit: Option<u32>,
+    /// Continue where a page ended
+    #[arg(long)]
+    cursor: Option<String>,
+    /// Only these fields
+    #[arg(long, value_name = "A,B", conflicts_with = "view")]
+    fields: Vec<String>,
+    /// Only the fields of a declared view
+    #[arg(long, value_name = "NAME")]
+    view: Option<String>,
+    /// Only where this holds: 'field=value', 'field>=value' (>=, >, <=, <); again for more, all must hold
+    #[arg(long, value_name = "CONDITION")]
+    filter: Vec<String>,
+    /// The field that orders the stream, with - for descending
+    #[arg(long, value_name = "FIELD", allow_hyphen_values = true)]
+    sort: Option<String>,
+    /// asc or desc
+    #[arg(long, value_name = "DIRECTION")]
+    order: Option<String>,
+    /// Count all that match: none, estimated or exact
+    #[arg(long, value_name = "HOW")]
+    count: Option<String>,
+    /// Report the time span of all that match: none or exact
+    #[arg(long, value_name = "HOW")]
+    window: Option<String>,
+    /// What changed since: beginning, or the bookmark of an earlier answer
+    #[arg(long, value_name = "BOOKMARK")]
+    changes_since: Option<String>,
+    /// Relationships to bring along
+    #[arg(long, value_name = "A,B")]
+    expand: Vec<String>,
+    /// How many related records per record: relationship=number
+    #[arg(long, value_name = "A=NUMBER")]
+    expand_limit: Vec<String>,
+    #[command(flatten)]
+    source: Source,
+}
+
+impl Options {
+    fn line(&self) -> Line {
+        Line::of("query")
+            .argument(&self.stream)
+            .option("connection-id", self.connection_id.as_ref())
+            .options("fields", &self.fields)
+            .option("view", self.view.as_ref())
+            .options("filter", &self.filter)
+            .option("sort", self.sort.as_ref())
+            .option("order", self.order.as_ref())
+            .option("count", self.count.as_ref())
+            .option("window", self.window.as_ref())
+            .options("expand", &self.expand)
+            .options("expand-limit", &self.expand_limit)
+            .option("limit", self.limit)
+            .option("changes-since", self.changes_since.as_ref())
+            .option("cursor", self.cursor.as_ref())
+    }
+}
+
+pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
+    let question = Get::v1(["streams", &options.stream, "records"]);
+    let line = options.line();
+    let question = line.ask(question)?;
+    let reading = Reading::open(&options.source, ("pdpp query", line), context)?;
+    let style = context.output.style();
+    reading.show(question, |page: &Page<Record>| {
+        let cut = page.data.iter().find(|record| has_more_related(record));
+        let sheet = Sheet {
+            line: &reading.line,
+            style,
+            chars: LISTED_CHARS,
+            keep_lines: false,
+            relations: cut.map(|one| reading.relations(one)).unwrap_or_default(),
+        };
+        show(page, &sheet)
+    })
+}
+
+fn show(page: &Page<Record>, sheet: &Sheet<'_>) -> String {
+    let (line, style) = (sheet.line, sheet.style);
+    let mut text = String::new();
+    for one in &page.data {
+        text.push_str(&record(one, sheet));
+        text.push('\n');
+    }
+    let end = PageEnd {
+        what: "record",
+        shown: page.data.len(),
+        has_more: page.has_more(),
+        cursor: page.next_cursor(),
+        meta: page.meta.as_ref(),
+    };
+    text.push_str(&end.lines(line, style));
+    let span = page.meta.as_ref().and_then(|meta| meta.window.as_ref());
+    let ends = span.and_then(|span| span.earliest_at.as_deref().zip(span.latest_at.as_deref()));
+    if let Some((first, last)) = ends {
+        let shown = |when: &str| moment::local(when).unwrap_or_else(|| one_line(when));
+        let (first, last) = (shown(first), shown(last));
+        text.line(format_args!("All that match are from {first} to {last}."));
+    }
+    if let Some(bookmark) = page.next_changes_since.as_option() {
+        text.push_str("What changes later:\n");
+        let later = line.without("cursor").with("changes-since", bookmark);
+        text.push_str(&command_line("  ", &later, style));
+    }
+    text
+}

@@ -1,0 +1,160 @@
+//! `pdpp search`: records of all streams by words, each with the evidence and the command that reads on from it.
+
+use clap::Args;
+use contract::page::Page;
+use contract::search::{EvidenceExcerpt, SearchHit};
+use contract::upstream::Get;
+
+use crate::context::Context;
+use crate::failure::Outcome;
+use crate::moment;
+use crate::reading::{Line, Reading, Source};
+use crate::shown::{Lines as _, Marked, PageEnd, command_line, excerpt, handle_of, one_line};
+use crate::style::Style;
+
+/// Search all streams by words
+///
+/// All words must occur; "phrases", prefix* and -excluded are understood. Each hit shows where the words stand and the
+/// command that reads on from there.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: pdpp search 'bridge vendor' --streams messages --limit 5")]
+pub(crate) struct Options {
+    /// The words; put -- before a query that starts with -
+    query: String,
+    /// Only in these streams
+    #[arg(long, value_name = "A,B")]
+    streams: Vec<String>,
+    /// Only in this connection
+    #[arg(long, value_name = "ID")]
+    connection_id: Option<String>,
+    /// Only where this holds; needs exactly one stream
+    #[arg(long, value_name = "CONDITION")]
+    filter: Vec<String>,
+    /// Count all hits: none, estimated or exact
+    #[arg(long, value_name = "HOW")]
+    count: Option<String>,
+    /// Hits per page: 25 unless said, at most 100
+    #[arg(long, value_name = "NUMBER")]
+    limit: Option<u32>,
+    /// Continue where a page ended
+    #[arg(long)]
+    cursor: Option<String>,
+    #[command(flatten)]
+    source: Source,
+}
+
+impl Options {
+    fn line(&self) -> Line {
+        Line::of("search")
+            .argument(&self.query)
+            .options("streams", &self.streams)
+            .option("connection-id", self.connection_id.as_ref())
+            .options("filter", &self.filter)
+            .option("count", self.count.as_ref())
+            .option("limit", self.limit)
+            .option("cursor", self.cursor.as_ref())
+    }
+}
+
+pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
+    let line = options.line();
+    let question = line.ask(Get::v1(["search"]).with("q", Some(&options.query)))?;
+    let reading = Reading::open(&options.source, ("pdpp search", line), context)?;
+    let style = context.output.style();
+    reading.show(question, |page| show(page, &reading.line, style))
+}
+
+fn show(page: &Page<SearchHit>, line: &Line, style: Style) -> String {
+    let mut text = String::new();
+    for one in &page.data {
+        text.push_str(&hit(one, line, style));
+        text.push('\n');
+    }
+    let end = PageEnd {
+        what: "hit",
+        shown: page.data.len(),
+        has_more: page.has_more(),
+        cursor: page.next_cursor(),
+        meta: page.meta.as_ref(),
+    };
+    text.push_str(&end.lines(line, style));
+    let maintained = page
+        .meta
+        .as_ref()
+        .and_then(|meta| meta.index_maintenance.as_ref());
+    if maintained.is_some() {
+        text.push_str("The index is being rebuilt: hits may be missing until it is done.\n");
+    }
+    text
+}
+
+/// A hit: what it is called, whose it is, and the evidence.
+fn hit(hit: &SearchHit, line: &Line, style: Style) -> String {
+    let handle = handle_of(
+        hit.connection_id.as_deref(),
+        hit.stream.as_deref(),
+        hit.record_key.as_deref(),
+    );
+    let when = hit.authored_at.as_deref().or(hit.emitted_at.as_deref());
+    let when = when.map(|when| moment::local(when).unwrap_or_else(|| one_line(when)));
+    let named = hit
+        .title
+        .as_deref()
+        .map(one_line)
+        .filter(|title| !title.is_empty());
+    let title = named.unwrap_or_else(|| {
+        let stream = hit.stream.as_deref().unwrap_or("record");
+        one_line(&format!(
+            "{stream} of {}",
+            when.as_deref().unwrap_or("unknown time")
+        ))
+    });
+    let label = hit.display_name.as_deref().or(hit.connection_id.as_deref());
+    let beside: Vec<String> = label.map(one_line).into_iter().chain(when).collect();
+    let mut text = format!(
+        "{}  {}\n",
+        style.title(&title),
+        style.quiet(&beside.join("  "))
+    );
+    let excerpts = hit.evidence_excerpts.iter().flatten();
+    let mut proven = false;
+    for one in excerpts {
+        if let Some((shown, marked)) = excerpt(one, style) {
+            proven = true;
+            text.line(format_args!("  {}: {shown}", one_line(&one.field_path)));
+            if let Some(read) = handle
+                .as_ref()
+                .map(|id| window(line.about("read", id), one, &marked))
+            {
+                text.push_str(&command_line("    ", &read, style));
+            }
+        }
+    }
+    if let (false, Some(snippet)) = (proven, &hit.snippet) {
+        let field = snippet
+            .field
+            .as_deref()
+            .map(|field| format!("{}: ", one_line(field)));
+        let words = Marked::tagged(&snippet.text).one_line(style);
+        text.line(format_args!("  {}{words}", field.unwrap_or_default()));
+    }
+    if let Some(handle) = &handle {
+        text.push_str(&command_line("  ", &line.about("fetch", handle), style));
+    }
+    text
+}
+
+/// The command that reads the field around an excerpt. A server that gives no offset is asked for the words themselves.
+fn window(read: Line, excerpt: &EvidenceExcerpt, marked: &Marked) -> Line {
+    let named = excerpt.read.as_ref();
+    let field = named
+        .and_then(|read| read.field.as_deref())
+        .unwrap_or(&excerpt.field_path);
+    let read = read.argument(field);
+    match named.and_then(|read| read.offset_chars) {
+        Some(offset) => read
+            .option("offset-chars", Some(offset))
+            .option("limit-chars", named.and_then(|read| read.limit_chars)),
+        None => read.option("q", marked.first_found()),
+    }
+}

@@ -1,0 +1,86 @@
+//! What stands in one word on the command line and in brackets over REST: conditions, and limits of relationships.
+
+use contract::error::{ErrorCode, ReadError};
+
+use crate::failure::{Failure, Outcome};
+use crate::output::visible;
+
+/// `field=value`, `field>=value`, `field>value`, `field<=value` or `field<value` as a parameter.
+pub(super) fn param(text: &str) -> Outcome<(String, String)> {
+    let parts = text.find(['=', '<', '>']).map(|at| text.split_at(at));
+    let Some((field, rest)) = parts.filter(|(field, _)| !field.is_empty() && !field.ends_with('!'))
+    else {
+        let message = format!("'{}' is not a filter", visible(text));
+        return Err(refused(
+            message,
+            "write 'field=value', or 'field>=value' with >=, >, <= or <; `pdpp help filters` says more",
+        ));
+    };
+    let operators = [(">=", "gte"), ("<=", "lte"), (">", "gt"), ("<", "lt")];
+    for (sign, name) in operators {
+        if let Some(value) = rest.strip_prefix(sign) {
+            return Ok((format!("filter[{field}][{name}]"), value.to_owned()));
+        }
+    }
+    let value = rest.strip_prefix('=').unwrap_or(rest);
+    Ok((format!("filter[{field}]"), value.to_owned()))
+}
+
+/// The field a filter is about, if it is one.
+pub(super) fn field(text: &str) -> Option<&str> {
+    let end = text.find(['=', '<', '>'])?;
+    text.get(..end)
+}
+
+/// `relationship=number` as a parameter.
+pub(super) fn expand_limit(text: &str) -> Outcome<(String, String)> {
+    match text.split_once('=') {
+        Some((relation, number)) if !relation.is_empty() => {
+            Ok((format!("expand_limit[{relation}]"), number.to_owned()))
+        }
+        _ => Err(refused(
+            format!("'{}' limits no relationship", visible(text)),
+            "write relationship=number, for example --expand-limit attachments=5",
+        )),
+    }
+}
+
+fn refused(message: String, hint: &str) -> Failure {
+    ReadError::new(ErrorCode::InvalidArguments, message)
+        .with_hint(hint)
+        .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_sign_divides_field_and_value() {
+        for (text, name, value) in [
+            ("a=b", "filter[a]", "b"),
+            ("a=", "filter[a]", ""),
+            ("a=b=c", "filter[a]", "b=c"),
+            ("a==b", "filter[a]", "=b"),
+            ("a>=1", "filter[a][gte]", "1"),
+            ("a>1", "filter[a][gt]", "1"),
+            ("a<=-1", "filter[a][lte]", "-1"),
+            ("a<1", "filter[a][lt]", "1"),
+            ("sent at>=x y", "filter[sent at][gte]", "x y"),
+        ] {
+            let expected = (name.to_owned(), value.to_owned());
+            assert_eq!(param(text).unwrap(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_condition_is_refused_with_the_forms() {
+        for text in ["", "a", "=b", ">=1", "a!=b"] {
+            let told = param(text).unwrap_err().to_string();
+            assert!(told.contains("field>=value"), "{told}");
+        }
+        for text in ["", "files", "=3"] {
+            assert!(expand_limit(text).is_err(), "{text}");
+        }
+    }
+}

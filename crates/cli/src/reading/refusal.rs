@@ -1,0 +1,112 @@
+//! What a server refused, told with its own words and with commands that work here.
+
+use contract::error::{AvailableConnection, ErrorCode};
+use contract::upstream::{Answer, Body};
+use serde_json::Value;
+
+use super::Reading;
+use crate::failure::Failure;
+use crate::output::visible;
+
+/// A refusal as servers write it.
+struct Refusal<'a> {
+    /// A row of the table, unless the server is another's with codes of its own.
+    code: Option<ErrorCode>,
+    message: String,
+    next: Option<&'a str>,
+    error: &'a Value,
+}
+
+impl Reading<'_> {
+    /// Why there is no answer, and what to do about it.
+    pub(super) fn refusal(&self, answer: &Answer) -> Failure {
+        let refusal = read(answer);
+        if let (401, Some(grant)) = (answer.status, self.line.grant()) {
+            let message = format!("there is no live grant '{}'", visible(grant));
+            let hint = "`pdpp grants` lists the grants and their state";
+            let exit = ErrorCode::AuthenticationError.exit_code();
+            return Failure::coded(exit, message, hint);
+        }
+        let exit = match (refusal.code, answer.status) {
+            (Some(code), _) => code.exit_code(),
+            (None, 401) => ErrorCode::AuthenticationError.exit_code(),
+            (None, _) => 1,
+        };
+        let mut message = refusal.message.clone();
+        if refusal.code == Some(ErrorCode::InternalError)
+            && let Some(id) = &answer.request_id
+        {
+            message = format!("{message} ({})", visible(id));
+        }
+        let mut hints = self.hints(&refusal, answer.status);
+        if hints.is_empty() {
+            hints.extend(refusal.next.map(visible));
+        }
+        Failure::Coded {
+            exit,
+            message,
+            hints,
+        }
+    }
+
+    fn hints(&self, refusal: &Refusal<'_>, status: u16) -> Vec<String> {
+        if let (401, Some(url)) = (status, self.far()) {
+            return vec![format!("run `{}`", self.line.connecting(url))];
+        }
+        match refusal.code {
+            Some(ErrorCode::AmbiguousConnection | ErrorCode::AmbiguousSchemaDetail) => {
+                self.choices(refusal)
+            }
+            Some(code) => self.suggestions(code),
+            None => Vec::new(),
+        }
+    }
+
+    /// The same command once for each connection it could mean.
+    fn choices(&self, refusal: &Refusal<'_>) -> Vec<String> {
+        let listed = refusal.error.get("available_connections");
+        let listed = listed.and_then(Value::as_array).into_iter().flatten();
+        let known: Vec<AvailableConnection> = listed
+            .filter_map(|one| serde_json::from_value(one.clone()).ok())
+            .collect();
+        let command = |one: &AvailableConnection| {
+            let line = self.line.with("connection-id", &one.connection_id);
+            let label = one.display_name.as_deref().map(visible);
+            let label = label
+                .map(|label| format!("  # {label}"))
+                .unwrap_or_default();
+            format!("\n  {line}{label}")
+        };
+        if known.is_empty() {
+            return Vec::new();
+        }
+        let commands: String = known.iter().map(command).collect();
+        let mut hints = vec![format!("name one of them:{commands}")];
+        let omitted = refusal.error.get("available_connections_omitted");
+        if let Some(omitted) = omitted.and_then(Value::as_u64) {
+            let schema = self.line.another("schema");
+            hints.push(format!("`{schema}` lists the other {omitted} too"));
+        }
+        hints
+    }
+}
+
+fn read(answer: &Answer) -> Refusal<'_> {
+    static NOTHING: Value = Value::Null;
+    let error = match &answer.body {
+        Body::Json(body) => body.get("error").unwrap_or(&NOTHING),
+        Body::Other(_) => &NOTHING,
+    };
+    let text = |name: &str| error.get(name).and_then(Value::as_str);
+    let code = text("code").and_then(ErrorCode::from_code);
+    let message = text("message").map_or_else(
+        || format!("the server answered with status {}", answer.status),
+        visible,
+    );
+    Refusal {
+        code,
+        message,
+        next: text("next").or(text("next_step")),
+        error,
+    }
+}

@@ -1,0 +1,110 @@
+//! Answers as a person reads them at a terminal. What was cut says so where it was cut, with the command that shows the rest;
+//! text of records can neither steer the terminal nor forge lines.
+
+mod excerpt;
+mod json;
+mod record;
+mod value;
+
+use std::fmt::{self, Write as _};
+
+use contract::page::{Meta, ReportedCount};
+use contract::wire::Nullable;
+use indicatif::HumanCount;
+
+pub(crate) use self::excerpt::{Marked, excerpt, windowed};
+pub(crate) use self::record::{Sheet, handle_of, has_more_related, record};
+pub(crate) use self::value::{cell, one_line};
+use crate::reading::Line;
+use crate::style::Style;
+
+/// How many characters of a text a list shows, and a record shown by itself.
+pub(crate) const LISTED_CHARS: usize = 160;
+pub(crate) const WHOLE_CHARS: usize = 4_000;
+
+/// Text that grows line by line.
+pub(crate) trait Lines {
+    /// Adds a line.
+    fn line(&mut self, text: fmt::Arguments<'_>);
+}
+
+impl Lines for String {
+    fn line(&mut self, text: fmt::Arguments<'_>) {
+        // Writing to a String cannot fail.
+        let _ = writeln!(self, "{text}");
+    }
+}
+
+/// Where a page ends and how to go on.
+pub(crate) struct PageEnd<'a> {
+    /// What the page holds, such as `record`.
+    pub(crate) what: &'static str,
+    pub(crate) shown: usize,
+    pub(crate) has_more: bool,
+    pub(crate) cursor: Option<&'a str>,
+    pub(crate) meta: Option<&'a Meta>,
+}
+
+impl PageEnd<'_> {
+    /// The last lines of a page.
+    pub(crate) fn lines(&self, line: &Line, style: Style) -> String {
+        let (shown, what) = (self.shown, self.what);
+        let plural = if shown == 1 { "" } else { "s" };
+        let all = self.meta.and_then(counted);
+        let all = all.map(|(all, about)| format!(" of {about}{}", HumanCount(all)));
+        let all = all.unwrap_or_default();
+        let shown = format!("{shown} {what}{plural}{all}");
+        match (self.has_more, self.cursor) {
+            (true, Some(cursor)) => {
+                let next = command_line("  ", &line.next_page(cursor), style);
+                format!("{shown}; more follow:\n{next}")
+            }
+            (true, None) => {
+                format!("{shown}; more follow, but the server does not say where\n")
+            }
+            (false, _) => format!("{shown}.\n"),
+        }
+    }
+}
+
+/// How many there are in all, if that was asked, and how sure it is.
+fn counted(meta: &Meta) -> Option<(u64, &'static str)> {
+    match &meta.count {
+        Nullable::Value(ReportedCount::Number(all)) => Some((*all, "")),
+        Nullable::Value(ReportedCount::Kind(count)) => {
+            let about = if count.kind == "estimated" {
+                "about "
+            } else {
+                ""
+            };
+            Some((count.value?, about))
+        }
+        _ => None,
+    }
+}
+
+/// A command on a line of its own.
+pub(crate) fn command_line(indent: &str, line: &Line, style: Style) -> String {
+    format!("{indent}{}\n", style.command(&line.to_string()))
+}
+
+/// Columns: every one but the last as wide as its widest cell.
+pub(crate) fn columns<const N: usize>(rows: &[[String; N]], indent: &str) -> String {
+    let mut widths = [0; N];
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = cell.chars().count().max(*width);
+        }
+    }
+    let mut text = String::new();
+    for row in rows {
+        let cells = row.iter().zip(widths);
+        let line: Vec<String> = cells
+            .map(|(cell, width)| format!("{cell:width$}"))
+            .collect();
+        text.push_str(indent);
+        text.push_str(line.join("  ").trim_end());
+        text.push('\n');
+    }
+    text
+}

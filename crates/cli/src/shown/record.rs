@@ -1,0 +1,168 @@
+//! A record: its handle, and its fields one below the other.
+
+use contract::handle::RecordHandle;
+use contract::record::{Expanded, Record};
+use contract::schema::ExpandCapability;
+use contract::wire::OrderedMap;
+use serde_json::value::RawValue;
+
+use super::value::Value;
+use super::{Lines as _, command_line, one_line};
+use crate::moment;
+use crate::output::visible;
+use crate::reading::Line;
+use crate::style::Style;
+
+/// How wide the column of names may be.
+const NAME_CHARS: usize = 24;
+
+/// How records are shown.
+pub(crate) struct Sheet<'a> {
+    /// The command that shows them.
+    pub(crate) line: &'a Line,
+    pub(crate) style: Style,
+    /// Characters per value.
+    pub(crate) chars: usize,
+    /// Whether texts keep their lines.
+    pub(crate) keep_lines: bool,
+    /// The relationships of the stream, where some are cut.
+    pub(crate) relations: Vec<ExpandCapability>,
+}
+
+/// Whether some related records were left out.
+pub(crate) fn has_more_related(record: &Record) -> bool {
+    let mut related = record.expanded.iter().flat_map(OrderedMap::iter);
+    related.any(|(_, related)| matches!(related, Expanded::Many(list) if list.has_more))
+}
+
+/// The handle of a record, where its server says enough for one.
+pub(crate) fn handle_of(
+    connection: Option<&str>,
+    stream: Option<&str>,
+    key: Option<&str>,
+) -> Option<RecordHandle> {
+    RecordHandle::new(connection, stream?, key?).ok()
+}
+
+/// A record as lines.
+pub(crate) fn record(record: &Record, sheet: &Sheet<'_>) -> String {
+    let (line, style) = (sheet.line, sheet.style);
+    let handle = handle_of(
+        record.connection_id.as_deref(),
+        Some(&record.stream),
+        Some(&record.id),
+    );
+    let mut text = heading(record, handle.as_ref(), style);
+    if record.deleted {
+        let when = record.deleted_at.as_deref().unwrap_or(&record.emitted_at);
+        let when = moment::local(when).unwrap_or_else(|| visible(when));
+        text.line(format_args!("  deleted {when}"));
+        return text;
+    }
+    let fields: OrderedMap<Box<RawValue>> = record
+        .data
+        .as_deref()
+        .and_then(|data| serde_json::from_str(data.get()).ok())
+        .unwrap_or_default();
+    let widest = fields.iter().map(|(name, _)| visible(name).chars().count());
+    let width = widest.max().unwrap_or(0).min(NAME_CHARS);
+    for (name, value) in fields.iter() {
+        let shown = Value::of(value, sheet.chars, sheet.keep_lines);
+        text.push_str(&field(name, &shown, width, style));
+        if let (Some(handle), Some((at, all))) = (&handle, shown.cut) {
+            text.line(format_args!("    {at} of {all} characters; the rest:"));
+            let rest = if shown.is_text {
+                let read = line.about("read", handle).argument(name);
+                command_line("    ", &read.option("offset-chars", Some(at)), style)
+            } else {
+                let whole = line.about("fetch", handle).option("fields", Some(name));
+                command_line("    ", &whole.with_json(), style)
+            };
+            text.push_str(&rest);
+        }
+    }
+    for (name, related) in record.expanded.iter().flat_map(OrderedMap::iter) {
+        text.push_str(&relation((name, related), record, sheet));
+    }
+    text
+}
+
+fn heading(record: &Record, handle: Option<&RecordHandle>, style: Style) -> String {
+    let id = handle.map_or_else(|| visible(&record.id), ToString::to_string);
+    let mut text = style.title(&id);
+    let label = record.display_name.as_deref().map(one_line);
+    let emitted = moment::local(&record.emitted_at);
+    let beside: Vec<String> = label.into_iter().chain(emitted).collect();
+    if !beside.is_empty() {
+        text.push_str(&style.quiet(&format!("  {}", beside.join("  "))));
+    }
+    text.push('\n');
+    text
+}
+
+fn field(name: &str, value: &Value, width: usize, style: Style) -> String {
+    let name = visible(name);
+    let name_cell = style.quiet(&format!("{name:width$}"));
+    match value.lines.as_slice() {
+        [] => format!("  {}\n", name_cell.trim_end()),
+        [line] => format!("  {name_cell}  {line}\n"),
+        lines => {
+            let mut text = format!("  {}\n", name_cell.trim_end());
+            for line in lines {
+                text.push_str(format!("    {line}").trim_end());
+                text.push('\n');
+            }
+            text
+        }
+    }
+}
+
+/// Related records by their handles, each of which can be fetched; where there are more, how to list them all.
+fn relation((name, related): (&str, &Expanded), parent: &Record, sheet: &Sheet<'_>) -> String {
+    let (line, style) = (sheet.line, sheet.style);
+    let (children, has_more): (Vec<&Record>, bool) = match related {
+        Expanded::None => (Vec::new(), false),
+        Expanded::One(child) => (vec![child], false),
+        Expanded::Many(list) => (list.data.iter().collect(), list.has_more),
+    };
+    let mut text = format!("  {}\n", style.quiet(&format!("{}:", visible(name))));
+    if children.is_empty() {
+        text.push_str("    none\n");
+    }
+    for child in &children {
+        let connection = child.connection_id.as_deref();
+        match handle_of(connection, Some(&child.stream), Some(&child.id)) {
+            Some(handle) => {
+                text.push_str(&command_line("    ", &line.about("fetch", &handle), style));
+            }
+            None => text.line(format_args!("    {}", visible(&child.id))),
+        }
+    }
+    if has_more {
+        let known = sheet.relations.iter().find(|one| one.name == name);
+        match known.and_then(|known| all_related(known, parent, line)) {
+            Some(all) => {
+                text.push_str("    and more; all of them:\n");
+                text.push_str(&command_line("    ", &all, style));
+            }
+            None => text.push_str("    and more, which the server does not say how to list\n"),
+        }
+    }
+    text
+}
+
+/// The command that lists the records of a relationship page by page.
+fn all_related(relation: &ExpandCapability, parent: &Record, line: &Line) -> Option<Line> {
+    let stream = relation
+        .stream
+        .as_ref()
+        .or(relation.target_stream.as_ref())?;
+    let field = relation.foreign_key.as_ref();
+    let field = field.or(relation.child_parent_key_field.as_ref())?;
+    Some(
+        line.another("query")
+            .argument(stream)
+            .option("connection-id", parent.connection_id.as_ref())
+            .option("filter", Some(format!("{field}={}", parent.id))),
+    )
+}
