@@ -10,6 +10,9 @@ use crate::commands::{
     mcp, owner_password, owner_token, purge, serve,
     aggregate, backup, bench, blob, completions, connections, declare, export, fetch, grant,
     grants, help, import, index, mcp, owner_token, purge, query, read, schema, search, serve,
+    aggregate, backup, bench, blob, completions, connect, connections, declare, doctor, export,
+    fetch, grant, grants, help, import, index, mcp, owner_token, purge, query, read, schema,
+    search, serve, setup,
 };
 
 /// Your records in one place, readable by the agents you allow.
@@ -75,6 +78,9 @@ pub(crate) enum Command {
     Purge(purge::Options),
     Bench(bench::Options),
     Completions(completions::Options),
+    Connect(connect::Options),
+    Setup(setup::Options),
+    Doctor(doctor::Options),
     Help(help::Options),
 }
 

@@ -5,8 +5,10 @@ pub(crate) mod backup;
 pub(crate) mod bench;
 pub(crate) mod blob;
 pub(crate) mod completions;
+pub(crate) mod connect;
 pub(crate) mod connections;
 pub(crate) mod declare;
+pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod fetch;
 pub(crate) mod grant;
@@ -23,6 +25,7 @@ pub(crate) mod read;
 pub(crate) mod schema;
 pub(crate) mod search;
 pub(crate) mod serve;
+pub(crate) mod setup;
 
 use crate::args::Command;
 use crate::context::Context;
@@ -53,6 +56,9 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Purge(options) => purge::run(&options, context),
         Command::Bench(options) => bench::run(&options, context),
         Command::Help(options) => help::run(&options, context),
+        Command::Connect(options) => connect::run(&options, context),
+        Command::Setup(options) => setup::run(&options, context),
+        Command::Doctor(options) => doctor::run(&options, context),
         Command::Completions(options) => completions::run(&options, context),
     }
 }

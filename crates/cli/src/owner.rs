@@ -73,6 +73,11 @@ impl Owner {
         }
     }
 
+    /// Whether a server answers for the owner of this data.
+    pub(crate) fn is_served(data_dir: &Path) -> Outcome<bool> {
+        socket::is_alive(&data_dir.join(OWNER_SOCKET))
+    }
+
     fn new(way: Way) -> Outcome<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()

@@ -85,6 +85,14 @@ enum Server {
     Far(ProviderUrl, HttpServer),
 }
 
+impl Server {
+    fn near(holder: &'static str, behalf: Behalf, context: &Context) -> Outcome<Self> {
+        let owner = context.owner(holder)?;
+        let server = LocalServer::new(context.clone(), holder, behalf, owner)?;
+        Ok(Self::Near(server))
+    }
+}
+
 impl<'a> Reading<'a> {
     /// Finds the place a command reads from.
     pub(crate) fn open(
@@ -94,10 +102,6 @@ impl<'a> Reading<'a> {
     ) -> Outcome<Self> {
         let settings =
             RemoteSettings::resolve(source.provider_url.clone(), source.cache_root.clone())?;
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| Failure::new(format!("no work can be started: {error}")))?;
         let server = match (&settings.provider_url, &source.grant) {
             (Some(url), None) => {
                 let url = ProviderUrl::parse(url)?;
@@ -105,8 +109,7 @@ impl<'a> Reading<'a> {
             }
             (None, grant) => {
                 let behalf = grant.clone().map_or(Behalf::Owner, Behalf::Looking);
-                let owner = context.owner(holder)?;
-                Server::Near(LocalServer::new(context.clone(), holder, behalf, owner)?)
+                Server::near(holder, behalf, context)?
             }
             (Some(_), Some(_)) => {
                 let message = "--grant is for the local data, and PDPP_PROVIDER_URL names a server";
@@ -118,11 +121,29 @@ impl<'a> Reading<'a> {
                 ));
             }
         };
+        let line = line.at(source.words(context));
+        Self::new(context, server, line)
+    }
+
+    /// The local data as the owner sees it, whatever the settings say of other servers.
+    pub(crate) fn near(
+        (holder, line): (&'static str, Line),
+        context: &'a Context,
+    ) -> Outcome<Self> {
+        let server = Server::near(holder, Behalf::Owner, context)?;
+        Self::new(context, server, line)
+    }
+
+    fn new(context: &'a Context, server: Server, line: Line) -> Outcome<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| Failure::new(format!("no work can be started: {error}")))?;
         Ok(Self {
             context,
             server,
             runtime,
-            line: line.at(source.words(context)),
+            line,
         })
     }
 

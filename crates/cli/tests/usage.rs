@@ -27,6 +27,15 @@ fn help_and_version_are_data_and_end_well() {
         "purge",
         "bench",
         "completions",
+        "schema",
+        "search",
+        "query",
+        "aggregate",
+        "fetch",
+        "read",
+        "connect",
+        "setup",
+        "doctor",
     ] {
         assert!(help.stdout.contains(command), "{command}");
         let own = home.run(&[command, "--help"]).succeeds();
@@ -61,6 +70,16 @@ fn every_command_shows_an_example() {
         &["purge"],
         &["bench"],
         &["completions"],
+        &["schema"],
+        &["search"],
+        &["query"],
+        &["aggregate"],
+        &["fetch"],
+        &["read"],
+        &["connect"],
+        &["setup"],
+        &["doctor"],
+        &["help"],
     ] {
         let help = home.run(&[command, &["--help"]].concat()).succeeds();
         let example = format!("Example: pdpp {}", command.join(" "));

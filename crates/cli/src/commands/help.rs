@@ -10,6 +10,7 @@ use crate::reading::nearest;
 
 /// Explain a command, or a topic: ids, filters, grants
 #[derive(Debug, Args)]
+#[command(after_help = "Example: pdpp help filters")]
 pub(crate) struct Options {
     /// A command, or ids, filters or grants
     about: Vec<String>,

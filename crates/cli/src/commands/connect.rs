@@ -1,0 +1,142 @@
+//! `pdpp connect`: a credential from a server, which its owner approves in a browser.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use client::connect::{self, Connected, Prompt, Request};
+use client::{Limits, ProviderUrl};
+use contract::error::ErrorCode;
+use contract::schema::SchemaAnswer;
+use contract::time::Instant;
+use contract::upstream::Get;
+use serde_json::json;
+
+use crate::clock::SystemClock;
+use crate::config::RemoteSettings;
+use crate::context::Context;
+use crate::failure::{Failure, Outcome};
+use crate::output::{Output, visible};
+use crate::reading::{self, Line};
+
+/// Streams named at the end.
+const STREAMS_SHOWN: usize = 12;
+
+/// Get a credential from a server, to read from it
+///
+/// Prints a link and a code, waits until the owner has approved, stores the credential and reads once with it.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: pdpp connect https://pdpp.example.org")]
+pub(crate) struct Options {
+    /// The server
+    url: String,
+    #[arg(
+        long,
+        value_name = "DIR",
+        help = "Where to keep the credential [env: PDPP_CACHE_ROOT] [default: the platform's data folder, pdpp]"
+    )]
+    cache_root: Option<PathBuf>,
+}
+
+pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
+    let settings = RemoteSettings::resolve(Some(options.url.clone()), options.cache_root.clone())?;
+    let provider = ProviderUrl::parse(&options.url)?;
+    let output = context.output;
+    if provider.exposes_token() {
+        output.problem(&format!(
+            "warning: {provider} is not encrypted, so the credential can be read on the way"
+        ));
+    }
+    let cache = reading::cache(&settings);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(format!("no work can be started: {error}")))?;
+    let request = Request {
+        provider: provider.clone(),
+        resource: None,
+        authorization_details: None,
+    };
+    let pending = runtime.block_on(connect::begin(&request, &cache, Limits::default()))?;
+    tell(output, pending.prompt());
+    let connected = runtime.block_on(pending.wait(&cache, &SystemClock, tokio::time::sleep))?;
+    let server = reading::far(provider.clone(), &settings, context, Output::detail)?;
+    let question = Get::v1(["schema"]).with("view", Some("compact"));
+    let (answer, text) = runtime.block_on(server.get_text(question))?;
+    if answer.status != 200 {
+        let message = format!(
+            "the credential is kept in {}, but {provider} refuses a read with it: status {}",
+            connected.file.display(),
+            answer.status
+        );
+        let exit = ErrorCode::AuthenticationError.exit_code();
+        let hint =
+            format!("run `pdpp connect {provider}` again; `pdpp doctor {provider}` says more");
+        return Err(Failure::coded(exit, message, hint));
+    }
+    let place = Line::of("mcp")
+        .option("provider-url", Some(provider.as_str()))
+        .option(
+            "cache-root",
+            options.cache_root.as_ref().map(|root| root.display()),
+        );
+    told(output, (&provider, &connected), &streams(&text), &place)
+}
+
+fn tell(output: Output, prompt: &Prompt) {
+    let whole = prompt.verification_uri_complete.as_ref();
+    let link = visible(whole.unwrap_or(&prompt.verification_uri));
+    let minutes = prompt.expires_in.as_secs().div_ceil(60);
+    output.problem(&format!(
+        "Open this page and approve:\n  {link}\nThe code shown there must be: {}",
+        visible(&prompt.user_code)
+    ));
+    output.note(&format!("Waiting for at most {minutes} minutes."));
+}
+
+fn streams(schema: &str) -> Vec<String> {
+    let schema = match serde_json::from_str(schema) {
+        Ok(SchemaAnswer::Compact(schema)) => schema,
+        Ok(SchemaAnswer::Full(schema)) => schema.compact(),
+        Err(_) => return Vec::new(),
+    };
+    let connectors = schema.connectors.iter();
+    let all = connectors.flat_map(|connector| &connector.streams);
+    let mut names: Vec<String> = all.map(|stream| visible(&stream.name)).collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+fn told(
+    output: Output,
+    (provider, connected): (&ProviderUrl, &Connected),
+    streams: &[String],
+    mcp: &Line,
+) -> Outcome {
+    if output.is_json() {
+        return output.json(&json!({
+            "provider_url": provider.as_str(),
+            "credential_file": connected.file.to_string_lossy(),
+            "grant_id": connected.grant_id,
+            "expires_at": connected.expires_at.map(Instant::to_rfc3339_millis),
+            "streams": streams,
+        }));
+    }
+    let file = connected.file.display();
+    output.note(&format!(
+        "Connected to {provider}. The credential is in {file}."
+    ));
+    let shown = streams.get(..STREAMS_SHOWN).unwrap_or(streams).join(", ");
+    let more = match streams.len().saturating_sub(STREAMS_SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    output.note(&match streams {
+        [] => "It may read nothing yet.".to_owned(),
+        _ => format!("It may read: {shown}{more}."),
+    });
+    output.note(&format!(
+        "Next: give an agent this command as an MCP server, see `pdpp setup`\n  {mcp}"
+    ));
+    Ok(())
+}

@@ -1,0 +1,101 @@
+//! `pdpp doctor`: whether all is well, on this machine or at a server, and what to do where it is not.
+
+mod here;
+mod there;
+
+use clap::Args;
+use client::ProviderUrl;
+use serde::Serialize;
+use serde_json::json;
+
+use crate::config::RemoteSettings;
+use crate::context::Context;
+use crate::failure::{Failure, Outcome};
+
+/// Check the local data, or a server as a client would
+///
+/// Without a URL: the data directory, the disk, the clock, the index and the socket. With one: what the server publishes,
+/// how it sends strangers on, the stored credential, and a read with it. Ends with 0 only when all is well.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: pdpp doctor https://pdpp.example.org")]
+pub(crate) struct Options {
+    #[arg(help = "The server to check [env: PDPP_PROVIDER_URL] [default: the local data]")]
+    url: Option<String>,
+    #[arg(
+        long,
+        value_name = "DIR",
+        help = "Where credentials are kept [env: PDPP_CACHE_ROOT] [default: the platform's data folder, pdpp; else ./.pdpp]"
+    )]
+    cache_root: Option<std::path::PathBuf>,
+}
+
+/// What was looked at, and how it is.
+#[derive(Debug, Serialize)]
+struct Finding {
+    check: &'static str,
+    ok: bool,
+    message: String,
+    /// What to do about it; there is always something.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remedy: Option<String>,
+}
+
+impl Finding {
+    fn well(check: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            check,
+            ok: true,
+            message: message.into(),
+            remedy: None,
+        }
+    }
+
+    fn ill(check: &'static str, message: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self {
+            check,
+            ok: false,
+            message: message.into(),
+            remedy: Some(remedy.into()),
+        }
+    }
+
+    /// What a failure says, with its hint as the remedy.
+    fn of(check: &'static str, failure: &Failure, otherwise: &str) -> Self {
+        let text = failure.to_string();
+        let mut lines = text.lines();
+        let message = lines.next().unwrap_or_default();
+        let remedy = lines.find_map(|line| line.strip_prefix("hint: "));
+        Self::ill(
+            check,
+            message.strip_prefix("error: ").unwrap_or(message),
+            remedy.unwrap_or(otherwise),
+        )
+    }
+}
+
+pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
+    let settings = RemoteSettings::resolve(options.url.clone(), options.cache_root.clone())?;
+    let findings = match &settings.provider_url {
+        Some(url) => there::look(&ProviderUrl::parse(url)?, &settings, context)?,
+        None => here::look(context),
+    };
+    let ok = findings.iter().all(|finding| finding.ok);
+    let output = context.output;
+    if output.is_json() {
+        output.json(&json!({"ok": ok, "findings": findings}))?;
+    } else {
+        let width = findings.iter().map(|finding| finding.check.len()).max();
+        let width = width.unwrap_or(0);
+        for finding in &findings {
+            let state = if finding.ok { "ok  " } else { "FAIL" };
+            output.data(&format!(
+                "{state}  {:width$}  {}",
+                finding.check, finding.message
+            ))?;
+            if let Some(remedy) = &finding.remedy {
+                output.data(&format!("      {:width$}  do: {remedy}", ""))?;
+            }
+        }
+    }
+    if ok { Ok(()) } else { Err(Failure::Reported) }
+}

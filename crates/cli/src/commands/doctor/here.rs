@@ -1,0 +1,154 @@
+//! The local data: where it is, whether there is room, whether the clock can be believed, and whether it can be searched.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::time::UNIX_EPOCH;
+
+use contract::page::Meta;
+use contract::time::Clock as _;
+use contract::upstream::Get;
+use indicatif::HumanBytes;
+use serde::Deserialize;
+use store::directory::OWNER_SOCKET;
+
+use super::Finding;
+use crate::clock::SystemClock;
+use crate::context::Context;
+use crate::failure::Outcome;
+use crate::owner::Owner;
+use crate::reading::{Line, Reading};
+
+/// With less room than this an import may not end.
+const LEAST_BYTES: u64 = 1024 * 1024 * 1024;
+/// How far a clock may run behind what was written.
+const LATE_MICROS: i64 = 60_000_000;
+
+pub(super) fn look(context: &Context) -> Vec<Finding> {
+    let folder = &context.settings.data_dir;
+    if !folder.is_dir() {
+        let message = format!("there is nothing at {} yet", folder.display());
+        let remedy = "name another folder with --data-dir, or begin: pdpp declare FILE, or pdpp serve --demo";
+        return vec![Finding::ill("data", message, remedy)];
+    }
+    vec![
+        data(folder),
+        disk(folder),
+        clock(folder),
+        socket(folder),
+        index(context),
+    ]
+}
+
+fn data(folder: &Path) -> Finding {
+    let shown = folder.display();
+    match fs::metadata(folder) {
+        Ok(found) if found.permissions().mode() & 0o077 != 0 => Finding::ill(
+            "data",
+            format!("{shown} can be looked into by other users"),
+            format!("chmod 700 '{shown}'"),
+        ),
+        Ok(_) => Finding::well("data", format!("{shown}, for this user only")),
+        Err(error) => Finding::ill(
+            "data",
+            format!("{shown}: {error}"),
+            "run the command as the user who owns the folder",
+        ),
+    }
+}
+
+fn disk(folder: &Path) -> Finding {
+    match rustix::fs::statvfs(folder) {
+        Ok(disk) => {
+            let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+            let message = format!("{} free", HumanBytes(free));
+            if free < LEAST_BYTES {
+                let remedy = "make room, or move the folder and name it with --data-dir; full disks lose nothing, but refuse imports";
+                Finding::ill("disk", message, remedy)
+            } else {
+                Finding::well("disk", message)
+            }
+        }
+        Err(error) => Finding::ill(
+            "disk",
+            format!("how much room there is cannot be told: {error}"),
+            "see whether the disk is mounted and healthy",
+        ),
+    }
+}
+
+/// A clock that is behind what was written makes grants live longer and new records look old.
+fn clock(folder: &Path) -> Finding {
+    let now = SystemClock.now();
+    let written = |entry: fs::DirEntry| {
+        let changed = entry.metadata().ok()?.modified().ok()?;
+        let since = changed.duration_since(UNIX_EPOCH).ok()?;
+        i64::try_from(since.as_micros()).ok()
+    };
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let newest = entries.filter_map(written).max().unwrap_or(0);
+    if newest > now.0.saturating_add(LATE_MICROS) {
+        let message = format!("it is {now} by this machine, but data was written later than that");
+        return Finding::ill(
+            "clock",
+            message,
+            "set the clock of this machine, for example by NTP",
+        );
+    }
+    Finding::well("clock", format!("{now}"))
+}
+
+fn socket(folder: &Path) -> Finding {
+    let path = folder.join(OWNER_SOCKET);
+    match Owner::is_served(folder) {
+        Ok(true) => Finding::well("server", "runs, and answers on its socket"),
+        Ok(false) if path.symlink_metadata().is_ok() => Finding::ill(
+            "server",
+            "ended without removing its socket, so it was killed",
+            "start it again with `pdpp serve`, which clears it away; nothing acknowledged is lost",
+        ),
+        Ok(false) => Finding::well("server", "none runs; commands open the data themselves"),
+        Err(failure) => Finding::of(
+            "server",
+            &failure,
+            "run the command as the user who runs `pdpp serve`",
+        ),
+    }
+}
+
+fn index(context: &Context) -> Finding {
+    #[derive(Deserialize)]
+    struct Page {
+        #[serde(default)]
+        meta: Option<Meta>,
+    }
+    let search = || -> Outcome<Option<Meta>> {
+        let line = ("pdpp doctor", Line::of("doctor"));
+        let reading = Reading::near(line, context)?;
+        let question = Get::v1(["search"]).with("q", Some("pdpp"));
+        let text = reading.text(question.with("limit", Some("1")))?;
+        Ok(serde_json::from_str(&text)
+            .ok()
+            .and_then(|page: Page| page.meta))
+    };
+    match search() {
+        Ok(meta) => match meta.and_then(|meta| meta.index_maintenance) {
+            Some(behind) => {
+                let waiting = behind.pending_scopes.unwrap_or(1);
+                Finding::ill(
+                    "index",
+                    format!(
+                        "{waiting} streams are still being indexed, so searches may miss records"
+                    ),
+                    "wait while `pdpp serve` runs, or finish it now with `pdpp index rebuild`",
+                )
+            }
+            None => Finding::well("index", "can be searched, and holds every record"),
+        },
+        Err(failure) => Finding::of(
+            "index",
+            &failure,
+            "derive it anew with `pdpp index rebuild`",
+        ),
+    }
+}

@@ -1,0 +1,221 @@
+//! A server as a client meets it: its documents, its challenge, its clock, and a read with the stored credential.
+
+use client::look::{self, Seen};
+use client::{Limits, ProviderUrl};
+use contract::error::ReadError;
+use contract::time::{Clock as _, Instant};
+use contract::upstream::Get;
+use jiff::fmt::rfc2822;
+use serde_json::Value;
+use tokio::runtime::Runtime;
+
+use super::Finding;
+use crate::clock::SystemClock;
+use crate::config::RemoteSettings;
+use crate::context::Context;
+use crate::failure::{Failure, Outcome};
+use crate::output::{Output, visible};
+use crate::reading;
+
+/// How far two clocks may be apart.
+const APART_MICROS: u64 = 60_000_000;
+const ADDRESS: &str = "check that the address is that of a PDPP server, and what stands before it";
+
+pub(super) fn look(
+    provider: &ProviderUrl,
+    settings: &RemoteSettings,
+    context: &Context,
+) -> Outcome<Vec<Finding>> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(format!("no work can be started: {error}")))?;
+    let mut findings = vec![transport(provider)];
+    let seen = |server: &ProviderUrl, path: &str| {
+        runtime.block_on(look::at(server, path, Limits::default()))
+    };
+    let resource = seen(provider, "/.well-known/oauth-protected-resource");
+    let is_reached = resource.is_ok();
+    let (finding, issuer) = resource_document(provider, resource);
+    findings.push(finding);
+    if !is_reached {
+        return Ok(findings);
+    }
+    findings.push(sign_in(
+        &issuer,
+        seen(&issuer, "/.well-known/oauth-authorization-server"),
+    ));
+    let stranger = seen(provider, "/v1/schema");
+    findings.extend(stranger.as_ref().ok().and_then(clock));
+    findings.push(challenge(stranger));
+    findings.push(read(provider, settings, &runtime, context));
+    Ok(findings)
+}
+
+fn transport(provider: &ProviderUrl) -> Finding {
+    if provider.exposes_token() {
+        return Finding::ill(
+            "address",
+            format!("{provider} is not encrypted: credentials can be read on the way"),
+            "put the server behind https",
+        );
+    }
+    Finding::well("address", provider.to_string())
+}
+
+fn ill(check: &'static str, error: ReadError) -> Finding {
+    Finding::of(check, &Failure::from(error), ADDRESS)
+}
+
+/// The document about the resource, and the authorization server it names.
+fn resource_document(
+    provider: &ProviderUrl,
+    seen: Result<Seen, ReadError>,
+) -> (Finding, ProviderUrl) {
+    let check = "metadata";
+    let seen = match seen {
+        Ok(seen) => seen,
+        Err(error) => return (ill(check, error), provider.clone()),
+    };
+    let body = seen.body.unwrap_or_default();
+    let resource = body["resource"]
+        .as_str()
+        .and_then(|text| ProviderUrl::parse(text).ok());
+    let issuer = body["authorization_servers"][0].as_str();
+    let issuer = issuer.and_then(|text| ProviderUrl::parse(text).ok());
+    let issuer = issuer.unwrap_or_else(|| provider.clone());
+    let finding = match (seen.status, resource) {
+        (200, Some(resource))
+            if resource == *provider || resource.as_str() == provider.origin() =>
+        {
+            Finding::well(check, "the server describes itself")
+        }
+        (200, Some(resource)) => Finding::ill(
+            check,
+            format!("the server says it is {resource}, and clients believe that"),
+            format!("use {resource}, or start the server with --public-url {provider}"),
+        ),
+        (200, None) => Finding::ill(check, "the server does not say what it is", ADDRESS),
+        (status, _) => Finding::ill(
+            check,
+            format!("/.well-known/oauth-protected-resource answers with status {status}"),
+            ADDRESS,
+        ),
+    };
+    (finding, issuer)
+}
+
+fn sign_in(issuer: &ProviderUrl, seen: Result<Seen, ReadError>) -> Finding {
+    let check = "sign-in";
+    let seen = match seen {
+        Ok(seen) => seen,
+        Err(error) => return ill(check, error),
+    };
+    let body = seen.body.unwrap_or_default();
+    let named = body["issuer"]
+        .as_str()
+        .and_then(|text| ProviderUrl::parse(text).ok());
+    let device = body["device_authorization_endpoint"].is_string();
+    match (seen.status, named) {
+        (200, Some(named)) if named == *issuer && device => Finding::well(
+            check,
+            format!("{issuer} gives credentials, also to `pdpp connect`"),
+        ),
+        (200, Some(named)) if named == *issuer => Finding::ill(
+            check,
+            format!("{issuer} offers no device flow"),
+            "connect with an agent that opens a browser; `pdpp connect` cannot",
+        ),
+        (200, _) => Finding::ill(
+            check,
+            format!("the authorization server at {issuer} calls itself something else"),
+            format!("start the server with --public-url {issuer}"),
+        ),
+        (status, _) => Finding::ill(
+            check,
+            format!("{issuer} publishes nothing about signing in (status {status})"),
+            "update the server; until then grants are issued at its terminal with `pdpp grant create`",
+        ),
+    }
+}
+
+fn challenge(seen: Result<Seen, ReadError>) -> Finding {
+    let check = "challenge";
+    let seen = match seen {
+        Ok(seen) => seen,
+        Err(error) => return ill(check, error),
+    };
+    let told = seen.challenge.unwrap_or_default();
+    match seen.status {
+        401 if told.contains("resource_metadata=") => {
+            Finding::well(check, "strangers are refused and told where to sign in")
+        }
+        401 => Finding::ill(
+            check,
+            "strangers are refused, but not told where to sign in",
+            "let the proxy pass the header WWW-Authenticate on",
+        ),
+        200..=299 => Finding::ill(
+            check,
+            "strangers may read: no token is asked for",
+            "stop whatever adds a token on the way, at once",
+        ),
+        status => Finding::ill(check, format!("a stranger gets status {status}"), ADDRESS),
+    }
+}
+
+fn clock(seen: &Seen) -> Option<Finding> {
+    let date = seen.date.as_deref()?;
+    let theirs = rfc2822::parse(date).ok()?.timestamp().as_microsecond();
+    let Instant(ours) = SystemClock.now();
+    let apart = theirs.abs_diff(ours);
+    Some(if apart > APART_MICROS {
+        Finding::ill(
+            "clock",
+            format!(
+                "the server's clock and this one are {} seconds apart",
+                apart / 1_000_000
+            ),
+            "set both by NTP; credentials end too early or too late otherwise",
+        )
+    } else {
+        Finding::well("clock", "the server's clock and this one agree")
+    })
+}
+
+fn read(
+    provider: &ProviderUrl,
+    settings: &RemoteSettings,
+    runtime: &Runtime,
+    context: &Context,
+) -> Finding {
+    let check = "read";
+    let server = match reading::far(provider.clone(), settings, context, Output::detail) {
+        Ok(server) => server,
+        Err(failure) => return Finding::of(check, &failure, "get one with `pdpp connect`"),
+    };
+    let question = Get::v1(["schema"]).with("view", Some("compact"));
+    let (answer, text) = match runtime.block_on(server.get_text(question)) {
+        Ok(answered) => answered,
+        Err(error) => return ill(check, error),
+    };
+    let body: Value = serde_json::from_str(&text).unwrap_or_default();
+    match answer.status {
+        200 => {
+            let streams = body["stream_count"].as_u64();
+            let streams = streams
+                .map(|count| format!(" {count} streams"))
+                .unwrap_or_default();
+            Finding::well(check, format!("the stored credential may read{streams}"))
+        }
+        status => {
+            let message = body["error"]["message"].as_str().map(visible);
+            let message = message.unwrap_or_else(|| format!("status {status}"));
+            Finding::ill(
+                check,
+                format!("the stored credential is refused: {message}"),
+                format!("pdpp connect {provider}"),
+            )
+        }
+    }
+}

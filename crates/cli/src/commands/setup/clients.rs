@@ -1,0 +1,299 @@
+//! The words for each client. What is recommended comes first and asks for no choice; everything else follows it.
+
+/// What the words are about: one address, one command.
+pub(super) struct Places {
+    /// Where MCP is served.
+    pub(super) mcp_url: String,
+    /// The server.
+    pub(super) origin: String,
+    /// The command that speaks MCP on standard input and output.
+    pub(super) stdio: String,
+    /// The same, word by word.
+    pub(super) stdio_words: Vec<String>,
+    /// Whether the server is another's.
+    pub(super) is_another: bool,
+    /// Whether only programs on this machine reach the server.
+    pub(super) is_here: bool,
+}
+
+/// A client and its ways.
+pub(super) struct Client {
+    pub(super) name: &'static str,
+    recommended: fn(&Places) -> String,
+    advanced: fn(&Places) -> String,
+}
+
+pub(super) static CLIENTS: [Client; 7] = [
+    Client {
+        name: "Claude Code",
+        recommended: |places| {
+            let url = &places.mcp_url;
+            format!(
+                "claude mcp add --transport http pdpp {url}\nThen say /mcp in Claude Code, choose pdpp and sign in. There you choose what it may read."
+            )
+        },
+        advanced: |places| over_stdio(places, &format!("claude mcp add pdpp -- {}", places.stdio)),
+    },
+    Client {
+        name: "Claude Desktop",
+        recommended: |places| {
+            let before = before_stdio(places, "Claude Desktop");
+            let config = stdio_config(places);
+            format!(
+                "{before}\nThen put this into claude_desktop_config.json (on macOS in ~/Library/Application Support/Claude,\non Windows in %APPDATA%\\Claude) and start it anew:\n{config}"
+            )
+        },
+        advanced: |places| {
+            let url = &places.mcp_url;
+            let note = if places.is_here {
+                "\nIt is asked from the internet, so the server needs a public https address first (--public-url)."
+            } else {
+                ""
+            };
+            format!("As a connector (Settings, Connectors, Add custom connector):\n{url}{note}")
+        },
+    },
+    Client {
+        name: "Codex",
+        recommended: |places| {
+            let url = &places.mcp_url;
+            format!(
+                "codex mcp add pdpp --url {url}\ncodex mcp login pdpp\nIn the browser you choose what it may read."
+            )
+        },
+        advanced: |places| over_stdio(places, &format!("codex mcp add pdpp -- {}", places.stdio)),
+    },
+    Client {
+        name: "ChatGPT",
+        recommended: |places| {
+            let url = &places.mcp_url;
+            let note = if places.is_here {
+                "\nChatGPT asks from the internet: give the server a public https address first, with\n`pdpp serve --public-url https://...`, and use that address."
+            } else {
+                ""
+            };
+            format!(
+                "{url}\nAdd this address under Settings, Apps & Connectors, Create, and sign in.\nThere you choose what it may read.{note}"
+            )
+        },
+        advanced: |_| {
+            "There is no other way: ChatGPT runs no programs on your machine. Where there is no Create, turn on\ndeveloper mode under Advanced settings there first.".to_owned()
+        },
+    },
+    Client {
+        name: "Cursor",
+        recommended: |places| {
+            let url = &places.mcp_url;
+            format!(
+                "Put this into ~/.cursor/mcp.json, then choose Connect in Settings, MCP, and what it may read:\n{{\"mcpServers\": {{\"pdpp\": {{\"url\": \"{url}\"}}}}}}"
+            )
+        },
+        advanced: |places| over_stdio(places, &stdio_config(places)),
+    },
+    Client {
+        name: "VS Code",
+        recommended: |places| {
+            let url = &places.mcp_url;
+            format!(
+                "code --add-mcp '{{\"name\":\"pdpp\",\"type\":\"http\",\"url\":\"{url}\"}}'\nThen start pdpp in the list of MCP servers and sign in. There you choose what it may read."
+            )
+        },
+        advanced: |places| {
+            let (command, args) = words(places);
+            let json = format!(
+                "code --add-mcp '{{\"name\":\"pdpp\",\"command\":{command},\"args\":{args}}}'"
+            );
+            over_stdio(places, &json)
+        },
+    },
+    Client {
+        name: "Gemini CLI",
+        recommended: |places| {
+            let url = &places.mcp_url;
+            format!(
+                "gemini mcp add --transport http pdpp {url}\nThen say /mcp auth pdpp in Gemini CLI and sign in. There you choose what it may read."
+            )
+        },
+        advanced: |places| over_stdio(places, &format!("gemini mcp add pdpp {}", places.stdio)),
+    },
+];
+
+impl Client {
+    /// What to write for it on the command line.
+    pub(super) fn key(&self) -> String {
+        self.name.to_lowercase().replace(' ', "-")
+    }
+
+    /// All there is to say, the recommended way first.
+    pub(super) fn text(&self, places: &Places) -> String {
+        sections(
+            self.name,
+            &(self.recommended)(places),
+            &(self.advanced)(places),
+        )
+    }
+}
+
+/// For a client that is not listed: the one address, then the one command.
+pub(super) fn anyone(places: &Places) -> String {
+    let url = &places.mcp_url;
+    let recommended = format!(
+        "{url}\nGive an agent this address as an MCP server (streamable HTTP). It opens a browser, where you sign in\nand choose what it may read."
+    );
+    let command = over_stdio(places, &places.stdio);
+    let known: Vec<String> = CLIENTS.iter().map(Client::key).collect();
+    let advanced = format!(
+        "{command}\n\nIn the words of one agent: pdpp setup NAME, with NAME one of\n{}",
+        known.join(", ")
+    );
+    sections("Any agent", &recommended, &advanced)
+}
+
+fn sections(name: &str, recommended: &str, advanced: &str) -> String {
+    let indented = |text: &str| {
+        let lines: Vec<String> = text
+            .lines()
+            .map(|line| format!("  {line}").trim_end().to_owned())
+            .collect();
+        lines.join("\n")
+    };
+    format!(
+        "{name}\n\nRecommended\n{}\n\nOther ways\n{}\n",
+        indented(recommended),
+        indented(advanced)
+    )
+}
+
+/// Over standard input and output, with what must be there first.
+fn over_stdio(places: &Places, way: &str) -> String {
+    let before = before_stdio(places, "NAME");
+    format!("Over standard input and output:\n{before}\n{way}")
+}
+
+/// What lets the command read.
+fn before_stdio(places: &Places, client: &str) -> String {
+    if places.is_another {
+        format!("pdpp connect {}", places.origin)
+    } else {
+        format!("pdpp grant create --client '{client}' --connection ID")
+    }
+}
+
+/// The command as JSON: the program, and its arguments.
+fn words(places: &Places) -> (String, String) {
+    let quoted = |word: &String| serde_json::Value::from(word.as_str()).to_string();
+    let mut words = places.stdio_words.iter().map(quoted);
+    let command = words.next().unwrap_or_default();
+    let rest: Vec<String> = words.collect();
+    (command, format!("[{}]", rest.join(", ")))
+}
+
+fn stdio_config(places: &Places) -> String {
+    let (command, args) = words(places);
+    format!("{{\"mcpServers\": {{\"pdpp\": {{\"command\": {command}, \"args\": {args}}}}}}}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const URL: &str = "http://127.0.0.1:7420/mcp";
+    const STDIO: &str = "pdpp mcp";
+
+    fn places(is_another: bool) -> Places {
+        Places {
+            mcp_url: URL.to_owned(),
+            origin: "http://127.0.0.1:7420".to_owned(),
+            stdio: STDIO.to_owned(),
+            stdio_words: STDIO.split(' ').map(str::to_owned).collect(),
+            is_another,
+            is_here: true,
+        }
+    }
+
+    /// Every text, in its recommended and its other part.
+    fn texts() -> Vec<(String, String)> {
+        let both = [false, true].map(places);
+        let all = both.iter().flat_map(|places| {
+            let each = CLIENTS.iter().map(|client| client.text(places));
+            each.chain([anyone(places)])
+        });
+        all.map(|text| {
+            let (head, rest) = text.split_once("\nRecommended\n").unwrap();
+            assert!(!head.contains("pdpp"), "{head}");
+            let (recommended, others) = rest.split_once("\nOther ways\n").unwrap();
+            (recommended.to_owned(), others.to_owned())
+        })
+        .collect()
+    }
+
+    #[test]
+    fn the_recommended_way_is_the_one_address_or_the_one_command_and_comes_first() {
+        // SU-01, SU-03
+        for (recommended, others) in texts() {
+            let address = recommended.matches(URL).count();
+            let config = recommended
+                .matches("\"command\": \"pdpp\", \"args\": [\"mcp\"]")
+                .count();
+            assert_eq!(address + config, 1, "{recommended}");
+            assert!(!others.is_empty());
+        }
+        let anyone = anyone(&places(false));
+        assert!(
+            anyone.find(URL).unwrap() < anyone.find(STDIO).unwrap(),
+            "{anyone}"
+        );
+    }
+
+    #[test]
+    fn the_recommended_way_asks_for_no_choice_of_tools_and_no_secret() {
+        // SU-02, SU-04
+        for (recommended, _) in texts() {
+            let recommended = recommended.to_lowercase();
+            let words = recommended.split(|c: char| !c.is_ascii_alphanumeric());
+            let words: Vec<&str> = words.collect();
+            for word in [
+                "core",
+                "event",
+                "events",
+                "full",
+                "profile",
+                "profiles",
+                "toolset",
+                "toolsets",
+                "tools",
+                "subscription",
+                "developer",
+                "bearer",
+                "token",
+                "tokens",
+                "env",
+                "environment",
+                "owner",
+                "admin",
+            ] {
+                assert!(!words.contains(&word), "{word} in {recommended}");
+            }
+            assert!(!recommended.contains("pdpp_"), "{recommended}");
+        }
+    }
+
+    #[test]
+    fn no_text_names_a_profile_or_a_token() {
+        // SU-05
+        for (recommended, others) in texts() {
+            let text = (recommended + &others).to_lowercase();
+            for word in ["profile", "toolset", "bearer", "pdpp_owner", "access_token"] {
+                assert!(!text.contains(word), "{word} in {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn another_server_is_connected_to_first() {
+        for client in &CLIENTS {
+            let text = client.text(&places(true));
+            assert!(!text.contains("grant create"), "{text}");
+        }
+    }
+}
