@@ -319,3 +319,36 @@ Other ways
         "error: there is no setup for 'kodex'\nhint: known: claude-code, claude-desktop, codex, chatgpt, cursor, vs-code, gemini-cli; `pdpp setup` alone suits any other\nhint: did you mean 'codex'?",
     );
 }
+
+#[test]
+fn the_documents_recommend_one_way_and_name_no_profile() {
+    // SU-01, SU-02, SU-04, SU-05
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let commands = fs::read_to_string(format!("{root}/docs/cli.md")).unwrap();
+    let (_, section) = commands.split_once("### Recommended\n").unwrap();
+    let (recommended, others) = section.split_once("### Other ways\n").unwrap();
+    assert_eq!(recommended.matches("/mcp`").count(), 1, "{recommended}");
+    assert!(others.contains("`pdpp mcp`"), "{others}");
+    let words: Vec<&str> = recommended.split(|c: char| !c.is_alphanumeric()).collect();
+    for word in [
+        "core", "events", "full", "profile", "toolset", "token", "bearer", "env",
+    ] {
+        assert!(!words.contains(&word), "{word} in {recommended}");
+    }
+    let home = Home::new();
+    let configuration = fs::read_to_string(format!("{root}/docs/configuration.md")).unwrap();
+    let readme = fs::read_to_string(format!("{root}/README.md")).unwrap();
+    let mut texts = vec![commands, configuration, readme];
+    for command in [
+        "mcp", "connect", "setup", "doctor", "schema", "search", "query", "fetch", "read",
+    ] {
+        let help = home.run(&[command, "--help"]).succeeds();
+        texts.push(help.stdout + &help.stderr);
+    }
+    for text in texts {
+        let text = text.to_lowercase();
+        for word in ["profile", "toolset"] {
+            assert!(!text.contains(word), "{word} in {text}");
+        }
+    }
+}

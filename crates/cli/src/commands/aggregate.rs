@@ -96,12 +96,12 @@ fn show(answer: &Aggregation, line: &Line, style: Style) -> String {
         if limit < MOST_GROUPS {
             let more = (limit * 2).min(MOST_GROUPS);
             text.line(format_args!(
-                "\n{others} more records are in groups that are not shown; more groups:"
+                "\nRecords in groups that are not shown: {others}; more groups:"
             ));
             text.push_str(&command_line("  ", &line.with("limit", more), style));
         } else {
             text.line(format_args!(
-                "\n{others} more records are in groups that are not shown; narrow them with --filter."
+                "\nRecords in groups that are not shown: {others}; narrow them with --filter."
             ));
         }
     }

@@ -111,11 +111,12 @@ fn hit(hit: &SearchHit, line: &Line, style: Style) -> String {
     });
     let label = hit.display_name.as_deref().or(hit.connection_id.as_deref());
     let beside: Vec<String> = label.map(one_line).into_iter().chain(when).collect();
-    let mut text = format!(
-        "{}  {}\n",
-        style.title(&title),
-        style.quiet(&beside.join("  "))
-    );
+    let mut text = style.title(&title);
+    if !beside.is_empty() {
+        text.push_str("  ");
+        text.push_str(&style.quiet(&beside.join("  ")));
+    }
+    text.push('\n');
     let excerpts = hit.evidence_excerpts.iter().flatten();
     let mut proven = false;
     for one in excerpts {
@@ -131,12 +132,9 @@ fn hit(hit: &SearchHit, line: &Line, style: Style) -> String {
         }
     }
     if let (false, Some(snippet)) = (proven, &hit.snippet) {
-        let field = snippet
-            .field
-            .as_deref()
-            .map(|field| format!("{}: ", one_line(field)));
-        let words = Marked::tagged(&snippet.text).one_line(style);
-        text.line(format_args!("  {}{words}", field.unwrap_or_default()));
+        // Where the server proves nothing, neither its marks nor its field are repeated.
+        let words = Marked::tagged(&snippet.text).unmarked();
+        text.line(format_args!("  preview, no proven match: {words}"));
     }
     if let Some(handle) = &handle {
         text.push_str(&command_line("  ", &line.about("fetch", handle), style));
@@ -156,5 +154,41 @@ fn window(read: Line, excerpt: &EvidenceExcerpt, marked: &Marked) -> Line {
             .option("offset-chars", Some(offset))
             .option("limit-chars", named.and_then(|read| read.limit_chars)),
         None => read.option("q", marked.first_found()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str) -> String {
+        let hit_of: SearchHit = serde_json::from_str(text).unwrap();
+        hit(&hit_of, &Line::of("search"), Style::new(false))
+    }
+
+    #[test]
+    fn another_server_without_offsets_is_asked_for_the_words() {
+        let text = r#"{"stream":"notes","record_key":"n 1","connection_id":"c1","title":"A\u001b[2J\nB","evidence_excerpts":[
+            {"field_path":"body","preview_text":"an <mark>old bridge</mark> here","truncated":true}]}"#;
+        assert_eq!(
+            shown(text),
+            "A\\u{1b}[2J B  c1
+  body: an [old bridge] here \u{2026}
+    pdpp read 'c1/notes:n 1' body --q 'old bridge'
+  pdpp fetch 'c1/notes:n 1'
+"
+        );
+    }
+
+    #[test]
+    fn what_is_not_proven_is_no_evidence_but_can_be_fetched() {
+        // EV-07 and EV-08, at the terminal
+        let text = r#"{"stream":"notes","record_key":"n1","connection_id":"c1","emitted_at":"then",
+            "snippet":{"field":"body","text":"<mark>x</mark> y"}}"#;
+        assert_eq!(
+            shown(text),
+            "notes of then  c1  then\n  preview, no proven match: x y\n  pdpp fetch c1/notes:n1\n"
+        );
+        assert_eq!(shown(r#"{"title":"T"}"#), "T\n");
     }
 }

@@ -52,6 +52,12 @@ impl Marked {
             .map(|(piece, _)| piece.as_str())
     }
 
+    /// On one line, nothing set apart.
+    pub(crate) fn unmarked(&self) -> String {
+        let pieces: Vec<&str> = self.0.iter().map(|(piece, _)| piece.as_str()).collect();
+        one_line(&pieces.concat())
+    }
+
     /// On one line.
     pub(crate) fn one_line(&self, style: Style) -> String {
         let mut text = String::new();

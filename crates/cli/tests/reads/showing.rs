@@ -151,7 +151,7 @@ fn figures_are_one_line_or_a_table() {
                 "--limit",
                 "2",
             ],
-            "BOUGHT_AT   COUNT\n2026-03-01  1\n2026-03-02  1\n\n1 more records are in groups that are not shown; more groups:\n  pdpp aggregate books count --group-by-time bought_at --granularity day --limit 4\n",
+            "BOUGHT_AT   COUNT\n2026-03-01  1\n2026-03-02  1\n\nRecords in groups that are not shown: 1; more groups:\n  pdpp aggregate books count --group-by-time bought_at --granularity day --limit 4\n",
         ),
         (
             &[
