@@ -42,8 +42,12 @@ impl Settings {
     /// Where people would reach a server of this machine, for a command that reads without one.
     #[expect(clippy::unused_self, reason = "it is a setting like the others")]
     pub(crate) fn public_url(&self) -> Result<String, Failure> {
-        let named = environment("PDPP_PUBLIC_URL")?;
-        Ok(named.unwrap_or_else(|| format!("http://{LISTEN}")))
+        if let Some(named) = environment("PDPP_PUBLIC_URL")? {
+            return Ok(named);
+        }
+        // Port 0 is any, and which one nobody knows who does not run the server.
+        let listen = environment("PDPP_LISTEN")?.filter(|address| !address.ends_with(":0"));
+        Ok(format!("http://{}", listen.as_deref().unwrap_or(LISTEN)))
     }
 }
 

@@ -315,6 +315,15 @@ Other ways
         far.contains("pdpp mcp --provider-url https://pdpp.example.org"),
         "{far}"
     );
+    let elsewhere = home
+        .command(&["setup"])
+        .env("PDPP_LISTEN", "127.0.0.1:8000")
+        .output();
+    let elsewhere = String::from_utf8(elsewhere.unwrap().stdout).unwrap();
+    assert!(
+        elsewhere.contains("\n  http://127.0.0.1:8000/mcp\n"),
+        "{elsewhere}"
+    );
     home.run(&["setup", "kodex"]).refused(
         "error: there is no setup for 'kodex'\nhint: known: claude-code, claude-desktop, codex, chatgpt, cursor, vs-code, gemini-cli; `pdpp setup` alone suits any other\nhint: did you mean 'codex'?",
     );

@@ -31,7 +31,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NUMBER")]
     limit: Option<u32>,
     /// Continue where a page ended
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     cursor: Option<String>,
     /// Only these fields
     #[arg(long, value_name = "A,B", conflicts_with = "view")]
@@ -55,7 +55,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "HOW")]
     window: Option<String>,
     /// What changed since: beginning, or the bookmark of an earlier answer
-    #[arg(long, value_name = "BOOKMARK")]
+    #[arg(long, value_name = "BOOKMARK", allow_hyphen_values = true)]
     changes_since: Option<String>,
     /// Relationships to bring along
     #[arg(long, value_name = "A,B")]

@@ -37,7 +37,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NUMBER")]
     limit: Option<u32>,
     /// Continue where a page ended
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     cursor: Option<String>,
     #[command(flatten)]
     source: Source,

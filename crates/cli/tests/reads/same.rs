@@ -81,7 +81,7 @@ fn over_socket(home: &Home, request: &str) -> Value {
 
 #[test]
 fn json_is_the_body_that_rest_sends() {
-    // PA-01, PA-06
+    // PA-01 between REST and terminal, PA-06
     let home = library();
     let printed: Vec<Value> = READS
         .iter()
