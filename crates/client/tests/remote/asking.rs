@@ -31,6 +31,42 @@ async fn a_question_is_one_get_with_our_headers() {
 }
 
 #[tokio::test]
+async fn the_text_of_an_answer_keeps_every_digit_and_hides_the_token() {
+    let body = format!(r#"{{ "price": 12345678901234567890.1250, "echo": "{TOKEN}" }}"#);
+    let sent = body.clone();
+    let fake =
+        Fake::start(move |_, _| http(200, "content-type: application/json\r\n", &sent)).await;
+    let (answer, text) = fake.server().get_text(Get::v1(["schema"])).await.unwrap();
+    assert_eq!(answer.status, 200);
+    assert!(
+        text.starts_with(r#"{ "price": 12345678901234567890.1250, "echo": ""#),
+        "{text}"
+    );
+    assert!(!text.contains(TOKEN), "{text}");
+}
+
+#[tokio::test]
+async fn a_stranger_asks_without_a_token_and_sees_the_challenge() {
+    let headers = "www-authenticate: Bearer resource_metadata=\"x\"\r\ndate: Mon, 01 Jun 2026 12:00:00 GMT\r\n";
+    let fake = Fake::start(move |_, _| http(401, headers, "{\"error\":1}")).await;
+    let seen = client::look::at(&fake.provider(), "/v1/schema", LIMITS)
+        .await
+        .unwrap();
+    assert_eq!(seen.status, 401);
+    assert_eq!(
+        seen.challenge.as_deref(),
+        Some("Bearer resource_metadata=\"x\"")
+    );
+    assert_eq!(seen.date.as_deref(), Some("Mon, 01 Jun 2026 12:00:00 GMT"));
+    assert_eq!(seen.body, Some(json!({"error": 1})));
+    let asked = fake.asked();
+    assert_eq!(
+        (asked[0].path(), asked[0].header("authorization")),
+        ("/v1/schema", None)
+    );
+}
+
+#[tokio::test]
 async fn a_path_in_front_of_the_server_is_kept() {
     let fake = Fake::start(|_, _| json(200, &json!({}))).await;
     let provider = ProviderUrl::parse(&format!("{}/my/data/", fake.url)).unwrap();
