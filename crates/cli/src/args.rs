@@ -6,13 +6,9 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, Parser, Subcommand};
 
 use crate::commands::{
-    backup, bench, blob, completions, connections, declare, export, grant, grants, import, index,
-    mcp, owner_password, owner_token, purge, serve,
-    aggregate, backup, bench, blob, completions, connections, declare, export, fetch, grant,
-    grants, help, import, index, mcp, owner_token, purge, query, read, schema, search, serve,
     aggregate, backup, bench, blob, completions, connect, connections, declare, doctor, export,
-    fetch, grant, grants, help, import, index, mcp, owner_token, purge, query, read, schema,
-    search, serve, setup,
+    fetch, grant, grants, help, import, index, mcp, owner_password, owner_token, purge, query,
+    read, schema, search, serve, setup,
 };
 
 /// Your records in one place, readable by the agents you allow.

@@ -35,9 +35,8 @@ mod table;
 mod transfer;
 mod writes;
 
-pub use auth::AS_GRANT;
-pub use oauth::{ClientDocuments, Fetched, Fetching};
 pub use auth::{AS_GRANT, LOOK_AS_GRANT};
+pub use oauth::{ClientDocuments, Fetched, Fetching};
 pub use router::{owner_router, router};
 pub use serve::{serve, serve_on};
 pub use service::{Limits, Service};
