@@ -37,7 +37,11 @@ pub(crate) struct Caller {
 
 impl Caller {
     pub(crate) fn new(kind: TokenKind, authority: Authority) -> Self {
-        Self { kind, authority }
+        Self {
+            kind,
+            authority,
+            looks: false,
+        }
     }
 
     pub(crate) fn is_owner(&self) -> bool {
