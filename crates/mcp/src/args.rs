@@ -70,8 +70,8 @@ impl Arg {
             }
             Kind::Texts => json!({"type": "array", "items": {"type": "string", "minLength": 1}}),
             Kind::Filter => {
-                let scalar = json!(["string", "number", "boolean", "object"]);
-                json!({"type": "object", "additionalProperties": {"type": scalar}})
+                let value = crate::tools::one_of(&["string", "number", "boolean", "object"]);
+                json!({"type": "object", "additionalProperties": value})
             }
             Kind::Limits => json!({
                 "type": "object",

@@ -11,10 +11,9 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Body;
 use http_body_util::combinators::BoxBody;
+use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-
-use crate::server::Server;
 
 /// Which requests are taken.
 #[derive(Debug, Clone)]
@@ -47,12 +46,13 @@ impl HttpSettings {
 }
 
 /// Answers one request with this server, which is made for its caller.
-pub async fn serve_http<B>(
-    server: Server,
+pub async fn serve_http<S, B>(
+    server: S,
     settings: &HttpSettings,
     request: Request<B>,
 ) -> Response<BoxBody<Bytes, Infallible>>
 where
+    S: ServerHandler + Clone,
     B: Body + Send + 'static,
     B::Error: Display,
 {

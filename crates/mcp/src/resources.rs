@@ -61,7 +61,9 @@ pub(crate) fn templates() -> Vec<ResourceTemplate> {
 }
 
 pub(crate) async fn read(call: Call<'_>, uri: &str) -> Result<ReadResourceResponse, ErrorData> {
-    let (text, kind) = contents(call, uri).await.map_err(|fault| error(&fault))?;
+    let (text, kind) = contents(call, uri)
+        .await
+        .map_err(|fault| error(&fault, uri))?;
     let contents = ResourceContents::text(text, uri).with_mime_type(kind);
     Ok(ReadResourceResult::new(vec![contents]).into())
 }
@@ -194,10 +196,13 @@ fn unknown(uri: &str) -> Fault {
         .with_next("resources/templates/list tells which there are")
 }
 
-/// What we refuse is the caller's mistake; what a server has not is not found; the rest is neither's.
-fn error(fault: &Fault) -> ErrorData {
+/// What we refuse is the caller's mistake; what a server has not is not found; the rest is neither's. The address stands
+/// beside the error, so that a host that reads several knows which one failed.
+fn error(fault: &Fault, uri: &str) -> ErrorData {
     let message = fault.text();
-    let data = Some(fault.structured());
+    let mut data = fault.structured();
+    data["uri"] = json!(uri);
+    let data = Some(data);
     let code = ErrorCode::from_code(fault.code());
     match (fault.http_status(), code) {
         (Some(404), _) => ErrorData::resource_not_found(message, data),
@@ -370,6 +375,7 @@ mod tests {
             assert_eq!(error.code, code, "{uri}");
             let data = error.data.unwrap();
             assert_eq!(data["error"]["code"], inner, "{uri}");
+            assert_eq!(data["uri"], uri);
         }
         let refusing = crate::stub::Stub::default().refusing(
             "/v1/",

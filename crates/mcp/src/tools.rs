@@ -90,7 +90,7 @@ impl Definition {
         properties.insert("http_status".to_owned(), json!({"type": "integer"}));
         properties
             .entry("request_id")
-            .or_insert_with(|| json!({"type": ["string", "null"]}));
+            .or_insert_with(|| one_of(&["string", "null"]));
         let mut schema = JsonObject::new();
         schema.insert("type".to_owned(), json!("object"));
         schema.insert("properties".to_owned(), Value::Object(properties));
@@ -101,5 +101,48 @@ impl Definition {
     pub(crate) async fn call(&self, call: Call<'_>, given: Map<String, Value>) -> Outcome {
         let args = Args::read(given, self.args)?;
         (self.run)(call, args).await
+    }
+}
+
+/// The schema of a value of one of several types, written so that hosts which know only one `type` a schema keep it.
+pub(crate) fn one_of(types: &[&str]) -> Value {
+    let each: Vec<Value> = types.iter().map(|name| json!({"type": name})).collect();
+    json!({"anyOf": each})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn several_types_at(value: &Value, path: &str, found: &mut Vec<String>) {
+        let members: Vec<(String, &Value)> = match value {
+            Value::Object(members) => members.iter().map(|(k, v)| (k.clone(), v)).collect(),
+            Value::Array(items) => items.iter().map(|item| ("*".to_owned(), item)).collect(),
+            _ => return,
+        };
+        for (name, member) in members {
+            if name == "type" && member.is_array() {
+                found.push(path.to_owned());
+            }
+            several_types_at(member, &format!("{path}/{name}"), found);
+        }
+    }
+
+    #[test]
+    fn a_schema_never_names_several_types_at_once() {
+        for tool in all() {
+            let written = serde_json::to_value(tool.tool()).unwrap();
+            let mut found = Vec::new();
+            several_types_at(&written, tool.name, &mut found);
+            assert_eq!(found, Vec::<String>::new());
+        }
+    }
+
+    #[test]
+    fn a_filter_takes_a_value_or_an_object_of_operators() {
+        let written = serde_json::to_value(search::TOOL.tool()).unwrap();
+        let value = &written["inputSchema"]["properties"]["filter"]["additionalProperties"];
+        let types = ["string", "number", "boolean", "object"].map(|name| json!({"type": name}));
+        assert_eq!(value, &json!({"anyOf": types}));
     }
 }

@@ -63,7 +63,7 @@ pub(super) static TOOL: Definition = Definition {
             "if several connections have the stream",
         ),
     ],
-    output: || json!({"data": {"type": ["object", "array"]}, "provider_url": {"type": "string"}}),
+    output: || json!({"data": {"type": "object"}, "provider_url": {"type": "string"}}),
     run: |call, args| -> Running<'_> { Box::pin(run(call, args)) },
 };
 

@@ -71,7 +71,7 @@ pub(super) static TOOL: Definition = Definition {
     ],
     output: || {
         json!({
-            "data": {"type": ["object", "array"]},
+            "data": super::one_of(&["object", "array"]),
             "content_ladder": {"type": "object"},
             "provider_url": {"type": "string"}
         })

@@ -60,7 +60,7 @@ pub(super) static TOOL: Definition = Definition {
     ],
     output: || {
         json!({
-            "data": {"type": ["object", "array"]},
+            "data": super::one_of(&["object", "array"]),
             "results": {"type": "array", "items": {"type": "object"}},
             "content_ladder": {"type": "object"},
             "provider_url": {"type": "string"}

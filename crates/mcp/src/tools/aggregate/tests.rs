@@ -296,6 +296,6 @@ fn definitions_are_short() {
     for name in ["aggregate", "schema"] {
         let tool = crate::tools::find(name).unwrap().tool();
         let bytes = serde_json::to_string(&tool).unwrap().len();
-        assert!(bytes <= 1_800, "{name}: {bytes}");
+        assert!(bytes <= 1_850, "{name}: {bytes}");
     }
 }
