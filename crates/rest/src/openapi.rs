@@ -105,16 +105,22 @@ fn responses(endpoint: &Endpoint) -> Value {
         responses.insert("200".to_owned(), success.clone());
     }
     responses.insert(endpoint.answers.status.to_string(), success);
+    // The owner's own endpoint of OAuth refuses a caller like any route, and a question like OAuth.
+    let is_oauth = endpoint.path.starts_with("/oauth/");
     let (about, shape) = match endpoint.run {
-        Run::OAuth(_) => ("The error of OAuth", "OAuthError"),
-        _ => ("The structured error", "Error"),
+        Run::OAuth(_) => ("The error of OAuth", reference("OAuthError")),
+        _ if is_oauth => (
+            "The error of OAuth, or the structured one",
+            json!({"anyOf": [reference("OAuthError"), reference("Error")]}),
+        ),
+        _ => ("The structured error", reference("Error")),
     };
     for status in failures(endpoint) {
         responses.insert(
             status.to_string(),
             json!({
                 "description": about,
-                "content": {"application/json": {"schema": reference(shape)}},
+                "content": {"application/json": {"schema": shape}},
             }),
         );
     }

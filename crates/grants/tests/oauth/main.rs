@@ -9,6 +9,7 @@ mod clients;
 mod codes;
 mod devices;
 mod flow;
+mod previews;
 mod refreshing;
 mod requests;
 mod reviews;

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use contract::declaration::Declaration;
-use contract::grant::{AccessMode, Authority};
+use contract::grant::AccessMode;
 use contract::time::Instant;
 use grants::ChosenStream;
 use grants::oauth::{Answer, Choice, Decider, DecisionError, Review};
@@ -18,7 +18,7 @@ use crate::world::{MAIL, World, connection, detail};
 
 const HOUR: Duration = Duration::from_hours(1);
 
-fn asked(world: &World, details: &Value) -> String {
+pub(crate) fn asked(world: &World, details: &Value) -> String {
     let details = details.to_string();
     ask(
         world,
@@ -478,29 +478,4 @@ fn what_could_not_be_issued_is_refused_at_the_review() {
     let world = World::new();
     let request = asked(&world, &json!([detail(|_| {}), detail(|_| {})]));
     assert!(mistake(&world, &request, Choice::default()).contains("both give messages of home"));
-}
-
-#[test]
-fn a_review_stands_for_exactly_the_rows_it_would_grant() {
-    let world = World::new();
-    let request = ask(&world, &client(&world), &[]).unwrap();
-    let picked = ChosenStream {
-        fields: Some(vec!["id".to_owned(), "subject".to_owned()]),
-        ..stream("home", "messages")
-    };
-    let review = issuer(&world).review(&request, only(&[picked])).unwrap();
-    let Authority::Granted(authority) = review.authority(world.now()).unwrap() else {
-        panic!("a client is not the owner");
-    };
-    let [row] = authority.rows() else {
-        panic!("{authority:?}");
-    };
-    assert_eq!(row.connection.as_str(), "home");
-    assert!(row.grants_field("subject") && !row.grants_field("body"));
-    assert!(issuer(&world).asked(&request).unwrap().is_none());
-
-    let request = asked(&world, &json!([detail(|_| {})]));
-    let drafts = issuer(&world).asked(&request).unwrap().unwrap();
-    let review = issuer(&world).review(&request, Choice::default()).unwrap();
-    assert_eq!(drafts, review.grants);
 }
