@@ -110,6 +110,18 @@ async fn handle(
     response
 }
 
+/// The caller whose token was looked at already, or the one who proves now who they are.
+async fn known_or_asked(
+    service: &Service,
+    gate: Gate,
+    parts: &mut Parts,
+) -> Result<Caller, Problem> {
+    match parts.extensions.remove::<Caller>() {
+        Some(known) => Ok(known),
+        None => caller(service, gate, &parts.headers).await,
+    }
+}
+
 async fn run(
     endpoint: &'static Endpoint,
     (service, gate): (Arc<Service>, Gate),
@@ -123,10 +135,7 @@ async fn run(
     }
     let caller = match &endpoint.run {
         Run::Anybody(_) | Run::OAuth(_) | Run::Page(_) => None,
-        Run::Reader(_) | Run::Owner(_) => Some(match parts.extensions.remove::<Caller>() {
-            Some(known) => known,
-            None => caller(&service, gate, &parts.headers).await?,
-        }),
+        Run::Reader(_) | Run::Owner(_) => Some(known_or_asked(&service, gate, &mut parts).await?),
     };
     served.token = caller.as_ref().map(|caller| caller.kind.as_str());
     let no_route = |_| Problem::of_status(StatusCode::NOT_FOUND);

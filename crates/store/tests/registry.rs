@@ -1,4 +1,5 @@
 //! What authorization remembers: entries with an end, and changes that happen together or not at all.
+#![expect(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
 
 use std::sync::Arc;
 

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use contract::declaration::Declaration;
-use contract::grant::AccessMode;
+use contract::grant::{AccessMode, Authority};
 use contract::time::Instant;
 use grants::ChosenStream;
 use grants::oauth::{Answer, Choice, Decider, DecisionError, Review};
