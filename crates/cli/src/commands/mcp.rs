@@ -72,8 +72,9 @@ pub(crate) fn run(options: Options, context: &Context) -> Outcome {
     {
         presented.name = name;
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
+    // One thread: a call passes through many tasks, and waking another thread for each costs more than the work. What
+    // blocks has threads of its own.
+    let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::new(format!("no work can be started: {error}")))?;
