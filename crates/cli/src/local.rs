@@ -184,14 +184,10 @@ async fn read(response: Response<HttpBody>) -> Result<(Answer, String), ReadErro
         .await
         .map_err(too_large)?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
-    let body = match serde_json::from_str(&text) {
-        Ok(body) => Body::Json(body),
-        Err(_) => Body::Other(text.clone()),
-    };
     let answer = Answer {
         status,
         request_id,
-        body,
+        body: Body::of(&text),
     };
     Ok((answer, text))
 }

@@ -105,6 +105,13 @@ pub enum Body {
     Other(String),
 }
 
+impl Body {
+    /// The body of an answer that came whole.
+    pub fn of(text: &str) -> Body {
+        serde_json::from_str(text).map_or_else(|_| Body::Other(text.to_owned()), Body::Json)
+    }
+}
+
 /// The future of an answer, or of the reason why there is none: unreachable, too slow, too large.
 pub type Asked<'a> = Pin<Box<dyn Future<Output = Result<Answer, ReadError>> + Send + 'a>>;
 

@@ -51,14 +51,10 @@ impl OwnReads {
         let bytes = to_bytes(response.into_body(), MAX_BYTES)
             .await
             .map_err(failed)?;
-        let body = match serde_json::from_slice(&bytes) {
-            Ok(body) => Body::Json(body),
-            Err(_) => Body::Other(String::from_utf8_lossy(&bytes).into_owned()),
-        };
         Ok(Answer {
             status,
             request_id: Some(self.request_id.clone()),
-            body,
+            body: Body::of(&String::from_utf8_lossy(&bytes)),
         })
     }
 }
