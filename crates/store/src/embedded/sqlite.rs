@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
@@ -14,6 +15,11 @@ use crate::{Result, StoreError};
 /// Marks a file as ours ("pdpp").
 const APPLICATION_ID: i64 = 0x7064_7070;
 const PAGE_BYTES: u32 = 8192;
+/// How much a connection keeps in memory. Little: there is one per reader, and the system keeps the pages of the file
+/// anyway. A log that is only appended to would fill any cache and gain nothing from it.
+const CACHE_KIB: i64 = 4096;
+/// How much the writer keeps while batches of records come in, whose keys fall anywhere.
+const BULK_CACHE_KIB: i64 = 65_536;
 
 /// One writer, and as many readers as are in use at a time.
 #[derive(Debug)]
@@ -22,6 +28,8 @@ pub(crate) struct Database {
     // Dropped before the writer: only a connection that may write can fold the log into the file as the last one out.
     idle_readers: Mutex<Vec<Connection>>,
     writer: Mutex<Connection>,
+    /// How much the writer may keep in memory now; changed only by who holds it.
+    writer_cache: AtomicI64,
 }
 
 impl Database {
@@ -38,14 +46,14 @@ impl Database {
             .execute_batch(
                 "PRAGMA journal_mode = WAL;
                  PRAGMA synchronous = FULL;
-                 PRAGMA wal_autocheckpoint = 8000;
-                 PRAGMA cache_size = -65536;",
+                 PRAGMA wal_autocheckpoint = 8000;",
             )
             .map_err(failed(path))?;
         migrations::run(&mut writer, path)?;
         Ok(Self {
             path: path.to_owned(),
             writer: Mutex::new(writer),
+            writer_cache: AtomicI64::new(CACHE_KIB),
             idle_readers: Mutex::new(Vec::new()),
         })
     }
@@ -101,6 +109,14 @@ impl Database {
         self.transact_then(change, || Ok(()))
     }
 
+    /// Like [`Self::transact`], for a batch of records.
+    pub(crate) fn transact_bulk<T>(
+        &self,
+        change: impl FnOnce(&rusqlite::Transaction<'_>) -> Result<T>,
+    ) -> Result<T> {
+        self.transact_with(&mut self.writer(), BULK_CACHE_KIB, change)
+    }
+
     /// Runs a change in one durable transaction, and something else before the next one can begin.
     pub(crate) fn transact_then<T>(
         &self,
@@ -108,12 +124,25 @@ impl Database {
         then: impl FnOnce() -> Result<()>,
     ) -> Result<T> {
         let mut writer = self.writer();
+        let outcome = self.transact_with(&mut writer, CACHE_KIB, change)?;
+        then()?;
+        Ok(outcome)
+    }
+
+    fn transact_with<T>(
+        &self,
+        writer: &mut Connection,
+        cache_kib: i64,
+        change: impl FnOnce(&rusqlite::Transaction<'_>) -> Result<T>,
+    ) -> Result<T> {
+        if self.writer_cache.swap(cache_kib, Ordering::Relaxed) != cache_kib {
+            limit_cache(writer, cache_kib).map_err(failed(&self.path))?;
+        }
         let transaction = writer
             .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)
             .map_err(failed(&self.path))?;
         let outcome = change(&transaction)?;
         transaction.commit().map_err(failed(&self.path))?;
-        then()?;
         Ok(outcome)
     }
 
@@ -134,11 +163,15 @@ fn connect(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
     connection.set_prepared_statement_cache_capacity(64);
     connection.busy_timeout(std::time::Duration::from_secs(10))?;
     connection.pragma_update(None, "page_size", PAGE_BYTES)?;
-    // A small cache: there is one per reader, and the system keeps the pages of the file anyway.
-    connection.execute_batch(
-        "PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -4096;",
-    )?;
+    connection.execute_batch("PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY;")?;
+    limit_cache(&connection, CACHE_KIB)?;
     Ok(connection)
+}
+
+/// Sets how much a connection keeps in memory; what is beyond goes at once.
+fn limit_cache(connection: &Connection, kib: i64) -> rusqlite::Result<()> {
+    // A negative size counts KiB, not pages.
+    connection.pragma_update(None, "cache_size", -kib)
 }
 
 /// An empty file becomes ours; a file of another program is left alone.
@@ -284,5 +317,27 @@ fn io_failure(path: PathBuf, error: &rusqlite::Error) -> StoreError {
             path,
             detail: error.to_string(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_writer_keeps_much_in_memory_only_while_batches_come_in() {
+        let folder = tempfile::tempdir().unwrap();
+        let database = Database::open(&folder.path().join("records")).unwrap();
+        let kept = |connection: &Connection| {
+            let kib: i64 = connection.query_row("PRAGMA cache_size", [], |row| row.get(0))?;
+            Ok(-kib)
+        };
+        let limit = |transaction: &rusqlite::Transaction<'_>| {
+            kept(transaction).map_err(|error| database.failed()(error))
+        };
+        assert_eq!(database.transact(limit).unwrap(), CACHE_KIB);
+        assert_eq!(database.transact_bulk(limit).unwrap(), BULK_CACHE_KIB);
+        assert_eq!(database.transact(limit).unwrap(), CACHE_KIB);
+        assert_eq!(database.read(kept).unwrap(), CACHE_KIB);
     }
 }

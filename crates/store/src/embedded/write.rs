@@ -25,7 +25,7 @@ impl EmbeddedStore {
         connection: &ConnectionId,
         batch: Vec<Change>,
     ) -> Result<Vec<Applied>> {
-        let (applied, writing) = self.database.transact(|transaction| {
+        let (applied, writing) = self.database.transact_bulk(|transaction| {
             // Looked at inside the transaction: a declaration that changes meanwhile waits, or has been seen.
             let sources = self.sources();
             sources.connection(connection)?;
