@@ -45,6 +45,13 @@ macro_rules! error_codes {
                     $(Self::$variant => (Raised::$raised, $code, $status, exit::$exit),)*
                 }
             }
+
+            /// What it means, in a sentence.
+            pub fn meaning(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $doc,)*
+                }
+            }
         }
     };
 }
@@ -352,6 +359,7 @@ mod tests {
             assert_eq!(ErrorCode::from_code(code.as_str()), Some(*code));
             let snake = |c: char| c.is_ascii_lowercase() || c == '_';
             assert!(code.as_str().chars().all(snake), "{code}");
+            assert!(code.meaning().ends_with('.'), "{code}");
         }
         assert_eq!(ErrorCode::from_code("context.active_false"), None);
     }
