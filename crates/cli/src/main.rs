@@ -6,6 +6,8 @@ mod clock;
 mod commands;
 mod config;
 mod context;
+#[cfg(test)]
+mod documentation;
 mod failure;
 mod file;
 mod local;
