@@ -78,7 +78,7 @@ fn every_result_says_where_it_comes_from() {
     });
 }
 
-// SE-07
+// SE-07, EV-06
 #[test]
 fn the_servers_answer_is_kept_whole_beside_it() {
     for (state, limit) in [

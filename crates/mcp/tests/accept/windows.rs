@@ -168,7 +168,7 @@ fn a_preview_is_continued_to_the_whole_field_by_tools_alone() {
     });
 }
 
-// HD-03, HD-09, FW-08
+// HD-03, HD-07, HD-09, FW-08; that the address is shown nowhere else is held for every answer
 #[test]
 fn the_hidden_address_reads_the_same_window_with_the_same_authority() {
     each_way(&fixtures::evidence(), |caller| {

@@ -53,7 +53,7 @@ fn reread(reader: &Reader, hit: &Value) -> usize {
 
 #[test]
 fn an_excerpt_read_again_gives_the_same_characters_in_every_script() {
-    // PA-02, PA-03
+    // PA-02, PA-03, EV-20
     let filler = "Neutral words stand here, nothing to see. ".repeat(30);
     let cases = [
         ("hyperlane", "We agreed on Hyperlane next quarter"),
