@@ -7,7 +7,7 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 
 use crate::commands::{
     aggregate, backup, bench, blob, completions, connect, connections, declare, doctor, export,
-    fetch, grant, grants, help, import, index, mcp, owner_password, owner_token, purge, query,
+    fetch, grant, grants, help, import, index, man, mcp, owner_password, owner_token, purge, query,
     read, schema, search, serve, setup,
 };
 
@@ -74,6 +74,7 @@ pub(crate) enum Command {
     Purge(purge::Options),
     Bench(bench::Options),
     Completions(completions::Options),
+    Man(man::Options),
     Connect(connect::Options),
     Setup(setup::Options),
     Doctor(doctor::Options),

@@ -16,6 +16,7 @@ pub(crate) mod grants;
 pub(crate) mod help;
 pub(crate) mod import;
 pub(crate) mod index;
+pub(crate) mod man;
 pub(crate) mod mcp;
 pub(crate) mod owner_password;
 pub(crate) mod owner_token;
@@ -60,5 +61,6 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Setup(options) => setup::run(&options, context),
         Command::Doctor(options) => doctor::run(&options, context),
         Command::Completions(options) => completions::run(&options, context),
+        Command::Man(options) => man::run(&options, context),
     }
 }

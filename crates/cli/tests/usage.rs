@@ -4,6 +4,7 @@
 mod harness;
 
 use std::fs;
+use std::path::Path;
 
 use harness::Home;
 use serde_json::Value;
@@ -27,6 +28,7 @@ fn help_and_version_are_data_and_end_well() {
         "purge",
         "bench",
         "completions",
+        "man",
         "schema",
         "search",
         "query",
@@ -70,6 +72,7 @@ fn every_command_shows_an_example() {
         &["purge"],
         &["bench"],
         &["completions"],
+        &["man"],
         &["schema"],
         &["search"],
         &["query"],
@@ -142,6 +145,40 @@ fn global_options_stand_before_or_after_the_command() {
 fn completions_are_printed_for_a_shell() {
     let script = Home::new().run(&["completions", "bash"]).succeeds().stdout;
     assert!(script.contains("_pdpp()") && script.contains("connections"));
+}
+
+#[test]
+fn the_manual_page_is_printed_and_every_command_has_one() {
+    let home = Home::new();
+    let page = home.run(&["man"]).succeeds();
+    assert!(page.stdout.contains("\n.TH pdpp 1 "), "{}", page.stdout);
+    assert_eq!(page.stderr, "");
+    let dir = home.path("share/man1");
+    let written = home.run(&["man", dir.to_str().unwrap()]).succeeds();
+    assert_eq!(written.stdout, "");
+    let pages = fs::read_dir(&dir).unwrap().count();
+    assert!(written.stderr.contains(&format!("Wrote {pages} pages")));
+    assert_eq!(pages, looked_up(&home, &dir, &[]));
+    assert!(!home.data_dir().exists());
+}
+
+/// Looks at the page of a command and of those that its help lists, and counts them.
+fn looked_up(home: &Home, dir: &Path, command: &[&str]) -> usize {
+    let name = [&["pdpp"], command].concat().join("-");
+    let page = fs::read_to_string(dir.join(format!("{name}.1"))).unwrap();
+    assert!(page.contains(&format!("\n.TH {name} 1 ")), "{page}");
+    for section in ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "NOTES"] {
+        let heading = format!("\n.SH {section}\n");
+        let is_bare = section == "NOTES" && command == ["index"];
+        assert!(page.contains(&heading) || is_bare, "{name}: {section}");
+    }
+    let help = home.run(&[command, &["--help"]].concat()).succeeds();
+    let listed = help.stdout.split("Commands:\n").nth(1).unwrap_or_default();
+    let listed = listed.split("\n\n").next().unwrap_or_default();
+    let name = |line: &'_ str| line.split_whitespace().next().map(str::to_owned);
+    let below = listed.lines().filter_map(name);
+    let below = below.map(|one| looked_up(home, dir, &[command, &[one.as_str()]].concat()));
+    1 + below.sum::<usize>()
 }
 
 #[test]
