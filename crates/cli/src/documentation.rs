@@ -1,10 +1,11 @@
-//! Holds the documents against the program, in both directions: what there is, is documented, and what is documented, is
+//! Holds the documents and packages against the program, in both directions: what there is, is documented, and what is documented, is
 //! there. Blocks that repeat a table of the program are written by it; `UPDATE=1 cargo test -p pdpp documentation` writes
 //! them anew.
 
 mod examples;
 mod markdown;
 mod named;
+mod packaging;
 mod shell;
 mod written;
 

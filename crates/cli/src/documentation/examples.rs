@@ -15,7 +15,7 @@ fn is_placeholder(word: &str) -> bool {
 }
 
 /// Why the program would not take these words. In prose a command may be named without all that it needs.
-fn objection(words: &[String], in_prose: bool) -> Option<String> {
+pub(super) fn objection(words: &[String], in_prose: bool) -> Option<String> {
     let line = std::iter::once("pdpp").chain(words.iter().map(String::as_str));
     let error = program().try_get_matches_from(line).err()?;
     let blamed = [ContextKind::InvalidValue, ContextKind::InvalidSubcommand]

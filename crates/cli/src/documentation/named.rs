@@ -9,7 +9,7 @@ use contract::error::ErrorCode;
 use super::markdown::{code_spans, first_column};
 use super::{commands, documents, program, root, text_of};
 
-type Names = BTreeSet<String>;
+pub(super) type Names = BTreeSet<String>;
 
 fn names<T: Into<String>>(all: impl IntoIterator<Item = T>) -> Names {
     all.into_iter().map(Into::into).collect()
@@ -56,7 +56,7 @@ fn every_error_code_that_a_document_explains_is_there() {
 }
 
 /// Variables of ours in a text.
-fn variables(text: &str) -> Names {
+pub(super) fn variables(text: &str) -> Names {
     let starts = text.match_indices("PDPP_").map(|(at, _)| &text[at..]);
     let letters = |letter: char| letter.is_ascii_uppercase() || letter == '_';
     let whole = starts.map(|rest| rest.split(|c| !letters(c)).next().unwrap_or_default());
@@ -83,12 +83,18 @@ fn sources(folder: &Path, found: &mut String) {
     }
 }
 
-#[test]
-fn every_variable_of_the_environment_is_documented() {
+/// Variables that the program reads.
+pub(super) fn known_variables() -> Names {
     let mut code = String::new();
     sources(&root().join("crates"), &mut code);
     let there = variables(&code);
     assert!(there.contains("PDPP_DATA_DIR"));
+    there
+}
+
+#[test]
+fn every_variable_of_the_environment_is_documented() {
+    let there = known_variables();
     let documented = variables(&text_of("docs/configuration.md"));
     assert_eq!(differences(&there, &documented), [""; 0]);
     for (name, text) in documents() {
