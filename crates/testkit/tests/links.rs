@@ -1,4 +1,5 @@
-//! Every link between documents leads somewhere: to a file that is there, and to a heading that it has.
+//! Every link between documents leads somewhere: to a file that is there, and to a heading that it has. So does every place in the
+//! code that a document names: a file, or `file::function`.
 #![expect(clippy::unwrap_used, reason = "a broken tree is a failed test")]
 
 use std::collections::HashSet;
@@ -99,6 +100,45 @@ fn links_between_documents_lead_somewhere() {
         }
     }
     assert!(seen > 20, "only {seen} links were found");
+}
+
+/// Why a place in the code is not there. Paths begin at a crate.
+fn missing(place: &str) -> Option<String> {
+    let (file, function) = place.split_once("::").unwrap_or((place, ""));
+    let path = root().join("crates").join(file);
+    if !path.exists() {
+        return Some(format!("there is no {file}"));
+    }
+    let text = || fs::read_to_string(&path).unwrap();
+    let begins = [format!("fn {function}("), format!("fn {function}<")];
+    let is_there = || begins.iter().any(|begin| text().contains(begin));
+    (!function.is_empty() && !is_there()).then(|| format!("{file} has no function {function}"))
+}
+
+#[test]
+fn places_in_the_code_that_the_architecture_names_are_there() {
+    let document = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let prose: Vec<&str> = prose(&document).collect();
+    let prose = prose.join("\n");
+    let crates = fs::read_dir(root().join("crates")).unwrap();
+    let crates: Vec<String> = crates
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    let mut functions = 0;
+    for place in prose.split('`').skip(1).step_by(2) {
+        let is_place = crates.iter().any(|name| {
+            let rest = place.strip_prefix(name.as_str());
+            rest.is_some_and(|rest| rest.starts_with("/src/") || rest.starts_with("/tests/"))
+        });
+        if is_place {
+            functions += usize::from(place.contains("::"));
+            assert_eq!(missing(place), None, "{place}");
+        }
+    }
+    assert!(functions > 40, "only {functions} functions are named");
+    assert!(missing("testkit/tests/links.rs::missing").is_none());
+    assert!(missing("testkit/tests/links.rs::absent").is_some());
+    assert!(missing("testkit/src/absent.rs").is_some());
 }
 
 #[test]
