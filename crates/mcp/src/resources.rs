@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn the_hidden_address_of_a_window_reads_the_same_window() {
-        // HD-03, HD-09, FW-08, FW-06
+        // HD-03, HD-09, FW-08
         let server = server();
         for selector in [
             json!({"offset_chars":7,"limit_chars":40}),

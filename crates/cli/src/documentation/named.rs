@@ -55,6 +55,16 @@ fn every_error_code_that_a_document_explains_is_there() {
     }
 }
 
+#[test]
+fn every_reason_to_refuse_a_line_is_documented() {
+    let source = text_of("crates/ingest/src/rejection.rs");
+    let codes = source.split("=> \"").skip(1);
+    let there = names(codes.map(|rest| rest.split('"').next().unwrap_or_default()));
+    assert!(there.contains("missing_key"));
+    let documented = names(first_column(&text_of("docs/importing.md"), "Code"));
+    assert_eq!(differences(&there, &documented), [""; 0]);
+}
+
 /// Variables of ours in a text.
 pub(super) fn variables(text: &str) -> Names {
     let starts = text.match_indices("PDPP_").map(|(at, _)| &text[at..]);

@@ -20,7 +20,7 @@ fn source() -> Vec<char> {
     record.data["text"].as_str().unwrap().chars().collect()
 }
 
-// FW-01, FW-02, FW-03, FW-04, FW-10
+// FW-01, FW-02, FW-03, FW-04, FW-10; FW-06, which is held for every answer
 #[test]
 fn a_window_is_one_text_part_with_its_range_and_the_way_on() {
     let source = source();

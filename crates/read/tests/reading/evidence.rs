@@ -165,6 +165,7 @@ fn a_title_comes_from_a_granted_field_and_stays_short() {
 
 #[test]
 fn a_search_fans_in_and_says_which_sources_it_could_not_ask() {
+    // UP-11
     let world = World::mail();
     world.connect(CHAT, "chat", "Team chat");
     world.put("work", "messages", &json!({"id": "m1", "body": "tea"}));

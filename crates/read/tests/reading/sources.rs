@@ -2,7 +2,9 @@
 
 use contract::aggregate::Metric;
 use contract::error::ErrorCode;
+use contract::id::GrantId;
 use contract::query::{ChangesSince, Reading, RecordQuery, RecordsQuery, StreamQuery};
+use contract::search::SearchQuery;
 use contract::window::WindowSelector;
 use serde_json::{Value, json};
 
@@ -77,6 +79,50 @@ fn a_stream_of_several_connections_needs_one_named() {
         .unwrap_err();
     assert_eq!(error.code, ErrorCode::AmbiguousConnection);
     assert_eq!(error.available_connections()[0].grant_id, None);
+}
+
+#[test]
+fn a_search_of_a_stream_asks_only_the_sources_that_have_it() {
+    // UP-11
+    let world = world();
+    let event = json!({"day": "2026-03-01", "number": "1", "note": "tea"});
+    world.put("work", "events", &event);
+    let reader = world.package(&[
+        grant(
+            "grt_A",
+            "demo_mail",
+            json!([{"name": "messages", "instance_ids": ["work"], "fields": ["body"]},
+                {"name": "events", "instance_ids": ["work"], "fields": ["note"]}]),
+        ),
+        grant(
+            "grt_B",
+            "demo_chat",
+            json!([{"name": "messages", "instance_ids": ["chat"], "fields": ["text"]}]),
+        ),
+    ]);
+    let ask = |names: &[&str]| {
+        let mut query = SearchQuery::new("tea").unwrap();
+        query.streams = names.iter().map(|name| stream(name)).collect();
+        reader.search(query)
+    };
+    // What is asked is what is noted as disclosed: a source that was not asked stands in no entry.
+    for (names, hits, asked) in [
+        (&["events"][..], 1, &["grt_A"][..]),
+        (&["events", "messages"], 3, &["grt_A", "grt_B"]),
+    ] {
+        let page = ask(names).unwrap();
+        assert_eq!(page["data"].as_array().unwrap().len(), hits, "{names:?}");
+        assert_eq!(
+            page["meta"]["recall"]["sources_searched_count"],
+            asked.len()
+        );
+        assert_eq!(page["meta"]["warnings"], json!([]));
+        let notes = world.notes.0.lock().unwrap();
+        let ids = notes.last().unwrap().grant_ids.iter();
+        let told: Vec<&str> = ids.map(GrantId::as_str).collect();
+        assert_eq!(told, asked, "{names:?}");
+    }
+    assert_eq!(code(ask(&["receipts"])), ErrorCode::GrantStreamNotAllowed);
 }
 
 #[test]
