@@ -148,7 +148,7 @@ fn written(document: &str, all: &BTreeMap<String, Holders>) -> String {
 fn every_row_is_held_by_a_test() {
     let document = fs::read_to_string(root().join("docs/requirements.md")).unwrap();
     let rows: Vec<&str> = document.lines().filter_map(stated).collect();
-    assert_eq!(rows.len(), 189, "rows are added, and never taken away");
+    assert!(rows.len() >= 189, "rows are added, and never taken away");
     let unique: BTreeSet<&str> = rows.iter().copied().collect();
     assert_eq!(unique.len(), rows.len(), "a row stands twice");
     let all = all_held();

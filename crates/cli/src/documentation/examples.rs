@@ -3,7 +3,7 @@
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::markdown::{blocks, code_spans};
-use super::{commands, documents, program, shell};
+use super::{commands, documents, program, shell, text_of};
 
 /// Whether a word stands for one that the reader fills in.
 fn is_placeholder(word: &str) -> bool {
@@ -76,6 +76,21 @@ fn every_command_named_in_prose_is_there() {
         }
     }
     assert!(seen > 60, "only {seen} commands were found");
+}
+
+#[test]
+fn every_step_of_the_first_steps_can_be_run() {
+    let script = text_of("examples/first-steps");
+    let steps: Vec<Vec<String>> = script
+        .lines()
+        .flat_map(shell::calls)
+        // The function that shows a step passes it on.
+        .filter(|words| *words != ["$@"])
+        .collect();
+    for words in &steps {
+        assert_eq!(objection(words, false), None, "{words:?}");
+    }
+    assert!(steps.len() > 3, "only {steps:?} were found");
 }
 
 #[test]
