@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{ArgAction, Args, Parser, Subcommand};
+use clap::{ArgAction, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::commands::{
     aggregate, backup, bench, blob, completions, connect, connections, declare, doctor, export,
@@ -18,7 +18,8 @@ use crate::commands::{
     version,
     max_term_width = 100,
     disable_help_subcommand = true,
-    after_help = "Topics: pdpp help ids, pdpp help filters, pdpp help grants"
+    subcommand_required = true,
+    arg_required_else_help = true
 )]
 pub(crate) struct Cli {
     #[command(flatten)]
@@ -35,7 +36,7 @@ pub(crate) struct GlobalOptions {
         long,
         global = true,
         value_name = "DIR",
-        help = "Where the data lives [env: PDPP_DATA_DIR] [default: the platform's data folder, pdpp]"
+        help = "Where the data lives [env: PDPP_DATA_DIR] [default: pdpp in your data folder]"
     )]
     pub(crate) data_dir: Option<PathBuf>,
     /// Print the result as JSON
@@ -79,6 +80,15 @@ pub(crate) enum Command {
     Setup(setup::Options),
     Doctor(doctor::Options),
     Help(help::Options),
+}
+
+impl Cli {
+    /// Reads the words this program was started with. The help without a command has a form of its own.
+    pub(crate) fn read(words: impl Iterator<Item = OsString>) -> Result<Self, clap::Error> {
+        let command = Self::command().override_help(help::overview());
+        let matches = command.try_get_matches_from(words)?;
+        Self::from_arg_matches(&matches)
+    }
 }
 
 /// Whether the command is one whose standard output belongs to a protocol, as far as can be told from words that do not

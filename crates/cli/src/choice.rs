@@ -1,10 +1,13 @@
 //! Which connection or stream is meant, from what the caller said and what there is.
 
-use contract::id::StreamName;
+use std::collections::BTreeSet;
+
+use contract::id::{ConnectorKey, StreamName};
 use rest::owner::wire::{Connection, Connector, Sources};
 
 use crate::failure::{Failure, Outcome};
 use crate::output::visible;
+use crate::spelling::{self, did_you_mean};
 
 /// The connection of that id, else the one with exactly that name.
 pub(crate) fn connection_named(sources: &Sources, text: &str) -> Outcome<Connection> {
@@ -15,13 +18,39 @@ pub(crate) fn connection_named(sources: &Sources, text: &str) -> Outcome<Connect
     let named = sources.connections.iter();
     let named = named.filter(|connection| connection.display_name == text);
     let named = named.cloned().collect();
-    only(named, || {
-        let failure = Failure::new(format!("there is no connection '{}'", visible(text)));
-        match sources.connections.as_slice() {
-            [] => failure.hint("add one with `pdpp connections add CONNECTOR --name NAME`"),
-            known => failure.hint(format!("configured: {}", listed(known))),
-        }
-    })
+    only(named, || unknown_connection(sources, text))
+}
+
+/// That there is no such connection, and which may be meant.
+pub(crate) fn unknown_connection(sources: &Sources, text: &str) -> Failure {
+    let failure = Failure::new(format!("there is no connection '{}'", visible(text)));
+    let known = sources.connections.as_slice();
+    if known.is_empty() {
+        return failure.hint("add one with `pdpp connections add CONNECTOR --name NAME`");
+    }
+    let ids = known.iter().map(|one| one.connection_id.as_str());
+    let names = known.iter().map(|one| one.display_name.as_str());
+    let all: Vec<&str> = ids.chain(names).collect();
+    failure
+        .hints(did_you_mean(text, &all))
+        .hint(format!("configured: {}", listed(known)))
+}
+
+/// That there is no such connector, and which may be meant.
+pub(crate) fn unknown_connector(sources: &Sources, key: &ConnectorKey) -> Failure {
+    let known = sources.connectors.iter();
+    let known: Vec<&str> = known.map(|one| one.connector_key.as_str()).collect();
+    let failure = Failure::new(format!("connector '{key}' is not declared"))
+        .hints(did_you_mean(key.as_str(), &known));
+    match known.as_slice() {
+        [] => failure.hint(
+            "register it with `pdpp declare FILE`; `pdpp help declarations` shows how to write one",
+        ),
+        known => failure.hint(format!(
+            "declared: {}; register another with `pdpp declare FILE`",
+            spelling::listed(known)
+        )),
+    }
 }
 
 /// The one connection among several candidates.
@@ -51,8 +80,14 @@ pub(crate) fn connection_with_stream(
     let connection = match named {
         Some(named) => connection_named(sources, named)?,
         None => only(carrying(sources, stream), || {
-            Failure::new(format!("no connection has a stream '{}'", visible(stream)))
-                .hint("`pdpp connections` lists the configured ones")
+            let failure = Failure::new(format!("no connection has a stream '{}'", visible(stream)));
+            let known = streams(sources);
+            match known.as_slice() {
+                [] => failure.hint("`pdpp connections` lists the configured ones"),
+                known => failure
+                    .hints(did_you_mean(stream, known))
+                    .hint(format!("streams: {}", spelling::listed(known))),
+            }
         })?,
     };
     let stream = declared_stream(sources, &connection, stream)?;
@@ -68,22 +103,17 @@ pub(crate) fn declared_stream(
     let connector = connector(sources, connection);
     let streams = connector.iter().flat_map(|connector| &connector.streams);
     let names: Vec<&StreamName> = streams.map(|stream| &stream.name).collect();
-    match names.iter().find(|known| known.as_str() == name) {
-        Some(name) => Ok((*name).clone()),
-        None => Err(Failure::new(format!(
-            "connection '{}' has no stream '{}'",
-            connection.connection_id,
-            visible(name)
-        ))
-        .hint(format!(
-            "its streams: {}",
-            names
-                .iter()
-                .map(|name| name.as_str())
-                .collect::<Vec<_>>()
-                .join(", ")
-        ))),
+    if let Some(found) = names.iter().find(|known| known.as_str() == name) {
+        return Ok((*found).clone());
     }
+    let known: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
+    Err(Failure::new(format!(
+        "connection '{}' has no stream '{}'",
+        connection.connection_id,
+        visible(name)
+    ))
+    .hints(did_you_mean(name, &known))
+    .hint(format!("its streams: {}", known.join(", "))))
 }
 
 /// The connector of a connection.
@@ -93,6 +123,15 @@ pub(crate) fn connector<'a>(
 ) -> Option<&'a Connector> {
     let mut all = sources.connectors.iter();
     all.find(|connector| connector.connector_key == connection.connector_key)
+}
+
+/// The streams of all connections, each once.
+fn streams(sources: &Sources) -> Vec<&str> {
+    let connections = sources.connections.iter();
+    let connectors = connections.filter_map(|one| connector(sources, one));
+    let all = connectors.flat_map(|connector| &connector.streams);
+    let names: BTreeSet<&str> = all.map(|stream| stream.name.as_str()).collect();
+    names.into_iter().collect()
 }
 
 fn carrying(sources: &Sources, stream: &str) -> Vec<Connection> {

@@ -1,5 +1,6 @@
 //! Settings: the command line first, then the environment, then defaults. Nothing else reads the environment.
 
+use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
@@ -146,10 +147,39 @@ impl RemoteSettings {
     }
 }
 
-/// Whether a terminal may be written to in colour.
-pub(crate) fn wants_colour() -> bool {
+/// Whether to write in colour to a terminal, or to something else.
+pub(crate) fn wants_colour(is_terminal: bool) -> bool {
     let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
-    set("NO_COLOR").is_none() && set("TERM").is_none_or(|kind| kind != "dumb")
+    if set("NO_COLOR").is_some() {
+        return false;
+    }
+    let forced = set("CLICOLOR_FORCE").is_some_and(|value| value != "0");
+    forced || (is_terminal && set("TERM").is_none_or(|kind| kind != "dumb"))
+}
+
+/// What shows texts that are longer than the screen.
+#[derive(Debug)]
+pub(crate) struct Pager {
+    /// As a shell takes it.
+    pub(crate) command: OsString,
+    /// What customary ones are told unless the user tells them something.
+    pub(crate) told: Vec<(&'static str, &'static str)>,
+}
+
+/// The pager, if one is wanted and there.
+pub(crate) fn pager() -> Option<Pager> {
+    let command = match std::env::var_os("PAGER") {
+        Some(named) => Some(named).filter(|named| !named.is_empty() && named != "cat"),
+        None => {
+            let folders = std::env::var_os("PATH").unwrap_or_default();
+            let mut folders = std::env::split_paths(&folders);
+            let has_less = folders.any(|folder| folder.join("less").is_file());
+            has_less.then(|| OsString::from("less -FRX"))
+        }
+    };
+    let mut told = vec![("LESS", "FRX"), ("LV", "-c")];
+    told.retain(|(name, _)| std::env::var_os(name).is_none());
+    command.map(|command| Pager { command, told })
 }
 
 /// The name an MCP server goes by.

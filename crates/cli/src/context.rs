@@ -10,6 +10,7 @@ use crate::config::Settings;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::owner::Owner;
+use crate::reading::Line;
 
 /// The surroundings of a command.
 #[derive(Debug, Clone)]
@@ -27,6 +28,13 @@ impl Context {
     /// The way to the data for a command of this name.
     pub(crate) fn owner(&self, holder: &str) -> Result<Owner, Failure> {
         Owner::reach(self, holder)
+    }
+
+    /// A command over the same data, to be shown.
+    pub(crate) fn line(&self, command: &'static str) -> Line {
+        let named = self.settings.named_data_dir.as_ref();
+        let named = named.map(|path| ("data-dir", path.to_string_lossy().into_owned()));
+        Line::of(command).at(named.into_iter().collect())
     }
 
     /// Opens the data directory in the name of a command.

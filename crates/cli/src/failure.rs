@@ -82,6 +82,11 @@ impl Failure {
         }
     }
 
+    /// Adds next steps, if there are any.
+    pub(crate) fn hints(self, hints: impl IntoIterator<Item = String>) -> Self {
+        hints.into_iter().fold(self, Self::hint)
+    }
+
     /// A file operation that failed.
     pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
         move |error| Self::new(format!("{}: {error}", path.display()))

@@ -11,12 +11,14 @@ use axum::body::{Body as HttpBody, to_bytes};
 use axum::http::{Request, Response, header};
 use contract::error::{ErrorCode, ReadError};
 use contract::upstream::{Answer, Asked, Body, Get, Upstream};
+use grants::Overview;
+use rest::owner::wire::Sources;
 use store::directory::OWNER_SOCKET;
 use tokio::task::JoinHandle;
 
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
-use crate::owner::{Owner, OwnerSocket, Trouble};
+use crate::owner::{Owner, OwnerSocket, Target, Trouble};
 
 /// The largest answer that is taken.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
@@ -74,6 +76,22 @@ impl LocalServer {
         };
         server.keep(owner);
         Ok(server)
+    }
+
+    /// What is declared and configured; for the owner only.
+    pub(crate) fn sources(&self) -> Option<Sources> {
+        if self.behalf != Behalf::Owner {
+            return None;
+        }
+        let way = self.way().ok()?;
+        way.owner.get(&Target::of("/owner/sources")).ok()
+    }
+
+    /// The ids of all grants and packages, for the owner who named one.
+    pub(crate) fn grant_ids(&self) -> Vec<String> {
+        let all = |way: Arc<Way>| way.owner.get(&Target::of("/owner/grants")).ok();
+        let all: Option<Vec<Overview>> = self.way().ok().and_then(all);
+        all.into_iter().flatten().map(|one| one.id).collect()
     }
 
     /// Writes down what was disclosed.

@@ -1,6 +1,7 @@
 //! `pdpp`: the commands, and the place where everything is wired together. Rules live in the crates below.
 
 mod args;
+mod beginning;
 mod choice;
 mod clock;
 mod commands;
@@ -15,14 +16,15 @@ mod log;
 mod moment;
 mod output;
 mod owner;
+mod pager;
 mod reading;
 mod shown;
+mod spelling;
 mod style;
+mod usage;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
 use std::process::ExitCode;
-
-use clap::Parser;
 
 use crate::args::Cli;
 use crate::context::Context;
@@ -30,7 +32,7 @@ use crate::output::Output;
 
 fn main() -> ExitCode {
     set_hook(Box::new(output::report_panic));
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::read(std::env::args_os()) {
         Ok(cli) => cli,
         Err(answer) => return output::answer_usage(&answer, args::names_mcp(std::env::args_os())),
     };

@@ -5,13 +5,17 @@ use std::panic::PanicHookInfo;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use clap::error::ErrorKind;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
 use crate::args::GlobalOptions;
 use crate::config;
 use crate::failure::{Failure, Outcome};
+use crate::pager;
+use crate::shown::height;
 use crate::style::Style;
+use crate::usage;
 
 /// How this run talks.
 #[derive(Debug, Clone, Copy)]
@@ -43,7 +47,22 @@ impl Output {
     /// How data is set apart: in colour where a person looks at it.
     #[expect(clippy::unused_self, reason = "all printing goes through an output")]
     pub(crate) fn style(self) -> Style {
-        Style::new(io::stdout().is_terminal() && config::wants_colour())
+        let is_terminal = io::stdout().is_terminal();
+        let width = screen().map(|(_, columns)| columns);
+        Style::new(config::wants_colour(is_terminal)).within(width)
+    }
+
+    /// A text for people: through a pager where it is longer than their screen.
+    pub(crate) fn text(self, text: &str) -> Outcome {
+        let text = text.trim_end();
+        if let Some((rows, columns)) = screen()
+            && height(text, columns) >= rows
+            && let Some(pager) = config::pager()
+            && pager::show(&format!("{text}\n"), &pager)
+        {
+            return Ok(());
+        }
+        self.data(text)
     }
 
     /// Writes to stdout through a buffer, which is emptied at the end.
@@ -57,24 +76,6 @@ impl Output {
     /// A line of data.
     pub(crate) fn data(self, line: &str) -> Outcome {
         self.write(|out| writeln!(out, "{line}").map_err(|error| Failure::of_output(&error)))
-    }
-
-    /// A table: every column but the last as wide as its widest cell.
-    pub(crate) fn table<const N: usize>(self, rows: &[[String; N]]) -> Outcome {
-        let mut widths = [0; N];
-        for row in rows {
-            for (width, cell) in widths.iter_mut().zip(row) {
-                *width = cell.chars().count().max(*width);
-            }
-        }
-        for row in rows {
-            let cells = row.iter().zip(widths);
-            let line: Vec<String> = cells
-                .map(|(cell, width)| format!("{cell:width$}"))
-                .collect();
-            self.data(line.join("  ").trim_end())?;
-        }
-        Ok(())
     }
 
     /// The result as one line of JSON.
@@ -101,7 +102,7 @@ impl Output {
     /// Something that must be known.
     #[expect(clippy::unused_self, reason = "all printing goes through an output")]
     pub(crate) fn problem(self, text: &str) {
-        tell(text);
+        tell(&coloured(text));
     }
 
     /// A bar over so many bytes, or without an end; invisible unless a person is watching.
@@ -174,11 +175,11 @@ impl Output {
             Failure::Reported => ExitCode::FAILURE,
             Failure::Misused => ExitCode::from(2),
             Failure::Told { .. } => {
-                tell(&failure.to_string());
+                tell(&coloured(&failure.to_string()));
                 ExitCode::FAILURE
             }
             Failure::Coded { exit, .. } => {
-                tell(&failure.to_string());
+                tell(&coloured(&failure.to_string()));
                 ExitCode::from(*exit)
             }
         }
@@ -188,11 +189,19 @@ impl Output {
 /// Prints help, a version or a usage error, and gives the exit code for it. Where standard output speaks a protocol,
 /// everything is told on the other one.
 pub(crate) fn answer_usage(answer: &clap::Error, speaks_protocol: bool) -> ExitCode {
-    if speaks_protocol {
-        tell(answer.to_string().trim_end());
-    } else {
-        // Nobody may be listening; the exit code still tells.
-        let _ = answer.print();
+    let explains = matches!(
+        answer.kind(),
+        ErrorKind::DisplayHelp
+            | ErrorKind::DisplayVersion
+            | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    );
+    match (explains, speaks_protocol) {
+        (false, _) => tell(&coloured(&usage::told(answer, std::env::args_os()))),
+        (true, true) => tell(answer.to_string().trim_end()),
+        (true, false) => {
+            // Nobody may be listening; the exit code still tells.
+            let _ = answer.print();
+        }
     }
     match (answer.use_stderr(), speaks_protocol) {
         (false, _) => ExitCode::SUCCESS,
@@ -227,6 +236,19 @@ pub(crate) fn visible(text: &str) -> String {
 pub(crate) fn is_visible(c: char) -> bool {
     !c.is_control()
         && !matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}
+
+/// A message with its kind in colour, where a person sees it.
+fn coloured(text: &str) -> String {
+    Style::new(config::wants_colour(io::stderr().is_terminal())).message(text)
+}
+
+/// The rows and columns of the screen that data goes to.
+fn screen() -> Option<(usize, usize)> {
+    let terminal = console::Term::stdout();
+    let (rows, columns) = terminal.size_checked().filter(|_| terminal.is_term())?;
+    // A terminal that does not know its size says nothing.
+    (rows > 0 && columns > 0).then_some((rows.into(), columns.into()))
 }
 
 fn tell(text: &str) {

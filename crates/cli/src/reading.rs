@@ -1,6 +1,7 @@
 //! What the six reads share: where they ask, how a question becomes an answer, and what a refusal means. Each command makes
 //! one question and shows one kind of answer.
 
+mod advice;
 mod filter;
 mod line;
 mod refusal;
@@ -21,7 +22,6 @@ use serde::de::DeserializeOwned;
 use tokio::runtime::Runtime;
 
 pub(crate) use self::line::Line;
-pub(crate) use self::suggest::nearest;
 use crate::clock::SystemClock;
 use crate::config::RemoteSettings;
 use crate::context::Context;
@@ -160,7 +160,7 @@ impl<'a> Reading<'a> {
         }
         self.warn(&text);
         let shown = show(&understood(&text)?);
-        output.data(shown.trim_end())
+        output.text(&shown)
     }
 
     /// The text of an answer; a refusal is told with what the command line can do about it.

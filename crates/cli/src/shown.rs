@@ -5,6 +5,7 @@ mod excerpt;
 mod json;
 mod record;
 mod value;
+mod wrap;
 
 use std::fmt::{self, Write as _};
 
@@ -15,6 +16,8 @@ use indicatif::HumanCount;
 pub(crate) use self::excerpt::{Marked, excerpt, windowed};
 pub(crate) use self::record::{Sheet, handle_of, has_more_related, record};
 pub(crate) use self::value::{cell, one_line};
+pub(crate) use self::wrap::{hanging, height};
+use self::wrap::{padded, width};
 use crate::reading::Line;
 use crate::style::Style;
 
@@ -88,22 +91,27 @@ pub(crate) fn command_line(indent: &str, line: &Line, style: Style) -> String {
     format!("{indent}{}\n", style.command(&line.to_string()))
 }
 
-/// Columns: every one but the last as wide as its widest cell.
-pub(crate) fn columns<const N: usize>(rows: &[[String; N]], indent: &str) -> String {
+/// Columns: every one but the last as wide as its widest cell, and the last as wide as the screen allows.
+pub(crate) fn columns<const N: usize>(rows: &[[String; N]], indent: usize, style: Style) -> String {
     let mut widths = [0; N];
     for row in rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = cell.chars().count().max(*width);
+        for (widest, cell) in widths.iter_mut().zip(row) {
+            *widest = width(cell).max(*widest);
         }
     }
     let mut text = String::new();
     for row in rows {
-        let cells = row.iter().zip(widths);
-        let line: Vec<String> = cells
-            .map(|(cell, width)| format!("{cell:width$}"))
-            .collect();
-        text.push_str(indent);
-        text.push_str(line.join("  ").trim_end());
+        let mut line = " ".repeat(indent);
+        for (place, (cell, widest)) in row.iter().zip(widths).enumerate() {
+            if place + 1 < N {
+                line.push_str(&padded(cell, widest));
+                line.push_str("  ");
+            } else {
+                let at = width(&line);
+                line.push_str(&hanging(cell, at, at, style));
+            }
+        }
+        text.push_str(line.trim_end());
         text.push('\n');
     }
     text

@@ -1,14 +1,28 @@
-//! Colour for people at a terminal: a handful of ANSI codes, and none at all elsewhere.
+//! How text is set for the reader: colour and width at a terminal, neither elsewhere.
 
-/// How text is set apart.
+/// How text is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Style {
     coloured: bool,
+    width: Option<usize>,
 }
 
 impl Style {
     pub(crate) fn new(coloured: bool) -> Self {
-        Self { coloured }
+        Self {
+            coloured,
+            width: None,
+        }
+    }
+
+    /// The same for a screen of so many columns.
+    pub(crate) fn within(self, width: Option<usize>) -> Self {
+        Self { width, ..self }
+    }
+
+    /// How many columns there are, where a line must end somewhere.
+    pub(crate) fn width(self) -> Option<usize> {
+        self.width
     }
 
     /// What a thing is called.
@@ -35,6 +49,23 @@ impl Style {
         }
     }
 
+    /// A message whose lines begin with what they are.
+    pub(crate) fn message(self, text: &str) -> String {
+        let kinds = [
+            ("error:", "\u{1b}[1;31m"),
+            ("warning:", "\u{1b}[1;33m"),
+            ("hint:", "\u{1b}[36m"),
+        ];
+        let line = |line: &str| {
+            let kind = kinds.iter().find(|(word, _)| line.starts_with(word));
+            match kind.and_then(|(word, code)| Some((word, code, line.strip_prefix(word)?))) {
+                Some((word, code, rest)) => self.between(code, word) + rest,
+                None => line.to_owned(),
+            }
+        };
+        text.split('\n').map(line).collect::<Vec<_>>().join("\n")
+    }
+
     fn between(self, code: &str, text: &str) -> String {
         if self.coloured && !text.is_empty() {
             format!("{code}{text}\u{1b}[0m")
@@ -55,5 +86,15 @@ mod tests {
         assert_eq!(plain.found("a"), "[a]");
         assert_eq!(coloured.found("a"), "\u{1b}[1;33ma\u{1b}[0m");
         assert_eq!(coloured.quiet(""), "");
+    }
+
+    #[test]
+    fn only_the_kind_of_a_message_is_coloured() {
+        let text = "error: no\n  more of it\nhint: do";
+        assert_eq!(Style::new(false).message(text), text);
+        assert_eq!(
+            Style::new(true).message(text),
+            "\u{1b}[1;31merror:\u{1b}[0m no\n  more of it\n\u{1b}[36mhint:\u{1b}[0m do"
+        );
     }
 }

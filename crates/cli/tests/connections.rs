@@ -12,7 +12,7 @@ fn a_connection_is_added_listed_and_renamed() {
     assert_eq!(empty.stdout, "");
     assert_eq!(
         empty.stderr,
-        "No connections yet. Add one with: pdpp connections add CONNECTOR --name NAME\n"
+        "No connections yet.\nhint: ~/data holds nothing yet; if your data is elsewhere, name its folder with --data-dir\nhint: register a source with `pdpp declare FILE`; `pdpp help declarations` shows how to write one\nhint: or look around in a sample life with `pdpp serve --demo`\n"
     );
     let file = home.file("mail.json", MAIL);
     home.run(&["declare", &file]).succeeds();
@@ -71,16 +71,19 @@ fn a_connection_is_added_listed_and_renamed() {
 fn what_cannot_be_added_or_renamed_is_told_with_the_next_step() {
     let home = Home::with_mail();
     home.run(&["connections", "add", "chat", "--name", "x"])
-        .refused("error: connector 'chat' is not declared. Register it with `pdpp declare FILE`.");
+        .refused("error: connector 'chat' is not declared\nhint: declared: mail; register another with `pdpp declare FILE`");
+    home.run(&["connections", "add", "mial", "--name", "x"])
+        .refused("error: connector 'mial' is not declared\nhint: did you mean 'mail'?\nhint: declared: mail; register another with `pdpp declare FILE`");
     home.run(&["connections", "add", "mail", "--name", "x", "--id", "mail-work"]).refused(
         "error: a connection 'mail-work' exists already. Choose another --id, or rename it with `pdpp connections rename`.",
     );
-    let unknown =
-        "error: connection 'gone' does not exist. `pdpp connections` lists the configured ones.";
+    let unknown = "error: there is no connection 'gone'\nhint: configured: mail-work ('Work')";
     home.run(&["connections", "rename", "gone", "x"])
         .refused(unknown);
     home.run(&["connections", "remove", "gone", "--yes"])
         .refused(unknown);
+    home.run(&["connections", "rename", "mail-wrok", "x"])
+        .refused("error: there is no connection 'mail-wrok'\nhint: did you mean 'mail-work'?\nhint: configured: mail-work ('Work')");
     let second = home
         .run(&["connections", "add", "mail", "--name", "Work"])
         .succeeds();

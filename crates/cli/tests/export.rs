@@ -64,9 +64,8 @@ fn one_record_is_exported_by_any_of_its_names() {
     );
     home.run(&["export", "mail-work/messages:none"])
         .refused("error: stream 'messages' of connection 'mail-work' has no record 'none'");
-    home.run(&["export", "none:b"]).refused(
-        "error: no connection has a stream 'none'\nhint: `pdpp connections` lists the configured ones",
-    );
+    home.run(&["export", "none:b"])
+        .refused("error: no connection has a stream 'none'\nhint: streams: messages, receipts");
     home.run(&["export", "a:/b"]).refused_saying(&["error: "]);
 }
 

@@ -203,10 +203,10 @@ fn the_connection_must_be_clear() {
     let home = Home::new();
     let lines = home.file("messages.jsonl", "{\"id\":\"a\"}\n");
     home.run(&["import", &lines]).refused(
-        "error: there is no connection to import into\nhint: register a source with `pdpp declare FILE`\nhint: add a connection with `pdpp connections add CONNECTOR --name NAME`",
+        "error: there is no connection to import into\nhint: ~/data holds nothing yet; if your data is elsewhere, name its folder with --data-dir\nhint: register a source with `pdpp declare FILE`; `pdpp help declarations` shows how to write one\nhint: or look around in a sample life with `pdpp serve --demo`",
     );
     home.run(&["import", &lines, "--as", "mail/messages"])
-        .refused("error: connector 'mail' is not declared. Register it with `pdpp declare FILE`.");
+        .refused("error: connector 'mail' is not declared\nhint: register it with `pdpp declare FILE`; `pdpp help declarations` shows how to write one");
     let file = home.file("mail.json", harness::MAIL);
     home.run(&["declare", &file]).succeeds();
     home.run(&["import", &lines, "--as", "mail/messages"]).refused(
@@ -223,7 +223,7 @@ fn the_connection_must_be_clear() {
         "error: 2 connections could be meant\nhint: choose with --connection: mail-work ('Work'), mail-home ('Home')",
     );
     home.run(&["import", &lines, "--connection", "Hom"]).refused(
-        "error: there is no connection 'Hom'\nhint: configured: mail-work ('Work'), mail-home ('Home')",
+        "error: there is no connection 'Hom'\nhint: did you mean 'Home'?\nhint: configured: mail-work ('Work'), mail-home ('Home')",
     );
     home.run(&["import", &lines, "--connection", "Home"])
         .succeeds();

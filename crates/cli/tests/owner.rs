@@ -368,7 +368,9 @@ fn a_blob_is_written_to_a_file_with_and_without_a_server() {
     let hash = id.strip_prefix("blob_sha256_").unwrap();
     for served in [false, true] {
         let _server = served.then(|| Server::start(&home));
-        for name in [id.clone(), format!("sha256:{hash}")] {
+        let record = "messages:a".to_owned();
+        let whole = "mail-work/messages:a".to_owned();
+        for name in [id.clone(), format!("sha256:{hash}"), record, whole] {
             let file = home.file("picture.png", "what was there before");
             home.run(&["blob", &name, "-o", &file]).succeeds();
             assert!(fs::read(&file).unwrap() == bytes.as_bytes());
@@ -377,7 +379,7 @@ fn a_blob_is_written_to_a_file_with_and_without_a_server() {
         assert!(piped.stdout == bytes);
         let none = home.path("none");
         home.run(&["blob", "sha256:00", "-o", none.to_str().unwrap()])
-            .refused("error: Blob not found");
+            .refused("error: Blob not found\nhint: records name their blobs in blob_ref: pass the id of such a record, as `pdpp query` prints it");
         assert!(!none.exists());
     }
 }

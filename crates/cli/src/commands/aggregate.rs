@@ -49,7 +49,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "CONDITION")]
     filter: Vec<String>,
     /// The connection, where several have such a stream
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", alias = "connection")]
     connection_id: Option<String>,
     #[command(flatten)]
     source: Source,
@@ -83,7 +83,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
 
 fn show(answer: &Aggregation, line: &Line, style: Style) -> String {
     let mut text = match (&answer.groups, &answer.value) {
-        (Some(groups), _) => table(groups, answer),
+        (Some(groups), _) => table(groups, answer, style),
         (None, Some(value)) => format!("{}\n", cell(value)),
         (None, None) => "no figure\n".to_owned(),
     };
@@ -108,7 +108,7 @@ fn show(answer: &Aggregation, line: &Line, style: Style) -> String {
     text
 }
 
-fn table(groups: &[Group], answer: &Aggregation) -> String {
+fn table(groups: &[Group], answer: &Aggregation, style: Style) -> String {
     if groups.is_empty() {
         return "no groups: no record matches\n".to_owned();
     }
@@ -129,5 +129,5 @@ fn table(groups: &[Group], answer: &Aggregation) -> String {
         [cell(&group.key), group.count.to_string(), value]
     };
     rows.extend(groups.iter().map(shown));
-    columns(&rows, "")
+    columns(&rows, 0, style)
 }

@@ -7,25 +7,28 @@ use clap::Args;
 use indicatif::HumanBytes;
 use rest::owner::wire::Sources;
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::choice;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
-use crate::owner::{Owner, Target};
+use crate::output::visible;
+use crate::owner::{Owner, Target, Trouble};
+use crate::reading::{self, Line};
 
 /// Write the bytes a record points at into a file
 ///
-/// Records name them in `blob_ref`.
+/// Records name them in `blob_ref`; the id of such a record will do.
 #[derive(Debug, Args)]
-#[command(after_help = "Example: pdpp blob sha256:9f86d081884c7d65… -o photo.jpg")]
+#[command(after_help = "Example: pdpp blob mail-work/attachments:a1 -o ticket.pdf")]
 pub(crate) struct Options {
-    /// The blob: its id, or sha256: and the hash of its bytes
+    /// The record, or the blob itself: its id, or sha256: and the hash of its bytes
     id: String,
     /// The file to write ('-' is stdout); one that is there is replaced
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     /// The connection, where several have the blob
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", alias = "connection-id")]
     connection: Option<String>,
 }
 
@@ -45,7 +48,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
                 let written = out.write_all(bytes);
                 written.map_err(|error| Failure::of_output(&error))
             };
-            Ok(owner.pour(&target, &mut take)?)
+            owner.pour(&target, &mut take).map_err(not_found)
         });
     }
     let bytes = write(&owner, &target, file)?;
@@ -61,18 +64,58 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
 }
 
 fn target(options: &Options, owner: &Owner) -> Outcome<Target> {
-    // The stored name says the same as the customary one.
-    let id = match options.id.strip_prefix("sha256:") {
-        Some(hash) => format!("blob_sha256_{}", hash.to_ascii_lowercase()),
-        None => options.id.clone(),
+    let connection = match &options.connection {
+        Some(named) => {
+            let sources: Sources = owner.get(&Target::of("/owner/sources"))?;
+            let found = choice::connection_named(&sources, named)?;
+            Some(found.connection_id.as_str().to_owned())
+        }
+        None => None,
+    };
+    let hash = options.id.strip_prefix("sha256:");
+    let (id, connection) = match hash {
+        // The stored name says the same as the customary one.
+        Some(hash) => (
+            format!("blob_sha256_{}", hash.to_ascii_lowercase()),
+            connection,
+        ),
+        None if options.id.contains(':') => of_record(&options.id, connection.as_deref(), owner)?,
+        None => (options.id.clone(), connection),
     };
     let target = Target::of("/v1/blobs").part(&id);
-    let Some(named) = &options.connection else {
-        return Ok(target);
+    Ok(target.with_any("connection_id", connection.as_deref()))
+}
+
+/// The blob a record points at, and the connection of both.
+fn of_record(
+    id: &str,
+    connection: Option<&str>,
+    owner: &Owner,
+) -> Outcome<(String, Option<String>)> {
+    let (handle, _) = reading::handle(id, connection)?;
+    let record = Target::of("/v1/streams")
+        .part(handle.stream())
+        .part("records")
+        .part(handle.record())
+        .with_any("connection_id", handle.connection());
+    let record: Value = owner.get(&record)?;
+    let Some(blob) = record["data"]["blob_ref"]["blob_id"].as_str() else {
+        let message = format!("the record '{}' points at no blob", visible(id));
+        return Err(Failure::new(message).hint(format!(
+            "`{}` shows what it holds",
+            Line::of("fetch").argument(id)
+        )));
     };
-    let sources: Sources = owner.get(&Target::of("/owner/sources"))?;
-    let connection = choice::connection_named(&sources, named)?;
-    Ok(target.with("connection_id", connection.connection_id.as_str()))
+    let connection = record["connection_id"].as_str().map(str::to_owned);
+    Ok((blob.to_owned(), connection))
+}
+
+fn not_found(trouble: Trouble) -> Failure {
+    let unknown = matches!(&trouble, Trouble::Refused(refused) if refused.code == "blob_not_found");
+    let hint = unknown.then(|| {
+        "records name their blobs in blob_ref: pass the id of such a record, as `pdpp query` prints it".to_owned()
+    });
+    Failure::from(trouble).hints(hint)
 }
 
 /// Writes beside the file first, so that it appears whole or not at all.
@@ -88,7 +131,7 @@ fn write(owner: &Owner, target: &Target, file: &Path) -> Outcome<u64> {
         written += bytes.len() as u64;
         out.write_all(bytes).map_err(Failure::at(file))
     };
-    owner.pour(target, &mut take)?;
+    owner.pour(target, &mut take).map_err(not_found)?;
     out.flush().map_err(Failure::at(file))?;
     drop(out);
     temporary

@@ -6,12 +6,14 @@ use contract::id::{ConnectionId, ConnectorKey};
 use indicatif::HumanCount;
 use rest::owner::wire::{Connection, NewConnection, Removed, Renaming, Sources};
 use serde::Serialize;
-use store::StoreError;
 
+use crate::beginning;
+use crate::choice;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::output::visible;
 use crate::owner::{Owner, Target};
+use crate::shown::columns;
 
 /// List, add, rename and remove the configured sources
 #[derive(Debug, Args)]
@@ -97,7 +99,10 @@ fn list(owner: &Owner, context: &Context) -> Outcome {
         return output.json(&rows);
     }
     if rows.is_empty() {
-        output.note("No connections yet. Add one with: pdpp connections add CONNECTOR --name NAME");
+        output.note("No connections yet.");
+        for step in beginning::next_steps(&sources, context) {
+            output.note(&format!("hint: {step}"));
+        }
         return Ok(());
     }
     let mut table = vec![["ID", "CONNECTOR", "RECORDS", "NAME"].map(str::to_owned)];
@@ -109,19 +114,13 @@ fn list(owner: &Owner, context: &Context) -> Outcome {
             visible(row.display_name),
         ]
     }));
-    let width = |column: usize| {
-        table
-            .iter()
-            .filter_map(|row| row.get(column))
-            .map(String::len)
-            .max()
-    };
-    let widths = [0, 1, 2].map(|column| width(column).unwrap_or_default());
-    for [id, connector, records, name] in &table {
-        let [a, b, c] = widths;
-        output.data(&format!("{id:a$}  {connector:b$}  {records:>c$}  {name}"))?;
+    // Figures are compared from their end.
+    let widest = table.iter().map(|[_, _, records, _]| records.len()).max();
+    let widest = widest.unwrap_or_default();
+    for [_, _, records, _] in &mut table {
+        *records = format!("{records:>widest$}");
     }
-    Ok(())
+    output.text(&columns(&table, 0, output.style()))
 }
 
 fn add(options: Add, owner: &Owner, context: &Context) -> Outcome {
@@ -130,6 +129,11 @@ fn add(options: Add, owner: &Owner, context: &Context) -> Outcome {
         name: options.name,
         connection_id: options.id,
     };
+    let sources: Sources = owner.get(&Target::of("/owner/sources"))?;
+    let mut declared = sources.connectors.iter();
+    if !declared.any(|one| one.connector_key == new.connector_key) {
+        return Err(choice::unknown_connector(&sources, &new.connector_key));
+    }
     let connection: Connection = owner.post(&Target::of("/owner/connections"), &new)?;
     let output = context.output;
     if output.is_json() {
@@ -137,9 +141,12 @@ fn add(options: Add, owner: &Owner, context: &Context) -> Outcome {
     }
     output.data(connection.connection_id.as_str())?;
     output.note(&format!(
-        "Added '{}'. Next: pdpp import FILE --connection {}",
+        "Added '{}'. Next: {}",
         visible(&connection.display_name),
-        connection.connection_id
+        context
+            .line("import")
+            .argument("FILE")
+            .option("connection", Some(&connection.connection_id))
     ));
     Ok(())
 }
@@ -148,6 +155,7 @@ fn rename(options: &Rename, owner: &Owner, context: &Context) -> Outcome {
     let renaming = Renaming {
         name: options.name.clone(),
     };
+    known(&options.id, owner)?;
     let connection: Connection = owner.post(&place(&options.id), &renaming)?;
     let output = context.output;
     if output.is_json() {
@@ -163,11 +171,7 @@ fn rename(options: &Rename, owner: &Owner, context: &Context) -> Outcome {
 
 fn remove(options: &Remove, owner: &Owner, context: &Context) -> Outcome {
     let id = &options.id;
-    let sources: Sources = owner.get(&Target::of("/owner/sources"))?;
-    let mut all = sources.connections.iter();
-    let connection = all
-        .find(|connection| connection.connection_id == *id)
-        .ok_or_else(|| StoreError::UnknownConnection(id.clone()))?;
+    let connection = known(id, owner)?;
     let output = context.output;
     let name = visible(&connection.display_name);
     let held = HumanCount(connection.records);
@@ -193,6 +197,16 @@ fn remove(options: &Remove, owner: &Owner, context: &Context) -> Outcome {
         HumanCount(removed.blobs)
     ));
     Ok(())
+}
+
+/// The connection of that id.
+fn known(id: &ConnectionId, owner: &Owner) -> Outcome<Connection> {
+    let sources: Sources = owner.get(&Target::of("/owner/sources"))?;
+    let mut all = sources.connections.iter();
+    let found = all.find(|connection| connection.connection_id == *id);
+    found
+        .cloned()
+        .ok_or_else(|| choice::unknown_connection(&sources, id.as_str()))
 }
 
 fn row(connection: &Connection) -> Row<'_> {

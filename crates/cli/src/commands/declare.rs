@@ -46,7 +46,10 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
     };
     let key = declared.connector_key.as_str();
     let note = match declared.result.as_str() {
-        "added" => format!("Registered. Next: pdpp connections add {key} --name NAME"),
+        "added" => {
+            let add = context.line("connections add").argument(key);
+            format!("Registered. Next: {}", add.option("name", Some("NAME")))
+        }
         "unchanged" => "Registered already, nothing changed.".to_owned(),
         _ => format!("Updated to version {}.", declaration.declaration_version),
     };

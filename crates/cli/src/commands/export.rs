@@ -20,7 +20,7 @@ pub(crate) struct Options {
     #[arg(value_name = "STREAM|ID")]
     what: String,
     /// The connection, where several have such a stream
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", alias = "connection-id")]
     connection: Option<String>,
     /// Only what this grant or package may read
     #[arg(long, value_name = "ID")]

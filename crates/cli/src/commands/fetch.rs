@@ -19,7 +19,7 @@ pub(crate) struct Options {
     /// The id of a record
     id: String,
     /// The connection, where the id does not say it
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", alias = "connection")]
     connection_id: Option<String>,
     /// Only these fields
     #[arg(long, value_name = "A,B", conflicts_with = "view")]

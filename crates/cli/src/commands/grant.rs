@@ -12,6 +12,7 @@ use crate::commands::grants::everything;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::owner::{Owner, Target, Trouble};
+use crate::spelling::nearest;
 
 /// Issue, show and revoke a grant
 #[derive(Debug, Args)]
@@ -69,10 +70,16 @@ fn not_found(trouble: Trouble, id: &str, owner: &Owner) -> Failure {
         .map(|one| one.id.as_str())
         .take(12)
         .collect();
-    match meant.as_slice() {
-        [] => failure,
-        meant => failure.hint(format!("did you mean {}?", meant.join(", "))),
+    if meant.is_empty() {
+        let ids: Vec<&str> = all.iter().map(|one| one.id.as_str()).collect();
+        let clients = all.iter().filter_map(|one| {
+            let name = one.client_name.as_deref().unwrap_or(one.client_id.as_str());
+            nearest(id, &[name]).map(|_| one.id.as_str())
+        });
+        let near = nearest(id, &ids).or(clients.take(1).next());
+        return failure.hints(near.map(|near| format!("did you mean {near}?")));
     }
+    failure.hint(format!("did you mean {}?", meant.join(", ")))
 }
 
 /// One grant or package, with so many of its last calls.

@@ -9,11 +9,12 @@ use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::output::visible;
 use crate::owner::{Owner, Target};
+use crate::shown::columns;
 
 /// Streams named per row.
 const STREAMS_SHOWN: usize = 3;
 
-/// List what was granted, newest first, or check the log of what was disclosed
+/// List what was granted, or check the log of what was disclosed
 #[derive(Debug, Args)]
 #[command(after_help = "Example: pdpp grants --json")]
 pub(crate) struct Options {
@@ -50,7 +51,7 @@ fn list(context: &Context) -> Outcome {
         let heads = ["ID", "CLIENT", "STATE", "ENDS", "LAST USED", "MAY READ"];
         let mut table = vec![heads.map(str::to_owned)];
         table.extend(all.iter().map(row));
-        output.table(&table)?;
+        output.text(&columns(&table, 0, output.style()))?;
     }
     tell_owner_tokens(&owner, context)
 }

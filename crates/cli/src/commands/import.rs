@@ -43,7 +43,7 @@ pub(crate) struct Options {
     #[arg(long = "as", value_name = "CONNECTOR/STREAM")]
     stream: Option<StreamPath>,
     /// Where they go: a connection's id or exact name
-    #[arg(long, value_name = "ID|NAME")]
+    #[arg(long, value_name = "ID|NAME", alias = "connection-id")]
     connection: Option<String>,
     /// Check everything and tell what would happen, but write nothing
     #[arg(long)]
@@ -63,6 +63,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
         &sources,
         options.stream.as_ref(),
         options.connection.as_deref(),
+        context,
     )?;
     let output = context.output;
     let (imported, trouble) = owner.wait(import(options, output, &target, &owner))?;

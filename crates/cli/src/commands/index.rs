@@ -10,6 +10,7 @@ use crate::owner::Target;
 
 /// Look after the search index
 #[derive(Debug, Args)]
+#[command(after_help = "Example: pdpp index rebuild")]
 pub(crate) struct Options {
     #[command(subcommand)]
     task: Task,

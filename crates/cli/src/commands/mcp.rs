@@ -17,6 +17,7 @@ use crate::local::{Behalf, LocalServer};
 use crate::output::{Output, visible};
 use crate::owner::{Owner, Target};
 use crate::reading;
+use crate::spelling::did_you_mean;
 
 /// The exit code of a command line that asks for what cannot be.
 const USAGE: u8 = 64;
@@ -136,9 +137,12 @@ fn local(named: Option<&str>, context: &Context) -> Outcome<Arc<LocalServer>> {
 /// The named live grant, or the only one.
 fn choose(owner: &Owner, named: Option<&str>) -> Outcome<Overview> {
     let all: Vec<Overview> = owner.get(&Target::of("/owner/grants"))?;
+    let ids: Vec<&str> = all.iter().map(|grant| grant.id.as_str()).collect();
+    let meant = named.and_then(|id| did_you_mean(id, &ids));
     let mut live: Vec<Overview> = all
-        .into_iter()
+        .iter()
         .filter(|grant| grant.state == State::Live && named.is_none_or(|id| grant.id == id))
+        .cloned()
         .collect();
     let refused = |message: String, hint: &str| Err(Failure::coded(NO_CREDENTIAL, message, hint));
     match (live.pop(), live.as_slice(), named) {
@@ -146,7 +150,8 @@ fn choose(owner: &Owner, named: Option<&str>) -> Outcome<Overview> {
         (None, _, Some(id)) => refused(
             format!("there is no live grant '{}'", visible(id)),
             "`pdpp grants` lists the grants and their state",
-        ),
+        )
+        .map_err(|failure: Failure| failure.hints(meant.filter(|_| !ids.contains(&id)))),
         (None, _, None) => refused(
             "nothing is granted, so there is nothing an agent may read".to_owned(),
             "pdpp grant create --client NAME --connection ID",

@@ -1,5 +1,7 @@
 //! `pdpp query`: the records of a stream, in order, filtered; or what changed in it.
 
+use std::cell::Cell;
+
 use clap::Args;
 use contract::page::Page;
 use contract::record::Record;
@@ -25,7 +27,7 @@ pub(crate) struct Options {
     /// The stream
     stream: String,
     /// The connection, where several have such a stream
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", alias = "connection")]
     connection_id: Option<String>,
     /// Records per page: 25 unless said, at most 100
     #[arg(long, value_name = "NUMBER")]
@@ -93,7 +95,9 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
     let question = line.ask(question)?;
     let reading = Reading::open(&options.source, ("pdpp query", line), context)?;
     let style = context.output.style();
+    let is_empty = Cell::new(false);
     reading.show(question, |page: &Page<Record>| {
+        is_empty.set(page.data.is_empty());
         let cut = page.data.iter().find(|record| has_more_related(record));
         let sheet = Sheet {
             line: &reading.line,
@@ -103,7 +107,11 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
             relations: cut.map(|one| reading.relations(one)).unwrap_or_default(),
         };
         show(page, &sheet)
-    })
+    })?;
+    if is_empty.get() {
+        reading.tell_beginning();
+    }
+    Ok(())
 }
 
 fn show(page: &Page<Record>, sheet: &Sheet<'_>) -> String {

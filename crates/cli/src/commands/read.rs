@@ -27,7 +27,7 @@ pub(crate) struct Options {
     /// The field; a window handle names its own
     field: Option<String>,
     /// The connection, where the id does not say it
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", alias = "connection")]
     connection_id: Option<String>,
     /// Where to start, in characters
     #[arg(long, value_name = "NUMBER")]

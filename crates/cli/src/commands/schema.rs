@@ -1,5 +1,7 @@
 //! `pdpp schema`: what may be read, and what each field accepts.
 
+use std::cell::Cell;
+
 use clap::Args;
 use contract::schema::{
     CompactSchema, CompactStream, GrantedConnection, SchemaAnswer, StreamMetadata,
@@ -13,7 +15,9 @@ use crate::reading::{Line, Reading, Source};
 use crate::shown::{columns, command_line, one_line};
 use crate::style::Style;
 
-/// Show what may be read: streams, and with --stream their fields and what each accepts
+/// Show what may be read: the streams, or the fields of one
+///
+/// With --stream: its fields, which of them are searched, and what each accepts in --filter and `pdpp aggregate`.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: pdpp schema --stream messages")]
 pub(crate) struct Options {
@@ -21,7 +25,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAME")]
     stream: Option<String>,
     /// Only this connection
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", alias = "connection")]
     connection_id: Option<String>,
     /// full: everything about one stream of one connection
     #[arg(long, value_name = "HOW")]
@@ -43,6 +47,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
     let reading = Reading::open(&options.source, ("pdpp schema", line), context)?;
     let style = context.output.style();
     let in_detail = options.stream.is_some();
+    let is_empty = Cell::new(false);
     reading.show(question, |answer: &SchemaAnswer| {
         let (schema, whole) = match answer {
             SchemaAnswer::Compact(schema) => (schema.clone(), Vec::new()),
@@ -52,6 +57,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
             }
         };
         let rows = rows(&schema);
+        is_empty.set(rows.is_empty());
         if in_detail {
             let streams: Vec<String> = rows
                 .iter()
@@ -61,7 +67,11 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
             return streams.join("\n");
         }
         index(&rows, &reading.line, style)
-    })
+    })?;
+    if is_empty.get() {
+        reading.tell_beginning();
+    }
+    Ok(())
 }
 
 /// A stream of one connector.
@@ -106,7 +116,7 @@ fn index(rows: &[Row<'_>], line: &Line, style: Style) -> String {
         ]
     };
     let table: Vec<_> = std::iter::once(heads).chain(rows.iter().map(row)).collect();
-    let mut text = columns(&table, "");
+    let mut text = columns(&table, 0, style);
     text.push_str("\nThe fields of a stream and what they accept:\n");
     let detail = line
         .another("schema")
@@ -155,13 +165,13 @@ impl Row<'_> {
             .filter_map(|(name, fact)| Some((name, fact.filter(|fact| !fact.is_empty())?)))
             .map(|(name, fact)| [name.to_owned(), fact])
             .collect();
-        text.push_str(&columns(&facts, "  "));
+        text.push_str(&columns(&facts, 2, style));
         let heads = ["FIELD", "TYPE", "ROLE", "SEARCH", "FILTER", "AGGREGATE"].map(str::to_owned);
         let fields = stream.field_capabilities.iter();
         let fields = fields.map(|(name, flags)| field(name, flags));
         let table: Vec<_> = std::iter::once(heads).chain(fields).collect();
         text.push('\n');
-        text.push_str(&columns(&table, "  "));
+        text.push_str(&columns(&table, 2, style));
         text.push_str("\nIts records:\n");
         let connection = self.connections.first();
         let query = line

@@ -1,5 +1,7 @@
 //! `pdpp search`: records of all streams by words, each with the evidence and the command that reads on from it.
 
+use std::cell::Cell;
+
 use clap::Args;
 use contract::page::Page;
 use contract::search::{EvidenceExcerpt, SearchHit};
@@ -9,7 +11,9 @@ use crate::context::Context;
 use crate::failure::Outcome;
 use crate::moment;
 use crate::reading::{Line, Reading, Source};
-use crate::shown::{Lines as _, Marked, PageEnd, command_line, excerpt, handle_of, one_line};
+use crate::shown::{
+    Lines as _, Marked, PageEnd, command_line, excerpt, handle_of, hanging, one_line,
+};
 use crate::style::Style;
 
 /// Search all streams by words
@@ -20,12 +24,13 @@ use crate::style::Style;
 #[command(after_help = "Example: pdpp search 'bridge vendor' --streams messages --limit 5")]
 pub(crate) struct Options {
     /// The words; put -- before a query that starts with -
-    query: String,
+    #[arg(required = true, num_args = 1..)]
+    query: Vec<String>,
     /// Only in these streams
-    #[arg(long, value_name = "A,B")]
+    #[arg(long, value_name = "A,B", alias = "stream")]
     streams: Vec<String>,
     /// Only in this connection
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", alias = "connection")]
     connection_id: Option<String>,
     /// Only where this holds; needs exactly one stream
     #[arg(long, value_name = "CONDITION")]
@@ -46,7 +51,7 @@ pub(crate) struct Options {
 impl Options {
     fn line(&self) -> Line {
         Line::of("search")
-            .argument(&self.query)
+            .argument(self.query.join(" "))
             .options("streams", &self.streams)
             .option("connection-id", self.connection_id.as_ref())
             .options("filter", &self.filter)
@@ -58,10 +63,18 @@ impl Options {
 
 pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
     let line = options.line();
-    let question = line.ask(Get::v1(["search"]).with("q", Some(&options.query)))?;
+    let question = line.ask(Get::v1(["search"]).with("q", Some(options.query.join(" "))))?;
     let reading = Reading::open(&options.source, ("pdpp search", line), context)?;
     let style = context.output.style();
-    reading.show(question, |page| show(page, &reading.line, style))
+    let is_empty = Cell::new(false);
+    reading.show(question, |page: &Page<SearchHit>| {
+        is_empty.set(page.data.is_empty());
+        show(page, &reading.line, style)
+    })?;
+    if is_empty.get() {
+        reading.tell_beginning();
+    }
+    Ok(())
 }
 
 fn show(page: &Page<SearchHit>, line: &Line, style: Style) -> String {
@@ -116,13 +129,15 @@ fn hit(hit: &SearchHit, line: &Line, style: Style) -> String {
         text.push_str("  ");
         text.push_str(&style.quiet(&beside.join("  ")));
     }
+    text = hanging(&text, 0, 2, style);
     text.push('\n');
     let excerpts = hit.evidence_excerpts.iter().flatten();
     let mut proven = false;
     for one in excerpts {
         if let Some((shown, marked)) = excerpt(one, style) {
             proven = true;
-            text.line(format_args!("  {}: {shown}", one_line(&one.field_path)));
+            let shown = format!("{}: {shown}", one_line(&one.field_path));
+            text.line(format_args!("  {}", hanging(&shown, 2, 4, style)));
             if let Some(read) = handle
                 .as_ref()
                 .map(|id| window(line.about("read", id), one, &marked))
@@ -134,7 +149,8 @@ fn hit(hit: &SearchHit, line: &Line, style: Style) -> String {
     if let (false, Some(snippet)) = (proven, &hit.snippet) {
         // Where the server proves nothing, neither its marks nor its field are repeated.
         let words = Marked::tagged(&snippet.text).unmarked();
-        text.line(format_args!("  preview, no proven match: {words}"));
+        let line = format!("preview, no proven match: {words}");
+        text.line(format_args!("  {}", hanging(&line, 2, 4, style)));
     }
     if let Some(handle) = &handle {
         text.push_str(&command_line("  ", &line.about("fetch", handle), style));

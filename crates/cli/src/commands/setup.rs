@@ -10,11 +10,13 @@ use crate::config::RemoteSettings;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::output::visible;
-use crate::reading::{Line, nearest};
+use crate::reading::Line;
+use crate::spelling::did_you_mean;
 
 #[derive(Debug, Args)]
 #[command(
-    about = "Print how to connect an agent: Claude Code, Claude Desktop, Codex, ChatGPT, Cursor, VS Code, Gemini CLI",
+    about = "Print how to connect an agent",
+    long_about = "Print how to connect an agent: Claude Code, Claude Desktop, Codex, ChatGPT, Cursor, VS Code, Gemini CLI,\nor any other that speaks MCP",
     after_help = "Example: pdpp setup claude-code"
 )]
 pub(crate) struct Options {
@@ -56,10 +58,7 @@ fn unknown(name: &str) -> Failure {
         known.join(", ")
     ));
     let keys: Vec<&str> = known.iter().map(String::as_str).collect();
-    match nearest(name, &keys) {
-        Some(near) => failure.hint(format!("did you mean '{near}'?")),
-        None => failure,
-    }
+    failure.hints(did_you_mean(&name.to_lowercase().replace(' ', "-"), &keys))
 }
 
 fn places(options: &Options, context: &Context) -> Outcome<Places> {

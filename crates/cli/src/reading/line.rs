@@ -18,8 +18,8 @@ pub(crate) struct Line {
     command: &'static str,
     arguments: Vec<String>,
     options: Vec<(&'static str, String)>,
+    flags: Vec<&'static str>,
     place: Vec<(&'static str, String)>,
-    json: bool,
 }
 
 impl Line {
@@ -29,8 +29,8 @@ impl Line {
             command,
             arguments: Vec::new(),
             options: Vec::new(),
+            flags: Vec::new(),
             place: Vec::new(),
-            json: false,
         }
     }
 
@@ -55,13 +55,18 @@ impl Line {
     }
 
     /// The same command with its result as JSON.
-    pub(crate) fn with_json(mut self) -> Self {
-        self.json = true;
+    pub(crate) fn with_json(self) -> Self {
+        self.flag("json")
+    }
+
+    /// Adds an option that has no value.
+    pub(crate) fn flag(mut self, name: &'static str) -> Self {
+        self.flags.push(name);
         self
     }
 
     /// Says where the command reads.
-    pub(super) fn at(mut self, place: Vec<(&'static str, String)>) -> Self {
+    pub(crate) fn at(mut self, place: Vec<(&'static str, String)>) -> Self {
         self.place = place;
         self
     }
@@ -165,8 +170,8 @@ impl fmt::Display for Line {
             let between = if value.starts_with('-') { '=' } else { ' ' };
             write!(f, " --{name}{between}{}", quoted(value))?;
         }
-        if self.json {
-            f.write_str(" --json")?;
+        for flag in &self.flags {
+            write!(f, " --{flag}")?;
         }
         if guarded {
             f.write_str(" --")?;

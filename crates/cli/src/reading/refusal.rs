@@ -5,6 +5,7 @@ use contract::upstream::{Answer, Body};
 use serde_json::Value;
 
 use super::Reading;
+use super::advice::help_of;
 use crate::failure::Failure;
 use crate::output::visible;
 
@@ -23,9 +24,12 @@ impl Reading<'_> {
         let refusal = read(answer);
         if let (401, Some(grant)) = (answer.status, self.line.grant()) {
             let message = format!("there is no live grant '{}'", visible(grant));
-            let hint = "`pdpp grants` lists the grants and their state";
-            let exit = ErrorCode::AuthenticationError.exit_code();
-            return Failure::coded(exit, message, hint);
+            let list = "`pdpp grants` lists the grants and their state".to_owned();
+            return Failure::Coded {
+                exit: ErrorCode::AuthenticationError.exit_code(),
+                message,
+                hints: self.grant_meant(grant).into_iter().chain([list]).collect(),
+            };
         }
         let exit = match (refusal.code, answer.status) {
             (Some(code), _) => code.exit_code(),
@@ -42,6 +46,9 @@ impl Reading<'_> {
         if hints.is_empty() {
             hints.extend(refusal.next.map(visible));
         }
+        if hints.is_empty() && answer.status == 400 {
+            hints.push(help_of(&self.line));
+        }
         Failure::Coded {
             exit,
             message,
@@ -57,7 +64,14 @@ impl Reading<'_> {
             Some(ErrorCode::AmbiguousConnection | ErrorCode::AmbiguousSchemaDetail) => {
                 self.choices(refusal)
             }
-            Some(code) => self.suggestions(code),
+            Some(code) => {
+                let names = self.suggestions(code);
+                if names.is_empty() {
+                    let param = refusal.error.get("param").and_then(Value::as_str);
+                    return self.advice(code, param);
+                }
+                names
+            }
             None => Vec::new(),
         }
     }

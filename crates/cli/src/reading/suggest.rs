@@ -10,10 +10,7 @@ use contract::schema::{
 use contract::upstream::Get;
 
 use super::{Reading, filter};
-use crate::output::visible;
-
-/// Names in a hint.
-const LISTED: usize = 12;
+use crate::spelling::{did_you_mean, listed};
 
 impl Reading<'_> {
     /// What the caller may have meant, for the refusals where a name can be mistaken.
@@ -38,11 +35,17 @@ impl Reading<'_> {
             .iter()
             .filter(|name| !known.contains(&name.as_str()));
         let mut hints: Vec<String> = mistaken
-            .filter_map(|name| nearest(name, &known))
-            .map(|name| format!("did you mean '{}'?", visible(name)))
+            .filter_map(|name| did_you_mean(name, &known))
             .collect();
         hints.dedup();
-        hints.extend(listed(wanted, &known));
+        if known.is_empty() {
+            let steps = self.beginning();
+            if !steps.is_empty() {
+                return steps;
+            }
+        } else {
+            hints.push(format!("{}: {}", wanted.plural(), listed(&known)));
+        }
         let line = self.line.another("schema");
         let line = match (wanted, &named.stream) {
             (Wanted::Field, Some(stream)) => line.option("stream", Some(stream)),
@@ -64,35 +67,28 @@ impl Reading<'_> {
     }
 
     fn schema(&self, stream: Option<&str>, connection: Option<&str>) -> Option<CompactSchema> {
+        match self.schema_of(stream, connection, Some("compact"))? {
+            SchemaAnswer::Compact(schema) => Some(schema),
+            SchemaAnswer::Full(schema) => Some(schema.compact()),
+        }
+    }
+
+    pub(super) fn schema_of(
+        &self,
+        stream: Option<&str>,
+        connection: Option<&str>,
+        view: Option<&str>,
+    ) -> Option<SchemaAnswer> {
         let question = Get::v1(["schema"])
-            .with("view", Some("compact"))
+            .with("view", view)
             .with("stream", stream)
             .with("connection_id", connection);
         let (answer, text) = self.answer(question).ok()?;
         if answer.status != 200 {
             return None;
         }
-        match serde_json::from_str(&text).ok()? {
-            SchemaAnswer::Compact(schema) => Some(schema),
-            SchemaAnswer::Full(schema) => Some(schema.compact()),
-        }
+        serde_json::from_str(&text).ok()
     }
-}
-
-fn listed(wanted: Wanted, known: &[&str]) -> Option<String> {
-    if known.is_empty() {
-        return None;
-    }
-    let names: Vec<String> = known
-        .iter()
-        .take(LISTED)
-        .map(|name| visible(name))
-        .collect();
-    let more = match known.len().saturating_sub(LISTED) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    Some(format!("{}: {}{more}", wanted.plural(), names.join(", ")))
 }
 
 /// The kind of name that was refused.
@@ -106,10 +102,11 @@ enum Wanted {
 /// The names a command line gives.
 #[derive(Default)]
 pub(super) struct Names {
-    stream: Option<String>,
+    /// The one stream it is about.
+    pub(super) stream: Option<String>,
     streams: Vec<String>,
     fields: Vec<String>,
-    connections: Vec<String>,
+    pub(super) connections: Vec<String>,
 }
 
 impl Wanted {
@@ -156,7 +153,7 @@ impl Wanted {
 
 impl super::Line {
     /// The names it gives, whatever the command.
-    fn names(&self) -> Names {
+    pub(super) fn names(&self) -> Names {
         let list = |name| self.values(name).flat_map(|value| value.split(','));
         let bare = |text: &str| text.trim().trim_start_matches('-').to_owned();
         let mut names = Names::default();
@@ -190,69 +187,5 @@ impl super::Line {
         let filtered = self.values("filter").filter_map(filter::field);
         names.fields.extend(filtered.map(str::to_owned));
         names
-    }
-}
-
-/// The known name nearest to a mistaken one, if it is near enough to be meant.
-pub(crate) fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
-    let wanted: Vec<char> = name.to_lowercase().chars().collect();
-    let reach = (wanted.len() / 3).max(1);
-    let distances = known
-        .iter()
-        .map(|known| (distance(&wanted, &known.to_lowercase()), *known));
-    let (least, found) = distances.min_by_key(|(distance, _)| *distance)?;
-    (least <= reach).then_some(found)
-}
-
-/// How many characters must be added, taken away, exchanged, or swapped with their neighbour.
-fn distance(from: &[char], to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let first: Vec<usize> = (0..=to.len()).collect();
-    let mut rows = vec![first];
-    for (line, wanted) in from.iter().enumerate() {
-        let mut row = vec![line + 1];
-        for (column, known) in to.iter().enumerate() {
-            let above = &rows[line];
-            let changed = above[column] + usize::from(wanted != known);
-            let mut best = changed.min(above[column + 1] + 1).min(row[column] + 1);
-            let swapped =
-                line > 0 && column > 0 && from[line - 1] == *known && to[column - 1] == *wanted;
-            if swapped {
-                best = best.min(rows[line - 1][column - 1] + 1);
-            }
-            row.push(best);
-        }
-        rows.push(row);
-    }
-    rows[from.len()][to.len()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn distances_count_single_changes() {
-        for (from, to, expected) in [
-            ("", "", 0),
-            ("", "abc", 3),
-            ("abc", "", 3),
-            ("abc", "abc", 0),
-            ("recieved_at", "received_at", 1),
-            ("mesages", "messages", 1),
-            ("kitten", "sitting", 3),
-        ] {
-            let from: Vec<char> = from.chars().collect();
-            assert_eq!(distance(&from, to), expected, "{to}");
-        }
-    }
-
-    #[test]
-    fn only_what_could_be_meant_is_suggested() {
-        let known = ["received_at", "subject", "body"];
-        assert_eq!(nearest("recieved_at", &known), Some("received_at"));
-        assert_eq!(nearest("Subject", &known), Some("subject"));
-        assert_eq!(nearest("price", &known), None);
-        assert_eq!(nearest("x", &[]), None);
     }
 }

@@ -7,6 +7,7 @@ use contract::wire::OrderedMap;
 use serde_json::value::RawValue;
 
 use super::value::Value;
+use super::wrap::{hanging, padded, width};
 use super::{Lines as _, command_line, one_line};
 use crate::moment;
 use crate::output::visible;
@@ -64,11 +65,11 @@ pub(crate) fn record(record: &Record, sheet: &Sheet<'_>) -> String {
         .as_deref()
         .and_then(|data| serde_json::from_str(data.get()).ok())
         .unwrap_or_default();
-    let widest = fields.iter().map(|(name, _)| visible(name).chars().count());
-    let width = widest.max().unwrap_or(0).min(NAME_CHARS);
+    let widest = fields.iter().map(|(name, _)| width(&visible(name)));
+    let name_width = widest.max().unwrap_or(0).min(NAME_CHARS);
     for (name, value) in fields.iter() {
         let shown = Value::of(value, sheet.chars, sheet.keep_lines);
-        text.push_str(&field(name, &shown, width, style));
+        text.push_str(&field(name, &shown, name_width, style));
         if let (Some(handle), Some((at, all))) = (&handle, shown.cut) {
             text.line(format_args!("    {at} of {all} characters; the rest:"));
             let rest = if shown.is_text {
@@ -96,19 +97,24 @@ fn heading(record: &Record, handle: Option<&RecordHandle>, style: Style) -> Stri
     if !beside.is_empty() {
         text.push_str(&style.quiet(&format!("  {}", beside.join("  "))));
     }
+    text = hanging(&text, 0, 2, style);
     text.push('\n');
     text
 }
 
-fn field(name: &str, value: &Value, width: usize, style: Style) -> String {
+fn field(name: &str, value: &Value, columns: usize, style: Style) -> String {
     let name = visible(name);
-    let name_cell = style.quiet(&format!("{name:width$}"));
     match value.lines.as_slice() {
-        [] => format!("  {}\n", name_cell.trim_end()),
-        [line] => format!("  {name_cell}  {line}\n"),
+        [] => format!("  {}\n", style.quiet(&name)),
+        [line] => {
+            let at = 2 + columns.max(width(&name)) + 2;
+            let name = style.quiet(&padded(&name, columns));
+            format!("  {name}  {}\n", hanging(line, at, columns + 4, style))
+        }
         lines => {
-            let mut text = format!("  {}\n", name_cell.trim_end());
+            let mut text = format!("  {}\n", style.quiet(&name));
             for line in lines {
+                let line = hanging(line, 4, 4, style);
                 text.push_str(format!("    {line}").trim_end());
                 text.push('\n');
             }

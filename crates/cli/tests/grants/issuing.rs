@@ -169,7 +169,7 @@ fn other_misuse_exits_with_2() {
 #[test]
 fn unknown_names_list_the_known_ones() {
     create(&Home::new(), &["--connection", "gone"]).refused(
-        "error: --connection: there is no connection \"gone\"; there are none\nhint: add one with `pdpp connections add CONNECTOR --name NAME`",
+        "error: --connection: there is no connection \"gone\"; there are none\nhint: ~/data holds nothing yet; if your data is elsewhere, name its folder with --data-dir\nhint: register a source with `pdpp declare FILE`; `pdpp help declarations` shows how to write one\nhint: or look around in a sample life with `pdpp serve --demo`",
     );
     let home = mail_and_chat();
     create(&home, &["--connection", "gone", "Team"]).refused(
@@ -177,10 +177,16 @@ fn unknown_names_list_the_known_ones() {
     );
     let on_mail = |more: &[&str]| create(&home, &[&["--connection", "mail-work"], more].concat());
     on_mail(&["--stream", "messages", "--stream", "mesages"]).refused(
-        "error: --stream: none of the named connections has a stream \"mesages\"; known: messages, receipts",
+        "error: --stream: none of the named connections has a stream \"mesages\"; known: messages, receipts\nhint: did you mean 'messages'?",
     );
     on_mail(&["--stream", "receipts", "--fields", "note,text"]).refused(
         "error: --fields: stream \"receipts\" has no field \"text\"; known: message, number, note",
+    );
+    on_mail(&["--stream", "receipts", "--fields", "nots"]).refused(
+        "error: --fields: stream \"receipts\" has no field \"nots\"; known: message, number, note\nhint: did you mean 'note'?",
+    );
+    create(&home, &["--connection", "mail-wrok"]).refused(
+        "error: --connection: there is no connection \"mail-wrok\"; known: mail-work, chat-team\nhint: did you mean 'mail-work'?",
     );
 }
 

@@ -257,17 +257,20 @@ fn nothing_is_coloured_where_no_terminal_is() {
 #[test]
 fn help_topics_answer_what_the_options_cannot() {
     let home = crate::harness::Home::new();
-    for topic in ["ids", "filters", "grants"] {
+    for topic in ["declarations", "ids", "filters", "grants"] {
         let told = home.run(&["help", topic]).succeeds().stdout;
         assert!(
-            told.lines().count() > 3 && told.lines().all(|line| line.len() <= 100),
+            told.lines().count() > 3 && told.lines().all(|line| line.len() <= 120),
             "{told}"
         );
     }
     let help = home.run(&["help", "query"]).succeeds().stdout;
     assert!(help.contains("--changes-since"), "{help}");
     let all = home.run(&["help"]).succeeds().stdout;
-    assert!(all.contains("pdpp help ids"), "{all}");
+    assert!(
+        all.contains("pdpp help TOPIC, with TOPIC one of declarations, ids"),
+        "{all}"
+    );
     let unknown = home.run(&["help", "idz"]);
     assert_eq!(unknown.code, Some(2));
     assert!(

@@ -19,7 +19,9 @@ pub(super) fn time_ask(
     let mut read = |path: &str, text: Option<&str>| {
         let moment = text.and_then(Instant::parse);
         if let (Some(text), None) = (text, moment) {
-            mistakes.add(path, format!("{text:?} is not an RFC 3339 time or date"));
+            let rule =
+                "is not an RFC 3339 time or date, such as 2026-03-01T10:00:00Z or 2026-03-01";
+            mistakes.add(path, format!("{text:?} {rule}"));
         }
         moment
     };

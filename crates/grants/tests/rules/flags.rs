@@ -174,7 +174,7 @@ const WRONG_FLAGS: &[WrongFlags] = &[
         &[],
         &[],
         ["yesterday", ""],
-        "--since: \"yesterday\" is not an RFC 3339 time or date",
+        "--since: \"yesterday\" is not an RFC 3339 time or date, such as 2026-03-01T10:00:00Z or 2026-03-01",
     ),
     (
         &["home"],

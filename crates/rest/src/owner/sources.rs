@@ -38,6 +38,11 @@ fn connector(declaration: &Declaration) -> wire::Connector {
     let streams = declaration.streams.iter().map(|stream| wire::Stream {
         name: stream.name.clone(),
         key_parts: stream.primary_key.len(),
+        fields: stream
+            .fields
+            .iter()
+            .map(|field| field.name.to_string())
+            .collect(),
     });
     wire::Connector {
         connector_key: declaration.connector_key().clone(),

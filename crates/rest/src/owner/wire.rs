@@ -29,6 +29,9 @@ pub struct Stream {
     pub name: StreamName,
     /// How many fields make a record's key.
     pub key_parts: usize,
+    /// The names of its fields.
+    #[serde(default)]
+    pub fields: Vec<String>,
 }
 
 /// A configured connection.

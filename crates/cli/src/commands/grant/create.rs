@@ -9,11 +9,13 @@ use grants::{Flags, Issued, Selection, SelectionError};
 use rest::owner::wire::{Asked, NewGrant, Sources};
 
 use super::{scope, shown};
+use crate::beginning;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::file;
 use crate::output::visible;
 use crate::owner::{Owner, Target, Trouble};
+use crate::spelling::did_you_mean;
 
 /// Let a client read, and print the token for it
 ///
@@ -28,7 +30,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     client: String,
     /// The connections; alone, all their streams and fields
-    #[arg(long, value_name = "ID", num_args = 1..)]
+    #[arg(long, value_name = "ID", num_args = 1.., alias = "connection-id")]
     connection: Vec<String>,
     /// Only this stream of the connections (may be repeated)
     #[arg(long, value_name = "NAME")]
@@ -57,8 +59,8 @@ pub(crate) struct Options {
 pub(crate) fn run(options: Options, context: &Context) -> Outcome {
     let (client, expires) = (options.client.clone(), options.expires);
     let details = options.details.clone();
-    let connections = options.connection.clone();
-    let selection = asked(options, context)?;
+    let named = flags(&options);
+    let selection = asked(&options, context)?;
     let owner = context.owner("pdpp grant create")?;
     let new = NewGrant {
         client,
@@ -68,7 +70,7 @@ pub(crate) fn run(options: Options, context: &Context) -> Outcome {
     let issued: Issued = match owner.post(&Target::of("/owner/grants"), &new) {
         Err(Trouble::Refused(refused)) if !refused.mistakes.is_empty() => {
             tell(refused.mistakes.into_iter(), details.as_ref(), context);
-            tell_next_steps(&connections, &owner, context)?;
+            tell_next_steps(&named, &owner, context)?;
             return Err(Failure::Reported);
         }
         other => other?,
@@ -82,7 +84,7 @@ pub(crate) fn run(options: Options, context: &Context) -> Outcome {
 }
 
 /// What is asked, held against everything that can be known without the data.
-fn asked(options: Options, context: &Context) -> Outcome<Asked> {
+fn asked(options: &Options, context: &Context) -> Outcome<Asked> {
     let each = |mistakes: SelectionError| mistakes.0.into_iter().map(|one| one.to_string());
     let Some(file) = &options.details else {
         let flags = flags(options);
@@ -100,13 +102,13 @@ fn asked(options: Options, context: &Context) -> Outcome<Asked> {
     Ok(Asked::Details(text))
 }
 
-fn flags(options: Options) -> Flags {
+fn flags(options: &Options) -> Flags {
     Flags {
-        connections: options.connection,
-        streams: options.stream,
-        fields: options.fields,
-        since: options.since,
-        until: options.until,
+        connections: options.connection.clone(),
+        streams: options.stream.clone(),
+        fields: options.fields.clone(),
+        since: options.since.clone(),
+        until: options.until.clone(),
     }
 }
 
@@ -128,23 +130,52 @@ fn tell(mistakes: impl Iterator<Item = String>, file: Option<&PathBuf>, context:
 }
 
 /// People know a connection by its name and a grant wants its id; and perhaps there is none at all yet.
-fn tell_next_steps(asked: &[String], owner: &Owner, context: &Context) -> Outcome {
+fn tell_next_steps(asked: &Flags, owner: &Owner, context: &Context) -> Outcome {
     let sources: Sources = owner.get(&Target::of("/owner/sources"))?;
-    let connections = sources.connections;
-    if connections.is_empty() && !asked.is_empty() {
-        let hint = "hint: add one with `pdpp connections add CONNECTOR --name NAME`";
-        context.output.problem(hint);
+    let mut hints = Vec::new();
+    if sources.connections.is_empty() && !asked.connections.is_empty() {
+        hints.extend(beginning::next_steps(&sources, context));
     }
-    for connection in connections {
+    for connection in &sources.connections {
         let (id, name) = (connection.connection_id.as_str(), &connection.display_name);
-        if asked.iter().any(|asked| asked == name && asked != id) {
-            let name = visible(name);
-            context
-                .output
-                .problem(&format!("hint: the id of '{name}' is {id}"));
+        if asked
+            .connections
+            .iter()
+            .any(|asked| asked == name && asked != id)
+        {
+            hints.push(format!("the id of '{}' is {id}", visible(name)));
         }
     }
+    if hints.is_empty() {
+        hints.extend(meant(asked, &sources));
+    }
+    for hint in hints {
+        context.output.problem(&format!("hint: {hint}"));
+    }
     Ok(())
+}
+
+/// The names that were probably meant by unknown ones.
+fn meant(asked: &Flags, sources: &Sources) -> Vec<String> {
+    let connections = sources.connections.iter();
+    let connections: Vec<&str> = connections.map(|one| one.connection_id.as_str()).collect();
+    let streams = sources.connectors.iter().flat_map(|one| &one.streams);
+    let names: Vec<&str> = streams.clone().map(|one| one.name.as_str()).collect();
+    let of_asked = streams.filter(|one| asked.streams.iter().any(|name| name == one.name.as_str()));
+    let fields: Vec<&str> = of_asked
+        .flat_map(|one| &one.fields)
+        .map(String::as_str)
+        .collect();
+    let kinds = [
+        (&asked.connections, connections),
+        (&asked.streams, names),
+        (&asked.fields, fields),
+    ];
+    let unknown = kinds.iter().flat_map(|(given, known)| {
+        let given = given.iter().filter(|name| !known.contains(&name.as_str()));
+        given.filter_map(|name| did_you_mean(name, known))
+    });
+    unknown.collect()
 }
 
 /// A token nobody received is of no use to anybody, so its owner hears how to end it.

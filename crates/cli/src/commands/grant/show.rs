@@ -9,6 +9,7 @@ use crate::context::Context;
 use crate::failure::Outcome;
 use crate::output::{Output, visible};
 use crate::owner::Owner;
+use crate::shown::columns;
 
 /// Record handles shown per call.
 const HANDLES_SHOWN: usize = 3;
@@ -85,7 +86,7 @@ fn head(overview: &Overview, output: Output) -> Outcome {
     }
     let used = overview.last_used_at.as_deref().unwrap_or("never");
     lines.push(["Last used", used].map(str::to_owned));
-    output.table(&lines)
+    output.data(columns(&lines, 0, output.style()).trim_end())
 }
 
 /// What each grant gives, and for which purpose.

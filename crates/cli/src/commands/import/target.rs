@@ -4,9 +4,10 @@ use std::str::FromStr;
 
 use contract::id::{ConnectorKey, IdError, StreamName};
 use rest::owner::wire::{Connection, Sources};
-use store::StoreError;
 
+use crate::beginning;
 use crate::choice;
+use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 
 /// `CONNECTOR/STREAM`, as `--as` takes it.
@@ -43,14 +44,14 @@ impl Target {
         sources: &Sources,
         path: Option<&StreamPath>,
         named: Option<&str>,
+        context: &Context,
     ) -> Outcome<Self> {
         let connection = match (named, path) {
             (Some(named), _) => choice::connection_named(sources, named)?,
             (None, Some(path)) => connection_of(sources, &path.connector)?,
             (None, None) => choice::only(sources.connections.clone(), || {
-                Failure::new("there is no connection to import into")
-                    .hint("register a source with `pdpp declare FILE`")
-                    .hint("add a connection with `pdpp connections add CONNECTOR --name NAME`")
+                let failure = Failure::new("there is no connection to import into");
+                failure.hints(beginning::next_steps(sources, context))
             })?,
         };
         if let Some(path) = path
@@ -76,7 +77,7 @@ impl Target {
 fn connection_of(sources: &Sources, connector: &ConnectorKey) -> Outcome<Connection> {
     let mut declared = sources.connectors.iter();
     if !declared.any(|one| one.connector_key == *connector) {
-        return Err(StoreError::UnknownConnector(connector.clone()).into());
+        return Err(choice::unknown_connector(sources, connector));
     }
     let mut own = sources.connections.clone();
     own.retain(|connection| connection.connector_key == *connector);

@@ -1,0 +1,160 @@
+//! The next step after a refusal, as a command that works here: servers speak of parameters, and people at a terminal write
+//! options.
+
+use std::collections::HashSet;
+
+use contract::error::ErrorCode;
+use contract::schema::{SchemaAnswer, StreamMetadata};
+
+use super::{Line, Reading, Server};
+use crate::beginning;
+use crate::spelling::{did_you_mean, listed};
+
+impl Reading<'_> {
+    /// What to do about a refusal that no other name would have avoided.
+    pub(super) fn advice(&self, code: ErrorCode, param: Option<&str>) -> Vec<String> {
+        use ErrorCode::{
+            CursorExpired, FieldNotText, GrantConsumed, GrantExpired, GrantInvalid, GrantRevoked,
+            InvalidCursor, InvalidExpand, InvalidSort, NotFound, PackageRevoked, QueryNotFound,
+        };
+        let line = &self.line;
+        match (code, param) {
+            (InvalidCursor | CursorExpired, _) => vec![self.another_beginning()],
+            (QueryNotFound, _) => {
+                let bare = ["q", "before-chars", "after-chars", "limit-chars"];
+                let line = bare
+                    .iter()
+                    .fold(line.clone(), |line, name| line.without(name));
+                vec![format!("`{line}` reads the field from its start")]
+            }
+            (NotFound, _) => self.records_of_the_stream(),
+            (FieldNotText, _) => self.as_json(),
+            (InvalidExpand, _) => self.names_in("expand", relations),
+            (_, Some("view")) => self.names_in("view", views),
+            (GrantRevoked | GrantExpired | GrantInvalid | GrantConsumed | PackageRevoked, _) => {
+                vec![match self.far() {
+                    Some(url) => format!("run `{}`", line.connecting(url)),
+                    None => "`pdpp grants` lists the grants and their state".to_owned(),
+                }]
+            }
+            (InvalidSort, _) | (_, Some("field" | "group_by" | "group_by_time")) => {
+                self.what_fields_accept()
+            }
+            (_, Some(param)) if param.starts_with("filter") => self.what_fields_accept(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn another_beginning(&self) -> String {
+        let mut again = self.line.without("cursor");
+        if again.values("changes-since").next().is_some() {
+            again = again.with("changes-since", "beginning");
+        }
+        format!("`{again}` starts from the beginning")
+    }
+
+    fn records_of_the_stream(&self) -> Vec<String> {
+        let names = self.line.names();
+        let list = |stream: &String| {
+            let query = self.line.another("query").argument(stream);
+            let query = query.option("connection-id", names.connections.first());
+            format!("`{query}` lists the records there are")
+        };
+        names.stream.iter().map(list).collect()
+    }
+
+    fn as_json(&self) -> Vec<String> {
+        match self.line.arguments() {
+            [id, field] => {
+                let fetch = self.line.another("fetch").argument(id);
+                let fetch = fetch.option("fields", Some(field)).with_json();
+                vec![format!("`{fetch}` shows what it holds")]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn what_fields_accept(&self) -> Vec<String> {
+        let stream = self.line.names().stream;
+        let schema = |stream: &String| {
+            let schema = self.line.another("schema").option("stream", Some(stream));
+            format!("`{schema}` says what each field accepts")
+        };
+        stream.iter().map(schema).collect()
+    }
+
+    /// The names an option may have, with the one that was probably meant.
+    fn names_in(&self, option: &str, of: impl Fn(&StreamMetadata) -> Vec<String>) -> Vec<String> {
+        let names = self.line.names();
+        let connection = names.connections.first().map(String::as_str);
+        let schema = self.schema_of(names.stream.as_deref(), connection, None);
+        let Some(SchemaAnswer::Full(schema)) = schema else {
+            return self.what_fields_accept();
+        };
+        let streams = schema.connectors.iter().flat_map(|one| &one.streams);
+        let mut seen = HashSet::new();
+        let known: Vec<String> = streams
+            .flat_map(of)
+            .filter(|name| seen.insert(name.clone()))
+            .collect();
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        let given = self.line.values(option).flat_map(|text| text.split(','));
+        let wrong = given.filter(|name| !known.contains(name));
+        let mut hints: Vec<String> = wrong
+            .filter_map(|name| did_you_mean(name, &known))
+            .collect();
+        hints.push(match known.as_slice() {
+            [] => format!("the stream has none, so leave out --{option}"),
+            known => format!("--{option} takes: {}", listed(known)),
+        });
+        hints
+    }
+
+    /// What is still missing before there is something to read; for the owner, who can do something about it.
+    pub(super) fn beginning(&self) -> Vec<String> {
+        let Server::Near(server) = &self.server else {
+            return Vec::new();
+        };
+        let sources = server.sources();
+        sources.map_or_else(Vec::new, |sources| {
+            beginning::next_steps(&sources, self.context)
+        })
+    }
+
+    /// Tells it, where an answer was empty.
+    pub(crate) fn tell_beginning(&self) {
+        if self.context.output.is_json() {
+            return;
+        }
+        for step in self.beginning() {
+            self.context.output.note(&format!("hint: {step}"));
+        }
+    }
+
+    /// The grants that may be meant by an id of none.
+    pub(super) fn grant_meant(&self, id: &str) -> Option<String> {
+        let Server::Near(server) = &self.server else {
+            return None;
+        };
+        let ids = server.grant_ids();
+        let known: Vec<&str> = ids.iter().map(String::as_str).collect();
+        did_you_mean(id, &known)
+    }
+}
+
+fn relations(stream: &StreamMetadata) -> Vec<String> {
+    let all = stream.expand_capabilities.iter().flatten();
+    all.filter(|one| one.usable != Some(false))
+        .map(|one| one.name.clone())
+        .collect()
+}
+
+fn views(stream: &StreamMetadata) -> Vec<String> {
+    let all = stream.views.iter().flatten();
+    all.map(|view| view.id.clone()).collect()
+}
+
+/// How a command is explained.
+pub(super) fn help_of(line: &Line) -> String {
+    format!("`pdpp {} --help` explains the options", line.command())
+}

@@ -1,0 +1,165 @@
+//! What is told about a command line that makes no sense: what is wrong with it, what was probably meant, and where it
+//! is explained.
+
+use std::ffi::OsString;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, Command, CommandFactory as _, Error};
+
+use crate::args::Cli;
+use crate::output::visible;
+use crate::spelling::did_you_mean;
+
+/// The whole text: one error, then hints.
+pub(crate) fn told(error: &Error, words: impl Iterator<Item = OsString>) -> String {
+    let named = Named::of(words);
+    let mut lines = vec![what(error, &named)];
+    let mut hints: Vec<String> = meant(error, &named).into_iter().collect();
+    hints.push(match error.kind() {
+        ErrorKind::InvalidSubcommand => format!("`{} --help` lists the commands", named.path),
+        _ => format!("`{} --help` explains it", named.path),
+    });
+    lines.extend(hints.into_iter().map(|hint| format!("hint: {hint}")));
+    lines.join("\n")
+}
+
+/// The command that was named, as far as there is one.
+struct Named {
+    command: Command,
+    /// As one would write it.
+    path: String,
+}
+
+impl Named {
+    fn of(words: impl Iterator<Item = OsString>) -> Self {
+        let mut command = Cli::command();
+        command.build();
+        let mut path = "pdpp".to_owned();
+        for word in words.skip(1) {
+            let found = word.to_str().and_then(|word| command.find_subcommand(word));
+            if let Some(found) = found.cloned() {
+                path = format!("{path} {}", found.get_name());
+                command = found;
+            }
+        }
+        Self { command, path }
+    }
+}
+
+fn what(error: &Error, named: &Named) -> String {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(visible(text)),
+        _ => None,
+    };
+    let path = &named.path;
+    match error.kind() {
+        ErrorKind::InvalidSubcommand => {
+            let name = text(ContextKind::InvalidSubcommand).unwrap_or_default();
+            let place = match path.as_str() {
+                "pdpp" => "there is".to_owned(),
+                path => format!("`{path}` has"),
+            };
+            format!("error: {place} no command '{name}'")
+        }
+        ErrorKind::UnknownArgument => match text(ContextKind::InvalidArg) {
+            Some(option) if option.starts_with('-') => {
+                format!("error: `{path}` has no option '{option}'")
+            }
+            other => format!(
+                "error: `{path}` takes no argument '{}' here",
+                other.unwrap_or_default()
+            ),
+        },
+        _ => {
+            let whole = error.to_string();
+            let parts = whole.trim_end().split("\n\n");
+            let own = parts.filter(|part| {
+                !part.starts_with("  tip:") && !part.starts_with("For more information")
+            });
+            own.collect::<Vec<_>>().join("\n\n")
+        }
+    }
+}
+
+/// What was probably meant instead.
+fn meant(error: &Error, named: &Named) -> Option<String> {
+    let text = |kind| match error.get(kind)? {
+        ContextValue::String(text) => Some(text.clone()),
+        _ => None,
+    };
+    let known: Vec<String> = match error.kind() {
+        ErrorKind::InvalidSubcommand => {
+            let all = named.command.get_subcommands();
+            all.map(|one| one.get_name().to_owned()).collect()
+        }
+        ErrorKind::UnknownArgument => {
+            let all = named.command.get_arguments().filter_map(Arg::get_long);
+            all.map(|name| format!("--{name}")).collect()
+        }
+        ErrorKind::InvalidValue => match error.get(ContextKind::ValidValue) {
+            Some(ContextValue::Strings(known)) => known.clone(),
+            _ => Vec::new(),
+        },
+        _ => Vec::new(),
+    };
+    let wrong = [
+        ContextKind::InvalidSubcommand,
+        ContextKind::InvalidValue,
+        ContextKind::InvalidArg,
+    ];
+    let wrong = wrong.into_iter().find_map(text)?;
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    did_you_mean(&wrong, &known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(line: &str) -> String {
+        let words = || line.split(' ').map(OsString::from);
+        told(&Cli::read(words()).unwrap_err(), words())
+    }
+
+    #[test]
+    fn a_mistaken_word_is_answered_with_the_nearest_one_only() {
+        for (line, expected) in [
+            (
+                "pdpp serch x",
+                "error: there is no command 'serch'\nhint: did you mean 'search'?\nhint: `pdpp --help` lists the commands",
+            ),
+            (
+                "pdpp index rebild",
+                "error: `pdpp index` has no command 'rebild'\nhint: did you mean 'rebuild'?\nhint: `pdpp index --help` lists the commands",
+            ),
+            (
+                "pdpp search x --limt 3",
+                "error: `pdpp search` has no option '--limt'\nhint: did you mean '--limit'?\nhint: `pdpp search --help` explains it",
+            ),
+            (
+                "pdpp completions csh",
+                "error: invalid value 'csh' for '<SHELL>'\n  [possible values: bash, elvish, fish, powershell, zsh]\nhint: did you mean 'zsh'?\nhint: `pdpp completions --help` explains it",
+            ),
+            (
+                "pdpp fetch a b",
+                "error: `pdpp fetch` takes no argument 'b' here\nhint: `pdpp fetch --help` explains it",
+            ),
+        ] {
+            assert_eq!(of(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_near_is_not_suggested() {
+        // SU-05
+        assert_eq!(
+            of("pdpp mcp --profile x"),
+            "error: `pdpp mcp` has no option '--profile'\nhint: `pdpp mcp --help` explains it"
+        );
+    }
+
+    #[test]
+    fn a_word_from_outside_cannot_steer_the_terminal() {
+        assert!(of("pdpp \u{1b}[2J").contains("'\\u{1b}[2J'"));
+    }
+}
