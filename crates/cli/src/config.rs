@@ -168,15 +168,14 @@ pub(crate) struct Pager {
 
 /// The pager, if one is wanted and there.
 pub(crate) fn pager() -> Option<Pager> {
-    let command = match std::env::var_os("PAGER") {
-        Some(named) => Some(named).filter(|named| !named.is_empty() && named != "cat"),
-        None => {
-            let folders = std::env::var_os("PATH").unwrap_or_default();
-            let mut folders = std::env::split_paths(&folders);
-            let has_less = folders.any(|folder| folder.join("less").is_file());
-            has_less.then(|| OsString::from("less -FRX"))
-        }
-    };
+    let named = std::env::var_os("PAGER");
+    let command = named.or_else(|| {
+        let folders = std::env::var_os("PATH").unwrap_or_default();
+        let mut folders = std::env::split_paths(&folders);
+        let has_less = folders.any(|folder| folder.join("less").is_file());
+        has_less.then(|| OsString::from("less -FRX"))
+    });
+    let command = command.filter(|command| !command.is_empty() && command != "cat");
     let mut told = vec![("LESS", "FRX"), ("LV", "-c")];
     told.retain(|(name, _)| std::env::var_os(name).is_none());
     command.map(|command| Pager { command, told })

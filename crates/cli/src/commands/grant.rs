@@ -33,7 +33,7 @@ enum Task {
 
 pub(crate) fn run(options: Options, context: &Context) -> Outcome {
     match options.task {
-        Task::Create(options) => create::run(options, context),
+        Task::Create(options) => create::run(&options, context),
         Task::Show(options) => show::run(&options, context),
         Task::Revoke(options) => revoke::run(&options, context),
     }

@@ -56,11 +56,11 @@ pub(crate) struct Options {
     details: Option<PathBuf>,
 }
 
-pub(crate) fn run(options: Options, context: &Context) -> Outcome {
+pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
     let (client, expires) = (options.client.clone(), options.expires);
     let details = options.details.clone();
-    let named = flags(&options);
-    let selection = asked(&options, context)?;
+    let named = flags(options);
+    let selection = asked(options, context)?;
     let owner = context.owner("pdpp grant create")?;
     let new = NewGrant {
         client,
