@@ -15,3 +15,16 @@ pub(crate) fn read(path: &Path) -> Outcome<String> {
     };
     read.map_err(Failure::at(path))
 }
+
+/// The folder a file is to be made in; it must be there.
+pub(crate) fn folder_of(file: &Path) -> Outcome<&Path> {
+    let folder = match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    if folder.is_dir() {
+        return Ok(folder);
+    }
+    let message = format!("there is no folder {} to write into", folder.display());
+    Err(Failure::new(message).hint("make it first, or name another"))
+}

@@ -29,10 +29,10 @@ use crate::failure::{Failure, Outcome};
 use crate::local::{Behalf, LocalServer};
 use crate::output::{Output, visible};
 
-/// Where a read asks.
+/// Which server is asked, and where the credential for it is.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Where to read")]
-pub(crate) struct Source {
+pub(crate) struct Provider {
     #[arg(
         long,
         value_name = "URL",
@@ -45,6 +45,21 @@ pub(crate) struct Source {
         help = "Where credentials are kept [env: PDPP_CACHE_ROOT] [default: the platform's data folder, pdpp; else ./.pdpp]"
     )]
     cache_root: Option<PathBuf>,
+}
+
+impl Provider {
+    /// What they and the environment come to.
+    pub(crate) fn settings(&self) -> Outcome<RemoteSettings> {
+        RemoteSettings::resolve(self.provider_url.clone(), self.cache_root.clone())
+    }
+}
+
+/// Where a read asks.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Where to read")]
+pub(crate) struct Source {
+    #[command(flatten)]
+    provider: Provider,
     /// Show the local data as this grant or package sees it; nothing is noted as disclosed
     #[arg(long, value_name = "ID", conflicts_with = "provider_url")]
     grant: Option<String>,
@@ -55,8 +70,8 @@ impl Source {
     fn words(&self, context: &Context) -> Vec<(&'static str, String)> {
         let path = |path: &PathBuf| path.to_string_lossy().into_owned();
         let named = [
-            ("provider-url", self.provider_url.clone()),
-            ("cache-root", self.cache_root.as_ref().map(path)),
+            ("provider-url", self.provider.provider_url.clone()),
+            ("cache-root", self.provider.cache_root.as_ref().map(path)),
             ("grant", self.grant.clone()),
             (
                 "data-dir",
@@ -100,8 +115,7 @@ impl<'a> Reading<'a> {
         (holder, line): (&'static str, Line),
         context: &'a Context,
     ) -> Outcome<Self> {
-        let settings =
-            RemoteSettings::resolve(source.provider_url.clone(), source.cache_root.clone())?;
+        let settings = source.provider.settings()?;
         let server = match (&settings.provider_url, &source.grant) {
             (Some(url), None) => {
                 let url = ProviderUrl::parse(url)?;

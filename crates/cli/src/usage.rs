@@ -15,6 +15,11 @@ pub(crate) fn told(error: &Error, words: impl Iterator<Item = OsString>) -> Stri
     let named = Named::of(words);
     let mut lines = vec![what(error, &named)];
     let mut hints: Vec<String> = meant(error, &named).into_iter().collect();
+    let wrong = error.get(ContextKind::InvalidArg).map(ToString::to_string);
+    let is_word = wrong.is_some_and(|wrong| wrong.starts_with('-') && !wrong.starts_with("--"));
+    if named.path == "pdpp search" && is_word {
+        hints.push("write -- before words that begin with -".to_owned());
+    }
     hints.push(match error.kind() {
         ErrorKind::InvalidSubcommand => format!("`{} --help` lists the commands", named.path),
         _ => format!("`{} --help` explains it", named.path),

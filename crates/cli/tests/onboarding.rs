@@ -290,7 +290,7 @@ Recommended
 
 Other ways
   Over standard input and output:
-  pdpp grant create --client 'NAME' --connection ID
+  pdpp grant create --client 'Claude Code' --connection ID
   claude mcp add pdpp -- pdpp mcp
 "
     );
@@ -325,7 +325,7 @@ Other ways
         "{elsewhere}"
     );
     home.run(&["setup", "kodex"]).refused(
-        "error: there is no setup for 'kodex'\nhint: known: claude-code, claude-desktop, codex, chatgpt, cursor, vs-code, gemini-cli; `pdpp setup` alone suits any other\nhint: did you mean 'codex'?",
+        "error: there is no setup for 'kodex'\nhint: did you mean 'codex'?\nhint: known: claude-code, claude-desktop, codex, chatgpt, cursor, vs-code, gemini-cli; `pdpp setup` alone suits any other",
     );
 }
 

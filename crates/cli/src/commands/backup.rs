@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
+use crate::file::folder_of;
 use crate::owner::{Owner, Target};
 
 /// Write everything into one file
@@ -54,10 +55,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
 
 /// Writes beside the file first, so that it appears whole or not at all.
 fn write(owner: &Owner, file: &Path) -> Outcome<u64> {
-    let folder = match file.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
+    let folder = folder_of(file)?;
     let temporary = tempfile::NamedTempFile::new_in(folder).map_err(Failure::at(folder))?;
     let mut out = BufWriter::with_capacity(256 * 1024, temporary.as_file());
     if is_compressed(file) {

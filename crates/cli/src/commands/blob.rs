@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::choice;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
+use crate::file::folder_of;
 use crate::output::visible;
 use crate::owner::{Owner, Target, Trouble};
 use crate::reading::{self, Line};
@@ -120,10 +121,7 @@ fn not_found(trouble: Trouble) -> Failure {
 
 /// Writes beside the file first, so that it appears whole or not at all.
 fn write(owner: &Owner, target: &Target, file: &Path) -> Outcome<u64> {
-    let folder = match file.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
+    let folder = folder_of(file)?;
     let temporary = tempfile::NamedTempFile::new_in(folder).map_err(Failure::at(folder))?;
     let mut out = BufWriter::with_capacity(256 * 1024, temporary.as_file());
     let mut written = 0;

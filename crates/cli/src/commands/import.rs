@@ -55,7 +55,10 @@ pub(crate) struct Options {
 
 pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
     for path in options.paths.iter().filter(|path| !is_stdin(path)) {
-        std::fs::metadata(path).map_err(Failure::at(path))?;
+        if std::fs::metadata(path).map_err(Failure::at(path))?.is_dir() {
+            let message = format!("{}: it is a folder", path.display());
+            return Err(Failure::new(message).hint("name the files inside it"));
+        }
     }
     let owner = context.owner("pdpp import")?;
     let sources: Sources = owner.get(&owner::Target::of("/owner/sources"))?;

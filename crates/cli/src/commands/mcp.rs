@@ -1,6 +1,5 @@
 //! `pdpp mcp`: the tools for an agent on standard input and output, over the local data or over another server.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use ::mcp::{Options as ServerOptions, Server, serve_stdio};
@@ -16,7 +15,7 @@ use crate::failure::{Failure, Outcome};
 use crate::local::{Behalf, LocalServer};
 use crate::output::{Output, visible};
 use crate::owner::{Owner, Target};
-use crate::reading;
+use crate::reading::{self, Provider};
 use crate::spelling::did_you_mean;
 
 /// The exit code of a command line that asks for what cannot be.
@@ -31,18 +30,8 @@ const HOLDER: &str = "pdpp mcp";
 #[derive(Debug, Args)]
 #[command(after_help = "Example: pdpp mcp --provider-url https://pdpp.example.org")]
 pub(crate) struct Options {
-    #[arg(
-        long,
-        value_name = "URL",
-        help = "The server to read from [env: PDPP_PROVIDER_URL]"
-    )]
-    provider_url: Option<String>,
-    #[arg(
-        long,
-        value_name = "DIR",
-        help = "Where credentials are kept [env: PDPP_CACHE_ROOT] [default: the platform's data folder, pdpp; else ./.pdpp]"
-    )]
-    cache_root: Option<PathBuf>,
+    #[command(flatten)]
+    provider: Provider,
     /// The grant to read the local data under [default: the only live one]
     #[arg(long, value_name = "ID", conflicts_with = "provider_url")]
     grant: Option<String>,
@@ -65,7 +54,7 @@ pub(crate) fn run(options: Options, context: &Context) -> Outcome {
             hint,
         ));
     }
-    let settings = RemoteSettings::resolve(options.provider_url, options.cache_root)?;
+    let settings = options.provider.settings()?;
     let mut presented = ServerOptions::default();
     if let Some(name) = options
         .server_name

@@ -72,6 +72,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
         show(page, &reading.line, style)
     })?;
     if is_empty.get() {
+        reading.tell_unknown_streams();
         reading.tell_beginning();
     }
     Ok(())

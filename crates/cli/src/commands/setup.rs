@@ -53,12 +53,13 @@ fn spelling(name: &str) -> String {
 fn unknown(name: &str) -> Failure {
     let known: Vec<String> = CLIENTS.iter().map(Client::key).collect();
     let message = format!("there is no setup for '{}'", visible(name));
-    let failure = Failure::new(message).hint(format!(
-        "known: {}; `pdpp setup` alone suits any other",
-        known.join(", ")
-    ));
     let keys: Vec<&str> = known.iter().map(String::as_str).collect();
-    failure.hints(did_you_mean(&name.to_lowercase().replace(' ', "-"), &keys))
+    Failure::new(message)
+        .hints(did_you_mean(&name.to_lowercase().replace(' ', "-"), &keys))
+        .hint(format!(
+            "known: {}; `pdpp setup` alone suits any other",
+            known.join(", ")
+        ))
 }
 
 fn places(options: &Options, context: &Context) -> Outcome<Places> {

@@ -8,6 +8,7 @@ use contract::schema::{SchemaAnswer, StreamMetadata};
 
 use super::{Line, Reading, Server};
 use crate::beginning;
+use crate::output::visible;
 use crate::spelling::{did_you_mean, listed};
 
 impl Reading<'_> {
@@ -15,7 +16,8 @@ impl Reading<'_> {
     pub(super) fn advice(&self, code: ErrorCode, param: Option<&str>) -> Vec<String> {
         use ErrorCode::{
             CursorExpired, FieldNotText, GrantConsumed, GrantExpired, GrantInvalid, GrantRevoked,
-            InvalidCursor, InvalidExpand, InvalidSort, NotFound, PackageRevoked, QueryNotFound,
+            InvalidArgument, InvalidCursor, InvalidExpand, InvalidRequest, InvalidSort, NotFound,
+            PackageRevoked, QueryNotFound,
         };
         let line = &self.line;
         match (code, param) {
@@ -39,6 +41,12 @@ impl Reading<'_> {
             }
             (InvalidSort, _) | (_, Some("field" | "group_by" | "group_by_time")) => {
                 self.what_fields_accept()
+            }
+            (InvalidRequest | InvalidArgument, _) if line.command() == "schema" => {
+                let schema = line.another("schema");
+                vec![format!(
+                    "`{schema}` lists the streams; name one with --stream"
+                )]
             }
             (_, Some(param)) if param.starts_with("filter") => self.what_fields_accept(),
             _ => Vec::new(),
@@ -76,6 +84,9 @@ impl Reading<'_> {
 
     fn what_fields_accept(&self) -> Vec<String> {
         let stream = self.line.names().stream;
+        if stream.is_none() && self.line.command() == "search" {
+            return vec!["name the stream with --streams NAME".to_owned()];
+        }
         let schema = |stream: &String| {
             let schema = self.line.another("schema").option("stream", Some(stream));
             format!("`{schema}` says what each field accepts")
@@ -128,6 +139,26 @@ impl Reading<'_> {
         }
         for step in self.beginning() {
             self.context.output.note(&format!("hint: {step}"));
+        }
+    }
+
+    /// Tells which streams of an empty search are none, for a misspelt one finds nothing either.
+    pub(crate) fn tell_unknown_streams(&self) {
+        let names = self.line.names();
+        let output = self.context.output;
+        let Some(schema) = self.schema(None, None).filter(|_| !output.is_json()) else {
+            return;
+        };
+        let streams = schema.connectors.iter().flat_map(|one| &one.streams);
+        let known: Vec<&str> = streams.map(|one| one.name.as_str()).collect();
+        for name in &names.streams {
+            if known.contains(&name.as_str()) || known.is_empty() {
+                continue;
+            }
+            let told = format!("warning: there is no stream '{}' to search", visible(name));
+            let meant = did_you_mean(name, &known)
+                .unwrap_or_else(|| format!("streams: {}", listed(&known)));
+            output.problem(&format!("{told}\nhint: {meant}"));
         }
     }
 

@@ -10,6 +10,7 @@ use contract::schema::{
 use contract::upstream::Get;
 
 use super::{Reading, filter};
+use crate::output::visible;
 use crate::spelling::{did_you_mean, listed};
 
 impl Reading<'_> {
@@ -37,6 +38,9 @@ impl Reading<'_> {
         let mut hints: Vec<String> = mistaken
             .filter_map(|name| did_you_mean(name, &known))
             .collect();
+        if wanted == Wanted::Connection {
+            hints.extend(labelled(&schema, &named.connections));
+        }
         hints.dedup();
         if known.is_empty() {
             let steps = self.beginning();
@@ -66,7 +70,11 @@ impl Reading<'_> {
             .collect()
     }
 
-    fn schema(&self, stream: Option<&str>, connection: Option<&str>) -> Option<CompactSchema> {
+    pub(super) fn schema(
+        &self,
+        stream: Option<&str>,
+        connection: Option<&str>,
+    ) -> Option<CompactSchema> {
         match self.schema_of(stream, connection, Some("compact"))? {
             SchemaAnswer::Compact(schema) => Some(schema),
             SchemaAnswer::Full(schema) => Some(schema.compact()),
@@ -91,6 +99,28 @@ impl Reading<'_> {
     }
 }
 
+/// The ids of connections that were named by their label.
+fn labelled(schema: &CompactSchema, named: &[String]) -> Vec<String> {
+    let connections = schema.connectors.iter().flat_map(|connector| {
+        let own = connector
+            .streams
+            .iter()
+            .flat_map(|one| &one.granted_connections);
+        connector.granted_connections.iter().chain(own).flatten()
+    });
+    let meant = connections.filter(|one| {
+        let label = one
+            .display_name
+            .as_deref()
+            .unwrap_or_default()
+            .to_lowercase();
+        named.iter().any(|name| name.to_lowercase() == label)
+    });
+    meant
+        .map(|one| format!("did you mean '{}'?", visible(&one.connection_id)))
+        .collect()
+}
+
 /// The kind of name that was refused.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wanted {
@@ -104,7 +134,7 @@ enum Wanted {
 pub(super) struct Names {
     /// The one stream it is about.
     pub(super) stream: Option<String>,
-    streams: Vec<String>,
+    pub(super) streams: Vec<String>,
     fields: Vec<String>,
     pub(super) connections: Vec<String>,
 }

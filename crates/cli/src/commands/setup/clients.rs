@@ -1,5 +1,7 @@
 //! The words for each client. What is recommended comes first and asks for no choice; everything else follows it.
 
+use crate::reading::Line;
+
 /// What the words are about: one address, one command.
 pub(super) struct Places {
     /// Where MCP is served.
@@ -32,7 +34,13 @@ pub(super) static CLIENTS: [Client; 7] = [
                 "claude mcp add --transport http pdpp {url}\nThen say /mcp in Claude Code, choose pdpp and sign in. There you choose what it may read."
             )
         },
-        advanced: |places| over_stdio(places, &format!("claude mcp add pdpp -- {}", places.stdio)),
+        advanced: |places| {
+            over_stdio(
+                places,
+                "Claude Code",
+                &format!("claude mcp add pdpp -- {}", places.stdio),
+            )
+        },
     },
     Client {
         name: "Claude Desktop",
@@ -61,7 +69,13 @@ pub(super) static CLIENTS: [Client; 7] = [
                 "codex mcp add pdpp --url {url}\ncodex mcp login pdpp\nIn the browser you choose what it may read."
             )
         },
-        advanced: |places| over_stdio(places, &format!("codex mcp add pdpp -- {}", places.stdio)),
+        advanced: |places| {
+            over_stdio(
+                places,
+                "Codex",
+                &format!("codex mcp add pdpp -- {}", places.stdio),
+            )
+        },
     },
     Client {
         name: "ChatGPT",
@@ -88,7 +102,7 @@ pub(super) static CLIENTS: [Client; 7] = [
                 "Put this into ~/.cursor/mcp.json, then choose Connect in Settings, MCP, and what it may read:\n{{\"mcpServers\": {{\"pdpp\": {{\"url\": \"{url}\"}}}}}}"
             )
         },
-        advanced: |places| over_stdio(places, &stdio_config(places)),
+        advanced: |places| over_stdio(places, "Cursor", &stdio_config(places)),
     },
     Client {
         name: "VS Code",
@@ -103,7 +117,7 @@ pub(super) static CLIENTS: [Client; 7] = [
             let json = format!(
                 "code --add-mcp '{{\"name\":\"pdpp\",\"command\":{command},\"args\":{args}}}'"
             );
-            over_stdio(places, &json)
+            over_stdio(places, "VS Code", &json)
         },
     },
     Client {
@@ -114,7 +128,13 @@ pub(super) static CLIENTS: [Client; 7] = [
                 "gemini mcp add --transport http pdpp {url}\nThen say /mcp auth pdpp in Gemini CLI and sign in. There you choose what it may read."
             )
         },
-        advanced: |places| over_stdio(places, &format!("gemini mcp add pdpp {}", places.stdio)),
+        advanced: |places| {
+            over_stdio(
+                places,
+                "Gemini CLI",
+                &format!("gemini mcp add pdpp {}", places.stdio),
+            )
+        },
     },
 ];
 
@@ -140,7 +160,7 @@ pub(super) fn anyone(places: &Places) -> String {
     let recommended = format!(
         "{url}\nGive an agent this address as an MCP server (streamable HTTP). It opens a browser, where you sign in\nand choose what it may read."
     );
-    let command = over_stdio(places, &places.stdio);
+    let command = over_stdio(places, "NAME", &places.stdio);
     let known: Vec<String> = CLIENTS.iter().map(Client::key).collect();
     let advanced = format!(
         "{command}\n\nIn the words of one agent: pdpp setup NAME, with NAME one of\n{}",
@@ -165,8 +185,8 @@ fn sections(name: &str, recommended: &str, advanced: &str) -> String {
 }
 
 /// Over standard input and output, with what must be there first.
-fn over_stdio(places: &Places, way: &str) -> String {
-    let before = before_stdio(places, "NAME");
+fn over_stdio(places: &Places, client: &str, way: &str) -> String {
+    let before = before_stdio(places, client);
     format!("Over standard input and output:\n{before}\n{way}")
 }
 
@@ -175,7 +195,8 @@ fn before_stdio(places: &Places, client: &str) -> String {
     if places.is_another {
         format!("pdpp connect {}", places.origin)
     } else {
-        format!("pdpp grant create --client '{client}' --connection ID")
+        let create = Line::of("grant create").option("client", Some(client));
+        create.option("connection", Some("ID")).to_string()
     }
 }
 

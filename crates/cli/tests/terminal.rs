@@ -1,0 +1,212 @@
+//! What a person at a terminal sees: colour, a pager for what is longer than the screen, and lines that end where it does.
+#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
+
+mod harness;
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Read as _;
+use std::process::Stdio;
+
+use harness::{Home, lines};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+/// A screen of this size, and what the environment says.
+struct Screen<'a> {
+    rows: u16,
+    columns: u16,
+    env: &'a [(&'a str, &'a str)],
+}
+
+const WIDE: Screen<'_> = Screen {
+    rows: 200,
+    columns: 100,
+    env: &[],
+};
+
+impl Screen<'_> {
+    /// Runs a command in front of it; gives what it shows.
+    fn shows(&self, home: &Home, args: &[&str]) -> String {
+        let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&ours).unwrap();
+        unlockpt(&ours).unwrap();
+        let name = ptsname(&ours, Vec::new()).unwrap();
+        let theirs = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(name.to_str().unwrap())
+            .unwrap();
+        let size = Winsize {
+            ws_row: self.rows,
+            ws_col: self.columns,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        tcsetwinsize(&theirs, size).unwrap();
+        let mut command = home.command(args);
+        command
+            .stdin(theirs.try_clone().unwrap())
+            .stdout(theirs)
+            .stderr(Stdio::null())
+            .env("TZ", "<+02>-2")
+            .env("TERM", "xterm")
+            .env_remove("NO_COLOR")
+            .env_remove("CLICOLOR_FORCE")
+            .env_remove("PAGER")
+            .envs(self.env.iter().copied());
+        let mut child = command.spawn().unwrap();
+        // Nobody but the program holds its side, so that its end is seen.
+        drop(command);
+        let reading = std::thread::spawn(move || {
+            let (mut ours, mut seen) = (File::from(ours), Vec::new());
+            let mut part = [0; 4096];
+            // A terminal whose other side is gone is an error here.
+            while let Ok(read) = ours.read(&mut part) {
+                seen.extend_from_slice(&part[..read]);
+            }
+            seen
+        });
+        assert!(child.wait().unwrap().success());
+        String::from_utf8(reading.join().unwrap())
+            .unwrap()
+            .replace("\r\n", "\n")
+    }
+}
+
+/// A home with messages, one of them with a long text and one in another script.
+fn home() -> Home {
+    let home = Home::with_mail();
+    let text = "the quay is long and the tide takes its time; ".repeat(4);
+    let messages = format!(
+        "{}{}",
+        format_args!(
+            "{{\"key\":\"a\",\"emitted_at\":\"2026-03-05T06:00:00Z\",\"data\":{{\"id\":\"a\",\"subject\":\"\u{6771}\u{4eac}\u{51fa}\u{5f35}\u{306e}\u{4ef6}\",\"body\":\"{text}\"}}}}\n"
+        ),
+        lines(40, |n| format!(
+            "{{\"id\":\"n{n}\",\"subject\":\"letter {n}\"}}\n"
+        ))
+    );
+    home.import_messages(&messages).succeeds();
+    home
+}
+
+#[test]
+fn colour_is_for_terminals_and_for_those_who_want_it() {
+    let home = home();
+    let search = ["search", "quay"];
+    let coloured = WIDE.shows(&home, &search);
+    assert!(coloured.contains("\u{1b}[1;33mquay\u{1b}[0m"), "{coloured}");
+    assert!(coloured.contains("\u{1b}[36mpdpp fetch mail-work/messages:a\u{1b}[0m"));
+    for (name, value) in [("NO_COLOR", "1"), ("TERM", "dumb")] {
+        let env = [(name, value)];
+        let plain = Screen { env: &env, ..WIDE }.shows(&home, &search);
+        assert!(
+            plain.contains("[quay]") && !plain.contains('\u{1b}'),
+            "{plain}"
+        );
+    }
+    // Elsewhere only where it is asked for, and a no wins.
+    for (env, expected) in [
+        (&[][..], false),
+        (&[("CLICOLOR_FORCE", "1")], true),
+        (&[("CLICOLOR_FORCE", "0")], false),
+        (&[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")], false),
+    ] {
+        let mut command = home.command(&search);
+        command.env_remove("NO_COLOR").envs(env.iter().copied());
+        let shown = String::from_utf8(command.output().unwrap().stdout).unwrap();
+        assert_eq!(shown.contains('\u{1b}'), expected, "{env:?}");
+    }
+}
+
+#[test]
+fn what_is_longer_than_the_screen_goes_through_the_pager() {
+    let home = home();
+    let file = home.path("seen");
+    let pager = format!("cat > '{}'", file.display());
+    let env = [("PAGER", pager.as_str()), ("NO_COLOR", "1")];
+    let small = Screen {
+        rows: 24,
+        columns: 80,
+        env: &env,
+    };
+    let query = ["query", "messages", "--fields", "subject"];
+    assert_eq!(small.shows(&home, &query), "");
+    let seen = fs::read_to_string(&file).unwrap();
+    assert_eq!(
+        seen.lines()
+            .filter(|line| line.starts_with("mail-work/"))
+            .count(),
+        25
+    );
+    assert!(
+        seen.trim_end().lines().last().unwrap().contains("--cursor"),
+        "{seen}"
+    );
+
+    // What fits is not paged, and neither is what a program reads.
+    fs::remove_file(&file).unwrap();
+    let short = small.shows(&home, &["query", "messages", "--limit", "1"]);
+    assert!(short.contains("1 record; more follow:"), "{short}");
+    let json = small.shows(&home, &["query", "messages", "--json"]);
+    assert!(json.starts_with("{\"object\":\"list\""), "{json}");
+    assert!(!file.exists());
+    let help = Screen { rows: 20, ..small }.shows(&home, &["help"]);
+    assert_eq!(help, "");
+    assert!(fs::read_to_string(&file).unwrap().contains("First steps:"));
+}
+
+#[test]
+fn a_pager_that_is_off_or_broken_loses_nothing() {
+    let home = home();
+    for pager in ["", "cat", "no-such-pager-anywhere", "exit 1"] {
+        let env = [("PAGER", pager), ("NO_COLOR", "1")];
+        let small = Screen {
+            rows: 24,
+            columns: 80,
+            env: &env,
+        };
+        let shown = small.shows(&home, &["query", "messages", "--fields", "subject"]);
+        let records = shown.lines().filter(|line| line.starts_with("mail-work/"));
+        assert_eq!(records.count(), 25, "{pager}: {shown}");
+    }
+}
+
+#[test]
+fn lines_end_where_the_screen_does_and_commands_stay_whole() {
+    let home = home();
+    let env = [("NO_COLOR", "1")];
+    let narrow = Screen {
+        rows: 200,
+        columns: 50,
+        env: &env,
+    };
+    let shown = narrow.shows(&home, &["search", "quay"]);
+    assert_eq!(
+        shown,
+        "\u{6771}\u{4eac}\u{51fa}\u{5f35}\u{306e}\u{4ef6}  Work  2026-03-05 08:00:00 +02:00
+  body: the [quay] is long and the tide takes its
+    time; the [quay] is long and the tide takes
+    its time; the [quay] is long and the tide
+    takes its time; the [quay] is long and the
+    tide takes its time;
+    pdpp read mail-work/messages:a body --offset-chars 0 --limit-chars 184
+  pdpp fetch mail-work/messages:a
+
+1 hit.
+"
+    );
+    for args in [
+        &["fetch", "messages:a"][..],
+        &["schema", "--stream", "messages"],
+        &["schema"],
+        &["connections"],
+        &["grants"],
+    ] {
+        let shown = narrow.shows(&home, args);
+        for line in shown.lines().filter(|line| !line.contains("pdpp ")) {
+            let wide = line.chars().filter(|c| *c > '\u{2e80}').count();
+            assert!(line.chars().count() + wide <= 50, "{line}");
+        }
+    }
+}
