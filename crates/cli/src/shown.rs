@@ -86,6 +86,19 @@ fn counted(meta: &Meta) -> Option<(u64, &'static str)> {
     }
 }
 
+/// What a thing is called, and beside it, or below where the screen is too narrow, what else there is to say.
+pub(crate) fn heading(name: &str, beside: &[String], style: Style) -> String {
+    let beside = beside.join("  ");
+    let whole = width(name) + 2 + width(&beside);
+    let title = hanging(&style.title(name), 0, 2, style);
+    if beside.is_empty() {
+        return format!("{title}\n");
+    }
+    let narrow = style.width().is_some_and(|columns| columns < whole);
+    let between = if narrow { "\n  " } else { "  " };
+    format!("{title}{between}{}\n", style.quiet(&beside))
+}
+
 /// A command on a line of its own.
 pub(crate) fn command_line(indent: &str, line: &Line, style: Style) -> String {
     format!("{indent}{}\n", style.command(&line.to_string()))

@@ -203,7 +203,11 @@ fn lines_end_where_the_screen_does_and_commands_stay_whole() {
         &["connections"],
         &["grants"],
     ] {
-        let shown = Screen { columns: 60, ..narrow }.shows(&home, args);
+        let shown = Screen {
+            columns: 60,
+            ..narrow
+        }
+        .shows(&home, args);
         for line in shown.lines().filter(|line| !line.contains("pdpp ")) {
             let wide = line.chars().filter(|c| *c > '\u{2e80}').count();
             assert!(line.chars().count() + wide <= 60, "{line}");

@@ -12,7 +12,7 @@ use crate::failure::Outcome;
 use crate::moment;
 use crate::reading::{Line, Reading, Source};
 use crate::shown::{
-    Lines as _, Marked, PageEnd, command_line, excerpt, handle_of, hanging, one_line,
+    Lines as _, Marked, PageEnd, command_line, excerpt, handle_of, hanging, heading, one_line,
 };
 use crate::style::Style;
 
@@ -116,22 +116,10 @@ fn hit(hit: &SearchHit, line: &Line, style: Style) -> String {
         .as_deref()
         .map(one_line)
         .filter(|title| !title.is_empty());
-    let title = named.unwrap_or_else(|| {
-        let stream = hit.stream.as_deref().unwrap_or("record");
-        one_line(&format!(
-            "{stream} of {}",
-            when.as_deref().unwrap_or("unknown time")
-        ))
-    });
+    let title = named.unwrap_or_else(|| one_line(hit.stream.as_deref().unwrap_or("record")));
     let label = hit.display_name.as_deref().or(hit.connection_id.as_deref());
     let beside: Vec<String> = label.map(one_line).into_iter().chain(when).collect();
-    let mut text = style.title(&title);
-    if !beside.is_empty() {
-        text.push_str("  ");
-        text.push_str(&style.quiet(&beside.join("  ")));
-    }
-    text = hanging(&text, 0, 2, style);
-    text.push('\n');
+    let mut text = heading(&title, &beside, style);
     let excerpts = hit.evidence_excerpts.iter().flatten();
     let mut proven = false;
     for one in excerpts {
@@ -204,7 +192,7 @@ mod tests {
             "snippet":{"field":"body","text":"<mark>x</mark> y"}}"#;
         assert_eq!(
             shown(text),
-            "notes of then  c1  then\n  preview, no proven match: x y\n  pdpp fetch c1/notes:n1\n"
+            "notes  c1  then\n  preview, no proven match: x y\n  pdpp fetch c1/notes:n1\n"
         );
         assert_eq!(shown(r#"{"title":"T"}"#), "T\n");
     }

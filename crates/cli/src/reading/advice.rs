@@ -48,7 +48,9 @@ impl Reading<'_> {
                     "`{schema}` lists the streams; name one with --stream"
                 )]
             }
-            (_, Some(param)) if param.starts_with("filter") => self.what_fields_accept(),
+            (_, Some(param)) if param.starts_with("filter") || param == "streams" => {
+                self.what_fields_accept()
+            }
             _ => Vec::new(),
         }
     }

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::value::Value;
 use super::wrap::{hanging, padded, width};
-use super::{Lines as _, command_line, one_line};
+use super::{Lines as _, command_line, heading, one_line};
 use crate::moment;
 use crate::output::visible;
 use crate::reading::Line;
@@ -53,7 +53,7 @@ pub(crate) fn record(record: &Record, sheet: &Sheet<'_>) -> String {
         Some(&record.stream),
         Some(&record.id),
     );
-    let mut text = heading(record, handle.as_ref(), style);
+    let mut text = headed(record, handle.as_ref(), style);
     if record.deleted {
         let when = record.deleted_at.as_deref().unwrap_or(&record.emitted_at);
         let when = moment::local(when).unwrap_or_else(|| visible(when));
@@ -88,18 +88,12 @@ pub(crate) fn record(record: &Record, sheet: &Sheet<'_>) -> String {
     text
 }
 
-fn heading(record: &Record, handle: Option<&RecordHandle>, style: Style) -> String {
+fn headed(record: &Record, handle: Option<&RecordHandle>, style: Style) -> String {
     let id = handle.map_or_else(|| visible(&record.id), ToString::to_string);
-    let mut text = style.title(&id);
     let label = record.display_name.as_deref().map(one_line);
     let emitted = moment::local(&record.emitted_at);
     let beside: Vec<String> = label.into_iter().chain(emitted).collect();
-    if !beside.is_empty() {
-        text.push_str(&style.quiet(&format!("  {}", beside.join("  "))));
-    }
-    text = hanging(&text, 0, 2, style);
-    text.push('\n');
-    text
+    heading(&id, &beside, style)
 }
 
 fn field(name: &str, value: &Value, columns: usize, style: Style) -> String {

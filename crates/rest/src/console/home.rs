@@ -9,7 +9,7 @@ use grants::State;
 use serde_json::json;
 
 use super::grant::GrantRow;
-use super::words::{counted, label};
+use super::words::{counted, grouped, label};
 use super::{html, see_other, visit};
 use crate::owner::blocking;
 use crate::problem::{self, Problem};
@@ -121,7 +121,7 @@ fn home(service: &Service, session: String) -> Result<HomePage, Problem> {
             total: counted(streams.iter().map(|(_, records)| records).sum(), "record"),
             streams: streams
                 .iter()
-                .map(|(stream, records)| format!("{}: {records}", label(stream)))
+                .map(|(stream, records)| format!("{}: {}", label(stream), grouped(*records)))
                 .collect::<Vec<_>>()
                 .join(", "),
             name,

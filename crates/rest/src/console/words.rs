@@ -86,7 +86,7 @@ pub(super) fn counted(number: u64, one: &str) -> String {
 }
 
 /// A number with spaces between its thousands.
-fn grouped(number: u64) -> String {
+pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut shown = String::new();
     for (at, digit) in digits.chars().enumerate() {

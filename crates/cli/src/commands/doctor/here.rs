@@ -59,22 +59,22 @@ fn data(folder: &Path) -> Finding {
 
 fn disk(folder: &Path) -> Finding {
     match rustix::fs::statvfs(folder) {
-        Ok(disk) => {
-            let free = disk.f_bavail.saturating_mul(disk.f_frsize);
-            let message = format!("{} free", HumanBytes(free));
-            if free < LEAST_BYTES {
-                let remedy = "make room, or move the folder and name it with --data-dir; full disks lose nothing, but refuse imports";
-                Finding::ill("disk", message, remedy)
-            } else {
-                Finding::well("disk", message)
-            }
-        }
+        Ok(disk) => room(disk.f_bavail.saturating_mul(disk.f_frsize)),
         Err(error) => Finding::ill(
             "disk",
             format!("how much room there is cannot be told: {error}"),
             "see whether the disk is mounted and healthy",
         ),
     }
+}
+
+fn room(free: u64) -> Finding {
+    let message = format!("{} free", HumanBytes(free));
+    if free < LEAST_BYTES {
+        let remedy = "make room, or move the folder and name it with --data-dir; full disks lose nothing, but refuse imports";
+        return Finding::ill("disk", message, remedy);
+    }
+    Finding::well("disk", message)
 }
 
 /// A clock that is behind what was written makes grants live longer and new records look old.
@@ -122,9 +122,15 @@ fn index(context: &Context) -> Finding {
         #[serde(default)]
         meta: Option<Meta>,
     }
+    let line = ("pdpp doctor", Line::of("doctor"));
+    let reading = match Reading::near(line, context) {
+        Ok(reading) => reading,
+        Err(failure) => {
+            let remedy = "restore a backup where they are damaged, see `pdpp backup --help`; else do what is said above";
+            return Finding::of("records", &failure, remedy);
+        }
+    };
     let search = || -> Outcome<Option<Meta>> {
-        let line = ("pdpp doctor", Line::of("doctor"));
-        let reading = Reading::near(line, context)?;
         let question = Get::v1(["search"]).with("q", Some("pdpp"));
         let text = reading.text(question.with("limit", Some("1")))?;
         Ok(serde_json::from_str(&text)
@@ -150,5 +156,22 @@ fn index(context: &Context) -> Finding {
             &failure,
             "derive it anew with `pdpp index rebuild`",
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_that_is_nearly_full_is_told_with_the_remedy() {
+        assert!(room(LEAST_BYTES).ok);
+        let full = room(LEAST_BYTES - 1);
+        assert!(
+            !full.ok
+                && full
+                    .remedy
+                    .is_some_and(|remedy| remedy.starts_with("make room"))
+        );
     }
 }

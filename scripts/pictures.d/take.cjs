@@ -1,0 +1,77 @@
+// Takes the pictures: the console and a consent from a running server, and terminal sessions from what they printed.
+// node take.cjs SIGN-IN-LINK FOLDER-OF-SESSIONS FOLDER-OF-PICTURES
+const { createHash, randomBytes } = require("node:crypto");
+const { mkdtempSync, readFileSync } = require("node:fs");
+const { join } = require("node:path");
+const { chromium } = require("playwright-core");
+
+const [link, sessions, pictures] = process.argv.slice(2);
+const origin = new URL(link).origin;
+
+// What our program writes for a terminal, and nothing else of it.
+const colours = { 1: "font-weight:600", 2: "color:#8b949e", 31: "color:#ff7b72", 32: "color:#7ee787", 33: "color:#f2cc60", 36: "color:#79c0ff" };
+
+function html(text) {
+  const escaped = (part) => part.replace(/&/g, "&amp;").replace(/</g, "&lt;");
+  let open = false;
+  return text.replace(/\r/g, "").split(/(\x1b\[[0-9;]*m)/).map((part) => {
+    const code = part.match(/^\x1b\[([0-9;]*)m$/);
+    if (!code) return escaped(part);
+    const styles = code[1].split(";").map((one) => colours[one]).filter(Boolean);
+    const close = open ? "</span>" : "";
+    open = styles.length > 0;
+    return close + (open ? `<span style="${styles.join(";")}">` : "");
+  }).join("") + (open ? "</span>" : "");
+}
+
+function terminal(text) {
+  return `<!doctype html><meta charset="utf-8"><style>
+    body { margin: 0; display: inline-block; background: #0d1117; }
+    pre { margin: 0; padding: 18px 22px; color: #e6edf3; font: 13px/1.5 "DejaVu Sans Mono", monospace; }
+  </style><pre>${html(text.trimEnd())}</pre>`;
+}
+
+async function consent(page) {
+  const redirect = "http://127.0.0.1:9/callback";
+  const registered = await page.request.post(`${origin}/oauth/register`, {
+    data: { client_name: "Claude Code", redirect_uris: [redirect], token_endpoint_auth_method: "none" },
+  });
+  const client = await registered.json();
+  const challenge = createHash("sha256").update(randomBytes(32).toString("hex")).digest("base64url");
+  const asked = new URLSearchParams({
+    response_type: "code", client_id: client.client_id, redirect_uri: redirect, state: "s",
+    code_challenge: challenge, code_challenge_method: "S256", resource: `${origin}/mcp`,
+  });
+  await page.goto(`${origin}/oauth/authorize?${asked}`);
+}
+
+async function main() {
+  const browser = await chromium.launchPersistentContext(mkdtempSync(join(sessions, "chromium-")), {
+    executablePath: process.env.CHROMIUM,
+    viewport: { width: 800, height: 640 },
+    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+      "--disable-component-update", "--disable-sync"],
+  });
+  const page = await browser.newPage();
+  const take = (name, options) => page.screenshot({ path: join(pictures, `${name}.png`), ...options });
+
+  await page.setContent(terminal(readFileSync(join(sessions, "search.ansi"), "utf8")));
+  await (await page.$("body")).screenshot({ path: join(pictures, "search.png") });
+
+  await page.goto(link);
+  await page.click("button.main");
+  await consent(page);
+  for (const stream of ["Notes", "Messages"]) {
+    await page.locator("label.tick", { hasText: stream }).first().locator("input").check();
+  }
+  await page.locator("button.main", { hasText: "Review" }).click();
+  await take("consent", { fullPage: true });
+  // The answer goes to a program that is not there.
+  await page.locator("button.main", { hasText: "Allow" }).click().catch(() => {});
+  await page.waitForTimeout(500);
+  await page.goto(`${origin}/`);
+  await take("console");
+  await browser.close();
+}
+
+main().catch((error) => { console.error(error); process.exit(1); });
