@@ -197,10 +197,26 @@ pub(crate) fn answer_usage(answer: &clap::Error, speaks_protocol: bool) -> ExitC
     );
     match (explains, speaks_protocol) {
         (false, _) => tell(&coloured(&usage::told(answer, std::env::args_os()))),
-        (true, true) => tell(answer.to_string().trim_end()),
+        (true, true) => tell(&usage::fitted(&answer.to_string(), None)),
         (true, false) => {
-            // Nobody may be listening; the exit code still tells.
-            let _ = answer.print();
+            let is_terminal = if answer.use_stderr() {
+                io::stderr().is_terminal()
+            } else {
+                io::stdout().is_terminal()
+            };
+            let text = answer.render();
+            let text = if config::wants_colour(is_terminal) {
+                text.ansi().to_string()
+            } else {
+                text.to_string()
+            };
+            let text = usage::fitted(&text, screen().map(|(_, columns)| columns));
+            if answer.use_stderr() {
+                tell(&text);
+            } else {
+                // Nobody may be listening; the exit code still tells.
+                let _ = writeln!(io::stdout().lock(), "{text}");
+            }
         }
     }
     match (answer.use_stderr(), speaks_protocol) {

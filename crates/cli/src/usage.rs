@@ -8,7 +8,9 @@ use clap::{Arg, Command, CommandFactory as _, Error};
 
 use crate::args::Cli;
 use crate::output::visible;
+use crate::shown::hanging;
 use crate::spelling::did_you_mean;
+use crate::style::Style;
 
 /// The whole text: one error, then hints.
 pub(crate) fn told(error: &Error, words: impl Iterator<Item = OsString>) -> String {
@@ -26,6 +28,33 @@ pub(crate) fn told(error: &Error, words: impl Iterator<Item = OsString>) -> Stri
     });
     lines.extend(hints.into_iter().map(|hint| format!("hint: {hint}")));
     lines.join("\n")
+}
+
+/// The columns a help text takes up at most.
+const HELP_COLUMNS: usize = 100;
+
+/// A help text with its lines broken between words, at the end of the screen or before. Examples stay whole.
+pub(crate) fn fitted(help: &str, screen: Option<usize>) -> String {
+    let columns = screen.unwrap_or(HELP_COLUMNS).min(HELP_COLUMNS);
+    let style = Style::new(false).within(Some(columns));
+    let line = |line: &str| {
+        let indent = line.len() - line.trim_start().len();
+        // Beside an option stands what it is for.
+        let text = line.trim_start();
+        let beside = text
+            .rfind("  ")
+            .filter(|at| *at < 30)
+            .map_or(0, |at| at + 2);
+        if line.starts_with("Example: ") {
+            return line.to_owned();
+        }
+        format!(
+            "{}{}",
+            " ".repeat(indent),
+            hanging(text, indent, indent + beside, style)
+        )
+    };
+    help.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// The command that was named, as far as there is one.
@@ -152,6 +181,20 @@ mod tests {
         ] {
             assert_eq!(of(line), expected, "{line}");
         }
+    }
+
+    #[test]
+    fn help_is_broken_between_words_and_examples_are_not() {
+        let long = "word ".repeat(30);
+        let text = format!("About {long}\n\n      --an <OPTION>  {long}\nExample: pdpp {long}");
+        let fitted = fitted(&text, Some(60));
+        let (help, example) = fitted.split_once("Example: ").unwrap();
+        assert!(help.lines().all(|line| line.len() <= 60), "{help}");
+        assert!(
+            help.contains(&format!("\n{}word", " ".repeat(21))),
+            "{help}"
+        );
+        assert_eq!(example.lines().count(), 1);
     }
 
     #[test]

@@ -155,8 +155,9 @@ fn a_backup_restores_into_an_empty_folder() {
         file.metadata().unwrap().len()
     );
     let nowhere = home.path("none").join("b.tar");
-    home.run(&["backup", nowhere.to_str().unwrap()])
-        .refused_saying(&["error: ~/none: No such file"]);
+    home.run(&["backup", nowhere.to_str().unwrap()]).refused(
+        "error: there is no folder ~/none to write into\nhint: make it first, or name another",
+    );
 }
 
 #[test]

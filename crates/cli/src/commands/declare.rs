@@ -13,6 +13,8 @@ use crate::owner::{Target, Trouble};
 
 /// Register a source declaration and print its connector key
 ///
+/// `pdpp help declarations` shows a whole one and explains it.
+///
 /// A later version of a registered declaration may add streams, fields, views and capabilities; what has data cannot be
 /// taken away or changed in type. Give a changed file a new version.
 #[derive(Debug, Args)]

@@ -10,6 +10,7 @@ use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::output::visible;
 use crate::spelling::did_you_mean;
+use crate::usage::fitted;
 
 /// Explain a command, or a topic: declarations, ids, filters, grants
 #[derive(Debug, Args)]
@@ -47,7 +48,8 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
         };
         command = found;
     }
-    output.text(&command.render_long_help().to_string())
+    let text = command.render_long_help().to_string();
+    output.text(&fitted(&text, output.style().width()))
 }
 
 fn unknown(name: &str, within: &clap::Command) -> Failure {

@@ -28,7 +28,8 @@ const SHOWN_REJECTIONS: usize = 20;
 
 /// Import JSONL and CSV files, plain or compressed with gzip
 ///
-/// Importing the same again changes nothing.
+/// Importing the same again changes nothing. Each file goes into one connection: the one --connection names, else the only one
+/// that fits.
 ///
 /// A JSON line is an envelope, `{"key", "data", "stream"?, "emitted_at"?, "op"?}`, or a bare record, whose key comes from
 /// the stream's primary key. A CSV row is a bare record; its header names the fields. The stream is the one --as names,

@@ -29,12 +29,13 @@ use crate::owner::OwnerSocket;
 /// How long work that outlived its request may take to end.
 const LAST_WORK: Duration = Duration::from_secs(5);
 
-/// Serve the API until stopped
+/// Serve console, API and agents on one port, until stopped
 ///
-/// Clients read with the token of a grant. While the server runs, every other command goes through it: grants, imports and
+/// Prints a link to the console, the address for agents and the line that connects one. An agent asks in your browser, where
+/// you choose what it may read; clients without one read with the token of `pdpp grant create`. While the server runs, every other command goes through it: grants, imports and
 /// all else take effect at once.
 #[derive(Debug, Args)]
-#[command(after_help = "Example: pdpp serve --listen 127.0.0.1:7420")]
+#[command(after_help = "Example: pdpp serve\nExample: pdpp serve --demo --data-dir sample")]
 pub(crate) struct Options {
     /// Fill an empty data directory with a sample life first: a year and more of an invented person
     #[arg(long)]

@@ -4,12 +4,14 @@ mod clients;
 
 use clap::Args;
 use client::ProviderUrl;
+use serde::Deserialize;
 
 use self::clients::{CLIENTS, Client, Places};
 use crate::config::RemoteSettings;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::output::visible;
+use crate::owner::{Owner, Target};
 use crate::reading::Line;
 use crate::spelling::did_you_mean;
 
@@ -62,6 +64,21 @@ fn unknown(name: &str) -> Failure {
         ))
 }
 
+/// Where a server over this data says it is, if one runs.
+fn running(context: &Context) -> Option<ProviderUrl> {
+    #[derive(Deserialize)]
+    struct Described {
+        resource: String,
+    }
+    if !Owner::is_served(&context.settings.data_dir).ok()? {
+        return None;
+    }
+    let owner = context.owner("pdpp setup").ok()?;
+    let target = Target::of("/.well-known/oauth-protected-resource");
+    let described: Described = owner.get(&target).ok()?;
+    ProviderUrl::parse(&described.resource).ok()
+}
+
 fn places(options: &Options, context: &Context) -> Outcome<Places> {
     let named = RemoteSettings::resolve(options.provider_url.clone(), None)?.provider_url;
     let data_dir = context.settings.named_data_dir.as_ref();
@@ -70,7 +87,10 @@ fn places(options: &Options, context: &Context) -> Outcome<Places> {
         let url = ProviderUrl::parse(url)?;
         (url.clone(), ("provider-url", Some(url.to_string())))
     } else {
-        let url = ProviderUrl::parse(&context.settings.public_url()?)?;
+        let url = match running(context) {
+            Some(url) => url,
+            None => ProviderUrl::parse(&context.settings.public_url()?)?,
+        };
         (url, ("data-dir", data_dir))
     };
     let (name, value) = option;
