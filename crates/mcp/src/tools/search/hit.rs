@@ -25,6 +25,8 @@ const TEXTS: [&str; 5] = [
     "/preview",
     "/snippet",
 ];
+/// The longest window that may be asked for.
+const MAX_LIMIT: u64 = contract::window::MAX_LIMIT_CHARS as u64;
 /// Shorter texts may be no more than the words that matched.
 const BARE: usize = 48;
 const FIELDS: [&str; 5] = [
@@ -267,6 +269,9 @@ fn read(entry: &Value, field: &str, identity: &Identity) -> Option<Value> {
     if !ladder::is_readable(field) {
         return Some(ladder::projected_fetch(identity, field));
     }
+    if let Some((offset, limit)) = window_of(entry) {
+        return Some(ladder::window_read(identity, field, offset, limit));
+    }
     if let Some(start) = start_of(entry) {
         let text = best_text(entry).map(marks::unmarked).unwrap_or_default();
         let length = u64::try_from(text.chars().count()).unwrap_or(u64::MAX);
@@ -294,6 +299,15 @@ fn read(entry: &Value, field: &str, identity: &Identity) -> Option<Value> {
         }
         None => ladder::window_read(identity, field, 0, budget::WINDOW_CHARS as u64),
     })
+}
+
+/// The window a server names itself, if it is one that can be asked for.
+fn window_of(entry: &Value) -> Option<(u64, u64)> {
+    let read = entry.get("read")?;
+    let args = read.get("args").unwrap_or(read);
+    let number = |name: &str| args.get(name)?.as_u64();
+    let limit = number("limit_chars").filter(|limit| (1..=MAX_LIMIT).contains(limit))?;
+    Some((number("offset_chars")?, limit))
 }
 
 fn start_of(entry: &Value) -> Option<u64> {

@@ -139,6 +139,27 @@ fn offsets_of_the_server_become_a_window_around_the_match() {
 }
 
 #[test]
+fn the_window_that_evidence_names_is_asked_for_as_it_is() {
+    // PA-01
+    let mut hit = evidence();
+    let read = &mut hit["evidence_excerpts"][0]["read"];
+    read["offset_chars"] = json!(2_960);
+    read["limit_chars"] = json!(90);
+    let (text, structured) = search(&over(json!([hit])), json!({"query": "Hyperlane"}));
+    let args = json!({"id": "cin_slack/messages:m1", "field_path": "text", "offset_chars": 2_960, "limit_chars": 90});
+    assert_eq!(printed_args(&text, "read_record_field"), [args.clone()]);
+    let rung = &structured["content_ladder"]["records"][0];
+    assert_eq!(rung["field_windows"][0]["read"]["args"], args);
+    // One that no server would answer is not passed on.
+    hit["evidence_excerpts"][0]["read"]["limit_chars"] = json!(0);
+    let (text, _) = search(&over(json!([hit])), json!({"query": "Hyperlane"}));
+    assert_eq!(
+        printed_args(&text, "read_record_field")[0]["limit_chars"],
+        4_096
+    );
+}
+
+#[test]
 fn a_hit_without_proof_claims_no_field_and_can_be_fetched() {
     // EV-07, EV-08, PA-04
     let hit = json!({"stream":"messages","record_key":"m9","connection_id":"cin_slack",
