@@ -30,7 +30,7 @@ pub(crate) mod setup;
 
 use crate::args::Command;
 use crate::context::Context;
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 
 /// Does what was asked.
 pub(crate) fn run(command: Command, context: &Context) -> Outcome {
@@ -39,7 +39,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Connections(options) => connections::run(options, context),
         Command::Import(options) => import::run(&options, context),
         Command::Serve(options) => serve::run(options, context),
-        Command::Mcp(options) => mcp::run(options, context),
+        Command::Mcp(options) => mcp::run(options, context).map_err(Failure::without_body),
         Command::Schema(options) => schema::run(&options, context),
         Command::Search(options) => search::run(&options, context),
         Command::Query(options) => query::run(&options, context),

@@ -28,6 +28,8 @@ pub(crate) enum Failure {
         message: String,
         /// What to do next.
         hints: Vec<String>,
+        /// The same as the contract writes it, for whoever wants the result as JSON.
+        body: Option<String>,
     },
     /// All was told already; only the exit code is left.
     Reported,
@@ -56,6 +58,7 @@ impl Failure {
             exit,
             message: message.into(),
             hints: vec![hint.into()],
+            body: None,
         }
     }
 
@@ -70,12 +73,14 @@ impl Failure {
                 exit,
                 message,
                 mut hints,
+                body,
             } => {
                 hints.push(hint.into());
                 Self::Coded {
                     exit,
                     message,
                     hints,
+                    body,
                 }
             }
             other => other,
@@ -85,6 +90,24 @@ impl Failure {
     /// Adds next steps, if there are any.
     pub(crate) fn hints(self, hints: impl IntoIterator<Item = String>) -> Self {
         hints.into_iter().fold(self, Self::hint)
+    }
+
+    /// The same for people only: where standard output speaks a protocol, nothing else stands on it.
+    pub(crate) fn without_body(self) -> Self {
+        match self {
+            Self::Coded {
+                exit,
+                message,
+                hints,
+                ..
+            } => Self::Coded {
+                exit,
+                message,
+                hints,
+                body: None,
+            },
+            other => other,
+        }
     }
 
     /// A file operation that failed.
@@ -105,6 +128,7 @@ impl From<ReadError> for Failure {
     fn from(error: ReadError) -> Self {
         Self::Coded {
             exit: error.code.exit_code(),
+            body: serde_json::to_string(&serde_json::json!({"error": error})).ok(),
             message: error.message,
             hints: error.hint.into_iter().collect(),
         }

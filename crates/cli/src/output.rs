@@ -167,8 +167,8 @@ impl Output {
         Some(asked.and_then(|()| terminal.read_secure_line()))
     }
 
-    /// Tells why a command failed and gives the exit code for it.
-    #[expect(clippy::unused_self, reason = "all printing goes through an output")]
+    /// Tells why a command failed and gives the exit code for it. Where the result is wanted as JSON, a refusal of the contract
+    /// is one too.
     pub(crate) fn report_failure(self, failure: &Failure) -> ExitCode {
         match failure {
             Failure::ClosedPipe => ExitCode::SUCCESS,
@@ -178,7 +178,11 @@ impl Output {
                 tell(&coloured(&failure.to_string()));
                 ExitCode::FAILURE
             }
-            Failure::Coded { exit, .. } => {
+            Failure::Coded { exit, body, .. } => {
+                if let Some(body) = body.as_deref().filter(|_| self.json) {
+                    // Nobody may be listening; the exit code still tells.
+                    let _ = self.data(body);
+                }
                 tell(&coloured(&failure.to_string()));
                 ExitCode::from(*exit)
             }

@@ -183,7 +183,7 @@ impl<'a> Reading<'a> {
         if (200..300).contains(&answer.status) {
             return Ok(text);
         }
-        Err(self.refusal(&answer))
+        Err(self.refusal(&answer, &text))
     }
 
     fn answer(&self, question: Get) -> Result<(Answer, String), ReadError> {

@@ -20,7 +20,7 @@ struct Refusal<'a> {
 
 impl Reading<'_> {
     /// Why there is no answer, and what to do about it.
-    pub(super) fn refusal(&self, answer: &Answer) -> Failure {
+    pub(super) fn refusal(&self, answer: &Answer, text: &str) -> Failure {
         let refusal = read(answer);
         if let (401, Some(grant)) = (answer.status, self.line.grant()) {
             let message = format!("there is no live grant '{}'", visible(grant));
@@ -53,6 +53,8 @@ impl Reading<'_> {
             exit,
             message,
             hints,
+            // A page of some proxy is no answer of the contract.
+            body: (!refusal.error.is_null()).then(|| text.trim_end().to_owned()),
         }
     }
 

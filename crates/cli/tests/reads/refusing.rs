@@ -111,6 +111,40 @@ fn the_words_of_the_contract_are_passed_on() {
 }
 
 #[test]
+fn a_refusal_is_json_where_json_is_asked_for() {
+    let home = library();
+    for (args, code, exit) in [
+        (
+            &["query", "books", "--cursor", "x"][..],
+            "invalid_cursor",
+            1,
+        ),
+        (&["query", "boks"], "stream_not_declared", 1),
+        (&["fetch", "nonsense"], "invalid_id", 1),
+        (
+            &["query", "books", "--filter", "pages"],
+            "invalid_arguments",
+            2,
+        ),
+        (
+            &["read", "books:b1", "text", "--q", "zzz"],
+            "query_not_found",
+            1,
+        ),
+    ] {
+        let ran = read(&home, &[args, &["--json"]].concat());
+        assert_eq!(ran.code, Some(exit), "{ran:?}");
+        let error = &ran.json()["error"];
+        assert_eq!(error["code"], code, "{ran:?}");
+        let told = format!("error: {}\n", error["message"].as_str().unwrap());
+        assert!(ran.stderr.starts_with(&told), "{ran:?}");
+    }
+    // Where standard output speaks a protocol, nothing else stands on it.
+    let mcp = home.run(&["mcp", "--json", "--provider-url", "http://127.0.0.1:9"]);
+    assert_eq!((mcp.code, mcp.stdout.as_str()), (Some(78), ""), "{mcp:?}");
+}
+
+#[test]
 fn an_ambiguous_read_lists_the_connections() {
     let home = two_libraries();
     let (code, text) = told(&home, &["query", "books", "--limit", "1"]);
