@@ -1,0 +1,82 @@
+//! An agent's side of the tools: over standard input and output, and over HTTP.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::harness::server::PATIENCE;
+use crate::world::Grant;
+
+/// A started adapter. It ends when its input does, which is with this process at the latest.
+pub(crate) struct Agent {
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    asked: u64,
+    _child: Child,
+}
+
+impl Agent {
+    pub(crate) fn start(mut command: Command) -> Self {
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut agent = Self {
+            input: child.stdin.take().unwrap(),
+            output: BufReader::new(child.stdout.take().unwrap()),
+            asked: 0,
+            _child: child,
+        };
+        let client = json!({"name": "cases", "version": "1"});
+        agent.ask(
+            "initialize",
+            &json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client}),
+        );
+        let noted = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        writeln!(agent.input, "{noted}").unwrap();
+        agent
+    }
+
+    fn ask(&mut self, method: &str, params: &Value) -> Value {
+        self.asked += 1;
+        let message =
+            json!({"jsonrpc": "2.0", "id": self.asked, "method": method, "params": params});
+        writeln!(self.input, "{message}").unwrap();
+        self.input.flush().unwrap();
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap()
+    }
+
+    pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Value {
+        let params = json!({"name": tool, "arguments": arguments});
+        self.ask("tools/call", &params)["result"].take()
+    }
+}
+
+/// One call over HTTP; nothing has to be said before it.
+pub(crate) fn call_hosted(who: &Grant, tool: &str, arguments: &Value) -> Value {
+    let params = json!({"name": tool, "arguments": arguments});
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+    let body = body.to_string();
+    let mut stream = TcpStream::connect(&who.world.address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let (host, token, length) = (&who.world.address, &who.token, body.len());
+    write!(
+        stream,
+        "POST /mcp HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nAuthorization: Bearer {token}\r\n\
+         Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\n\
+         MCP-Protocol-Version: 2025-11-25\r\nContent-Length: {length}\r\n\r\n{body}"
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 200"), "{answer}");
+    let mut message: Value = serde_json::from_str(body).unwrap();
+    message["result"].take()
+}
