@@ -1,10 +1,12 @@
 //! The surfaces held against each other: one question, equal answers, and continuations that work as they are given.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use crate::answer::{Excerpt, Found, Id, Page, Window};
 use crate::body;
-use crate::generated::{CONNECTIONS, WORDS};
+use crate::generated::{CONNECTIONS, WORDS, keys};
 use crate::surface::{Ask, Surface, get, plain};
 use crate::tool::{self, Reply, named};
 use crate::world::{Grant, archives, life, only, whole};
@@ -268,7 +270,7 @@ fn calls(text: &str) -> Vec<(String, Value)> {
 
 #[test]
 fn calls_that_the_tools_show_work_as_they_are() {
-    // EV-18, HD-03: from the index down to the whole record, each step named by the one before
+    // EV-18, HD-04: from the index down to the whole record, each step named by the one before
     for surface in [Surface::Mcp, Surface::McpHosted] {
         let who = whole();
         let call = |(name, args): (String, Value)| {
@@ -323,6 +325,69 @@ fn calls_that_the_tools_show_work_as_they_are() {
         let id: Value = serde_json::from_str(id).unwrap_or_else(|_| id.into());
         let document = tool::record(&show("fetch", json!({"id": id})));
         assert!(document.data["text"].as_str().unwrap().contains(WORDS[0]));
+    }
+}
+
+/// The word or JSON string that a text begins with, and what follows.
+fn first_id(text: &str) -> (String, &str) {
+    let mut quoted = serde_json::Deserializer::from_str(text).into_iter::<String>();
+    if let Some(Ok(id)) = quoted.next() {
+        return (id, text.get(quoted.byte_offset()..).unwrap());
+    }
+    let end = text.find(' ').unwrap_or(text.len());
+    let (id, rest) = text.split_at(end);
+    (id.to_owned(), rest)
+}
+
+/// The ids that a list shows: one in each line, and the rest of them without their records.
+fn shown_ids(text: &str) -> Vec<String> {
+    let mut ids = Vec::new();
+    for line in text.lines() {
+        if let Some((_, rest)) = line.split_once(". id=") {
+            ids.push(first_id(rest).0);
+        }
+        let mut rest = line.strip_prefix("More ids: ").unwrap_or_default();
+        while !rest.is_empty() {
+            let (id, after) = first_id(rest);
+            ids.push(id);
+            rest = after.trim_start();
+        }
+    }
+    ids
+}
+
+#[test]
+fn ids_that_the_tools_show_name_the_records_beside_them() {
+    // HD-04, ID-26
+    for surface in [Surface::Mcp, Surface::McpHosted] {
+        let who = archives();
+        let mut fetched = BTreeSet::new();
+        let mut cursor = Value::Null;
+        loop {
+            let mut args = json!({"stream": "entries", "connection_id": CONNECTIONS[1], "limit": 5, "fields": ["id"]});
+            if cursor.is_string() {
+                args["cursor"] = cursor;
+            }
+            let reply = surface.call(&who, "query_records", &args).unwrap();
+            let keys: Vec<Id> = tool::page(&reply)
+                .records
+                .into_iter()
+                .map(|record| record.id)
+                .collect();
+            let ids = shown_ids(&reply.text);
+            assert_eq!(ids.len(), keys.len(), "{}", reply.text);
+            for (id, key) in ids.iter().zip(keys) {
+                let args = json!({"id": id, "fields": ["id"]});
+                let document = tool::record(&surface.call(&who, "fetch", &args).unwrap());
+                assert_eq!(document.id, key);
+                fetched.insert(key.record);
+            }
+            cursor = reply.structured["data"]["next_cursor"].clone();
+            if !cursor.is_string() {
+                break;
+            }
+        }
+        assert_eq!(fetched, keys().into_iter().collect());
     }
 }
 

@@ -20,7 +20,7 @@ fn pairs(streams: &[Stream]) -> BTreeSet<(String, String)> {
 }
 
 pub(crate) fn the_index_names_every_stream_and_connection(surface: Surface) {
-    // SC-01, PA-01
+    // SC-03, PA-01
     let who = whole();
     let granted = who.streams.as_array().unwrap().iter();
     let granted: BTreeSet<(String, String)> = granted
@@ -35,6 +35,7 @@ pub(crate) fn the_index_names_every_stream_and_connection(surface: Surface) {
 }
 
 pub(crate) fn a_stream_shows_its_fields_and_what_each_accepts(surface: Surface) {
+    // SC-06
     let shown = surface
         .schema(&whole(), plain().with("stream", "notes"))
         .unwrap();
@@ -69,7 +70,7 @@ pub(crate) fn a_stream_shows_its_fields_and_what_each_accepts(surface: Surface) 
 }
 
 pub(crate) fn a_stream_of_several_sources_is_shown_for_each(surface: Surface) {
-    // SC-10
+    // SC-07
     let shown = surface
         .schema(&whole(), plain().with("stream", "messages"))
         .unwrap();
@@ -85,7 +86,7 @@ pub(crate) fn a_stream_of_several_sources_is_shown_for_each(surface: Surface) {
 }
 
 pub(crate) fn a_connection_narrows_what_is_shown(surface: Surface) {
-    // SC-12
+    // SC-09
     let ask = || plain().connection("mail-private");
     let all = surface.schema(&whole(), ask()).unwrap();
     let of: BTreeSet<&str> = all
@@ -102,7 +103,7 @@ pub(crate) fn a_connection_narrows_what_is_shown(surface: Surface) {
 }
 
 pub(crate) fn the_whole_schema_of_one_stream_is_given(surface: Surface) {
-    // SC-15, PA-07
+    // SC-15, SC-17, PA-07
     let ask = plain().with("stream", "notes").with("detail", "full");
     let shown = surface.schema(&whole(), ask).unwrap();
     let [notes] = &shown[..] else {
@@ -146,13 +147,14 @@ pub(crate) fn the_whole_schema_of_a_shared_stream_asks_for_the_connection(surfac
 }
 
 pub(crate) fn the_whole_schema_of_everything_is_refused(surface: Surface) {
-    // SC-14
+    // SC-13
     let ask = plain().with("detail", "full");
     let refused = surface.schema(&whole(), ask).unwrap_err();
     assert_eq!(refused.code, "invalid_request");
 }
 
 pub(crate) fn what_the_schema_advertises_is_accepted(surface: Surface) {
+    // SC-08
     let who = only("bank");
     let shown = surface
         .schema(&who, plain().with("stream", "transactions"))

@@ -34,7 +34,7 @@ pub(crate) fn a_record_is_fetched_as_it_was_imported(surface: Surface) {
 }
 
 pub(crate) fn a_projected_record_leaks_nothing(surface: Surface) {
-    // FE-10, FE-11
+    // FE-06, FE-07
     let who = archives();
     let id = Id::new(CONNECTIONS[0], "entries", "e-012");
     let step = Step::Fetch(Named::Parts(&id));
@@ -44,7 +44,7 @@ pub(crate) fn a_projected_record_leaks_nothing(surface: Surface) {
         let names: Vec<&str> = record.data.keys().map(String::as_str).collect();
         assert_eq!(names, fields);
         let shown = surface.shown(&who, &step, &ask).unwrap();
-        for hidden in [SECRET, "Neutral words", "Entry 29"] {
+        for hidden in [SECRET, "Neutral words", "Entry 31"] {
             assert!(!shown.contains(hidden), "{hidden} in {shown}");
         }
         assert!(shown.contains(CONNECTIONS[0]));
@@ -54,7 +54,7 @@ pub(crate) fn a_projected_record_leaks_nothing(surface: Surface) {
 pub(crate) fn a_record_without_its_connection_is_found_where_only_one_has_the_stream(
     surface: Surface,
 ) {
-    // ID-12
+    // ID-07
     let who = only("notes");
     let full = Id::new("notes", "notes", "Who is who.md");
     let found = surface.fetch(&who, &full.bare(), plain()).unwrap();
@@ -69,7 +69,7 @@ pub(crate) fn a_record_without_its_connection_is_found_where_only_one_has_the_st
 pub(crate) fn a_record_without_its_connection_is_ambiguous_where_two_have_the_stream(
     surface: Surface,
 ) {
-    // AM-01, AM-08
+    // AM-01, AM-04, ID-12, ID-13
     let who = archives();
     let full = Id::new(CONNECTIONS[1], "entries", "plain");
     let fetch = surface.fetch(&who, &full.bare(), plain()).unwrap_err();
@@ -87,7 +87,7 @@ pub(crate) fn a_record_without_its_connection_is_ambiguous_where_two_have_the_st
 }
 
 pub(crate) fn a_handle_is_taken_in_every_form(surface: Surface) {
-    // HD-03
+    // HD-05, ID-20, ID-21, ID-22, ID-24
     let who = whole();
     for key in ["plain", "a/b/c", "👩\u{200d}👩\u{200d}👧"] {
         let id = Id::new(CONNECTIONS[0], "entries", key);

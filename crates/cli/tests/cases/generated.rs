@@ -10,7 +10,7 @@ pub(crate) const CONNECTIONS: [&str; 2] = ["archive-east", "archive-west"];
 pub(crate) const SECRET: &str = "quodlibetum";
 
 /// Keys that a path, a shell, a query or an id may take for something else.
-const KEYS: [&str; 16] = [
+const KEYS: [&str; 18] = [
     "plain",
     "with space",
     "a/b/c",
@@ -27,6 +27,8 @@ const KEYS: [&str; 16] = [
     "e\u{301}te\u{301}",
     "👩\u{200d}👩\u{200d}👧",
     "pdpp://record/none",
+    "report..final",
+    "back\\slash",
 ];
 
 /// Pieces of text, one script each.
@@ -45,6 +47,13 @@ pub(crate) const WORDS: [&str; 3] = ["zanzibarix", "überfähre", "龍宮城"];
 
 const KINDS: [&str; 5] = ["letter", "memo", "list", "memo", "note"];
 const MORE: usize = 44;
+
+/// Those among the keys that are hard to carry.
+pub(crate) fn hard_keys() -> Vec<String> {
+    let mut keys = keys();
+    keys.truncate(KEYS.len() + 1);
+    keys
+}
 
 /// The keys of all entries of a connection.
 pub(crate) fn keys() -> Vec<String> {

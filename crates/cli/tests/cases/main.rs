@@ -24,6 +24,7 @@ mod printed;
 mod refusing;
 mod searching;
 mod surface;
+mod surviving;
 mod tool;
 mod windowing;
 mod world;

@@ -12,7 +12,7 @@ fn code<T: std::fmt::Debug>(told: Told<T>) -> String {
 }
 
 pub(crate) fn a_field_that_is_not_granted_is_nowhere(surface: Surface) {
-    // PA-03, PA-08
+    // PA-03, PA-08, FW-09
     let who = life().grant(&[
         "--connection",
         CONNECTIONS[0],

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::answer::Id;
 use crate::body;
-use crate::generated::{CONNECTIONS, WORDS, entry, keys};
+use crate::generated::{CONNECTIONS, WORDS, entry, hard_keys, keys};
 use crate::surface::{Named, Step, Surface, get, plain, words};
 use crate::world::{Grant, archives, life, whole};
 
@@ -96,6 +96,39 @@ fn every_command_on_the_way_down_works() {
         }
         let all = ["fetch", "query", "read", "schema", "search"];
         assert_eq!(kinds, all.map(str::to_owned).into());
+    }
+}
+
+#[test]
+fn a_key_of_any_form_is_printed_so_that_a_shell_takes_it() {
+    // PA-05
+    let who = archives();
+    let ask = plain().connection(CONNECTIONS[0]).limit(100);
+    let ask = ask.fields(&["text"]);
+    let place = &places(&who)[0];
+    let shown = print(&who, place, &Step::Query("entries"), &ask);
+    let long: BTreeSet<String> = hard_keys()
+        .into_iter()
+        .filter(|key| entry(key, 0)["text"].as_str().unwrap().chars().count() > 160)
+        .collect();
+    assert!(long.len() > 2);
+    let mut read = BTreeSet::new();
+    for line in starting(&shown, "pdpp read ") {
+        let window = who.world.run_printed(&format!("{line} --json"));
+        let window = body::window(&window.succeeds().json());
+        read.insert(window.id.record);
+    }
+    assert!(read.is_superset(&long), "{read:?}");
+    // A window of any field names the record as a whole.
+    for key in hard_keys() {
+        let id = Id::new(CONNECTIONS[0], "entries", &key);
+        let step = Step::Read(Named::Parts(&id), "kind");
+        let shown = print(&who, place, &step, &plain());
+        let [fetch] = starting(&shown, "pdpp fetch ")[..] else {
+            panic!("{shown}")
+        };
+        let record = who.world.run_printed(&format!("{fetch} --json"));
+        assert_eq!(body::record(&record.succeeds().json()).id, id);
     }
 }
 

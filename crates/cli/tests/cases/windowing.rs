@@ -55,7 +55,7 @@ fn consistent(window: &Window, text: &str) {
 }
 
 pub(crate) fn windows_make_the_whole_text(surface: Surface) {
-    // FW-07
+    // FW-02, FW-03, FW-07
     for (who, id, text) in long_texts(surface) {
         assert!(text.chars().count() > 5_000, "{}", text.len());
         let mut whole = String::new();
