@@ -128,11 +128,8 @@ impl<'a> Reading<'a> {
             (Some(_), Some(_)) => {
                 let message = "--grant is for the local data, and PDPP_PROVIDER_URL names a server";
                 let hint = "unset PDPP_PROVIDER_URL, or leave out --grant";
-                return Err(Failure::coded(
-                    ErrorCode::InvalidArguments.exit_code(),
-                    message,
-                    hint,
-                ));
+                let error = ReadError::new(ErrorCode::InvalidArguments, message);
+                return Err(error.with_hint(hint).into());
             }
         };
         let line = line.at(source.words(context));

@@ -1,6 +1,6 @@
 //! What a server refused, told with its own words and with commands that work here.
 
-use contract::error::{AvailableConnection, ErrorCode};
+use contract::error::{AvailableConnection, ErrorCode, ReadError};
 use contract::upstream::{Answer, Body};
 use serde_json::Value;
 
@@ -25,11 +25,8 @@ impl Reading<'_> {
         if let (401, Some(grant)) = (answer.status, self.line.grant()) {
             let message = format!("there is no live grant '{}'", visible(grant));
             let list = "`pdpp grants` lists the grants and their state".to_owned();
-            return Failure::Coded {
-                exit: ErrorCode::AuthenticationError.exit_code(),
-                message,
-                hints: self.grant_meant(grant).into_iter().chain([list]).collect(),
-            };
+            let error = ReadError::new(ErrorCode::AuthenticationError, message);
+            return Failure::from(error).hints(self.grant_meant(grant).into_iter().chain([list]));
         }
         let exit = match (refusal.code, answer.status) {
             (Some(code), _) => code.exit_code(),

@@ -122,6 +122,11 @@ fn a_refusal_is_json_where_json_is_asked_for() {
         (&["query", "boks"], "stream_not_declared", 1),
         (&["fetch", "nonsense"], "invalid_id", 1),
         (
+            &["query", "books", "--grant", "grt_nope"],
+            "authentication_error",
+            78,
+        ),
+        (
             &["query", "books", "--filter", "pages"],
             "invalid_arguments",
             2,
