@@ -6,6 +6,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
+use crate::answer::{Refusal, Told};
 use crate::harness::server::PATIENCE;
 use crate::world::Grant;
 
@@ -59,7 +60,7 @@ impl Agent {
 }
 
 /// One call over HTTP; nothing has to be said before it.
-pub(crate) fn call_hosted(who: &Grant, tool: &str, arguments: &Value) -> Value {
+pub(crate) fn call_hosted(who: &Grant, tool: &str, arguments: &Value) -> Told<Value> {
     let params = json!({"name": tool, "arguments": arguments});
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
     let body = body.to_string();
@@ -76,7 +77,23 @@ pub(crate) fn call_hosted(who: &Grant, tool: &str, arguments: &Value) -> Value {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    if head.starts_with("HTTP/1.1 401") {
+        // Hosts authorise again when the challenge says so.
+        let challenge = head
+            .lines()
+            .find(|line| line.starts_with("www-authenticate:"));
+        assert!(
+            challenge.unwrap().contains("error=\"invalid_token\""),
+            "{head}"
+        );
+        return Err(Refusal {
+            code: "invalid_token".to_owned(),
+            retry_with: None,
+            connections: Vec::new(),
+            total: None,
+        });
+    }
     assert!(head.starts_with("HTTP/1.1 200"), "{answer}");
     let mut message: Value = serde_json::from_str(body).unwrap();
-    message["result"].take()
+    Ok(message["result"].take())
 }

@@ -122,3 +122,17 @@ pub(crate) fn a_change_outside_the_grant_is_no_change(surface: Surface) {
     let later = since(&first.bookmark.unwrap());
     assert_eq!(sorted(&later), [("l3", true)]);
 }
+
+pub(crate) fn a_search_that_goes_on_in_a_changed_index_says_so(surface: Surface) {
+    let (name, who) = ledger(surface, "ranked", &[]);
+    let ask = || plain().limit(2);
+    let first = surface.search(&who, "first", ask()).unwrap();
+    assert!(first.warnings.is_empty());
+    ledgers().import("archive/entries", &name, &line(7, "first"));
+    let cursor = first.cursor.unwrap();
+    let next = surface
+        .search(&who, "first", ask().cursor(&cursor))
+        .unwrap();
+    assert_eq!(next.warnings, ["ranking_changed"]);
+    assert_eq!(next.hits.len(), 2);
+}

@@ -58,7 +58,9 @@ pub(crate) fn keys_of_any_form_are_listed_and_fetched(surface: Surface) {
             .map(|record| record.id.record.clone())
             .collect();
         assert_eq!(found, keys().into_iter().collect());
-        for key in &hard_keys() {
+        let hard = hard_keys();
+        // Both have the same keys, so every one is fetched from one of them.
+        for key in hard.iter().skip(place).step_by(2) {
             let id = Id::new(connection, "entries", key);
             let ask = plain().fields(&["id", "size"]);
             let record = surface.fetch(&who, &id, ask).unwrap();

@@ -1,5 +1,5 @@
-//! The cases of the read contract, each written once and run on every surface: `rest::…`, `mcp::…`, `mcp_hosted::…`, `cli::…`
-//! and `cli_far::…`. What a case asks and what it expects knows no surface; `across` then holds the surfaces against each
+//! The cases of the read contract, each written once and run on every surface: `rest::…`, `mcp::…`, `mcp_far::…`,
+//! `mcp_hosted::…`, `cli::…` and `cli_far::…`. What a case asks and what it expects knows no surface; `across` then holds the surfaces against each
 //! other, and `printed` runs what the commands print.
 #![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
 #![expect(
@@ -34,6 +34,7 @@ macro_rules! on_every_surface {
     ($($topic:ident::$case:ident,)+) => {
         on_every_surface!(@on rest Rest $($topic::$case,)+);
         on_every_surface!(@on mcp Mcp $($topic::$case,)+);
+        on_every_surface!(@on mcp_far McpFar $($topic::$case,)+);
         on_every_surface!(@on mcp_hosted McpHosted $($topic::$case,)+);
         on_every_surface!(@on cli Cli $($topic::$case,)+);
         on_every_surface!(@on cli_far CliFar $($topic::$case,)+);
@@ -69,6 +70,7 @@ on_every_surface![
     listing::a_page_may_be_of_another_size_than_the_last,
     changing::changes_are_told_once_with_tombstones,
     changing::changes_page_to_the_end_and_then_nothing_follows,
+    changing::a_search_that_goes_on_in_a_changed_index_says_so,
     changing::a_change_outside_the_grant_is_no_change,
     figuring::counts_are_exact,
     figuring::sums_and_extremes_agree_with_the_records,
@@ -97,6 +99,7 @@ on_every_surface![
     narrowing::a_time_that_is_not_granted_is_nowhere,
     narrowing::a_stream_that_is_not_granted_is_nowhere,
     narrowing::a_connection_that_is_not_granted_is_nowhere,
+    narrowing::a_grant_that_was_ended_reads_nothing,
     refusing::a_stream_outside_the_grant_is_refused_whether_it_exists_or_not,
     refusing::a_field_outside_the_grant_is_refused_wherever_it_is_named,
     refusing::cursors_hold_for_their_question_only,

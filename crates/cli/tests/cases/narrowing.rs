@@ -186,3 +186,28 @@ pub(crate) fn a_connection_that_is_not_granted_is_nowhere(surface: Surface) {
             .all(|id| id.connection.as_deref() == Some(CONNECTIONS[0]))
     );
 }
+
+pub(crate) fn a_grant_that_was_ended_reads_nothing(surface: Surface) {
+    // Made for this surface, because it is ended.
+    let day = format!("2020-01-0{}", surface as u8 + 1);
+    let who = life().grant(&["--connection", "bank", "--since", &day]);
+    assert!(
+        surface
+            .query(&who, "transactions", plain().limit(1))
+            .is_ok()
+    );
+    who.world.run(&["grant", "revoke", &who.id]).succeeds();
+    let expected = match surface {
+        Surface::McpHosted => "invalid_token",
+        _ => "grant_revoked",
+    };
+    let id = Id::new("bank", "transactions", "x");
+    for refused in [
+        code(surface.query(&who, "transactions", plain().limit(1))),
+        code(surface.search(&who, "rent", plain())),
+        code(surface.schema(&who, plain())),
+        code(surface.fetch(&who, &id, plain())),
+    ] {
+        assert_eq!(refused, expected);
+    }
+}

@@ -82,7 +82,7 @@ fn every_command_on_the_way_down_works() {
             .collect();
         let mut kinds: BTreeSet<String> = BTreeSet::new();
         while let Some((line, depth)) = open.pop() {
-            if seen.len() > 120 || !seen.insert(line.clone()) {
+            if seen.len() > 60 || !seen.insert(line.clone()) {
                 continue;
             }
             // The one word that is to be replaced.

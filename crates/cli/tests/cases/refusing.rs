@@ -149,7 +149,7 @@ pub(crate) fn an_ambiguous_read_lists_the_connections_and_works_with_one(surface
 pub(crate) fn windows_of_what_is_no_text_are_refused(surface: Surface) {
     let who = archives();
     let id = Id::new(CONNECTIONS[0], "entries", "e-001");
-    if matches!(surface, Surface::Mcp | Surface::McpHosted) {
+    if surface.is_tools() {
         // No handle of the tools is a dead end: what is no text is shown as it is written.
         let window = surface.read(&who, &id, "size", plain()).unwrap();
         let size = &entry("e-001", 0)["size"];

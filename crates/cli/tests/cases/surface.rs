@@ -23,6 +23,8 @@ pub(crate) enum Surface {
     Rest,
     /// `pdpp mcp --grant`.
     Mcp,
+    /// `pdpp mcp --provider-url`, with a stored credential.
+    McpFar,
     /// `/mcp`, with the token.
     McpHosted,
     /// The commands with `--grant` and `--json`.
@@ -32,9 +34,10 @@ pub(crate) enum Surface {
 }
 
 impl Surface {
-    pub(crate) const ALL: [Self; 5] = [
+    pub(crate) const ALL: [Self; 6] = [
         Self::Rest,
         Self::Mcp,
+        Self::McpFar,
         Self::McpHosted,
         Self::Cli,
         Self::CliFar,
@@ -319,12 +322,17 @@ fn tool_call(step: &Step<'_>, ask: &Ask) -> (&'static str, Value) {
 }
 
 impl Surface {
+    /// Whether it is one of the three ways to the tools.
+    pub(crate) fn is_tools(self) -> bool {
+        matches!(self, Self::Mcp | Self::McpFar | Self::McpHosted)
+    }
+
     /// Calls a tool; `hosted` over HTTP.
     pub(crate) fn call(self, who: &Grant, name: &str, args: &Value) -> Told<Reply> {
         let result = if self == Self::McpHosted {
-            call_hosted(who, name, args)
+            call_hosted(who, name, args)?
         } else {
-            let agent = who.world.agent(who);
+            let agent = who.world.agent(who, self == Self::McpFar);
             let mut agent = agent.lock().unwrap();
             agent.call(name, args)
         };
@@ -351,7 +359,7 @@ impl Surface {
                 print(who, &place, step, ask).map(Answer::Body)
             }
             Self::CliFar => print(who, &who.world.place_afar(who), step, ask).map(Answer::Body),
-            Self::Mcp | Self::McpHosted => {
+            Self::Mcp | Self::McpFar | Self::McpHosted => {
                 let (name, args) = tool_call(step, ask);
                 self.call(who, name, &args).map(Answer::Reply)
             }
@@ -369,7 +377,7 @@ impl Surface {
     /// The streams with what their fields accept; without a stream an index.
     pub(crate) fn schema(self, who: &Grant, ask: Ask) -> Told<Vec<Stream>> {
         // The tool's own form is the short one.
-        let bodies = !matches!(self, Self::Mcp | Self::McpHosted);
+        let bodies = !self.is_tools();
         let full = ask.args.iter().any(|(name, _)| *name == "detail");
         let ask = if bodies && !full {
             ask.with("view", "compact")

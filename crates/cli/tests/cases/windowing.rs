@@ -63,7 +63,7 @@ pub(crate) fn windows_make_the_whole_text(surface: Surface) {
         while let Some(offset) = next {
             let ask = plain()
                 .with("offset_chars", offset)
-                .with("limit_chars", 2_999);
+                .with("limit_chars", 7_001);
             let window = surface.read(&who, &id, field(&id), ask).unwrap();
             assert_eq!(window.id, id);
             consistent(&window, &text);

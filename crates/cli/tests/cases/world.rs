@@ -193,11 +193,19 @@ impl World {
     }
 
     /// The agent that reads under a grant, started once.
-    pub(crate) fn agent(&self, grant: &Grant) -> Arc<Mutex<Agent>> {
+    pub(crate) fn agent(&self, grant: &Grant, far: bool) -> Arc<Mutex<Agent>> {
+        let place = if far {
+            self.place_afar(grant).to_vec()
+        } else {
+            vec!["--grant".to_owned(), grant.id.clone()]
+        };
         let mut agents = self.agents.lock().unwrap();
-        let found = agents.entry(grant.id.clone()).or_insert_with(|| {
-            let command = self.command(&["mcp", "--grant", &grant.id]);
-            Arc::new(Mutex::new(Agent::start(command)))
+        let found = agents.entry(place.join(" ")).or_insert_with(|| {
+            let words: Vec<&str> = ["mcp"]
+                .into_iter()
+                .chain(place.iter().map(String::as_str))
+                .collect();
+            Arc::new(Mutex::new(Agent::start(self.command(&words))))
         });
         Arc::clone(found)
     }
