@@ -7,6 +7,7 @@ use contract::key::RecordKey;
 use contract::search::{
     EvidenceExcerpt, FieldWindowRead, MAX_EXCERPTS, MatchSpan, SearchHit, Snippet,
 };
+use contract::window::DEFAULT_LIMIT_CHARS;
 use contract::wire::{ObjectTag, Other};
 use store::evidence::{FieldExcerpt, excerpts};
 use text::{ExcerptLimits, Expression};
@@ -115,6 +116,7 @@ fn describe(row: &Row, key: &RecordKey, found: FieldExcerpt) -> EvidenceExcerpt 
     let FieldExcerpt { field, excerpt } = found;
     let chars = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
     let (start, end) = (chars(excerpt.start_chars), chars(excerpt.end_chars));
+    let (offset, limit) = window_around(start, end, excerpt.truncated);
     let stream = &row.stream().name;
     let matches = excerpt.matches.iter().map(|span| MatchSpan {
         start_chars: chars(span.start_chars),
@@ -142,12 +144,23 @@ fn describe(row: &Row, key: &RecordKey, found: FieldExcerpt) -> EvidenceExcerpt 
             stream: Some(stream.to_string()),
             record_id: Some(key.to_string()),
             field: Some(field.to_string()),
-            offset_chars: Some(start),
-            limit_chars: Some(end.saturating_sub(start).max(1)),
+            offset_chars: Some(offset),
+            limit_chars: Some(limit),
             other: Other::new(),
         }),
         other: Other::new(),
     }
+}
+
+/// The window that reads on from an excerpt: the same characters where the field has no others, else a whole window around
+/// them, because the excerpt itself is known already.
+fn window_around(start: u64, end: u64, truncated: bool) -> (u64, u64) {
+    let length = end.saturating_sub(start).max(1);
+    if !truncated {
+        return (start, length);
+    }
+    let limit = length.max(DEFAULT_LIMIT_CHARS as u64);
+    (start.saturating_sub((limit - length) / 2), limit)
 }
 
 /// What to call a record, and the field that says so: one with the role of a title, else one with the name of one.

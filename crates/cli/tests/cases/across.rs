@@ -237,7 +237,8 @@ fn links_of_rest_lead_on_as_they_are() {
                 read["limit_chars"]
             );
             let window = get(&who, &target).unwrap();
-            assert_eq!(window["window"]["text"], excerpt["text"]);
+            let around = window["window"]["text"].as_str().unwrap();
+            assert!(around.contains(excerpt["text"].as_str().unwrap()), "{read}");
         }
         let record = get(&who, hit["record_url"].as_str().unwrap()).unwrap();
         assert_eq!(record["id"], hit["record_key"]);

@@ -58,7 +58,7 @@ fn a_search_prints_its_evidence_and_the_commands_that_read_it() {
                 assert!(!window.contains("quodlibetum"), "{window}");
                 let json = who.world.run_printed(&format!("{line} --json"));
                 let window = body::window(&json.succeeds().json());
-                assert!(window.text.contains(word) && window.text.chars().count() < 1_000);
+                assert!(window.text.contains(word) && window.text.chars().count() <= 4_096);
             }
             let fetches = starting(&shown, "pdpp fetch ");
             assert_eq!(fetches.len(), 2, "{shown}");

@@ -51,7 +51,8 @@ fn read_again(surface: Surface, who: &Grant, hit: &Hit, excerpt: &Excerpt) {
         window.text.contains(shown.trim()),
         "{shown:?} in {window:?}"
     );
-    assert!(!excerpt.truncated || !window.complete || window.text.len() > text.len());
+    // A part leads to more around it; what is whole is not read again for nothing.
+    assert_eq!(excerpt.truncated, window.text.len() > text.len());
     assert!(excerpt.truncated || (window.complete && window.text == text));
 }
 
@@ -84,10 +85,7 @@ pub(crate) fn evidence_is_found_again_at_its_offsets(surface: Surface) {
         assert_eq!(found.hits.len(), 3, "{words}");
         for hit in &found.hits {
             for excerpt in &hit.excerpts {
-                assert!(
-                    excerpt.truncated && excerpt.read.offset > 1_000,
-                    "{excerpt:?}"
-                );
+                assert!(excerpt.truncated, "{excerpt:?}");
                 read_again(surface, &archives(), hit, excerpt);
             }
         }
