@@ -2,7 +2,9 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::spawn;
 
 use serde_json::{Value, json};
 
@@ -13,7 +15,8 @@ use crate::world::Grant;
 /// A started adapter. It ends when its input does, which is with this process at the latest.
 pub(crate) struct Agent {
     input: ChildStdin,
-    output: BufReader<ChildStdout>,
+    /// The lines it says, read elsewhere so that one that never comes is not waited for.
+    lines: Receiver<String>,
     asked: u64,
     _child: Child,
 }
@@ -26,9 +29,17 @@ impl Agent {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let (send, lines) = channel();
+        spawn(move || {
+            for line in output.lines().map_while(Result::ok) {
+                // Nobody may wait any more.
+                let _ = send.send(line);
+            }
+        });
         let mut agent = Self {
             input: child.stdin.take().unwrap(),
-            output: BufReader::new(child.stdout.take().unwrap()),
+            lines,
             asked: 0,
             _child: child,
         };
@@ -48,8 +59,7 @@ impl Agent {
             json!({"jsonrpc": "2.0", "id": self.asked, "method": method, "params": params});
         writeln!(self.input, "{message}").unwrap();
         self.input.flush().unwrap();
-        let mut line = String::new();
-        self.output.read_line(&mut line).unwrap();
+        let line = self.lines.recv_timeout(PATIENCE).unwrap();
         serde_json::from_str(&line).unwrap()
     }
 

@@ -28,6 +28,13 @@ fn list<'a>(value: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
 
 pub(crate) fn refusal(error: &Value) -> Refusal {
     let connections = list(error, "available_connections");
+    for one in list(error, "available_connections") {
+        // AM-03: enough to ask again, and to say whose it is.
+        assert!(
+            one["grant_id"].is_string() && one["connector_key"].is_string(),
+            "{error}"
+        );
+    }
     Refusal {
         code: needed(error, "code"),
         retry_with: text(error, "retry_with"),

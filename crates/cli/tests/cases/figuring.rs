@@ -106,6 +106,11 @@ pub(crate) fn buckets_of_time_make_the_whole(surface: Surface) {
         let year = surface.aggregate(&who, "transactions", "count", ask);
         assert_eq!(year.unwrap().records, Some(*count));
     }
+    let cut = surface
+        .aggregate(&who, "transactions", "count", ask("UTC").limit(1))
+        .unwrap();
+    let shown: u64 = cut.groups.unwrap().iter().map(|(_, count, _)| count).sum();
+    assert_eq!(Some(shown + cut.other_count.unwrap()), cut.records);
     let refused = surface.aggregate(&who, "transactions", "count", ask("Mars/Olympus"));
     assert_eq!(refused.unwrap_err().code, "invalid_request");
 }

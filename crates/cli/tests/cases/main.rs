@@ -107,6 +107,7 @@ on_every_surface![
     refusing::filters_that_cannot_be_are_refused,
     refusing::what_is_not_there_is_not_found,
     refusing::an_ambiguous_read_lists_the_connections_and_works_with_one,
+    refusing::a_long_choice_is_cut_and_counted,
     refusing::windows_of_what_is_no_text_are_refused,
     refusing::an_order_that_is_not_declared_is_refused,
 ];

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use crate::answer::{Id, Told};
 use crate::generated::{CONNECTIONS, entry};
 use crate::surface::{Surface, plain};
-use crate::world::{archives, life, only, whole};
+use crate::world::{MANY, archives, life, many, only, whole};
 
 fn refused<T: Debug>(told: Told<T>, code: &str) {
     assert_eq!(told.unwrap_err().code, code);
@@ -144,6 +144,16 @@ pub(crate) fn an_ambiguous_read_lists_the_connections_and_works_with_one(surface
             assert_eq!(page.records[0].id.connection.as_ref(), Some(connection));
         }
     }
+}
+
+pub(crate) fn a_long_choice_is_cut_and_counted(surface: Surface) {
+    // AM-05, AM-06
+    let who = many();
+    let refused = surface.query(&who, "entries", plain()).unwrap_err();
+    assert_eq!(refused.code, "ambiguous_connection");
+    assert_eq!((refused.connections.len(), refused.total), (12, Some(MANY)));
+    let index = surface.schema(&who, plain()).unwrap();
+    assert_eq!(index[0].connections.len() as u64, MANY);
 }
 
 pub(crate) fn windows_of_what_is_no_text_are_refused(surface: Surface) {

@@ -264,3 +264,20 @@ pub(crate) fn archives() -> Grant {
     let [east, west] = generated::CONNECTIONS;
     life().grant(&["--connection", east, "--connection", west])
 }
+
+/// More connections of one stream than a refusal lists.
+pub(crate) const MANY: u64 = 14;
+
+/// All of them in one grant.
+pub(crate) fn many() -> Grant {
+    static ADDED: LazyLock<Vec<String>> = LazyLock::new(|| {
+        let ids = (1..=MANY).map(|number| format!("many-{number:02}"));
+        ids.inspect(|id| ledgers().connect("archive", id, id))
+            .collect()
+    });
+    let options: Vec<&str> = ADDED
+        .iter()
+        .flat_map(|id| ["--connection", id.as_str()])
+        .collect();
+    ledgers().grant(&options)
+}

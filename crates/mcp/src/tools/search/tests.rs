@@ -147,7 +147,10 @@ fn the_window_that_evidence_names_is_asked_for_as_it_is() {
     read["limit_chars"] = json!(90);
     let (text, structured) = search(&over(json!([hit])), json!({"query": "Hyperlane"}));
     let args = json!({"id": "cin_slack/messages:m1", "field_path": "text", "offset_chars": 2_960, "limit_chars": 90});
-    assert_eq!(printed_args(&text, "read_record_field"), [args.clone()]);
+    assert_eq!(
+        printed_args(&text, "read_record_field"),
+        std::slice::from_ref(&args)
+    );
     let rung = &structured["content_ladder"]["records"][0];
     assert_eq!(rung["field_windows"][0]["read"]["args"], args);
     // One that no server would answer is not passed on.
