@@ -20,6 +20,7 @@ mod generated;
 mod harness;
 mod listing;
 mod narrowing;
+mod odd;
 mod printed;
 mod refusing;
 mod searching;
