@@ -6,6 +6,7 @@
     reason = "each test program uses a part of it"
 )]
 
+pub mod agent;
 pub mod server;
 
 use std::cell::RefCell;
