@@ -78,23 +78,7 @@ impl DocumentFetcher {
             _ => return Err("its address has no host".to_owned()),
         };
         let addresses = self.resolved(&host, port).await?;
-        let tls = tls(true).map_err(|_| "no encryption can be set up".to_owned())?;
-        let client = Client::builder()
-            .tls_backend_preconfigured(tls)
-            .user_agent(USER_AGENT)
-            .redirect(redirect::Policy::none())
-            .referer(false)
-            .no_proxy()
-            .http1_only()
-            .resolve_to_addrs(&host, &addresses)
-            .build()
-            .map_err(|_| "no connection can be set up".to_owned())?;
-        let answer = client
-            .get(url)
-            .header(ACCEPT, "application/json")
-            .send()
-            .await;
-        read(answer.map_err(|_| "its server could not be reached".to_owned())?).await
+        fetched_from(url, &host, &addresses).await
     }
 
     /// Every address of a host, if each may be reached.
@@ -107,6 +91,11 @@ impl DocumentFetcher {
                 .map_err(|_| "its host has no address".to_owned())?
                 .collect(),
         };
+        self.vetted(addresses)
+    }
+
+    /// The addresses, if each may be reached.
+    fn vetted(self, addresses: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, Refusal> {
         let may_reach = |address: &SocketAddr| {
             if self.loopback_in_clear {
                 address.ip().is_loopback()
@@ -123,6 +112,27 @@ impl DocumentFetcher {
         }
         Ok(addresses)
     }
+}
+
+/// Fetches from these addresses and no other: the name is not resolved again, whatever it may mean by now.
+async fn fetched_from(url: Url, host: &str, addresses: &[SocketAddr]) -> Result<Document, Refusal> {
+    let tls = tls(true).map_err(|_| "no encryption can be set up".to_owned())?;
+    let client = Client::builder()
+        .tls_backend_preconfigured(tls)
+        .user_agent(USER_AGENT)
+        .redirect(redirect::Policy::none())
+        .referer(false)
+        .no_proxy()
+        .http1_only()
+        .resolve_to_addrs(host, addresses)
+        .build()
+        .map_err(|_| "no connection can be set up".to_owned())?;
+    let answer = client
+        .get(url)
+        .header(ACCEPT, "application/json")
+        .send()
+        .await;
+    read(answer.map_err(|_| "its server could not be reached".to_owned())?).await
 }
 
 async fn read(mut response: Response) -> Result<Document, Refusal> {
@@ -221,6 +231,43 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_name_that_means_another_address_by_now_is_not_asked_again() {
+        let address = answering(ok("application/json", "{}")).await;
+        let listening = address
+            .trim_start_matches("http://")
+            .trim_end_matches("/client.json")
+            .parse()
+            .unwrap();
+        // No resolver knows the name, so whoever looked it up a second time would fail here.
+        let url = Url::parse("http://rebinding.invalid/client.json").unwrap();
+        let document = fetched_from(url, "rebinding.invalid", &[listening]).await;
+        assert_eq!(document.unwrap().body, b"{}");
+    }
+
+    #[test]
+    fn one_inner_address_among_outer_ones_is_refused() {
+        let fetcher = DocumentFetcher::new();
+        let at = |text: &str| SocketAddr::new(text.parse().unwrap(), 443);
+        let outer = vec![at("1.1.1.1"), at("2606:4700::1111")];
+        assert_eq!(fetcher.vetted(outer.clone()), Ok(outer.clone()));
+        for inner in [
+            "127.0.0.1",
+            "10.0.0.1",
+            "169.254.169.254",
+            "::1",
+            "::ffff:192.168.0.1",
+            "fd00:ec2::254",
+            "2002:7f00:1::",
+        ] {
+            let mut addresses = outer.clone();
+            addresses.push(at(inner));
+            assert!(fetcher.vetted(addresses).is_err(), "{inner}");
+        }
+        assert!(fetcher.vetted(Vec::new()).is_err());
+        assert!(fetcher.vetted(vec![at("1.1.1.1"); 9]).is_err());
+    }
+
+    #[tokio::test]
     async fn nothing_inside_is_reached() {
         let fetcher = DocumentFetcher::new();
         for address in [
@@ -233,6 +280,14 @@ mod tests {
             "https://[64:ff9b::a00:1]/c",
             "https://0x7f000001/c",
             "https://2130706433/c",
+            "https://0177.0.0.1/c",
+            "https://127.1/c",
+            "https://0/c",
+            "https://[::]/c",
+            "https://[fe80::1]/c",
+            "https://[fd00:ec2::254]/c",
+            "https://[2002:7f00:1::]/c",
+            "https://127.0.0.1.:8443/c",
         ] {
             let refusal = fetcher.fetch(address).await.unwrap_err();
             assert!(refusal.contains("public internet"), "{address}: {refusal}");
