@@ -15,5 +15,6 @@ mod paging;
 mod refusals;
 mod schemas;
 mod shapes;
+mod shut;
 mod sources;
 mod windows;

@@ -1,5 +1,7 @@
 //! Which connection a read means, what several grants give together, and what the owner is told of it.
 
+use std::sync::Arc;
+
 use contract::aggregate::Metric;
 use contract::error::ErrorCode;
 use contract::id::GrantId;
@@ -9,6 +11,7 @@ use contract::window::WindowSelector;
 use serde_json::{Value, json};
 
 use crate::fixture::*;
+use crate::shut::Shut;
 
 fn world() -> World {
     let world = World::mail();
@@ -37,15 +40,12 @@ fn package(world: &World) -> Reader {
     ])
 }
 
-#[test]
-fn a_stream_of_several_connections_needs_one_named() {
-    // AM-01, AM-03, AM-04
-    let world = world();
-    let reader = package(&world);
+/// Every read that means one connection, without its name.
+fn reads(reader: &Reader) -> [Told; 6] {
     let mut changes = RecordsQuery::new(stream("messages"));
     changes.reading = Reading::Changes(ChangesSince::Beginning);
     // The record is only in one of them: that does not matter.
-    for told in [
+    [
         reader.records(RecordsQuery::new(stream("messages"))),
         reader.records(changes),
         reader.record(RecordQuery::new(stream("messages"), "m1")),
@@ -55,7 +55,26 @@ fn a_stream_of_several_connections_needs_one_named() {
             stream: stream("messages"),
             connection_id: None,
         }),
-    ] {
+    ]
+}
+
+// AM-02
+#[test]
+fn which_connection_is_meant_is_asked_before_anything_is_read() {
+    let mut world = world();
+    world.store = Arc::new(Shut(world.store.clone()));
+    for told in reads(&package(&world)) {
+        assert_eq!(told.unwrap_err().code, ErrorCode::AmbiguousConnection);
+    }
+    assert!(world.notes.0.lock().unwrap().is_empty(), "nothing was read");
+}
+
+#[test]
+fn a_stream_of_several_connections_needs_one_named() {
+    // AM-01, AM-03, AM-04
+    let world = world();
+    let reader = package(&world);
+    for told in reads(&reader) {
         let error = serde_json::to_value(told.unwrap_err()).unwrap();
         assert_eq!(error["code"], "ambiguous_connection");
         assert_eq!(error["retry_with"], "connection_id");

@@ -1,0 +1,182 @@
+//! A store that knows its declarations and connections and whose records nobody may touch: what is decided from a grant
+//! alone is decided over it too.
+#![expect(clippy::panic, reason = "a read that happens is a failed test")]
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::sync::Arc;
+
+use contract::declaration::Declaration;
+use contract::id::{BlobId, ConnectionId, ConnectorKey, GrantId, PackageId};
+use contract::key::RecordKey;
+use contract::time::Instant;
+
+use store::blobs::{Blob, Blobs};
+use store::catalog::{Connection, Declared, NewConnection, Removed, StreamStats};
+use store::grants::{
+    ChainCheck, Disclosure, LoggedDisclosure, NewApproval, NewToken, Revocable, Revoked,
+    SELECTOR_BYTES, StoredGrant, StoredPackage, StoredToken, TokenUse,
+};
+use store::records::{
+    Applied, Change, ChangesPage, ChangesRequest, PageRequest, Purged, Revision, StoredRecord,
+};
+use store::registry::{self, Entry, EntryKind};
+use store::search::{
+    AggregateAnswer, AggregateRequest, Extent, IndexStatus, Scope, SearchAnswer, SearchRequest,
+};
+use store::{Backup, Catalog, Grants, Records, Registry, Result, Search, Store, StreamRef};
+
+pub(crate) struct Shut(pub(crate) Arc<dyn Store>);
+
+fn touched<T>() -> T {
+    panic!("something was read that need not be")
+}
+
+impl Catalog for Shut {
+    fn declare(&self, _: &Declaration) -> Result<Declared> {
+        touched()
+    }
+    fn declaration(&self, connector: &ConnectorKey) -> Option<Arc<Declaration>> {
+        self.0.declaration(connector)
+    }
+    fn declarations(&self) -> Vec<Arc<Declaration>> {
+        self.0.declarations()
+    }
+    fn add_connection(&self, _: NewConnection) -> Result<Connection> {
+        touched()
+    }
+    fn connections(&self) -> Vec<Connection> {
+        self.0.connections()
+    }
+    fn connection(&self, id: &ConnectionId) -> Option<Connection> {
+        self.0.connection(id)
+    }
+    fn rename_connection(&self, _: &ConnectionId, _: &str) -> Result<Connection> {
+        touched()
+    }
+    fn remove_connection(&self, _: &ConnectionId) -> Result<Removed> {
+        touched()
+    }
+    fn stream_stats(&self) -> Result<Vec<StreamStats>> {
+        touched()
+    }
+}
+
+impl Records for Shut {
+    fn write(&self, _: &ConnectionId, _: Vec<Change>) -> Result<Vec<Applied>> {
+        touched()
+    }
+    fn get(&self, _: &StreamRef, _: &RecordKey) -> Result<Option<StoredRecord>> {
+        touched()
+    }
+    fn page(&self, _: &StreamRef, _: &PageRequest) -> Result<Vec<StoredRecord>> {
+        touched()
+    }
+    fn changes(&self, _: &StreamRef, _: &ChangesRequest) -> Result<ChangesPage> {
+        touched()
+    }
+    fn history(&self, _: &StreamRef, _: &RecordKey, _: (u64, u64)) -> Result<Vec<Revision>> {
+        touched()
+    }
+    fn purge(&self) -> Result<Purged> {
+        touched()
+    }
+}
+
+impl Search for Shut {
+    fn search(&self, _: &SearchRequest) -> Result<SearchAnswer> {
+        touched()
+    }
+    fn aggregate(&self, _: &AggregateRequest) -> Result<AggregateAnswer> {
+        touched()
+    }
+    fn select(&self, _: &Scope, _: &PageRequest) -> Result<Vec<StoredRecord>> {
+        touched()
+    }
+    fn extent(&self, _: &Scope) -> Result<Extent> {
+        touched()
+    }
+    fn index_status(&self) -> Result<IndexStatus> {
+        touched()
+    }
+    fn settle_index(&self) -> Result<()> {
+        touched()
+    }
+    fn rebuild_index(&self, _: &mut dyn FnMut(u64)) -> Result<()> {
+        touched()
+    }
+}
+
+impl Blobs for Shut {
+    fn put_blob(&self, _: (&StreamRef, &RecordKey), _: &str, _: &mut dyn Read) -> Result<Blob> {
+        touched()
+    }
+    fn blob(&self, _: &StreamRef, _: &BlobId) -> Result<Option<(Blob, Vec<RecordKey>)>> {
+        touched()
+    }
+    fn open_blob(&self, _: &BlobId) -> Result<File> {
+        touched()
+    }
+}
+
+impl Grants for Shut {
+    fn approve(&self, _: &NewApproval) -> Result<()> {
+        touched()
+    }
+    fn add_owner_token(&self, _: &NewToken) -> Result<()> {
+        touched()
+    }
+    fn token_candidates(&self, _: [u8; SELECTOR_BYTES]) -> Result<Vec<StoredToken>> {
+        touched()
+    }
+    fn owner_tokens(&self) -> Result<Vec<StoredToken>> {
+        touched()
+    }
+    fn grant(&self, _: &GrantId) -> Result<Option<StoredGrant>> {
+        touched()
+    }
+    fn grants(&self) -> Result<Vec<StoredGrant>> {
+        touched()
+    }
+    fn package(&self, _: &PackageId) -> Result<Option<StoredPackage>> {
+        touched()
+    }
+    fn packages(&self) -> Result<Vec<StoredPackage>> {
+        touched()
+    }
+    fn revoke(&self, _: Revocable<'_>, _: Instant) -> Result<Revoked> {
+        touched()
+    }
+    fn log_disclosures(&self, _: &[Disclosure], _: &[TokenUse]) -> Result<()> {
+        touched()
+    }
+    fn disclosures(
+        &self,
+        _: Option<&GrantId>,
+        _: Option<u64>,
+        _: usize,
+    ) -> Result<Vec<LoggedDisclosure>> {
+        touched()
+    }
+    fn check_disclosures(&self) -> Result<ChainCheck> {
+        touched()
+    }
+}
+
+impl Registry for Shut {
+    fn entry(&self, _: EntryKind, _: &str, _: Instant) -> Result<Option<Entry>> {
+        touched()
+    }
+    fn entries(&self, _: EntryKind, _: Option<&str>, _: usize, _: Instant) -> Result<Vec<Entry>> {
+        touched()
+    }
+    fn apply(&self, _: &[registry::Change<'_>], _: Instant) -> Result<bool> {
+        touched()
+    }
+}
+
+impl Backup for Shut {
+    fn backup(&self, _: &mut dyn Write) -> Result<()> {
+        touched()
+    }
+}
