@@ -106,6 +106,7 @@ impl Hosted {
         self.rates
             .take(guest.id(), self.service.now())
             .map_err(too_many)?;
+        let request = self.whole(request).await?;
         let reads = OwnReads::new(self, &guest, id);
         let server = Server::new(Arc::new(reads), self.presented.clone());
         let response = mcp::serve_http(server, &self.http, request).await;
@@ -116,6 +117,17 @@ impl Hosted {
             headers.insert(PACKAGE_MEMBERS, HeaderValue::from(members));
         }
         Ok((response, guest))
+    }
+
+    /// The request with its body read, if that is no larger than a call and comes in time.
+    async fn whole(&self, request: Request) -> Result<Request, Problem> {
+        let (parts, body) = request.into_parts();
+        let read = axum::body::to_bytes(body, MAX_BODY_BYTES);
+        let Ok(read) = tokio::time::timeout(self.service.limits.body_pause, read).await else {
+            return Err(Problem::of_status(StatusCode::REQUEST_TIMEOUT));
+        };
+        let bytes = read.map_err(|_| Problem::of_status(StatusCode::PAYLOAD_TOO_LARGE))?;
+        Ok(Request::from_parts(parts, Body::from(bytes)))
     }
 
     fn sign(&self, response: &mut Response) {

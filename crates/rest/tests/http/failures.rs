@@ -8,6 +8,7 @@ use axum::body::Body;
 use axum::http::{Method, Request};
 use futures_core::Stream;
 use rest::Limits;
+use tower::ServiceExt as _;
 
 use crate::fixture::{World, send};
 
@@ -310,6 +311,37 @@ impl Stream for Never {
     fn poll_next(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         Poll::Pending
     }
+}
+
+#[tokio::test]
+async fn a_slow_client_is_given_up_wherever_it_writes() {
+    let world = World::new().await;
+    let (client, _) = world.grant(&["work"], &["messages"], &[]);
+    let router = world.limited(Limits {
+        body_pause: Duration::from_millis(50),
+        ..Limits::default()
+    });
+    let form = "application/x-www-form-urlencoded";
+    for (target, kind) in [
+        ("/mcp", "application/json"),
+        ("/oauth/token", form),
+        ("/oauth/register", "application/json"),
+        ("/oauth/revoke", form),
+        ("/oauth/device_authorization", form),
+        ("/sign-in", form),
+        ("/consent/approve", form),
+    ] {
+        let request = Request::post(target)
+            .header("host", "127.0.0.1:7420")
+            .header("authorization", format!("Bearer {client}"))
+            .header("content-type", kind)
+            .header("accept", "application/json, text/event-stream")
+            .body(Body::from_stream(Never));
+        let given_up = router.clone().oneshot(request.unwrap());
+        let answer = tokio::time::timeout(Duration::from_secs(20), given_up).await;
+        assert_eq!(answer.unwrap().unwrap().status(), 408, "{target}");
+    }
+    crate::listening::kept_secret([client.as_str()]);
 }
 
 #[tokio::test]

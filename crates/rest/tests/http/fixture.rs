@@ -67,7 +67,7 @@ impl Answer {
 impl World {
     /// An empty store in which mail is declared.
     pub(crate) fn empty() -> Self {
-        crate::logs::listen();
+        crate::listening::listen();
         let folder = tempfile::tempdir().unwrap();
         let options = OpenOptions {
             holder: "a test of the surface".to_owned(),

@@ -1,53 +1,10 @@
 //! What the log learns of requests: everything but whose data they were about.
 
-use std::fmt::Write as _;
-use std::sync::{Mutex, Once};
-
 use axum::body::Body;
 use axum::http::{Method, Request};
-use tracing::field::{Field, Visit};
-use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Metadata, Subscriber};
 
 use crate::fixture::World;
-
-static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());
-
-struct Listening;
-struct Line(String);
-
-impl Visit for Line {
-    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
-        let _ = write!(self.0, " {field}={value:?}");
-    }
-}
-
-impl Subscriber for Listening {
-    fn enabled(&self, _: &Metadata<'_>) -> bool {
-        true
-    }
-    fn new_span(&self, span: &Attributes<'_>) -> Id {
-        let mut line = Line("span".to_owned());
-        span.record(&mut line);
-        LINES.lock().unwrap().push(line.0);
-        Id::from_u64(1)
-    }
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-    fn event(&self, event: &Event<'_>) {
-        let mut line = Line(event.metadata().target().to_owned());
-        event.record(&mut line);
-        LINES.lock().unwrap().push(line.0);
-    }
-    fn enter(&self, _: &Id) {}
-    fn exit(&self, _: &Id) {}
-}
-
-/// Hears everything that any test of this file's program logs.
-pub(crate) fn listen() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| tracing::subscriber::set_global_default(Listening).unwrap());
-}
+use crate::listening;
 
 #[tokio::test]
 async fn requests_are_logged_by_operation_and_never_by_content() {
@@ -80,7 +37,7 @@ async fn requests_are_logged_by_operation_and_never_by_content() {
             "{\"key\":\"hunter2\"",
         )
         .await;
-    let lines = LINES.lock().unwrap().clone();
+    let lines = listening::lines();
     let mine: Vec<&String> = lines
         .iter()
         .filter(|line| line.contains("logged-"))

@@ -6,6 +6,7 @@ mod blobs;
 mod document;
 mod failures;
 mod fixture;
+mod listening;
 mod logs;
 mod operations;
 mod paging;

@@ -147,6 +147,7 @@ async fn other_hosts_and_pages_are_turned_away_before_any_token() {
         assert_eq!(said.status.as_u16(), status);
         assert_eq!(said.body["error"]["code"], code);
     }
+    crate::listening::kept_secret([token.as_str(), "evil.example"]);
 }
 
 #[tokio::test]
@@ -415,8 +416,10 @@ async fn a_body_larger_than_any_call_is_refused() {
     let (token, _) = world.grant(&["work"], &[], &[]);
     let message = rpc(
         "tools/call",
-        json!({"name": "search", "arguments": {"query": "x".repeat(2_000_000)}}),
+        json!({"name": "search", "arguments": {"query": "a secret question ".repeat(100_000)}}),
     );
     let said = post(&world, Some(&token), &message).await;
     assert_eq!(said.status, StatusCode::PAYLOAD_TOO_LARGE);
+    assert!(said.body["error"]["code"].is_string(), "{}", said.body);
+    crate::listening::kept_secret([token.as_str(), "a secret question"]);
 }
