@@ -16,7 +16,8 @@ use thiserror::Error;
 pub use one_time_code::new_code;
 pub use password::{PasswordError, has_password, remove_password, set_password};
 pub use session::{
-    NewSession, Session, SessionOverview, end_all_sessions, end_session, session, sessions,
+    NewSession, Session, SessionOverview, end_all_sessions, end_other_sessions, end_session,
+    session, sessions,
 };
 pub use throttle::{Throttle, Throttled};
 

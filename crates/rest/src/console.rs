@@ -11,6 +11,7 @@ mod grant;
 mod home;
 mod record;
 mod review;
+mod sessions;
 mod sign_in;
 mod visit;
 mod words;
@@ -54,6 +55,9 @@ pub(crate) static PAGES: &[Endpoint] = &[
     page!(Get "/sign-in", "pageSignIn", sign_in::show),
     page!(Post "/sign-in", "signIn", sign_in::enter),
     page!(Post "/sign-out", "signOut", sign_in::leave),
+    page!(Get "/sessions", "pageSessions", sessions::show),
+    page!(Post "/sessions/end-others", "endOtherSessions", sessions::end_others),
+    page!(Post "/sessions/{id}/end", "endSession", sessions::end),
     page!(Get "/consent", "pageConsent", consent::show),
     page!(Post "/consent/review", "reviewConsent", consent::review),
     page!(Post "/consent/approve", "approveConsent", consent::approve),

@@ -181,6 +181,14 @@ pub fn end_all_sessions(store: &dyn Store, now: Instant) -> Result<(), StoreErro
     store.apply(&changes, now).map(drop)
 }
 
+/// Ends every session but one, by the public name of the one that stays.
+pub fn end_other_sessions(store: &dyn Store, kept: &str, now: Instant) -> Result<(), StoreError> {
+    let mut found = all::<SessionEntry>(store, EntryKind::Session, now)?;
+    found.retain(|entry| entry.value.id != kept);
+    let changes: Vec<Change<'_>> = found.iter().map(|entry| ended(&entry.key)).collect();
+    store.apply(&changes, now).map(drop)
+}
+
 /// Ends every session together with another change.
 pub(super) fn all_ended(
     store: &dyn Store,

@@ -5,7 +5,8 @@ use std::time::Duration;
 use grants::oauth::Decider;
 use grants::sign_in::{
     Door, NewSession, PasswordError, Session, SignInError, Throttle, Visitor, end_all_sessions,
-    end_session, has_password, new_code, remove_password, session, sessions, set_password,
+    end_other_sessions, end_session, has_password, new_code, remove_password, session, sessions,
+    set_password,
 };
 
 use crate::flow::{ask, client, issuer, mail, review, winners};
@@ -160,6 +161,11 @@ fn sessions_are_listed_and_ended() {
     assert!(end_session(world.store(), &one.id, world.now()).unwrap());
     assert!(!end_session(world.store(), &one.id, world.now()).unwrap());
     assert!(verified(&world, &one).is_none() && verified(&world, &two).is_some());
+    let four = signed_in(&world);
+    end_other_sessions(world.store(), &two.id, world.now()).unwrap();
+    assert!(verified(&world, &two).is_some());
+    assert!(verified(&world, &three).is_none() && verified(&world, &four).is_none());
+    let three = signed_in(&world);
     end_all_sessions(world.store(), world.now()).unwrap();
     assert!(verified(&world, &two).is_none() && verified(&world, &three).is_none());
     for text in ["", "pdpp_session_", three.id.as_str()] {

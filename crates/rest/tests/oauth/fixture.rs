@@ -130,6 +130,7 @@ impl World {
     }
 
     pub(crate) async fn at(url: &str) -> Self {
+        crate::listening::listen();
         let folder = tempfile::tempdir().unwrap();
         let noon = Instant::parse("2026-06-01T12:00:00Z").unwrap();
         let clock = Arc::new(Settable(AtomicI64::new(noon.0)));

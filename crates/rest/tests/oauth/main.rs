@@ -9,7 +9,11 @@ mod consent;
 mod device;
 mod fixture;
 mod flows;
+#[path = "../http/listening.rs"]
+mod listening;
 mod metadata;
 mod pages;
 mod refusals;
+mod secrets;
+mod sessions;
 mod signing_in;

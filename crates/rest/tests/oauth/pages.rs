@@ -70,8 +70,9 @@ async fn every_page_is_guarded_and_escapes_what_others_wrote() {
         .await;
     let missing = browser.get("/records/home/messages/%3Cscript%3E").await;
     assert_eq!(missing.status, 404);
+    let sessions = browser.get("/sessions").await;
     for page in [
-        picker, review, grant, home, record, device, sign_in, missing,
+        picker, review, grant, home, record, device, sessions, sign_in, missing,
     ] {
         assert_guarded(&page);
         assert_eq!(page.text.matches("<h1>").count(), 1);
@@ -86,6 +87,7 @@ async fn pages_of_the_owner_are_for_the_owner() {
     for target in [
         "/consent?request=req_1",
         "/device",
+        "/sessions",
         "/grants/grt_1",
         "/records/work/messages/m1",
     ] {

@@ -248,6 +248,8 @@ async fn a_form_from_elsewhere_does_nothing() {
             "/device",
             "/sign-out",
             "/grants/grt_1/revoke",
+            "/sessions/ses_1/end",
+            "/sessions/end-others",
         ] {
             let answer = browser.post(target, &form).await;
             assert_eq!(answer.status, 403, "{target} with {csrf:?}");

@@ -1,0 +1,255 @@
+//! What is tried with secrets that are stolen, replayed, guessed or meant for something else: each is refused with its
+//! status, and none is ever logged.
+
+use axum::body::Body;
+use axum::http::Request;
+use contract::time::Clock as _;
+use serde_json::{Value, json};
+
+use crate::fixture::{Answer, Browser, DEVICE, PASSWORD, URL, VERIFIER, World, redeeming};
+use crate::listening;
+
+/// Asks for the tools.
+async fn tools(world: &World, token: &str) -> Answer {
+    let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}});
+    let request = Request::post("/mcp")
+        .header("host", "pdpp.example")
+        .header("authorization", format!("Bearer {token}"))
+        .header("content-type", "application/json")
+        .header("accept", "application/json, text/event-stream")
+        .body(Body::from(message.to_string()));
+    world.send(request.unwrap()).await
+}
+
+/// What an approval gives, for what was picked.
+async fn tokens(world: &World, client: &str, more: &[(&str, &str)], pick: &str) -> (String, Value) {
+    let mut browser = world.browser().await;
+    let request = browser.ask(client, more).await;
+    let code = browser.approve(&request, &[("stream", pick)]).await;
+    let answer = world.post("/oauth/token", &redeeming(client, &code)).await;
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    (code, answer.json())
+}
+
+fn text<'a>(tokens: &'a Value, name: &str) -> &'a str {
+    tokens[name].as_str().unwrap()
+}
+
+fn renewing<'a>(client: &'a str, token: &'a str) -> [(&'a str, &'a str); 3] {
+    [
+        ("grant_type", "refresh_token"),
+        ("client_id", client),
+        ("refresh_token", token),
+    ]
+}
+
+// Decision 30: wrong audience
+#[tokio::test]
+async fn a_token_for_the_tools_reads_nothing_else_and_cannot_be_widened() {
+    let world = World::new().await;
+    let client = world.client().await;
+    let resource = format!("{URL}/mcp");
+    let asked = [("resource", resource.as_str())];
+    let (_, narrow) = tokens(&world, &client, &asked, "work/messages").await;
+    let token = text(&narrow, "access_token");
+    assert_eq!(tools(&world, token).await.status, 200);
+    for target in ["/v1/schema", "/v1/streams", "/v1/search?q=fee"] {
+        let refused = world.read(token, target).await;
+        assert_eq!(refused.status, 401, "{target}");
+        assert!(refused.header("www-authenticate").contains("invalid_token"));
+        assert!(!refused.text.contains(token));
+    }
+    let renewal = text(&narrow, "refresh_token");
+    for elsewhere in ["https://other.example", URL] {
+        let mut form = renewing(&client, renewal).to_vec();
+        form.push(("resource", elsewhere));
+        let refused = world.post("/oauth/token", &form).await;
+        assert_eq!(refused.refusal(), (400, "invalid_target".to_owned()));
+    }
+    listening::kept_secret([token, renewal]);
+}
+
+// Decision 29: another client's code, replayed codes and refresh tokens
+#[tokio::test]
+async fn what_was_stolen_or_used_before_is_refused_and_not_logged() {
+    let world = World::new().await;
+    let (client, thief) = (world.client().await, world.client().await);
+    let (code, first) = tokens(&world, &client, &[], "work/messages").await;
+    let renewal = text(&first, "refresh_token");
+    let stolen = world.post("/oauth/token", &renewing(&thief, renewal)).await;
+    assert_eq!(stolen.refusal(), (400, "invalid_grant".to_owned()));
+    let form = [
+        ("client_id", thief.as_str()),
+        ("token", text(&first, "access_token")),
+    ];
+    let revoked = world.post("/oauth/revoke", &form).await;
+    assert_eq!(revoked.refusal().0, 400, "not the thief's to end");
+    let second = world
+        .post("/oauth/token", &renewing(&client, renewal))
+        .await;
+    assert_eq!(second.status, 200, "the thief used nothing up");
+    let second = second.json();
+    let replayed = world
+        .post("/oauth/token", &renewing(&client, renewal))
+        .await;
+    assert_eq!(replayed.refusal(), (400, "invalid_grant".to_owned()));
+    for token in [&first, &second] {
+        let token = text(token, "access_token");
+        assert_eq!(world.read(token, "/v1/schema").await.status, 401);
+        assert_eq!(tools(&world, token).await.status, 401);
+    }
+    let again = world.post("/oauth/token", &redeeming(&client, &code)).await;
+    assert_eq!(again.refusal(), (400, "invalid_grant".to_owned()));
+    let late = world.post("/oauth/token", &redeeming(&thief, &code)).await;
+    assert_eq!(late.refusal(), (400, "invalid_grant".to_owned()));
+    let all = [&first, &second]
+        .map(|tokens| [text(tokens, "access_token"), text(tokens, "refresh_token")]);
+    listening::kept_secret(all.into_iter().flatten().chain([code.as_str(), VERIFIER]));
+}
+
+// AU-01, AU-02, AU-07: an owner's token, and whatever else is no token of a grant
+#[tokio::test]
+async fn nothing_but_the_token_of_a_grant_opens_the_tools() {
+    let world = World::new().await;
+    let client = world.client().await;
+    let (code, given) = tokens(&world, &client, &[], "work/messages").await;
+    let mut browser = world.browser().await;
+    let csrf = browser.get("/").await.field("csrf");
+    let session = browser.cookies["__Host-pdpp_session"].clone();
+    let sign_in = grants::sign_in::new_code(&*world.store, world.clock.now()).unwrap();
+    let form = [("client_id", client.as_str())];
+    let device = world
+        .post("/oauth/device_authorization", &form)
+        .await
+        .json();
+    let life = std::time::Duration::from_mins(5);
+    let brief = grants::owner_token(&*world.store, life, &*world.clock).unwrap();
+    for owner in [world.owner.as_str(), brief.access_token.expose()] {
+        let refused = tools(&world, owner).await;
+        assert_eq!(refused.status, 403, "{}", refused.text);
+        assert_eq!(refused.json()["error"]["code"], "permission_error");
+        assert!(refused.json().get("result").is_none());
+    }
+    let others = [
+        code.as_str(),
+        text(&given, "refresh_token"),
+        &csrf,
+        &session,
+        sign_in.expose(),
+        text(&device, "device_code"),
+        "pdpp_agent_of-a-kind-nobody-knows",
+        "pdpp_control_of-a-kind-nobody-knows",
+    ];
+    for other in others {
+        let refused = tools(&world, other).await;
+        assert_eq!(refused.status, 401, "{}", refused.text);
+        assert_eq!(refused.json()["error"]["code"], "invalid_token");
+        assert!(refused.json().get("result").is_none() && !refused.text.contains(other));
+        assert_eq!(world.read(other, "/v1/schema").await.status, 401);
+    }
+    // An owner's token that has ended is no better.
+    world.pass(life);
+    assert_eq!(tools(&world, brief.access_token.expose()).await.status, 401);
+    let owners = [world.owner.as_str(), brief.access_token.expose()];
+    listening::kept_secret(others.into_iter().chain(owners));
+}
+
+// Decisions 11 and 15: what one grant was told opens nothing under another
+#[tokio::test]
+async fn a_cursor_or_a_handle_of_another_grant_leads_nowhere() {
+    let world = World::new().await;
+    let client = world.client().await;
+    let (_, work) = tokens(&world, &client, &[], "work/messages").await;
+    let (_, home) = tokens(&world, &client, &[], "home/messages").await;
+    let (_, same) = tokens(&world, &client, &[], "work/messages").await;
+    let [work, home, same] = [&work, &home, &same].map(|tokens| text(tokens, "access_token"));
+    let mut cursors = Vec::new();
+    for path in [
+        "/v1/streams/messages/records?limit=1",
+        "/v1/search?q=overdraft&limit=1",
+    ] {
+        let page = world.read(work, path).await.json();
+        let cursor = page["next_cursor"].as_str().unwrap().to_owned();
+        let target = format!("{path}&cursor={cursor}");
+        assert_eq!(world.read(work, &target).await.status, 200, "{path}");
+        for other in [home, same] {
+            let refused = world.read(other, &target).await;
+            assert_eq!(refused.status, 400, "{}", refused.text);
+            assert_eq!(refused.json()["error"]["code"], "invalid_cursor");
+        }
+        cursors.push(cursor);
+    }
+    let changes = "/v1/streams/messages/records?changes_since=beginning";
+    let page = world.read(work, changes).await.json();
+    let bookmark = page["next_changes_since"].as_str().unwrap().to_owned();
+    let target = format!("/v1/streams/messages/records?changes_since={bookmark}");
+    assert_eq!(world.read(work, &target).await.status, 200);
+    assert_eq!(world.read(home, &target).await.status, 400);
+    let handle = "/v1/streams/messages/records/m1?connection_id=work";
+    assert_eq!(world.read(work, handle).await.status, 200);
+    let refused = world.read(home, handle).await;
+    assert_eq!(refused.status, 404);
+    assert_eq!(refused.json()["error"]["code"], "connection_not_found");
+    cursors.push(bookmark);
+    listening::kept_secret(cursors.iter().map(String::as_str).chain([work, home, same]));
+}
+
+// Decisions 31 and 32: guesses, foreign forms, tampered and stale decisions leave no trace of what was sent
+#[tokio::test]
+async fn what_is_typed_or_sent_at_the_pages_is_not_logged() {
+    let world = World::new().await;
+    let client = world.client().await;
+    let mut browser = world.browser().await;
+    let request = browser.ask(&client, &[]).await;
+    let page = browser
+        .review(&request, &[("stream", "work/messages")])
+        .await;
+    let (csrf, digest) = (page.field("csrf"), page.field("digest"));
+    let tampered = [
+        ("csrf", csrf.as_str()),
+        ("request", &request),
+        ("digest", "a-digest-that-was-made-up"),
+    ];
+    assert_eq!(
+        browser.post("/consent/approve", &tampered).await.status,
+        409
+    );
+    let foreign = [
+        ("csrf", "a-token-that-was-made-up"),
+        ("request", &request),
+        ("digest", &digest),
+    ];
+    assert_eq!(browser.post("/consent/approve", &foreign).await.status, 403);
+    assert_eq!(browser.decide(&page, "approve").await.status, 303);
+    assert_eq!(browser.decide(&page, "approve").await.status, 409, "once");
+    let mut guessing = Browser::new(&world);
+    let own = guessing.get("/sign-in").await.field("csrf");
+    for status in [403, 403, 403, 403, 403, 429] {
+        let form = [
+            ("csrf", own.as_str()),
+            ("password", "a guess nobody may read"),
+        ];
+        assert_eq!(guessing.post("/sign-in", &form).await.status, status);
+    }
+    let typed = [("csrf", csrf.as_str()), ("user_code", "QQQQ-WWWW")];
+    let unknown = browser.post("/device", &typed).await.status;
+    assert!(unknown == 404 || unknown == 429, "{unknown}");
+    let polled = [
+        ("grant_type", DEVICE),
+        ("client_id", client.as_str()),
+        ("device_code", "pdpp_device_made-up-by-somebody"),
+    ];
+    let polled = world.post("/oauth/token", &polled).await;
+    assert_eq!(polled.refusal(), (400, "invalid_grant".to_owned()));
+    let session = browser.cookies["__Host-pdpp_session"].as_str();
+    listening::kept_secret([
+        PASSWORD,
+        "a guess nobody may read",
+        "a-digest-that-was-made-up",
+        "a-token-that-was-made-up",
+        "QQQQ-WWWW",
+        "made-up-by-somebody",
+        &csrf,
+        session,
+    ]);
+}

@@ -1,0 +1,103 @@
+//! The list of browsers in which the owner is signed in, and the end of those that should not be.
+
+use std::time::Duration;
+
+use crate::fixture::{Browser, World};
+use crate::listening;
+
+/// The ids of the sessions a page offers to end.
+fn others(page: &str) -> Vec<String> {
+    let forms = page.split("action=\"/sessions/").skip(1);
+    let ids = forms.filter_map(|form| form.split_once("/end\"").map(|(id, _)| id));
+    ids.filter(|id| id.starts_with("ses_"))
+        .map(str::to_owned)
+        .collect()
+}
+
+async fn is_in(browser: &mut Browser<'_>) -> bool {
+    browser.get("/").await.status == 200
+}
+
+#[tokio::test]
+async fn sessions_are_listed_with_their_times_and_one_s_own_first() {
+    let world = World::new().await;
+    let mut first = world.browser().await;
+    world.pass(Duration::from_hours(5));
+    let mut second = world.browser().await;
+    let page = second.get("/sessions").await;
+    assert_eq!(page.status, 200, "{}", page.text);
+    let own = page.text.find("This browser").unwrap();
+    let other = page.text.find("Another browser").unwrap();
+    assert!(own < other);
+    assert!(page.text.contains("a browser of the test"));
+    let seen = "Signed in 2026-06-01 12:00 UTC. Last seen 2026-06-01 12:00 UTC";
+    assert!(page.text[other..].contains(seen), "{}", page.text);
+    assert!(page.text[own..other].contains("Signed in 2026-06-01 17:00 UTC"));
+    assert_eq!(others(&page.text).len(), 1, "not one's own");
+    // What is used is seen.
+    assert!(is_in(&mut first).await);
+    let page = second.get("/sessions").await;
+    assert!(page.text.contains("Last seen 2026-06-01 17:00 UTC"));
+    assert!(!page.text.contains(seen), "{}", page.text);
+    let home = second.get("/").await;
+    assert!(home.text.contains("href=\"/sessions\""), "{}", home.text);
+}
+
+#[tokio::test]
+async fn one_session_or_all_others_are_signed_out_at_once() {
+    let world = World::new().await;
+    let mut own = world.browser().await;
+    let mut browsers = [
+        world.browser().await,
+        world.browser().await,
+        world.browser().await,
+    ];
+    let page = own.get("/sessions").await;
+    let ids = others(&page.text);
+    assert_eq!(ids.len(), 3);
+    let csrf = page.field("csrf");
+    let target = format!("/sessions/{}/end", ids[0]);
+    let answer = own.post(&target, &[("csrf", &csrf)]).await;
+    assert_eq!(
+        (answer.status.as_u16(), answer.header("location")),
+        (303, "/sessions")
+    );
+    let mut left = 0;
+    for browser in &mut browsers {
+        left += usize::from(is_in(browser).await);
+    }
+    assert_eq!(left, 2);
+    // One that has ended already is what was asked for.
+    let again = own.post(&target, &[("csrf", &csrf)]).await;
+    assert_eq!(again.status, 303);
+    let answer = own.post("/sessions/end-others", &[("csrf", &csrf)]).await;
+    assert_eq!(answer.header("location"), "/sessions");
+    for browser in &mut browsers {
+        assert!(!is_in(browser).await);
+    }
+    let page = own.get("/sessions").await;
+    assert!(page.text.contains("There is no other."), "{}", page.text);
+    assert!(!page.text.contains("end-others"));
+    listening::kept_secret(own.cookies.values().map(String::as_str));
+}
+
+#[tokio::test]
+async fn only_the_owner_ends_sessions_and_only_by_a_form_of_their_own() {
+    let world = World::new().await;
+    let mut own = world.browser().await;
+    let mut other = world.browser().await;
+    let page = own.get("/sessions").await;
+    let id = others(&page.text).remove(0);
+    let theirs = other.get("/").await.field("csrf");
+    let target = format!("/sessions/{id}/end");
+    for csrf in ["", "nonsense", &theirs] {
+        assert_eq!(own.post(&target, &[("csrf", csrf)]).await.status, 403);
+    }
+    let mut nobody = Browser::new(&world);
+    let csrf = page.field("csrf");
+    let answer = nobody.post(&target, &[("csrf", &csrf)]).await;
+    assert_eq!(answer.header("location"), "/sign-in");
+    // Looking ends nothing.
+    assert_eq!(own.get(&target).await.status, 405);
+    assert!(is_in(&mut other).await);
+}
