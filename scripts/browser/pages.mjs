@@ -1,0 +1,106 @@
+// What every page owes its reader: a language, one heading, names for what is to be filled in, enough contrast in both
+// schemes, no scrolling sideways on a telephone. axe-core judges; scripts are on here because it is one.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** Judges the page that stands there. */
+async function judge(page, what) {
+  for (const colorScheme of ["light", "dark"]) {
+    await page.emulateMedia({ colorScheme });
+    const found = await measured(page);
+    const where = `${what}, ${colorScheme}`;
+    assert.equal(found.lang, "en", where);
+    assert.equal(found.headings, 1, where);
+    assert.deepEqual(found.unnamed, [], where);
+    assert.equal(found.scripts, 0, where);
+    assert.ok(found.width <= found.room, `${where} scrolls sideways: ${found.width} > ${found.room}`);
+    assert.deepEqual(found.violations, [], where);
+    for (const rule of ["color-contrast", "document-title", "html-has-lang", "region"]) {
+      assert.ok(found.passes.includes(rule), `${where}: ${rule} was not judged`);
+    }
+  }
+}
+
+/** Goes to every page there is, and judges it. `stranger` is signed out, `owner` signed in; `host` may read something. */
+export async function toured({ stranger, owner, host, origin }) {
+  const told = [];
+  let judged = 0;
+  for (const { page } of [stranger, owner]) {
+    page.on("pageerror", (error) => told.push(String(error)));
+    page.on("request", (request) => {
+      const { origin: asked } = new URL(request.url());
+      if (asked !== origin && !request.isNavigationRequest()) told.push(`loads ${request.url()}`);
+    });
+  }
+  const at = async (who, path, what, heading) => {
+    if (path) await who.page.goto(origin + path);
+    assert.equal(await who.heading(), heading, what);
+    await judge(who.page, what);
+    judged += 1;
+  };
+  await at(stranger, "/sign-in", "the way in", "Sign in");
+  await at(stranger, "/sign-in?code=nonsense", "a link that signs in", "Sign in");
+  await stranger.press("Sign in");
+  await at(stranger, "", "a code that is not valid", "Sign in");
+  await at(owner, "/", "the first page", "Your records");
+  await at(owner, "/sessions", "sessions", "Where you are signed in");
+  await at(owner, "/device", "a code to type", "Connect a device");
+  await owner.page.getByLabel("Code").fill("BBBB-BBBB");
+  await owner.press("Continue");
+  await at(owner, "", "a code that is not known", "Connect a device");
+  await at(owner, "/grants/grt_nonsense", "what is not there", "Not found");
+  const device = await host.device();
+  await owner.page.goto(device.verification_uri_complete);
+  await owner.press("Continue");
+  await at(owner, "", "a choice", await owner.heading());
+  await owner.press("Review the selection");
+  await at(owner, "", "a choice of nothing", await owner.heading());
+  assert.match(await owner.page.getByRole("alert").innerText(), /nothing is selected/);
+  await owner.pick(3);
+  await owner.review();
+  await at(owner, "", "a review", await owner.heading());
+  await owner.press("Allow");
+  await at(owner, "", "an approval", "Allowed");
+  await host.polled(device);
+  await host.reads("a");
+  await at(owner, "/", "the first page with a grant", "Your records");
+  await owner.page.getByRole("heading", { name: host.name }).getByRole("link").click();
+  await at(owner, "", "a grant", host.name);
+  await owner.page.locator("article a").first().click();
+  await at(owner, "", "a record", await owner.heading());
+  const denied = await host.device();
+  await owner.page.goto(denied.verification_uri_complete);
+  await owner.press("Continue");
+  await owner.press("Deny");
+  await at(owner, "", "a denial", "Denied");
+  await owner.end(host.name);
+  await owner.page.locator("details", { hasText: "Ended" }).locator("summary").click();
+  await at(owner, "", "the first page with what ended", "Your records");
+  assert.deepEqual(told, [], "nothing fails, and nothing is loaded from elsewhere");
+  return judged;
+}
+
+async function measured(page) {
+  await page.evaluate(AXE);
+  return page.evaluate(async () => {
+    const inputs = [...document.querySelectorAll("input:not([type=hidden]), select, textarea")];
+    // Closed parts count as well.
+    for (const part of document.querySelectorAll("details")) part.open = true;
+    const { violations, passes } = await globalThis.axe.run(document, {
+      runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+    });
+    return {
+      lang: document.documentElement.lang,
+      headings: document.querySelectorAll("h1").length,
+      unnamed: inputs.filter((input) => !input.labels?.length).map((input) => input.outerHTML),
+      scripts: document.querySelectorAll("script").length,
+      width: document.documentElement.scrollWidth,
+      room: document.documentElement.clientWidth,
+      passes: passes.map((one) => one.id),
+      violations: violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.html).slice(0, 3).join(" ")}`),
+    };
+  });
+}
