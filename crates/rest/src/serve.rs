@@ -30,7 +30,7 @@ pub async fn serve(listener: TcpListener, router: Router, shutdown: impl Future<
         }
     });
     let peer = |address: &SocketAddr| Some(Peer::at(address.ip()));
-    serve_from(listener, router, shutdown, peer).await;
+    serve_from(listener, router, shutdown, (HEAD, peer)).await;
 }
 
 /// Serves on any listener, such as a Unix socket.
@@ -39,18 +39,18 @@ pub async fn serve_on<L: Listener>(
     router: Router,
     shutdown: impl Future<Output = ()>,
 ) {
-    serve_from(listener, router, shutdown, |_: &L::Addr| None).await;
+    serve_from(listener, router, shutdown, (HEAD, |_: &L::Addr| None)).await;
 }
 
-/// Serves, and tells each request from where its connection came.
+/// Serves whoever sends the head of a request in time, and tells each request from where its connection came.
 async fn serve_from<L: Listener>(
     mut listener: L,
     router: Router,
     shutdown: impl Future<Output = ()>,
-    peer: impl Fn(&L::Addr) -> Option<Peer>,
+    (head, peer): (Duration, impl Fn(&L::Addr) -> Option<Peer>),
 ) {
     let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(HEAD);
+    builder.timer(TokioTimer::new()).header_read_timeout(head);
     let connections = GracefulShutdown::new();
     let mut shutdown = pin!(shutdown);
     loop {
@@ -80,5 +80,45 @@ async fn serve_from<L: Listener>(
         .is_err()
     {
         tracing::warn!("requests that did not end in time were left");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpStream;
+
+    #[tokio::test]
+    async fn a_head_that_does_not_come_ends_its_connection_and_no_other() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let head = Duration::from_millis(50);
+        let router = Router::new().route("/", axum::routing::get(|| async { "here" }));
+        let serving = serve_from(
+            listener,
+            router,
+            std::future::pending(),
+            (head, |_: &SocketAddr| None),
+        );
+        let asking = async {
+            for begun in ["", "G", "GET / HTTP/1.1\r\nauthorization: Bearer half"] {
+                let mut slow = TcpStream::connect(address).await.unwrap();
+                slow.write_all(begun.as_bytes()).await.unwrap();
+                let mut told = String::new();
+                slow.read_to_string(&mut told).await.unwrap();
+                assert!(!told.contains("here"), "{begun}: {told}");
+            }
+            let mut quick = TcpStream::connect(address).await.unwrap();
+            let whole = "GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+            quick.write_all(whole.as_bytes()).await.unwrap();
+            let mut told = String::new();
+            quick.read_to_string(&mut told).await.unwrap();
+            assert!(told.ends_with("here"), "{told}");
+        };
+        tokio::select! {
+            () = serving => unreachable!("it is never told to stop"),
+            asked = tokio::time::timeout(Duration::from_secs(20), asking) => asked.unwrap(),
+        }
     }
 }

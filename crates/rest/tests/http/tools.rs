@@ -114,6 +114,17 @@ async fn an_owner_s_token_is_refused_for_every_method() {
         assert!(said.body.get("result").is_none() && said.body.get("jsonrpc").is_none());
         assert!(said.header("www-authenticate").is_empty());
     }
+    // Nothing was read on the way; what is read for a grant is counted.
+    let (token, _) = world.grant(&["work"], &[], &[]);
+    let is_read = async || {
+        let figures = world.send(Request::get("/metrics").body(Body::empty()).unwrap());
+        let figures = String::from_utf8(figures.await.bytes).unwrap();
+        ["search", "getSchema", "listRecords", "getRecord"]
+            .map(|read| figures.contains(&format!("operation=\"{read}\"")))
+    };
+    assert_eq!(is_read().await, [false; 4]);
+    call(&world, &token, "search", json!({"query": "overdraft"})).await;
+    assert!(is_read().await[0]);
 }
 
 #[tokio::test]
@@ -184,8 +195,15 @@ async fn both_protocol_eras_are_served_and_nothing_undeclared() {
         let params = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
         let said = post(&world, Some(&token), &rpc("initialize", params)).await;
         assert_eq!(said.body["result"]["protocolVersion"], version);
+        // UP-08
         let icon = &said.body["result"]["serverInfo"]["icons"][0]["src"];
         assert_eq!(icon, &json!(format!("{PUBLIC_URL}/icon.svg")));
+        // SU-07
+        let told = said.body["result"].to_string();
+        assert!(
+            !told.contains("profile") && !told.contains("toolset"),
+            "{told}"
+        );
         assert!(said.headers.get("mcp-session-id").is_none());
     }
     let meta = json!({"_meta": {
