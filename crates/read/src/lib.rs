@@ -29,4 +29,4 @@ mod work;
 
 pub use disclosure::{Disclosure, Disclosures};
 pub use reader::{GrantReader, ReaderSettings};
-pub use work::run_blocking;
+pub use work::{Unfinished, run_blocking};

@@ -1,71 +1,157 @@
-//! Where reading blocks: on threads of the runtime, and on no more of them at once than the machine can keep busy.
+//! Where reading blocks: on a few threads of its own, as many as the machine can keep busy.
 //!
-//! Without a bound the runtime starts a thread for whatever finds none idle, hundreds for a few dozen clients, and each
-//! keeps memory of its own.
+//! The runtime's own threads for such work are no match: it starts one for whatever finds none idle, dozens for a few
+//! dozen clients even where only a few may work at once, and each of them keeps memory of its own.
 
-use std::sync::LazyLock;
-use std::thread::available_parallelism;
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, available_parallelism};
 
-use tokio::sync::Semaphore;
-use tokio::task::{JoinError, spawn_blocking};
+use tokio::sync::oneshot;
 
 /// More than the processors, because some wait for the disk.
 const PER_PROCESSOR: usize = 4;
 /// Where the system does not tell how many processors there are.
 const UNKNOWN: usize = 4;
 
-static PLACES: LazyLock<Semaphore> = LazyLock::new(|| {
+static CREW: LazyLock<Crew> = LazyLock::new(|| {
     let processors = available_parallelism().map_or(UNKNOWN, usize::from);
-    Semaphore::new(processors * PER_PROCESSOR)
+    Crew::of(processors * PER_PROCESSOR)
 });
 
-/// Runs what may block for a short time, after what came before it.
+/// Work that panicked, or for which no thread could be started.
+#[derive(Debug, thiserror::Error)]
+#[error("the work did not come to its end")]
+pub struct Unfinished;
+
+/// Runs what may block for a short time, after what came before it. It goes on when whoever waits for it leaves.
 ///
 /// It must not wait for other work that is run here.
+///
+/// # Errors
+///
+/// When the work panics.
 pub async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, JoinError> {
-    run_in(&PLACES, work).await
+) -> Result<T, Unfinished> {
+    CREW.run(work).await
 }
 
-async fn run_in<T: Send + 'static>(
-    places: &'static Semaphore,
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, JoinError> {
-    let place = places.acquire().await;
-    spawn_blocking(move || {
-        // Held by the work itself: whoever waits for it may leave, and it goes on.
-        let _place = place;
-        work()
-    })
-    .await
+type Job = Box<dyn FnOnce() + Send>;
+
+/// Threads that take work in the order it came. They start when there is work for them, and stay.
+struct Crew {
+    most: usize,
+    waiting: Mutex<Waiting>,
+    arrived: Condvar,
+}
+
+#[derive(Default)]
+struct Waiting {
+    jobs: VecDeque<Job>,
+    threads: usize,
+    idle: usize,
+}
+
+impl Crew {
+    fn of(most: usize) -> Self {
+        Self {
+            most,
+            waiting: Mutex::default(),
+            arrived: Condvar::new(),
+        }
+    }
+
+    async fn run<T: Send + 'static>(
+        &'static self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Unfinished> {
+        let (done, outcome) = oneshot::channel();
+        self.hand_over(Box::new(move || {
+            let _ = done.send(work());
+        }))?;
+        outcome.await.map_err(|_| Unfinished)
+    }
+
+    fn hand_over(&'static self, job: Job) -> Result<(), Unfinished> {
+        let mut waiting = self.waiting();
+        waiting.jobs.push_back(job);
+        if waiting.idle < waiting.jobs.len() && waiting.threads < self.most {
+            let started = thread::Builder::new()
+                .name("pdpp-read".to_owned())
+                .spawn(|| self.take_part());
+            match started {
+                Ok(_) => waiting.threads += 1,
+                // With others at work it is only later.
+                Err(_) if waiting.threads > 0 => {}
+                Err(error) => {
+                    tracing::error!(cause = %error, "no thread could be started to read");
+                    waiting.jobs.pop_back();
+                    return Err(Unfinished);
+                }
+            }
+        }
+        self.arrived.notify_one();
+        Ok(())
+    }
+
+    fn take_part(&self) {
+        loop {
+            let job = self.next();
+            // The panic is told by the hook, and to whoever waits by the end of the channel.
+            let _ = catch_unwind(AssertUnwindSafe(job));
+        }
+    }
+
+    fn next(&self) -> Job {
+        let mut waiting = self.waiting();
+        loop {
+            if let Some(job) = waiting.jobs.pop_front() {
+                return job;
+            }
+            waiting.idle += 1;
+            waiting = self
+                .arrived
+                .wait(waiting)
+                .unwrap_or_else(PoisonError::into_inner);
+            waiting.idle -= 1;
+        }
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
-    use std::sync::{Arc, Mutex};
+    use std::sync::Arc;
+    use std::time::Duration;
 
     use super::*;
 
+    fn crew(most: usize) -> &'static Crew {
+        Box::leak(Box::new(Crew::of(most)))
+    }
+
+    fn runtime() -> tokio::runtime::Runtime {
+        let builder = tokio::runtime::Builder::new_current_thread();
+        { builder }.build().unwrap()
+    }
+
     #[test]
     fn many_at_once_are_all_answered_by_few() {
-        let runtime = tokio::runtime::Builder::new_current_thread();
-        let runtime = { runtime }.build().unwrap();
-        let most = 3;
-        let places: &'static Semaphore = Box::leak(Box::new(Semaphore::new(most)));
-        let busy = Arc::new(Mutex::new((HashSet::new(), 0)));
-        runtime.block_on(async {
+        let crew = crew(3);
+        let seen = Arc::new(Mutex::new(HashSet::new()));
+        runtime().block_on(async {
             let mut asked = Vec::new();
-            for number in 0..most * 10 {
-                let busy = Arc::clone(&busy);
-                asked.push(tokio::spawn(run_in(places, move || {
-                    let mut now = busy.lock().unwrap();
-                    now.0.insert(number);
-                    now.1 = now.1.max(now.0.len());
-                    drop(now);
-                    std::thread::sleep(std::time::Duration::from_millis(1));
-                    busy.lock().unwrap().0.remove(&number);
+            for number in 0..30 {
+                let seen = Arc::clone(&seen);
+                asked.push(tokio::spawn(crew.run(move || {
+                    seen.lock().unwrap().insert(thread::current().id());
+                    thread::sleep(Duration::from_millis(1));
                     number
                 })));
             }
@@ -73,8 +159,35 @@ mod tests {
                 assert_eq!(asked.await.unwrap().unwrap(), number);
             }
         });
-        let most_at_once = busy.lock().unwrap().1;
-        assert!((1..=most).contains(&most_at_once), "{most_at_once}");
-        assert_eq!(places.available_permits(), most);
+        let threads = seen.lock().unwrap().len();
+        assert!((1..=3).contains(&threads), "{threads}");
+    }
+
+    #[test]
+    fn one_after_the_other_needs_one_thread() {
+        let crew = crew(3);
+        runtime().block_on(async {
+            for number in 0..50 {
+                assert_eq!(crew.run(move || number).await.unwrap(), number);
+                // The answer is there before the thread is idle again.
+                while crew.waiting().idle == 0 {
+                    thread::yield_now();
+                }
+            }
+        });
+        assert_eq!(crew.waiting().threads, 1);
+    }
+
+    #[test]
+    fn work_that_panics_ends_neither_its_thread_nor_later_work() {
+        let crew = crew(1);
+        runtime().block_on(async {
+            for _ in 0..3 {
+                let panicked = crew.run(|| panic!("on purpose")).await;
+                assert!(matches!(panicked, Err(Unfinished)));
+            }
+            assert_eq!(crew.run(|| 7).await.unwrap(), 7);
+        });
+        assert_eq!(crew.waiting().threads, 1);
     }
 }

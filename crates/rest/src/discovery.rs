@@ -23,8 +23,7 @@ pub(crate) async fn readyz(ask: Ask) -> Outcome {
         .with_status(StatusCode::SERVICE_UNAVAILABLE)
     };
     let store = ask.service.store.clone();
-    let read =
-        tokio::task::spawn_blocking(move || store.token_candidates(Default::default())).await;
+    let read = read::run_blocking(move || store.token_candidates(Default::default())).await;
     match read {
         Ok(Ok(_)) => {}
         Ok(Err(error)) => {

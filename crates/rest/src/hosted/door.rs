@@ -122,7 +122,7 @@ pub(super) async fn guest(service: &Arc<Service>, headers: &HeaderMap) -> Result
         return Err(challenge(service, error, ""));
     };
     let (asked, now) = (Arc::clone(service), service.now());
-    let resolved = tokio::task::spawn_blocking(move || {
+    let resolved = read::run_blocking(move || {
         let store = &*asked.store;
         grants::resolve_for(store, &token, Surface::Mcp, &asked.public_url, now)
     });
