@@ -64,5 +64,6 @@ fn unknown(name: &str, within: &clap::Command) -> Failure {
             .into_iter()
             .chain(["`pdpp help` lists them".to_owned()])
             .collect(),
+        body: None,
     }
 }

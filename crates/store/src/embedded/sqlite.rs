@@ -17,7 +17,7 @@ const APPLICATION_ID: i64 = 0x7064_7070;
 const PAGE_BYTES: u32 = 8192;
 /// How much a connection keeps in memory. Little: there is one per reader, and the system keeps the pages of the file
 /// anyway. A log that is only appended to would fill any cache and gain nothing from it.
-const CACHE_KIB: i64 = 4096;
+const CACHE_KIB: i64 = 2048;
 /// How much the writer keeps while batches of records come in, whose keys fall anywhere.
 const BULK_CACHE_KIB: i64 = 65_536;
 
