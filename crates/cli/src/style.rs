@@ -49,6 +49,16 @@ impl Style {
         }
     }
 
+    /// What is well.
+    pub(crate) fn well(self, text: &str) -> String {
+        self.between("\u{1b}[32m", text)
+    }
+
+    /// What is not.
+    pub(crate) fn ill(self, text: &str) -> String {
+        self.between("\u{1b}[1;31m", text)
+    }
+
     /// A message whose lines begin with what they are.
     pub(crate) fn message(self, text: &str) -> String {
         let kinds = [

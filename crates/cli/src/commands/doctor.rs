@@ -11,6 +11,7 @@ use serde_json::json;
 use crate::config::RemoteSettings;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
+use crate::shown::{Lines as _, hanging};
 
 /// Check the local data, or a server as a client would
 ///
@@ -86,16 +87,24 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
     } else {
         let width = findings.iter().map(|finding| finding.check.len()).max();
         let width = width.unwrap_or(0);
+        let style = output.style();
+        let mut text = String::new();
         for finding in &findings {
-            let state = if finding.ok { "ok  " } else { "FAIL" };
-            output.data(&format!(
-                "{state}  {:width$}  {}",
-                finding.check, finding.message
-            ))?;
+            let state = if finding.ok {
+                style.well("ok  ")
+            } else {
+                style.ill("FAIL")
+            };
+            // The state, the check, and two spaces after each.
+            let at = 4 + 2 + width + 2;
+            let message = hanging(&finding.message, at, at, style);
+            text.line(format_args!("{state}  {:width$}  {message}", finding.check));
             if let Some(remedy) = &finding.remedy {
-                output.data(&format!("      {:width$}  do: {remedy}", ""))?;
+                let remedy = hanging(&format!("do: {remedy}"), at, at + 4, style);
+                text.line(format_args!("{:at$}{remedy}", ""));
             }
         }
+        output.text(&text)?;
     }
     if ok { Ok(()) } else { Err(Failure::Reported) }
 }
