@@ -270,6 +270,7 @@ async fn a_source_that_changed_is_reviewed_again() {
     let stale = browser.decide(&page, "approve").await;
     assert_eq!(stale.status, 409);
     assert!(stale.text.contains("sources changed"), "{}", stale.text);
+    crate::listening::kept_secret(browser.cookies.values().map(String::as_str));
 }
 
 #[tokio::test]
@@ -290,6 +291,12 @@ async fn two_approvals_at_once_make_one_grant() {
     let mut statuses = [left.status.as_u16(), right.status.as_u16()];
     statuses.sort_unstable();
     assert_eq!(statuses, [303, 409]);
+    let codes: Vec<String> = [&left, &right]
+        .into_iter()
+        .filter_map(|answer| answer.sent_with("code"))
+        .collect();
+    assert_eq!(codes.len(), 1);
+    crate::listening::kept_secret(codes.iter().map(String::as_str));
     let now = contract::time::Clock::now(&*world.clock);
     assert_eq!(grants::list(&*world.store, now).unwrap().len(), 1);
 }

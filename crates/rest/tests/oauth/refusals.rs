@@ -117,6 +117,7 @@ async fn a_code_is_for_its_client_its_verifier_and_one_time() {
     let again = world.post("/oauth/token", &redeeming(&client, &code)).await;
     assert_eq!(again.refusal(), (400, "invalid_grant".to_owned()));
     assert_eq!(world.read(token, "/v1/schema").await.status, 401);
+    crate::listening::kept_secret([code.as_str(), token, verifier]);
 }
 
 #[tokio::test]
@@ -163,7 +164,7 @@ async fn bad_token_requests_are_told_in_the_form_of_oauth() {
 #[tokio::test]
 async fn bodies_are_bounded() {
     let world = World::new().await;
-    let large = "x".repeat(600 * 1024);
+    let large = "a large secret ".repeat(40 * 1024);
     for target in [
         "/oauth/token",
         "/oauth/device_authorization",
@@ -184,6 +185,7 @@ async fn bodies_are_bounded() {
     assert_eq!(answer.header("content-type"), "text/html; charset=utf-8");
     let many: Vec<(&str, &str)> = vec![("a", "b"); 20_001];
     assert_eq!(browser.post("/consent/review", &many).await.status, 400);
+    crate::listening::kept_secret(["a large secret"]);
 }
 
 #[tokio::test]
@@ -261,4 +263,5 @@ async fn a_form_from_elsewhere_does_nothing() {
     let answer = nobody.decide(&page, "approve").await;
     assert!(answer.header("location").starts_with("/sign-in?return_to="));
     assert_eq!(browser.decide(&page, "approve").await.status, 303);
+    crate::listening::kept_secret([theirs.as_str(), &page.field("csrf")]);
 }
