@@ -7,12 +7,6 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Rows that no test holds, each with the reason.
-const WITHOUT_A_TEST: &[(&str, &str)] = &[(
-    "AM-02",
-    "the refusal is made of the grant alone, and no test counts the reads of the store yet",
-)];
-
 /// The tests that hold a row: of each file, their names.
 type Holders = BTreeMap<String, BTreeSet<String>>;
 
@@ -137,9 +131,6 @@ fn written(document: &str, all: &BTreeMap<String, Holders>) -> String {
             let short = file.strip_prefix("crates/").unwrap_or(file);
             writeln!(text, "  - [{short}](../{file}): {}", tests.join(", ")).unwrap();
         }
-        for (_, reason) in WITHOUT_A_TEST.iter().filter(|(id, _)| *id == row) {
-            writeln!(text, "  - No test: {reason}.").unwrap();
-        }
     }
     text
 }
@@ -152,10 +143,9 @@ fn every_row_is_held_by_a_test() {
     let unique: BTreeSet<&str> = rows.iter().copied().collect();
     assert_eq!(unique.len(), rows.len(), "a row stands twice");
     let all = all_held();
-    let exempt: BTreeSet<&str> = WITHOUT_A_TEST.iter().map(|(row, _)| *row).collect();
     let bare: Vec<&str> = rows
         .into_iter()
-        .filter(|row| !all.contains_key(*row) && !exempt.contains(row))
+        .filter(|row| !all.contains_key(*row))
         .collect();
     assert!(bare.is_empty(), "no test names {bare:?}");
     let unknown: Vec<&String> = all
@@ -166,11 +156,6 @@ fn every_row_is_held_by_a_test() {
         unknown.is_empty(),
         "tests name rows that are none: {unknown:?}"
     );
-    let stale: Vec<&&str> = exempt
-        .iter()
-        .filter(|row| all.contains_key(**row))
-        .collect();
-    assert!(stale.is_empty(), "these have tests now: {stale:?}");
 }
 
 #[test]

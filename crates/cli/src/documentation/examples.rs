@@ -118,7 +118,7 @@ fn what_the_program_does_not_take_is_noticed() {
     };
     assert!(objects("serves", true) && objects("serve --dem", true) && objects("grant make", true));
     assert!(objects("completions basch", true) && objects("grant create", false));
-    assert!(objects("search a b", true) && objects("blob x", false));
+    assert!(objects("fetch a b", true) && objects("blob x", false));
     assert!(!objects("COMMAND --help", true) && !objects("completions SHELL", true));
     assert!(!objects("grant", true) && !objects("grant create", true) && !objects("serve", false));
 }

@@ -1,6 +1,6 @@
 //! Whole sessions at a terminal, word for word: every command, what it answers and what it refuses. Each `.txt` file is what
 //! a person would see; lines with `!` were told on the error output, and an exit code other than 0 stands in brackets.
-//! `PDPP_TRANSCRIPTS=write cargo test -p pdpp --test transcripts` writes them anew, to be reviewed.
+//! `UPDATE=1 cargo test -p pdpp --test transcripts` writes them anew, to be reviewed.
 #![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
 
 mod masks;
@@ -31,7 +31,7 @@ fn plays(name: &str) {
             played.push('\n');
         }
     }
-    if std::env::var_os("PDPP_TRANSCRIPTS").is_some_and(|value| value == "write") {
+    if std::env::var_os("UPDATE").is_some() {
         fs::write(&file, &played).unwrap();
     }
     // The whole is long; the first line that differs says enough.
