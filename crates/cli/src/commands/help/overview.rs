@@ -55,6 +55,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "purge",
             "bench",
             "completions",
+            "man",
             "help",
         ],
     ),
