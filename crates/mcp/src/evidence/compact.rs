@@ -1,6 +1,8 @@
 //! JSON for a model: on one line, through the boundary, and shortened inside its values, so that quotes and brackets
 //! always close and what is missing shows as `…`.
 
+use std::fmt::Write as _;
+
 use serde_json::{Map, Value, json};
 
 use super::ladder::Content;
@@ -19,6 +21,30 @@ const WHOLE: Level = Level {
     text: usize::MAX,
     entries: usize::MAX,
 };
+
+impl Level {
+    /// How long these members are at least, so that what cannot fit need not be written to find out.
+    fn least_of(self, members: &Map<String, Value>) -> usize {
+        let of = |(name, value): (&String, &Value)| name.len() + "\"\":,".len() + self.least(value);
+        "{}".len() + members.iter().map(of).sum::<usize>() - usize::from(!members.is_empty())
+    }
+
+    fn least(self, value: &Value) -> usize {
+        match value {
+            Value::String(text) if text.len() <= self.text => match Content::of(value) {
+                Content::Binary => 0,
+                _ => text.len() + "\"\"".len(),
+            },
+            // A cut may fall a few bytes short, so that it splits no character.
+            Value::String(_) => match Content::of(value) {
+                Content::Binary => 0,
+                _ => self.text.saturating_sub("…".len()),
+            },
+            Value::Array(_) | Value::Object(_) => "{}".len(),
+            Value::Null | Value::Bool(_) | Value::Number(_) => 1,
+        }
+    }
+}
 
 /// From much to little: text bytes and entries.
 const LEVELS: [(usize, usize); 7] = [
@@ -42,17 +68,14 @@ pub(crate) struct Shown {
     pub(crate) cut: Vec<String>,
 }
 
-/// The whole value on one line.
-pub(crate) fn json(value: &Value) -> String {
-    let mut writer = Writer::new(WHOLE, usize::MAX);
-    writer.bytes_are_shown = true;
-    writer.value(value);
-    writer.text
-}
-
 /// A call that can be made exactly as it is printed: the tool and its arguments.
 pub(crate) fn call(tool: &str, args: &Map<String, Value>) -> String {
-    format!("{tool} {}", json(&Value::Object(args.clone())))
+    let mut writer = Writer::new(WHOLE, usize::MAX);
+    writer.bytes_are_shown = true;
+    writer.text.push_str(tool);
+    writer.text.push(' ');
+    writer.members(args);
+    writer.text
 }
 
 /// The same, of a `{tool, args}` object.
@@ -81,16 +104,23 @@ pub(crate) fn payload(members: &Map<String, Value>, width: usize) -> Shown {
 }
 
 fn try_level(members: &Map<String, Value>, level: Level, width: usize) -> Option<Shown> {
-    let mut text = String::from("{");
+    if level.least_of(members) > width {
+        return None;
+    }
+    let mut writer = Writer::new(level, width);
+    writer.text.push('{');
     let mut cut = Vec::new();
     for (name, value) in members {
-        let piece = member(name, value, level, width.checked_sub(text.len())?)?;
-        separate(&mut text);
-        text.push_str(&piece.text);
-        if piece.was_cut {
+        separate(&mut writer.text);
+        writer.member(name, value);
+        if writer.overflows {
+            return None;
+        }
+        if std::mem::take(&mut writer.was_cut) {
             cut.push(name.clone());
         }
     }
+    let mut text = writer.text;
     text.push('}');
     (text.len() <= width).then_some(Shown { text, cut })
 }
@@ -144,9 +174,7 @@ fn separate(text: &mut String) {
 
 fn member(name: &str, value: &Value, level: Level, room: usize) -> Option<Writer> {
     let mut writer = Writer::new(level, room);
-    writer.text = plain::exact(name);
-    writer.text.push(':');
-    writer.value(value);
+    writer.member(name, value);
     (!writer.overflows && writer.text.len() <= room).then_some(writer)
 }
 
@@ -172,6 +200,12 @@ impl Writer {
         }
     }
 
+    fn member(&mut self, name: &str, value: &Value) {
+        plain::push_exact(&mut self.text, name);
+        self.text.push(':');
+        self.value(value);
+    }
+
     fn value(&mut self, value: &Value) {
         if self.overflows || self.text.len() > self.most {
             self.overflows = true;
@@ -187,17 +221,22 @@ impl Writer {
                 self.entries(entries.iter(), Self::value);
                 self.text.push(']');
             }
-            Value::Object(members) => {
-                self.text.push('{');
-                self.entries(members.iter(), |writer, (name, value)| {
-                    writer.string(name);
-                    writer.text.push(':');
-                    writer.value(value);
-                });
-                self.text.push('}');
+            Value::Object(members) => self.members(members),
+            scalar => {
+                // Writing to a String cannot fail.
+                let _ = write!(self.text, "{scalar}");
             }
-            scalar => self.text.push_str(&scalar.to_string()),
         }
+    }
+
+    fn members(&mut self, members: &Map<String, Value>) {
+        self.text.push('{');
+        self.entries(members.iter(), |writer, (name, value)| {
+            writer.string(name);
+            writer.text.push(':');
+            writer.value(value);
+        });
+        self.text.push('}');
     }
 
     fn entries<T>(&mut self, entries: impl Iterator<Item = T>, write: fn(&mut Self, T)) {
@@ -215,14 +254,15 @@ impl Writer {
     }
 
     fn string(&mut self, text: &str) {
-        if self.level.text == usize::MAX && text.len() > self.most {
+        let room = self.most.saturating_sub(self.text.len());
+        if self.level.text == usize::MAX && text.len() > room {
             // It cannot fit, so it need not be written to find out.
             self.overflows = true;
             return;
         }
         let shown = plain::cut(text, self.level.text);
         self.was_cut |= shown != text;
-        self.text.push_str(&plain::exact(&shown));
+        plain::push_exact(&mut self.text, &shown);
     }
 
     /// What is known of bytes.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::identity::{connection_of, text};
+use super::identity::{at, connection_of, text};
 use super::plain;
 use crate::budget;
 
@@ -36,7 +36,7 @@ fn entries_mut<'a>(body: &'a mut Value, places: &[&str]) -> &'a mut [Value] {
     // An empty place is the body itself.
     let place = std::iter::once(&"")
         .chain(places)
-        .find(|place| body.pointer(place).is_some_and(Value::is_array));
+        .find(|place| at(body, place).is_some_and(Value::is_array));
     place
         .and_then(|place| body.pointer_mut(place)?.as_array_mut())
         .map_or(&mut [], Vec::as_mut_slice)
@@ -44,14 +44,29 @@ fn entries_mut<'a>(body: &'a mut Value, places: &[&str]) -> &'a mut [Value] {
 
 /// Takes out every member or entry that is a window URI: those are for hosts, and not every host can read them.
 pub(crate) fn drop_window_uris(value: &mut Value) {
+    // Most answers have none, and looking is cheaper than taking every object in hand.
+    if has_window_uri(value) {
+        take_window_uris(value);
+    }
+}
+
+fn has_window_uri(value: &Value) -> bool {
+    match value {
+        Value::Object(members) => members.values().any(has_window_uri),
+        Value::Array(entries) => entries.iter().any(has_window_uri),
+        _ => is_window_uri(value),
+    }
+}
+
+fn take_window_uris(value: &mut Value) {
     match value {
         Value::Object(members) => {
             members.retain(|_, member| !is_window_uri(member));
-            members.values_mut().for_each(drop_window_uris);
+            members.values_mut().for_each(take_window_uris);
         }
         Value::Array(entries) => {
             entries.retain(|entry| !is_window_uri(entry));
-            entries.iter_mut().for_each(drop_window_uris);
+            entries.iter_mut().for_each(take_window_uris);
         }
         _ => {}
     }
@@ -68,9 +83,7 @@ fn entries<'a>(body: &'a Value, places: &[&str]) -> &'a [Value] {
     if let Value::Array(entries) = body {
         return entries;
     }
-    let found = places
-        .iter()
-        .find_map(|place| body.pointer(place)?.as_array());
+    let found = places.iter().find_map(|place| at(body, place)?.as_array());
     found.map_or(&[], Vec::as_slice)
 }
 

@@ -40,8 +40,18 @@ impl Content {
 }
 
 /// A ladder of one kind over some records.
-pub(crate) fn ladder(kind: &str, records: &[Value]) -> Value {
-    json!({"kind": kind, "read_tool": "read_record_field", "records": records})
+pub(crate) fn ladder(kind: &str, records: Vec<Value>) -> Value {
+    let mut ladder = json!({"kind": kind, "read_tool": "read_record_field"});
+    ladder["records"] = Value::Array(records);
+    ladder
+}
+
+/// A call: the tool and its arguments.
+pub(crate) fn call(tool: &str, args: Map<String, Value>) -> Value {
+    let mut call = Map::with_capacity(2);
+    call.insert("tool".to_owned(), Value::String(tool.to_owned()));
+    call.insert("args".to_owned(), Value::Object(args));
+    Value::Object(call)
 }
 
 /// The entry of a record whose payload is at hand.
@@ -103,14 +113,14 @@ pub(crate) fn window_read(identity: &Identity, field: &str, offset: u64, limit: 
     args.insert("field_path".to_owned(), json!(field));
     args.insert("offset_chars".to_owned(), json!(offset));
     args.insert("limit_chars".to_owned(), json!(limit));
-    json!({"tool": "read_record_field", "args": args})
+    call("read_record_field", args)
 }
 
 /// The call that fetches a record with one field only.
 pub(crate) fn projected_fetch(identity: &Identity, field: &str) -> Value {
     let mut args = identity.args();
     args.insert("fields".to_owned(), json!([field]));
-    json!({"tool": "fetch", "args": args})
+    call("fetch", args)
 }
 
 fn text_field(identity: &Identity, name: &str, text: &str) -> Value {
@@ -125,7 +135,12 @@ fn text_field(identity: &Identity, name: &str, text: &str) -> Value {
     } else {
         "complete"
     };
-    json!({"field_path": name, "size_chars": size, "preview_status": status, "read": read})
+    let mut entry = Map::with_capacity(4);
+    entry.insert("field_path".to_owned(), json!(name));
+    entry.insert("size_chars".to_owned(), json!(size));
+    entry.insert("preview_status".to_owned(), json!(status));
+    entry.insert("read".to_owned(), read);
+    Value::Object(entry)
 }
 
 fn json_field(identity: &Identity, name: &str, value: &Value) -> Value {
@@ -136,13 +151,14 @@ fn json_field(identity: &Identity, name: &str, value: &Value) -> Value {
     } else {
         "complete"
     };
-    json!({
+    let mut entry = json!({
         "field_path": name,
         "size_bytes": written.len(),
         "preview_text": preview,
-        "preview_status": status,
-        "read": projected_fetch(identity, name)
-    })
+        "preview_status": status
+    });
+    entry["read"] = projected_fetch(identity, name);
+    entry
 }
 
 /// What is known of bytes, never the bytes.

@@ -20,6 +20,14 @@ pub(crate) fn unmarked(source: &str) -> String {
     runs(source).iter().map(|run| run.text).collect()
 }
 
+/// The characters of a text without its tags.
+pub(crate) fn unmarked_chars(source: &str) -> usize {
+    runs(source)
+        .iter()
+        .map(|run| run.text.chars().count())
+        .sum()
+}
+
 /// The characters of the first mark, as they stand.
 pub(crate) fn first_marked(source: &str) -> Option<String> {
     let runs = runs(source);
@@ -29,6 +37,10 @@ pub(crate) fn first_marked(source: &str) -> Option<String> {
 
 fn centred(source: &str, words: &str, bytes: usize) -> (String, bool) {
     let runs = runs(source);
+    // A short text without tags is shown as it is.
+    if source.len() <= bytes && matches!(runs.as_slice(), [Run { text, .. }] if *text == source) {
+        return (source.to_owned(), false);
+    }
     let plain: String = runs.iter().map(|run| run.text).collect();
     let mut spans = Vec::new();
     let mut at = 0;
@@ -57,14 +69,7 @@ fn runs(source: &str) -> Vec<Run<'_>> {
     let mut rest = source;
     let mut marked = false;
     while !rest.is_empty() {
-        let open = rest.find(OPEN);
-        let close = rest.find(CLOSE);
-        let (at, tag) = match (open, close) {
-            (Some(open), Some(close)) if open < close => (open, OPEN),
-            (_, Some(close)) => (close, CLOSE),
-            (Some(open), None) => (open, OPEN),
-            (None, None) => (rest.len(), ""),
-        };
+        let (at, tag) = next_tag(rest);
         let (text, after) = rest.split_at(at);
         if !text.is_empty() {
             runs.push(Run { text, marked });
@@ -73,6 +78,18 @@ fn runs(source: &str) -> Vec<Run<'_>> {
         rest = after.get(tag.len()..).unwrap_or_default();
     }
     runs
+}
+
+/// Where the next tag stands, and which it is; at the end there is none.
+fn next_tag(text: &str) -> (usize, &'static str) {
+    let mut tags = text.match_indices('<').filter_map(|(at, _)| {
+        let rest = text.get(at..)?;
+        let tag = [OPEN, CLOSE]
+            .into_iter()
+            .find(|tag| rest.starts_with(tag))?;
+        Some((at, tag))
+    });
+    tags.next().unwrap_or((text.len(), ""))
 }
 
 /// Where the first of these words occurs, ignoring case.

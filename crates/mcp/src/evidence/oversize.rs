@@ -34,9 +34,29 @@ pub(crate) fn size_of_members(members: &Map<String, Value>) -> usize {
     count.0
 }
 
+/// A length that the value as JSON does not exceed, had without looking at its texts.
+fn bound(value: &Value) -> usize {
+    // Any byte of a text may become six; numbers have at most twenty-four characters.
+    let text = |text: &str| 2 + 6 * text.len();
+    match value {
+        Value::Null | Value::Bool(_) => 5,
+        Value::Number(_) => 24,
+        Value::String(string) => text(string),
+        Value::Array(entries) => 2 + entries.iter().map(|entry| 1 + bound(entry)).sum::<usize>(),
+        Value::Object(members) => {
+            let member = |(name, value): (&String, &Value)| 2 + text(name) + bound(value);
+            2 + members.iter().map(member).sum::<usize>()
+        }
+    }
+}
+
 /// Shrinks until the structured content fits beside its text.
 pub(crate) fn fit(structured: &mut Value, text: &str, mut shrink: impl FnMut(&mut Value, usize)) {
     let ceiling = budget::RESULT.saturating_sub(text.len() * 2 + FRAME);
+    // Most answers are far from the ceiling, and then there is nothing to count.
+    if bound(structured) <= ceiling {
+        return;
+    }
     for threshold in THRESHOLDS {
         if size(structured) <= ceiling {
             return;
@@ -52,7 +72,7 @@ pub(crate) fn shrink_payload(
     threshold: usize,
 ) {
     for (name, value) in payload.iter_mut() {
-        if size(value) > threshold && !is_replaced(value) {
+        if bound(value) > threshold && size(value) > threshold && !is_replaced(value) {
             *value = replaced(value, identity.map(|identity| read(identity, name, value)));
         }
     }

@@ -16,7 +16,10 @@ pub(crate) fn cut(text: &str, bytes: usize) -> Cow<'_, str> {
     }
     let mark = '…';
     let end = text.floor_char_boundary(bytes.saturating_sub(mark.len_utf8()));
-    Cow::Owned(format!("{}{mark}", text.get(..end).unwrap_or_default()))
+    let mut shown = String::with_capacity(end + mark.len_utf8());
+    shown.push_str(text.get(..end).unwrap_or_default());
+    shown.push(mark);
+    Cow::Owned(shown)
 }
 
 /// A text in double quotes, cut to so many bytes before escaping. The result is a JSON string.
@@ -27,26 +30,50 @@ pub(crate) fn quoted(text: &str, bytes: usize) -> String {
 /// The whole text as a JSON string on one line, with characters that steer a display escaped.
 pub(crate) fn exact(text: &str) -> String {
     let mut written = String::with_capacity(text.len() + 2);
+    push_exact(&mut written, text);
+    written
+}
+
+/// The same, written behind a text.
+pub(crate) fn push_exact(written: &mut String, text: &str) {
     written.push('"');
-    for character in text.chars() {
-        match character {
-            '"' => written.push_str("\\\""),
-            '\\' => written.push_str("\\\\"),
-            '\n' => written.push_str("\\n"),
-            '\t' => written.push_str("\\t"),
-            '\r' => written.push_str("\\r"),
-            other if is_steering(other) => {
-                let mut units = [0_u16; 2];
-                for unit in other.encode_utf16(&mut units) {
-                    // Writing to a String cannot fail.
-                    let _ = write!(written, "\\u{unit:04x}");
-                }
-            }
-            other => written.push(other),
-        }
+    let mut rest = text;
+    loop {
+        // What needs no look at single characters is copied at once.
+        let ascii = rest.bytes().position(|byte| !is_plain_ascii(byte));
+        let (plain, behind) = rest.split_at(ascii.unwrap_or(rest.len()));
+        written.push_str(plain);
+        let mut characters = behind.chars();
+        let Some(character) = characters.next() else {
+            break;
+        };
+        push_escaped(written, character);
+        rest = characters.as_str();
     }
     written.push('"');
-    written
+}
+
+/// A character that stands for itself in a JSON string and steers nothing.
+fn is_plain_ascii(byte: u8) -> bool {
+    matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\'
+}
+
+fn push_escaped(written: &mut String, character: char) {
+    match character {
+        '"' => written.push_str("\\\""),
+        '\\' => written.push_str("\\\\"),
+        '\n' => written.push_str("\\n"),
+        '\t' => written.push_str("\\t"),
+        '\r' => written.push_str("\\r"),
+        other if is_steering(other) => {
+            let mut units = [0_u16; 2];
+            for unit in other.encode_utf16(&mut units) {
+                // Writing to a String cannot fail.
+                let _ = write!(written, "\\u{unit:04x}");
+            }
+        }
+        other => written.push(other),
+    }
 }
 
 /// A JSON value on one line, whole, with characters that steer a display escaped. It reads back as the same value.
@@ -69,12 +96,14 @@ pub(crate) fn json(value: &Value) -> String {
 
 /// A handle, name or cursor: as it is where it is one plain word, else as a JSON string. Never cut.
 pub(crate) fn token(text: &str) -> Cow<'_, str> {
+    let is_plain_word = |byte: u8| is_plain_ascii(byte) && !matches!(byte, b' ' | b'\'' | b'`');
     let is_word = !text.is_empty()
-        && text.chars().all(|character| {
-            !character.is_whitespace()
-                && !is_steering(character)
-                && !matches!(character, '"' | '\'' | '`' | '\\')
-        });
+        && (text.bytes().all(is_plain_word)
+            || text.chars().all(|character| {
+                !character.is_whitespace()
+                    && !is_steering(character)
+                    && !matches!(character, '"' | '\'' | '`' | '\\')
+            }));
     if is_word {
         Cow::Borrowed(text)
     } else {

@@ -74,7 +74,7 @@ pub(super) fn of(payload: &Payload, asked: &Asked<'_>, provider: &str) -> Value 
     let related = expanded::of(&payload.expanded, asked.relations, &identity);
     insert_some(&mut metadata, "expanded", &related);
     if let Some(entry) = ladder {
-        let ladder = ladder::ladder("record", &[entry]);
+        let ladder = ladder::ladder("record", vec![entry]);
         metadata.insert("content_ladder".to_owned(), ladder);
     }
     let mut document = json!({

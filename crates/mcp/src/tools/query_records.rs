@@ -9,6 +9,8 @@ mod text;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
+
 use contract::error::ErrorCode;
 use contract::upstream::Get;
 use serde_json::{Map, Value, json};
@@ -206,12 +208,15 @@ fn rungs(asked: &Asked<'_>, records: &[Value]) -> Option<Value> {
         .iter()
         .take(RUNGS)
         .filter(|record| record.get("deleted") != Some(&Value::Bool(true)))
-        .filter_map(|record| ladder::record(&asked.identity(record)?, &own_members(record)?))
+        .filter_map(|record| {
+            let members = own_members(record)?;
+            ladder::record(&asked.identity(record)?, &members)
+        })
         .collect();
     if listed.is_empty() {
         return None;
     }
-    let mut ladder = ladder::ladder("record_set", &listed);
+    let mut ladder = ladder::ladder("record_set", listed);
     if records.len() > RUNGS {
         ladder["records_not_listed"] = json!(records.len() - RUNGS);
     }
@@ -219,25 +224,23 @@ fn rungs(asked: &Asked<'_>, records: &[Value]) -> Option<Value> {
 }
 
 /// The payload without the identity that a flat record mixes into it.
-fn own_members(record: &Value) -> Option<Map<String, Value>> {
+fn own_members(record: &Value) -> Option<Cow<'_, Map<String, Value>>> {
     let members = payload(record)?;
     if record.get("data").is_some_and(Value::is_object) {
-        return Some(members.clone());
+        return Some(Cow::Borrowed(members));
     }
     let own = members
         .iter()
         .filter(|(name, _)| !project::is_operational(name));
-    Some(
-        own.map(|(name, value)| (name.clone(), value.clone()))
-            .collect(),
-    )
+    let own = own.map(|(name, value)| (name.clone(), value.clone()));
+    Some(Cow::Owned(own.collect()))
 }
 
 fn shrink(record: &mut Value, asked: &Asked<'_>, threshold: usize) {
     let identity = asked.identity(record);
     let whole = identity
         .as_ref()
-        .map(|identity| json!({"tool": "fetch", "args": identity.args()}));
+        .map(|identity| ladder::call("fetch", identity.args()));
     if let Some(Value::Object(data)) = record.get_mut("data") {
         if threshold == oversize::WHOLE {
             let value = Value::Object(std::mem::take(data));

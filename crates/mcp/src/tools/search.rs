@@ -188,10 +188,11 @@ fn reply(provider: &str, args: &Args, answered: Answered) -> Reply {
     };
     let text = text::write(&page);
     let results: Vec<Value> = page.hits.iter().map(|hit| hit.result(provider)).collect();
-    let rungs: Vec<Value> = page.hits.iter().filter_map(Hit::rung).collect();
-    let mut structured = json!({"data": null, "results": results});
+    let rungs: Vec<Value> = page.hits.into_iter().filter_map(Hit::into_rung).collect();
+    let mut structured = json!({"data": null});
+    structured["results"] = Value::Array(results);
     if !rungs.is_empty() {
-        structured["content_ladder"] = ladder::ladder("search_results", &rungs);
+        structured["content_ladder"] = ladder::ladder("search_results", rungs);
     }
     structured["provider_url"] = json!(provider);
     structured["request_id"] = json!(request_id);

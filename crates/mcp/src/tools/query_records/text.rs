@@ -1,6 +1,9 @@
 //! The text of a page of records, under its budget: one line that says it all, then records, then bare ids, then what is
 //! not shown and how to see it.
 
+use std::borrow::Cow;
+use std::cell::OnceCell;
+
 use serde_json::{Map, Value, json};
 
 use super::{Asked, own_members, payload};
@@ -22,10 +25,22 @@ const INCOMPLETE: &str = " incomplete size=";
 /// A payload is not shown in less.
 const LEAST_PAYLOAD: usize = 144;
 
-/// A record with its name, where it has one.
+/// A record with its name, where it has one. Its line is tried in several widths, so what they share is kept.
 struct Row<'a> {
     record: &'a Value,
     identity: Option<Identity>,
+    /// What is shown of it, where it is an object.
+    members: Option<Cow<'a, Map<String, Value>>>,
+    /// The size of its payload, once that was asked for.
+    size: OnceCell<usize>,
+}
+
+impl Row<'_> {
+    fn size(&self) -> usize {
+        *self
+            .size
+            .get_or_init(|| payload(self.record).map_or(0, oversize::size_of_members))
+    }
 }
 
 pub(super) fn write(asked: &Asked<'_>, body: &Value) -> String {
@@ -34,6 +49,8 @@ pub(super) fn write(asked: &Asked<'_>, body: &Value) -> String {
         .map(|record| Row {
             record,
             identity: asked.identity(record),
+            members: displayed(record),
+            size: OnceCell::new(),
         })
         .collect();
     let paging = Paging::of(body);
@@ -188,7 +205,7 @@ fn row_line(place: usize, row: &Row<'_>, share: usize, with_call: bool) -> Strin
         }
         return line;
     }
-    let Some(members) = displayed(row) else {
+    let Some(members) = &row.members else {
         let written = row.record.to_string();
         line.push(' ');
         line.push_str(&plain::quoted(&written, LEAST_PAYLOAD));
@@ -199,18 +216,18 @@ fn row_line(place: usize, row: &Row<'_>, share: usize, with_call: bool) -> Strin
         return line;
     };
     let width = share.saturating_sub(line.len() + 2).max(LEAST_PAYLOAD);
-    let mut shown = compact::payload(&members, width);
+    let mut shown = compact::payload(members, width);
     let mut way_on = String::new();
     if !shown.cut.is_empty() {
-        way_on = incomplete(row, &members, &shown.cut, with_call);
+        way_on = incomplete(row, members, &shown.cut, with_call);
         // What says that it is cut takes its place from what is shown, unless the whole is no longer than both.
         let narrower = width.saturating_sub(way_on.len()).max(LEAST_PAYLOAD);
-        shown = compact::payload(&members, narrower + way_on.len());
+        shown = compact::payload(members, narrower + way_on.len());
         if shown.cut.is_empty() {
             way_on.clear();
         } else {
-            shown = compact::payload(&members, narrower);
-            way_on = incomplete(row, &members, &shown.cut, with_call);
+            shown = compact::payload(members, narrower);
+            way_on = incomplete(row, members, &shown.cut, with_call);
         }
     }
     format!("{line} {}{way_on}", shown.text)
@@ -224,7 +241,7 @@ fn incomplete(
     cut: &[String],
     with_call: bool,
 ) -> String {
-    let size = payload(row.record).map_or(0, oversize::size_of_members);
+    let size = row.size();
     let way_on = match &row.identity {
         Some(identity) if with_call => {
             let largest = cut
@@ -248,16 +265,17 @@ fn rank(value: &Value) -> u8 {
 }
 
 /// The payload, with the payloads of related records beside it.
-fn displayed(row: &Row<'_>) -> Option<Map<String, Value>> {
-    let mut members = own_members(row.record)?;
-    let Some(Value::Object(expanded)) = row.record.get("expanded") else {
+fn displayed(record: &Value) -> Option<Cow<'_, Map<String, Value>>> {
+    let mut members = own_members(record)?;
+    let Some(Value::Object(expanded)) = record.get("expanded") else {
         return Some(members);
     };
     let related: Map<String, Value> = expanded
         .iter()
         .map(|(relation, value)| (relation.clone(), related(value)))
         .collect();
-    members.insert("expanded".to_owned(), Value::Object(related));
+    let related = Value::Object(related);
+    members.to_mut().insert("expanded".to_owned(), related);
     Some(members)
 }
 

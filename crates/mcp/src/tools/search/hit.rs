@@ -4,7 +4,7 @@ use contract::handle::{RecordHandle, WINDOW_URI};
 use serde_json::{Map, Value, json};
 
 use crate::budget;
-use crate::evidence::identity::{self, Identity, connection_of, connector_of, text};
+use crate::evidence::identity::{self, Identity, at, connection_of, connector_of, text};
 use crate::evidence::{ladder, marks, plain};
 
 /// Where servers put evidence, the oldest places last.
@@ -114,7 +114,7 @@ impl<'a> Hit<'a> {
     /// The call that gets the whole record.
     pub(super) fn fetch(&self) -> Option<Value> {
         self.is_fetchable()
-            .then(|| json!({"tool": "fetch", "args": self.identity.args()}))
+            .then(|| ladder::call("fetch", self.identity.args()))
     }
 
     /// The entry of `results`.
@@ -153,18 +153,12 @@ impl<'a> Hit<'a> {
     }
 
     /// The entry of the ladder: identity, and the fields the server proved.
-    pub(super) fn rung(&self) -> Option<Value> {
+    pub(super) fn into_rung(self) -> Option<Value> {
         let mut entry = ladder::head(&self.identity)?;
         if let Some(preview) = self.evidence_preview() {
             entry.insert("evidence_preview".to_owned(), Value::String(preview));
         }
-        let windows = self.excerpts.iter().map(|excerpt| {
-            json!({
-                "field_path": excerpt.field,
-                "preview_status": excerpt.status(),
-                "read": excerpt.read
-            })
-        });
+        let windows = self.excerpts.into_iter().map(Excerpt::into_window);
         entry.insert("field_windows".to_owned(), windows.collect());
         Some(Value::Object(entry))
     }
@@ -184,15 +178,23 @@ impl Excerpt {
     }
 
     fn described(&self) -> Value {
-        let mut described = json!({
-            "field_path": self.field,
-            "preview_text": self.preview,
-            "preview_status": self.status()
-        });
+        let mut described = Map::with_capacity(4);
+        described.insert("field_path".to_owned(), json!(self.field));
+        described.insert("preview_text".to_owned(), json!(self.preview));
+        described.insert("preview_status".to_owned(), json!(self.status()));
         if let Some(read) = &self.read {
-            described["read"] = read.clone();
+            described.insert("read".to_owned(), read.clone());
         }
-        described
+        Value::Object(described)
+    }
+
+    fn into_window(self) -> Value {
+        let status = json!(self.status());
+        let mut window = Map::with_capacity(3);
+        window.insert("field_path".to_owned(), Value::String(self.field));
+        window.insert("preview_status".to_owned(), status);
+        window.insert("read".to_owned(), self.read.unwrap_or_default());
+        Value::Object(window)
     }
 }
 
@@ -206,7 +208,7 @@ fn snippet_text(snippet: &Value) -> Option<&str> {
 /// The entries of the first place that has any with both a text and a field.
 fn excerpts(raw: &Value, identity: &Identity, query: &str) -> Vec<Excerpt> {
     for place in EVIDENCE {
-        let entries = raw.pointer(place).and_then(Value::as_array);
+        let entries = at(raw, place).and_then(Value::as_array);
         let found: Vec<Excerpt> = entries
             .into_iter()
             .flatten()
@@ -231,7 +233,7 @@ fn excerpt(entry: &Value, identity: &Identity, query: &str) -> Option<Excerpt> {
         text: text.to_owned(),
         preview,
         complete: is_whole && !was_cut,
-        read: read(entry, field, identity),
+        read: read((entry, text), field, identity),
     })
 }
 
@@ -241,9 +243,7 @@ fn best_text(entry: &Value) -> Option<&str> {
     if first.len() >= BARE {
         return Some(first);
     }
-    let texts = TEXTS
-        .iter()
-        .filter_map(|place| entry.pointer(place)?.as_str());
+    let texts = TEXTS.iter().filter_map(|place| at(entry, place)?.as_str());
     texts
         .filter(|text| text.len() > BARE)
         .max_by_key(|text| text.len())
@@ -253,12 +253,12 @@ fn best_text(entry: &Value) -> Option<&str> {
 fn first_text<'a>(entry: &'a Value, places: &[&str]) -> Option<&'a str> {
     places
         .iter()
-        .filter_map(|place| entry.pointer(place)?.as_str())
+        .filter_map(|place| at(entry, place)?.as_str())
         .find(|text| !text.trim().is_empty())
 }
 
 /// The call that reads the field around an excerpt: by offset where the server told one, else by the marked words.
-fn read(entry: &Value, field: &str, identity: &Identity) -> Option<Value> {
+fn read((entry, text): (&Value, &str), field: &str, identity: &Identity) -> Option<Value> {
     let named;
     let identity = if identity.handle.is_some() {
         identity
@@ -273,8 +273,7 @@ fn read(entry: &Value, field: &str, identity: &Identity) -> Option<Value> {
         return Some(ladder::window_read(identity, field, offset, limit));
     }
     if let Some(start) = start_of(entry) {
-        let text = best_text(entry).map(marks::unmarked).unwrap_or_default();
-        let length = u64::try_from(text.chars().count()).unwrap_or(u64::MAX);
+        let length = u64::try_from(marks::unmarked_chars(text)).unwrap_or(u64::MAX);
         let limit = budget::WINDOW_CHARS as u64;
         // The excerpt is already known; around its middle there is more to learn.
         let offset = start
@@ -287,7 +286,7 @@ fn read(entry: &Value, field: &str, identity: &Identity) -> Option<Value> {
     let marked = || {
         TEXTS
             .iter()
-            .find_map(|place| marks::first_marked(entry.pointer(place)?.as_str()?))
+            .find_map(|place| marks::first_marked(at(entry, place)?.as_str()?))
     };
     let words = hinted.or_else(marked);
     Some(match words.filter(|words| !words.trim().is_empty()) {
@@ -295,7 +294,7 @@ fn read(entry: &Value, field: &str, identity: &Identity) -> Option<Value> {
             let mut args = identity.args();
             args.insert("field_path".to_owned(), json!(field));
             args.insert("q".to_owned(), json!(words));
-            json!({"tool": "read_record_field", "args": args})
+            ladder::call("read_record_field", args)
         }
         None => ladder::window_read(identity, field, 0, budget::WINDOW_CHARS as u64),
     })
@@ -318,9 +317,7 @@ fn start_of(entry: &Value) -> Option<u64> {
         "/window/start_chars",
         "/offset_chars",
     ];
-    places
-        .iter()
-        .find_map(|place| entry.pointer(place)?.as_u64())
+    places.iter().find_map(|place| at(entry, place)?.as_u64())
 }
 
 /// The record as the evidence names it, for a hit that does not name itself.

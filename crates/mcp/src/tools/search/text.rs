@@ -1,6 +1,8 @@
 //! The text of a search, under its budget: one line that says it all, then evidence, then hits, then bare ids, then what
 //! is not shown and how to see it.
 
+use std::cell::OnceCell;
+
 use serde_json::json;
 
 use super::Page;
@@ -34,7 +36,45 @@ const WIDTHS: [Widths; 5] = [
     (40, 24, 0),
 ];
 
+/// A hit whose line is tried in several widths, and twice where something does not fit: each is written once.
+struct Draft<'a> {
+    place: usize,
+    hit: &'a Hit<'a>,
+    /// The snippet on one line.
+    snippet: OnceCell<String>,
+    /// By width; first without the snippet, then with it.
+    lines: [[OnceCell<String>; WIDTHS.len()]; 2],
+}
+
+impl<'a> Draft<'a> {
+    fn new((place, hit): (usize, &'a Hit<'a>)) -> Self {
+        Self {
+            place,
+            hit,
+            snippet: OnceCell::new(),
+            lines: Default::default(),
+        }
+    }
+
+    /// The line in every width, from wide to narrow.
+    fn lines(&self, with_snippet: bool) -> impl Iterator<Item = &str> {
+        let kept = self.lines.get(usize::from(with_snippet)).into_iter();
+        kept.flatten().zip(WIDTHS).map(move |(line, widths)| {
+            line.get_or_init(|| self.written(widths, with_snippet))
+                .as_str()
+        })
+    }
+
+    fn written(&self, widths: Widths, with_snippet: bool) -> String {
+        let flat = |text: &'a str| self.snippet.get_or_init(|| flat(text)).as_str();
+        let snippet = self.hit.snippet.as_deref();
+        let snippet = snippet.filter(|_| with_snippet && widths.2 > 0).map(flat);
+        hit_line(self.place, self.hit, widths, snippet)
+    }
+}
+
 pub(super) fn write(page: &Page<'_>) -> String {
+    let drafts: Vec<Draft<'_>> = page.hits.iter().enumerate().map(Draft::new).collect();
     let first = first_line(page);
     let note = if first.len() > LONG_FIRST_LINE {
         SHORT_NOTE
@@ -46,12 +86,12 @@ pub(super) fn write(page: &Page<'_>) -> String {
         .chain([last_line(page)])
         .collect();
     // Room for what is not shown is kept only where something is not.
-    let (lines, hidden, _) = written(page, &first, &tail, "");
+    let (lines, hidden, _) = written((page, &drafts), &first, &tail, "");
     if hidden == 0 {
         return ended(lines, "", &tail);
     }
     let unshown = unshown_line(page, page.hits.len(), page.hits.len());
-    let (lines, hidden, leading) = written(page, &first, &tail, &unshown);
+    let (lines, hidden, leading) = written((page, &drafts), &first, &tail, &unshown);
     if hidden == 0 {
         // Shorter evidence made room for every id.
         return ended(lines, "", &tail);
@@ -60,14 +100,19 @@ pub(super) fn write(page: &Page<'_>) -> String {
 }
 
 /// The lines before the tail, how many hits are not among them, and how many are from the first on.
-fn written(page: &Page<'_>, first: &str, tail: &[String], unshown: &str) -> (Lines, usize, usize) {
+fn written(
+    (page, drafts): (&Page<'_>, &[Draft<'_>]),
+    first: &str,
+    tail: &[String],
+    unshown: &str,
+) -> (Lines, usize, usize) {
     let ceiling = (budget::LIST_TEXT - 1).max(first.len() + TAIL);
     let mut lines = Lines::new(ceiling, first);
     for line in tail.iter().map(String::as_str).chain([unshown]) {
         lines.reserve(line.len());
     }
     let excerpts = write_evidence(page, &mut lines);
-    let shown = write_hits(page, &excerpts, &mut lines);
+    let shown = write_hits(drafts, &excerpts, &mut lines);
     let hidden = shown.iter().filter(|shown| !**shown).count();
     let leading = shown.iter().take_while(|shown| **shown).count();
     (lines, hidden, leading)
@@ -258,7 +303,9 @@ fn write_evidence(page: &Page<'_>, lines: &mut Lines) -> Vec<String> {
 fn evidence_room(page: &Page<'_>, room: usize) -> usize {
     match page.hits.as_slice() {
         [hit] => {
-            let line = hit_line(0, hit, (budget::TITLE, budget::LABEL, 160), true);
+            let snippet = hit.snippet.as_deref().map(flat);
+            let widths = (budget::TITLE, budget::LABEL, 160);
+            let line = hit_line(0, hit, widths, snippet.as_deref());
             room.saturating_sub(line.len() + 16)
         }
         _ => room * 3 / 5,
@@ -280,7 +327,7 @@ fn evidence_line(
         .saturating_sub(frame)
         .clamp(LEAST_EXCERPT, budget::EXCERPT);
     let query = page.args.text("query").unwrap_or_default();
-    let (text, was_cut) = one_line(&excerpt.text, query, width);
+    let (text, was_cut) = one_line(&flat(&excerpt.text), query, width);
     let complete = excerpt.complete && !was_cut;
     format!(
         "{}. field_path={field} {text} complete={complete} {read}",
@@ -288,12 +335,23 @@ fn evidence_line(
     )
 }
 
-/// An excerpt in quotes on one line, and whether something is missing.
+/// A text on one line, with single spaces.
+fn flat(source: &str) -> String {
+    let mut flat = String::with_capacity(source.len());
+    for word in source.split_whitespace() {
+        if !flat.is_empty() {
+            flat.push(' ');
+        }
+        flat.push_str(word);
+    }
+    flat
+}
+
+/// An excerpt of a flat text in quotes, and whether something is missing.
 fn one_line(source: &str, query: &str, width: usize) -> (String, bool) {
-    let source = source.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut bytes = width;
     loop {
-        let (text, was_cut) = marks::excerpt_for(&source, query, bytes);
+        let (text, was_cut) = marks::excerpt_for(source, query, bytes);
         let quoted = plain::exact(&text);
         // Escaping makes texts longer; what was to be bounded is what is printed.
         if quoted.len() <= width + 2 || bytes <= 24 {
@@ -304,29 +362,29 @@ fn one_line(source: &str, query: &str, width: usize) -> (String, bool) {
 }
 
 /// Full lines while the ids of the hits behind them still fit, then bare ids. Says which hits were shown.
-fn write_hits(page: &Page<'_>, excerpts: &[String], lines: &mut Lines) -> Vec<bool> {
+fn write_hits(drafts: &[Draft<'_>], excerpts: &[String], lines: &mut Lines) -> Vec<bool> {
     // An excerpt names its record, too.
     let mut shown: Vec<bool> = excerpts.iter().map(|text| !text.is_empty()).collect();
     let header = "Top results:";
-    let mut ids: Vec<String> = page.hits.iter().map(bare_id).collect();
+    let mut ids: Vec<String> = drafts.iter().map(|draft| bare_id(draft.hit)).collect();
     let named = ids.iter_mut().zip(&shown).filter(|(_, shown)| **shown);
     named.for_each(|(id, _)| id.clear());
     let for_ids = lines.room() * 2 / 5;
     let mut full = 0;
-    for (place, hit) in page.hits.iter().enumerate() {
+    for (place, draft) in drafts.iter().enumerate() {
         let behind: usize = ids.iter().skip(place + 1).map(|id| id.len() + 1).sum();
         let before = if place == 0 { header.len() + 1 } else { 0 };
         let kept = (behind + 10).min(for_ids) * usize::from(behind > 0);
         let allowed = lines.room().saturating_sub(kept + before);
-        let share = allowed / (page.hits.len() - place);
+        let share = allowed / (drafts.len() - place);
         let evidence = excerpts.get(place).map_or("", String::as_str);
-        let Some(line) = fitting_line(place, hit, evidence, (share, allowed)) else {
+        let Some(line) = fitting_line(draft, evidence, (share, allowed)) else {
             break;
         };
         if place == 0 {
             lines.require(header);
         }
-        lines.require(&line);
+        lines.require(line);
         full = place + 1;
     }
     shown.iter_mut().take(full).for_each(|shown| *shown = true);
@@ -356,50 +414,50 @@ fn bare_id(hit: &Hit<'_>) -> String {
 }
 
 /// The widest line within its share, else the narrowest there is if it is allowed at all.
-fn fitting_line(
-    place: usize,
-    hit: &Hit<'_>,
+fn fitting_line<'a>(
+    draft: &'a Draft<'_>,
     evidence: &str,
     (share, allowed): (usize, usize),
-) -> Option<String> {
-    let snippet = hit.snippet.as_deref().map(marks::unmarked);
+) -> Option<&'a str> {
+    let snippet = draft.hit.snippet.as_deref().map(marks::unmarked);
     let is_told = snippet.is_some_and(|snippet| evidence.contains(snippet.trim_matches('…')));
-    let lines = || {
-        WIDTHS
-            .iter()
-            .map(|widths| hit_line(place, hit, *widths, !is_told))
-    };
-    lines()
+    draft
+        .lines(!is_told)
         .find(|line| line.len() < share && line.len() <= allowed)
-        .or_else(|| lines().skip(2).find(|line| line.len() <= allowed))
+        .or_else(|| {
+            let mut narrow = draft.lines(!is_told).skip(2);
+            narrow.find(|line| line.len() <= allowed)
+        })
 }
 
-fn hit_line(place: usize, hit: &Hit<'_>, widths: Widths, with_snippet: bool) -> String {
-    let (title, label, snippet) = widths;
-    let mut parts = vec![format!("{}. {}", place + 1, named(hit))];
+/// One hit with the snippet, already flat, that it is to show.
+fn hit_line(place: usize, hit: &Hit<'_>, widths: Widths, snippet: Option<&str>) -> String {
+    let (title, label, most) = widths;
+    let mut line = format!("{}. {}", place + 1, named(hit));
+    let mut add = |name: &str, value: &str| {
+        for piece in [" ", name, "=", value] {
+            line.push_str(piece);
+        }
+    };
     for (name, value) in [
         ("connector_key", hit.connector()),
         ("stream", hit.stream()),
         ("display_name", hit.label()),
     ] {
         if let Some(value) = value {
-            parts.push(format!("{name}={}", word(value, label)));
+            add(name, &word(value, label));
         }
     }
     // A title made of source, stream and time repeats the line; where room is scarce the time is enough.
-    match hit.untitled_time() {
-        Some(time) if title < budget::TITLE => parts.push(format!("time={}", word(time, label))),
-        _ => parts.push(format!("title={}", plain::quoted(&hit.title, title))),
+    let time = (title < budget::TITLE).then(|| hit.untitled_time());
+    match time.flatten() {
+        Some(time) => add("time", &word(time, label)),
+        None => add("title", &plain::quoted(&hit.title, title)),
     }
-    if let Some(text) = hit
-        .snippet
-        .as_deref()
-        .filter(|_| with_snippet && snippet > 0)
-    {
-        let (text, _) = one_line(text, "", snippet);
-        parts.push(format!("snippet={text}"));
+    if let Some(text) = snippet {
+        add("snippet", &one_line(text, "", most).0);
     }
-    parts.join(" ")
+    line
 }
 
 /// The id with what must be passed beside it. What cannot be fetched is not called an id.
@@ -418,7 +476,9 @@ fn named(hit: &Hit<'_>) -> String {
 fn word(text: &str, bytes: usize) -> String {
     let shown = plain::cut(text, bytes);
     let is_name = shown.chars().all(|character| {
-        character.is_alphanumeric() || matches!(character, '_' | '-' | '.' | ':' | '…')
+        character.is_ascii_alphanumeric()
+            || character.is_alphanumeric()
+            || matches!(character, '_' | '-' | '.' | ':' | '…')
     });
     if is_name {
         shown.into_owned()
