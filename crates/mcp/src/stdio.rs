@@ -1,12 +1,23 @@
 //! The server on standard input and output, until the input ends.
 
 use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use rmcp::ServiceExt as _;
+use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::io::stdio_pipes;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
+use tokio::sync::Mutex;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::server::Server;
+
+/// Room for the usual answer, so that its buffer seldom grows.
+const ANSWER: usize = 64 * 1024;
 
 /// Serves until the other side closes the input. Nothing but protocol messages goes to standard output.
 pub async fn serve_stdio(server: Server) -> io::Result<()> {
@@ -20,7 +31,7 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    let running = match server.serve((input, output)).await {
+    let running = match server.serve(Lines::new(input, output)).await {
         Ok(running) => running,
         // The other side left before it had said anything.
         Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
@@ -31,4 +42,102 @@ where
         .await
         .map(|_| ())
         .map_err(|error| io::Error::other(error.to_string()))
+}
+
+/// A message per line. Lines are read as the library reads them; an answer, which may be long, is written here: as one
+/// buffer, at once, and taken apart only when the other side has it.
+struct Lines<R: AsyncRead, W> {
+    input: AsyncRwTransport<RoleServer, R, Complaints>,
+    /// What the reader says of lines that are no messages.
+    complaints: UnboundedReceiver<Vec<u8>>,
+    /// None once it was closed.
+    output: Output<W>,
+}
+
+type Output<W> = Arc<Mutex<Option<W>>>;
+
+impl<R, W> Lines<R, W>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    fn new(input: R, output: W) -> Self {
+        let (sender, complaints) = unbounded_channel();
+        Self {
+            input: AsyncRwTransport::new(input, Complaints(sender)),
+            complaints,
+            output: Arc::new(Mutex::new(Some(output))),
+        }
+    }
+}
+
+impl<R, W> Transport<RoleServer> for Lines<R, W>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let output = Arc::clone(&self.output);
+        async move {
+            let mut line = Vec::with_capacity(ANSWER);
+            serde_json::to_writer(&mut line, &message)?;
+            line.push(b'\n');
+            write(&output, &line).await
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        loop {
+            tokio::select! {
+                biased;
+                Some(line) = self.complaints.recv() => write(&self.output, &line).await.ok()?,
+                message = self.input.receive() => return message,
+            }
+        }
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        drop(self.output.lock().await.take());
+        Ok(())
+    }
+}
+
+async fn write<W: AsyncWrite + Unpin>(output: &Mutex<Option<W>>, line: &[u8]) -> io::Result<()> {
+    match output.lock().await.as_mut() {
+        Some(output) => {
+            output.write_all(line).await?;
+            output.flush().await
+        }
+        None => Err(io::ErrorKind::NotConnected.into()),
+    }
+}
+
+/// Where the reader writes: on to the one output, in whose order it stands like any message.
+struct Complaints(UnboundedSender<Vec<u8>>);
+
+impl AsyncWrite for Complaints {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let sent = self.0.send(bytes.to_owned());
+        Poll::Ready(match sent {
+            Ok(()) => Ok(bytes.len()),
+            Err(_) => Err(io::ErrorKind::BrokenPipe.into()),
+        })
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
 }
