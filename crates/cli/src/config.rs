@@ -61,6 +61,8 @@ pub(crate) struct ServerSettings {
     pub(crate) public_url: Option<String>,
     /// Whose word on where a request came from is taken.
     pub(crate) trusted_proxies: Vec<IpAddr>,
+    /// How many tool calls a grant may make in a minute, where it is not the usual number.
+    pub(crate) calls_per_minute: Option<u32>,
     /// Which events are logged.
     pub(crate) log: LevelFilter,
 }
@@ -79,6 +81,7 @@ impl ServerSettings {
             listen: setting(listen, "PDPP_LISTEN")?.unwrap_or_else(|| LISTEN.to_owned()),
             public_url: setting(public_url, "PDPP_PUBLIC_URL")?,
             trusted_proxies: trusted_proxies()?,
+            calls_per_minute: calls_per_minute()?,
             log: log_level()?,
         })
     }
@@ -87,6 +90,22 @@ impl ServerSettings {
 /// The owner's password, where the environment has one.
 pub(crate) fn owner_password() -> Result<Option<String>, Failure> {
     environment("PDPP_OWNER_PASSWORD")
+}
+
+fn calls_per_minute() -> Result<Option<u32>, Failure> {
+    let Some(text) = environment("PDPP_CALLS_PER_MINUTE")? else {
+        return Ok(None);
+    };
+    match text.parse() {
+        Ok(calls @ 1..) => Ok(Some(calls)),
+        _ => {
+            let message = format!(
+                "PDPP_CALLS_PER_MINUTE '{}' is not a number of calls",
+                visible(&text)
+            );
+            Err(Failure::new(message).hint("write a whole number from 1 to 4294967295"))
+        }
+    }
 }
 
 fn trusted_proxies() -> Result<Vec<IpAddr>, Failure> {

@@ -186,14 +186,13 @@ fn settings_that_make_no_sense_are_refused_before_anything_is_opened() {
         home.run(&["serve", "--public-url", url])
             .refused_saying(&["is not a public address", "https://"]);
     }
-    let mut command = home.command(&["serve"]);
-    let ran = command.env("PDPP_LOG", "loud").output().unwrap();
-    assert_eq!(ran.status.code(), Some(1));
-    assert!(
-        String::from_utf8(ran.stderr)
-            .unwrap()
-            .contains("PDPP_LOG 'loud'")
-    );
+    for (name, value) in [("PDPP_LOG", "loud"), ("PDPP_CALLS_PER_MINUTE", "0")] {
+        let mut command = home.command(&["serve"]);
+        let ran = command.env(name, value).output().unwrap();
+        assert_eq!(ran.status.code(), Some(1));
+        let told = String::from_utf8(ran.stderr).unwrap();
+        assert!(told.contains(&format!("{name} '{value}'")), "{told}");
+    }
     assert!(!home.data_dir().exists());
 }
 
@@ -287,4 +286,20 @@ fn the_environment_configures_it_and_the_log_is_json_lines() {
         .env("PDPP_PUBLIC_URL", "http://pdpp.example.org/");
     let server = Server::of(command);
     assert_eq!(server.address, "pdpp.example.org");
+}
+
+#[test]
+fn a_grant_calls_the_tools_as_often_as_the_environment_says() {
+    let (home, token) = home_with_token();
+    let mut command = home.command(&["serve"]);
+    command
+        .env("PDPP_LISTEN", "127.0.0.1:0")
+        .env("PDPP_CALLS_PER_MINUTE", "1");
+    let server = Server::of(command);
+    let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    let ask = || server.ask("POST /mcp", Some(&token), ping);
+    assert_ne!(ask().0, 429);
+    let (status, refused) = ask();
+    assert_eq!(status, 429);
+    assert_eq!(refused["error"]["code"], "rate_limit_exceeded");
 }

@@ -12,7 +12,7 @@ use clap::Args;
 use contract::seal::SealingKey;
 use contract::time::Clock as _;
 use grants::{DisclosureLog, Secret};
-use rest::Service;
+use rest::{Limits, Service};
 use store::Store;
 use store::directory::OWNER_SOCKET;
 use tokio::runtime::Runtime;
@@ -83,7 +83,8 @@ pub(crate) fn run(options: Options, context: &Context) -> Outcome {
         Arc::clone(&log),
     )
     .with_documents(Arc::new(documents::Guarded::default()))
-    .with_trusted_proxies(settings.trusted_proxies);
+    .with_trusted_proxies(settings.trusted_proxies)
+    .with_limits(limits(settings.calls_per_minute));
     let sign_in = if has_password {
         None
     } else {
@@ -104,6 +105,15 @@ pub(crate) fn run(options: Options, context: &Context) -> Outcome {
         .flush()
         .map_err(|error| Failure::new(error.to_string()).hint("see whether the disk is full"));
     served.and(flushed)
+}
+
+/// The usual limits, but for how often tools may be called where that was set.
+fn limits(calls_per_minute: Option<u32>) -> Limits {
+    let usual = Limits::default();
+    Limits {
+        calls_per_minute: calls_per_minute.unwrap_or(usual.calls_per_minute),
+        ..usual
+    }
 }
 
 fn started<T>(result: io::Result<T>) -> Outcome<T> {
