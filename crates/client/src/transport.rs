@@ -4,7 +4,9 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use contract::error::ReadError;
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
+use reqwest::header::{
+    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION,
+};
 use reqwest::{Client, Method, RequestBuilder, Response, Url, redirect};
 use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::BuilderVerifierExt as _;
@@ -158,12 +160,18 @@ impl Transport {
             .referer(false)
             .http1_only();
         if local {
-            // A proxy of the environment is for the network; what stays on this machine is not its business. Packing an
-            // answer to have it unpacked here takes longer than handing it over.
-            builder = builder.no_proxy().no_gzip();
+            // A proxy of the environment is for the network; what stays on this machine is not its business.
+            builder = builder.no_proxy().default_headers(unpacked());
         }
         builder.build().map_err(|error| error.to_string())
     }
+}
+
+/// Asks for answers as they are: to pack them and unpack them here takes longer than handing them over. A server that
+/// packs them all the same is understood.
+fn unpacked() -> HeaderMap {
+    let identity = (ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    HeaderMap::from_iter([identity])
 }
 
 /// The certificates this machine trusts, where they are needed. A machine without any can still ask in clear; an
