@@ -96,16 +96,14 @@ fn calls_per_minute() -> Result<Option<u32>, Failure> {
     let Some(text) = environment("PDPP_CALLS_PER_MINUTE")? else {
         return Ok(None);
     };
-    match text.parse() {
-        Ok(calls @ 1..) => Ok(Some(calls)),
-        _ => {
-            let message = format!(
-                "PDPP_CALLS_PER_MINUTE '{}' is not a number of calls",
-                visible(&text)
-            );
-            Err(Failure::new(message).hint("write a whole number from 1 to 4294967295"))
-        }
+    if let Ok(calls @ 1..) = text.parse() {
+        return Ok(Some(calls));
     }
+    let message = format!(
+        "PDPP_CALLS_PER_MINUTE '{}' is not a number of calls",
+        visible(&text)
+    );
+    Err(Failure::new(message).hint("write a whole number from 1 to 4294967295"))
 }
 
 fn trusted_proxies() -> Result<Vec<IpAddr>, Failure> {
