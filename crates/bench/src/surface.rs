@@ -4,6 +4,7 @@
 mod ask;
 mod asker;
 mod client;
+mod hosted;
 mod http;
 mod load;
 mod mcp;
@@ -33,6 +34,8 @@ pub enum Surface {
     Http,
     /// `pdpp mcp`, over standard input and output.
     Mcp,
+    /// `/mcp` of `pdpp serve`, over loopback connections.
+    McpHttp,
 }
 
 /// What a run is asked to do.
@@ -68,7 +71,11 @@ pub fn run_surface(
         }
         Surface::Mcp => {
             mcp::measure(&ground, &mut lines)?;
-            ["as MCP", "REST"]
+            ["as MCP", "beside"]
+        }
+        Surface::McpHttp => {
+            hosted::measure(&ground, &mut lines)?;
+            ["over /mcp", "over /v1"]
         }
     };
     let (records, seed) = (options.corpus.records, options.corpus.seed);

@@ -294,3 +294,25 @@ fn a_small_bench_of_the_tools_tells_every_row_of_both_ways() {
     }
     assert!(!home.data_dir().exists());
 }
+
+#[test]
+fn a_small_bench_of_the_tools_of_a_server_tells_every_row_and_meets_no_error() {
+    let home = Home::new();
+    let args = ["bench", "--mcp-http", "--records", "300", "--seconds", "1"];
+    let report = home.run(&[&args[..], &["--json"]].concat());
+    let report = report.succeeds().json();
+    let rows = report["measurements"].as_array().unwrap();
+    let row = |end: &str| {
+        let what = |row: &&Value| row["what"].as_str().unwrap().ends_with(end);
+        rows.iter().find(what).unwrap()
+    };
+    for search in ["1 client: search, rare word", "s: search, rare word"] {
+        let row = row(search);
+        assert!(row["beside"]["value"].as_f64().unwrap() > 0.0, "{row}");
+        assert!(row["target"]["met"].is_boolean(), "{row}");
+    }
+    assert!(row(": answers")["figure"]["value"].as_f64().unwrap() > 0.0);
+    assert_eq!(row(": errors")["figure"]["value"], 0.0);
+    row("anonymous memory after 0 s");
+    assert!(!home.data_dir().exists());
+}

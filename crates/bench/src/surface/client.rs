@@ -1,18 +1,95 @@
 //! One kept connection to a server, small requests sent without delay.
 
+use std::fmt::{self, Display, Formatter};
 use std::net::SocketAddr;
 
 use grants::Secret;
 use http_body_util::BodyExt as _;
 use hyper::client::conn::http1::{self, SendRequest};
-use hyper::header::{AUTHORIZATION, HOST};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST};
 use hyper::{Request, StatusCode};
 use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::process::PATIENCE;
 use crate::BenchError;
+
+/// Where the end of a result says whether it is an error; what hosts alone may see stands behind it.
+const END: usize = 512;
+
+/// Whether the result of a tool says that it is none of an error. Only its end is looked at: a client's reading is not the
+/// server's time.
+pub(super) fn is_success(result: &[u8]) -> bool {
+    let end = &result[result.len().saturating_sub(END)..];
+    let told = br#""isError":false"#;
+    end.windows(told.len()).any(|window| window == told)
+}
+
+/// What a server is asked.
+#[derive(Debug, Clone)]
+pub(super) enum Question {
+    /// A path with its query.
+    Get(String),
+    /// A message to the tools.
+    Message(String),
+}
+
+/// What it answers.
+pub(super) type Answer = (StatusCode, Vec<u8>);
+
+impl Question {
+    /// A call of a tool.
+    pub(super) fn call(tool: &str, args: &Value) -> Self {
+        let params = json!({"name": tool, "arguments": args});
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+        Self::Message(message.to_string())
+    }
+
+    /// Why an answer is none.
+    pub(super) fn refusal(&self, (status, body): &Answer) -> Option<String> {
+        let is_answer = match self {
+            Self::Get(_) => true,
+            Self::Message(_) => is_success(body),
+        };
+        if is_answer && *status == StatusCode::OK {
+            return None;
+        }
+        let start = body.get(..200).unwrap_or(body);
+        Some(format!("{status}: {}", String::from_utf8_lossy(start)))
+    }
+
+    fn request(
+        &self,
+        (host, authorization): (String, &str),
+    ) -> Result<Request<String>, BenchError> {
+        let request = match self {
+            Self::Get(target) => Request::get(target),
+            Self::Message(_) => Request::post("/mcp")
+                .header(CONTENT_TYPE, "application/json")
+                .header(ACCEPT, "application/json, text/event-stream")
+                .header("mcp-protocol-version", "2025-06-18"),
+        };
+        let body = match self {
+            Self::Get(_) => String::new(),
+            Self::Message(message) => message.clone(),
+        };
+        let request = request
+            .header(HOST, host)
+            .header(AUTHORIZATION, authorization);
+        let request = request.body(body);
+        request.map_err(|error| BenchError::Setup(error.to_string()))
+    }
+}
+
+impl Display for Question {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Get(text) | Self::Message(text) => f.write_str(text),
+        }
+    }
+}
 
 /// A connection that is kept alive.
 pub(super) struct Client {
@@ -36,12 +113,8 @@ impl Client {
     }
 
     /// Asks and takes the whole answer.
-    pub(super) async fn ask(&mut self, target: &str) -> Result<(StatusCode, Vec<u8>), BenchError> {
-        let request = Request::get(target)
-            .header(HOST, self.address.to_string())
-            .header(AUTHORIZATION, &self.authorization)
-            .body(String::new())
-            .map_err(|error| BenchError::Setup(error.to_string()))?;
+    pub(super) async fn ask(&mut self, question: &Question) -> Result<Answer, BenchError> {
+        let request = question.request((self.address.to_string(), &self.authorization))?;
         let exchange = async {
             self.sender.ready().await?;
             let response = self.sender.send_request(request).await?;
@@ -51,26 +124,28 @@ impl Client {
         };
         match timeout(PATIENCE, exchange).await {
             Ok(answer) => Ok(answer?),
-            Err(_) => Err(refused(target, "nothing for a minute")),
+            Err(_) => Err(refused(question, "nothing for a minute")),
+        }
+    }
+
+    /// Asks for what must be answered.
+    pub(super) async fn must(&mut self, question: &Question) -> Result<Vec<u8>, BenchError> {
+        let answer = self.ask(question).await?;
+        match question.refusal(&answer) {
+            None => Ok(answer.1),
+            Some(refusal) => Err(refused(question, &refusal)),
         }
     }
 
     /// Asks for what must be there.
     pub(super) async fn get(&mut self, target: &str) -> Result<Vec<u8>, BenchError> {
-        match self.ask(target).await? {
-            (StatusCode::OK, body) => Ok(body),
-            (status, body) => {
-                let start = body.get(..200).unwrap_or(&body);
-                let start = String::from_utf8_lossy(start);
-                Err(refused(target, &format!("{status}: {start}")))
-            }
-        }
+        self.must(&Question::Get(target.to_owned())).await
     }
 }
 
-fn refused(target: &str, answer: &str) -> BenchError {
+fn refused(question: &Question, answer: &str) -> BenchError {
     BenchError::Refused {
-        question: target.to_owned(),
+        question: question.to_string(),
         answer: answer.to_owned(),
     }
 }

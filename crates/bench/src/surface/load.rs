@@ -5,11 +5,11 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use hyper::StatusCode;
+use grants::Secret;
 use tokio::task::LocalSet;
 
 use super::ask::Ask;
-use super::client::Client;
+use super::client::{Client, Question};
 use super::place::Place;
 use super::process::Server;
 use super::{Ground, Lines, float};
@@ -23,13 +23,24 @@ const LOOKS: u32 = 30;
 /// Flat leaves room for what an allocator keeps.
 const FLAT: f64 = 1.1;
 
+/// What is asked: by each of these clients on a connection of its own, everything in turn, each beginning elsewhere.
+pub(super) struct Load {
+    pub(super) clients: Vec<Secret>,
+    pub(super) questions: Vec<Question>,
+}
+
 /// What was seen.
 #[derive(Default)]
-struct Seen {
-    times: Vec<Duration>,
-    errors: u64,
+pub(super) struct Seen {
+    /// The times of answers, by question.
+    pub(super) times: Vec<Vec<Duration>>,
+    pub(super) errors: u64,
     first_error: Option<String>,
-    memory: Vec<u64>,
+    /// Anonymous memory of the server, and when.
+    pub(super) memory: Vec<(Duration, u64)>,
+    /// How long it took.
+    pub(super) took: Duration,
+    during: String,
 }
 
 pub(super) fn measure(
@@ -37,107 +48,134 @@ pub(super) fn measure(
     (server, place): (&Server, &Place),
     lines: &mut Lines<'_>,
 ) -> Result<(), BenchError> {
-    let targets: Vec<String> = Ask::all(&ground.corpus())?
-        .iter()
-        .map(|(_, ask)| ask.target())
-        .collect();
-    let seen = Rc::new(RefCell::new(Seen::default()));
-    let begin = Instant::now();
-    let until = begin + ground.options.load;
-    let tasks = LocalSet::new();
-    for number in 0..CONNECTIONS {
-        let (address, token) = (server.address, place.token.clone());
-        let (targets, seen) = (targets.clone(), Rc::clone(&seen));
-        tasks.spawn_local(async move {
-            let mut turn = number;
-            while Instant::now() < until {
-                let client = Client::connect(address, &token).await;
-                if let Err(error) = keep_asking(client, &targets, &mut turn, until, &seen).await {
-                    note_error(&seen, error.to_string());
-                    // A server that is gone is not asked as fast as the machine can.
-                    tokio::time::sleep(Duration::from_millis(100)).await;
-                }
-            }
-        });
-    }
-    let pause = LOOK.min(ground.options.load / LOOKS);
-    ground.runtime.block_on(tasks.run_until(async {
-        while Instant::now() < until {
-            let memory = server.process.memory("RssAnon:");
-            seen.borrow_mut().memory.extend(memory);
-            tokio::time::sleep(pause.max(Duration::from_millis(10))).await;
-        }
-    }));
-    // Every connection ends with the answer it waits for.
-    ground.runtime.block_on(tasks);
-    let seconds = begin.elapsed().as_secs_f64();
-    let seen = std::mem::take(&mut *seen.borrow_mut());
-    if let Some(error) = &seen.first_error {
-        (lines.progress)(&format!("the first error: {error}"));
-    }
-    tell(seen, seconds, lines);
+    let asks = Ask::all(&ground.corpus())?;
+    let questions = asks.iter().map(|(_, ask)| Question::Get(ask.target()));
+    let load = Load {
+        clients: vec![place.token.clone(); CONNECTIONS],
+        questions: questions.collect(),
+    };
+    let seen = load.run(ground, server);
+    seen.tell(lines);
+    seen.tell_memory(lines);
     Ok(())
+}
+
+impl Load {
+    /// Asks for as long as the run is told to, and looks at the server's memory meanwhile.
+    pub(super) fn run(self, ground: &Ground<'_>, server: &Server) -> Seen {
+        let begin = Instant::now();
+        let until = begin + ground.options.load;
+        let during = format!("{} connections", self.clients.len());
+        let seen = Rc::new(RefCell::new(Seen {
+            times: vec![Vec::new(); self.questions.len()],
+            during,
+            ..Seen::default()
+        }));
+        let questions: Rc<[Question]> = self.questions.into();
+        let tasks = LocalSet::new();
+        for (number, token) in self.clients.into_iter().enumerate() {
+            let (questions, seen) = (Rc::clone(&questions), Rc::clone(&seen));
+            let address = server.address;
+            tasks.spawn_local(async move {
+                let mut turn = number;
+                while Instant::now() < until {
+                    let client = Client::connect(address, &token).await;
+                    let asked = keep_asking(client, &questions, &mut turn, until, &seen).await;
+                    if let Err(error) = asked {
+                        seen.borrow_mut().note_error(error.to_string());
+                        // A server that is gone is not asked as fast as the machine can.
+                        tokio::time::sleep(Duration::from_millis(100)).await;
+                    }
+                }
+            });
+        }
+        let pause = LOOK.min(ground.options.load / LOOKS);
+        ground.runtime.block_on(tasks.run_until(async {
+            while Instant::now() < until {
+                if let Some(bytes) = server.process.memory("RssAnon:") {
+                    seen.borrow_mut().memory.push((begin.elapsed(), bytes));
+                }
+                tokio::time::sleep(pause.max(Duration::from_millis(10))).await;
+            }
+        }));
+        // Every connection ends with the answer it waits for.
+        ground.runtime.block_on(tasks);
+        let mut seen = seen.replace(Seen::default());
+        seen.took = begin.elapsed();
+        seen.during = format!("{} for {:.0} s", seen.during, seen.took.as_secs_f64());
+        seen
+    }
 }
 
 async fn keep_asking(
     client: Result<Client, BenchError>,
-    targets: &[String],
+    questions: &[Question],
     turn: &mut usize,
     until: Instant,
     seen: &RefCell<Seen>,
 ) -> Result<(), BenchError> {
     let mut client = client?;
     while Instant::now() < until {
-        let target = &targets[*turn % targets.len()];
+        let number = *turn % questions.len();
+        let question = &questions[number];
         *turn += 1;
         let begin = Instant::now();
-        let (status, _) = client.ask(target).await?;
+        let answer = client.ask(question).await?;
         let time = begin.elapsed();
-        if status == StatusCode::OK {
-            seen.borrow_mut().times.push(time);
-        } else {
-            note_error(seen, format!("{target}: {status}"));
+        match question.refusal(&answer) {
+            None => seen.borrow_mut().times[number].push(time),
+            Some(error) => seen.borrow_mut().note_error(error),
         }
     }
     Ok(())
 }
 
-fn note_error(seen: &RefCell<Seen>, error: String) {
-    let mut seen = seen.borrow_mut();
-    seen.errors += 1;
-    seen.first_error.get_or_insert(error);
-}
+impl Seen {
+    fn note_error(&mut self, error: String) {
+        self.errors += 1;
+        self.first_error.get_or_insert(error);
+    }
 
-fn tell(seen: Seen, seconds: f64, lines: &mut Lines<'_>) {
-    let during = format!("{CONNECTIONS} connections for {seconds:.0} s");
-    let answered = float(seen.times.len() as u64);
-    let rate = Figure::once(answered / seconds);
-    lines.add(Held::new(
-        &format!("{during}: answers"),
-        Unit::RequestsPerSecond,
-        rate,
-    ));
-    let errors = Figure::once(float(seen.errors));
-    let errors = Held::new(&format!("{during}: errors"), Unit::Number, errors);
-    lines.add(errors.at_most("0", 0.0));
-    let times = Figure::of(seen.times);
-    lines.add(Held::new(
-        &format!("{during}: one answer"),
-        Unit::Seconds,
-        times,
-    ));
-    let third = seen.memory.len() / 3;
-    if let (Some(first), Some(last)) = (
-        mean(&seen.memory[..third]),
-        mean(&seen.memory[seen.memory.len() - third..]),
-    ) {
-        let what = "anonymous memory, last third beside first";
-        let line = Held::new(what, Unit::Bytes, Figure::once(last)).beside(Figure::once(first));
-        lines.add(line.at_most(&format!("{FLAT}×"), FLAT * first));
+    /// The times of one question.
+    pub(super) fn figure(&self, question: usize) -> Figure {
+        Figure::of(self.times.get(question).cloned().unwrap_or_default())
+    }
+
+    /// A line of this load.
+    pub(super) fn line(&self, what: &str, unit: Unit, figure: Figure) -> Held {
+        Held::new(&format!("{}: {what}", self.during), unit, figure)
+    }
+
+    /// How much was answered, with how many errors, and how fast.
+    pub(super) fn tell(&self, lines: &mut Lines<'_>) {
+        if let Some(error) = &self.first_error {
+            (lines.progress)(&format!("the first error: {error}"));
+        }
+        let all: Vec<Duration> = self.times.iter().flatten().copied().collect();
+        let rate = float(all.len() as u64) / self.took.as_secs_f64();
+        lines.add(self.line("answers", Unit::RequestsPerSecond, Figure::once(rate)));
+        let errors = Figure::once(float(self.errors));
+        let errors = self.line("errors", Unit::Number, errors);
+        lines.add(errors.at_most("0", 0.0));
+        lines.add(self.line("one answer", Unit::Seconds, Figure::of(all)));
+    }
+
+    /// Whether the memory stayed what it was.
+    pub(super) fn tell_memory(&self, lines: &mut Lines<'_>) {
+        let third = self.memory.len() / 3;
+        let (first, last) = (
+            mean(&self.memory[..third]),
+            mean(&self.memory[self.memory.len() - third..]),
+        );
+        if let (Some(first), Some(last)) = (first, last) {
+            let what = "anonymous memory, last third beside first";
+            let line = Held::new(what, Unit::Bytes, Figure::once(last)).beside(Figure::once(first));
+            lines.add(line.at_most(&format!("{FLAT}×"), FLAT * first));
+        }
     }
 }
 
-fn mean(values: &[u64]) -> Option<f64> {
-    let sum = float(values.iter().sum());
+fn mean(values: &[(Duration, u64)]) -> Option<f64> {
+    let sum = float(values.iter().map(|(_, bytes)| bytes).sum());
     (!values.is_empty()).then(|| sum / float(values.len() as u64))
 }

@@ -27,15 +27,7 @@ impl Place {
     /// Issues the grant, as the owner would.
     pub(super) fn granted(folder: PathBuf, clock: &Arc<dyn Clock>) -> Result<Self, BenchError> {
         let store = open(&folder, clock)?;
-        let ids = store
-            .connections()
-            .into_iter()
-            .map(|connection| connection.id);
-        let flags = Flags {
-            connections: ids.map(|id: ConnectionId| id.as_str().to_owned()).collect(),
-            ..Flags::default()
-        };
-        let selection = Selection::from_flags(flags).map_err(refused)?;
+        let selection = everything(&store)?;
         let issued =
             grants::issue(&store, &selection, "bench", None, clock.as_ref()).map_err(refused)?;
         let token = issued.access_token;
@@ -47,6 +39,18 @@ impl Place {
             authority: resolved.authority,
             clock: Arc::clone(clock),
         })
+    }
+
+    /// The tokens of so many grants more, one for each of as many clients.
+    pub(super) fn more_tokens(&self, clients: usize) -> Result<Vec<Secret>, BenchError> {
+        let store = open(&self.folder, &self.clock)?;
+        let selection = everything(&store)?;
+        let issue = |number: usize| {
+            let client = format!("bench-{number}");
+            let issued = grants::issue(&store, &selection, &client, None, self.clock.as_ref());
+            Ok(issued.map_err(refused)?.access_token)
+        };
+        (0..clients).map(issue).collect()
     }
 
     /// A reader under this grant over another directory with the same corpus. It takes no notes of what it shows.
@@ -61,6 +65,19 @@ impl Place {
         let store: Arc<dyn Store> = Arc::new(store);
         Ok(GrantReader::new(store, self.authority.clone(), settings))
     }
+}
+
+/// All streams of all connections.
+fn everything(store: &EmbeddedStore) -> Result<Selection, BenchError> {
+    let ids = store
+        .connections()
+        .into_iter()
+        .map(|connection| connection.id);
+    let flags = Flags {
+        connections: ids.map(|id: ConnectionId| id.as_str().to_owned()).collect(),
+        ..Flags::default()
+    };
+    Selection::from_flags(flags).map_err(refused)
 }
 
 fn open(folder: &Path, clock: &Arc<dyn Clock>) -> Result<EmbeddedStore, BenchError> {

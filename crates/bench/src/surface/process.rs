@@ -16,6 +16,9 @@ use crate::measure::memory;
 /// Nothing here takes so long unless it hangs.
 pub(super) const PATIENCE: Duration = Duration::from_mins(1);
 
+/// More calls than any server answers in a minute.
+const UNLIMITED: &str = "10000000";
+
 /// The program with its arguments, free of the settings of whoever runs the bench.
 pub(super) fn command(program: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(program);
@@ -85,6 +88,8 @@ pub(super) struct Server {
 impl Server {
     pub(super) async fn start(program: &Path, place: &Place) -> Result<Self, BenchError> {
         let mut command = command(program, &["serve", "--listen", "127.0.0.1:0", "--data-dir"]);
+        // What a server does under load is measured, not how it fends it off.
+        command.env("PDPP_CALLS_PER_MINUTE", UNLIMITED);
         command.arg(&place.folder).stdin(Stdio::null());
         command.stdout(Stdio::null()).stderr(Stdio::piped());
         let mut process = Running::start(command, "pdpp serve")?;

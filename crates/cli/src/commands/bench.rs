@@ -35,7 +35,10 @@ pub(crate) struct Options {
     /// Measure the tools for agents on standard input and output, beside the same reads of a server
     #[arg(long, group = "surface")]
     mcp: bool,
-    /// How long 64 connections ask at once (--http); no other row takes longer
+    /// Measure the tools for agents at /mcp of a server of its own, beside the same searches at /v1
+    #[arg(long, group = "surface")]
+    mcp_http: bool,
+    /// How long 64 connections (--http) or 256 (--mcp-http) ask at once; no other row takes longer
     #[arg(long, value_name = "N", default_value_t = 60, requires = "surface", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     seconds: u64,
 }
@@ -49,9 +52,10 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
         dir: options.dir.clone(),
         json: output.is_json(),
     };
-    let surface = match (options.http, options.mcp) {
-        (true, _) => Surface::Http,
-        (_, true) => Surface::Mcp,
+    let surface = match (options.http, options.mcp, options.mcp_http) {
+        (true, _, _) => Surface::Http,
+        (_, true, _) => Surface::Mcp,
+        (_, _, true) => Surface::McpHttp,
         _ => {
             return output.write(|out| {
                 bench::run(&asked, out, &mut |line| output.note(line))
