@@ -144,6 +144,19 @@ impl Ask {
         })
     }
 
+    /// Asks in process and writes the answer, as a server would before it sends it; returns its size.
+    pub(super) async fn written_in_process(&self, reader: &GrantReader) -> Result<u64, BenchError> {
+        let written = match self.clone() {
+            Self::Search(query) => serde_json::to_vec(&reader.search(query).await?),
+            Self::Records(query) => serde_json::to_vec(&reader.records(query).await?),
+            Self::Aggregate(query) => serde_json::to_vec(&reader.aggregate(query).await?),
+            Self::Schema(query) => serde_json::to_vec(&reader.schema(query).await?),
+            Self::Record(query) => serde_json::to_vec(&reader.record(query).await?),
+            Self::Window(query) => serde_json::to_vec(&reader.field_window(query).await?),
+        };
+        Ok(written?.len() as u64)
+    }
+
     /// The number of things in the answer of a server.
     pub(super) fn found(&self, body: &[u8]) -> Result<u64, BenchError> {
         let answer: Value = serde_json::from_slice(body)?;

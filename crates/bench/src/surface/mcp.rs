@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use read::GrantReader;
 use serde_json::{Value, json};
 
 use super::ask::{Ask, long_record};
@@ -48,9 +49,11 @@ pub(super) fn measure(ground: &Ground<'_>, lines: &mut Lines<'_>) -> Result<(), 
     for (way, args) in &ways {
         cold_starts(ground, (way, args), lines)?;
     }
-    for (way, args) in &ways {
-        calls(ground, (way, args), (&server, &place), lines)?;
-    }
+    let [(local, over_local), (remote, over_server)] = &ways;
+    let reader = place.reader_over(&ground.ours)?;
+    calls(ground, (local, over_local), &Own::Here(&reader), lines)?;
+    let own = Own::Served(&server, &place);
+    calls(ground, (remote, over_server), &own, lines)?;
     ground.runtime.block_on(server.process.end())
 }
 
@@ -129,11 +132,19 @@ fn search(words: &str) -> Value {
     json!({"query": words, "limit": crate::contender::TOP})
 }
 
-/// Calls of one process in turns with the same reads of the server.
+/// What a resource server itself takes, which no adapter can save.
+enum Own<'a> {
+    /// The read in process, with its answer written as JSON.
+    Here(&'a GrantReader),
+    /// The same over a connection of its own: an adapter has to make that way too.
+    Served(&'a Server, &'a Place),
+}
+
+/// Calls of one process in turns with what the resource server itself takes for the same read.
 fn calls(
     ground: &Ground<'_>,
     (way, args): (&str, &[String]),
-    server: (&Server, &Place),
+    own: &Own<'_>,
     lines: &mut Lines<'_>,
 ) -> Result<(), BenchError> {
     let corpus = ground.corpus();
@@ -156,22 +167,30 @@ fn calls(
         (
             "query_records, 25 records",
             "query_records",
-            json!({"stream": "messages"}),
+            json!({"stream": "messages", "limit": 25}),
             Ask::page()?,
         ),
         ("fetch, a long record", "fetch", long, Ask::record(&corpus)?),
     ] {
-        let mut asker = Asker::new(ground, server, ask)?;
+        let mut asker = match own {
+            Own::Here(_) => None,
+            Own::Served(server, place) => Some(Asker::new(ground, (server, place), ask.clone())?),
+        };
+        let mut own = || match (own, &mut asker) {
+            (Own::Here(reader), _) => runtime.block_on(ask.written_in_process(reader)).map(|_| 1),
+            (_, Some(asker)) => asker.work(ground).map(|_| 1),
+            (Own::Served(..), None) => Ok(0),
+        };
         let what = format!("{way}: {what}");
         let measured = compare(
             &what,
             ground.repetition(),
             Some(&mut || runtime.block_on(session.call(tool, &args)).map(|_| 1)),
-            &mut || asker.work(ground).map(|_| 1),
+            &mut own,
         )?;
-        let (call, rest) = figures(&measured);
-        let line = Held::new(&what, Unit::Seconds, call).beside(rest);
-        lines.add(line.at_most("REST + 0.5 ms", rest.value + OVERHEAD));
+        let (call, own) = figures(&measured);
+        let line = Held::new(&what, Unit::Seconds, call).beside(own);
+        lines.add(line.at_most("+ 0.5 ms", own.value + OVERHEAD));
     }
     runtime.block_on(session.process.end())
 }

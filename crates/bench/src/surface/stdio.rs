@@ -7,8 +7,12 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncWriteExt as _, BufReader};
 use tokio::process::{ChildStdin, ChildStdout};
 
+use super::client::is_success;
 use super::process::{Running, command};
 use crate::BenchError;
+
+/// What a pipe holds.
+const PIPE: usize = 64 * 1024;
 
 /// A started process that was not asked for anything but its tools.
 pub(super) struct Session {
@@ -33,7 +37,8 @@ impl Session {
         let mut session = Self {
             process,
             stdin,
-            stdout: BufReader::new(stdout),
+            // Hosts take what a pipe holds at once.
+            stdout: BufReader::with_capacity(PIPE, stdout),
             last_id: 0,
         };
         let hello = json!({
@@ -56,11 +61,11 @@ impl Session {
     pub(super) async fn call(&mut self, tool: &str, args: &Value) -> Result<String, BenchError> {
         let params = json!({"name": tool, "arguments": args});
         let answer = self.request("tools/call", params).await?;
-        // Inside a text of the data the quotes would be escaped.
-        if answer.contains(r#""isError":true"#) {
-            return Err(refused(tool, &answer));
+        if is_success(answer.as_bytes()) {
+            Ok(answer)
+        } else {
+            Err(refused(tool, &answer))
         }
-        Ok(answer)
     }
 
     async fn request(&mut self, method: &str, params: Value) -> Result<String, BenchError> {
