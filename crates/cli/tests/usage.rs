@@ -169,16 +169,27 @@ fn looked_up(home: &Home, dir: &Path, command: &[&str]) -> usize {
     assert!(page.contains(&format!("\n.TH {name} 1 ")), "{page}");
     for section in ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "NOTES"] {
         let heading = format!("\n.SH {section}\n");
-        let is_bare = section == "NOTES" && command == ["index"];
+        let is_bare = section == "NOTES" && matches!(command, [] | ["index"]);
         assert!(page.contains(&heading) || is_bare, "{name}: {section}");
     }
     let help = home.run(&[command, &["--help"]].concat()).succeeds();
-    let listed = help.stdout.split("Commands:\n").nth(1).unwrap_or_default();
-    let listed = listed.split("\n\n").next().unwrap_or_default();
-    let name = |line: &'_ str| line.split_whitespace().next().map(str::to_owned);
-    let below = listed.lines().filter_map(name);
-    let below = below.map(|one| looked_up(home, dir, &[command, &[one.as_str()]].concat()));
+    let below = listed(&help.stdout, command.is_empty());
+    let below = below.map(|one| looked_up(home, dir, &[command, &[one]].concat()));
     1 + below.sum::<usize>()
+}
+
+/// The commands that a help text lists: those of the program stand in groups, with first steps before them.
+fn listed(help: &str, in_groups: bool) -> impl Iterator<Item = &str> {
+    let sections = help.split("\n\n").filter(move |section| {
+        let title = section.lines().next().unwrap_or_default();
+        if in_groups {
+            title.ends_with(':') && !title.starts_with("First") && !title.starts_with("Options")
+        } else {
+            title == "Commands:"
+        }
+    });
+    let lines = sections.flat_map(|section| section.lines().skip(1));
+    lines.filter_map(|line| line.split_whitespace().next())
 }
 
 #[test]

@@ -112,5 +112,7 @@ pub fn exchange(
     stream.read_to_string(&mut answer).unwrap();
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-    (status, serde_json::from_str(body).unwrap())
+    // Some refusals of the transport are plain words.
+    let body = serde_json::from_str(body).unwrap_or_else(|_| Value::from(body));
+    (status, body)
 }
