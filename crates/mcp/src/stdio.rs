@@ -141,3 +141,45 @@ impl AsyncWrite for Complaints {
         Poll::Ready(Ok(()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use contract::upstream::Upstream;
+    use tokio::io::{AsyncBufReadExt as _, BufReader, duplex, split};
+
+    use super::*;
+    use crate::record_server::RecordServer;
+    use crate::server::Options;
+
+    #[tokio::test]
+    async fn a_line_that_is_no_message_is_answered_and_the_next_one_is_heard() {
+        let (host, ours) = duplex(1 << 16);
+        let (input, output) = split(ours);
+        let upstream: Arc<dyn Upstream> = Arc::new(RecordServer::new(serde_json::json!({})));
+        let server = Server::new(upstream, Options::default());
+        let serving = tokio::spawn(serve_pipe(server, input, output));
+        let (reader, mut writer) = split(host);
+        let mut lines = BufReader::new(reader).lines();
+        let hello = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
+        let odd = r#"{"jsonrpc":"2.0","id":true}"#;
+        let ready = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+        let list = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
+        for line in [hello, ready, odd, list] {
+            writer.write_all(line.as_bytes()).await.unwrap();
+            writer.write_all(b"\n").await.unwrap();
+        }
+        let mut told = Vec::new();
+        while told.len() < 3 {
+            told.push(lines.next_line().await.unwrap().unwrap());
+        }
+        assert!(told[0].contains("serverInfo"), "{}", told[0]);
+        let complaint = told.iter().find(|line| line.contains("-32600"));
+        assert!(complaint.is_some(), "{told:?}");
+        assert!(
+            told.iter().any(|line| line.contains("\"tools\"")),
+            "{told:?}"
+        );
+        drop((lines, writer));
+        serving.await.unwrap().unwrap();
+    }
+}
