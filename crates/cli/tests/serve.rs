@@ -4,7 +4,7 @@
 mod harness;
 
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
@@ -296,10 +296,25 @@ fn a_grant_calls_the_tools_as_often_as_the_environment_says() {
         .env("PDPP_LISTEN", "127.0.0.1:0")
         .env("PDPP_CALLS_PER_MINUTE", "1");
     let server = Server::of(command);
-    let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
-    let ask = || server.ask("POST /mcp", Some(&token), ping);
-    assert_ne!(ask().0, 429);
-    let (status, refused) = ask();
-    assert_eq!(status, 429);
-    assert_eq!(refused["error"]["code"], "rate_limit_exceeded");
+    let list = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+    let ask = || {
+        let mut stream = TcpStream::connect(&server.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        write!(
+            stream,
+            "POST /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer {token}\r\n\
+             Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\n\
+             Content-Length: {}\r\n\r\n{list}",
+            list.len()
+        )
+        .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let first = ask();
+    assert!(first.starts_with("HTTP/1.1 200 "), "{first}");
+    let second = ask();
+    assert!(second.starts_with("HTTP/1.1 429 "), "{second}");
+    assert!(second.contains("rate_limit_exceeded"), "{second}");
 }
