@@ -8,8 +8,9 @@ mod rate;
 mod reads;
 
 use std::convert::Infallible;
+use std::pin::pin;
 use std::sync::Arc;
-use std::time::Instant as Moment;
+use std::time::{Duration, Instant as Moment};
 
 use axum::Router;
 use axum::body::Body;
@@ -19,19 +20,24 @@ use axum::response::Response;
 use axum::routing::any;
 use contract::error::ErrorCode;
 use mcp::{HttpSettings, Options, Server};
+use tokio::time::timeout;
 
 use self::door::{Door, Guest};
 use self::rate::Rates;
 use self::reads::OwnReads;
+use crate::line::Place;
 use crate::metrics::TOOLS;
 use crate::observe;
 use crate::problem::Problem;
+use crate::router::too_busy;
 use crate::service::Service;
 
 /// Where the tools are.
 pub(crate) const PATH: &str = "/mcp";
 /// A call is a few arguments; nothing larger is one.
 const MAX_BODY_BYTES: usize = 1024 * 1024;
+/// A call usually comes with the head of its request.
+const AT_ONCE: Duration = Duration::from_millis(2);
 const PACKAGE_ID: HeaderName = HeaderName::from_static("x-pdpp-grant-package-id");
 const PACKAGE_MEMBERS: HeaderName = HeaderName::from_static("x-pdpp-grant-package-member-count");
 
@@ -102,11 +108,12 @@ impl Hosted {
                 .with_header(header::ALLOW, "POST"));
         }
         self.door.check(request.headers())?;
+        let place = self.place().await?;
         let guest = door::guest(&self.service, request.headers()).await?;
         self.rates
             .take(guest.id(), self.service.now())
             .map_err(too_many)?;
-        let request = self.whole(request).await?;
+        let (request, _place) = self.whole(request, place).await?;
         let reads = OwnReads::new(self, &guest, id);
         let server = Server::new(Arc::new(reads), self.presented.clone());
         let response = mcp::serve_http(server, &self.http, request).await;
@@ -119,15 +126,27 @@ impl Hosted {
         Ok((response, guest))
     }
 
-    /// The request with its body read, if that is no larger than a call and comes in time.
-    async fn whole(&self, request: Request) -> Result<Request, Problem> {
+    async fn place(&self) -> Result<Place, Problem> {
+        let service = &self.service;
+        let place = service.line.place(service.limits.read_time).await;
+        place.ok_or_else(too_busy)
+    }
+
+    /// The request with its body read, if that is no larger than a call and comes in time. A body that is not there yet
+    /// is waited for outside the line.
+    async fn whole(&self, request: Request, place: Place) -> Result<(Request, Place), Problem> {
         let (parts, body) = request.into_parts();
-        let read = axum::body::to_bytes(body, MAX_BODY_BYTES);
-        let Ok(read) = tokio::time::timeout(self.service.limits.body_pause, read).await else {
-            return Err(Problem::of_status(StatusCode::REQUEST_TIMEOUT));
+        let mut read = pin!(axum::body::to_bytes(body, MAX_BODY_BYTES));
+        let (read, place) = if let Ok(read) = timeout(AT_ONCE, read.as_mut()).await {
+            (read, place)
+        } else {
+            drop(place);
+            let read = timeout(self.service.limits.body_pause, read).await;
+            let late = |_| Problem::of_status(StatusCode::REQUEST_TIMEOUT);
+            (read.map_err(late)?, self.place().await?)
         };
         let bytes = read.map_err(|_| Problem::of_status(StatusCode::PAYLOAD_TOO_LARGE))?;
-        Ok(Request::from_parts(parts, Body::from(bytes)))
+        Ok((Request::from_parts(parts, Body::from(bytes)), place))
     }
 
     fn sign(&self, response: &mut Response) {

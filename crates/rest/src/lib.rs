@@ -18,6 +18,7 @@ mod endpoints;
 mod envelope;
 mod form;
 mod hosted;
+mod line;
 mod metrics;
 mod oauth;
 mod observe;

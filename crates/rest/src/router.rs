@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{FromRequestParts as _, RawPathParams, Request};
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::request::Parts;
 use axum::http::{Extensions, HeaderMap, StatusCode, Version};
 use axum::response::{IntoResponse as _, Response};
@@ -22,6 +22,7 @@ use crate::auth::{Caller, Gate, caller};
 use crate::console::{self, PAGES};
 use crate::endpoints::ENDPOINTS;
 use crate::hosted;
+use crate::line::Place;
 use crate::observe::{Served, check_version, observe};
 use crate::owner::OWNER_ENDPOINTS;
 use crate::params::Params;
@@ -110,6 +111,20 @@ async fn handle(
     response
 }
 
+/// Waits for a place to answer a read at. A tool that asks has one already, and the owner's socket has no line.
+async fn place(
+    endpoint: &Endpoint,
+    (service, gate): (&Service, Gate),
+    parts: &Parts,
+) -> Result<Option<Place>, Problem> {
+    let is_known = parts.extensions.get::<Caller>().is_some();
+    if !matches!(endpoint.run, Run::Reader(_)) || gate == Gate::Owner || is_known {
+        return Ok(None);
+    }
+    let place = service.line.place(service.limits.read_time).await;
+    place.map(Some).ok_or_else(too_busy)
+}
+
 /// The caller whose token was looked at already, or the one who proves now who they are.
 async fn known_or_asked(
     service: &Service,
@@ -133,6 +148,7 @@ async fn run(
     if !lenient {
         check_version(&parts.headers)?;
     }
+    let _place = place(endpoint, (&service, gate), &parts).await?;
     let caller = match &endpoint.run {
         Run::Anybody(_) | Run::OAuth(_) | Run::Page(_) => None,
         Run::Reader(_) | Run::Owner(_) => Some(known_or_asked(&service, gate, &mut parts).await?),
@@ -143,8 +159,7 @@ async fn run(
         .await
         .map_err(no_route)?;
     let (limits, address) = (service.limits, address(&service, &parts));
-    let query = parts.uri.query().unwrap_or_default();
-    let params = if lenient { "" } else { query };
+    let query = parts.uri.query().filter(|_| !lenient);
     let ask = Ask {
         address,
         service,
@@ -154,7 +169,7 @@ async fn run(
             .map(ToString::to_string)
             .unwrap_or_default(),
         path: path.iter().map(|(_, part)| part.to_owned()).collect(),
-        params: Params::parse(params)?,
+        params: Params::parse(query.unwrap_or_default())?,
         headers: parts.headers,
         body,
     };
@@ -195,6 +210,16 @@ fn address(service: &Service, parts: &Parts) -> IpAddr {
     peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| {
         peer.behind(&service.proxies, &parts.headers)
     })
+}
+
+/// Nobody is kept waiting for longer than an answer may take.
+pub(crate) fn too_busy() -> Problem {
+    let message = "the server has too much to do to answer in time";
+    Problem::from(
+        ReadError::new(ErrorCode::InternalError, message).with_hint("ask again in a moment"),
+    )
+    .with_status(StatusCode::SERVICE_UNAVAILABLE)
+    .with_header(RETRY_AFTER, "1")
 }
 
 fn too_slow() -> Problem {

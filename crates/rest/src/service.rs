@@ -12,6 +12,7 @@ use grants::sign_in::Throttle;
 use read::{Disclosure, Disclosures, ReaderSettings};
 use store::Store;
 
+use crate::line::Line;
 use crate::metrics::Metrics;
 use crate::oauth::{Arrivals, ClientDocuments};
 
@@ -24,6 +25,8 @@ pub struct Service {
     pub(crate) public_url: Arc<str>,
     pub(crate) limits: Limits,
     pub(crate) metrics: Arc<Metrics>,
+    /// Where reads and calls of tools wait for their turn.
+    pub(crate) line: Line,
     /// What slows guessing at the sign-in page.
     pub(crate) throttle: Arc<Throttle>,
     /// What bounds how much strangers can make the server remember.
@@ -97,6 +100,7 @@ impl Service {
             public_url: public_url.into(),
             limits: Limits::default(),
             metrics: Arc::default(),
+            line: Line::default(),
             throttle: Arc::default(),
             arrivals: Arc::default(),
             documents: None,
