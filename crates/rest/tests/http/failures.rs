@@ -345,6 +345,31 @@ async fn a_slow_client_is_given_up_wherever_it_writes() {
 }
 
 #[tokio::test]
+async fn slow_clients_hold_up_nobody_else() {
+    let world = World::new().await;
+    let (client, _) = world.grant(&["work"], &["messages"], &[]);
+    let router = world.limited(Limits::default());
+    let token = format!("Bearer {client}");
+    // Far more than are answered at a time.
+    let places = std::thread::available_parallelism().map_or(1, usize::from) * 4;
+    for _ in 0..places {
+        let request = Request::post("/mcp")
+            .header("host", "127.0.0.1:7420")
+            .header("authorization", &token)
+            .header("content-type", "application/json")
+            .header("accept", "application/json, text/event-stream")
+            .body(Body::from_stream(Never));
+        tokio::spawn(router.clone().oneshot(request.unwrap()));
+    }
+    let read = Request::get("/v1/schema")
+        .header("authorization", &token)
+        .body(Body::empty());
+    let answer = router.oneshot(read.unwrap());
+    let answer = tokio::time::timeout(Duration::from_secs(20), answer).await;
+    assert_eq!(answer.unwrap().unwrap().status(), 200);
+}
+
+#[tokio::test]
 async fn what_takes_too_long_is_given_up() {
     let world = World::new().await;
     let short = Duration::from_millis(50);
