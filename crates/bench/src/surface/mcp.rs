@@ -6,12 +6,11 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use read::GrantReader;
 use serde_json::{Value, json};
 
 use super::ask::{Ask, long_record};
 use super::asker::Asker;
-use super::place::Place;
+use super::place::{InProcess, Place};
 use super::process::Server;
 use super::stdio::Session;
 use super::{Ground, Lines, figures};
@@ -50,8 +49,8 @@ pub(super) fn measure(ground: &Ground<'_>, lines: &mut Lines<'_>) -> Result<(), 
         cold_starts(ground, (way, args), lines)?;
     }
     let [(local, over_local), (remote, over_server)] = &ways;
-    let reader = place.reader_over(&ground.ours)?;
-    calls(ground, (local, over_local), &Own::Here(&reader), lines)?;
+    let here = InProcess::over(&ground.copy("p")?)?;
+    calls(ground, (local, over_local), &Own::Here(&here), lines)?;
     let own = Own::Served(&server, &place);
     calls(ground, (remote, over_server), &own, lines)?;
     ground.runtime.block_on(server.process.end())
@@ -134,8 +133,8 @@ fn search(words: &str) -> Value {
 
 /// What a resource server itself takes, which no adapter can save.
 enum Own<'a> {
-    /// The read in process, with its answer written as JSON.
-    Here(&'a GrantReader),
+    /// The grant looked up and the read in process, with its answer written as JSON.
+    Here(&'a InProcess),
     /// The same over a connection of its own: an adapter has to make that way too.
     Served(&'a Server, &'a Place),
 }
@@ -177,7 +176,10 @@ fn calls(
             Own::Served(server, place) => Some(Asker::new(ground, (server, place), ask.clone())?),
         };
         let mut own = || match (own, &mut asker) {
-            (Own::Here(reader), _) => runtime.block_on(ask.written_in_process(reader)).map(|_| 1),
+            (Own::Here(here), _) => {
+                let reader = here.reader()?;
+                runtime.block_on(ask.written_in_process(&reader)).map(|_| 1)
+            }
             (_, Some(asker)) => asker.work(ground).map(|_| 1),
             (Own::Served(..), None) => Ok(0),
         };

@@ -56,15 +56,47 @@ impl Place {
     /// A reader under this grant over another directory with the same corpus. It takes no notes of what it shows.
     pub(super) fn reader_over(&self, folder: &Path) -> Result<GrantReader, BenchError> {
         let store = open(folder, &self.clock)?;
-        let settings = ReaderSettings {
-            sealing_key: SealingKey::from_bytes(store.sealing_key()?),
-            public_url: Some("http://127.0.0.1".to_owned()),
-            clock: Arc::clone(&self.clock),
-            disclosures: None,
-        };
+        let settings = settings(&store, &self.clock)?;
         let store: Arc<dyn Store> = Arc::new(store);
         Ok(GrantReader::new(store, self.authority.clone(), settings))
     }
+}
+
+/// A resource server without a transport: whatever it takes to answer a question but the way to it.
+pub(super) struct InProcess {
+    store: Arc<dyn Store>,
+    grant: String,
+    settings: ReaderSettings,
+}
+
+impl InProcess {
+    /// Over a directory that nobody else has open.
+    pub(super) fn over(place: &Place) -> Result<Self, BenchError> {
+        let store = open(&place.folder, &place.clock)?;
+        Ok(Self {
+            settings: settings(&store, &place.clock)?,
+            store: Arc::new(store),
+            grant: place.grant.clone(),
+        })
+    }
+
+    /// A reader for one question: whose it is, is looked up each time.
+    pub(super) fn reader(&self) -> Result<GrantReader, BenchError> {
+        let now = self.settings.clock.now();
+        let authority = grants::authority_of(&*self.store, &self.grant, now).map_err(refused)?;
+        let store = Arc::clone(&self.store);
+        Ok(GrantReader::new(store, authority, self.settings.clone()))
+    }
+}
+
+/// Without a log of what was shown.
+fn settings(store: &EmbeddedStore, clock: &Arc<dyn Clock>) -> Result<ReaderSettings, BenchError> {
+    Ok(ReaderSettings {
+        sealing_key: SealingKey::from_bytes(store.sealing_key()?),
+        public_url: Some("http://127.0.0.1".to_owned()),
+        clock: Arc::clone(clock),
+        disclosures: None,
+    })
 }
 
 /// All streams of all connections.
