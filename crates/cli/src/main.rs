@@ -30,6 +30,11 @@ use crate::args::Cli;
 use crate::context::Context;
 use crate::output::Output;
 
+/// Answers are made of thousands of small pieces; with this one a server gives a fifth more of them than with the
+/// allocator of the system.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     set_hook(Box::new(output::report_panic));
     let cli = match Cli::read(std::env::args_os()) {
