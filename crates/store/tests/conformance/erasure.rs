@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use contract::id::ConnectionId;
@@ -32,7 +33,11 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 /// The files that hold the bytes of a word.
 fn holding(folder: &Path, word: &str) -> Vec<PathBuf> {
     let holds = |file: &PathBuf| {
-        let bytes = fs::read(file).unwrap();
+        let bytes = match fs::read(file) {
+            // The engine's own temporary files come and go.
+            Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
+            read => read.unwrap(),
+        };
         bytes
             .windows(word.len())
             .any(|window| window == word.as_bytes())
