@@ -30,8 +30,8 @@ use crate::args::Cli;
 use crate::context::Context;
 use crate::output::Output;
 
-/// Answers are made of thousands of small pieces; with this one a server gives a fifth more of them than with the
-/// allocator of the system.
+/// Answers are made of thousands of small pieces; with this one a server gives a tenth to a fifth more of them than
+/// with the allocator of the system.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
