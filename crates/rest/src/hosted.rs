@@ -29,7 +29,6 @@ use crate::line::Place;
 use crate::metrics::TOOLS;
 use crate::observe;
 use crate::problem::Problem;
-use crate::router::too_busy;
 use crate::service::Service;
 
 /// Where the tools are.
@@ -108,7 +107,7 @@ impl Hosted {
                 .with_header(header::ALLOW, "POST"));
         }
         self.door.check(request.headers())?;
-        let place = self.place().await?;
+        let place = self.service.place().await?;
         let guest = door::guest(&self.service, request.headers()).await?;
         self.rates
             .take(guest.id(), self.service.now())
@@ -126,12 +125,6 @@ impl Hosted {
         Ok((response, guest))
     }
 
-    async fn place(&self) -> Result<Place, Problem> {
-        let service = &self.service;
-        let place = service.line.place(service.limits.read_time).await;
-        place.ok_or_else(too_busy)
-    }
-
     /// The request with its body read, if that is no larger than a call and comes in time. A body that is not there yet
     /// is waited for outside the line.
     async fn whole(&self, request: Request, place: Place) -> Result<(Request, Place), Problem> {
@@ -143,7 +136,7 @@ impl Hosted {
             drop(place);
             let read = timeout(self.service.limits.body_pause, read).await;
             let late = |_| Problem::of_status(StatusCode::REQUEST_TIMEOUT);
-            (read.map_err(late)?, self.place().await?)
+            (read.map_err(late)?, self.service.place().await?)
         };
         let bytes = read.map_err(|_| Problem::of_status(StatusCode::PAYLOAD_TOO_LARGE))?;
         Ok((Request::from_parts(parts, Body::from(bytes)), place))

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{FromRequestParts as _, RawPathParams, Request};
-use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use axum::http::{Extensions, HeaderMap, StatusCode, Version};
 use axum::response::{IntoResponse as _, Response};
@@ -121,8 +121,7 @@ async fn place(
     if !matches!(endpoint.run, Run::Reader(_)) || gate == Gate::Owner || is_known {
         return Ok(None);
     }
-    let place = service.line.place(service.limits.read_time).await;
-    place.map(Some).ok_or_else(too_busy)
+    service.place().await.map(Some)
 }
 
 /// The caller whose token was looked at already, or the one who proves now who they are.
@@ -210,16 +209,6 @@ fn address(service: &Service, parts: &Parts) -> IpAddr {
     peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| {
         peer.behind(&service.proxies, &parts.headers)
     })
-}
-
-/// Nobody is kept waiting for longer than an answer may take.
-pub(crate) fn too_busy() -> Problem {
-    let message = "the server has too much to do to answer in time";
-    Problem::from(
-        ReadError::new(ErrorCode::InternalError, message).with_hint("ask again in a moment"),
-    )
-    .with_status(StatusCode::SERVICE_UNAVAILABLE)
-    .with_header(RETRY_AFTER, "1")
 }
 
 fn too_slow() -> Problem {

@@ -4,6 +4,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::http::StatusCode;
+use axum::http::header::RETRY_AFTER;
+use contract::error::{ErrorCode, ReadError};
 use contract::seal::SealingKey;
 use contract::time::{Clock, Instant};
 use grants::DisclosureLog;
@@ -12,9 +15,10 @@ use grants::sign_in::Throttle;
 use read::{Disclosure, Disclosures, ReaderSettings};
 use store::Store;
 
-use crate::line::Line;
+use crate::line::{Line, Place};
 use crate::metrics::Metrics;
 use crate::oauth::{Arrivals, ClientDocuments};
+use crate::problem::Problem;
 
 /// Everything the routes need. Cheap to clone; clones share their figures.
 #[derive(Clone)]
@@ -129,6 +133,12 @@ impl Service {
         self
     }
 
+    /// A place in line, for as long as an answer may take.
+    pub(crate) async fn place(&self) -> Result<Place, Problem> {
+        let place = self.line.place(self.limits.read_time).await;
+        place.ok_or_else(too_busy)
+    }
+
     /// The authorization server, now.
     pub(crate) fn issuer(&self) -> Issuer<'_> {
         Issuer::new(&*self.store, &self.public_url, self.now())
@@ -147,6 +157,16 @@ impl Service {
     pub(crate) fn resource_metadata(&self) -> String {
         format!("{}{}", self.public_url, crate::discovery::METADATA_PATH)
     }
+}
+
+/// Nobody is kept waiting for longer than an answer may take.
+fn too_busy() -> Problem {
+    let message = "the server has too much to do to answer in time";
+    Problem::from(
+        ReadError::new(ErrorCode::InternalError, message).with_hint("ask again in a moment"),
+    )
+    .with_status(StatusCode::SERVICE_UNAVAILABLE)
+    .with_header(RETRY_AFTER, "1")
 }
 
 /// Hands what readers note to the log.
