@@ -3,7 +3,7 @@
 use contract::declaration::Declaration;
 use serde_json::{Value, json};
 
-use crate::fixture::{MAIL, World, redeeming};
+use crate::fixture::{MAIL, World};
 
 fn details(change: impl FnOnce(&mut Value)) -> String {
     let mut detail = json!({
@@ -125,15 +125,8 @@ async fn of_details_all_or_less_is_given_but_never_more() {
         page.text
             .contains("<b>2 records</b> now, only records with received_at from 2026-03-02")
     );
-    let code = browser
-        .decide(&page, "approve")
-        .await
-        .sent_with("code")
-        .unwrap();
-    let tokens = world
-        .post("/oauth/token", &redeeming(&client, &code))
-        .await
-        .json();
+    let code = browser.allow(&page).await;
+    let tokens = world.tokens(&client, &code).await;
     assert_eq!(
         tokens["authorization_details"][0]["streams"][0]["fields"],
         json!(["id", "subject", "received_at"])
@@ -165,15 +158,8 @@ async fn once_stays_once_and_training_takes_a_yes() {
         .review(&request, &[("all", "1"), ("training", "yes")])
         .await;
     assert!(page.text.contains("Once: one token"), "{}", page.text);
-    let code = browser
-        .decide(&page, "approve")
-        .await
-        .sent_with("code")
-        .unwrap();
-    let tokens = world
-        .post("/oauth/token", &redeeming(&client, &code))
-        .await
-        .json();
+    let code = browser.allow(&page).await;
+    let tokens = world.tokens(&client, &code).await;
     assert!(tokens.get("refresh_token").is_none());
     assert_eq!(tokens["expires_in"], 86_400);
 }
@@ -240,10 +226,7 @@ async fn only_the_review_that_was_shown_last_can_be_approved() {
         .await
         .sent_with("code")
         .unwrap();
-    let tokens = world
-        .post("/oauth/token", &redeeming(&client, &code))
-        .await
-        .json();
+    let tokens = world.tokens(&client, &code).await;
     assert_eq!(tokens["authorization_details"].as_array().unwrap().len(), 1);
     assert_eq!(
         tokens["authorization_details"][0]["streams"][0]["instance_ids"],

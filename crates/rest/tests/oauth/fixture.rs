@@ -252,6 +252,13 @@ impl World {
         registered["client_id"].as_str().unwrap().to_owned()
     }
 
+    /// Redeems a code; what comes of it.
+    pub(crate) async fn tokens(&self, client: &str, code: &str) -> Value {
+        let answer = self.post("/oauth/token", &redeeming(client, code)).await;
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        answer.json()
+    }
+
     /// A browser in which the owner is signed in.
     pub(crate) async fn browser(&self) -> Browser<'_> {
         let mut browser = Browser::new(self);
@@ -344,13 +351,18 @@ impl<'a> Browser<'a> {
         self.post(&format!("/consent/{how}"), &form).await
     }
 
+    /// Allows what a page shows; the code that goes back.
+    pub(crate) async fn allow(&mut self, page: &Answer) -> String {
+        let answer = self.decide(page, "approve").await;
+        assert_eq!(answer.status, 303, "{}", answer.text);
+        answer.sent_with("code").unwrap()
+    }
+
     /// Picks, reviews and allows; the code that goes back.
     pub(crate) async fn approve(&mut self, request: &str, pick: &[(&str, &str)]) -> String {
         let page = self.review(request, pick).await;
         assert_eq!(page.status, 200, "{}", page.text);
-        let answer = self.decide(&page, "approve").await;
-        assert_eq!(answer.status, 303, "{}", answer.text);
-        answer.sent_with("code").unwrap()
+        self.allow(&page).await
     }
 }
 

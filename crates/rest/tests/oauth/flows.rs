@@ -133,11 +133,7 @@ async fn claude_registers_twice_and_gets_what_the_owner_picked() {
     assert!(page.text.contains("<b>2 records</b> now"), "{}", page.text);
     assert!(page.text.contains("2026-07-01"), "30 days: {}", page.text);
     assert!(!page.text.contains("hunter2") && !page.text.contains("42 EUR"));
-    let code = browser
-        .decide(&page, "approve")
-        .await
-        .sent_with("code")
-        .unwrap();
+    let code = browser.allow(&page).await;
     let mut form = redeeming(client, &code).to_vec();
     form[3] = ("redirect_uri", "https://claude.ai/api/mcp/auth_callback");
     let tokens = world.post("/oauth/token", &form).await.json();
@@ -258,10 +254,7 @@ async fn introspection_is_for_the_owner_and_tells_what_a_token_is() {
     let code = browser
         .approve(&request, &[("stream", "work/messages")])
         .await;
-    let tokens = world
-        .post("/oauth/token", &redeeming(&client, &code))
-        .await
-        .json();
+    let tokens = world.tokens(&client, &code).await;
     let token = tokens["access_token"].as_str().unwrap();
     assert_eq!(
         world

@@ -1,6 +1,6 @@
 //! The pages: what they show, to whom, and that what others wrote stays text.
 
-use crate::fixture::{Answer, Browser, World, redeeming};
+use crate::fixture::{Answer, Browser, World};
 
 fn assert_guarded(page: &Answer) {
     let policy = page.header("content-security-policy");
@@ -36,15 +36,8 @@ async fn every_page_is_guarded_and_escapes_what_others_wrote() {
     let picker = browser.get(&format!("/consent?request={request}")).await;
     let pick = [("stream", "home/messages"), ("stream", "work/messages")];
     let review = browser.review(&request, &pick).await;
-    let code = browser
-        .decide(&review, "approve")
-        .await
-        .sent_with("code")
-        .unwrap();
-    let tokens = world
-        .post("/oauth/token", &redeeming(client, &code))
-        .await
-        .json();
+    let code = browser.allow(&review).await;
+    let tokens = world.tokens(client, &code).await;
     let token = tokens["access_token"].as_str().unwrap();
     world
         .read(token, "/v1/streams/messages/records?connection_id=home")

@@ -108,10 +108,7 @@ async fn a_code_is_for_its_client_its_verifier_and_one_time() {
         assert!(!answer.text.contains(&code));
     }
     // None of these attempts used the code up, and the second right one ends what the first gave.
-    let tokens = world
-        .post("/oauth/token", &redeeming(&client, &code))
-        .await
-        .json();
+    let tokens = world.tokens(&client, &code).await;
     let token = tokens["access_token"].as_str().unwrap();
     assert_eq!(world.read(token, "/v1/schema").await.status, 200);
     let again = world.post("/oauth/token", &redeeming(&client, &code)).await;
