@@ -18,7 +18,9 @@ use std::collections::HashMap;
 use contract::declaration::Declaration;
 use contract::id::StreamName;
 use contract::json::{self, JsonErrorCode, JsonKind, RecordBody};
+use contract::key::RecordKey;
 use contract::time::{Clock, Instant};
+use serde::Serialize;
 use store::records::{Change, ChangeOp};
 
 use crate::rejection::{Rejection, RejectionCode, quoted};
@@ -141,6 +143,25 @@ impl<'a> Acceptor<'a> {
             }
             rejection
         })?;
+        self.upsert(rules, key, body)
+    }
+
+    /// Takes a record that an importer made of an item in another format. Whatever the caller chose, such an item knows
+    /// its stream.
+    pub(crate) fn record(&self, stream: &str, record: &impl Serialize) -> Accepted<Change> {
+        let malformed = |why: String| Rejection::new(RejectionCode::MalformedExport, why);
+        let text = serde_json::to_string(record).map_err(|error| malformed(error.to_string()))?;
+        let body = RecordBody::parse(text).map_err(|error| malformed(error.to_string()))?;
+        let rules = self.declared(stream)?;
+        self.upsert(rules, rules.key_of(&body)?, body)
+    }
+
+    fn upsert(
+        &self,
+        rules: &StreamRules<'a>,
+        key: RecordKey,
+        body: RecordBody,
+    ) -> Accepted<Change> {
         rules.check_types(&body)?;
         Ok(Change {
             stream: rules.declaration.name.clone(),

@@ -41,7 +41,7 @@ pub enum InputError {
     Damaged(io::Error),
     /// The name does not tell the format and the content does not either.
     #[error("{0}")]
-    UnknownFormat(&'static str),
+    UnknownFormat(String),
     /// The first row of a CSV file cannot name the fields.
     #[error("the header row {0}")]
     Header(String),

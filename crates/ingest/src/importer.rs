@@ -62,11 +62,17 @@ pub(crate) trait Tally {
     fn rejected(&mut self, place: Place, rejection: Rejection);
 }
 
+/// Where batches go.
+enum Destination<'a> {
+    /// Into a connection.
+    Store(&'a dyn Records, &'a ConnectionId),
+    /// Nowhere; it is only told what they would do.
+    Preview(Preview<'a>),
+}
+
 /// An import of one or several inputs into one connection.
 pub struct Import<'a> {
-    store: &'a dyn Records,
-    connection: &'a ConnectionId,
-    preview: Option<Preview<'a>>,
+    destination: Destination<'a>,
     limits: BatchLimits,
     report: ImportReport,
 }
@@ -74,20 +80,25 @@ pub struct Import<'a> {
 impl<'a> Import<'a> {
     /// An import that writes.
     pub fn new(store: &'a dyn Records, connection: &'a ConnectionId, limits: BatchLimits) -> Self {
+        Self::to(Destination::Store(store, connection), limits)
+    }
+
+    /// One that only says what it would do. Without a connection it says so of a new one.
+    pub fn dry(
+        existing: Option<(&'a dyn Records, &'a ConnectionId)>,
+        declaration: &'a Declaration,
+        limits: BatchLimits,
+    ) -> Self {
+        let preview = Preview::new(existing, declaration);
+        Self::to(Destination::Preview(preview), limits)
+    }
+
+    fn to(destination: Destination<'a>, limits: BatchLimits) -> Self {
         Self {
-            store,
-            connection,
-            preview: None,
+            destination,
             limits,
             report: ImportReport::default(),
         }
-    }
-
-    /// Turns it into one that only says what it would do.
-    #[must_use]
-    pub fn dry(mut self, declaration: &'a Declaration) -> Self {
-        self.preview = Some(Preview::new(self.store, self.connection, declaration));
-        self
     }
 
     /// Imports one input. `file` is named in rejections; `acknowledged` hears after each durable batch what the report
@@ -101,10 +112,10 @@ impl<'a> Import<'a> {
         file: Option<&str>,
         acknowledged: &mut dyn FnMut(&ImportReport),
     ) -> Result<(), Stopped> {
-        let (store, connection, preview) = (self.store, self.connection, &mut self.preview);
-        let mut write = |batch| match preview {
-            Some(preview) => preview.apply(batch),
-            None => store.write(connection, batch),
+        let destination = &mut self.destination;
+        let mut write = |batch| match destination {
+            Destination::Store(store, connection) => store.write(connection, batch),
+            Destination::Preview(preview) => preview.apply(batch),
         };
         let mut batch = Batch::new(self.limits);
         loop {

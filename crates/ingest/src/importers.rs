@@ -2,6 +2,8 @@
 
 mod csv;
 mod jsonl;
+pub(crate) mod mail;
 
 pub use csv::CsvImporter;
 pub use jsonl::JsonlImporter;
+pub use mail::MailImporter;

@@ -1,6 +1,6 @@
 //! Inputs: a file or a pipe, compressed or not, and what format it is in.
 //! Compression is told by the first bytes, never by the name. The format is told by the name without `.gz`, and where
-//! the name does not tell, by the first character.
+//! the name does not tell, by the content: a known export by its beginning, JSON lines by their first character.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
@@ -11,9 +11,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use flate2::bufread::MultiGzDecoder;
 
 use crate::error::{ImportError, InputError};
+use crate::exports::Export;
 use crate::lines::BYTE_ORDER_MARK;
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
+const ZIP: &[u8] = b"PK\x03\x04";
+const TAR: &[u8] = b"ustar";
+const TAR_AT: usize = 257;
 const BUFFER_BYTES: usize = 256 * 1024;
 const PEEKED_BYTES: usize = 16 * 1024;
 
@@ -24,15 +28,15 @@ pub enum Format {
     Jsonl,
     /// Comma-separated values with a header.
     Csv,
+    /// What a known program or service hands out.
+    Export(Export),
 }
 
 /// An input, opened and decompressed.
 pub struct Input {
     name: String,
-    stem: String,
-    named_format: Option<Format>,
-    /// The first character that is not white space.
-    first: Option<u8>,
+    file: FileName,
+    head: Head,
     length: Option<u64>,
     consumed: Arc<AtomicU64>,
     reader: Box<dyn BufRead>,
@@ -46,7 +50,7 @@ impl Input {
         let file = File::open(path).map_err(failed)?;
         let metadata = file.metadata().map_err(failed)?;
         if metadata.is_dir() {
-            let message = "it is a folder; name the files inside it";
+            let message = "it is a folder; name the files inside it".to_owned();
             return Err(InputError::UnknownFormat(message).named(&name));
         }
         let length = metadata.is_file().then_some(metadata.len());
@@ -62,34 +66,35 @@ impl Input {
         file_name: &str,
         reader: impl Read + 'static,
     ) -> Result<Self, ImportError> {
-        let mut input = Self::from_reader(name, reader)?;
-        (input.stem, input.named_format) = read_name(file_name);
-        Ok(input)
+        Self::read(name, FileName::parse(file_name), reader)
     }
 
     /// Takes bytes from anywhere. `name` is for messages only.
     pub fn from_reader(name: &str, reader: impl Read + 'static) -> Result<Self, ImportError> {
+        Self::read(name, FileName::default(), reader)
+    }
+
+    fn read(name: &str, file: FileName, reader: impl Read + 'static) -> Result<Self, ImportError> {
         let failed = |error: io::Error| InputError::from(error).named(name);
         let consumed = Arc::new(AtomicU64::new(0));
         let mut reader = Counted {
             reader,
             consumed: Arc::clone(&consumed),
         };
-        let mut head = peek(&mut reader).map_err(failed)?;
+        let mut head = peek(&mut reader, &file).map_err(failed)?;
         let mut plain: Box<dyn Read> = Box::new(reader);
         if head.starts_with(&GZIP) {
             let whole = Cursor::new(head).chain(BufReader::with_capacity(BUFFER_BYTES, plain));
             let mut gzip = Gzip(MultiGzDecoder::new(whole));
-            head = peek(&mut gzip).map_err(failed)?;
+            head = peek(&mut gzip, &file).map_err(failed)?;
             plain = Box::new(gzip);
         }
-        let first = first_character(&head);
+        let seen = Head::of(&head, &file);
         let reader = Cursor::new(head).chain(BufReader::with_capacity(BUFFER_BYTES, plain));
         Ok(Self {
             name: name.to_owned(),
-            stem: String::new(),
-            named_format: None,
-            first,
+            file,
+            head: seen,
             length: None,
             consumed,
             reader: Box::new(reader),
@@ -103,7 +108,7 @@ impl Input {
 
     /// The file's name without the endings that tell compression and format; empty for a pipe.
     pub fn stem(&self) -> &str {
-        &self.stem
+        &self.file.stem
     }
 
     /// How many bytes there are to read, as stored; unknown for a pipe.
@@ -119,16 +124,22 @@ impl Input {
     /// What the input holds.
     pub fn format(&self) -> Result<Format, ImportError> {
         let unknown = |message| Err(InputError::UnknownFormat(message).named(&self.name));
-        match (self.named_format, self.first) {
+        match (self.file.format, self.head) {
             (Some(format), _) => Ok(format),
+            (None, Head::Export(export)) => Ok(Format::Export(export)),
             // Nothing inside is no lines.
-            (None, Some(b'{') | None) => Ok(Format::Jsonl),
-            (None, Some(b'[')) => {
-                unknown("it begins with '['; one JSON object per line is read, not an array")
+            (None, Head::Empty | Head::Character(b'{')) => Ok(Format::Jsonl),
+            (None, Head::Archive) => {
+                unknown("it is an archive; unpack it and name the files inside it".to_owned())
             }
-            (None, Some(_)) => unknown(
-                "neither its name nor its content tells what it holds; name it .jsonl, .ndjson or .csv",
+            (None, Head::Character(b'[')) => unknown(
+                "it begins with '['; one JSON object per line is read, not an array".to_owned(),
             ),
+            (None, Head::Character(_)) => unknown(format!(
+                "neither its name nor its content tells what it holds; name it .jsonl, .ndjson or .csv. \
+                 Known exports are recognised by themselves: {}",
+                Export::listed()
+            )),
         }
     }
 
@@ -138,8 +149,34 @@ impl Input {
     }
 }
 
-/// Reads just enough to see what this is: the first character that is not white space, and room for a mark before it.
-fn peek(reader: &mut dyn Read) -> io::Result<Vec<u8>> {
+/// What the beginning of an input tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Head {
+    /// Nothing but white space.
+    Empty,
+    /// A known export.
+    Export(Export),
+    /// Many files in one.
+    Archive,
+    /// The first character that is not white space.
+    Character(u8),
+}
+
+impl Head {
+    fn of(head: &[u8], file: &FileName) -> Self {
+        let is_archive =
+            head.starts_with(ZIP) || head.get(TAR_AT..).is_some_and(|at| at.starts_with(TAR));
+        match (Export::recognise(head, &file.unpacked), beginning(head)) {
+            (Some(export), _) => Self::Export(export),
+            _ if is_archive => Self::Archive,
+            (None, [first, ..]) => Self::Character(*first),
+            (None, []) => Self::Empty,
+        }
+    }
+}
+
+/// Reads just enough to see what this is.
+fn peek(reader: &mut dyn Read, file: &FileName) -> io::Result<Vec<u8>> {
     let mut head = vec![0; PEEKED_BYTES];
     let mut length = 0;
     while let Some(room) = head.get_mut(length..).filter(|room| !room.is_empty()) {
@@ -149,8 +186,7 @@ fn peek(reader: &mut dyn Read) -> io::Result<Vec<u8>> {
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
-        let seen = head.get(..length).unwrap_or_default();
-        if length >= BYTE_ORDER_MARK.len() && first_character(seen).is_some() {
+        if is_enough(head.get(..length).unwrap_or_default(), file) {
             break;
         }
     }
@@ -158,25 +194,57 @@ fn peek(reader: &mut dyn Read) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
-fn first_character(head: &[u8]) -> Option<u8> {
-    let text = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head);
-    let first = text.iter().find(|byte| !byte.is_ascii_whitespace());
-    first.copied()
+/// Whether there is nothing to be gained by reading on. Whoever types lines or pipes them one by one may wait for an
+/// answer to the first, so more is wanted only where a known export may be.
+fn is_enough(head: &[u8], file: &FileName) -> bool {
+    let text = beginning(head);
+    if head.len() < BYTE_ORDER_MARK.len() || text.is_empty() {
+        return false;
+    }
+    let mut lines = text.splitn(2, |byte| *byte == b'\n');
+    let (first, ended) = (lines.next().unwrap_or_default(), lines.next().is_some());
+    let is_line_of_json = first.starts_with(b"{") && first.trim_ascii().len() > 1 && ended;
+    head.starts_with(&GZIP) || file.is_pipe() || file.format.is_some() || is_line_of_json
 }
 
-/// Splits a file name into its stem and the format its ending tells.
-fn read_name(file_name: &str) -> (String, Option<Format>) {
-    let (stem, ending) = split_ending(file_name);
-    let (stem, ending) = match ending.as_str() {
-        "gz" | "gzip" => split_ending(stem),
-        _ => (stem, ending),
-    };
-    let format = match ending.as_str() {
-        "jsonl" | "ndjson" | "json-lines" | "jsonlines" => Some(Format::Jsonl),
-        "csv" => Some(Format::Csv),
-        _ => None,
-    };
-    (stem.to_owned(), format)
+/// The text from its first character that is not white space.
+fn beginning(head: &[u8]) -> &[u8] {
+    let text = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head);
+    text.trim_ascii_start()
+}
+
+/// What the name of a file tells.
+#[derive(Debug, Default)]
+struct FileName {
+    /// Without the ending that tells compression; empty for a pipe.
+    unpacked: String,
+    /// Without the one that tells the format as well.
+    stem: String,
+    format: Option<Format>,
+}
+
+impl FileName {
+    fn parse(file_name: &str) -> Self {
+        let unpacked = match split_ending(file_name) {
+            (stem, ending) if ending == "gz" || ending == "gzip" => stem,
+            _ => file_name,
+        };
+        let (stem, ending) = split_ending(unpacked);
+        let format = match ending.as_str() {
+            "jsonl" | "ndjson" | "json-lines" | "jsonlines" => Some(Format::Jsonl),
+            "csv" => Some(Format::Csv),
+            _ => None,
+        };
+        Self {
+            unpacked: unpacked.to_owned(),
+            stem: stem.to_owned(),
+            format,
+        }
+    }
+
+    fn is_pipe(&self) -> bool {
+        self.unpacked.is_empty()
+    }
 }
 
 fn split_ending(name: &str) -> (&str, String) {
@@ -217,6 +285,8 @@ impl<R: BufRead> Read for Gzip<R> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use super::*;
 
     #[test]
@@ -230,7 +300,8 @@ mod tests {
             ("messages", "messages", None),
             (".csv", ".csv", None),
         ] {
-            assert_eq!(read_name(name), (stem.to_owned(), format), "{name}");
+            let file = FileName::parse(name);
+            assert_eq!((file.stem.as_str(), file.format), (stem, format), "{name}");
         }
     }
 
@@ -242,5 +313,51 @@ mod tests {
         for unknown in [b"[1]".as_slice(), b"a,b", b"x"] {
             assert!(format(unknown).is_err());
         }
+    }
+
+    #[test]
+    fn a_known_export_is_told_by_its_content_unless_the_name_says_otherwise() {
+        let mail = b"From - Mon Mar 04 10:11:12 2024\nSubject: x\n\nHello\n";
+        let format = |name| Input::from_file(name, name, &mail[..]).unwrap().format();
+        let export = Format::Export(Export::Mail);
+        assert_eq!(format("Inbox").unwrap(), export);
+        assert_eq!(format("Inbox.jsonl").unwrap(), Format::Jsonl);
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(mail).unwrap();
+        let packed = Cursor::new(encoder.finish().unwrap());
+        let input = Input::from_file("Inbox.gz", "Inbox.gz", packed).unwrap();
+        assert_eq!(input.format().unwrap(), export);
+        for (archive, words) in [
+            (b"PK\x03\x04....".to_vec(), "archive"),
+            ([vec![b'x'; TAR_AT], TAR.to_vec()].concat(), "archive"),
+            (b"Dear diary".to_vec(), "mail (mbox or eml)"),
+        ] {
+            let input = Input::from_file("x", "x", Cursor::new(archive)).unwrap();
+            let error = input.format().unwrap_err().to_string();
+            assert!(error.contains(words), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_first_line_of_json_is_enough_to_begin_with() {
+        /// Gives one line, and then fails whoever asks for more.
+        struct OneLine(&'static [u8]);
+        impl Read for OneLine {
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                if self.0.is_empty() {
+                    return Err(io::Error::other("nobody should have asked for more"));
+                }
+                self.0.read(buffer)
+            }
+        }
+        for (file_name, line) in [
+            ("63", b"{\"id\":1}\n".as_slice()),
+            ("any.csv", b"id,subject\n"),
+            ("", b"{\"id\""),
+        ] {
+            let input = Input::from_file("pipe", file_name, OneLine(line));
+            assert!(input.is_ok(), "{file_name}");
+        }
+        assert!(Input::from_file("export", "result.json", OneLine(b"{\n")).is_err());
     }
 }

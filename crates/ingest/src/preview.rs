@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use contract::declaration::{Declaration, Semantics};
-use contract::id::ConnectionId;
+use contract::id::{ConnectionId, StreamName};
+use contract::key::RecordKey;
 use store::StoreError;
 use store::catalog::StreamRef;
 use store::records::{Applied, Change, ChangeOp, Records};
@@ -14,22 +15,20 @@ use crate::fingerprint::fingerprint;
 
 /// A dry run in progress.
 pub(crate) struct Preview<'a> {
-    pub(crate) store: &'a dyn Records,
-    pub(crate) connection: &'a ConnectionId,
-    pub(crate) declaration: &'a Declaration,
+    /// What is there already, unless the connection is yet to be added.
+    existing: Option<(&'a dyn Records, &'a ConnectionId)>,
+    declaration: &'a Declaration,
     /// By hash of stream and key: the fingerprint of the content the key would have, or nothing once deleted.
     changed: HashMap<u64, Option<u64>>,
 }
 
 impl<'a> Preview<'a> {
     pub(crate) fn new(
-        store: &'a dyn Records,
-        connection: &'a ConnectionId,
+        existing: Option<(&'a dyn Records, &'a ConnectionId)>,
         declaration: &'a Declaration,
     ) -> Self {
         Self {
-            store,
-            connection,
+            existing,
             declaration,
             changed: HashMap::new(),
         }
@@ -51,16 +50,9 @@ impl<'a> Preview<'a> {
         let mut hasher = DefaultHasher::new();
         (change.stream.as_str(), change.key.ordering_form()).hash(&mut hasher);
         let id = hasher.finish();
-        let stream = StreamRef {
-            connection: self.connection.clone(),
-            stream: change.stream,
-        };
         let current = match self.changed.get(&id) {
             Some(changed) => *changed,
-            None => self
-                .store
-                .get(&stream, &change.key)?
-                .map(|record| fingerprint(&record.body)),
+            None => self.stored(change.stream, &change.key)?,
         };
         let (applied, after) = match change.op {
             ChangeOp::Delete if current.is_none() => (Applied::AlreadyAbsent, None),
@@ -79,5 +71,18 @@ impl<'a> Preview<'a> {
             self.changed.insert(id, after);
         }
         Ok(applied)
+    }
+
+    /// The fingerprint of what is stored under a key.
+    fn stored(&self, stream: StreamName, key: &RecordKey) -> Result<Option<u64>, StoreError> {
+        let Some((store, connection)) = self.existing else {
+            return Ok(None);
+        };
+        let stream = StreamRef {
+            connection: connection.clone(),
+            stream,
+        };
+        let record = store.get(&stream, key)?;
+        Ok(record.map(|record| fingerprint(&record.body)))
     }
 }

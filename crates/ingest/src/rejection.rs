@@ -24,6 +24,10 @@ pub enum RejectionCode {
     MalformedNdjson,
     /// The row does not fit the header.
     MalformedCsv,
+    /// A message of a mailbox cannot be read.
+    MalformedMail,
+    /// An item of a known export cannot be read.
+    MalformedExport,
     /// The bytes are not UTF-8.
     InvalidUtf8,
     /// The key cannot be a key, or contradicts the data.
@@ -54,6 +58,8 @@ impl RejectionCode {
         match self {
             Self::MalformedNdjson => "malformed_ndjson",
             Self::MalformedCsv => "malformed_csv",
+            Self::MalformedMail => "malformed_mail",
+            Self::MalformedExport => "malformed_export",
             Self::InvalidUtf8 => "invalid_utf8",
             Self::InvalidRecordIdentity => "invalid_record_identity",
             Self::MissingKey => "missing_key",

@@ -13,6 +13,7 @@ use ingest::{
 };
 use memory::{Memory, Stopped, connection, stream};
 use proptest::prelude::*;
+use store::records::Records;
 
 struct Run<'a> {
     store: &'a Memory,
@@ -40,10 +41,12 @@ impl<'a> Run<'a> {
             &Stopped,
         );
         let connection = connection();
-        let mut import = Import::new(self.store, &connection, self.limits);
-        if self.dry {
-            import = import.dry(&self.store.declaration);
-        }
+        let mut import = if self.dry {
+            let existing = Some((self.store as &dyn Records, &connection));
+            Import::dry(existing, &self.store.declaration, self.limits)
+        } else {
+            Import::new(self.store, &connection, self.limits)
+        };
         let bytes = std::io::Cursor::new(bytes.to_vec());
         let input = match Input::from_reader("input", bytes) {
             Ok(input) => input,

@@ -66,8 +66,9 @@ pub(crate) static OWNER_ENDPOINTS: &[Endpoint] = &[
         Post "/owner/import",
         "ownerImport",
         &[
-            CONNECTION.required(),
+            CONNECTION,
             STREAM,
+            Param::one("export", "In a dry run, instead of a connection: the known export that would get one."),
             Param::one("dry_run", "Whether to write nothing."),
             Param::one("batch_lines", "Lines per durable batch."),
             Param::one("name_files", "Whether rejections name their file."),

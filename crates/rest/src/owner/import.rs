@@ -9,10 +9,11 @@ use contract::declaration::Declaration;
 use contract::id::{ConnectionId, StreamName};
 use ingest::importer::Stopped;
 use ingest::{
-    Acceptor, BatchLimits, CsvImporter, Format, Import, ImportError, ImportReport, Importer, Input,
-    JsonlImporter, LineForm, StreamChoice,
+    Acceptor, BatchLimits, CsvImporter, Export, Format, Import, ImportError, ImportReport,
+    Importer, Input, JsonlImporter, LineForm, StreamChoice,
 };
-use store::StoreError;
+use store::records::Records;
+use store::{Store, StoreError};
 
 use super::parcels::{FileName, Parcel, Parcels};
 use super::telling::{Teller, told};
@@ -25,7 +26,8 @@ use crate::transfer::{BodyReader, discard, incoming};
 
 /// Where an import goes, and how.
 struct Plan {
-    connection: ConnectionId,
+    /// None in a dry run for a known export that has no connection yet.
+    connection: Option<ConnectionId>,
     declaration: Arc<Declaration>,
     /// The stream of all lines, whatever they say.
     stream: Option<StreamName>,
@@ -56,15 +58,15 @@ pub(super) async fn import(ask: Ask) -> Outcome {
 
 impl Plan {
     fn of(ask: &Ask) -> Result<Self, Problem> {
-        let store = &ask.service.store;
         let text = |name| ask.params.text(name);
-        let connection = text("connection_id").unwrap_or_default();
-        let connection = ConnectionId::parse(connection).map_err(|e| refused(e.to_string()))?;
-        let found = store.connection(&connection);
-        let found = found.ok_or_else(|| StoreError::UnknownConnection(connection.clone()));
-        let found = found.map_err(|error| store_problem(&error))?;
-        let declaration = store.declaration(&found.connector);
-        let declaration = declaration.ok_or(StoreError::UnknownConnector(found.connector));
+        let dry = text("dry_run") == Some("true");
+        let (connection, declaration) = match text("export").and_then(Export::parse) {
+            Some(export) if dry => (None, Arc::new(bundled(export)?)),
+            _ => connected(
+                &*ask.service.store,
+                text("connection_id").unwrap_or_default(),
+            )?,
+        };
         let stream = text("stream").map(StreamName::parse).transpose();
         let mut limits = BatchLimits::default();
         if let Some(lines) = text("batch_lines") {
@@ -73,21 +75,45 @@ impl Plan {
         }
         Ok(Self {
             connection,
-            declaration: declaration.map_err(|error| store_problem(&error))?,
+            declaration,
             stream: stream.map_err(|error| refused(error.to_string()))?,
             limits,
-            dry: text("dry_run") == Some("true"),
+            dry,
             names: text("name_files") == Some("true"),
         })
     }
 }
 
+/// A connection and what its connector declares.
+fn connected(
+    store: &dyn Store,
+    id: &str,
+) -> Result<(Option<ConnectionId>, Arc<Declaration>), Problem> {
+    let connection = ConnectionId::parse(id).map_err(|error| refused(error.to_string()))?;
+    let found = store.connection(&connection);
+    let found = found.ok_or_else(|| StoreError::UnknownConnection(connection.clone()));
+    let found = found.map_err(|error| store_problem(&error))?;
+    let declaration = store.declaration(&found.connector);
+    let declaration = declaration.ok_or(StoreError::UnknownConnector(found.connector));
+    let declaration = declaration.map_err(|error| store_problem(&error))?;
+    Ok((Some(connection), declaration))
+}
+
+/// What a known export would declare.
+fn bundled(export: Export) -> Result<Declaration, Problem> {
+    Declaration::parse(export.declaration()).map_err(|mistakes| refused(mistakes.to_string()))
+}
+
 fn run(service: &Service, plan: &Plan, body: BodyReader, teller: &Teller) -> Imported {
     let store = &*service.store;
-    let mut import = Import::new(store, &plan.connection, plan.limits);
-    if plan.dry {
-        import = import.dry(&plan.declaration);
-    }
+    let records: &dyn Records = store;
+    let mut import = match &plan.connection {
+        Some(connection) if !plan.dry => Import::new(store, connection, plan.limits),
+        existing => {
+            let existing = existing.as_ref().map(|connection| (records, connection));
+            Import::dry(existing, &plan.declaration, plan.limits)
+        }
+    };
     let stopped = import_all(service, plan, &mut import, (body, teller)).err();
     let report = import.into_report();
     let mut lagging = None;
@@ -138,8 +164,14 @@ fn import_one(
     let input = input.map_err(|error| import_refusal(&error))?;
     let format = input.format().map_err(|error| import_refusal(&error))?;
     let choice = StreamChoice::of_input(plan.stream.as_ref(), input.stem(), &plan.declaration);
-    if format == Format::Csv && choice.stream().is_none() {
-        return Err(no_stream(name, &plan.declaration));
+    match format {
+        Format::Csv if choice.stream().is_none() => return Err(no_stream(name, &plan.declaration)),
+        Format::Export(export)
+            if plan.declaration.connector_key().as_str() != export.connector_key() =>
+        {
+            return Err(other_connector(name, export, &plan.declaration));
+        }
+        _ => {}
     }
     let clock = &*service.reading.clock;
     let acceptor = Acceptor::new(&plan.declaration, choice, LineForm::EnvelopeOrBare, clock);
@@ -147,6 +179,7 @@ fn import_one(
     let mut importer: Box<dyn Importer> = match format {
         Format::Jsonl => Box::new(JsonlImporter::new(input.into_reader(), &acceptor)),
         Format::Csv => Box::new(CsvImporter::new(input.into_reader(), &acceptor)),
+        Format::Export(export) => export.importer(input.into_reader(), &acceptor),
     };
     let mut acknowledged = |report: &ImportReport| {
         teller.progress(ImportProgress {
@@ -185,5 +218,19 @@ fn no_stream(file: &str, declaration: &Declaration) -> Refusal {
         declaration.connector_key(),
         names.join(", ")
     ));
+    refusal
+}
+
+/// Why a known export cannot go into a connection of another kind.
+fn other_connector(file: &str, export: Export, declaration: &Declaration) -> Refusal {
+    let mut refusal = refusal(format!(
+        "{file}: it is {}, which goes into a connection of '{}', not of '{}'",
+        export.title(),
+        export.connector_key(),
+        declaration.connector_key()
+    ));
+    refusal
+        .hints
+        .push("leave out --connection and --as: it is recognised by itself".to_owned());
     refusal
 }

@@ -1,0 +1,148 @@
+//! Known exports: files that programs and services hand out, recognised by looking inside and imported with nothing
+//! declared before, because the declaration of their connector comes along.
+//!
+//! A new one is a file in `importers/`, a declaration, and a line in each match here.
+
+use std::io::BufRead;
+
+use crate::accept::Acceptor;
+use crate::importer::Importer;
+use crate::importers::mail::{self, MailImporter};
+use crate::lines::BYTE_ORDER_MARK;
+
+/// A kind of export.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Export {
+    /// Mail: an mbox file, or a single message.
+    Mail,
+}
+
+impl Export {
+    /// All of them, in the order in which they are asked whether a file is theirs.
+    pub const ALL: &[Self] = &[Self::Mail];
+
+    /// Tells from the beginning of a file which export it is. The content decides; the name, without `.gz` and empty for
+    /// a pipe, at most helps.
+    pub fn recognise(head: &[u8], file_name: &str) -> Option<Self> {
+        let head = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head);
+        let mut all = Self::ALL.iter().copied();
+        all.find(|export| export.is_begun_by(head, file_name))
+    }
+
+    fn is_begun_by(self, head: &[u8], file_name: &str) -> bool {
+        match self {
+            Self::Mail => mail::recognise(head, file_name),
+        }
+    }
+
+    /// The export of that name.
+    pub fn parse(name: &str) -> Option<Self> {
+        let mut all = Self::ALL.iter().copied();
+        all.find(|export| export.as_str() == name)
+    }
+
+    /// Its name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Mail => "mail",
+        }
+    }
+
+    /// What people call it.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Mail => "mail (mbox or eml)",
+        }
+    }
+
+    /// The key of its connector.
+    pub fn connector_key(self) -> &'static str {
+        match self {
+            Self::Mail => "mailbox",
+        }
+    }
+
+    /// The declaration of its connector, JSON.
+    pub fn declaration(self) -> &'static str {
+        match self {
+            Self::Mail => include_str!("../declarations/mailbox.json"),
+        }
+    }
+
+    /// Reads such an export.
+    pub fn importer<'a>(
+        self,
+        reader: Box<dyn BufRead>,
+        acceptor: &'a Acceptor<'a>,
+    ) -> Box<dyn Importer + 'a> {
+        match self {
+            Self::Mail => Box::new(MailImporter::new(reader, acceptor)),
+        }
+    }
+
+    /// The titles of all, for a message.
+    pub(crate) fn listed() -> String {
+        let titles: Vec<&str> = Self::ALL.iter().map(|export| export.title()).collect();
+        titles.join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use contract::declaration::Declaration;
+
+    use super::*;
+
+    #[test]
+    fn every_export_brings_a_declaration_of_its_connector() {
+        for export in Export::ALL {
+            let declaration = Declaration::parse(export.declaration()).unwrap();
+            assert_eq!(
+                declaration.connector_key().as_str(),
+                export.connector_key(),
+                "{export:?}"
+            );
+            assert_eq!(Export::parse(export.as_str()), Some(*export));
+        }
+    }
+
+    #[test]
+    fn exports_are_told_by_their_content() {
+        for (head, file_name, expected) in [
+            (
+                "From - Mon Mar 04 10:11:12 2024\nSubject: x\n",
+                "Inbox",
+                Some(Export::Mail),
+            ),
+            (
+                "\u{feff}From 17@xxx Mon Mar 04 10:11:12 +0000 2024\r\nX-GM-THRID: 17\r\n",
+                "x.txt",
+                Some(Export::Mail),
+            ),
+            (
+                "Return-Path: <a@b>\nReceived: from c\n\tby d\nSubject: x\n\nHello",
+                "x",
+                Some(Export::Mail),
+            ),
+            ("Subject: only one\n\nHello", "x.eml", Some(Export::Mail)),
+            ("", "Trash.mbox", Some(Export::Mail)),
+            ("Subject: only one\n\nHello", "notes.txt", None),
+            (
+                "From here on it is a story.\nOnce: upon\n",
+                "story.txt",
+                None,
+            ),
+            ("Dear diary,\nFrom: nobody\nTo: nobody\n", "diary.txt", None),
+            ("{\"subject\":\"x\"}\n", "x.eml", None),
+            ("id,subject\n1,x\n", "x", None),
+            ("", "x", None),
+            ("", "", None),
+        ] {
+            assert_eq!(
+                Export::recognise(head.as_bytes(), file_name),
+                expected,
+                "{file_name}: {head}"
+            );
+        }
+    }
+}

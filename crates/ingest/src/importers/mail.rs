@@ -1,0 +1,151 @@
+//! Mail: an mbox file with many messages, or a file that is one message.
+//!
+//! What is known of an mbox: a message begins with a `From ` line, and where a line of a message would look like one, it is
+//! quoted with `>`. Everything else programs disagree about, so little is asked of such a line ([`mbox`]). Structure and
+//! encodings of a message are taken apart with bounds on depth and number ([`mime`]), because anybody can send one.
+
+mod mbox;
+mod message;
+mod mime;
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::BufRead;
+
+use self::mbox::{FromLine, Messages, RawMessage};
+use self::message::{Message, is_header_line};
+use crate::accept::Acceptor;
+use crate::error::InputError;
+use crate::importer::{Importer, Item};
+use crate::lines::MAX_LINE_BYTES;
+use crate::rejection::{Rejection, RejectionCode};
+
+/// Headers of which a file that is one message has at least two.
+const TELLING: [&str; 10] = [
+    "from",
+    "to",
+    "subject",
+    "date",
+    "message-id",
+    "received",
+    "return-path",
+    "delivered-to",
+    "mime-version",
+    "content-type",
+];
+
+/// Whether a file that begins like this holds mail.
+pub(crate) fn recognise(head: &[u8], file_name: &str) -> bool {
+    let lower = file_name.to_ascii_lowercase();
+    let is_called = |ending: &str| lower.ends_with(ending);
+    let text = head.trim_ascii_start();
+    if text.is_empty() {
+        return is_called(".mbox") || is_called(".eml");
+    }
+    let mut lines = text.split(|byte| *byte == b'\n');
+    let first = lines.next().unwrap_or_default();
+    if FromLine::parse(first, true).is_some() {
+        // What follows may be further down than anybody looked.
+        return lines
+            .next()
+            .is_none_or(|line| line.starts_with(b">From ") || is_header_line(line));
+    }
+    let wanted = if is_called(".eml") { 1 } else { 2 };
+    telling_headers(text) >= wanted
+}
+
+/// How many different headers of mail stand at the beginning; none if something else stands among them.
+fn telling_headers(text: &[u8]) -> usize {
+    let mut seen = [false; TELLING.len()];
+    let mut lines = text.split(|byte| *byte == b'\n').peekable();
+    while let Some(line) = lines.next() {
+        if line.trim_ascii().is_empty() {
+            break;
+        }
+        let is_continued = line.starts_with(b" ") || line.starts_with(b"\t");
+        // The last line may be cut.
+        if !is_continued && !is_header_line(line) && lines.peek().is_some() {
+            return 0;
+        }
+        let name = line.split(|byte| *byte == b':').next().unwrap_or_default();
+        for (seen, telling) in seen.iter_mut().zip(TELLING) {
+            *seen |= name.trim_ascii().eq_ignore_ascii_case(telling.as_bytes());
+        }
+    }
+    seen.iter().filter(|seen| **seen).count()
+}
+
+/// Reads mail.
+pub struct MailImporter<'a, R> {
+    messages: Messages<R>,
+    acceptor: &'a Acceptor<'a>,
+    /// By hash of a message's id: the hash of what the record says. See [`MailImporter::record`].
+    seen: HashMap<u64, u64>,
+}
+
+impl<'a, R: BufRead> MailImporter<'a, R> {
+    /// An importer of messages of at most [`MAX_LINE_BYTES`].
+    pub fn new(reader: R, acceptor: &'a Acceptor<'a>) -> Self {
+        Self::with_limit(reader, acceptor, MAX_LINE_BYTES)
+    }
+
+    /// An importer of messages of at most so many bytes.
+    pub fn with_limit(reader: R, acceptor: &'a Acceptor<'a>, limit: usize) -> Self {
+        Self {
+            messages: Messages::new(reader, limit),
+            acceptor,
+            seen: HashMap::new(),
+        }
+    }
+
+    /// The record of a message. A mailbox may hold several messages under one id that are not the same: what went to a
+    /// list, and what came back from it. The first has the id to itself; of the others each has one that is as stable.
+    fn record(&mut self, mut message: Message) -> Message {
+        let content = hash_of(&message);
+        match self.seen.entry(hash_of(&message.id)) {
+            Entry::Vacant(entry) => {
+                entry.insert(content);
+            }
+            Entry::Occupied(entry) if *entry.get() == content => {}
+            Entry::Occupied(_) => message.set_apart(),
+        }
+        message
+    }
+}
+
+fn hash_of(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+impl<R: BufRead> Importer for MailImporter<'_, R> {
+    fn next_item(&mut self) -> Result<Option<Item>, InputError> {
+        while let Some(raw) = self.messages.read()? {
+            let outcome = match &raw.content {
+                None => Err(too_long()),
+                Some(content) => match Message::read(content, raw.delivered_at.as_deref()) {
+                    Ok(None) => continue,
+                    Ok(Some(message)) => {
+                        let message = self.record(message);
+                        self.acceptor.record("messages", &message)
+                    }
+                    Err(rejection) => Err(rejection),
+                },
+            };
+            let RawMessage { line, bytes, .. } = raw;
+            return Ok(Some(Item {
+                line,
+                bytes,
+                outcome,
+            }));
+        }
+        Ok(None)
+    }
+}
+
+fn too_long() -> Rejection {
+    let message = format!("the message is longer than {} MiB", MAX_LINE_BYTES >> 20);
+    Rejection::new(RejectionCode::LineTooLong, message)
+}
