@@ -1,5 +1,6 @@
 //! `pdpp import`: files into a connection, with a report.
 
+mod known;
 mod progress;
 mod sending;
 mod target;
@@ -17,7 +18,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use self::progress::Progress;
 use self::sending::Sending;
-use self::target::{StreamPath, Target};
+use self::target::{Place, StreamPath, Target};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, visible};
@@ -26,10 +27,13 @@ use crate::owner::{self, Owner, Trouble};
 /// How many rejections a person is shown.
 const SHOWN_REJECTIONS: usize = 20;
 
-/// Import JSONL and CSV files, plain or compressed with gzip
+/// Import known exports, JSONL and CSV files, plain or compressed with gzip
 ///
 /// Importing the same again changes nothing. Each file goes into one connection: the one --connection names, else the only one
 /// that fits.
+///
+/// Known exports are recognised by looking inside, and need nothing declared: mail (mbox or eml). If there is no connection for
+/// them yet, one is added.
 ///
 /// A JSON line is an envelope, `{"key", "data", "stream"?, "emitted_at"?, "op"?}`, or a bare record, whose key comes from
 /// the stream's primary key. A CSV row is a bare record; its header names the fields. The stream is the one --as names,
@@ -61,15 +65,19 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
             return Err(Failure::new(message).hint("name the files inside it"));
         }
     }
+    let export = known::look(&options.paths)?;
     let owner = context.owner("pdpp import")?;
     let sources: Sources = owner.get(&owner::Target::of("/owner/sources"))?;
-    let target = Target::resolve(
-        &sources,
-        options.stream.as_ref(),
-        options.connection.as_deref(),
-        context,
-    )?;
     let output = context.output;
+    let target = match export {
+        Some(export) => known::target(export, options, &sources, (&owner, output))?,
+        None => Target::resolve(
+            &sources,
+            options.stream.as_ref(),
+            options.connection.as_deref(),
+            context,
+        )?,
+    };
     let (imported, trouble) = owner.wait(import(options, output, &target, &owner))?;
     if let Some(error) = &imported.lagging {
         output.problem(&format!(
@@ -136,8 +144,14 @@ fn stopped() -> Failure {
 fn request(options: &Options, target: &Target) -> owner::Target {
     let flag = |set: bool| set.then_some("true");
     let batch_lines = options.batch_lines.map(|lines| lines.to_string());
-    owner::Target::of("/owner/import")
-        .with("connection_id", target.connection.connection_id.as_str())
+    let import = owner::Target::of("/owner/import");
+    let import = match &target.place {
+        Place::Connection(connection) => {
+            import.with("connection_id", connection.connection_id.as_str())
+        }
+        Place::Imagined { export, .. } => import.with("export", export.as_str()),
+    };
+    import
         .with_any("stream", target.stream.as_ref().map(StreamName::as_str))
         .with_any("dry_run", flag(options.dry_run))
         .with_any("name_files", flag(options.paths.len() > 1))
@@ -158,7 +172,7 @@ fn tell(report: &ImportReport, dry: bool, target: &Target, output: Output) -> Ou
     if output.is_json() {
         return output.json(report);
     }
-    let place = visible(&target.connection.display_name);
+    let place = visible(target.place.name());
     let heading = if dry {
         format!("Dry run for '{place}', nothing was written")
     } else {

@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use contract::id::{ConnectorKey, IdError, StreamName};
+use ingest::Export;
 use rest::owner::wire::{Connection, Sources};
 
 use crate::beginning;
@@ -31,14 +32,40 @@ impl FromStr for StreamPath {
     }
 }
 
+/// Where records go.
+pub(super) enum Place {
+    /// Into a connection.
+    Connection(Connection),
+    /// Nowhere, for it is a dry run: a connection of that name would be added.
+    Imagined { export: Export, name: String },
+}
+
+impl Place {
+    /// What people call it.
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Self::Connection(connection) => &connection.display_name,
+            Self::Imagined { name, .. } => name,
+        }
+    }
+}
+
 /// Where an import goes.
 pub(super) struct Target {
-    pub(super) connection: Connection,
+    pub(super) place: Place,
     /// The stream of all lines, where it was named.
     pub(super) stream: Option<StreamName>,
 }
 
 impl Target {
+    /// A connection that was found, whose streams the input knows.
+    pub(super) fn of(connection: Connection) -> Self {
+        Self {
+            place: Place::Connection(connection),
+            stream: None,
+        }
+    }
+
     /// Finds the connection that is meant, and checks the stream against it.
     pub(super) fn resolve(
         sources: &Sources,
@@ -70,7 +97,10 @@ impl Target {
             )?),
             None => None,
         };
-        Ok(Self { connection, stream })
+        Ok(Self {
+            place: Place::Connection(connection),
+            stream,
+        })
     }
 }
 

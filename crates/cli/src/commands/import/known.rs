@@ -1,0 +1,134 @@
+//! Known exports: what the files are, told by looking inside, and the connection they go to, which is made if it is not
+//! there yet.
+
+use std::path::{Path, PathBuf};
+
+use contract::declaration::Declaration;
+use contract::id::{ConnectionId, ConnectorKey};
+use ingest::{Export, Format, Input};
+use rest::owner::wire::{Connection, Declared, NewConnection, Sources};
+
+use super::target::{Place, Target};
+use super::{Options, length};
+use crate::choice;
+use crate::failure::{Failure, Outcome};
+use crate::output::Output;
+use crate::owner::{self, Owner};
+
+/// The export that the files are. None if they are none: then they say themselves what they hold.
+pub(super) fn look(paths: &[PathBuf]) -> Outcome<Option<Export>> {
+    let mut seen = paths.iter().map(|path| (path, export_of(path)));
+    let Some((first, export)) = seen.next() else {
+        return Ok(None);
+    };
+    match seen.find(|(_, other)| *other != export) {
+        None => Ok(export),
+        Some((path, other)) => Err(Failure::new(format!(
+            "{} is {} and {} is {}",
+            first.display(),
+            title(export),
+            path.display(),
+            title(other)
+        ))
+        .hint("import each kind with a command of its own")),
+    }
+}
+
+fn title(export: Option<Export>) -> &'static str {
+    export.map_or("no export that is recognised", Export::title)
+}
+
+/// Only files are looked at: from a pipe, what was read once would be gone.
+fn export_of(path: &Path) -> Option<Export> {
+    length(path)?;
+    // What is wrong with a file is told when it is imported.
+    match Input::open(path).ok()?.format().ok()? {
+        Format::Export(export) => Some(export),
+        Format::Jsonl | Format::Csv => None,
+    }
+}
+
+/// Finds the connection of an export, or makes it, with the connector if need be. A dry run makes nothing.
+pub(super) fn target(
+    export: Export,
+    options: &Options,
+    sources: &Sources,
+    (owner, output): (&Owner, Output),
+) -> Outcome<Target> {
+    if options.stream.is_some() {
+        let message = format!(
+            "the input is {}, which knows its streams itself",
+            export.title()
+        );
+        return Err(Failure::new(message).hint("leave out --as"));
+    }
+    let bundled = Declaration::parse(export.declaration())
+        .map_err(|mistakes| Failure::new(mistakes.to_string()))?;
+    let key = bundled.connector_key();
+    if let Some(named) = &options.connection {
+        let connection = choice::connection_named(sources, named)?;
+        if connection.connector_key != *key {
+            return Err(Failure::new(format!(
+                "connection '{}' is one of connector '{}'; {} goes into one of '{key}'",
+                connection.connection_id,
+                connection.connector_key,
+                export.title()
+            ))
+            .hint("leave out --connection to have one made"));
+        }
+        return Ok(Target::of(connection));
+    }
+    let own = sources.connections.iter();
+    let own: Vec<_> = own
+        .filter(|one| one.connector_key == *key)
+        .cloned()
+        .collect();
+    if !own.is_empty() {
+        return choice::only(own, || Failure::Reported).map(Target::of);
+    }
+    let name = bundled.display_name.clone();
+    if options.dry_run {
+        output.note(&format!(
+            "Recognised {}. It would go into a new connection '{name}'.",
+            export.title()
+        ));
+        return Ok(Target {
+            place: Place::Imagined { export, name },
+            stream: None,
+        });
+    }
+    let connection = add(export, (key, name), sources, owner)?;
+    output.note(&format!(
+        "Recognised {}. Added the connection '{}' for it.",
+        export.title(),
+        connection.connection_id
+    ));
+    Ok(Target::of(connection))
+}
+
+fn add(
+    export: Export,
+    (key, name): (&ConnectorKey, String),
+    sources: &Sources,
+    owner: &Owner,
+) -> Outcome<Connection> {
+    let mut declared = sources.connectors.iter();
+    if !declared.any(|one| one.connector_key == *key) {
+        let declarations = owner::Target::of("/owner/declarations");
+        owner.post_text::<Declared>(&declarations, export.declaration().to_owned())?;
+    }
+    let id = ConnectionId::parse(key.as_str()).ok();
+    let is_free = |id: &ConnectionId| {
+        sources
+            .connections
+            .iter()
+            .all(|one| one.connection_id != *id)
+    };
+    let new = NewConnection {
+        connector_key: key.clone(),
+        name,
+        // Shorter than what would be made of connector and name.
+        connection_id: id.filter(is_free),
+    };
+    Ok(owner.post(&owner::Target::of("/owner/connections"), &new)?)
+}
