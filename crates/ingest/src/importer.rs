@@ -1,9 +1,14 @@
 //! Driving any format into the store: items become batches, each batch one durable write, each item one answer.
 //! Memory is bounded by one batch, whatever the size of the input.
 
+use std::cell::RefCell;
+
 use contract::declaration::Declaration;
-use contract::id::ConnectionId;
+use contract::id::{BlobId, ConnectionId, StreamName};
+use contract::key::RecordKey;
 use store::StoreError;
+use store::blobs::Blobs;
+use store::catalog::StreamRef;
 use store::records::{Applied, Change, Records};
 
 use crate::error::{ImportError, InputError};
@@ -15,6 +20,25 @@ use crate::report::{ImportReport, Reporting};
 pub trait Importer {
     /// The next item, or nothing at the end. An error means the input cannot be read any further.
     fn next_item(&mut self) -> Result<Option<Item>, InputError>;
+
+    /// The bytes that records of the items so far refer to and that were not taken yet.
+    fn take_files(&mut self) -> Vec<File> {
+        Vec::new()
+    }
+}
+
+/// Bytes that a record refers to.
+pub struct File {
+    /// The record's stream.
+    pub stream: StreamName,
+    /// The record's key.
+    pub key: RecordKey,
+    /// Their name: the hash of them.
+    pub blob: BlobId,
+    /// What they are, as the source says.
+    pub media_type: String,
+    /// The bytes.
+    pub bytes: Vec<u8>,
 }
 
 /// One line or row, accepted or refused.
@@ -73,6 +97,7 @@ enum Destination<'a> {
 /// An import of one or several inputs into one connection.
 pub struct Import<'a> {
     destination: Destination<'a>,
+    blobs: Option<&'a dyn Blobs>,
     limits: BatchLimits,
     report: ImportReport,
 }
@@ -96,9 +121,17 @@ impl<'a> Import<'a> {
     fn to(destination: Destination<'a>, limits: BatchLimits) -> Self {
         Self {
             destination,
+            blobs: None,
             limits,
             report: ImportReport::default(),
         }
+    }
+
+    /// Also keeps the bytes that records refer to; without this they are let go.
+    #[must_use]
+    pub fn with_blobs(mut self, blobs: &'a dyn Blobs) -> Self {
+        self.blobs = Some(blobs);
+        self
     }
 
     /// Imports one input. `file` is named in rejections; `acknowledged` hears after each durable batch what the report
@@ -112,14 +145,23 @@ impl<'a> Import<'a> {
         file: Option<&str>,
         acknowledged: &mut dyn FnMut(&ImportReport),
     ) -> Result<(), Stopped> {
-        let destination = &mut self.destination;
+        let (destination, blobs) = (&mut self.destination, self.blobs);
+        let files = RefCell::new(Vec::new());
         let mut write = |batch| match destination {
-            Destination::Store(store, connection) => store.write(connection, batch),
-            Destination::Preview(preview) => preview.apply(batch),
+            Destination::Store(store, connection) => {
+                // First, so that no record refers to what is not there.
+                keep(blobs, connection, files.take())?;
+                store.write(connection, batch)
+            }
+            Destination::Preview(preview) => {
+                files.take();
+                preview.apply(batch)
+            }
         };
         let mut batch = Batch::new(self.limits);
         loop {
             let item = importer.next_item();
+            files.borrow_mut().extend(importer.take_files());
             let ended = !matches!(item, Ok(Some(_)));
             let failed = item.map(|item| item.into_iter().for_each(|item| batch.add(item)));
             if batch.is_full() || (ended && batch.lines > 0) {
@@ -143,6 +185,29 @@ impl<'a> Import<'a> {
     pub fn into_report(self) -> ImportReport {
         self.report
     }
+}
+
+/// Stores files that are not there yet.
+fn keep(
+    blobs: Option<&dyn Blobs>,
+    connection: &ConnectionId,
+    files: Vec<File>,
+) -> Result<(), StoreError> {
+    let Some(blobs) = blobs else {
+        return Ok(());
+    };
+    for file in files {
+        let stream = StreamRef {
+            connection: connection.clone(),
+            stream: file.stream,
+        };
+        let bound = blobs.blob(&stream, &file.blob)?;
+        if bound.is_none_or(|(_, keys)| !keys.contains(&file.key)) {
+            let owner = (&stream, &file.key);
+            blobs.put_blob(owner, &file.media_type, &mut file.bytes.as_slice())?;
+        }
+    }
+    Ok(())
 }
 
 /// Why a run ended before its input did.

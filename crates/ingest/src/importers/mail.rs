@@ -4,20 +4,26 @@
 //! quoted with `>`. Everything else programs disagree about, so little is asked of such a line ([`mbox`]). Structure and
 //! encodings of a message are taken apart with bounds on depth and number ([`mime`]), because anybody can send one.
 
+mod date;
+mod html;
 mod mbox;
 mod message;
 mod mime;
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::BufRead;
 
+use contract::id::BlobId;
+use sha2::{Digest as _, Sha256};
+use store::records::Change;
+
 use self::mbox::{FromLine, Messages, RawMessage};
-use self::message::{Message, is_header_line};
+use self::message::{Attachment, Message, is_header_line};
 use crate::accept::Acceptor;
 use crate::error::InputError;
-use crate::importer::{Importer, Item};
+use crate::importer::{File, Importer, Item};
 use crate::lines::MAX_LINE_BYTES;
 use crate::rejection::{Rejection, RejectionCode};
 
@@ -82,6 +88,9 @@ pub struct MailImporter<'a, R> {
     acceptor: &'a Acceptor<'a>,
     /// By hash of a message's id: the hash of what the record says. See [`MailImporter::record`].
     seen: HashMap<u64, u64>,
+    /// What came with the message that was given last.
+    waiting: VecDeque<Item>,
+    files: Vec<File>,
 }
 
 impl<'a, R: BufRead> MailImporter<'a, R> {
@@ -96,6 +105,8 @@ impl<'a, R: BufRead> MailImporter<'a, R> {
             messages: Messages::new(reader, limit),
             acceptor,
             seen: HashMap::new(),
+            waiting: VecDeque::new(),
+            files: Vec::new(),
         }
     }
 
@@ -112,6 +123,36 @@ impl<'a, R: BufRead> MailImporter<'a, R> {
         }
         message
     }
+
+    /// The items of a message: itself, and what came with it.
+    fn take(&mut self, raw: &RawMessage) -> Result<Option<Change>, Rejection> {
+        let content = raw.content.as_deref().ok_or_else(too_long)?;
+        let read = Message::read(content, raw.delivered_at.as_deref())?;
+        let Some((message, enclosed)) = read else {
+            return Ok(None);
+        };
+        let message = self.record(message);
+        for (index, file) in enclosed.into_iter().enumerate() {
+            let blob = BlobId::of_sha256(Sha256::digest(&file.bytes).into());
+            let attachment = Attachment::of(&message, index + 1, &file, &blob);
+            let outcome = self.acceptor.record("attachments", &attachment);
+            if let Ok(change) = &outcome {
+                self.files.push(File {
+                    stream: change.stream.clone(),
+                    key: change.key.clone(),
+                    blob,
+                    media_type: file.media_type,
+                    bytes: file.bytes.into_owned(),
+                });
+            }
+            self.waiting.push_back(Item {
+                line: raw.line,
+                bytes: 0,
+                outcome,
+            });
+        }
+        self.acceptor.record("messages", &message).map(Some)
+    }
 }
 
 fn hash_of(value: &impl Hash) -> u64 {
@@ -122,26 +163,23 @@ fn hash_of(value: &impl Hash) -> u64 {
 
 impl<R: BufRead> Importer for MailImporter<'_, R> {
     fn next_item(&mut self) -> Result<Option<Item>, InputError> {
+        if let Some(item) = self.waiting.pop_front() {
+            return Ok(Some(item));
+        }
         while let Some(raw) = self.messages.read()? {
-            let outcome = match &raw.content {
-                None => Err(too_long()),
-                Some(content) => match Message::read(content, raw.delivered_at.as_deref()) {
-                    Ok(None) => continue,
-                    Ok(Some(message)) => {
-                        let message = self.record(message);
-                        self.acceptor.record("messages", &message)
-                    }
-                    Err(rejection) => Err(rejection),
-                },
-            };
-            let RawMessage { line, bytes, .. } = raw;
-            return Ok(Some(Item {
-                line,
-                bytes,
-                outcome,
-            }));
+            if let Some(outcome) = self.take(&raw).transpose() {
+                return Ok(Some(Item {
+                    line: raw.line,
+                    bytes: raw.bytes,
+                    outcome,
+                }));
+            }
         }
         Ok(None)
+    }
+
+    fn take_files(&mut self) -> Vec<File> {
+        std::mem::take(&mut self.files)
     }
 }
 

@@ -108,7 +108,9 @@ fn run(service: &Service, plan: &Plan, body: BodyReader, teller: &Teller) -> Imp
     let store = &*service.store;
     let records: &dyn Records = store;
     let mut import = match &plan.connection {
-        Some(connection) if !plan.dry => Import::new(store, connection, plan.limits),
+        Some(connection) if !plan.dry => {
+            Import::new(store, connection, plan.limits).with_blobs(store)
+        }
         existing => {
             let existing = existing.as_ref().map(|connection| (records, connection));
             Import::dry(existing, &plan.declaration, plan.limits)

@@ -2,8 +2,7 @@
 
 use std::io::{self, BufRead, Read};
 
-use contract::time::Instant;
-
+use super::date;
 use crate::lines::BYTE_ORDER_MARK;
 
 /// A longer line is taken in pieces.
@@ -193,46 +192,9 @@ impl FromLine {
     }
 }
 
-/// Reads `Mon Mar  4 10:11:12 2024`, with an offset before or after the year, or the date as mail has it.
+/// Reads what stands after the sender, if it is a date and nothing else.
 fn date_of(words: &[&str]) -> Option<String> {
     let (weekday, rest) = words.split_first()?;
-    let weekday = weekday.trim_end_matches(',');
-    let mut weekdays = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"].into_iter();
-    if !weekdays.any(|day| day.eq_ignore_ascii_case(weekday)) || rest.len() > 6 {
-        return None;
-    }
-    let month = rest.iter().find_map(|word| month_of(word))?;
-    let day: u8 = rest.iter().find_map(|word| small_number(word))?;
-    let time = rest.iter().find(|word| word.contains(':'))?;
-    let year = rest
-        .iter()
-        .find(|word| word.len() == 4 && word.bytes().all(|byte| byte.is_ascii_digit()))?;
-    let offset = rest.iter().find_map(|word| offset_of(word));
-    let offset = offset.unwrap_or_else(|| "Z".to_owned());
-    let seconds = if time.len() == 5 { ":00" } else { "" };
-    let date = format!("{year}-{month:02}-{day:02}T{time}{seconds}{offset}");
-    Instant::parse(&date).map(|_| date)
-}
-
-fn month_of(word: &str) -> Option<usize> {
-    let months = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ];
-    let found = months
-        .iter()
-        .position(|month| month.eq_ignore_ascii_case(word));
-    found.map(|index| index + 1)
-}
-
-fn small_number(word: &str) -> Option<u8> {
-    let digits = word.bytes().all(|byte| byte.is_ascii_digit());
-    word.parse().ok().filter(|_| digits && word.len() <= 2)
-}
-
-fn offset_of(word: &str) -> Option<String> {
-    let digits = word.strip_prefix(['+', '-'])?;
-    let is_offset = digits.len() == 4 && digits.bytes().all(|byte| byte.is_ascii_digit());
-    is_offset
-        .then(|| word.split_at(3))
-        .map(|(hours, minutes)| format!("{hours}:{minutes}"))
+    let is_date = date::is_weekday(weekday) && rest.len() <= 6;
+    is_date.then(|| date::read(rest)).flatten()
 }

@@ -2,19 +2,21 @@
 
 use std::fmt::Write as _;
 
+use contract::id::BlobId;
 use contract::key::RecordKey;
 use contract::time::Instant;
-use mail_parser::{
-    Address, DateTime, HeaderForm, HeaderName, HeaderValue, MessageParser, Received,
-};
+use mail_parser::{Address, DateTime, HeaderForm, HeaderName, HeaderValue, Received};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
+use super::date;
 use super::mime::{self, File, Part};
 use crate::rejection::{Rejection, RejectionCode};
 
 /// Earlier there was no mail as we know it; such dates come of clocks that were not set.
-const FIRST_YEAR: u16 = 1971;
+const FIRST_DAY: &str = "1971";
+/// A date of more words is none.
+const MAX_DATE_WORDS: usize = 20;
 /// Mozilla's mark of a message that was deleted and still stands in its file.
 const EXPUNGED: u32 = 0x0008;
 
@@ -34,27 +36,53 @@ pub(super) struct Message {
     references: Vec<String>,
     list_id: Option<String>,
     body: Option<String>,
-    attachments: Vec<Attachment>,
+    attachments: Vec<Enclosed>,
 }
 
-/// What is known of something that came along.
+/// What a message says of something that came along.
 #[derive(Debug, Serialize, Hash)]
-struct Attachment {
+struct Enclosed {
     name: Option<String>,
     media_type: String,
+    size_bytes: u64,
+}
+
+/// The record of something that came along.
+#[derive(Debug, Serialize)]
+pub(super) struct Attachment<'m> {
+    id: String,
+    message_id: &'m str,
+    name: Option<&'m str>,
+    media_type: &'m str,
+    size_bytes: u64,
+    sent_at: Option<&'m str>,
+    text: Option<String>,
+    blob_ref: BlobRef<'m>,
+}
+
+/// Where its bytes are.
+#[derive(Debug, Serialize)]
+struct BlobRef<'m> {
+    blob_id: &'m str,
+    mime_type: &'m str,
     size_bytes: u64,
 }
 
 impl Message {
     /// Reads a message. Nothing is made of what only looks like one: a message that was deleted, or a note of the program
     /// that keeps the mailbox to itself.
-    pub(super) fn read(raw: &[u8], delivered_at: Option<&str>) -> Result<Option<Self>, Rejection> {
+    pub(super) fn read<'m>(
+        raw: &'m [u8],
+        delivered_at: Option<&str>,
+    ) -> Result<Option<(Self, Vec<File<'m>>)>, Rejection> {
         let part = Part::split(raw);
         let head = part.readable_head();
-        let headers = MessageParser::default().parse_headers(head.as_ref());
-        let headers = headers.map(Headers).filter(Headers::are_of_mail);
-        let headers =
-            headers.ok_or_else(|| malformed("it has none of the headers of a message"))?;
+        let headers = mime::headers(&head)
+            .map(Headers)
+            .filter(Headers::are_of_mail);
+        let headers = headers.ok_or_else(|| {
+            malformed("it has none of the headers of a message, or over 1 MiB of them")
+        })?;
         if headers.is_expunged() || headers.is_internal() {
             return Ok(None);
         }
@@ -66,7 +94,7 @@ impl Message {
         let thread = headers.text("X-GM-THRID");
         let thread = thread.or_else(|| references.first().or(in_reply_to.as_ref()).cloned());
         let from = headers.addresses(HeaderName::From).next();
-        Ok(Some(Self {
+        let message = Self {
             thread_id: thread.unwrap_or_else(|| id.clone()),
             id,
             subject: headers.text(HeaderName::Subject),
@@ -80,8 +108,9 @@ impl Message {
             references,
             list_id: headers.list_id(),
             body: Some(content.text).filter(|text| !text.trim().is_empty()),
-            attachments: content.files.iter().map(Attachment::of).collect(),
-        }))
+            attachments: content.files.iter().map(Enclosed::of).collect(),
+        };
+        Ok(Some((message, content.files)))
     }
 
     /// Gives it an id of its own, made of the one it has and what it says.
@@ -93,12 +122,42 @@ impl Message {
     }
 }
 
-impl Attachment {
+impl Enclosed {
     fn of(file: &File<'_>) -> Self {
         Self {
             name: file.name.clone(),
             media_type: file.media_type.clone(),
-            size_bytes: file.bytes().len() as u64,
+            size_bytes: file.bytes.len() as u64,
+        }
+    }
+}
+
+impl<'m> Attachment<'m> {
+    /// The record of the file that is the `nth` of its message, from 1.
+    pub(super) fn of(
+        message: &'m Message,
+        nth: usize,
+        file: &'m File<'_>,
+        blob: &'m BlobId,
+    ) -> Self {
+        let id = format!("{}/{nth}", message.id);
+        let size_bytes = file.bytes.len() as u64;
+        Self {
+            id: match RecordKey::single(id.as_str()) {
+                Ok(_) => id,
+                Err(_) => format!("sha256:{}", hex(id.as_bytes())),
+            },
+            message_id: &message.id,
+            name: file.name.as_deref(),
+            media_type: &file.media_type,
+            size_bytes,
+            sent_at: message.sent_at.as_deref(),
+            text: file.text(),
+            blob_ref: BlobRef {
+                blob_id: blob.as_str(),
+                mime_type: &file.media_type,
+                size_bytes,
+            },
         }
     }
 }
@@ -200,13 +259,14 @@ impl<'x> Headers<'x> {
 
     /// When it was sent, else when the last server on its way had it.
     fn sent_at(&self) -> Option<String> {
-        let received = self.0.received_all().filter_map(Received::date);
-        self.0
-            .date()
-            .copied()
-            .into_iter()
-            .chain(received)
-            .find_map(possible)
+        let date = self.0.date().copied().and_then(possible);
+        let date = date.or_else(|| {
+            let raw = self.0.header_raw(HeaderName::Date)?;
+            let words: Vec<&str> = raw.split_ascii_whitespace().take(MAX_DATE_WORDS).collect();
+            date::read(&words).filter(|date| date.as_str() >= FIRST_DAY)
+        });
+        let mut received = self.0.received_all().filter_map(Received::date);
+        date.or_else(|| received.find_map(possible))
     }
 
     /// What its owner sorted it under.
@@ -242,7 +302,7 @@ fn filled(text: Option<&str>) -> Option<String> {
 /// The date as RFC 3339, if there can be such a one.
 fn possible(date: DateTime) -> Option<String> {
     let text = date.to_rfc3339();
-    let is_possible = date.year >= FIRST_YEAR && Instant::parse(&text).is_some();
+    let is_possible = text.as_str() >= FIRST_DAY && Instant::parse(&text).is_some();
     is_possible.then_some(text)
 }
 

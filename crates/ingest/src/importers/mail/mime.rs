@@ -2,19 +2,25 @@
 //! proportion to the size of the message, whatever it claims about itself.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use mail_parser::decoders::charsets::map::charset_decoder;
-use mail_parser::decoders::html::html_to_text;
 use mail_parser::decoders::quoted_printable::quoted_printable_decode;
 use mail_parser::{ContentType, Message, MessageParser, MimeHeaders as _};
+
+use super::html;
 
 /// Parts within parts; what is deeper is kept whole.
 const MAX_DEPTH: usize = 16;
 /// Parts of one message.
 const MAX_PARTS: usize = 1_000;
+/// The headers of one part together.
+const MAX_HEAD_BYTES: usize = 1024 * 1024;
+/// The longest file whose text is taken.
+const MAX_TEXT_BYTES: usize = 1024 * 1024;
 
 /// Takes what others write: without padding, or with bits left over.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -39,8 +45,9 @@ pub(super) struct Content<'m> {
 pub(super) struct File<'m> {
     pub(super) name: Option<String>,
     pub(super) media_type: String,
-    encoding: Encoding,
-    raw: &'m [u8],
+    charset: Option<String>,
+    /// Decoded.
+    pub(super) bytes: Cow<'m, [u8]>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -53,6 +60,15 @@ enum Encoding {
 /// A message has more parts than are taken apart.
 #[derive(Debug)]
 pub(super) struct TooManyParts;
+
+/// Knows how headers are read.
+static HEADERS: LazyLock<MessageParser> = LazyLock::new(MessageParser::default);
+
+/// Reads headers. None if there are none, or more than anybody sends.
+pub(super) fn headers(head: &[u8]) -> Option<Message<'_>> {
+    let is_short = head.len() <= MAX_HEAD_BYTES;
+    is_short.then(|| HEADERS.parse_headers(head)).flatten()
+}
 
 /// Headers and body of a message or a part of one.
 pub(super) struct Part<'m> {
@@ -164,10 +180,11 @@ impl Kind {
         self.main == main && self.sub == sub
     }
 
-    fn is_text(&self) -> bool {
+    /// Whether it is there to be read with the message. A part with a name is a file; a whole message is none.
+    fn is_text(&self, is_whole: bool) -> bool {
         (self.is("text", "plain") || self.is("text", "html"))
             && !self.is_attached
-            && self.name.is_none()
+            && (is_whole || self.name.is_none())
     }
 }
 
@@ -188,7 +205,7 @@ fn gather<'m>(
             for bytes in parts {
                 let part = Part::split(bytes);
                 let head = part.readable_head();
-                let headers = MessageParser::default().parse_headers(head.as_ref());
+                let headers = headers(&head);
                 let mut inner = headers.as_ref().map(Kind::of).unwrap_or_default();
                 if kind.sub == "digest"
                     && headers
@@ -202,7 +219,7 @@ fn gather<'m>(
             return Ok(Content::of_parts(all, kind.sub == "alternative"));
         }
     }
-    if kind.is_text() || (kind.main == "multipart" && depth > 0) {
+    if kind.is_text(depth == MAX_DEPTH) || (kind.main == "multipart" && depth > 0) {
         return Ok(Content::of_text(kind, body));
     }
     let media_type = if kind.sub.is_empty() {
@@ -214,8 +231,8 @@ fn gather<'m>(
         files: vec![File {
             name: kind.name.clone(),
             media_type,
-            encoding: kind.encoding,
-            raw: body,
+            charset: kind.charset.clone(),
+            bytes: decode(kind.encoding, body),
         }],
         ..Content::default()
     })
@@ -224,10 +241,9 @@ fn gather<'m>(
 impl Content<'_> {
     fn of_text(kind: &Kind, body: &[u8]) -> Self {
         let text = decode_charset(&decode(kind.encoding, body), kind.charset.as_deref());
-        let text = text.replace("\r\n", "\n");
         let is_plain = kind.sub != "html";
         Self {
-            text: if is_plain { text } else { html_to_text(&text) },
+            text: readable(&text, !is_plain),
             is_plain,
             files: Vec::new(),
         }
@@ -259,10 +275,30 @@ impl Content<'_> {
 }
 
 impl File<'_> {
-    /// The bytes, decoded.
-    pub(super) fn bytes(&self) -> Cow<'_, [u8]> {
-        decode(self.encoding, self.raw)
+    /// What is there to be read in it, if it is a text or a message.
+    pub(super) fn text(&self) -> Option<String> {
+        if self.bytes.len() > MAX_TEXT_BYTES {
+            return None;
+        }
+        let text = if self.media_type == "message/rfc822" {
+            let part = Part::split(&self.bytes);
+            let head = part.readable_head();
+            let headers = headers(&head);
+            content(headers.as_ref(), part.body).ok()?.text
+        } else if self.media_type.starts_with("text/") {
+            let text = decode_charset(&self.bytes, self.charset.as_deref());
+            readable(&text, self.media_type == "text/html")
+        } else {
+            return None;
+        };
+        Some(text).filter(|text| !text.trim().is_empty())
     }
+}
+
+/// Text with the line ends of texts; of HTML, what it says.
+fn readable(text: &str, is_html: bool) -> String {
+    let text = text.replace("\r\n", "\n");
+    if is_html { html::to_text(&text) } else { text }
 }
 
 /// The parts between the lines that separate them.
@@ -333,7 +369,7 @@ fn decode_charset(bytes: &[u8], charset: Option<&str>) -> String {
 }
 
 /// What most programs wrote when they did not say what they write.
-fn western(bytes: &[u8]) -> String {
+pub(super) fn western(bytes: &[u8]) -> String {
     match charset_decoder(b"windows-1252") {
         Some(decode) => decode(bytes),
         None => String::from_utf8_lossy(bytes).into_owned(),

@@ -1,0 +1,304 @@
+//! The text of HTML, for reading and finding: lines where a reader would see lines, quoted text marked with `>`, nothing of
+//! scripts and styles. It goes over the document once, forward only, whatever is left open in it.
+
+use mail_parser::decoders::html::add_html_token;
+
+/// Quotes within quotes that are marked.
+const MAX_QUOTES: usize = 8;
+/// The longest name of a character, with its signs.
+const MAX_ENTITY: usize = 34;
+/// Line ends in a row that are kept.
+const MAX_LINES: usize = 3;
+
+/// Elements whose content is not there to be read.
+const HIDDEN: [&str; 4] = ["script", "style", "template", "title"];
+/// Elements that stand on lines of their own.
+const BLOCKS: [&str; 22] = [
+    "address", "article", "aside", "center", "dd", "div", "dl", "dt", "fieldset", "figure",
+    "footer", "form", "header", "li", "main", "nav", "ol", "section", "table", "tbody", "tr", "ul",
+];
+/// Elements with a blank line around them.
+const PARAGRAPHS: [&str; 10] = [
+    "blockquote",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "hr",
+    "p",
+    "pre",
+];
+
+/// The text of a document.
+pub(super) fn to_text(html: &str) -> String {
+    let mut text = Text::default();
+    let mut rest = html;
+    while let Some(first) = rest.chars().next() {
+        rest = match first {
+            '<' => text.markup(rest),
+            '&' => text.entity(rest),
+            other => {
+                text.push(other);
+                rest.get(other.len_utf8()..).unwrap_or_default()
+            }
+        };
+    }
+    text.written
+}
+
+/// What stands between what was written and what comes next.
+#[derive(Clone, Copy, Default)]
+enum Gap {
+    #[default]
+    Nothing,
+    Space,
+    Lines(usize),
+}
+
+#[derive(Default)]
+struct Text {
+    written: String,
+    gap: Gap,
+    /// Quotes that are open.
+    quotes: usize,
+    /// Quotes that the last line is in.
+    marked: usize,
+    /// Elements that are open in which white space counts.
+    preformatted: usize,
+}
+
+impl Text {
+    /// Takes one character as the document has it.
+    fn push(&mut self, character: char) {
+        match character {
+            // Fillers and hints for breaking lines.
+            '\r' | '\u{ad}' | '\u{34f}' | '\u{200b}' | '\u{feff}' => {}
+            '\n' if self.preformatted > 0 => self.lines(1, true),
+            ' ' | '\t' if self.preformatted > 0 => self.write(character),
+            ' ' | '\t' | '\n' | '\u{c}' | '\u{a0}' => {
+                if matches!(self.gap, Gap::Nothing) {
+                    self.gap = Gap::Space;
+                }
+            }
+            // Joins and parts letters; where there are none it is a filler too.
+            '\u{200c}' if !matches!(self.gap, Gap::Nothing) || self.written.is_empty() => {}
+            other => self.write(other),
+        }
+    }
+
+    fn write(&mut self, character: char) {
+        let quotes = self.quotes.min(MAX_QUOTES);
+        match std::mem::take(&mut self.gap) {
+            _ if self.written.is_empty() => self.begin_line(quotes),
+            Gap::Nothing => {}
+            Gap::Space => self.written.push(' '),
+            Gap::Lines(lines) => {
+                for line in 1..=lines {
+                    self.written.push('\n');
+                    if line < lines {
+                        let both = quotes.min(self.marked);
+                        self.written.extend(std::iter::repeat_n('>', both));
+                    }
+                }
+                self.begin_line(quotes);
+            }
+        }
+        self.written.push(character);
+    }
+
+    fn begin_line(&mut self, quotes: usize) {
+        self.marked = quotes;
+        self.written.extend(std::iter::repeat_n('>', quotes));
+        if quotes > 0 {
+            self.written.push(' ');
+        }
+    }
+
+    /// Asks for line ends: so many, or so many more.
+    fn lines(&mut self, wanted: usize, more: bool) {
+        let there = match self.gap {
+            Gap::Lines(lines) => lines,
+            Gap::Nothing | Gap::Space => 0,
+        };
+        let lines = if more {
+            there + wanted
+        } else {
+            there.max(wanted)
+        };
+        self.gap = Gap::Lines(lines.min(MAX_LINES));
+    }
+
+    /// Steps over a tag or a comment, and says what follows.
+    fn markup<'h>(&mut self, html: &'h str) -> &'h str {
+        if let Some(comment) = html.strip_prefix("<!--") {
+            return after(comment, "-->");
+        }
+        let inside = html.get(1..).unwrap_or_default();
+        if inside.starts_with(['!', '?']) {
+            return after(inside, ">");
+        }
+        let is_end = inside.starts_with('/');
+        let inside = inside.strip_prefix('/').unwrap_or(inside);
+        if !inside.starts_with(|first: char| first.is_ascii_alphabetic()) {
+            self.write('<');
+            return html.get(1..).unwrap_or_default();
+        }
+        let end = inside.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | ':'));
+        let (name, attributes) = inside.split_at(end.unwrap_or(inside.len()));
+        let name = name.to_ascii_lowercase();
+        let rest = after_tag(attributes);
+        if !is_end && HIDDEN.contains(&name.as_str()) {
+            return after_element(rest, &name);
+        }
+        self.element(&name, is_end);
+        rest
+    }
+
+    /// What the beginning or end of an element does to the text.
+    fn element(&mut self, name: &str, is_end: bool) {
+        match name {
+            "br" => self.lines(1, true),
+            "td" | "th" => self.push(' '),
+            name if PARAGRAPHS.contains(&name) => self.lines(2, false),
+            name if BLOCKS.contains(&name) => self.lines(1, false),
+            _ => {}
+        }
+        let count = |open: usize| {
+            if is_end {
+                open.saturating_sub(1)
+            } else {
+                open + 1
+            }
+        };
+        match name {
+            "blockquote" => self.quotes = count(self.quotes),
+            "pre" => self.preformatted = count(self.preformatted),
+            "li" if !is_end => {
+                self.write('-');
+                self.gap = Gap::Space;
+            }
+            _ => {}
+        }
+    }
+
+    /// Reads a character that is written by its name or number, and says what follows.
+    fn entity<'h>(&mut self, html: &'h str) -> &'h str {
+        let end = html.bytes().take(MAX_ENTITY).position(|byte| byte == b';');
+        let token = end.and_then(|end| html.get(..=end));
+        let body = token.and_then(|token| token.get(1..token.len() - 1));
+        let is_entity = body.is_some_and(|body| {
+            let digits = body.strip_prefix('#').unwrap_or(body);
+            !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        });
+        let Some(token) = token.filter(|_| is_entity) else {
+            self.write('&');
+            return html.get(1..).unwrap_or_default();
+        };
+        let mut decoded = String::new();
+        add_html_token(&mut decoded, token.as_bytes(), false);
+        for character in decoded.chars() {
+            match character {
+                // Numbers of an old character set, which all programs read as such.
+                '\u{80}'..='\u{9f}' => {
+                    let byte = u8::try_from(u32::from(character)).unwrap_or(b'?');
+                    super::mime::western(&[byte])
+                        .chars()
+                        .for_each(|one| self.push(one));
+                }
+                other if other.is_control() && !other.is_ascii_whitespace() => {}
+                other => self.push(other),
+            }
+        }
+        html.get(token.len()..).unwrap_or_default()
+    }
+}
+
+/// What follows the first occurrence; nothing if there is none.
+fn after<'h>(html: &'h str, what: &str) -> &'h str {
+    html.split_once(what).map_or("", |(_, rest)| rest)
+}
+
+/// What follows the end of the tag. The sign may stand within a quoted value.
+fn after_tag(attributes: &str) -> &str {
+    let mut quote = None;
+    let mut after_equals = false;
+    for (at, byte) in attributes.bytes().enumerate() {
+        match (quote, byte) {
+            (Some(open), _) if open == byte => quote = None,
+            (None, b'>') => return attributes.get(at + 1..).unwrap_or_default(),
+            (None, b'"' | b'\'') if after_equals => quote = Some(byte),
+            _ => {}
+        }
+        if !byte.is_ascii_whitespace() {
+            after_equals = byte == b'=' && quote.is_none();
+        }
+    }
+    ""
+}
+
+/// What follows the element, of which nothing is read.
+fn after_element<'h>(html: &'h str, name: &str) -> &'h str {
+    let mut rest = html;
+    while let Some((_, tail)) = rest.split_once("</") {
+        let begins = tail.get(..name.len());
+        if begins.is_some_and(|begins| begins.eq_ignore_ascii_case(name)) {
+            return after_tag(tail.get(name.len()..).unwrap_or_default());
+        }
+        rest = tail;
+    }
+    ""
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_document_reads_as_it_looks() {
+        for (html, expected) in [
+            ("<p>One</p><p>Two<br>Three</p>", "One\n\nTwo\nThree"),
+            ("a\n  b\t<b>c</b>d", "a b cd"),
+            ("<div>a</div><div>b</div>", "a\nb"),
+            (
+                "<table><tr><td>a</td><td>b</td></tr><tr><td>c</td></tr></table>",
+                "a b\nc",
+            ),
+            ("<ul><li>one</li><li>two</li></ul>", "- one\n- two"),
+            (
+                "Hi<blockquote>old<blockquote>older</blockquote></blockquote>new",
+                "Hi\n\n> old\n>\n>> older\n\nnew",
+            ),
+            ("<pre>a\n  b</pre>", "a\n  b"),
+            (
+                "<head><title>t</title><STYLE>p > a {}</sTyle ></head>x<script>if (a </ b) {}</script>y",
+                "xy",
+            ),
+            ("a<!-- b > c -->d<![if !mso]>e<![endif]><?xml ?>", "ade"),
+            ("<a title=\"a > b\" href='x'>link</a>", "link"),
+            ("<p don't>it's</p>", "it's"),
+            (
+                "1 < 2 & 3 &lt; 4 &amp; &#228;&#x1F600;&eacute; &nosuch; &#146;",
+                "1 < 2 & 3 < 4 & ä😀é &nosuch; ’",
+            ),
+            ("a&nbsp;&zwnj;&nbsp;&zwnj;&nbsp;b", "a b"),
+            ("<br><br><br><br>a<br><br><br><br><br>b", "a\n\n\nb"),
+            ("cut <a href=\"", "cut"),
+            ("cut <!-- ", "cut"),
+            ("cut <script> a", "cut"),
+            ("", ""),
+        ] {
+            assert_eq!(to_text(html), expected, "{html}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read(html in "(<|>|/|!|-|&|;|#|\"|'|=|br|p|pre|li|script|style|blockquote|é|\u{200c}| |\\PC){0,60}") {
+            to_text(&html);
+        }
+    }
+}
