@@ -239,7 +239,7 @@ fn what_cannot_be_imported_is_told() {
         .refused("error: ~/none.jsonl: No such file or directory (os error 2)");
     let text = home.file("notes.txt", "Dear diary");
     home.run(&["import", &text]).refused_saying(&[
-        "error: ~/notes.txt: neither its name nor its content tells what it holds; name it .jsonl, .ndjson or .csv\n",
+        "error: ~/notes.txt: neither its name nor its content tells what it holds; name it .jsonl, .ndjson or .csv. Known exports",
     ]);
     let array = home.file("notes.json", "[{}]");
     home.run(&["import", &array])

@@ -32,7 +32,7 @@ const SHOWN_REJECTIONS: usize = 20;
 /// Importing the same again changes nothing. Each file goes into one connection: the one --connection names, else the only one
 /// that fits.
 ///
-/// Known exports are recognised by looking inside, and need nothing declared: mail (mbox or eml). If there is no connection for
+/// Known exports, such as a mailbox, are recognised by looking inside and need nothing declared. If there is no connection for
 /// them yet, one is added.
 ///
 /// A JSON line is an envelope, `{"key", "data", "stream"?, "emitted_at"?, "op"?}`, or a bare record, whose key comes from

@@ -24,6 +24,8 @@ mod harness;
 mod import;
 #[path = "../grants/issuing.rs"]
 mod issuing;
+#[path = "../known_exports.rs"]
+mod known_exports;
 #[path = "../reads/refusing.rs"]
 mod refusing;
 #[path = "../reads/same.rs"]
