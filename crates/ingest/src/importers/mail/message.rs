@@ -174,6 +174,8 @@ impl<'x> Headers<'x> {
             HeaderName::Date,
             HeaderName::MessageId,
             HeaderName::Received,
+            HeaderName::MimeVersion,
+            HeaderName::ContentType,
         ];
         names.into_iter().any(|name| self.0.header(name).is_some())
     }

@@ -8,7 +8,6 @@ use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use mail_parser::decoders::charsets::map::charset_decoder;
-use mail_parser::decoders::quoted_printable::quoted_printable_decode;
 use mail_parser::{ContentType, Message, MessageParser, MimeHeaders as _};
 
 use super::html;
@@ -98,12 +97,17 @@ impl<'m> Part<'m> {
         }
     }
 
-    /// The headers as UTF-8. What is not, was written before that was asked for.
+    /// The headers as UTF-8. A line that is not, was written before that was asked for.
     pub(super) fn readable_head(&self) -> Cow<'m, [u8]> {
-        match std::str::from_utf8(self.head) {
-            Ok(_) => self.head.into(),
-            Err(_) => western(self.head).into_bytes().into(),
+        if std::str::from_utf8(self.head).is_ok() {
+            return self.head.into();
         }
+        let lines = self.head.split_inclusive(|byte| *byte == b'\n');
+        let lines = lines.flat_map(|line| match std::str::from_utf8(line) {
+            Ok(_) => line.to_vec(),
+            Err(_) => western(line).into_bytes(),
+        });
+        lines.collect::<Vec<u8>>().into()
     }
 }
 
@@ -347,7 +351,7 @@ fn without_line_end(bytes: &[u8]) -> &[u8] {
 fn decode(encoding: Encoding, raw: &[u8]) -> Cow<'_, [u8]> {
     match encoding {
         Encoding::Plain => raw.into(),
-        Encoding::QuotedPrintable => quoted_printable_decode(raw).map_or(raw.into(), Cow::Owned),
+        Encoding::QuotedPrintable => unquote(raw).into(),
         Encoding::Base64 => {
             let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
             let mut digits: Vec<u8> = raw.iter().copied().filter(is_digit).collect();
@@ -357,6 +361,40 @@ fn decode(encoding: Encoding, raw: &[u8]) -> Cow<'_, [u8]> {
             BASE64.decode(&digits).map_or(raw.into(), Cow::Owned)
         }
     }
+}
+
+/// Reads quoted-printable text. A sign of equality that means nothing is one.
+fn unquote(raw: &[u8]) -> Vec<u8> {
+    let digit = |byte: u8| {
+        char::from(byte)
+            .to_digit(16)
+            .and_then(|d| u8::try_from(d).ok())
+    };
+    let mut bytes = Vec::with_capacity(raw.len());
+    let mut rest = raw;
+    while let Some((first, tail)) = rest.split_first() {
+        rest = tail;
+        if *first != b'=' {
+            bytes.push(*first);
+            continue;
+        }
+        if let [high, low, after @ ..] = tail
+            && let (Some(high), Some(low)) = (digit(*high), digit(*low))
+        {
+            bytes.push(high << 4 | low);
+            rest = after;
+            continue;
+        }
+        let is_space = |byte: &&u8| matches!(byte, b' ' | b'\t' | b'\r');
+        let spaces = tail.iter().take_while(is_space).count();
+        match tail.get(spaces..) {
+            // The line goes on.
+            Some([b'\n', after @ ..]) => rest = after,
+            Some([]) => rest = &[],
+            _ => bytes.push(b'='),
+        }
+    }
+    bytes
 }
 
 fn decode_charset(bytes: &[u8], charset: Option<&str>) -> String {
