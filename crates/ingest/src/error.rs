@@ -42,6 +42,21 @@ pub enum InputError {
     /// The name does not tell the format and the content does not either.
     #[error("{0}")]
     UnknownFormat(String),
+    /// It is an export that cannot be taken apart any further.
+    #[error(
+        "line {line}: {message}. What stood before is imported; export it anew and import it again"
+    )]
+    Broken {
+        /// The line in the file, from 1.
+        line: u64,
+        /// What is wrong there.
+        message: &'static str,
+    },
+    /// It is a chat, and neither its name nor its content says with whom.
+    #[error(
+        "nothing tells which chat it is; name the file after the person or group and import it again"
+    )]
+    NamelessChat,
     /// The first row of a CSV file cannot name the fields.
     #[error("the header row {0}")]
     Header(String),

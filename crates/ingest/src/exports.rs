@@ -3,11 +3,12 @@
 //!
 //! A new one is a file in `importers/`, a declaration, and a line in each match here.
 
-use std::io::BufRead;
-
 use crate::accept::Acceptor;
 use crate::importer::Importer;
 use crate::importers::mail::{self, MailImporter};
+use crate::importers::telegram::{self, TelegramImporter};
+use crate::importers::whatsapp::{self, WhatsappImporter};
+use crate::input::Input;
 use crate::lines::BYTE_ORDER_MARK;
 
 /// A kind of export.
@@ -15,11 +16,15 @@ use crate::lines::BYTE_ORDER_MARK;
 pub enum Export {
     /// Mail: an mbox file, or a single message.
     Mail,
+    /// Telegram: one chat or a whole account, as Telegram Desktop exports it.
+    Telegram,
+    /// `WhatsApp`: one chat, as a phone exports it.
+    Whatsapp,
 }
 
 impl Export {
     /// All of them, in the order in which they are asked whether a file is theirs.
-    pub const ALL: &[Self] = &[Self::Mail];
+    pub const ALL: &[Self] = &[Self::Mail, Self::Telegram, Self::Whatsapp];
 
     /// Tells from the beginning of a file which export it is. The content decides; the name, without `.gz` and empty for
     /// a pipe, at most helps.
@@ -32,6 +37,8 @@ impl Export {
     fn is_begun_by(self, head: &[u8], file_name: &str) -> bool {
         match self {
             Self::Mail => mail::recognise(head, file_name),
+            Self::Telegram => telegram::recognise(head),
+            Self::Whatsapp => whatsapp::recognise(head, file_name),
         }
     }
 
@@ -45,6 +52,8 @@ impl Export {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Mail => "mail",
+            Self::Telegram => "telegram",
+            Self::Whatsapp => "whatsapp",
         }
     }
 
@@ -52,6 +61,8 @@ impl Export {
     pub fn title(self) -> &'static str {
         match self {
             Self::Mail => "mail (mbox or eml)",
+            Self::Telegram => "a Telegram export (result.json)",
+            Self::Whatsapp => "a WhatsApp chat (_chat.txt)",
         }
     }
 
@@ -59,6 +70,8 @@ impl Export {
     pub fn connector_key(self) -> &'static str {
         match self {
             Self::Mail => "mailbox",
+            Self::Telegram => "telegram",
+            Self::Whatsapp => "whatsapp",
         }
     }
 
@@ -66,17 +79,19 @@ impl Export {
     pub fn declaration(self) -> &'static str {
         match self {
             Self::Mail => include_str!("../declarations/mailbox.json"),
+            Self::Telegram => include_str!("../declarations/telegram.json"),
+            Self::Whatsapp => include_str!("../declarations/whatsapp.json"),
         }
     }
 
     /// Reads such an export.
-    pub fn importer<'a>(
-        self,
-        reader: Box<dyn BufRead>,
-        acceptor: &'a Acceptor<'a>,
-    ) -> Box<dyn Importer + 'a> {
+    pub fn importer<'a>(self, input: Input, acceptor: &'a Acceptor<'a>) -> Box<dyn Importer + 'a> {
+        let path = input.path().to_owned();
+        let reader = input.into_reader();
         match self {
             Self::Mail => Box::new(MailImporter::new(reader, acceptor)),
+            Self::Telegram => Box::new(TelegramImporter::new(reader, acceptor)),
+            Self::Whatsapp => Box::new(WhatsappImporter::new(reader, &path, acceptor)),
         }
     }
 
@@ -126,6 +141,16 @@ mod tests {
             ),
             ("Subject: only one\n\nHello", "x.eml", Some(Export::Mail)),
             ("", "Trash.mbox", Some(Export::Mail)),
+            (
+                "{\n \"name\": \"A\",\n \"type\": \"bot_chat\",\n \"id\": 1,\n \"messages\": [",
+                "x.json",
+                Some(Export::Telegram),
+            ),
+            (
+                "\u{feff}[31.12.23, 21:15:07] A: \u{200e}Messages",
+                "x",
+                Some(Export::Whatsapp),
+            ),
             ("Subject: only one\n\nHello", "notes.txt", None),
             (
                 "From here on it is a story.\nOnce: upon\n",

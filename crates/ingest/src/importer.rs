@@ -21,6 +21,11 @@ pub trait Importer {
     /// The next item, or nothing at the end. An error means the input cannot be read any further.
     fn next_item(&mut self) -> Result<Option<Item>, InputError>;
 
+    /// At the end: what the owner should know about how the input was read, if something had to be assumed.
+    fn note(&self) -> Option<String> {
+        None
+    }
+
     /// The bytes that records of the items so far refer to and that were not taken yet.
     fn take_files(&mut self) -> Vec<File> {
         Vec::new()
@@ -171,6 +176,11 @@ impl<'a> Import<'a> {
             }
             failed?;
             if ended {
+                let note = importer.note();
+                self.report.notes.extend(note.map(|note| match file {
+                    Some(file) => format!("{file}: {note}"),
+                    None => note,
+                }));
                 return Ok(());
             }
         }

@@ -106,6 +106,11 @@ impl Input {
         &self.name
     }
 
+    /// Where the file is, as the owner named it; empty for a pipe.
+    pub fn path(&self) -> &str {
+        if self.file.is_pipe() { "" } else { &self.name }
+    }
+
     /// The file's name without the endings that tell compression and format; empty for a pipe.
     pub fn stem(&self) -> &str {
         &self.file.stem

@@ -24,6 +24,9 @@ pub struct ImportReport {
     pub rejected: u64,
     /// The first thousand of them.
     pub rejections: Vec<RejectedLine>,
+    /// What had to be assumed about inputs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// A line that was refused.

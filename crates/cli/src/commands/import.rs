@@ -186,6 +186,9 @@ fn tell(report: &ImportReport, dry: bool, target: &Target, output: Output) -> Ou
         HumanCount(report.unchanged),
         HumanCount(report.rejected)
     ));
+    for note in &report.notes {
+        output.note(&format!("Note: {}.", visible(note)));
+    }
     let shown = report.rejections.iter().take(SHOWN_REJECTIONS);
     for rejection in shown.clone() {
         let mut line = String::from("  ");

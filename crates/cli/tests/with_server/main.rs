@@ -8,6 +8,8 @@
 
 #[path = "../grants/afterwards.rs"]
 mod afterwards;
+#[path = "../chat_exports.rs"]
+mod chat_exports;
 #[path = "../connections.rs"]
 mod connections;
 #[path = "../reads/continuing.rs"]

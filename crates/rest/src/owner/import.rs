@@ -181,7 +181,7 @@ fn import_one(
     let mut importer: Box<dyn Importer> = match format {
         Format::Jsonl => Box::new(JsonlImporter::new(input.into_reader(), &acceptor)),
         Format::Csv => Box::new(CsvImporter::new(input.into_reader(), &acceptor)),
-        Format::Export(export) => export.importer(input.into_reader(), &acceptor),
+        Format::Export(export) => export.importer(input, &acceptor),
     };
     let mut acknowledged = |report: &ImportReport| {
         teller.progress(ImportProgress {

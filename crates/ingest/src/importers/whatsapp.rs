@@ -1,0 +1,423 @@
+//! Exports of single `WhatsApp` chats: a text file with a line per message, and more lines where a message has some.
+//!
+//! A message has no id. Its key is made of the chat's name, the minute, and a hash of author and text; equal ones of the
+//! same minute are counted. So an export that was made again later, with more messages, gives the same keys. Times are
+//! the phone's, without offset. Messages of one minute get a millisecond more each, which keeps their order.
+
+mod content;
+mod messages;
+mod order;
+mod stamp;
+
+use std::collections::{HashMap, VecDeque};
+use std::io::BufRead;
+
+use contract::time::Instant;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use crate::accept::Acceptor;
+use crate::error::InputError;
+use crate::importer::{Importer, Item};
+use crate::lines::MAX_LINE_BYTES;
+use crate::rejection::{Rejection, RejectionCode, quoted};
+use content::{Content, Kind};
+use messages::{Message, Messages};
+use order::{DateOrder, Evidence};
+use stamp::{LocalTime, is_mark, is_space_or_mark};
+
+/// How far is read ahead to find a date that tells its order.
+const AHEAD_BYTES: usize = 16 * 1024 * 1024;
+/// Minutes whose messages are remembered, so that equal ones are counted also where a clock was put back.
+const REMEMBERED_MINUTES: usize = 256;
+/// Of one minute; nobody writes more, so this only bounds what a made-up file can take.
+const REMEMBERED_MESSAGES: usize = 10_000;
+
+/// Names of files that hold one chat, up to the name of the chat.
+const FILE_NAMES: [&str; 14] = [
+    "WhatsApp Chat with ",
+    "WhatsApp Chat - ",
+    "WhatsApp Chat mit ",
+    "WhatsApp-Chat mit ",
+    "Chat de WhatsApp con ",
+    "Chat WhatsApp con ",
+    "Chat di WhatsApp con ",
+    "Discussion WhatsApp avec ",
+    "Conversa do WhatsApp com ",
+    "WhatsApp-chat met ",
+    "WhatsApp Chat met ",
+    "Czat WhatsApp z ",
+    "Чат WhatsApp с ",
+    "WhatsApp-chatt med ",
+];
+
+/// Reads the messages of one chat.
+pub struct WhatsappImporter<'a, R> {
+    messages: Messages<R>,
+    acceptor: &'a Acceptor<'a>,
+    /// The name of the chat, if the path tells it.
+    named: Option<String>,
+    /// What was read ahead, and why not further.
+    ahead: VecDeque<Message>,
+    failed: Option<InputError>,
+    chat: Option<Chat>,
+    counted: Counted,
+}
+
+/// What is known of the chat once its beginning was read.
+struct Chat {
+    name: String,
+    order: DateOrder,
+    /// Whether the order of dates is proven, not assumed.
+    certain: bool,
+}
+
+impl<'a, R: BufRead> WhatsappImporter<'a, R> {
+    /// An importer of messages of at most [`MAX_LINE_BYTES`]. The path of the file may tell the name of the chat.
+    pub fn new(reader: R, path: &str, acceptor: &'a Acceptor<'a>) -> Self {
+        Self::with_limit(reader, path, acceptor, MAX_LINE_BYTES)
+    }
+
+    /// An importer of messages of at most so many bytes.
+    pub fn with_limit(reader: R, path: &str, acceptor: &'a Acceptor<'a>, limit: usize) -> Self {
+        Self {
+            messages: Messages::new(reader, limit),
+            acceptor,
+            named: chat_named_by(path),
+            ahead: VecDeque::new(),
+            failed: None,
+            chat: None,
+            counted: Counted::default(),
+        }
+    }
+
+    /// Reads until the order of dates is told, and says which chat this is. Without a name, the messages of two chats
+    /// would become one.
+    fn begin(&mut self) -> Result<Chat, InputError> {
+        let (mut evidence, mut bytes) = (Evidence::default(), 0);
+        while bytes < AHEAD_BYTES && !evidence.is_enough() {
+            let message = match self.messages.next() {
+                Ok(Some(message)) => message,
+                Ok(None) => break,
+                Err(error) => {
+                    self.failed = Some(error);
+                    break;
+                }
+            };
+            bytes += size_of::<Message>() + message.rest.len();
+            if let Some(stamp) = message.stamp {
+                evidence.add(stamp);
+            }
+            self.ahead.push_back(message);
+        }
+        let (order, certain) = evidence.order();
+        let told = || self.ahead.front().and_then(Message::chat_name);
+        let name = self.named.take().or_else(told);
+        if name.is_none() && !self.ahead.is_empty() {
+            return Err(InputError::NamelessChat);
+        }
+        Ok(Chat {
+            name: name.unwrap_or_default(),
+            order,
+            certain,
+        })
+    }
+
+    /// The next message: first those that were read ahead, then what ended that.
+    fn message(&mut self) -> Result<Option<Message>, InputError> {
+        if let Some(message) = self.ahead.pop_front() {
+            return Ok(Some(message));
+        }
+        match self.failed.take() {
+            Some(error) => Err(error),
+            None => self.messages.next(),
+        }
+    }
+}
+
+impl<R: BufRead> Importer for WhatsappImporter<'_, R> {
+    fn next_item(&mut self) -> Result<Option<Item>, InputError> {
+        if self.chat.is_none() {
+            let begun = self.begin()?;
+            let chat = self.chat.insert(begun);
+            if let Some(first) = self.ahead.front() {
+                return Ok(Some(Item {
+                    line: first.line,
+                    bytes: 0,
+                    outcome: self.acceptor.record("chats", &chat.record()),
+                }));
+            }
+        }
+        let (Some(message), Some(chat)) = (self.message()?, &self.chat) else {
+            return Ok(None);
+        };
+        let outcome = message.record(chat, &mut self.counted);
+        Ok(Some(Item {
+            line: message.line,
+            bytes: message.rest.len(),
+            outcome: outcome.and_then(|record| self.acceptor.record("messages", &record)),
+        }))
+    }
+
+    fn note(&self) -> Option<String> {
+        let assumed = self.chat.as_ref().filter(|chat| !chat.certain)?;
+        let order = assumed.order.as_str();
+        Some(format!(
+            "no date in it tells the day from the month; they are read as {order}"
+        ))
+    }
+}
+
+impl Chat {
+    fn record(&self) -> ChatRecord<'_> {
+        ChatRecord {
+            id: &self.name,
+            name: &self.name,
+            date_order: self.order.as_str(),
+            date_order_assumed: !self.certain,
+        }
+    }
+}
+
+/// The record of a chat.
+#[derive(Serialize)]
+struct ChatRecord<'c> {
+    id: &'c str,
+    name: &'c str,
+    date_order: &'static str,
+    date_order_assumed: bool,
+}
+
+/// The record of a message.
+#[derive(Serialize)]
+struct MessageRecord<'m> {
+    id: String,
+    chat: &'m str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    author: Option<&'m str>,
+    sent_at: String,
+    kind: &'static str,
+    text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    attachment: Option<&'m str>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    edited: bool,
+}
+
+impl Message {
+    /// The chat's name, where the app speaks in its name, as iPhones have it in the first line.
+    fn chat_name(&self) -> Option<String> {
+        let (author, said) = content::split_author(&self.rest);
+        let author = author.filter(|_| said.starts_with('\u{200e}'))?;
+        let speaks = content::read(&self.rest, Some(author)).kind == Kind::System;
+        speaks.then(|| author.to_owned())
+    }
+
+    fn record<'m>(
+        &'m self,
+        chat: &'m Chat,
+        counted: &mut Counted,
+    ) -> Result<MessageRecord<'m>, Rejection> {
+        if let Some(fault) = &self.fault {
+            return Err(fault.clone());
+        }
+        let Some(stamp) = self.stamp else {
+            let message = format!("no message begins here: {}", quoted(&self.rest));
+            return Err(Rejection::new(RejectionCode::MalformedExport, message));
+        };
+        let time = stamp.read_as(chat.order);
+        let minute = time.to_minute();
+        if Instant::parse(&minute).is_none() {
+            let message = format!(
+                "{minute} is no time; dates are read as {}",
+                chat.order.as_str()
+            );
+            return Err(Rejection::new(RejectionCode::MalformedExport, message));
+        }
+        let content = content::read(&self.rest, Some(&chat.name));
+        let hash = hash(&chat.name, &minute, &content);
+        let (place, among_equals) = counted.add(time, &hash);
+        Ok(MessageRecord {
+            id: key(&minute, &hash, among_equals),
+            chat: &chat.name,
+            author: content.author,
+            sent_at: time.with_place(place),
+            kind: content.kind.as_str(),
+            text: content.text,
+            attachment: content.attachment,
+            edited: content.edited,
+        })
+    }
+}
+
+/// What makes two messages of one minute the same: author and text, but neither marks nor the name of a file, which an
+/// export without files does not have.
+fn hash(chat: &str, minute: &str, content: &Content<'_>) -> String {
+    let unmarked = |text: &str| text.replace(is_mark, "");
+    let author = unmarked(content.author.unwrap_or_default());
+    let media = content.kind == Kind::Media;
+    let mut hasher = Sha256::new();
+    for part in [chat, minute, &author, &unmarked(&content.text)] {
+        hasher.update(part.as_bytes());
+        hasher.update([0]);
+    }
+    hasher.update([u8::from(media)]);
+    let digest = hasher.finalize();
+    let digest: Vec<String> = digest.iter().take(10).map(|b| format!("{b:02x}")).collect();
+    digest.concat()
+}
+
+/// `202312312115-` and the hash, and a number from the second of equal ones on.
+fn key(minute: &str, hash: &str, among_equals: u32) -> String {
+    let digits: String = minute.chars().filter(char::is_ascii_digit).collect();
+    match among_equals {
+        0 => format!("{digits}-{hash}"),
+        number => format!("{digits}-{hash}-{}", number + 1),
+    }
+}
+
+/// Counts messages: all of one moment, and equal ones of one minute.
+#[derive(Default)]
+struct Counted {
+    moment: Option<(LocalTime, u32)>,
+    /// The minutes seen last, oldest first, and how often each hash occurred in them.
+    minutes: VecDeque<(String, HashMap<String, u32>)>,
+}
+
+impl Counted {
+    /// How many messages came before this one at its moment, and how many equal ones in its minute.
+    fn add(&mut self, time: LocalTime, hash: &str) -> (u32, u32) {
+        let place = match self.moment {
+            Some((last, place)) if last == time => place + 1,
+            _ => 0,
+        };
+        self.moment = Some((time, place));
+        let minute = time.to_minute();
+        let known = self.minutes.iter().rposition(|(seen, _)| *seen == minute);
+        let index = known.unwrap_or_else(|| {
+            if self.minutes.len() == REMEMBERED_MINUTES {
+                self.minutes.pop_front();
+            }
+            self.minutes.push_back((minute, HashMap::new()));
+            self.minutes.len() - 1
+        });
+        let Some((_, hashes)) = self.minutes.get_mut(index) else {
+            return (place, 0);
+        };
+        if hashes.len() == REMEMBERED_MESSAGES {
+            hashes.clear();
+        }
+        let count = hashes.entry(hash.to_owned()).or_default();
+        *count += 1;
+        (place, *count - 1)
+    }
+}
+
+/// The name of the chat, as the app puts it into the name of the file, or of the folder if the file is called `_chat`,
+/// as every iPhone calls it. Any other name somebody chose for the file is the chat's name.
+fn chat_named_by(path: &str) -> Option<String> {
+    let mut parts = path.rsplit(['/', '\\']);
+    let file = parts.next().unwrap_or_default();
+    let file = file.trim_end_matches(".gz").trim_end_matches(".txt");
+    let name = match named_by_app(file) {
+        Some(chat) => chat,
+        None if file.starts_with("_chat") => named_by_app(parts.next()?)?,
+        None => file,
+    };
+    let name: String = name.chars().filter(|c| !c.is_control()).collect();
+    Some(name.trim_matches(is_space_or_mark).to_owned()).filter(|name| !name.is_empty())
+}
+
+/// What follows the app's words. A number that a browser put behind it, because the file was there already, is no part.
+fn named_by_app(name: &str) -> Option<&str> {
+    let mut known = FILE_NAMES.iter();
+    known
+        .find_map(|known| name.strip_prefix(known))
+        .map(without_number)
+}
+
+/// Without ` (1)` or `(1)` at the end.
+fn without_number(name: &str) -> &str {
+    let cut = name
+        .strip_suffix(')')
+        .and_then(|open| open.rsplit_once('('))
+        .filter(|(_, number)| {
+            matches!(number.len(), 1 | 2) && number.bytes().all(|b| b.is_ascii_digit())
+        });
+    cut.map_or(name, |(before, _)| before.trim_end())
+}
+
+/// Whether a file begins as an export of `WhatsApp` does. Logs begin with a time in brackets too, so that alone is not
+/// enough: the name must say so, or the mark that iPhones put before the app's own words.
+pub(crate) fn recognise(head: &[u8], file_name: &str) -> bool {
+    let head = String::from_utf8_lossy(head);
+    let mut lines = head
+        .lines()
+        .filter(|line| !line.trim_matches(is_mark).is_empty());
+    let Some((stamp, _)) = lines.next().and_then(stamp::read) else {
+        return false;
+    };
+    let named = file_name.starts_with("_chat") || file_name.to_lowercase().contains("whatsapp");
+    let said = head
+        .lines()
+        .filter_map(stamp::read)
+        .any(|(_, rest)| content::split_author(rest).0.is_some());
+    let from_android = !stamp.is_bracketed() && !stamp.has_seconds() && said;
+    let from_iphone = stamp.is_bracketed() && said && head.contains("\u{200e}");
+    named || from_android || from_iphone
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exports_are_recognised_by_how_messages_begin() {
+        for (head, file, known) in [
+            ("12/31/23, 9:15 PM - Anna: x\n", "notes", true),
+            (
+                "31.12.23, 21:15 - Hinweis\n31.12.23, 21:15 - A: x",
+                "",
+                true,
+            ),
+            ("[31.12.23, 21:15:07] Anna: \u{200e}Messages", "", true),
+            ("\u{200e}[31.12.23, 21:15:07] Anna: x", "", true),
+            ("[31.12.23, 21:15:07] Anna: x", "_chat.txt", true),
+            (
+                "31.12.23, 21:15 - Hinweis",
+                "WhatsApp Chat mit Anna.txt",
+                true,
+            ),
+            ("[2023-12-31 21:15:07] error: x", "app.log", false),
+            ("2023-12-31 21:15:07 - error: x", "app.log", false),
+            ("31.12.23, 21:15 - Hinweis", "notes.txt", false),
+            ("date,author,text", "whatsapp.csv", false),
+            ("", "_chat.txt", false),
+        ] {
+            assert_eq!(recognise(head.as_bytes(), file), known, "{head} {file}");
+        }
+    }
+
+    #[test]
+    fn the_name_of_a_file_tells_the_chat() {
+        for (file, chat) in [
+            ("WhatsApp Chat with Anna.txt", Some("Anna")),
+            ("WhatsApp Chat with Anna (1).txt", Some("Anna")),
+            (
+                "WhatsApp Chat with Class of (1998).txt.gz",
+                Some("Class of (1998)"),
+            ),
+            ("WhatsApp Chat mit Anna & Ben.txt", Some("Anna & Ben")),
+            ("Anna.txt", Some("Anna")),
+            ("exports/WhatsApp Chat - Anna/_chat.txt", Some("Anna")),
+            ("WhatsApp Chat - Anna/Ben.txt", Some("Ben")),
+            ("exports/_chat.txt", None),
+            ("_chat.txt", None),
+            ("_chat 2.txt", None),
+            (".txt", None),
+            ("", None),
+        ] {
+            assert_eq!(chat_named_by(file).as_deref(), chat, "{file}");
+        }
+    }
+}

@@ -1,0 +1,420 @@
+//! How a message of a `WhatsApp` export begins: with the moment it was sent, written as the phone's language has it.
+//! iPhones put it in brackets, Android before a dash. Order and separators of the date, twelve or twenty-four hours,
+//! words before and after the time, and the digits themselves differ.
+
+use std::iter::Peekable;
+use std::str::CharIndices;
+
+use super::order::DateOrder;
+
+/// Words or marks around a time take no more characters than this.
+const AROUND_CHARS: usize = 16;
+
+/// How the moments of one export are written. It does not change within a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Style {
+    bracketed: bool,
+    separator: char,
+    year_first: bool,
+}
+
+/// The moment a message was sent, as written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stamp {
+    /// Year, and then the other two in the order they are written.
+    date: (u16, u16, u16),
+    pub(super) style: Style,
+    hour: u16,
+    minute: u16,
+    second: Option<u16>,
+    american: bool,
+}
+
+/// A moment in the local time of the phone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct LocalTime {
+    year: u16,
+    month: u16,
+    day: u16,
+    hour: u16,
+    minute: u16,
+    second: Option<u16>,
+}
+
+/// Characters that steer the direction of writing and mean nothing else.
+pub(super) fn is_mark(c: char) -> bool {
+    matches!(
+        c,
+        '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}'
+    )
+}
+
+/// Reads the beginning of a line: the stamp, and what follows it. Nothing if the line does not begin with a stamp.
+pub(super) fn read(line: &str) -> Option<(Stamp, &str)> {
+    let mut scan = Scan::new(line);
+    let bracketed = scan.eat('[');
+    let (first, separator) = (scan.number(4)?, scan.separator()?);
+    let second = scan
+        .number(2)
+        .filter(|_| scan.separator() == Some(separator))?;
+    let third = scan.number(4)?;
+    let (year, date) = match (first.digits, third.digits) {
+        (4, 1 | 2) => (first, (second, third)),
+        (1 | 2, 2 | 4) => (third, (first, second)),
+        _ => return None,
+    };
+    let before = scan.up_to_digit()?;
+    let hour = scan.number(2)?;
+    let minute = scan.after(&[':', '.'])?;
+    let seconds = scan.after(&[':', '.']);
+    let after = scan.up_to_end_of_stamp(bracketed)?;
+    let is_time = hour.value < 24 && minute < 60 && seconds.is_none_or(|second| second < 60);
+    let half = half_of_day(before).or(half_of_day(after));
+    let is_clean = after.chars().all(is_space_or_mark) || half_of_day(after).is_some();
+    if !is_time || !is_clean || before.contains([':', '[', ']']) {
+        return None;
+    }
+    let stamp = Stamp {
+        date: (full_year(year), date.0.value, date.1.value),
+        style: Style {
+            bracketed,
+            separator,
+            year_first: first.digits == 4,
+        },
+        hour: half.map_or(hour.value, |half| half.hour(hour.value)),
+        minute,
+        second: seconds,
+        american: separator == '/'
+            && !date.0.is_padded()
+            && !date.1.is_padded()
+            && after.contains(['A', 'P']),
+    };
+    Some((stamp, scan.rest()))
+}
+
+impl Stamp {
+    /// Whether it is written with seconds, as iPhones do.
+    pub(super) fn has_seconds(&self) -> bool {
+        self.second.is_some()
+    }
+
+    pub(super) fn is_bracketed(&self) -> bool {
+        self.style.bracketed
+    }
+
+    pub(super) fn is_year_first(&self) -> bool {
+        self.style.year_first
+    }
+
+    pub(super) fn has_slashes(&self) -> bool {
+        self.style.separator == '/'
+    }
+
+    /// Whether it is written as in `1/2/24, 9:15 PM`: no zeros before the date, and capitals after the time.
+    pub(super) fn is_american(&self) -> bool {
+        self.american
+    }
+
+    /// Day and month, in the order they are written.
+    pub(super) fn undecided(&self) -> (u16, u16) {
+        let (_, first, second) = self.date;
+        (first, second)
+    }
+
+    /// What the stamp means, if the date is in that order.
+    pub(super) fn read_as(&self, order: DateOrder) -> LocalTime {
+        let (year, first, second) = self.date;
+        let (month, day) = match order {
+            DateOrder::DayMonthYear => (second, first),
+            DateOrder::MonthDayYear | DateOrder::YearMonthDay => (first, second),
+        };
+        LocalTime {
+            year,
+            month,
+            day,
+            hour: self.hour,
+            minute: self.minute,
+            second: self.second,
+        }
+    }
+}
+
+impl LocalTime {
+    /// The date, so that it compares.
+    pub(super) fn date(self) -> (u16, u16, u16) {
+        (self.year, self.month, self.day)
+    }
+
+    /// The moment to the minute: what an iPhone and an Android phone write of the same message.
+    pub(super) fn to_minute(self) -> String {
+        format!(
+            "{:04}-{:02}-{:02}T{:02}:{:02}",
+            self.year, self.month, self.day, self.hour, self.minute
+        )
+    }
+
+    /// The moment, with as many milliseconds as messages came before it at the same one.
+    pub(super) fn with_place(self, place: u32) -> String {
+        let second = self.second.unwrap_or_default();
+        let minute = self.to_minute();
+        match place.min(999) {
+            0 => format!("{minute}:{second:02}"),
+            place => format!("{minute}:{second:02}.{place:03}"),
+        }
+    }
+}
+
+/// A half of the day.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Half {
+    Morning,
+    Afternoon,
+}
+
+impl Half {
+    fn hour(self, hour: u16) -> u16 {
+        match (self, hour) {
+            (Self::Morning, 12) => 0,
+            (Self::Afternoon, 1..12) => hour + 12,
+            (_, hour) => hour,
+        }
+    }
+}
+
+/// The half of the day that a word around a time names, in the languages whose phones write one.
+fn half_of_day(around: &str) -> Option<Half> {
+    let word: String = around
+        .chars()
+        .filter(|c| !is_space_or_mark(*c) && !matches!(c, '.' | ',' | '،'))
+        .flat_map(char::to_lowercase)
+        .collect();
+    match word.as_str() {
+        "am" | "a" | "vorm" | "πμ" | "ص" | "дп" | "de" | "fm" | "sa" | "öö" | "오전" | "上午"
+        | "凌晨" | "清晨" | "早上" | "午前" => Some(Half::Morning),
+        "pm" | "p" | "nachm" | "μμ" | "م" | "пп" | "du" | "em" | "ch" | "ös" | "오후" | "下午"
+        | "傍晚" | "晚上" | "中午" | "午後" => Some(Half::Afternoon),
+        _ => None,
+    }
+}
+
+pub(super) fn is_space_or_mark(c: char) -> bool {
+    c.is_whitespace() || is_mark(c)
+}
+
+/// Two digits are of this century. Thailand counts from 543 years earlier.
+fn full_year(year: Number) -> u16 {
+    match year.value {
+        value if year.digits == 2 => 2000 + value,
+        value @ 2543.. => value - 543,
+        value => value,
+    }
+}
+
+/// A number and how many digits it was written with.
+#[derive(Clone, Copy)]
+struct Number {
+    value: u16,
+    digits: usize,
+}
+
+impl Number {
+    fn is_padded(self) -> bool {
+        self.digits == 2 && self.value < 10
+    }
+}
+
+/// A position in a line. Marks are stepped over wherever something is looked for.
+struct Scan<'l> {
+    line: &'l str,
+    chars: Peekable<CharIndices<'l>>,
+}
+
+impl<'l> Scan<'l> {
+    fn new(line: &'l str) -> Self {
+        Self {
+            line,
+            chars: line.char_indices().peekable(),
+        }
+    }
+
+    fn peek(&mut self) -> Option<char> {
+        while self.chars.next_if(|(_, c)| is_mark(*c)).is_some() {}
+        self.chars.peek().map(|(_, c)| *c)
+    }
+
+    fn offset(&mut self) -> usize {
+        self.chars.peek().map_or(self.line.len(), |(at, _)| *at)
+    }
+
+    fn eat(&mut self, wanted: char) -> bool {
+        let found = self.peek() == Some(wanted);
+        if found {
+            self.chars.next();
+        }
+        found
+    }
+
+    /// A number of at most so many digits.
+    fn number(&mut self, most: usize) -> Option<Number> {
+        let (mut value, mut digits) = (0, 0);
+        while let Some(digit) = self.peek().and_then(digit) {
+            self.chars.next();
+            digits += 1;
+            if digits > most {
+                return None;
+            }
+            value = value * 10 + digit;
+        }
+        (digits > 0).then_some(Number { value, digits })
+    }
+
+    /// What stands between the numbers of a date; some languages put a space after it.
+    fn separator(&mut self) -> Option<char> {
+        let found = self.peek().filter(|c| matches!(c, '/' | '.' | '-'))?;
+        self.chars.next();
+        while self.eat(' ') {}
+        Some(found)
+    }
+
+    /// Two digits after one of these.
+    fn after(&mut self, wanted: &[char]) -> Option<u16> {
+        let next = self.peek().filter(|c| wanted.contains(c))?;
+        self.eat(next);
+        self.number(2)
+            .filter(|number| number.digits == 2)
+            .map(|number| number.value)
+    }
+
+    /// What stands between date and time: at least something.
+    fn up_to_digit(&mut self) -> Option<&'l str> {
+        let start = self.offset();
+        for _ in 0..AROUND_CHARS {
+            match self.peek()? {
+                c if digit(c).is_some() => {
+                    let end = self.offset();
+                    return self
+                        .line
+                        .get(start..end)
+                        .filter(|around| !around.is_empty());
+                }
+                _ => self.chars.next()?,
+            };
+        }
+        None
+    }
+
+    /// What stands between time and the end of the stamp, which is consumed.
+    fn up_to_end_of_stamp(&mut self, bracketed: bool) -> Option<&'l str> {
+        let start = self.offset();
+        for _ in 0..AROUND_CHARS {
+            let at = self.offset();
+            let rest = self.line.get(at..)?;
+            let ends: &[&str] = if bracketed { &["]"] } else { &[" - ", " – "] };
+            if let Some(left) = ends.iter().find_map(|end| rest.strip_prefix(end)) {
+                self.chars = self.line.char_indices().peekable();
+                let consumed = self.line.len() - left.len();
+                while self.chars.next_if(|(at, _)| *at < consumed).is_some() {}
+                return self.line.get(start..at);
+            }
+            self.chars.next()?;
+        }
+        None
+    }
+
+    fn rest(mut self) -> &'l str {
+        let at = self.offset();
+        let rest = self.line.get(at..).unwrap_or_default();
+        rest.strip_prefix(' ').unwrap_or(rest)
+    }
+}
+
+/// The value of a decimal digit, also of those that Arabic, Persian and Hindi are written with.
+fn digit(c: char) -> Option<u16> {
+    let zero = match c {
+        '0'..='9' => '0',
+        '\u{660}'..='\u{669}' => '\u{660}',
+        '\u{6f0}'..='\u{6f9}' => '\u{6f0}',
+        '\u{966}'..='\u{96f}' => '\u{966}',
+        _ => return None,
+    };
+    u16::try_from(u32::from(c) - u32::from(zero)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn time(line: &str, order: DateOrder) -> Option<(String, &str)> {
+        let (stamp, rest) = read(line)?;
+        Some((stamp.read_as(order).with_place(0), rest))
+    }
+
+    #[test]
+    fn phones_of_many_languages_write_one_moment() {
+        let (day, month) = (DateOrder::DayMonthYear, DateOrder::MonthDayYear);
+        let year = DateOrder::YearMonthDay;
+        for (line, order) in [
+            ("12/31/23, 9:15 PM - A: b", month),
+            ("12/31/23, 9:15\u{202f}PM - A: b", month),
+            ("31/12/2023, 21:15 - A: b", day),
+            ("31/12/2023 21:15 - A: b", day),
+            ("31/12/2023 à 21:15 - A: b", day),
+            ("31/12/23, 9:15 p. m. - A: b", day),
+            ("31/12/23, 9:15 pm - A: b", day),
+            ("31.12.23, 21:15 - A: b", day),
+            ("2023-12-31, 21:15 - A: b", year),
+            ("2023/12/31 21:15 - A: b", year),
+            ("2023/12/31 下午9:15 - A: b", year),
+            ("2023. 12. 31. 오후 9:15 - A: b", year),
+            ("31/12/2566 21:15 - A: b", day),
+            ("[31.12.23, 21:15] A: b", day),
+        ] {
+            let moment = "2023-12-31T21:15:00".to_owned();
+            assert_eq!(time(line, order), Some((moment, "A: b")), "{line}");
+        }
+        for (line, order) in [
+            ("[31.12.23, 21:15:07] A: b", day),
+            ("\u{200e}[31.12.23, 21:15:07] A: b", day),
+            ("[31.12.2023 klo 21.15.07] A: b", day),
+            ("[12/31/23, 9:15:07\u{202f}PM] A: b", month),
+            ("[\u{200f}٣١\u{200f}/١٢\u{200f}/٢٠٢٣، ٩:١٥:٠٧ م] A: b", day),
+        ] {
+            let moment = "2023-12-31T21:15:07".to_owned();
+            assert_eq!(time(line, order), Some((moment, "A: b")), "{line}");
+        }
+    }
+
+    #[test]
+    fn midnight_and_noon_are_where_they_belong() {
+        for (line, moment) in [
+            ("1/2/24, 12:05 AM - x", "2024-01-02T00:05:00"),
+            ("1/2/24, 12:05 PM - x", "2024-01-02T12:05:00"),
+            ("1/2/24, 1:05 AM - x", "2024-01-02T01:05:00"),
+            ("1/2/24, 0:05 - x", "2024-01-02T00:05:00"),
+        ] {
+            let read = time(line, DateOrder::MonthDayYear);
+            assert_eq!(read, Some((moment.to_owned(), "x")), "{line}");
+        }
+    }
+
+    #[test]
+    fn other_lines_are_no_beginnings() {
+        for line in [
+            "",
+            "hello",
+            "12/31/23",
+            "12/31/23, 9:15 PM",
+            "12/31/23, 9:15 PM: Anna",
+            "12/31, 9:15 PM - Anna: x",
+            "12/31/23, 25:15 - x",
+            "12/31/23, 21:75 - x",
+            "1.2.3 is a version, 10:20 - x",
+            "[see 12/31/23, 9:15 PM] x",
+            "2023-12-31 21:15:07,123 - INFO - x",
+            "12/31/23, 9:15 whenever - x",
+            "123/31/23, 9:15 PM - x",
+        ] {
+            assert_eq!(read(line), None, "{line}");
+        }
+    }
+}

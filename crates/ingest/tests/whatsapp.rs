@@ -1,0 +1,277 @@
+//! How exports of `WhatsApp` chats become records.
+#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
+
+mod memory;
+
+use std::io::{self, BufReader, Read};
+
+use contract::declaration::Declaration;
+use ingest::{
+    Acceptor, BatchLimits, Import, ImportError, ImportReport, LineForm, StreamChoice,
+    WhatsappImporter,
+};
+use memory::{Memory, Stopped, connection};
+use proptest::prelude::*;
+
+/// As an American Android phone writes it, narrow spaces before AM and PM.
+const ANDROID: &str = "12/30/23, 9:14\u{202f}PM - Messages and calls are end-to-end encrypted. Tap to learn more.\n\
+    12/30/23, 9:15\u{202f}PM - Anna: Are we still on for tomorrow?\n\
+    12/30/23, 9:15\u{202f}PM - Ben: ok\n\
+    12/30/23, 9:15\u{202f}PM - Ben: ok\n\
+    12/30/23, 9:16\u{202f}PM - Anna: Bring:\n\
+    - tea\n\
+    \n\
+    - 12/31/23 tickets\n\
+    1/2/24, 12:05\u{202f}AM - Anna: IMG-20240102-WA0001.jpg (file attached)\n\
+    The view\n\
+    1/2/24, 12:05\u{202f}AM - Ben: <Media omitted>\n";
+
+/// As a German iPhone writes it.
+const IPHONE: &str = "\u{feff}[30.12.23, 21:14:59] Family: \u{200e}Messages and calls are end-to-end encrypted.\r\n\
+    \u{200e}[30.12.23, 21:15:02] Anna: \u{200e}<attached: 00000002-PHOTO-2023-12-30-21-15-02.jpg>\r\n\
+    [30.12.23, 21:15:07] \u{202a}+49 170 0000000\u{202c}: two\nlines\r\n\
+    [01.01.24, 08:00:00] Anna: at ten \u{200e}<This message was edited>\r\n";
+
+fn whatsapp() -> Memory {
+    let declaration = include_str!("../declarations/whatsapp.json");
+    Memory::new(Declaration::parse(declaration).unwrap())
+}
+
+fn acceptor(store: &Memory) -> Acceptor<'_> {
+    let form = LineForm::EnvelopeOrBare;
+    Acceptor::new(&store.declaration, StreamChoice::Named, form, &Stopped)
+}
+
+fn try_import(
+    store: &Memory,
+    file: &str,
+    text: &[u8],
+    limit: usize,
+) -> Result<ImportReport, ImportError> {
+    let acceptor = acceptor(store);
+    let connection = connection();
+    let mut import = Import::new(store, &connection, BatchLimits::default());
+    let mut importer = WhatsappImporter::with_limit(text, file, &acceptor, limit);
+    import
+        .run(&mut importer, None, &mut |_| {})
+        .map_err(|stopped| stopped.named(file))?;
+    Ok(import.into_report())
+}
+
+fn import_limited(store: &Memory, file: &str, text: &[u8], limit: usize) -> ImportReport {
+    try_import(store, file, text, limit).unwrap()
+}
+
+fn import(store: &Memory, file: &str, text: &str) -> ImportReport {
+    import_limited(store, file, text.as_bytes(), 10_000)
+}
+
+/// What is stored of a stream, by time or name, without the ids.
+fn stored(store: &Memory, stream: &str) -> Vec<String> {
+    let records = store.records.borrow();
+    let mut bodies: Vec<(String, String)> = records
+        .iter()
+        .filter(|((of, _), _)| of.as_str() == stream)
+        .map(|((_, key), (_, body))| {
+            let value: serde_json::Value = serde_json::from_str(body).unwrap();
+            let order = value["sent_at"].as_str().unwrap_or_default().to_owned();
+            (order, body.replace(&format!(r#""id":"{key}","#), ""))
+        })
+        .collect();
+    bodies.sort();
+    bodies.into_iter().map(|(_, body)| body).collect()
+}
+
+#[test]
+fn a_chat_of_an_android_phone_is_read_with_its_odd_lines() {
+    let store = whatsapp();
+    let report = import(&store, "WhatsApp Chat with Trip 🚢.txt", ANDROID);
+    assert_eq!((report.read, report.added, report.rejected), (8, 8, 0));
+    assert!(report.notes.is_empty());
+    assert_eq!(
+        stored(&store, "messages"),
+        [
+            r#"{"chat":"Trip 🚢","sent_at":"2023-12-30T21:14:00","kind":"system","text":"Messages and calls are end-to-end encrypted. Tap to learn more."}"#,
+            r#"{"chat":"Trip 🚢","author":"Anna","sent_at":"2023-12-30T21:15:00","kind":"message","text":"Are we still on for tomorrow?"}"#,
+            r#"{"chat":"Trip 🚢","author":"Ben","sent_at":"2023-12-30T21:15:00.001","kind":"message","text":"ok"}"#,
+            r#"{"chat":"Trip 🚢","author":"Ben","sent_at":"2023-12-30T21:15:00.002","kind":"message","text":"ok"}"#,
+            r#"{"chat":"Trip 🚢","author":"Anna","sent_at":"2023-12-30T21:16:00","kind":"message","text":"Bring:\n- tea\n\n- 12/31/23 tickets"}"#,
+            r#"{"chat":"Trip 🚢","author":"Anna","sent_at":"2024-01-02T00:05:00","kind":"media","text":"The view","attachment":"IMG-20240102-WA0001.jpg"}"#,
+            r#"{"chat":"Trip 🚢","author":"Ben","sent_at":"2024-01-02T00:05:00.001","kind":"media","text":""}"#,
+        ]
+    );
+    assert_eq!(
+        stored(&store, "chats"),
+        [r#"{"name":"Trip 🚢","date_order":"month/day/year","date_order_assumed":false}"#]
+    );
+}
+
+#[test]
+fn a_chat_of_an_iphone_is_named_by_its_first_line() {
+    let store = whatsapp();
+    let report = import(&store, "_chat.txt", IPHONE);
+    assert_eq!((report.read, report.added), (5, 5));
+    assert_eq!(
+        stored(&store, "messages"),
+        [
+            r#"{"chat":"Family","author":"Family","sent_at":"2023-12-30T21:14:59","kind":"system","text":"Messages and calls are end-to-end encrypted."}"#,
+            r#"{"chat":"Family","author":"Anna","sent_at":"2023-12-30T21:15:02","kind":"media","text":"","attachment":"00000002-PHOTO-2023-12-30-21-15-02.jpg"}"#,
+            r#"{"chat":"Family","author":"+49 170 0000000","sent_at":"2023-12-30T21:15:07","kind":"message","text":"two\nlines"}"#,
+            r#"{"chat":"Family","author":"Anna","sent_at":"2024-01-01T08:00:00","kind":"message","text":"at ten","edited":true}"#,
+        ]
+    );
+}
+
+#[test]
+fn an_export_made_again_later_adds_only_what_is_new() {
+    let store = whatsapp();
+    import(&store, "WhatsApp Chat with Trip.txt", ANDROID);
+    let again = import(&store, "WhatsApp Chat with Trip.txt", ANDROID);
+    assert_eq!((again.read, again.unchanged), (8, 8));
+    let longer = format!("{ANDROID}1/2/24, 12:05\u{202f}AM - Ben: ok\n");
+    let later = import(&store, "WhatsApp Chat with Trip (1).txt", &longer);
+    assert_eq!((later.added, later.unchanged), (1, 8));
+    // An export reaches back only so far.
+    let cut = ANDROID.split_once("12/30/23, 9:16").unwrap().1;
+    let cut = format!("12/30/23, 9:16{cut}");
+    let cut = import(&store, "WhatsApp Chat with Trip.txt", &cut);
+    assert_eq!((cut.added, cut.unchanged), (0, 4));
+}
+
+#[test]
+fn a_new_phone_with_another_language_gives_the_same_messages() {
+    let store = whatsapp();
+    import(
+        &store,
+        "WhatsApp Chat with Anna.txt",
+        "12/30/23, 9:15 PM - Anna: hello\n12/30/23, 9:15 PM - Anna: <Media omitted>\n",
+    );
+    let moved = import(
+        &store,
+        "_chat.txt",
+        "[30.12.23, 21:14:59] Anna: \u{200e}Messages and calls are end-to-end encrypted.\n\
+         [30.12.23, 21:15:01] Anna: hello\n\
+         [30.12.23, 21:15:02] Anna: \u{200e}<attached: 00000003-PHOTO-2023.jpg>\n",
+    );
+    assert_eq!((moved.added, moved.updated), (1, 3), "{moved:?}");
+}
+
+#[test]
+fn dates_that_prove_nothing_are_read_by_a_stated_default() {
+    for (text, order, sent_at) in [
+        (
+            "1/2/24, 9:15 PM - Anna: x\n",
+            "month/day/year",
+            "2024-01-02T21:15:00",
+        ),
+        (
+            "01/02/2024, 21:15 - Anna: x\n",
+            "day/month/year",
+            "2024-02-01T21:15:00",
+        ),
+    ] {
+        let store = whatsapp();
+        let report = import(&store, "Anna.txt", text);
+        let note = format!("no date in it tells the day from the month; they are read as {order}");
+        assert_eq!((report.notes, report.rejected), (vec![note], 0));
+        let chat = format!(r#"{{"name":"Anna","date_order":"{order}","date_order_assumed":true}}"#);
+        assert_eq!(stored(&store, "chats"), [chat]);
+        let message = stored(&store, "messages").remove(0);
+        assert!(message.contains(sent_at), "{message}");
+    }
+}
+
+#[test]
+fn a_date_that_proves_the_order_may_come_late() {
+    let store = whatsapp();
+    let lines = (0..60).map(|minute| format!("01/02/2024, 21:{minute:02} - Anna: x\n"));
+    let mut text: String = lines.collect();
+    text.push_str("02/13/2024, 9:15 - Anna: last\n");
+    let report = import(&store, "Anna.txt", &text);
+    assert_eq!(report.added, 62);
+    assert!(stored(&store, "messages")[0].contains("2024-01-02T21:00:00"));
+}
+
+#[test]
+fn what_cannot_be_read_is_refused_with_its_line_and_the_rest_is_kept() {
+    let store = whatsapp();
+    let mut text = b"who knows\n\
+        31/12/2023, 21:15 - Anna: kept\n\
+        12/31/2023, 21:15 - Anna: no such month\n\
+        31/12/2023, 21:16 - Anna: \xff\n\
+        31/12/2023, 21:17 - Anna: one\n\xff\nthree\n\
+        31/12/2023, 21:18 - Anna: "
+        .to_vec();
+    text.extend("x".repeat(300).as_bytes());
+    text.extend(b"\nand more\n31/12/2023, 21:19 - Anna: ");
+    text.extend("y".repeat(100).as_bytes());
+    text.extend([b"\n".as_slice(), "z".repeat(150).as_bytes()].concat());
+    text.extend(b"\n31/12/2023, 21:20 - Anna: kept too\n");
+    let report = import_limited(&store, "Anna.txt", &text, 200);
+    let refused: Vec<(u64, &str)> = report
+        .rejections
+        .iter()
+        .map(|refused| (refused.line, refused.code.as_str()))
+        .collect();
+    assert_eq!(
+        refused,
+        [
+            (1, "malformed_export"),
+            (3, "malformed_export"),
+            (4, "invalid_utf8"),
+            (5, "invalid_utf8"),
+            (8, "line_too_long"),
+            (10, "line_too_long"),
+        ]
+    );
+    assert_eq!(stored(&store, "messages").len(), 2);
+}
+
+#[test]
+fn a_file_that_cannot_be_read_to_its_end_keeps_what_came_before() {
+    struct Failing;
+    impl Read for Failing {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err(io::Error::other("the disk is gone"))
+        }
+    }
+    let store = whatsapp();
+    let acceptor = acceptor(&store);
+    let connection = connection();
+    let mut import = Import::new(&store, &connection, BatchLimits::default());
+    // Nothing tells the order of these dates, so all of it is read ahead.
+    let text: &[u8] = b"1/2/24, 9:15 - Anna: x\n1/2/24, 9:16 - Anna: y\n1/2/24, 9:17 - Anna: z\n";
+    let reader = BufReader::new(text.chain(Failing));
+    let mut importer = WhatsappImporter::new(reader, "Anna.txt", &acceptor);
+    assert!(import.run(&mut importer, None, &mut |_| {}).is_err());
+    assert_eq!(stored(&store, "messages").len(), 2);
+}
+
+#[test]
+fn a_chat_without_a_name_is_not_mixed_up_with_another() {
+    let text = b"[30.12.23, 21:15:01] Anna: hello\n";
+    let error = try_import(&whatsapp(), "_chat.txt", text, 1_000).unwrap_err();
+    assert!(error.to_string().contains("name the file after"), "{error}");
+}
+
+#[test]
+fn an_empty_file_is_no_chat() {
+    assert_eq!(import(&whatsapp(), "_chat.txt", "").read, 0);
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_make_it_panic(
+        place in 0..ANDROID.len(),
+        bytes in proptest::collection::vec(any::<u8>(), 0..40),
+        text in "[\\[0-9/.:, APM\u{200e}\u{202f}<>()\n-]{0,60}",
+    ) {
+        for export in [ANDROID, IPHONE] {
+            let mut mutated = export.as_bytes().to_vec();
+            let place = place.min(mutated.len());
+            mutated.splice(place..place, bytes.iter().copied());
+            let _ = try_import(&whatsapp(), "Anna.txt", &mutated, 10_000);
+        }
+        let _ = try_import(&whatsapp(), &text, text.as_bytes(), 10_000);
+    }
+}
