@@ -5,6 +5,8 @@
 
 use crate::accept::Acceptor;
 use crate::importer::Importer;
+use crate::importers::calendar::{self, CalendarImporter};
+use crate::importers::contacts::{self, ContactsImporter};
 use crate::importers::mail::{self, MailImporter};
 use crate::importers::telegram::{self, TelegramImporter};
 use crate::importers::whatsapp::{self, WhatsappImporter};
@@ -20,11 +22,21 @@ pub enum Export {
     Telegram,
     /// `WhatsApp`: one chat, as a phone exports it.
     Whatsapp,
+    /// Events and tasks of a calendar: `.ics`.
+    Calendar,
+    /// Contacts: `.vcf`.
+    Contacts,
 }
 
 impl Export {
     /// All of them, in the order in which they are asked whether a file is theirs.
-    pub const ALL: &[Self] = &[Self::Mail, Self::Telegram, Self::Whatsapp];
+    pub const ALL: &[Self] = &[
+        Self::Mail,
+        Self::Telegram,
+        Self::Whatsapp,
+        Self::Calendar,
+        Self::Contacts,
+    ];
 
     /// Tells from the beginning of a file which export it is. The content decides; the name, without `.gz` and empty for
     /// a pipe, at most helps.
@@ -39,6 +51,8 @@ impl Export {
             Self::Mail => mail::recognise(head, file_name),
             Self::Telegram => telegram::recognise(head),
             Self::Whatsapp => whatsapp::recognise(head, file_name),
+            Self::Calendar => calendar::recognise(head),
+            Self::Contacts => contacts::recognise(head),
         }
     }
 
@@ -54,6 +68,8 @@ impl Export {
             Self::Mail => "mail",
             Self::Telegram => "telegram",
             Self::Whatsapp => "whatsapp",
+            Self::Calendar => "calendar",
+            Self::Contacts => "contacts",
         }
     }
 
@@ -63,6 +79,8 @@ impl Export {
             Self::Mail => "mail (mbox or eml)",
             Self::Telegram => "a Telegram export (result.json)",
             Self::Whatsapp => "a WhatsApp chat (_chat.txt)",
+            Self::Calendar => "calendars (ics)",
+            Self::Contacts => "contacts (vcf)",
         }
     }
 
@@ -72,6 +90,8 @@ impl Export {
             Self::Mail => "mailbox",
             Self::Telegram => "telegram",
             Self::Whatsapp => "whatsapp",
+            Self::Calendar => "calendar-file",
+            Self::Contacts => "contacts-file",
         }
     }
 
@@ -81,6 +101,8 @@ impl Export {
             Self::Mail => include_str!("../declarations/mailbox.json"),
             Self::Telegram => include_str!("../declarations/telegram.json"),
             Self::Whatsapp => include_str!("../declarations/whatsapp.json"),
+            Self::Calendar => include_str!("../declarations/calendar-file.json"),
+            Self::Contacts => include_str!("../declarations/contacts-file.json"),
         }
     }
 
@@ -92,6 +114,8 @@ impl Export {
             Self::Mail => Box::new(MailImporter::new(reader, acceptor)),
             Self::Telegram => Box::new(TelegramImporter::new(reader, acceptor)),
             Self::Whatsapp => Box::new(WhatsappImporter::new(reader, &path, acceptor)),
+            Self::Calendar => Box::new(CalendarImporter::new(reader, acceptor)),
+            Self::Contacts => Box::new(ContactsImporter::new(reader, acceptor)),
         }
     }
 
@@ -151,6 +175,15 @@ mod tests {
                 "x",
                 Some(Export::Whatsapp),
             ),
+            (
+                "\u{feff}\r\nBegin:vCalendar\r\n",
+                "x.txt",
+                Some(Export::Calendar),
+            ),
+            ("BEGIN:VCALENDAR", "", Some(Export::Calendar)),
+            ("BEGIN:VCARD\nVERSION:2.1\n", "x", Some(Export::Contacts)),
+            ("BEGIN:VCARDS\n", "x.vcf", None),
+            ("BEGIN:VEVENT\n", "x.ics", None),
             ("Subject: only one\n\nHello", "notes.txt", None),
             (
                 "From here on it is a story.\nOnce: upon\n",

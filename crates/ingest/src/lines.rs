@@ -35,6 +35,17 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
+    /// The first byte of the next line, or nothing at the end.
+    pub(crate) fn next_byte(&mut self) -> io::Result<Option<u8>> {
+        loop {
+            match self.reader.fill_buf() {
+                Ok(bytes) => return Ok(bytes.first().copied()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
     /// The next line, or nothing at the end. A byte order mark at the very beginning is no part of the first line.
     pub(crate) fn read(&mut self) -> io::Result<Option<Line<'_>>> {
         self.buffer.clear();

@@ -28,6 +28,8 @@ pub enum RejectionCode {
     MalformedMail,
     /// An item of a known export cannot be read.
     MalformedExport,
+    /// An item of a known export is of a kind that no stream holds.
+    UnsupportedItem,
     /// The bytes are not UTF-8.
     InvalidUtf8,
     /// The key cannot be a key, or contradicts the data.
@@ -60,6 +62,7 @@ impl RejectionCode {
             Self::MalformedCsv => "malformed_csv",
             Self::MalformedMail => "malformed_mail",
             Self::MalformedExport => "malformed_export",
+            Self::UnsupportedItem => "unsupported_item",
             Self::InvalidUtf8 => "invalid_utf8",
             Self::InvalidRecordIdentity => "invalid_record_identity",
             Self::MissingKey => "missing_key",

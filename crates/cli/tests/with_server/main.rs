@@ -14,6 +14,8 @@ mod chat_exports;
 mod connections;
 #[path = "../reads/continuing.rs"]
 mod continuing;
+#[path = "../dates_and_people.rs"]
+mod dates_and_people;
 #[path = "../declare.rs"]
 mod declare;
 #[path = "../reads/desk.rs"]

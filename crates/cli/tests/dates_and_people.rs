@@ -1,0 +1,105 @@
+//! Calendars and contacts as they were downloaded: imported with nothing declared, found, counted, and the same when
+//! imported again.
+#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
+
+mod harness;
+
+use harness::Home;
+use serde_json::{Value, json};
+
+const CALENDAR: &str = "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nX-WR-CALNAME:Family\r\nX-WR-TIMEZONE:Europe/Berlin\r\n\
+    BEGIN:VEVENT\r\nUID:dentist@example.org\r\nDTSTAMP:20260101T000000Z\r\nDTSTART:20260312T170000Z\r\nDTEND:20260312T180000Z\r\n\
+    SUMMARY:Dentist\r\nDESCRIPTION:Bring the marzi\r\n pan.<br>Ask for Ms Weber.\r\nEND:VEVENT\r\n\
+    BEGIN:VEVENT\r\nUID:fair@example.org\r\nDTSTART;VALUE=DATE:20260501\r\nSUMMARY:May fair\r\n\
+    ATTENDEE;CN=Jonas Huber:mailto:jonas@example.org\r\nEND:VEVENT\r\n\
+    BEGIN:VEVENT\r\nUID:bad\r\nDTSTART:soon\r\nEND:VEVENT\r\n\
+    BEGIN:VTODO\r\nUID:plants\r\nSUMMARY:Water the plants\r\nEND:VTODO\r\nEND:VCALENDAR\r\n";
+
+const CONTACTS: &str = "BEGIN:VCARD\nVERSION:3.0\nFN:Jonas Huber\nORG:Bakery Huber;\nEMAIL:jonas@example.org\nADR:;;Lane 1;Graz;;8010;Austria\nEND:VCARD\n\
+    BEGIN:VCARD\nVERSION:2.1\nN;ENCODING=QUOTED-PRINTABLE;CHARSET=UTF-8:M=C3=BCller;Eva;;;\nTEL;CELL:0170 1234\nEND:VCARD\n";
+
+fn refused() -> Value {
+    json!([{ "line": 20, "code": "malformed_export", "message": "DTSTART is no time: 'soon'" }])
+}
+
+#[test]
+fn a_calendar_is_imported_with_nothing_declared() {
+    let home = Home::new();
+    let file = home.file("basic.ics", CALENDAR);
+    home.run(&["import", &file]).refused(
+        "Recognised calendars (ics). Added the connection 'calendar-file' for it.\nImported into 'Calendar file': 4 read, 3 added, 0 updated, 0 unchanged, 1 rejected.\n  line 20: malformed_export: DTSTART is no time: 'soon'",
+    );
+    // What another download of the same calendar stamps anew is no change.
+    let later = CALENDAR.replace("DTSTAMP:20260101T000000Z", "DTSTAMP:20260202T000000Z");
+    let later = home.file("later", later);
+    assert_eq!(
+        home.run(&["import", &later, "--json"]).json(),
+        json!({ "read": 4, "added": 0, "updated": 0, "unchanged": 3, "rejected": 1, "rejections": refused() })
+    );
+    let found = home.run(&["search", "marzipan weber", "--json"]).succeeds();
+    assert_eq!(
+        found.json()["data"][0]["record_key"],
+        json!("dentist@example.org"),
+        "{found:?}"
+    );
+    let invited = home.run(&["search", "jonas", "--json"]).succeeds();
+    assert!(invited.stdout.contains("fair@example.org"), "{invited:?}");
+    let events = home.run(&["export", "events"]).succeeds().stdout;
+    let event: Value = serde_json::from_str(events.lines().next().unwrap()).unwrap();
+    assert_eq!(
+        event["data"],
+        json!({
+            "id": "dentist@example.org", "uid": "dentist@example.org", "title": "Dentist", "calendar": "Family",
+            "starts_at": "2026-03-12T18:00:00+01:00", "ends_at": "2026-03-12T19:00:00+01:00", "all_day": false,
+            "timezone": "Europe/Berlin", "busy": true, "repeats": false,
+            "description": "Bring the marzipan.\nAsk for Ms Weber.",
+        })
+    );
+    let spring = home.run(&[
+        "query",
+        "events",
+        "--filter",
+        "starts_at>=2026-05-01",
+        "--json",
+    ]);
+    let spring = spring.succeeds().json();
+    assert_eq!(spring["data"][0]["id"], json!("fair@example.org"));
+    assert_eq!(spring["data"].as_array().unwrap().len(), 1);
+    let months = home.run(&[
+        "aggregate",
+        "events",
+        "count",
+        "--group-by-time",
+        "starts_at",
+        "--granularity",
+        "month",
+        "--json",
+    ]);
+    assert!(months.succeeds().stdout.contains("2026-05-01"));
+}
+
+#[test]
+fn contacts_are_imported_with_nothing_declared() {
+    let home = Home::new();
+    let file = home.file("contacts.vcf", CONTACTS);
+    let first = home.run(&["import", &file]).succeeds();
+    assert_eq!(
+        first.stderr,
+        "Recognised contacts (vcf). Added the connection 'contacts-file' for it.\nImported into 'Contacts file': 2 read, 2 added, 0 updated, 0 unchanged, 0 rejected.\n"
+    );
+    let again = home.run(&["import", &file]).succeeds();
+    assert_eq!(
+        again.stderr,
+        "Imported into 'Contacts file': 2 read, 0 added, 0 updated, 2 unchanged, 0 rejected.\n"
+    );
+    for (words, name) in [
+        ("graz", "Jonas Huber"),
+        ("bakery", "Jonas Huber"),
+        ("muller", "Eva Müller"),
+        ("1234", "Eva Müller"),
+    ] {
+        let found = home.run(&["search", words, "--json"]).succeeds().json();
+        assert_eq!(found["data"][0]["title"], json!(name), "{words}");
+        assert_eq!(found["data"].as_array().unwrap().len(), 1, "{words}");
+    }
+}

@@ -1,0 +1,262 @@
+//! The records of a calendar: one per event or task. Times that are essential must be readable, else the entry is refused;
+//! when somebody last touched it is left out where it makes no sense.
+
+use serde_json::{Value, json};
+
+use super::times::When;
+use super::zones::Zones;
+use super::{Calendar, html};
+use crate::importers::content_lines::{Component, Escapes, Property, filled, key_of};
+use crate::rejection::{Rejection, RejectionCode, quoted};
+
+type Read<T> = Result<T, Rejection>;
+
+/// The record of an event.
+pub(super) fn event(component: &Component, calendar: &Calendar) -> Read<Value> {
+    let entry = Entry {
+        component,
+        calendar,
+    };
+    let starts_at = entry.time("DTSTART", "starts_at")?;
+    let ends_at = entry.end(starts_at.as_ref())?;
+    let recurrence_id = entry.time("RECURRENCE-ID", "recurrence_id")?;
+    let organizer = component.property("ORGANIZER").map(Person::of);
+    let attendees: Vec<Person> = component.all("ATTENDEE").map(Person::of).collect();
+    let names = attendees.iter().map(Person::shown);
+    let names: Vec<String> = names.filter(|name| !name.is_empty()).collect();
+    let is_day = starts_at.as_ref().is_some_and(When::is_day);
+    let repeats = component.property("RRULE").is_some() || component.property("RDATE").is_some();
+    Ok(filled(json!({
+        "id": entry.key(),
+        "uid": entry.plain("UID"),
+        "title": entry.text("SUMMARY"),
+        "calendar": calendar.name,
+        "starts_at": starts_at.as_ref().map(When::text),
+        "ends_at": ends_at.as_ref().map(When::text),
+        "all_day": is_day || entry.is("X-MICROSOFT-CDO-ALLDAYEVENT", "TRUE"),
+        "timezone": entry.zone(starts_at.as_ref()),
+        "location": entry.text("LOCATION"),
+        "organizer": organizer.as_ref().map(Person::name_or_address),
+        "organizer_address": organizer.as_ref().map(|person| &person.address),
+        "attendees": attendees.iter().map(Person::value).collect::<Vec<_>>(),
+        "attendees_text": names.join(", "),
+        "status": entry.word("STATUS"),
+        "busy": !entry.is("TRANSP", "TRANSPARENT"),
+        "visibility": entry.word("CLASS"),
+        "categories": entry.list("CATEGORIES"),
+        "url": entry.plain("URL"),
+        "conference_url": entry.plain("X-GOOGLE-CONFERENCE"),
+        "repeats": repeats,
+        "recurrence": entry.rules(),
+        "recurrence_id": recurrence_id.as_ref().map(When::text),
+        "excluded_times": entry.times("EXDATE"),
+        "further_times": entry.times("RDATE"),
+        "created_at": entry.touched("CREATED"),
+        "updated_at": entry.touched("LAST-MODIFIED"),
+        "description": entry.description(),
+    })))
+}
+
+/// The record of a task.
+pub(super) fn task(component: &Component, calendar: &Calendar) -> Read<Value> {
+    let entry = Entry {
+        component,
+        calendar,
+    };
+    let number = |name| entry.plain(name)?.parse::<i64>().ok();
+    let completed_at = entry.time("COMPLETED", "completed_at")?;
+    let status = entry.word("STATUS").unwrap_or_else(|| {
+        let is_done = completed_at.is_some();
+        if is_done { "completed" } else { "needs_action" }.to_owned()
+    });
+    Ok(filled(json!({
+        "id": entry.key(),
+        "uid": entry.plain("UID"),
+        "title": entry.text("SUMMARY"),
+        "calendar": calendar.name,
+        "starts_at": entry.time("DTSTART", "starts_at")?.as_ref().map(When::text),
+        "due_at": entry.time("DUE", "due_at")?.as_ref().map(When::text),
+        "completed_at": completed_at.as_ref().map(When::text),
+        "status": status,
+        "priority": number("PRIORITY"),
+        "percent_complete": number("PERCENT-COMPLETE"),
+        "location": entry.text("LOCATION"),
+        "categories": entry.list("CATEGORIES"),
+        "url": entry.plain("URL"),
+        "recurrence": entry.rules(),
+        "parent_uid": entry.plain("RELATED-TO"),
+        "created_at": entry.touched("CREATED"),
+        "updated_at": entry.touched("LAST-MODIFIED"),
+        "description": entry.description(),
+    })))
+}
+
+/// A component in its calendar.
+struct Entry<'a> {
+    component: &'a Component,
+    calendar: &'a Calendar,
+}
+
+impl Entry<'_> {
+    /// A changed occurrence has the `UID` of what repeats and says which one it stands for.
+    fn key(&self) -> String {
+        key_of(self.component, self.plain("RECURRENCE-ID"))
+    }
+
+    fn text(&self, name: &str) -> Option<String> {
+        let property = self.component.property(name)?;
+        Some(property.text(Escapes::All))
+    }
+
+    fn description(&self) -> Option<String> {
+        let text = self.text("DESCRIPTION")?;
+        Some(html::plain(&text).into_owned())
+    }
+
+    /// A value that is no text and knows no escapes.
+    fn plain(&self, name: &str) -> Option<&str> {
+        Some(self.component.property(name)?.value.trim())
+    }
+
+    /// One of the words of the format, as records write them: `NEEDS-ACTION` is `needs_action`.
+    fn word(&self, name: &str) -> Option<String> {
+        self.plain(name).map(word)
+    }
+
+    fn is(&self, name: &str, word: &str) -> bool {
+        self.plain(name)
+            .is_some_and(|given| given.eq_ignore_ascii_case(word))
+    }
+
+    fn list(&self, name: &str) -> Vec<String> {
+        let properties = self.component.all(name);
+        let items = properties.flat_map(|property| property.texts(',', Escapes::All));
+        items.map(|item| item.trim().to_owned()).collect()
+    }
+
+    fn time(&self, name: &str, field: &str) -> Read<Option<When>> {
+        let Some(property) = self.component.property(name) else {
+            return Ok(None);
+        };
+        match When::read(property, &self.calendar.zones) {
+            Some(when) => Ok(Some(when)),
+            None => Err(unreadable(property, "time", field)),
+        }
+    }
+
+    /// When it ends: as stated, or after its duration. A day without either is that day.
+    fn end(&self, start: Option<&When>) -> Read<Option<When>> {
+        if let Some(end) = self.time("DTEND", "ends_at")? {
+            return Ok(Some(end));
+        }
+        let Some(start) = start else {
+            return Ok(None);
+        };
+        match self.component.property("DURATION") {
+            Some(duration) => match start.after(&duration.value) {
+                Some(end) => Ok(Some(end)),
+                None => Err(unreadable(duration, "duration", "ends_at")),
+            },
+            None if start.is_day() => Ok(start.after("P1D")),
+            None => Ok(None),
+        }
+    }
+
+    /// The rules of what repeats, a line each: hardly ever more than one.
+    fn rules(&self) -> String {
+        let rules = self.component.all("RRULE").map(|rule| rule.value.trim());
+        rules.collect::<Vec<_>>().join("\n")
+    }
+
+    /// Exceptions and additions to what repeats, where `/` stands between the ends of a period. What is no time stays as it
+    /// is written.
+    fn times(&self, name: &str) -> Vec<String> {
+        let zones = &self.calendar.zones;
+        let mut times = Vec::new();
+        for property in self.component.all(name) {
+            let read = |text: &str| {
+                let when = When::read_text(text, property, zones);
+                when.map_or_else(|| text.trim().to_owned(), |when| when.text())
+            };
+            for text in property.value.split(',') {
+                times.push(text.split('/').map(read).collect::<Vec<_>>().join("/"));
+            }
+        }
+        times
+    }
+
+    /// When it was made or changed. Some programs write the year 0 there.
+    fn touched(&self, name: &str) -> Option<String> {
+        let when = When::read(self.component.property(name)?, &Zones::default())?;
+        let text = when.text();
+        (!text.starts_with("0000")).then_some(text)
+    }
+
+    /// The name of the zone: ours if we know it, else as written.
+    fn zone(&self, start: Option<&When>) -> Option<String> {
+        match start? {
+            When::Moment(_, zone) => Some(zone.name().to_owned()),
+            When::Floating(_) => {
+                let name = self.component.property("DTSTART")?.parameter("TZID")?;
+                Some(name.to_owned())
+            }
+            When::Day(_) => None,
+        }
+    }
+}
+
+/// Somebody who invites or is invited.
+struct Person {
+    name: Option<String>,
+    address: String,
+    response: Option<String>,
+}
+
+impl Person {
+    fn of(property: &Property) -> Self {
+        let value = property.value.trim();
+        let address = match value.split_at_checked("mailto:".len()) {
+            Some((scheme, address)) if scheme.eq_ignore_ascii_case("mailto:") => address,
+            // What Outlook writes for somebody without an address.
+            _ if value.eq_ignore_ascii_case("invalid:nomail") => "",
+            _ => property.parameter("EMAIL").unwrap_or(value),
+        };
+        let name = property.parameter("CN").map(str::trim);
+        Self {
+            name: name
+                .filter(|name| !name.is_empty() && *name != address)
+                .map(str::to_owned),
+            address: address.trim().to_owned(),
+            response: property.parameter("PARTSTAT").map(word),
+        }
+    }
+
+    fn name_or_address(&self) -> &str {
+        self.name.as_deref().unwrap_or(&self.address)
+    }
+
+    fn shown(&self) -> String {
+        match &self.name {
+            Some(name) if self.address.is_empty() => name.clone(),
+            Some(name) => format!("{name} <{}>", self.address),
+            None => self.address.clone(),
+        }
+    }
+
+    fn value(&self) -> Value {
+        json!({ "name": self.name, "address": self.address, "response": self.response })
+    }
+}
+
+fn word(text: &str) -> String {
+    text.to_ascii_lowercase().replace('-', "_")
+}
+
+fn unreadable(property: &Property, what: &str, field: &str) -> Rejection {
+    let message = format!(
+        "{} is no {what}: {}",
+        property.name,
+        quoted(&property.value)
+    );
+    Rejection::new(RejectionCode::MalformedExport, message).in_field(field)
+}
