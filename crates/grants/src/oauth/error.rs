@@ -5,7 +5,7 @@ use store::StoreError;
 use thiserror::Error;
 
 use crate::secret::NoRandomness;
-use crate::selection::SelectionError;
+use crate::selection::{Mistake, SelectionError};
 
 /// An error as an OAuth endpoint sends it. It never carries a secret, nor what failed inside the store.
 #[derive(Debug, Clone, PartialEq, Eq, Error, Serialize)]
@@ -30,7 +30,7 @@ macro_rules! codes {
         impl OAuthError {
             $($(#[$doc])*
             pub fn $name(description: impl Into<String>) -> Self {
-                Self { error: stringify!($name), description: description.into(), status: $status, cause: None }
+                Self { error: stringify!($name), description: on_the_wire(&description.into()), status: $status, cause: None }
             })*
         }
     };
@@ -86,8 +86,33 @@ impl From<NoRandomness> for OAuthError {
     }
 }
 
-impl From<SelectionError> for OAuthError {
-    fn from(error: SelectionError) -> Self {
-        Self::invalid_authorization_details(error.to_string())
+impl OAuthError {
+    /// What is wrong in the form of a client's details. Nothing of this comes from the catalog.
+    pub(super) fn of_form(error: &SelectionError) -> Self {
+        Self::of_details(error, |mistake| &mistake.rule)
     }
+
+    /// What the catalog does not have. Who asks has no grant yet, so only the places in its own details are told: what is
+    /// there instead, and how much of it, is the owner's to know.
+    pub(super) fn of_catalog(error: &SelectionError) -> Self {
+        Self::of_details(error, |_| "cannot be granted here")
+    }
+
+    fn of_details(error: &SelectionError, rule: impl Fn(&Mistake) -> &str) -> Self {
+        let told = error
+            .0
+            .iter()
+            .map(|mistake| format!("authorization_details{}: {}", mistake.path, rule(mistake)));
+        Self::invalid_authorization_details(told.collect::<Vec<_>>().join("; "))
+    }
+}
+
+/// A description as the wire allows it (RFC 6749): printable ASCII without quotation mark and backslash.
+fn on_the_wire(text: &str) -> String {
+    let allowed = |letter: char| match letter {
+        '"' => '\'',
+        ' '..='~' if letter != '\\' => letter,
+        _ => '?',
+    };
+    text.chars().map(allowed).collect()
 }

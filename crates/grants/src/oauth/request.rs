@@ -181,7 +181,10 @@ impl Issuer<'_> {
                     "authorization_details must be a JSON array",
                 ));
             }
-            Selection::from_details(details)?.resolve(self.store)?;
+            let asked = Selection::from_details(details);
+            let asked = asked.map_err(|error| OAuthError::of_form(&error))?;
+            let resolved = asked.resolve(self.store);
+            resolved.map_err(|error| OAuthError::of_catalog(&error))?;
         }
         Ok((details.map(str::to_owned), resource))
     }

@@ -146,6 +146,47 @@ fn details_are_held_against_the_catalog_when_they_arrive() {
 }
 
 #[test]
+fn who_has_no_grant_learns_no_name_from_a_mistake_in_its_details() {
+    let world = World::new();
+    let client = client(&world);
+    type Edit = fn(&mut serde_json::Value);
+    let edits: [Edit; 6] = [
+        |detail| detail["source"]["id"] = json!("https://sources.example/nope"),
+        |detail| detail["streams"][0]["name"] = json!("nope"),
+        |detail| detail["streams"][0]["instance_ids"] = json!(["nope"]),
+        |detail| detail["streams"][0]["fields"] = json!(["nope"]),
+        |detail| detail["streams"][0]["view"] = json!("nope"),
+        // Several connections have it: not even how many.
+        |detail| detail["streams"] = json!([{ "name": "messages" }]),
+    ];
+    for edit in edits {
+        let details = json!([detail(edit)]).to_string();
+        let error = ask(&world, &client, &[("authorization_details", &details)]).unwrap_err();
+        assert_eq!(error.error.error, "invalid_authorization_details");
+        let told = error.error.description;
+        assert!(told.starts_with("authorization_details/0/"), "{told}");
+        assert!(told.ends_with(": cannot be granted here"), "{told}");
+    }
+}
+
+#[test]
+fn an_error_description_holds_only_what_the_wire_allows() {
+    let told = OAuthError::invalid_request("\"a\" \\ b\nc \u{e9}").description;
+    assert_eq!(told, "'a' ? b?c ?");
+    let world = World::new();
+    let client = client(&world);
+    // Two mistakes, one of them about the whole.
+    for (details, expected) in [
+        ("[]", "authorization_details: is empty"),
+        ("[{\"type\":\"x\"}]", "; authorization_details/0: "),
+    ] {
+        let error = ask(&world, &client, &[("authorization_details", details)]).unwrap_err();
+        let told = error.error.description;
+        assert!(told.contains(expected), "{told}");
+    }
+}
+
+#[test]
 fn a_request_waits_ten_minutes() {
     let world = World::new();
     let client = client(&world);
