@@ -65,10 +65,10 @@ fn check_redirects(metadata: &Value, redirect_uris: &[String]) -> Result<(), OAu
     }
     let web = text_member(metadata, "application_type")?.as_deref() == Some("web");
     for uri in redirect_uris {
-        let loopback = WebAddress::parse(uri).is_some_and(|address| address.is_loopback());
-        if !may_receive_codes(uri) || (web && loopback) {
+        let secure = WebAddress::parse(uri).is_some_and(|address| address.is_secure());
+        if !may_receive_codes(uri) || (web && !secure) {
             return Err(OAuthError::invalid_redirect_uri(format!(
-                "codes are not sent to {:?}: a redirect URI is https, or http on 127.0.0.1, [::1] or localhost for a native application, without user or fragment",
+                "codes are not sent to {:?}: a redirect URI is https, or for a native application http on 127.0.0.1, [::1] or localhost or of a scheme like com.example.app:/, without user or fragment",
                 shown(uri)
             )));
         }

@@ -6,6 +6,8 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// The longest address taken from a client.
 const MAX_BYTES: usize = 2_048;
+/// The schemes of agents whose scheme is no domain name.
+const AGENTS: [&str; 3] = ["cursor", "vscode", "vscode-insiders"];
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -25,8 +27,7 @@ pub(crate) struct WebAddress<'a> {
 impl<'a> WebAddress<'a> {
     /// Reads an address without user, fragment or dot segments, in printable ASCII.
     pub(crate) fn parse(text: &'a str) -> Option<Self> {
-        let odd = |byte: u8| !byte.is_ascii_graphic() || b"\\<>\"`{}|^#@".contains(&byte);
-        if text.len() > MAX_BYTES || text.bytes().any(odd) {
+        if is_odd(text) {
             return None;
         }
         let (secure, after) = match text.strip_prefix("https://") {
@@ -84,6 +85,28 @@ impl<'a> WebAddress<'a> {
     }
 }
 
+/// Whether a text is too long for an address, or holds what is read differently here and there.
+fn is_odd(text: &str) -> bool {
+    let odd = |byte: u8| !byte.is_ascii_graphic() || b"\\<>\"`{}|^#@".contains(&byte);
+    text.len() > MAX_BYTES || text.bytes().any(odd)
+}
+
+/// Whether an address is of a scheme that a program of the owner's machine opens (RFC 8252, section 7.1): a domain name
+/// written backwards, or that of an agent we know. Any other may be one that a system gives a meaning of its own.
+pub(crate) fn is_private_use(text: &str) -> bool {
+    let Some((scheme, path)) = text.split_once(":/") else {
+        return false;
+    };
+    let label = |label: &str| {
+        label.starts_with(|first: char| first.is_ascii_lowercase())
+            && label
+                .bytes()
+                .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+    };
+    let owned = AGENTS.contains(&scheme) || (scheme.contains('.') && scheme.split('.').all(label));
+    owned && !path.trim_start_matches('/').is_empty() && !is_odd(text)
+}
+
 /// A lower-case host name or literal, and a port if there is one.
 fn split_port(authority: &str) -> Option<(&str, Option<&str>)> {
     let (host, port) = match authority.strip_prefix('[') {
@@ -115,9 +138,12 @@ fn split_port(authority: &str) -> Option<(&str, Option<&str>)> {
     (good_host && good_port).then_some((host, port))
 }
 
-/// Whether codes may be sent to an address: `https`, or `http` on the machine of a native application.
+/// Whether codes may be sent to an address: `https`, or for a native application `http` on its machine or a scheme of
+/// its own.
 pub(crate) fn may_receive_codes(text: &str) -> bool {
-    WebAddress::parse(text).is_some_and(|address| address.is_secure() || address.is_loopback())
+    is_private_use(text)
+        || WebAddress::parse(text)
+            .is_some_and(|address| address.is_secure() || address.is_loopback())
 }
 
 /// Whether the address asked for is a registered one: the same text, or the same on loopback but for the port, which a
@@ -169,6 +195,9 @@ mod tests {
             "http://127.0.0.1:5000/cb",
             "http://[::1]/cb",
             "http://localhost",
+            "cursor://anysphere.cursor-mcp/oauth/callback",
+            "com.example.app:/cb",
+            "org.example.my-app://cb?x=1",
         ] {
             assert!(may_receive_codes(text), "{text}");
         }
@@ -192,6 +221,18 @@ mod tests {
             "https://äpp.example/cb",
             "custom://app/cb",
             "javascript:alert(1)",
+            "javascript://cb/%0aalert(1)",
+            "data:text/html,x",
+            "file:///etc/passwd",
+            "cursor:",
+            "cursor://",
+            "cursor://a@b/cb",
+            "cursor://anysphere.cursor-mcp/cb#part",
+            "Cursor://anysphere.cursor-mcp/cb",
+            "com..app:/cb",
+            ".app:/cb",
+            "127.0.0.1:/cb",
+            "com.example.app:cb",
             "http://[::1/cb",
             "http://[::1]x/cb",
         ] {
@@ -207,6 +248,7 @@ mod tests {
             ("http://[::1]/cb?a=1", "http://[::1]:9/cb?a=1"),
             ("http://localhost", "http://localhost:9/"),
             ("https://app.example/cb", "https://app.example/cb"),
+            ("com.example.app:/cb", "com.example.app:/cb"),
         ] {
             assert!(redirect_matches(registered, asked), "{registered} {asked}");
         }
@@ -218,6 +260,8 @@ mod tests {
             ("https://app.example/cb", "https://app.example/cb/"),
             ("https://localhost/cb", "https://localhost:5000/cb"),
             ("http://app.example/cb", "http://app.example/cb"),
+            ("com.example.app:/cb", "com.example.app:/cb?x=1"),
+            ("com.example.app:/cb", "com.example.other:/cb"),
         ] {
             assert!(!redirect_matches(registered, asked), "{registered} {asked}");
         }

@@ -147,9 +147,9 @@ fn details_are_held_against_the_catalog_when_they_arrive() {
 
 #[test]
 fn who_has_no_grant_learns_no_name_from_a_mistake_in_its_details() {
+    type Edit = fn(&mut serde_json::Value);
     let world = World::new();
     let client = client(&world);
-    type Edit = fn(&mut serde_json::Value);
     let edits: [Edit; 6] = [
         |detail| detail["source"]["id"] = json!("https://sources.example/nope"),
         |detail| detail["streams"][0]["name"] = json!("nope"),

@@ -67,7 +67,13 @@ impl Who {
                 origin if is_loopback(origin) => {
                     "The answer goes to a program on the computer this browser runs on.".to_owned()
                 }
-                origin => format!("The answer goes to {}.", label(origin)),
+                origin if origin.starts_with("http") => {
+                    format!("The answer goes to {}.", label(origin))
+                }
+                scheme => format!(
+                    "The answer goes to the program on this computer that opens addresses beginning with {}",
+                    label(scheme)
+                ),
             },
         };
         Self {
@@ -81,8 +87,13 @@ impl Who {
     }
 }
 
-/// Scheme, host and port of an address that was read strictly when it was registered.
+/// Scheme, host and port of an address that was read strictly when it was registered. One that is not of the web has
+/// no origin, and gives its scheme.
 pub(super) fn origin(address: &str) -> &str {
+    if !address.starts_with("https://") && !address.starts_with("http://") {
+        let scheme = address.find(':').and_then(|end| address.get(..=end));
+        return scheme.unwrap_or_default();
+    }
     let after = address.find("://").map_or(0, |at| at + 3);
     let rest = address.get(after..).unwrap_or_default();
     let end = rest.find(['/', '?']).unwrap_or(rest.len());
@@ -211,6 +222,8 @@ mod tests {
     fn an_answer_goes_to_an_origin() {
         assert_eq!(origin("https://a.example/cb?x=1"), "https://a.example");
         assert_eq!(origin("http://127.0.0.1:5000"), "http://127.0.0.1:5000");
+        assert_eq!(origin("cursor://anysphere.cursor-mcp/cb"), "cursor:");
+        assert_eq!(origin("com.example.app:/cb"), "com.example.app:");
         assert!(is_loopback("http://127.0.0.1:5000") && is_loopback("http://[::1]"));
         assert!(!is_loopback("http://127.0.0.1.example"));
     }

@@ -155,6 +155,44 @@ async fn claude_registers_twice_and_gets_what_the_owner_picked() {
 }
 
 #[tokio::test]
+async fn cursor_gets_its_code_at_a_scheme_of_its_own() {
+    let world = World::new().await;
+    let own = "cursor://anysphere.cursor-mcp/oauth/callback";
+    let registered = world
+        .register(&json!({
+            "client_name": "Cursor",
+            "redirect_uris": [own, "https://www.cursor.com/agents/mcp/oauth/callback", "http://localhost:8787/callback"],
+            "token_endpoint_auth_method": "none",
+        }))
+        .await;
+    let client = registered["client_id"].as_str().expect("registered");
+    let mut browser = world.browser().await;
+    let request = browser.ask(client, &[("redirect_uri", own)]).await;
+    let page = browser
+        .review(&request, &[("stream", "work/messages")])
+        .await;
+    assert!(
+        page.text.contains("beginning with cursor:"),
+        "{}",
+        page.text
+    );
+    // Browsers hold the answer of a form against this.
+    let policy = page.header("content-security-policy");
+    assert!(policy.contains("form-action 'self' cursor:;"), "{policy}");
+    let answer = browser.decide(&page, "approve").await;
+    assert!(
+        answer.header("location").starts_with(own),
+        "{}",
+        answer.text
+    );
+    let code = answer.sent_with("code").unwrap();
+    let mut form = redeeming(client, &code).to_vec();
+    form[3] = ("redirect_uri", own);
+    let tokens = world.post("/oauth/token", &form).await.json();
+    assert!(tokens["access_token"].is_string(), "{tokens}");
+}
+
+#[tokio::test]
 async fn chatgpt_sends_the_resource_everywhere_and_renews() {
     let world = World::new().await;
     let mut browser = world.browser().await;
