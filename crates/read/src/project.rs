@@ -105,9 +105,10 @@ impl Shape {
     }
 }
 
-/// Names the connection a record or a tombstone belongs to.
+/// Names the connection a record or a tombstone belongs to, and what kind of source that is.
 pub(crate) fn in_envelope(row: &Row, record: Record) -> Record {
     let mut record = record.in_connection(row.connection().id.as_str());
+    record.connector_key = Some(row.connection().connector.to_string());
     record.display_name = label(row.connection());
     record
 }

@@ -28,7 +28,6 @@ pub(crate) fn record(session: &Session, query: &RecordQuery) -> Answer<Record> {
         .data
         .as_ref()
         .and_then(|data| u64::try_from(data.get().len()).ok());
-    record.connector_key = Some(row.connection().connector.to_string());
     let stream = &row.stream().name;
     record.citation_url = session
         .settings

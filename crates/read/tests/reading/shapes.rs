@@ -52,7 +52,7 @@ fn a_page_of_records() {
         json!({
             "object": "list", "url": "/v1/streams/messages/records", "has_more": true, "next_cursor": null,
             "data": [{"object": "record", "id": "m1", "stream": "messages", "emitted_at": "2026-05-01T00:00:00Z",
-                "connection_id": "work", "connector_instance_id": "work", "display_name": "Work mail",
+                "connection_id": "work", "connector_instance_id": "work", "connector_key": "demo_mail", "display_name": "Work mail",
                 "data": {"id": "m1", "subject": "Re: overdraft", "body": "The fee was refunded.", "amount": 1.5,
                     "received_at": "2026-03-03T09:00:00Z"}}],
             "meta": {"count": {"kind": "exact", "value": 2},
@@ -245,7 +245,7 @@ fn related_records_stand_beside_a_record() {
     assert_eq!(
         expanded["receipt"],
         json!({"object": "record", "id": "m1", "stream": "receipts", "emitted_at": "2026-05-01T00:00:00Z",
-            "connection_id": "work", "connector_instance_id": "work", "display_name": "Work mail",
+            "connection_id": "work", "connector_instance_id": "work", "connector_key": "demo_mail", "display_name": "Work mail",
             "data": {"id": "m1", "total": 3}})
     );
     let options = ListOptions {
