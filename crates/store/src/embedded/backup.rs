@@ -1,10 +1,10 @@
 //! One consistent file with everything that cannot be derived: the records, the blobs and the sealing key.
 //!
 //! It is a plain tar archive of a data directory: unpacked into an empty folder it *is* one. The index is left out and
-//! comes back by itself.
+//! comes back by itself. What is unpacked is readable by the owner alone, whatever the folder is.
 
-use std::fs::File;
-use std::io::Write;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::path::Path;
 
 use super::EmbeddedStore;
@@ -20,14 +20,12 @@ impl Backup for EmbeddedStore {
             connection.execute("VACUUM INTO ?1", [copy.to_string_lossy().as_ref()])
         })?;
         let mut archive = tar::Builder::new(out);
-        archive.mode(tar::HeaderMode::Deterministic);
-        append(&mut archive, &copy, DATABASE)?;
-        append(&mut archive, &self.directory.join(SEALING_KEY), SEALING_KEY)?;
+        append(&mut archive, &copy, Path::new(DATABASE))?;
+        let key = self.directory.join(SEALING_KEY);
+        append(&mut archive, &key, Path::new(SEALING_KEY))?;
         let blobs = self.directory.join(BLOBS);
         if blobs.exists() {
-            archive
-                .append_dir_all(BLOBS, &blobs)
-                .map_err(StoreError::at(&blobs))?;
+            append(&mut archive, &blobs, Path::new(BLOBS))?;
         }
         archive
             .finish()
@@ -35,9 +33,24 @@ impl Backup for EmbeddedStore {
     }
 }
 
-fn append<W: Write>(archive: &mut tar::Builder<W>, path: &Path, name: &str) -> Result<()> {
-    let mut file = File::open(path).map_err(StoreError::at(path))?;
+/// Appends a file, or a folder with all that is in it.
+fn append<W: Write>(archive: &mut tar::Builder<W>, path: &Path, name: &Path) -> Result<()> {
+    let file = File::open(path).map_err(StoreError::at(path))?;
+    let metadata = file.metadata().map_err(StoreError::at(path))?;
+    let mut header = tar::Header::new_gnu();
+    header.set_metadata_in_mode(&metadata, tar::HeaderMode::Deterministic);
+    if !metadata.is_dir() {
+        header.set_mode(0o600);
+        let appended = archive.append_data(&mut header, name, file);
+        return appended.map_err(StoreError::at(path));
+    }
+    header.set_mode(0o700);
     archive
-        .append_file(name, &mut file)
-        .map_err(StoreError::at(path))
+        .append_data(&mut header, name.join(""), io::empty())
+        .map_err(StoreError::at(path))?;
+    for entry in fs::read_dir(path).map_err(StoreError::at(path))? {
+        let entry = entry.map_err(StoreError::at(path))?;
+        append(archive, &entry.path(), &name.join(entry.file_name()))?;
+    }
+    Ok(())
 }

@@ -88,6 +88,17 @@ pub(crate) fn create_private(path: &Path) -> Result<()> {
     }
 }
 
+/// Creates an empty file that is readable by the owner alone, unless there is one.
+pub(crate) fn create_private_file(path: &Path) -> Result<()> {
+    let made = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path);
+    made.map(drop).map_err(StoreError::at(path))
+}
+
 /// A folder that has files but no database of ours is not taken over.
 fn refuse_foreign(path: &Path) -> Result<()> {
     if path.join(DATABASE).exists() {

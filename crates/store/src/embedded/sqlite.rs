@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
+use super::directory::create_private_file;
 use super::migrations;
 use crate::{Result, StoreError};
 
@@ -36,6 +37,8 @@ impl Database {
     /// Opens or creates the file and brings it to the newest format.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         refuse_truncated(path)?;
+        // The engine would let everybody read a file it makes; those beside it get the mode of this one.
+        create_private_file(path)?;
         let mut writer = connect(
             path,
             OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,

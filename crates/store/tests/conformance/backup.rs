@@ -43,6 +43,30 @@ fn filled(store: &EmbeddedStore) {
 }
 
 #[test]
+fn what_is_unpacked_is_for_its_owner_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    filled(&store);
+    let archive = backup(&store);
+    let mut names = Vec::new();
+    for entry in tar::Archive::new(archive.as_slice()).entries().unwrap() {
+        let entry = entry.unwrap();
+        let folder = entry.header().entry_type().is_dir();
+        let expected = if folder { 0o700 } else { 0o600 };
+        assert_eq!(
+            entry.header().mode().unwrap(),
+            expected,
+            "{:?}",
+            entry.path()
+        );
+        names.push(entry.path().unwrap().display().to_string());
+    }
+    assert_eq!(names[..3], ["records.db", "cursor.key", "blobs/"]);
+    // The folder of one blob, and the blob.
+    assert_eq!(names.len(), 5, "{names:?}");
+}
+
+#[test]
 fn an_unpacked_backup_opens_with_equal_records_searches_and_blobs() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());

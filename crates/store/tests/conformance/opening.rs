@@ -38,6 +38,23 @@ fn a_missing_folder_is_made_and_private() {
 }
 
 #[test]
+fn in_a_folder_that_others_may_enter_they_find_nothing_to_read() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shared");
+    fs::create_dir(&path).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    filled(&path);
+    let store = open(&path);
+    store.sealing_key().unwrap();
+    for entry in fs::read_dir(&path).unwrap() {
+        let entry = entry.unwrap();
+        let mode = entry.metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{:?}", entry.path());
+    }
+}
+
+#[test]
 fn everything_is_there_again_after_reopening() {
     let folder = tempfile::tempdir().unwrap();
     filled(folder.path());

@@ -10,6 +10,7 @@ use tantivy::index::SegmentComponent;
 use tantivy::indexer::LogMergePolicy;
 use tantivy::{Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, Term};
 
+use super::super::directory::create_private;
 use super::schema::{self, Capacity, Fields, Indexable};
 use super::strong::StrongPlugin;
 use super::view::View;
@@ -90,7 +91,7 @@ impl OpenIndex {
     }
 
     pub(super) fn fresh(folder: &Path, store_id: [u8; 16], needed: Capacity) -> Result<Self> {
-        fs::create_dir_all(folder).map_err(StoreError::at(folder))?;
+        create_private(folder)?;
         let index = Index::builder()
             .schema(schema::build(needed))
             .settings(IndexSettings::default())
