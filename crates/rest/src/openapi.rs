@@ -15,6 +15,9 @@ pub(crate) fn document(public_url: &str) -> Value {
             methods.insert(method(endpoint).to_owned(), operation(endpoint));
         }
     }
+    for (path, methods) in doors() {
+        paths.insert(path.to_owned(), methods);
+    }
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -29,6 +32,52 @@ pub(crate) fn document(public_url: &str) -> Value {
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
         },
     })
+}
+
+/// What is no endpoint of the table: where a browser is sent to begin, and where agents ask.
+fn doors() -> [(&'static str, Value); 2] {
+    let asked = |(name, required): (&str, bool)| json!({"name": name, "in": "query", "required": required, "schema": {"type": "string"}});
+    let parameters = [
+        ("response_type", true),
+        ("client_id", true),
+        ("redirect_uri", true),
+        ("code_challenge", true),
+        ("code_challenge_method", true),
+        ("state", false),
+        ("resource", false),
+        ("authorization_details", false),
+    ];
+    let page = json!({"description": "A page that says what is wrong, where the application cannot be told", "content": {"text/html": {}}});
+    let authorize = json!({
+        "operationId": "authorize",
+        "summary": "Ask the owner for a grant, in their browser (RFC 6749 with PKCE)",
+        "parameters": parameters.map(asked),
+        "responses": {
+            "303": {"description": "To the owner's decision, or back to the application with the error"},
+            "400": page, "429": page, "500": page, "503": page,
+        },
+        "security": [],
+    });
+    let told = json!({"description": "The structured error", "content": {"application/json": {"schema": reference("Error")}}});
+    let mut answers = json!({
+        "200": {"description": "The answer of JSON-RPC", "content": {"application/json": {"schema": {"type": "object"}}}},
+        "202": {"description": "A notification was taken"},
+    });
+    for status in [400, 401, 403, 406, 408, 413, 415, 421, 429, 500, 503] {
+        answers[status.to_string()] = told.clone();
+    }
+    let tools = json!({
+        "operationId": "callTools",
+        "summary": "The tools for agents: one message of MCP (streamable HTTP)",
+        "parameters": [],
+        "requestBody": {"required": true, "content": {"application/json": {"schema": {"type": "object"}}}},
+        "responses": answers,
+        "security": [{"bearer": []}],
+    });
+    [
+        ("/oauth/authorize", json!({"get": authorize})),
+        ("/mcp", json!({"post": tools})),
+    ]
 }
 
 fn method(endpoint: &Endpoint) -> &'static str {

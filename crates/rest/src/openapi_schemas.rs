@@ -249,7 +249,7 @@ fn records() -> Value {
     json!({
         "ListedRecord": {
             "type": "object",
-            "required": ["object", "id", "stream", "emitted_at", "connection_id", "connector_instance_id"],
+            "required": ["object", "id", "stream", "emitted_at", "connection_id", "connector_instance_id", "connector_key"],
             "properties": members,
         },
         "Record": {

@@ -121,5 +121,11 @@ fn the_document_names_every_route_once_and_every_reference_leads_somewhere() {
     let all = names.len();
     names.dedup();
     assert_eq!(names.len(), all);
-    assert!(paths.contains_key("/v1/streams/{stream}/records/{record_id}/field-window"));
+    for path in [
+        "/v1/streams/{stream}/records/{record_id}/field-window",
+        "/oauth/authorize",
+        "/mcp",
+    ] {
+        assert!(paths.contains_key(path), "{path}");
+    }
 }
