@@ -4,7 +4,7 @@
 //! comes back by itself. What is unpacked is readable by the owner alone, whatever the folder is.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 
 use super::EmbeddedStore;
@@ -41,7 +41,8 @@ fn append<W: Write>(archive: &mut tar::Builder<W>, path: &Path, name: &Path) -> 
     header.set_metadata_in_mode(&metadata, tar::HeaderMode::Deterministic);
     if !metadata.is_dir() {
         header.set_mode(0o600);
-        let appended = archive.append_data(&mut header, name, file);
+        // What was added to it meanwhile would not fit its header.
+        let appended = archive.append_data(&mut header, name, file.take(metadata.len()));
         return appended.map_err(StoreError::at(path));
     }
     header.set_mode(0o700);

@@ -6,6 +6,9 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use crate::failure::{Failure, Outcome};
 use crate::output::visible;
 
+/// The exit code of a setting that can mean nothing.
+const USAGE: u8 = 2;
+
 /// Reads an address.
 pub(super) fn address(text: &str) -> Outcome<SocketAddr> {
     let port = text.strip_prefix("localhost:").map(str::parse);
@@ -15,7 +18,11 @@ pub(super) fn address(text: &str) -> Outcome<SocketAddr> {
     };
     address.ok_or_else(|| {
         let message = format!("'{}' is not an address to listen on", visible(text));
-        Failure::new(message).hint("write address and port, such as 127.0.0.1:7420")
+        Failure::coded(
+            USAGE,
+            message,
+            "write address and port, such as 127.0.0.1:7420",
+        )
     })
 }
 
@@ -53,7 +60,11 @@ pub(super) fn check_public_url(url: &str) -> Outcome {
         Some(host) if !host.is_empty() && !host.contains('/') && host.chars().all(plain) => Ok(()),
         _ => {
             let message = format!("'{}' is not a public address", visible(url));
-            Err(Failure::new(message).hint("write it as https://pdpp.example.org"))
+            Err(Failure::coded(
+                USAGE,
+                message,
+                "write it as https://pdpp.example.org",
+            ))
         }
     }
 }
