@@ -36,7 +36,7 @@ enum Wanted {
 }
 
 pub(crate) async fn blob(ask: Ask, caller: Caller) -> Outcome {
-    let source = Source::of(&ask.params)?;
+    let source = Source::asked(&ask, caller.is_owner(), None)?;
     let query = BlobQuery {
         blob_id: ask.part(0).to_owned(),
         connection_id: source.connection_id.clone(),

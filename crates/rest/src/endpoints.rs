@@ -11,6 +11,10 @@ const ALIAS: Param = Param::one(
     "connector_instance_id",
     "Deprecated name of `connection_id`; answered with a warning.",
 );
+const CONNECTOR: Param = Param::one(
+    crate::source::CONNECTOR,
+    "For the owner: the connector, where it has one connection. Ignored for clients.",
+);
 const FIELDS: Param = Param::many("fields", "Return exactly these top-level fields in `data`.");
 const VIEW: Param = Param::one(
     "view",
@@ -41,10 +45,11 @@ const SCHEMA: &[Param] = &[
     CONNECTION,
     ALIAS,
 ];
-const SOURCE: &[Param] = &[CONNECTION, ALIAS];
+const SOURCE: &[Param] = &[CONNECTION, ALIAS, CONNECTOR];
 const RECORDS: &[Param] = &[
     CONNECTION,
     ALIAS,
+    CONNECTOR,
     LIMIT,
     CURSOR,
     Param::one("order", "Direction; `desc` unless said.").of(Values::Choice(&["asc", "desc"])),
@@ -65,10 +70,19 @@ const RECORDS: &[Param] = &[
         "`beginning`, or a bookmark: what changed since.",
     ),
 ];
-const RECORD: &[Param] = &[CONNECTION, ALIAS, FIELDS, VIEW, EXPAND, EXPAND_LIMIT];
+const RECORD: &[Param] = &[
+    CONNECTION,
+    ALIAS,
+    CONNECTOR,
+    FIELDS,
+    VIEW,
+    EXPAND,
+    EXPAND_LIMIT,
+];
 const WINDOW: &[Param] = &[
     CONNECTION,
     ALIAS,
+    CONNECTOR,
     Param::one("field", "The text field, literally.").required(),
     Param::one("offset_chars", "Where to start, in characters.").of(Values::Integer(0, u32::MAX)),
     Param::one(
@@ -83,6 +97,7 @@ const WINDOW: &[Param] = &[
 const AGGREGATE: &[Param] = &[
     CONNECTION,
     ALIAS,
+    CONNECTOR,
     Param::one("metric", "What to compute.")
         .of(Values::Choice(&[
             "count",
@@ -125,6 +140,7 @@ const SEARCH: &[Param] = &[
 const PUT_BLOB: &[Param] = &[
     CONNECTION,
     ALIAS,
+    CONNECTOR,
     Param::one("stream", "The stream of the record.").required(),
     Param::one(
         "record_key",

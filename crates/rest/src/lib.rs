@@ -32,6 +32,7 @@ mod reads;
 mod router;
 mod serve;
 mod service;
+mod source;
 mod table;
 mod transfer;
 mod writes;

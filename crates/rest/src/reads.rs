@@ -7,6 +7,7 @@ use contract::schema::SchemaQuery;
 use crate::ask::{self, Source};
 use crate::auth::Caller;
 use crate::envelope::answer;
+use crate::source::CONNECTOR;
 use crate::table::{Ask, Outcome};
 
 pub(crate) async fn schema(ask: Ask, caller: Caller) -> Outcome {
@@ -26,16 +27,21 @@ pub(crate) async fn schema(ask: Ask, caller: Caller) -> Outcome {
 }
 
 pub(crate) async fn streams(ask: Ask, caller: Caller) -> Outcome {
-    let source = Source::of(&ask.params)?;
+    let source = Source::asked(&ask, caller.is_owner(), None)?;
     let query = StreamsQuery {
         connection_id: source.connection_id.clone(),
     };
-    let page = caller.reader(&ask.service).streams(query).await?;
+    let is_owner = caller.is_owner();
+    let mut page = caller.reader(&ask.service).streams(query).await?;
+    if let Some(key) = ask.params.text(CONNECTOR).filter(|_| is_owner) {
+        page.data
+            .retain(|row| row.connector_key.as_deref() == Some(key));
+    }
     answer(&ask, &source, page)
 }
 
 pub(crate) async fn stream(ask: Ask, caller: Caller) -> Outcome {
-    let source = Source::of(&ask.params)?;
+    let source = Source::asked(&ask, caller.is_owner(), Some(ask.part(0)))?;
     let query = StreamQuery {
         stream: ask::stream(ask.part(0), caller.is_owner())?,
         connection_id: source.connection_id.clone(),
@@ -45,7 +51,7 @@ pub(crate) async fn stream(ask: Ask, caller: Caller) -> Outcome {
 }
 
 pub(crate) async fn records(ask: Ask, caller: Caller) -> Outcome {
-    let source = Source::of(&ask.params)?;
+    let source = Source::asked(&ask, caller.is_owner(), Some(ask.part(0)))?;
     let stream = ask::stream(ask.part(0), caller.is_owner())?;
     let query = ask::records(stream, &source, &ask.params)?;
     let page = caller.reader(&ask.service).records(query).await?;
@@ -53,7 +59,7 @@ pub(crate) async fn records(ask: Ask, caller: Caller) -> Outcome {
 }
 
 pub(crate) async fn record(ask: Ask, caller: Caller) -> Outcome {
-    let source = Source::of(&ask.params)?;
+    let source = Source::asked(&ask, caller.is_owner(), Some(ask.part(0)))?;
     let stream = ask::stream(ask.part(0), caller.is_owner())?;
     let query = ask::record((stream, ask.part(1)), &source, &ask.params)?;
     let record = caller.reader(&ask.service).record(query).await?;
@@ -61,7 +67,7 @@ pub(crate) async fn record(ask: Ask, caller: Caller) -> Outcome {
 }
 
 pub(crate) async fn field_window(ask: Ask, caller: Caller) -> Outcome {
-    let source = Source::of(&ask.params)?;
+    let source = Source::asked(&ask, caller.is_owner(), Some(ask.part(0)))?;
     let stream = ask::stream(ask.part(0), caller.is_owner())?;
     let query = ask::window((stream, ask.part(1)), &source, &ask.params)?;
     let window = caller.reader(&ask.service).field_window(query).await?;
@@ -69,7 +75,7 @@ pub(crate) async fn field_window(ask: Ask, caller: Caller) -> Outcome {
 }
 
 pub(crate) async fn aggregate(ask: Ask, caller: Caller) -> Outcome {
-    let source = Source::of(&ask.params)?;
+    let source = Source::asked(&ask, caller.is_owner(), Some(ask.part(0)))?;
     let stream = ask::stream(ask.part(0), caller.is_owner())?;
     let query = ask::aggregate(stream, &source, &ask.params)?;
     let aggregation = caller.reader(&ask.service).aggregate(query).await?;

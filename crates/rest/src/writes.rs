@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use contract::declaration::{Declaration, DeclarationErrors, StreamDeclaration};
-use contract::error::{AvailableConnection, ErrorCode, ReadError};
+use contract::error::{ErrorCode, ReadError};
 use contract::id::ConnectionId;
 use contract::key::RecordKey;
 use flate2::bufread::MultiGzDecoder;
@@ -23,6 +23,7 @@ use crate::blobs::warn_of_alias;
 use crate::params::refused;
 use crate::problem::{self, Problem};
 use crate::service::Service;
+use crate::source::available;
 use crate::table::{Ask, Outcome};
 use crate::transfer::{BodyReader, Bounded, Lost, incoming};
 
@@ -104,17 +105,8 @@ fn connection(service: &Service, id: &str) -> Result<Connection, Problem> {
     })
 }
 
-fn available(connection: &Connection) -> AvailableConnection {
-    AvailableConnection {
-        grant_id: None,
-        connector_key: Some(connection.connector.to_string()),
-        connection_id: connection.id.to_string(),
-        display_name: Some(connection.display_name.clone()),
-    }
-}
-
 pub(crate) async fn ingest(ask: Ask) -> Outcome {
-    let source = Source::of(&ask.params)?;
+    let source = Source::asked(&ask, true, Some(ask.part(0)))?;
     let place = Place::find(&ask.service, ask.part(0), &source)?;
     let packed = is_packed(&ask.headers)?;
     let limits = ask.service.limits;
@@ -233,7 +225,7 @@ fn store_problem(error: &StoreError) -> Problem {
 }
 
 pub(crate) async fn delete_record(ask: Ask) -> Outcome {
-    let source = Source::of(&ask.params)?;
+    let source = Source::asked(&ask, true, Some(ask.part(0)))?;
     let place = Place::find(&ask.service, ask.part(0), &source)?;
     // What cannot be a key is not there, and what is not there is as good as deleted.
     if let Ok(key) = place.key(ask.part(1)) {
@@ -246,7 +238,7 @@ pub(crate) async fn delete_record(ask: Ask) -> Outcome {
 }
 
 pub(crate) async fn delete_records(ask: Ask) -> Outcome {
-    let source = Source::of(&ask.params)?;
+    let source = Source::asked(&ask, true, Some(ask.part(0)))?;
     let place = Place::find(&ask.service, ask.part(0), &source)?;
     blocking(ask.service, move |service| delete_all(service, &place)).await?;
     Ok(no_content(&source))
@@ -307,7 +299,7 @@ async fn blocking<T: Send + 'static>(
 }
 
 pub(crate) async fn put_blob(ask: Ask) -> Outcome {
-    let source = Source::of(&ask.params)?;
+    let source = Source::asked(&ask, true, ask.params.text("stream"))?;
     let needed = |name: &'static str| {
         let value = ask.params.text(name);
         value.ok_or_else(|| refused(name, format!("{name} is required")))

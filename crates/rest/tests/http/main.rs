@@ -10,6 +10,7 @@ mod listening;
 mod logs;
 mod operations;
 mod paging;
+mod selectors;
 mod serving;
 mod shapes;
 mod snapshots;

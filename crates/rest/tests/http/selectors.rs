@@ -1,0 +1,80 @@
+//! The connector as the owner's selector, beside the connection.
+
+use axum::http::Method;
+
+use crate::fixture::{World, letter};
+
+#[tokio::test]
+async fn the_owner_may_name_a_connector_that_has_one_connection() {
+    let world = World::empty();
+    world.connect("work", "Work mail");
+    let lines = letter("m1", "Overdraft notice", "The fee is 42 EUR.", 1);
+    let owner = world.owner.clone();
+    let ingest = "/v1/ingest/messages?connector_id=demo_mail";
+    let answer = world.write(Method::POST, ingest, lines).await;
+    assert_eq!(answer.body["records_accepted"], 1, "{}", answer.body);
+    for target in [
+        "/v1/streams?connector_id=demo_mail",
+        "/v1/streams/messages?connector_id=demo_mail",
+        "/v1/streams/messages/records?connector_id=demo_mail&connector_instance_id=work",
+        "/v1/streams/messages/records/m1?connector_id=demo_mail",
+        "/v1/streams/messages/records/m1/field-window?field=body&connector_id=demo_mail",
+        "/v1/streams/messages/aggregate?metric=count&connector_id=demo_mail",
+    ] {
+        let answer = world.get(&owner, target).await;
+        assert_eq!(answer.status, 200, "{target} {}", answer.body);
+    }
+    for (target, failure) in [
+        (
+            "/v1/streams/messages/records?connector_id=nope",
+            (404, "not_found"),
+        ),
+        ("/v1/streams?connector_id=No%20key", (404, "not_found")),
+        (
+            "/v1/streams/messages/records?connector_id=demo_mail&connection_id=home",
+            (404, "connection_not_found"),
+        ),
+        (
+            "/v1/streams/nope/records?connector_id=demo_mail",
+            (404, "stream_not_declared"),
+        ),
+        // Sources are not chosen here: a search is over all of them.
+        (
+            "/v1/search?q=fee&connector_id=demo_mail",
+            (400, "invalid_request"),
+        ),
+    ] {
+        let answer = world.get(&owner, target).await;
+        assert_eq!(answer.failure(), failure, "{target}");
+    }
+}
+
+#[tokio::test]
+async fn a_connector_with_several_connections_does_not_choose_one() {
+    let world = World::new().await;
+    let records = "/v1/streams/messages/records?connector_id=demo_mail";
+    let answer = world.get(&world.owner, records).await;
+    assert_eq!(answer.failure(), (409, "ambiguous_connection"));
+    assert_eq!(answer.body["error"]["available_connection_count"], 2);
+    let streams = world.read("/v1/streams?connector_id=demo_mail").await;
+    assert_eq!(streams["data"], world.read("/v1/streams").await["data"]);
+    let answer = world
+        .get(
+            &world.owner,
+            "/v1/streams/nope/records?connector_id=demo_mail",
+        )
+        .await;
+    assert_eq!(answer.failure(), (404, "stream_not_declared"));
+}
+
+#[tokio::test]
+async fn a_clients_connector_is_taken_and_says_nothing() {
+    let world = World::new().await;
+    let (token, _) = world.grant(&["work"], &["messages"], &["id"]);
+    let plain = world.get(&token, "/v1/streams/messages/records").await;
+    for key in ["demo_mail", "nope"] {
+        let target = format!("/v1/streams/messages/records?connector_id={key}");
+        let answer = world.get(&token, &target).await;
+        assert_eq!(answer.body["data"], plain.body["data"], "{key}");
+    }
+}
