@@ -174,6 +174,11 @@ impl BlobId {
         Self(text.into())
     }
 
+    /// The id of the content whose digest is written as 64 lower-case hex digits.
+    pub fn of_hex(hex: &str) -> Result<Self, IdError> {
+        Self::parse(format!("{}{hex}", Self::PREFIX))
+    }
+
     /// The digest as 64 lower-case hex digits.
     pub fn hex(&self) -> &str {
         self.as_str().strip_prefix(Self::PREFIX).unwrap_or_default()

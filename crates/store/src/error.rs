@@ -123,6 +123,14 @@ pub enum StoreError {
         /// What the engine said.
         detail: String,
     },
+    /// What was erased cannot be read any more, but not all of its bytes are off the disk.
+    #[error("it is removed and cannot be read any more, but bytes of it may still lie in {}: {detail}. `pdpp purge` tries again, and so does the next start.", path.display())]
+    TracesLeft {
+        /// The data directory.
+        path: PathBuf,
+        /// What kept them there.
+        detail: String,
+    },
     /// An engine failed in a way that has no better name.
     #[error("{}: {detail}", path.display())]
     Engine {

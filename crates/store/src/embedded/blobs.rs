@@ -1,19 +1,31 @@
-//! Blobs as content-addressed files, written atomically, with their bindings in the database.
+//! Blobs as content-addressed files, with their bindings in the database.
+//!
+//! A file may be there without a binding for a moment, but never a binding without a file. Bytes are received under a
+//! name of their own; the transaction that binds them also names the file after its content, beside the folders of
+//! settled ones, and once that holds it is put into its folder. Files only ever appear under their name, and only ever
+//! disappear, while nobody else can write to the database. So what a crash leaves lies beside the folders, where the next
+//! start finds it at a glance.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use contract::id::BlobId;
 use contract::key::RecordKey;
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, params};
 use sha2::{Digest, Sha256};
+use tempfile::NamedTempFile;
 
 use super::EmbeddedStore;
 use super::directory::{BLOBS, create_private, sync_folder};
 use crate::blobs::{Blob, Blobs};
 use crate::catalog::StreamRef;
 use crate::{Result, StoreError};
+
+/// How the name of a file begins whose bytes are still coming in.
+const ARRIVING: &str = "arriving-";
+/// How the name of a file begins that is whole and not in its folder yet; its hash follows.
+const ARRIVED: &str = "arrived-";
 
 impl Blobs for EmbeddedStore {
     fn put_blob(
@@ -22,31 +34,28 @@ impl Blobs for EmbeddedStore {
         mime_type: &str,
         bytes: &mut dyn Read,
     ) -> Result<Blob> {
-        let stream_id = self.sources().stream(stream)?.id;
-        let (id, size_bytes) = self.store_file(bytes)?;
-        self.database.transact(|transaction| {
-            let bind = || -> rusqlite::Result<String> {
-                transaction.execute(
-                    "INSERT OR IGNORE INTO blobs VALUES (?1, ?2, ?3)",
-                    params![id.as_str(), size_bytes, mime_type],
-                )?;
-                transaction.execute(
-                    "INSERT OR IGNORE INTO blob_bindings VALUES (?1, ?2, ?3)",
-                    params![id.as_str(), stream_id, key.ordering_form()],
-                )?;
-                transaction.query_row(
-                    "SELECT mime_type FROM blobs WHERE id = ?1",
-                    [id.as_str()],
-                    |row| row.get(0),
-                )
-            };
-            let mime_type = bind().map_err(self.database.failed())?;
-            Ok(Blob {
-                id,
-                size_bytes,
-                mime_type,
-            })
-        })
+        // Refused before anything is received, and looked at again when it is bound.
+        self.sources().stream(stream)?;
+        let received = self.receive(bytes)?;
+        let (id, size_bytes) = (received.id.clone(), received.size_bytes);
+        self.database.transact_then(
+            |transaction| {
+                let stream_id = self.sources().stream(stream)?.id;
+                let mime_type = bind(transaction, (&id, size_bytes, mime_type), stream_id, key)
+                    .map_err(self.database.failed())?;
+                self.name(received)?;
+                Ok(Blob {
+                    id: id.clone(),
+                    size_bytes,
+                    mime_type,
+                })
+            },
+            || {
+                // It can be read where it is, and the next start tries again.
+                let _ = self.settle(&id);
+                Ok(())
+            },
+        )
     }
 
     fn blob(&self, stream: &StreamRef, id: &BlobId) -> Result<Option<(Blob, Vec<RecordKey>)>> {
@@ -77,31 +86,47 @@ impl Blobs for EmbeddedStore {
     }
 
     fn open_blob(&self, id: &BlobId) -> Result<File> {
-        let path = self.blob_path(id);
-        match File::open(&path) {
-            Ok(file) => Ok(file),
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                Err(StoreError::UnknownBlob(id.to_string()))
+        // It may be put into its folder between two looks.
+        for path in [self.settled(id), self.arrived(id), self.settled(id)] {
+            match File::open(&path) {
+                Ok(file) => return Ok(file),
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(StoreError::io(path, error)),
             }
-            Err(error) => Err(StoreError::io(path, error)),
         }
+        Err(StoreError::UnknownBlob(id.to_string()))
     }
 }
 
+/// Bytes that are whole and durable, under a name that says nothing.
+struct Received {
+    file: NamedTempFile,
+    id: BlobId,
+    size_bytes: u64,
+}
+
 impl EmbeddedStore {
-    /// Two levels of folders keep each of them small.
-    fn blob_path(&self, id: &BlobId) -> PathBuf {
+    /// Where a blob lies for good. Two levels of folders keep each of them small.
+    fn settled(&self, id: &BlobId) -> PathBuf {
         let (folder, name) = id.hex().split_at(2);
         self.directory.join(BLOBS).join(folder).join(name)
     }
 
-    /// Copies the bytes to their place; a crash leaves the whole file there or nothing.
-    fn store_file(&self, bytes: &mut dyn Read) -> Result<(BlobId, u64)> {
+    /// Where a blob lies until its binding holds.
+    fn arrived(&self, id: &BlobId) -> PathBuf {
+        let name = format!("{ARRIVED}{}", id.hex());
+        self.directory.join(BLOBS).join(name)
+    }
+
+    fn receive(&self, bytes: &mut dyn Read) -> Result<Received> {
         let root = self.directory.join(BLOBS);
         create_private(&root)?;
-        let mut file = tempfile::NamedTempFile::new_in(&root).map_err(StoreError::at(&root))?;
+        let mut file = tempfile::Builder::new()
+            .prefix(ARRIVING)
+            .tempfile_in(&root)
+            .map_err(StoreError::at(&root))?;
         let mut hasher = Sha256::new();
-        let mut size = 0;
+        let mut size_bytes = 0;
         let mut buffer = vec![0; 64 * 1024];
         loop {
             let read = match bytes.read(&mut buffer) {
@@ -113,29 +138,156 @@ impl EmbeddedStore {
             let chunk = buffer.get(..read).unwrap_or_default();
             hasher.update(chunk);
             file.write_all(chunk).map_err(StoreError::at(&root))?;
-            size += read as u64;
+            size_bytes += read as u64;
         }
         let id = BlobId::of_sha256(hasher.finalize().into());
-        let path = self.blob_path(&id);
-        if path.exists() {
-            return Ok((id, size));
+        if !is_whole(&self.settled(&id), size_bytes) {
+            file.as_file().sync_all().map_err(StoreError::at(&root))?;
         }
-        let folder = path.parent().unwrap_or(&root);
-        create_private(folder)?;
+        Ok(Received {
+            file,
+            id,
+            size_bytes,
+        })
+    }
+
+    /// Gives received bytes their name, durably, unless a file has it already. Only the one writer may call this.
+    fn name(&self, received: Received) -> Result<()> {
+        if is_whole(&self.settled(&received.id), received.size_bytes) {
+            return Ok(());
+        }
+        let path = self.arrived(&received.id);
+        // A file of that name may have been taken away since the bytes were received.
+        let file = received.file;
         file.as_file().sync_all().map_err(StoreError::at(&path))?;
         file.persist(&path)
             .map_err(|error| StoreError::io(&path, error.error))?;
-        sync_folder(folder)?;
-        sync_folder(&root)?;
-        Ok((id, size))
+        sync_folder(&self.directory.join(BLOBS))
     }
 
-    pub(super) fn remove_blob_file(&self, id: &BlobId) -> Result<()> {
-        let path = self.blob_path(id);
-        match fs::remove_file(&path) {
-            Ok(()) => Ok(()),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(StoreError::io(path, error)),
+    /// Puts a file with a name into its folder, if it is not there yet. Only the one writer may call this.
+    fn settle(&self, id: &BlobId) -> Result<()> {
+        let (from, to) = (self.arrived(id), self.settled(id));
+        if !from.exists() {
+            return Ok(());
         }
+        let root = self.directory.join(BLOBS);
+        let folder = to.parent().unwrap_or(&root);
+        create_private(folder)?;
+        fs::rename(&from, &to).map_err(StoreError::at(&to))?;
+        sync_folder(folder)?;
+        sync_folder(&root)
+    }
+
+    /// Deals with the files that a crash left beside the folders. Nobody else has the directory open.
+    pub(super) fn settle_arrived(&self) -> Result<()> {
+        let root = self.directory.join(BLOBS);
+        for path in entries(&root)? {
+            let name = name_of(&path);
+            if name.starts_with(ARRIVING) {
+                remove(&path)?;
+            } else if let Some(Ok(id)) = name.strip_prefix(ARRIVED).map(BlobId::of_hex) {
+                if self.database.read(|connection| is_bound(connection, &id))? {
+                    self.settle(&id)?;
+                } else {
+                    remove(&path)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes every file that no record is bound to.
+    pub(super) fn sweep_blobs(&self) -> Result<()> {
+        let root = self.directory.join(BLOBS);
+        self.database.transact(|transaction| {
+            let mut swept = false;
+            for path in entries(&root)? {
+                let name = name_of(&path);
+                if let Some(Ok(id)) = name.strip_prefix(ARRIVED).map(BlobId::of_hex) {
+                    swept |= self.sweep_file(transaction, &id, &path)?;
+                } else if path.is_dir() {
+                    self.sweep_folder(transaction, &path, &name)?;
+                }
+            }
+            if swept { sync_folder(&root) } else { Ok(()) }
+        })
+    }
+
+    fn sweep_folder(&self, connection: &Connection, folder: &Path, start: &str) -> Result<()> {
+        let mut swept = false;
+        for path in entries(folder)? {
+            // What has no name of ours is not ours.
+            if let Ok(id) = BlobId::of_hex(&format!("{start}{}", name_of(&path))) {
+                swept |= self.sweep_file(connection, &id, &path)?;
+            }
+        }
+        if swept { sync_folder(folder) } else { Ok(()) }
+    }
+
+    /// Removes the file if no record is bound to the blob, and says whether it did.
+    fn sweep_file(&self, connection: &Connection, id: &BlobId, path: &Path) -> Result<bool> {
+        let bound = is_bound(connection, id).map_err(self.database.failed())?;
+        if !bound {
+            remove(path)?;
+        }
+        Ok(!bound)
+    }
+}
+
+/// Notes the blob and who refers to it. Answers its media type, which is the one it came with first.
+fn bind(
+    connection: &Connection,
+    (id, size_bytes, mime_type): (&BlobId, u64, &str),
+    stream_id: i64,
+    key: &RecordKey,
+) -> rusqlite::Result<String> {
+    connection.execute(
+        "INSERT OR IGNORE INTO blobs VALUES (?1, ?2, ?3)",
+        params![id.as_str(), size_bytes, mime_type],
+    )?;
+    connection.execute(
+        "INSERT OR IGNORE INTO blob_bindings VALUES (?1, ?2, ?3)",
+        params![id.as_str(), stream_id, key.ordering_form()],
+    )?;
+    connection.query_row(
+        "SELECT mime_type FROM blobs WHERE id = ?1",
+        [id.as_str()],
+        |row| row.get(0),
+    )
+}
+
+fn is_bound(connection: &Connection, id: &BlobId) -> rusqlite::Result<bool> {
+    connection
+        .prepare_cached("SELECT EXISTS (SELECT 1 FROM blob_bindings WHERE blob_id = ?1)")?
+        .query_row([id.as_str()], |row| row.get(0))
+}
+
+/// Whether a file of that size is there. One that was cut short is replaced when its bytes come again.
+fn is_whole(path: &Path, size_bytes: u64) -> bool {
+    fs::metadata(path).is_ok_and(|found| found.len() == size_bytes)
+}
+
+/// What lies in a folder; nothing, if there is none.
+pub(super) fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(StoreError::io(folder, error)),
+    };
+    entries
+        .map(|entry| Ok(entry.map_err(StoreError::at(folder))?.path()))
+        .collect()
+}
+
+fn name_of(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+fn remove(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(StoreError::io(path, error)),
+        _ => Ok(()),
     }
 }

@@ -83,7 +83,7 @@ impl EmbeddedStore {
         let store_id = store_id(&database)?;
         let sources = load_sources(&database)?;
         let newest = database.read(newest_version)?;
-        Ok(Self {
+        let store = Self {
             index: SearchIndex::new(directory.join(directory::INDEX), store_id, newest),
             directory,
             database,
@@ -91,7 +91,17 @@ impl EmbeddedStore {
             declaring: Mutex::new(()),
             newest: AtomicU64::new(newest),
             clock: options.clock,
-        })
+        };
+        store.tidy()?;
+        Ok(store)
+    }
+
+    /// Clears away what a process that was killed left lying about, and does what it had to leave.
+    fn tidy(&self) -> Result<()> {
+        self.index.sweep();
+        // What cannot be moved now can be read where it is.
+        let _ = self.settle_arrived();
+        self.resume_erasing()
     }
 
     /// The directory.

@@ -1,13 +1,18 @@
 //! Blobs: bytes named by their hash, bound to records, gone with the last of them.
 
+use std::fs;
 use std::io::{Error, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Barrier;
+use std::thread;
+use std::time::Duration;
 
 use contract::id::BlobId;
 use contract::key::RecordKey;
-use store::{Store, StoreError};
+use store::{Blobs, Catalog, Records, Search, Store, StoreError};
 
 use crate::fixture::{
-    add_mail, compound, connection, delete, key, message, on_every_backend, stream, write,
+    add_mail, compound, connection, delete, key, message, on_every_backend, open, stream, write,
 };
 
 fn put(store: &dyn Store, id: &str, key: &RecordKey, bytes: &[u8]) -> BlobId {
@@ -172,4 +177,126 @@ fn a_purge_takes_the_blobs_of_deleted_records() {
             .unwrap();
         assert_eq!(keys, [key("m2")]);
     });
+}
+
+/// A source during whose last byte something else happens.
+struct Meanwhile<F: FnMut()>(&'static [u8], F);
+
+impl<F: FnMut()> Read for Meanwhile<F> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        if self.0.is_empty() {
+            (self.1)();
+        }
+        self.0.read(buffer)
+    }
+}
+
+/// Every file below the blob folder.
+fn blob_files(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder.join("blobs")).into_iter().flatten() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(
+                fs::read_dir(&path)
+                    .unwrap()
+                    .map(|file| file.unwrap().path()),
+            );
+        } else {
+            files.push(path);
+        }
+    }
+    files
+}
+
+#[test]
+fn a_blob_for_a_connection_that_is_removed_meanwhile_is_refused_and_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    add_mail(&store, "work");
+    let owner = stream("work", "messages");
+    let mut source = Meanwhile(b"abc", || {
+        store.remove_connection(&connection("work")).unwrap();
+    });
+    let refused = store.put_blob((&owner, &key("m1")), "text/plain", &mut source);
+    let error = refused.unwrap_err();
+    assert!(matches!(error, StoreError::UnknownConnection(_)), "{error}");
+    assert_eq!(blob_files(folder.path()), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn bytes_that_come_again_while_their_blob_is_purged_are_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    add_mail(&store, "work");
+    // So many that removing them takes a while, in which the bytes come again.
+    let many = || (0..1_500).map(|at| format!("gone{at}"));
+    for round in 0..12 {
+        let bytes = format!("blob {round}");
+        let written = many().map(|key| message(&key, "", "")).collect();
+        write(&store, "work", written);
+        let id = put(&store, "work", &key("gone0"), bytes.as_bytes());
+        let deleted = many().map(|key| delete("messages", &key)).collect();
+        write(&store, "work", deleted);
+        store.settle_index().unwrap();
+        let start = Barrier::new(2);
+        thread::scope(|threads| {
+            threads.spawn(|| {
+                start.wait();
+                store.purge().unwrap();
+            });
+            start.wait();
+            thread::sleep(Duration::from_millis(round));
+            put(&store, "work", &key("kept"), bytes.as_bytes());
+        });
+        assert_eq!(content(&store, &id), bytes.as_bytes(), "round {round}");
+    }
+    assert_eq!(blob_files(folder.path()).len(), 12);
+}
+
+#[test]
+fn what_a_killed_process_left_of_a_blob_is_cleared_away_or_put_in_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    add_mail(&store, "work");
+    let id = put(&store, "work", &key("m1"), b"bound");
+    drop(store);
+    let blobs = folder.path().join("blobs");
+    let settled = blob_files(folder.path()).pop().unwrap();
+    // Killed while the bytes came in; before the binding held; after it held.
+    fs::write(blobs.join("arriving-x1"), "half of it").unwrap();
+    let unbound = BlobId::of_sha256([7; 32]);
+    fs::write(blobs.join(format!("arrived-{}", unbound.hex())), "unbound").unwrap();
+    fs::rename(&settled, blobs.join(format!("arrived-{}", id.hex()))).unwrap();
+    let store = open(folder.path());
+    assert_eq!(blob_files(folder.path()), [settled]);
+    assert_eq!(content(&store, &id), b"bound");
+    assert!(is_gone(&store, &unbound));
+}
+
+#[test]
+fn a_purge_takes_files_that_nothing_refers_to_and_leaves_what_is_not_ours() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    add_mail(&store, "work");
+    let id = put(&store, "work", &key("m1"), b"bound");
+    let settled = blob_files(folder.path()).pop().unwrap();
+    let orphan = settled.with_file_name("0".repeat(62));
+    let foreign = settled.with_file_name("notes.txt");
+    fs::write(&orphan, "orphan").unwrap();
+    fs::write(&foreign, "foreign").unwrap();
+    store.purge().unwrap();
+    assert_eq!(content(&store, &id), b"bound");
+    assert!(!orphan.exists() && foreign.exists());
+}
+
+#[test]
+fn a_file_that_was_cut_short_is_whole_again_when_its_bytes_come_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    add_mail(&store, "work");
+    let id = put(&store, "work", &key("m1"), b"all of it");
+    fs::write(blob_files(folder.path()).pop().unwrap(), "all").unwrap();
+    put(&store, "work", &key("m1"), b"all of it");
+    assert_eq!(content(&store, &id), b"all of it");
 }

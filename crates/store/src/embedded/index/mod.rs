@@ -14,6 +14,8 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 pub(crate) use open::{OpenIndex, failed};
 pub(crate) use schema::{
@@ -23,6 +25,10 @@ pub(crate) use strong::{Noted, StrongList, Tier, each, limit};
 pub(crate) use view::{Segment, View};
 
 use crate::{Result, StoreError};
+
+/// How often, and after which pauses, it is looked whether readers are done: a search takes milliseconds.
+const READERS_ASKED: u32 = 100;
+const READERS_WAIT: Duration = Duration::from_millis(20);
 
 /// One change as the index sees it.
 pub(crate) enum IndexChange<'a> {
@@ -135,6 +141,29 @@ impl SearchIndex {
             }
             opened.discarded = true;
         }
+    }
+
+    /// Removes the folders of indexes that were replaced: a process that is killed cannot do it itself.
+    pub(crate) fn sweep(&self) {
+        let mut folders = self.folders().unwrap_or_default();
+        folders.pop();
+        for (_, folder) in folders {
+            let _ = fs::remove_dir_all(folder);
+        }
+    }
+
+    /// Waits until the folders of replaced indexes are gone, for as long as a reader may reasonably hold one.
+    pub(crate) fn await_retired(&self) -> Result<()> {
+        for _ in 0..READERS_ASKED {
+            if self.folders()?.len() <= 1 {
+                return Ok(());
+            }
+            thread::sleep(READERS_WAIT);
+        }
+        Err(StoreError::Engine {
+            path: self.root.clone(),
+            detail: "somebody still searches an index that was replaced".to_owned(),
+        })
     }
 
     fn on_disk(&self, needed: Capacity) -> Option<OpenIndex> {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::{Deserialize, Serialize};
 use tantivy::index::SegmentComponent;
 use tantivy::indexer::LogMergePolicy;
-use tantivy::{Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, Term};
+use tantivy::{Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, SegmentMeta, Term};
 
 use super::super::directory::create_private;
 use super::schema::{self, Capacity, Fields, Indexable};
@@ -253,18 +253,23 @@ impl OpenIndex {
             .map_err(failed(&self.folder))?
             .iter()
             .filter(|segment| segment.num_deleted_docs() > 0)
-            .map(tantivy::SegmentMeta::id)
+            .map(SegmentMeta::id)
             .collect();
         for segment in stale {
             let writer = self.writer(&mut writing)?;
             let merged = writer.merge(&[segment]).wait();
             merged.map_err(failed(&self.folder))?;
         }
-        // The engine keeps the files of segments that a reader still holds.
         self.reload()?;
         let writer = self.writer(&mut writing)?;
         let collected = writer.garbage_collect_files().wait();
-        collected.map_err(failed(&self.folder))?;
+        let collected = collected.map_err(failed(&self.folder))?;
+        if let Some(file) = collected.failed_to_delete_files.first() {
+            return Err(StoreError::Engine {
+                path: self.folder.join(file),
+                detail: "it cannot be removed".to_owned(),
+            });
+        }
         self.finish_merges(&mut writing)
     }
 
