@@ -3,55 +3,96 @@
 //! It is a plain tar archive of a data directory: unpacked into an empty folder it *is* one. The index is left out and
 //! comes back by itself. What is unpacked is readable by the owner alone, whatever the folder is.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use contract::id::BlobId;
+use rusqlite::{Connection, OpenFlags};
 
 use super::EmbeddedStore;
 use super::directory::{BLOBS, DATABASE, SEALING_KEY};
-use crate::{Backup, Result, StoreError};
+use super::sqlite::failed;
+use crate::{Backup, Blobs as _, Result, StoreError};
 
 impl Backup for EmbeddedStore {
     fn backup(&self, out: &mut dyn Write) -> Result<()> {
         self.sealing_key()?;
-        let folder = tempfile::tempdir_in(self.path()).map_err(StoreError::at(self.path()))?;
+        let folder = self.directory.prepare()?;
         let copy = folder.path().join(DATABASE);
         self.database.read(|connection| {
             connection.execute("VACUUM INTO ?1", [copy.to_string_lossy().as_ref()])
         })?;
         let mut archive = tar::Builder::new(out);
-        append(&mut archive, &copy, Path::new(DATABASE))?;
-        let key = self.directory.join(SEALING_KEY);
-        append(&mut archive, &key, Path::new(SEALING_KEY))?;
-        let blobs = self.directory.join(BLOBS);
-        if blobs.exists() {
-            append(&mut archive, &blobs, Path::new(BLOBS))?;
+        for (path, name) in [
+            (&copy, DATABASE),
+            (&self.directory.join(SEALING_KEY), SEALING_KEY),
+        ] {
+            let file = File::open(path).map_err(StoreError::at(path))?;
+            append(&mut archive, Path::new(name), file).map_err(StoreError::at(path))?;
         }
+        self.append_blobs(&mut archive, &blobs_of(&copy).map_err(failed(&copy))?)?;
         archive
             .finish()
             .map_err(StoreError::at(Path::new("the backup file")))
     }
 }
 
-/// Appends a file, or a folder with all that is in it.
-fn append<W: Write>(archive: &mut tar::Builder<W>, path: &Path, name: &Path) -> Result<()> {
-    let file = File::open(path).map_err(StoreError::at(path))?;
-    let metadata = file.metadata().map_err(StoreError::at(path))?;
+impl EmbeddedStore {
+    /// Appends the blobs that the copied records refer to, in the order of their ids, each folder before what is in it.
+    /// One that was erased since is erased here too.
+    fn append_blobs<W: Write>(&self, archive: &mut tar::Builder<W>, ids: &[BlobId]) -> Result<()> {
+        let mut folders = Vec::new();
+        for id in ids {
+            let file = match self.open_blob(id) {
+                Err(StoreError::UnknownBlob(_)) => continue,
+                opened => opened?,
+            };
+            let (folder, name) = id.hex().split_at(2);
+            let folder = Path::new(BLOBS).join(folder);
+            for folder in [PathBuf::from(BLOBS), folder.clone()] {
+                if !folders.contains(&folder) {
+                    append_folder(archive, &folder).map_err(StoreError::at(&folder))?;
+                    folders.push(folder);
+                }
+            }
+            let name = folder.join(name);
+            append(archive, &name, file).map_err(StoreError::at(&name))?;
+        }
+        Ok(())
+    }
+}
+
+/// The blobs of a copy.
+fn blobs_of(copy: &Path) -> rusqlite::Result<Vec<BlobId>> {
+    let connection = Connection::open_with_flags(copy, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    let mut statement = connection.prepare("SELECT id FROM blobs ORDER BY id")?;
+    let ids = statement.query_map([], |row| row.get::<_, String>(0))?;
+    ids.map(|id| {
+        BlobId::parse(id?).map_err(|error| {
+            rusqlite::Error::FromSqlConversionFailure(
+                0,
+                rusqlite::types::Type::Text,
+                Box::new(error),
+            )
+        })
+    })
+    .collect()
+}
+
+fn append<W: Write>(archive: &mut tar::Builder<W>, name: &Path, file: File) -> io::Result<()> {
+    let metadata = file.metadata()?;
     let mut header = tar::Header::new_gnu();
     header.set_metadata_in_mode(&metadata, tar::HeaderMode::Deterministic);
-    if !metadata.is_dir() {
-        header.set_mode(0o600);
-        // What was added to it meanwhile would not fit its header.
-        let appended = archive.append_data(&mut header, name, file.take(metadata.len()));
-        return appended.map_err(StoreError::at(path));
-    }
+    header.set_mode(0o600);
+    // What was added to it meanwhile would not fit its header.
+    archive.append_data(&mut header, name, file.take(metadata.len()))
+}
+
+fn append_folder<W: Write>(archive: &mut tar::Builder<W>, name: &Path) -> io::Result<()> {
+    let mut header = tar::Header::new_gnu();
+    header.set_entry_type(tar::EntryType::Directory);
     header.set_mode(0o700);
-    archive
-        .append_data(&mut header, name.join(""), io::empty())
-        .map_err(StoreError::at(path))?;
-    for entry in fs::read_dir(path).map_err(StoreError::at(path))? {
-        let entry = entry.map_err(StoreError::at(path))?;
-        append(archive, &entry.path(), &name.join(entry.file_name()))?;
-    }
-    Ok(())
+    header.set_size(0);
+    archive.append_data(&mut header, name.join(""), io::empty())
 }

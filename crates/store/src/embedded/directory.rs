@@ -20,6 +20,8 @@ pub const OWNER_SOCKET: &str = "owner.sock";
 /// Credentials for other servers, which may be there before any record is.
 const CREDENTIALS: &str = "clients";
 const LOCK: &str = "pdpp.lock";
+/// How the names of folders begin in which a backup is prepared.
+const PREPARED: &str = ".backup-";
 
 /// An opened data directory. While this value lives, no other process opens the directory.
 #[derive(Debug)]
@@ -48,6 +50,23 @@ impl DataDirectory {
     /// The directory itself.
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// A folder to prepare a backup in, which goes with the value.
+    pub(crate) fn prepare(&self) -> Result<tempfile::TempDir> {
+        tempfile::Builder::new()
+            .prefix(PREPARED)
+            .tempdir_in(&self.path)
+            .map_err(StoreError::at(&self.path))
+    }
+
+    /// Removes backups that were being prepared when a process was killed: they are whole copies of the records.
+    pub(crate) fn sweep(&self) {
+        for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
+            if entry.file_name().to_string_lossy().starts_with(PREPARED) {
+                let _ = fs::remove_dir_all(entry.path());
+            }
+        }
     }
 
     /// The sealing key, made on first use.

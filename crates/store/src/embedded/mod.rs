@@ -98,6 +98,7 @@ impl EmbeddedStore {
 
     /// Clears away what a process that was killed left lying about, and does what it had to leave.
     fn tidy(&self) -> Result<()> {
+        self.directory.sweep();
         self.index.sweep();
         // What cannot be moved now can be read where it is.
         let _ = self.settle_arrived();

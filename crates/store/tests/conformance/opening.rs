@@ -86,6 +86,21 @@ fn the_index_status_is_the_same_before_and_after_reopening() {
 }
 
 #[test]
+fn copies_and_replaced_indexes_of_a_killed_process_are_cleared_away() {
+    let folder = tempfile::tempdir().unwrap();
+    filled(folder.path());
+    let copy = folder.path().join(".backup-x1");
+    let replaced = folder.path().join("index/0");
+    for left in [&copy, &replaced] {
+        fs::create_dir(left).unwrap();
+        fs::write(left.join("records.db"), "a copy").unwrap();
+    }
+    let store = open(folder.path());
+    assert!(!copy.exists() && !replaced.exists());
+    assert_eq!(found(&store, "kept", vec![messages("work")]), ["m1"]);
+}
+
+#[test]
 fn a_second_opener_is_told_who_holds_the_directory() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
