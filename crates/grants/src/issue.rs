@@ -163,6 +163,7 @@ pub(crate) fn approval(
         grants,
         issued_at: now,
         token: None,
+        redeem_by: None,
     })
 }
 

@@ -19,12 +19,23 @@ use crate::token::{TokenError, TokenKind, live_grant};
 pub enum State {
     /// It can.
     Live,
+    /// It was approved, and the application has not come for it yet.
+    Waiting,
+    /// It was approved, and the application never came for it; nothing could be read with it.
+    Lapsed,
     /// Its time is over.
     Expired,
     /// It was ended.
     Revoked,
     /// What is stored of it does not hold.
     Invalid,
+}
+
+impl State {
+    /// Whether anything can be read with it, now or once the application comes for it.
+    pub fn is_open(self) -> bool {
+        matches!(self, Self::Live | Self::Waiting)
+    }
 }
 
 /// A grant or a package at a glance. Times are RFC 3339.
@@ -45,6 +56,9 @@ pub struct Overview {
     pub issued_at: String,
     /// When it ends by itself.
     pub expires_at: Option<String>,
+    /// Until when the application must come for it, or should have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redeem_by: Option<String>,
     /// When it was ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked_at: Option<String>,
@@ -264,9 +278,12 @@ fn document(stored: &StoredGrant) -> Option<Grant> {
 }
 
 fn state(stored: &StoredGrant, now: Instant) -> State {
+    let came = stored.redeem_by.is_none();
     match live_grant(stored, now) {
-        Ok(_) => State::Live,
-        Err(TokenError::GrantExpired) => State::Expired,
+        Ok(_) if came => State::Live,
+        Ok(_) => State::Waiting,
+        Err(TokenError::GrantExpired) if came => State::Expired,
+        Err(TokenError::GrantExpired) => State::Lapsed,
         Err(TokenError::GrantRevoked) => State::Revoked,
         Err(_) => State::Invalid,
     }
@@ -286,6 +303,7 @@ fn of_grant(stored: &StoredGrant, now: Instant) -> Overview {
         state: state(stored, now),
         issued_at: stored.issued_at.to_rfc3339_millis(),
         expires_at: stored.expires_at.map(Instant::to_rfc3339_millis),
+        redeem_by: stored.redeem_by.map(Instant::to_rfc3339_millis),
         revoked_at: ended(stored.revoked),
         revoked_reason: stored.revoked.map(|revoked| revoked.reason),
         narrowed_at: stored.narrowed_at.map(Instant::to_rfc3339_millis),
@@ -305,17 +323,23 @@ fn of_package(stored: &StoredPackage, now: Instant) -> Overview {
     let any = |state: State| parts.iter().any(|part| part.state == state);
     let state = match stored.revoked {
         Some(_) => State::Revoked,
-        None => [State::Live, State::Revoked, State::Expired]
-            .into_iter()
-            .find(|state| any(*state))
-            .unwrap_or(State::Invalid),
+        None => [
+            State::Live,
+            State::Waiting,
+            State::Revoked,
+            State::Lapsed,
+            State::Expired,
+        ]
+        .into_iter()
+        .find(|state| any(*state))
+        .unwrap_or(State::Invalid),
     };
     let latest = |time: fn(&StoredGrant) -> Option<Instant>| {
         let times = stored.grants.iter().filter_map(time);
         times.max().map(Instant::to_rfc3339_millis)
     };
     // Once anything is left, only what is live can be read; once nothing is, all of it is history.
-    let readable = |part: &&Overview| state != State::Live || part.state == State::Live;
+    let readable = |part: &&Overview| !state.is_open() || part.state == state;
     Overview {
         id: stored.id.to_string(),
         token_kind: TokenKind::Package,
@@ -324,6 +348,7 @@ fn of_package(stored: &StoredPackage, now: Instant) -> Overview {
         state,
         issued_at: stored.issued_at.to_rfc3339_millis(),
         expires_at: latest(|grant| grant.expires_at),
+        redeem_by: latest(|grant| grant.redeem_by),
         revoked_at: ended(stored.revoked),
         revoked_reason: stored.revoked.map(|revoked| revoked.reason),
         narrowed_at: latest(|grant| grant.narrowed_at),

@@ -251,7 +251,8 @@ pub(crate) fn live_grant(stored: &StoredGrant, now: Instant) -> Result<Grant, To
     if !agrees {
         return Err(TokenError::GrantInvalid);
     }
-    match stored.expires_at {
+    let ends = [stored.expires_at, stored.redeem_by].into_iter().flatten();
+    match ends.min() {
         Some(end) if end <= now => Err(TokenError::GrantExpired),
         _ => Ok(grant),
     }

@@ -43,6 +43,8 @@ pub struct NewApproval {
     pub issued_at: Instant,
     /// A token for the package or the grant; without one, tokens follow when a code is redeemed.
     pub token: Option<NewToken>,
+    /// Without a token: until when the first one must be issued.
+    pub redeem_by: Option<Instant>,
 }
 
 /// A grant as stored.
@@ -60,6 +62,8 @@ pub struct StoredGrant {
     pub issued_at: Instant,
     /// When it ends by itself.
     pub expires_at: Option<Instant>,
+    /// While no token was ever issued for it: until when one must be, or it has ended.
+    pub redeem_by: Option<Instant>,
     /// When and why it was ended.
     pub revoked: Option<Revocation>,
     /// When it last lost rows because a connection was removed.

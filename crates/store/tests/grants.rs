@@ -112,6 +112,7 @@ fn approval(package: Option<&str>, grants: Vec<Grant>, number: u8) -> NewApprova
         grants,
         issued_at: noon(),
         token: Some(token(number)),
+        redeem_by: None,
     }
 }
 

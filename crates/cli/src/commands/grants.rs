@@ -91,6 +91,8 @@ fn streams(all: &[IssuedStream]) -> String {
 pub(crate) fn state_name(overview: &Overview) -> &'static str {
     match overview.state {
         State::Live => "live",
+        State::Waiting => "waiting",
+        State::Lapsed => "lapsed",
         State::Expired => "expired",
         State::Revoked => "revoked",
         State::Invalid => "invalid",

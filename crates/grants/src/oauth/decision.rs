@@ -220,7 +220,12 @@ impl Issuer<'_> {
         let client = self.client_entry(asked.client.client_id.as_str())?;
         let client = client.ok_or(DecisionError::ClientChanged)?;
         let shown = as_granted(&asked.client);
-        let new = approval(review.grants.clone(), &shown, (self.now, review.expires_at))?;
+        let mut new = approval(review.grants.clone(), &shown, (self.now, review.expires_at))?;
+        // Nobody can come for it later than that, so later there is nothing to be listed as given.
+        new.redeem_by = match &asked.way {
+            Way::Code { .. } => Some(later(self.now, super::code::LIFE)),
+            Way::Device => self.remembered(found),
+        };
         let approved = Approval::of(&new, review);
         let (client_text, mut code, mut answer) = (text(&client.value), None, Answer::Device);
         if let Way::Code {
@@ -300,9 +305,14 @@ impl Issuer<'_> {
             kind: EntryKind::Request,
             key: id,
             document,
-            expires_at: found.expires_at.max(Some(later(self.now, REMEMBERED))),
+            expires_at: self.remembered(found),
             expect: Expect::Revision(found.revision),
         }
+    }
+
+    /// Until when a request that is decided now is remembered.
+    fn remembered(&self, found: &Found<RequestEntry>) -> Option<Instant> {
+        found.expires_at.max(Some(later(self.now, REMEMBERED)))
     }
 
     /// Why a decision came too late: it was decided, or reviewed anew.

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use grants::State;
 use serde_json::json;
 
 use crate::flow::{
-    ORIGIN, approve, ask, client, code, is_live, issuer, mail, parameters, redeem, refresh,
-    register, renewing, winners,
+    ORIGIN, approve, ask, client, code, is_live, issuer, mail, only, parameters, redeem, refresh,
+    register, renewing, stream, winners,
 };
 use crate::world::World;
 
@@ -169,4 +170,48 @@ fn a_token_request_names_its_client_and_way_once() {
         issuer(&world).token(&twice).unwrap_err().error,
         "invalid_request"
     );
+}
+
+/// The states of everything that was granted, newest first.
+fn states(world: &World) -> Vec<State> {
+    let all = grants::list(world.store(), world.now()).unwrap();
+    all.iter().map(|overview| overview.state).collect()
+}
+
+#[test]
+fn an_approval_that_nobody_comes_for_ends_with_its_code() {
+    let world = World::new();
+    let client = client(&world);
+    let both = only(&[stream("home", "messages"), stream("work", "messages")]);
+    // One grant, and a package of two.
+    for choice in [mail(), both] {
+        let code = code(&world, &client, choice);
+        let waiting = grants::list(world.store(), world.now()).unwrap().remove(0);
+        assert_eq!(waiting.state, State::Waiting);
+        world.wait(Duration::from_mins(2));
+        let lapsed = grants::show(world.store(), &waiting.id, world.now(), 1).unwrap();
+        assert_eq!(lapsed.overview.state, State::Lapsed);
+        assert_eq!(lapsed.overview.redeem_by, waiting.redeem_by);
+        let error = redeem(&world, &client, &code, &[]).unwrap_err();
+        assert_eq!(error.error, "invalid_grant");
+        // Nor is there anything to look through.
+        assert!(grants::authority_of(world.store(), &waiting.id, world.now()).is_err());
+    }
+    assert_eq!(states(&world), [State::Lapsed, State::Lapsed]);
+}
+
+#[test]
+fn an_approval_is_live_from_its_first_token_on() {
+    let world = World::new();
+    let client = client(&world);
+    let both = only(&[stream("home", "messages"), stream("work", "messages")]);
+    for choice in [mail(), both] {
+        let code = code(&world, &client, choice);
+        world.wait(Duration::from_secs(119));
+        let response = redeem(&world, &client, &code, &[]).unwrap();
+        assert_eq!(states(&world)[0], State::Live);
+        world.wait(Duration::from_mins(10));
+        assert_eq!(states(&world)[0], State::Live);
+        assert!(is_live(&world, &response));
+    }
 }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use grants::TokenKind;
 use grants::oauth::{
     Answer, Client, Decider, DecisionError, DeviceAuthorization, OAuthError, TokenResponse,
 };
+use grants::{State, TokenKind};
 
 use crate::flow::{
     DEVICE, client, is_live, issuer, mail, parameters, refresh, register, renewing, review, winners,
@@ -123,6 +123,24 @@ fn an_approval_in_the_last_second_still_reaches_the_device() {
     approve(&world, &device);
     world.wait(PACE);
     assert!(poll(&world, &client, &device).is_ok());
+}
+
+#[test]
+fn an_approval_that_the_device_never_asks_for_ends_when_it_can_no_longer_be_had() {
+    let world = World::new();
+    let client = client(&world);
+    let device = start(&world, &client);
+    approve(&world, &device);
+    let state = || grants::list(world.store(), world.now()).unwrap()[0].state;
+    assert_eq!(state(), State::Waiting);
+    world.wait(Duration::from_mins(10));
+    assert_eq!(state(), State::Lapsed);
+    assert!(poll(&world, &client, &device).is_err());
+    let device = start(&world, &client);
+    approve(&world, &device);
+    poll(&world, &client, &device).unwrap();
+    world.wait(Duration::from_mins(10));
+    assert_eq!(state(), State::Live);
 }
 
 #[test]

@@ -40,7 +40,8 @@ pub(super) struct GrantRow {
     pub(super) id: String,
     pub(super) client: String,
     pub(super) state: &'static str,
-    pub(super) live: bool,
+    pub(super) open: bool,
+    pub(super) waiting: bool,
     pub(super) issued: String,
     pub(super) ends: String,
     pub(super) used: String,
@@ -64,11 +65,16 @@ impl GrantRow {
             client: label(name.unwrap_or(overview.client_id.as_str())),
             state: match overview.state {
                 State::Live => "live",
+                State::Waiting => "approved, and the application has not come for it yet",
+                State::Lapsed => {
+                    "over: the application never came for it, so it could read nothing"
+                }
                 State::Expired => "expired",
                 State::Revoked => "revoked",
                 State::Invalid => "not valid",
             },
-            live: overview.state == State::Live,
+            open: overview.state.is_open(),
+            waiting: overview.state == State::Waiting,
             issued: moment(&overview.issued_at),
             ends: overview
                 .expires_at

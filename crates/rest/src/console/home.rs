@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use grants::State;
 use serde_json::json;
 
 use super::grant::GrantRow;
@@ -90,9 +89,8 @@ fn home(service: &Service, session: String) -> Result<HomePage, Problem> {
         .flush()
         .map_err(|error| failed(&error))?;
     let grants = grants::list(&*service.store, service.now()).map_err(|error| failed(&error))?;
-    let (live, ended): (Vec<_>, Vec<_>) = grants
-        .iter()
-        .partition(|overview| overview.state == State::Live);
+    let (live, ended): (Vec<_>, Vec<_>) =
+        grants.iter().partition(|overview| overview.state.is_open());
     let stats = service
         .store
         .stream_stats()

@@ -1,5 +1,7 @@
 //! The pages: what they show, to whom, and that what others wrote stays text.
 
+use std::time::Duration;
+
 use crate::fixture::{Answer, Browser, World};
 
 fn assert_guarded(page: &Answer) {
@@ -141,4 +143,31 @@ async fn pages_are_counted_like_everything_else() {
         figures.contains("operation=\"signIn\",status=\"3xx\""),
         "{figures}"
     );
+}
+
+#[tokio::test]
+async fn an_approval_that_nobody_comes_for_is_not_shown_as_given() {
+    let world = World::new().await;
+    let client = world.client().await;
+    let mut browser = world.browser().await;
+    let request = browser.ask(&client, &[]).await;
+    browser
+        .approve(&request, &[("stream", "home/messages")])
+        .await;
+    let home = browser.get("/").await;
+    assert!(
+        home.text
+            .contains("The application has not come for it yet."),
+        "{}",
+        home.text
+    );
+    world.pass(Duration::from_mins(2));
+    let home = browser.get("/").await;
+    assert!(home.text.contains("<p>Nobody.</p>"), "{}", home.text);
+    assert!(
+        home.text.contains("the application never came for it"),
+        "{}",
+        home.text
+    );
+    assert!(!home.text.contains("End it now"), "{}", home.text);
 }

@@ -19,7 +19,7 @@ use crate::{Result, StoreError};
 pub(super) use self::narrow::forget_connection;
 
 const GRANT_COLUMNS: &str = "id, package_id, client_id, document, issued_at, expires_at, revoked_at, \
-                             revoked_reason, narrowed_at, last_used_at";
+                             revoked_reason, narrowed_at, last_used_at, redeem_by";
 const PACKAGE_COLUMNS: &str = "id, client_id, issued_at, revoked_at, revoked_reason";
 const TOKEN_COLUMNS: &str = "id, hash, issued_at, expires_at, revoked_at, last_used_at, grant_id, package_id, audience, family";
 
@@ -172,15 +172,16 @@ impl EmbeddedStore {
             }
             for (grant, document) in &documents {
                 transaction.execute(
-                    "INSERT INTO grants (id, package_id, client_id, document, issued_at, expires_at)
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                    "INSERT INTO grants (id, package_id, client_id, document, issued_at, expires_at, redeem_by)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
                     params![
                         grant.id().as_str(),
                         package,
                         grant.client_id().as_str(),
                         document,
                         issued_at,
-                        grant.expires_at().map(|at| at.0)
+                        grant.expires_at().map(|at| at.0),
+                        approval.redeem_by.map(|at| at.0)
                     ],
                 )?;
             }
@@ -220,6 +221,11 @@ pub(super) fn insert_token(
     package: Option<&str>,
 ) -> rusqlite::Result<()> {
     let (selector, _) = token.hash.split_at(SELECTOR_BYTES);
+    transaction.execute(
+        "UPDATE grants SET redeem_by = NULL
+         WHERE redeem_by IS NOT NULL AND (id = ?1 OR package_id = ?2)",
+        params![grant, package],
+    )?;
     transaction
         .execute(
             "INSERT INTO tokens (id, selector, hash, grant_id, package_id, issued_at, expires_at, audience, family)
@@ -281,6 +287,7 @@ fn read_grant(row: &Row<'_>) -> rusqlite::Result<StoredGrant> {
         document: row.get(3)?,
         issued_at: Instant(row.get(4)?),
         expires_at: moment(row, 5)?,
+        redeem_by: moment(row, 10)?,
         revoked: revocation(row, 6)?,
         narrowed_at: moment(row, 8)?,
         last_used_at: moment(row, 9)?,

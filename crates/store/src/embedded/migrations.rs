@@ -12,6 +12,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001_initial.sql"),
     include_str!("migrations/0002_grants.sql"),
     include_str!("migrations/0003_registry.sql"),
+    include_str!("migrations/0004_redeem_by.sql"),
 ];
 
 /// Brings the database to the newest format, or says why it cannot.
@@ -76,6 +77,32 @@ mod tests {
             .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
             .unwrap();
         assert_eq!(tables, 0);
+    }
+
+    #[test]
+    fn approvals_of_an_older_format_that_nobody_came_for_have_ended() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        for (sql, number) in MIGRATIONS.iter().zip(1_i64..).take(3) {
+            apply(&mut connection, sql, number).unwrap();
+        }
+        connection
+            .execute_batch(
+                "INSERT INTO packages (id, client_id, issued_at) VALUES ('p', 'c', 5);
+                 INSERT INTO grants (id, package_id, client_id, document, issued_at)
+                 VALUES ('used', NULL, 'c', '', 5), ('unused', NULL, 'c', '', 5), ('packed', 'p', 'c', '', 5);
+                 INSERT INTO tokens (id, selector, hash, grant_id, package_id, issued_at, expires_at)
+                 VALUES ('a', x'', x'', 'used', NULL, 5, 9), ('b', x'', x'', NULL, 'p', 5, 9);",
+            )
+            .unwrap();
+        run(&mut connection, Path::new("x")).unwrap();
+        let ended: Vec<(String, i64)> = connection
+            .prepare("SELECT id, redeem_by FROM grants WHERE redeem_by IS NOT NULL")
+            .unwrap()
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
+            .unwrap()
+            .collect::<rusqlite::Result<_>>()
+            .unwrap();
+        assert_eq!(ended, [("unused".to_owned(), 900_000_005)]);
     }
 
     #[test]
