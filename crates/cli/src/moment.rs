@@ -3,13 +3,23 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+use crate::output::visible;
+
+const EXACT: &str = "%Y-%m-%d %H:%M:%S%.f %:z";
+const SECONDS: &str = "%Y-%m-%d %H:%M:%S %:z";
+
 /// A date-time with an offset in the time of this machine. Nothing for any other text: a date is a date everywhere, and a
 /// time without offset does not say when it is.
 pub(crate) fn local(text: &str) -> Option<String> {
-    in_zone(text, TimeZone::system())
+    in_zone(text, TimeZone::system(), EXACT)
 }
 
-fn in_zone(text: &str, zone: TimeZone) -> Option<String> {
+/// When something happened or will, in the time of this machine. A second is exact enough for that.
+pub(crate) fn shown(text: &str) -> String {
+    in_zone(text, TimeZone::system(), SECONDS).unwrap_or_else(|| visible(text))
+}
+
+fn in_zone(text: &str, zone: TimeZone, form: &str) -> Option<String> {
     // RFC 3339 only: other notations may be meant as text.
     let bytes = text.as_bytes();
     let has_form = (20..=40).contains(&bytes.len())
@@ -18,7 +28,7 @@ fn in_zone(text: &str, zone: TimeZone) -> Option<String> {
         && !text.contains('[');
     let moment: Timestamp = has_form.then(|| text.parse().ok()).flatten()?;
     let zoned = moment.to_zoned(zone);
-    Some(zoned.strftime("%Y-%m-%d %H:%M:%S%.f %:z").to_string())
+    Some(zoned.strftime(form).to_string())
 }
 
 #[cfg(test)]
@@ -26,7 +36,16 @@ mod tests {
     use super::*;
 
     fn shown(text: &str) -> Option<String> {
-        in_zone(text, TimeZone::fixed(jiff::tz::offset(2)))
+        in_zone(text, TimeZone::fixed(jiff::tz::offset(2)), EXACT)
+    }
+
+    #[test]
+    fn when_something_happens_is_told_to_the_second() {
+        let zone = TimeZone::fixed(jiff::tz::offset(-5));
+        assert_eq!(
+            in_zone("2026-03-05T23:30:00.999Z", zone, SECONDS).as_deref(),
+            Some("2026-03-05 18:30:00 -05:00")
+        );
     }
 
     #[test]

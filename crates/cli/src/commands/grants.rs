@@ -7,6 +7,7 @@ use rest::owner::wire::Verified;
 
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
+use crate::moment;
 use crate::output::visible;
 use crate::owner::{Owner, Target};
 use crate::shown::columns;
@@ -62,7 +63,7 @@ pub(crate) fn everything(owner: &Owner) -> Outcome<Vec<Overview>> {
 }
 
 fn row(overview: &Overview) -> [String; 6] {
-    let time = |time: &Option<String>| time.clone().unwrap_or_else(|| "never".to_owned());
+    let time = |time: &Option<String>| time.as_deref().map_or("never".to_owned(), moment::shown);
     let client = overview.client_name.as_deref();
     [
         overview.id.clone(),
@@ -106,7 +107,9 @@ fn tell_owner_tokens(owner: &Owner, context: &Context) -> Outcome {
         if token.state == State::Live {
             context.output.note(&format!(
                 "Owner token {} is live until {}. End it with: pdpp grant revoke {}",
-                token.token_id, token.expires_at, token.token_id
+                token.token_id,
+                moment::shown(&token.expires_at),
+                token.token_id
             ));
         }
     }

@@ -41,7 +41,8 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
     } else if !output.is_json() {
         output.note(&format!(
             "Owner token {}: until {} whoever holds it may do what you may. It is shown this once. {end}",
-            token.token_id, token.expires_at
+            token.token_id,
+            crate::moment::shown(&token.expires_at)
         ));
     }
     printed

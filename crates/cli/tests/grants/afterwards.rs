@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::harness::Home;
-use crate::world::{Call, END, disclose, issued, mail_and_chat, masked};
+use crate::world::{Call, END_HERE, disclose, issued, mail_and_chat, masked};
 
 #[test]
 fn grants_are_listed_newest_first() {
@@ -37,7 +37,7 @@ fn grants_are_listed_newest_first() {
     assert_eq!(
         masked(&listed.stdout),
         format!(
-            "ID  {pad}  CLIENT          STATE    ENDS                      LAST USED  MAY READ\ngrt_…  Claude Desktop  live     {END}  never      mail-work receipts\ngrt_…  agent           revoked  {END}  never      mail-work messages, mail-work receipts\n"
+            "ID  {pad}  CLIENT          STATE    ENDS                        LAST USED  MAY READ\ngrt_…  Claude Desktop  live     {END_HERE}  never      mail-work receipts\ngrt_…  agent           revoked  {END_HERE}  never      mail-work messages, mail-work receipts\n"
         )
     );
     assert_eq!(listed.stderr, "");
@@ -65,7 +65,7 @@ fn a_grant_is_shown_with_the_calls_it_was_used_for() {
             ("fetch", &["r\u{7}:5"], &["message", "note"]),
         ],
     );
-    let head = "Grant      grt_…\nClient     agent\nState      live\nIssued     NOW\nEnds       2099-01-01T00:00:00.000Z\nLast used  NOW\nOf https://example.org/connectors/mail for https://pdpp.dev/purpose/agent_context:\n  mail-work receipts: message, number, note\nCalls, newest first:\n  NOW fetch: r\\u{7}:5; fields message, note\n";
+    let head = "Grant      grt_…\nClient     agent\nState      live\nIssued     NOW\nEnds       2099-01-01 02:00:00 +02:00\nLast used  NOW\nOf https://example.org/connectors/mail for https://pdpp.dev/purpose/agent_context:\n  mail-work receipts: message, number, note\nCalls, newest first:\n  NOW fetch: r\\u{7}:5; fields message, note\n";
     let shown = home.run(&["grant", "show", &id]).succeeds();
     assert_eq!(
         masked(&shown.stdout),

@@ -22,7 +22,7 @@ fn a_grant_prints_its_token_once_and_tells_what_it_sees() {
     assert_eq!(ran.stdout.trim().len(), "pdpp_at_".len() + 43);
     assert_eq!(
         masked(&ran.stderr),
-        "Grant grt_…: until 2099-01-01T00:00:00.000Z 'agent' may read\n  mail-work messages: subject, id\nThe token on stdout is shown this once. End it early with: pdpp grant revoke grt_…\n"
+        "Grant grt_…: until 2099-01-01 02:00:00 +02:00 'agent' may read\n  mail-work messages: subject, id\nThe token on stdout is shown this once. End it early with: pdpp grant revoke grt_…\n"
     );
     let quiet = create(&home, &["--connection", "mail-work", "-q"]).succeeds();
     assert_eq!(masked(&quiet.stdout), "pdpp_at_…\n");
@@ -52,7 +52,7 @@ fn connections_of_two_sources_make_a_package() {
     assert_eq!(masked(&ran.stdout), "pdpp_at_…\n");
     assert_eq!(
         masked(&ran.stderr),
-        "Package gpkg_…: until 2099-01-01T00:00:00.000Z 'agent' may read\n  mail-work messages: id, subject, body, size, read, sent_at\n  chat-team posts: id, subject, body, size, read, sent_at\nThe token on stdout is shown this once. End it early with: pdpp grant revoke gpkg_…\n"
+        "Package gpkg_…: until 2099-01-01 02:00:00 +02:00 'agent' may read\n  mail-work messages: id, subject, body, size, read, sent_at\n  chat-team posts: id, subject, body, size, read, sent_at\nThe token on stdout is shown this once. End it early with: pdpp grant revoke gpkg_…\n"
     );
     let repeated = [
         "--connection",
@@ -69,7 +69,7 @@ fn connections_of_two_sources_make_a_package() {
     let shown = home.run(&["grant", "show", id]).succeeds();
     assert_eq!(
         masked(&shown.stdout),
-        "Package    gpkg_…\nClient     agent\nState      live\nIssued     NOW\nEnds       2099-01-01T00:00:00.000Z\nLast used  never\nGrant grt_…, live, of https://example.org/connectors/mail for https://pdpp.dev/purpose/agent_context:\n  mail-work messages: id, subject, body, size, read, sent_at\n  mail-work receipts: message, number, note\nGrant grt_…, live, of https://example.org/connectors/chat for https://pdpp.dev/purpose/agent_context:\n  chat-team posts: id, subject, body, size, read, sent_at\n  chat-team receipts: message, number, note\nCalls: none\n"
+        "Package    gpkg_…\nClient     agent\nState      live\nIssued     NOW\nEnds       2099-01-01 02:00:00 +02:00\nLast used  never\nGrant grt_…, live, of https://example.org/connectors/mail for https://pdpp.dev/purpose/agent_context:\n  mail-work messages: id, subject, body, size, read, sent_at\n  mail-work receipts: message, number, note\nGrant grt_…, live, of https://example.org/connectors/chat for https://pdpp.dev/purpose/agent_context:\n  chat-team posts: id, subject, body, size, read, sent_at\n  chat-team receipts: message, number, note\nCalls: none\n"
     );
 }
 
@@ -256,7 +256,7 @@ fn the_details_of_the_documentation_are_granted() {
     let ran = create(&home, &["--details", &file]).succeeds();
     assert_eq!(
         masked(&ran.stderr),
-        "Grant grt_…: until 2099-01-01T00:00:00.000Z 'agent' may read\n  mail-work messages: id, subject, from_email, received_at; only received_at from 2026-01-01 before 2026-07-01\nThe token on stdout is shown this once. End it early with: pdpp grant revoke grt_…\n"
+        "Grant grt_…: until 2099-01-01 02:00:00 +02:00 'agent' may read\n  mail-work messages: id, subject, from_email, received_at; only received_at from 2026-01-01 before 2026-07-01\nThe token on stdout is shown this once. End it early with: pdpp grant revoke grt_…\n"
     );
 }
 

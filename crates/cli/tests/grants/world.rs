@@ -12,6 +12,8 @@ use crate::harness::{Home, MAIL, Ran};
 
 /// Far away, so that no test outlives it.
 pub const END: &str = "2099-01-01T00:00:00.000Z";
+/// The same, as people in the zone of the tests read it.
+pub const END_HERE: &str = "2099-01-01 02:00:00 +02:00";
 
 /// Mail and chat, one connection each; chat can be granted by time.
 pub fn mail_and_chat() -> Home {
@@ -66,10 +68,7 @@ pub fn masked(text: &str) -> String {
                 continue 'next;
             }
         }
-        let time = rest
-            .get(..24)
-            .filter(|time| time.ends_with('Z') && *time != END && Instant::parse(time).is_some());
-        if let Some(time) = time {
+        if let Some(time) = present(rest) {
             out.push_str("NOW");
             rest = &rest[time.len()..];
             continue;
@@ -78,6 +77,20 @@ pub fn masked(text: &str) -> String {
         rest = &rest[first.len_utf8()..];
     }
     out
+}
+
+/// The time a text begins with, in either form, unless it is the fixed end.
+fn present(text: &str) -> Option<&str> {
+    let wire = text
+        .get(..END.len())
+        .filter(|time| time.ends_with('Z') && *time != END && Instant::parse(time).is_some());
+    let here = || {
+        let time = text.get(..END_HERE.len())?;
+        let moment = time.replacen(' ', "T", 1).replace(' ', "");
+        (time.ends_with("+02:00") && time != END_HERE && Instant::parse(&moment).is_some())
+            .then_some(time)
+    };
+    wire.or_else(here)
 }
 
 struct Fixed;

@@ -128,6 +128,8 @@ impl Home {
         let mut command = Command::new(env!("CARGO_BIN_EXE_pdpp"));
         command
             .env("PDPP_DATA_DIR", self.data_dir())
+            // Away from UTC, so that a time that is not shown as people here read it stands out.
+            .env("TZ", "<+02>-2")
             .args(args)
             .stdin(Stdio::null());
         command

@@ -202,7 +202,7 @@ fn describe(issued: &Issued, owner: &Owner, context: &Context) -> Outcome {
     };
     output.note(&format!(
         "{kind} {id}: until {} '{client}' may read",
-        issued.expires_at
+        crate::moment::shown(&issued.expires_at)
     ));
     for line in shown.grants.iter().flat_map(scope::lines) {
         output.note(&format!("  {line}"));

@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::{not_found, refuse_secret};
 use crate::context::Context;
 use crate::failure::Outcome;
+use crate::moment;
 use crate::owner::Target;
 
 /// End a grant, a package or an owner token, at once and for good
@@ -44,7 +45,10 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
     };
     output.note(&match &revoking.already_since {
         None => format!("Revoked {kind} {id}. Nothing can be read under it any more."),
-        Some(at) => format!("Nothing to do: {kind} {id} was revoked at {at}."),
+        Some(at) => {
+            let at = moment::shown(at);
+            format!("Nothing to do: {kind} {id} was revoked at {at}.")
+        }
     });
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use contract::grant::{Grant, GrantedStream, TimeConstraint};
 
+use crate::moment;
 use crate::output::visible;
 
 /// The lines of a grant.
@@ -37,7 +38,10 @@ fn limits(stream: &GrantedStream) -> String {
 
 fn span(time: &TimeConstraint) -> String {
     let bound = |word: &str, at: &Option<String>| match at {
-        Some(at) => format!(" {word} {}", visible(at)),
+        Some(at) => {
+            let at = moment::local(at).unwrap_or_else(|| visible(at));
+            format!(" {word} {at}")
+        }
         None => String::new(),
     };
     format!(

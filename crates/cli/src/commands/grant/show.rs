@@ -1,12 +1,13 @@
 //! `pdpp grant show`: what was granted, and what it has been used for.
 
 use clap::Args;
-use grants::{DisclosedCall, Overview, Shown, TokenKind};
+use grants::{DisclosedCall, Overview, Shown, State, TokenKind};
 
 use super::{not_found, refuse_secret, scope, shown};
 use crate::commands::grants::state_name;
 use crate::context::Context;
 use crate::failure::Outcome;
+use crate::moment;
 use crate::output::{Output, visible};
 use crate::owner::Owner;
 use crate::shown::columns;
@@ -74,19 +75,37 @@ fn head(overview: &Overview, output: Output) -> Outcome {
     let mut lines = vec![
         [kind, &overview.id].map(str::to_owned),
         ["Client".to_owned(), client],
-        ["State", state_name(overview)].map(str::to_owned),
-        ["Issued", &overview.issued_at].map(str::to_owned),
-        ["Ends", overview.expires_at.as_deref().unwrap_or("never")].map(str::to_owned),
+        ["State".to_owned(), state_in_words(overview)],
+        ["Issued".to_owned(), moment::shown(&overview.issued_at)],
+        ["Ends".to_owned(), or_never(overview.expires_at.as_deref())],
     ];
-    if let Some(at) = &overview.revoked_at {
-        lines.push(["Revoked", at].map(str::to_owned));
+    let happened = [
+        ("Revoked", &overview.revoked_at),
+        ("Narrowed", &overview.narrowed_at),
+    ];
+    for (name, at) in happened {
+        if let Some(at) = at {
+            lines.push([name.to_owned(), moment::shown(at)]);
+        }
     }
-    if let Some(at) = &overview.narrowed_at {
-        lines.push(["Narrowed", at].map(str::to_owned));
-    }
-    let used = overview.last_used_at.as_deref().unwrap_or("never");
-    lines.push(["Last used", used].map(str::to_owned));
+    let used = or_never(overview.last_used_at.as_deref());
+    lines.push(["Last used".to_owned(), used]);
     output.data(columns(&lines, 0, output.style()).trim_end())
+}
+
+/// The state, and what it means where one word does not say it.
+fn state_in_words(overview: &Overview) -> String {
+    let state = state_name(overview);
+    let by = or_never(overview.redeem_by.as_deref());
+    match overview.state {
+        State::Waiting => format!("{state}: the application must come for it by {by}"),
+        State::Lapsed => format!("{state}: the application did not come for it by {by}"),
+        _ => state.to_owned(),
+    }
+}
+
+fn or_never(at: Option<&str>) -> String {
+    at.map_or_else(|| "never".to_owned(), moment::shown)
 }
 
 /// What each grant gives, and for which purpose.
@@ -132,7 +151,7 @@ fn in_words(call: &DisclosedCall) -> String {
     };
     format!(
         "{} {}: {records}{fields}",
-        call.at,
+        moment::shown(&call.at),
         visible(&call.operation)
     )
 }
