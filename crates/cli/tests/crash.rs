@@ -1,12 +1,14 @@
 //! Fifty imports are killed at some moment, and after each the records are those of a whole number of batches, not
-//! fewer than were acknowledged, and search agrees with them.
+//! fewer than were acknowledged, and search agrees with them. Erasures that are killed are finished at the next start.
 #![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
 
 mod harness;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::fs;
 use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::sync::Arc;
 use std::thread::sleep;
@@ -17,7 +19,7 @@ use contract::time::{Clock, Instant};
 use harness::Home;
 use store::records::{Direction, OrderBy, PageRequest};
 use store::search::{Scope, SearchRequest};
-use store::{EmbeddedStore, OpenOptions, Records, Search, StreamRef, directory};
+use store::{Catalog, EmbeddedStore, OpenOptions, Records, Search, StreamRef, directory};
 use text::Expression;
 
 const ROUNDS: u64 = 50;
@@ -217,7 +219,7 @@ fn whatever_was_acknowledged_survives_a_kill_and_search_agrees() {
         cut_short += usize::from(acknowledged < LINES);
         if dice.roll(5) == 0 {
             // The index is derived: losing it loses nothing.
-            let _ = std::fs::remove_dir_all(home.data_dir().join(directory::INDEX));
+            let _ = fs::remove_dir_all(home.data_dir().join(directory::INDEX));
         }
 
         let store = open(&home);
@@ -240,4 +242,73 @@ fn whatever_was_acknowledged_survives_a_kill_and_search_agrees() {
         }
     }
     assert!(cut_short > 25, "only {cut_short} imports were cut short");
+}
+
+/// The files below a folder in whose bytes the word can be seen.
+fn holding(folder: &Path, word: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(holding(&path, word));
+        } else {
+            let bytes = fs::read(&path).unwrap();
+            let mut windows = bytes.windows(word.len());
+            if windows.any(|window| window == word.as_bytes()) {
+                found.push(path);
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn an_erasure_that_is_killed_has_not_begun_or_is_finished_at_the_next_start() {
+    let mut dice = Dice(11);
+    let mut cut_short = 0;
+    for round in 0..12 {
+        let home = Home::with_mail();
+        let message = |at| format!("{{\"id\":\"m{at}\",\"subject\":\"zyzzyva {at}\"}}\n");
+        home.import_messages(&harness::lines(2_000, message))
+            .succeeds();
+        home.run(&["search", "zyzzyva"]).succeeds();
+        let mut child = home
+            .command(&["connections", "remove", "mail-work", "--yes"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        // At least until it has begun; what comes then takes longer the slower the machine is.
+        while !holding_log(&home) && child.try_wait().unwrap().is_none() {
+            sleep(Duration::from_micros(200));
+        }
+        sleep(Duration::from_micros(
+            u64::try_from(dice.roll(40_000)).unwrap(),
+        ));
+        cut_short += usize::from(child.try_wait().unwrap().is_none());
+        child.kill().unwrap();
+        child.wait().unwrap();
+
+        let store = open(&home);
+        let removed = store.connections().is_empty();
+        let left = stored_count(&store);
+        drop(store);
+        if removed {
+            let left = holding(&home.data_dir(), "zyzzyva");
+            assert_eq!(left, Vec::<PathBuf>::new(), "round {round}");
+        } else {
+            assert_eq!(left, 2_000, "round {round}");
+        }
+    }
+    assert!(cut_short > 0, "no erasure was cut short");
+}
+
+/// Whether somebody has the records open to write.
+fn holding_log(home: &Home) -> bool {
+    home.data_dir().join("records.db-wal").exists()
+}
+
+fn stored_count(store: &EmbeddedStore) -> u64 {
+    let stats = store.stream_stats().unwrap();
+    stats.iter().map(|stats| stats.records).sum()
 }
