@@ -238,3 +238,69 @@ fn a_clock_behind_the_data_and_a_damaged_store_are_found_here() {
     assert!(ran.stdout.contains("do: restore a backup"), "{ran:?}");
     assert!(!ran.stdout.contains("index rebuild"), "{ran:?}");
 }
+
+/// The files below a folder, in order.
+fn files(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let mut files: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .flat_map(|path| {
+            if path.is_dir() {
+                files(&path)
+            } else {
+                vec![path]
+            }
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+fn flip(file: &std::path::Path, at: usize) {
+    let mut bytes = fs::read(file).unwrap();
+    bytes[at] ^= 0x10;
+    fs::write(file, bytes).unwrap();
+}
+
+#[test]
+fn a_thorough_look_names_the_damaged_file_and_what_to_do() {
+    let home = Home::with_mail();
+    let message = |at| format!("{{\"id\":\"m{at}\",\"subject\":\"hello {at}\"}}\n");
+    home.import_messages(&harness::lines(200, message))
+        .succeeds();
+    home.run(&["search", "hello"]).succeeds();
+    let ran = home.run(&["doctor", "--thorough"]).succeeds();
+    for well in [
+        "records  200 can be read",
+        "blobs    0 are",
+        "index    its files",
+    ] {
+        assert!(ran.stdout.contains(well), "{ran:?}");
+    }
+    let index = files(&home.data_dir().join("index"));
+    let words = index
+        .iter()
+        .find(|file| file.extension().is_some_and(|kind| kind == "pos"));
+    flip(words.unwrap(), 3);
+    let ran = home.run(&["doctor", "--thorough"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(
+        ran.stdout.contains("FAIL  index") && ran.stdout.contains("pdpp index rebuild"),
+        "{ran:?}"
+    );
+    home.run(&["index", "rebuild"]).succeeds();
+    home.run(&["doctor", "--thorough"]).succeeds();
+    // The last page of the records: nothing needs it to open.
+    let database = home.data_dir().join("records.db");
+    let length = fs::read(&database).unwrap().len();
+    for at in (length - 8_192..length).step_by(64) {
+        flip(&database, at);
+    }
+    let ran = home.run(&["doctor", "--thorough"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(
+        ran.stdout.contains("FAIL  records") && ran.stdout.contains("records.db"),
+        "{ran:?}"
+    );
+    assert!(ran.stdout.contains("do: restore a backup"), "{ran:?}");
+}

@@ -89,6 +89,12 @@ pub(crate) static OWNER_ENDPOINTS: &[Endpoint] = &[
     route!(Get "/owner/backup", "ownerBackup", &[], upkeep::backup),
     route!(Post "/owner/index", "ownerRebuildIndex", &[], upkeep::rebuild_index),
     route!(Post "/owner/purge", "ownerPurge", &[], upkeep::purge),
+    route!(
+        Get "/owner/inspection",
+        "ownerInspect",
+        &[Param::one("thorough", "Whether to read everything.")],
+        upkeep::inspect
+    ),
     route!(Get "/owner/grants", "ownerGrants", &[], grants::list),
     route!(Post "/owner/grants", "ownerGrant", &[], grants::create),
     route!(

@@ -1,6 +1,5 @@
 //! Blobs: bytes named by their own hash, referred to by records.
 
-use std::fs::File;
 use std::io::Read;
 
 use contract::id::BlobId;
@@ -31,6 +30,7 @@ pub trait Blobs {
     ) -> Result<Blob>;
     /// What is known of a blob that a record of the stream is bound to.
     fn blob(&self, stream: &StreamRef, id: &BlobId) -> Result<Option<(Blob, Vec<RecordKey>)>>;
-    /// Opens the bytes.
-    fn open_blob(&self, id: &BlobId) -> Result<File>;
+    /// Opens the bytes. They are held against the blob's name while they are read: whoever comes to their end has what
+    /// was stored, or an error.
+    fn open_blob(&self, id: &BlobId) -> Result<Box<dyn Read + Send>>;
 }

@@ -1,6 +1,7 @@
 //! `pdpp doctor`: whether all is well, on this machine or at a server, and what to do where it is not.
 
 mod here;
+mod stored;
 mod there;
 
 use clap::Args;
@@ -17,6 +18,8 @@ use crate::shown::{Lines as _, hanging};
 ///
 /// Without a URL: the data directory, the disk, the clock, the index and the socket. With one: what the server publishes,
 /// how it sends strangers on, the stored credential, and a read with it. Ends with 0 only when all is well.
+///
+/// With --thorough everything that is stored is read and held against what was written: records, index and blobs.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: pdpp doctor https://pdpp.example.org")]
 pub(crate) struct Options {
@@ -28,6 +31,9 @@ pub(crate) struct Options {
         help = "Where credentials are kept [env: PDPP_CACHE_ROOT] [default: the platform's data folder, pdpp; else ./.pdpp]"
     )]
     cache_root: Option<std::path::PathBuf>,
+    /// Read everything that is stored here, and say what is damaged
+    #[arg(long, conflicts_with = "url")]
+    thorough: bool,
 }
 
 /// What was looked at, and how it is.
@@ -77,8 +83,11 @@ impl Finding {
 pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
     let settings = RemoteSettings::resolve(options.url.clone(), options.cache_root.clone())?;
     let findings = match &settings.provider_url {
-        Some(url) => there::look(&ProviderUrl::parse(url)?, &settings, context)?,
-        None => here::look(context),
+        // What is stored is here, whatever server is set.
+        Some(url) if !options.thorough => {
+            there::look(&ProviderUrl::parse(url)?, &settings, context)?
+        }
+        _ => here::look(context, options.thorough),
     };
     let ok = findings.iter().all(|finding| finding.ok);
     let output = context.output;

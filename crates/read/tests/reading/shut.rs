@@ -2,7 +2,6 @@
 //! alone is decided over it too.
 #![expect(clippy::panic, reason = "a read that happens is a failed test")]
 
-use std::fs::File;
 use std::io::{Read, Write};
 use std::sync::Arc;
 
@@ -17,6 +16,7 @@ use store::grants::{
     ChainCheck, Disclosure, LoggedDisclosure, NewApproval, NewToken, Revocable, Revoked,
     SELECTOR_BYTES, StoredGrant, StoredPackage, StoredToken, TokenUse,
 };
+use store::inspection::{Depth, Inspection};
 use store::records::{
     Applied, Change, ChangesPage, ChangesRequest, PageRequest, Purged, Revision, StoredRecord,
 };
@@ -24,7 +24,9 @@ use store::registry::{self, Entry, EntryKind};
 use store::search::{
     AggregateAnswer, AggregateRequest, Extent, IndexStatus, Scope, SearchAnswer, SearchRequest,
 };
-use store::{Backup, Catalog, Grants, Records, Registry, Result, Search, Store, StreamRef};
+use store::{
+    Backup, Catalog, Grants, Inspect, Records, Registry, Result, Search, Store, StreamRef,
+};
 
 pub(crate) struct Shut(pub(crate) Arc<dyn Store>);
 
@@ -114,7 +116,7 @@ impl Blobs for Shut {
     fn blob(&self, _: &StreamRef, _: &BlobId) -> Result<Option<(Blob, Vec<RecordKey>)>> {
         touched()
     }
-    fn open_blob(&self, _: &BlobId) -> Result<File> {
+    fn open_blob(&self, _: &BlobId) -> Result<Box<dyn Read + Send>> {
         touched()
     }
 }
@@ -177,6 +179,12 @@ impl Registry for Shut {
 
 impl Backup for Shut {
     fn backup(&self, _: &mut dyn Write) -> Result<()> {
+        touched()
+    }
+}
+
+impl Inspect for Shut {
+    fn inspect(&self, _: Depth) -> Result<Inspection> {
         touched()
     }
 }

@@ -2,9 +2,10 @@
 
 use axum::http::StatusCode;
 use std::sync::Arc;
+use store::inspection::{Damage, Depth};
 
 use super::telling::{told, written};
-use super::wire::{Indexed, Purged, Refusal};
+use super::wire::{Damaged, Indexed, Inspected, Purged, Refusal};
 use super::{blocking, store_problem};
 use crate::problem;
 use crate::table::{Ask, Outcome};
@@ -43,4 +44,35 @@ pub(super) async fn purge(ask: Ask) -> Outcome {
         })
     });
     problem::json(StatusCode::OK, &purged.await?)
+}
+
+/// Whether all is whole. It may take as long as reading everything does.
+pub(super) async fn inspect(ask: Ask) -> Outcome {
+    let depth = match ask.params.text("thorough") {
+        Some("true") => Depth::Thorough,
+        _ => Depth::Glance,
+    };
+    let inspected = blocking(ask.service, move |service| {
+        let found = service
+            .store
+            .inspect(depth)
+            .map_err(|error| store_problem(&error))?;
+        Ok(Inspected {
+            records: found.records,
+            blobs: found.blobs,
+            damaged_records: told_of(found.damaged_records),
+            damaged_blobs: told_of(found.damaged_blobs),
+            damaged_index: told_of(found.damaged_index),
+            traces_left: found.traces_left,
+        })
+    });
+    problem::json(StatusCode::OK, &inspected.await?)
+}
+
+fn told_of(damages: Vec<Damage>) -> Vec<Damaged> {
+    let told = |damage: Damage| Damaged {
+        path: damage.path.display().to_string(),
+        detail: damage.detail,
+    };
+    damages.into_iter().map(told).collect()
 }

@@ -144,6 +144,32 @@ pub struct Purged {
     pub blobs: u64,
 }
 
+/// Whether what is stored still is what was written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inspected {
+    /// How many records there are.
+    pub records: u64,
+    /// How many blobs there are.
+    pub blobs: u64,
+    /// What is wrong with the records.
+    pub damaged_records: Vec<Damaged>,
+    /// What is wrong with blobs.
+    pub damaged_blobs: Vec<Damaged>,
+    /// What is wrong with the index.
+    pub damaged_index: Vec<Damaged>,
+    /// Whether something was erased of which bytes may still be on the disk.
+    pub traces_left: bool,
+}
+
+/// Something that is not as it was written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Damaged {
+    /// The file or folder concerned.
+    pub path: String,
+    /// What is wrong with it.
+    pub detail: String,
+}
+
 /// What is asked to be granted: flags, or authorization details as they were written.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct NewGrant {

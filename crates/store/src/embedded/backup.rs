@@ -13,7 +13,7 @@ use rusqlite::{Connection, OpenFlags};
 use super::EmbeddedStore;
 use super::directory::{BLOBS, DATABASE, SEALING_KEY};
 use super::sqlite::failed;
-use crate::{Backup, Blobs as _, Result, StoreError};
+use crate::{Backup, Result, StoreError};
 
 impl Backup for EmbeddedStore {
     fn backup(&self, out: &mut dyn Write) -> Result<()> {
@@ -44,7 +44,8 @@ impl EmbeddedStore {
     fn append_blobs<W: Write>(&self, archive: &mut tar::Builder<W>, ids: &[BlobId]) -> Result<()> {
         let mut folders = Vec::new();
         for id in ids {
-            let file = match self.open_blob(id) {
+            // As it is: a damaged file is no reason to have no backup of all the others.
+            let (_, file) = match self.blob_file(id) {
                 Err(StoreError::UnknownBlob(_)) => continue,
                 opened => opened?,
             };

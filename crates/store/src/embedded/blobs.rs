@@ -85,16 +85,51 @@ impl Blobs for EmbeddedStore {
         })
     }
 
-    fn open_blob(&self, id: &BlobId) -> Result<File> {
-        // It may be put into its folder between two looks.
-        for path in [self.settled(id), self.arrived(id), self.settled(id)] {
-            match File::open(&path) {
-                Ok(file) => return Ok(file),
-                Err(error) if error.kind() == ErrorKind::NotFound => {}
-                Err(error) => return Err(StoreError::io(path, error)),
-            }
+    fn open_blob(&self, id: &BlobId) -> Result<Box<dyn Read + Send>> {
+        let (path, file) = self.blob_file(id)?;
+        let size_bytes = file.metadata().map_err(StoreError::at(&path))?.len();
+        Ok(Box::new(Verified::new(file, &path, id, size_bytes)))
+    }
+}
+
+/// The bytes of a file, held against the hash that names it while they are read.
+pub(super) struct Verified {
+    file: File,
+    path: PathBuf,
+    id: BlobId,
+    /// What has been read of it.
+    hasher: Sha256,
+    left: u64,
+}
+
+impl Verified {
+    pub(super) fn new(file: File, path: &Path, id: &BlobId, size_bytes: u64) -> Self {
+        Self {
+            file,
+            path: path.to_owned(),
+            id: id.clone(),
+            hasher: Sha256::new(),
+            left: size_bytes,
         }
-        Err(StoreError::UnknownBlob(id.to_string()))
+    }
+}
+
+impl Read for Verified {
+    /// The last bytes are given only if all of them together are right.
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.file.read(buffer)?;
+        self.hasher.update(buffer.get(..read).unwrap_or_default());
+        self.left = self.left.saturating_sub(read as u64);
+        let at_end = self.left == 0 || (read == 0 && !buffer.is_empty());
+        let digest = || self.hasher.clone().finalize().into();
+        if at_end && BlobId::of_sha256(digest()) != self.id {
+            let damaged = StoreError::Corrupt {
+                path: self.path.clone(),
+                detail: "its bytes are not those that were stored".to_owned(),
+            };
+            return Err(std::io::Error::new(ErrorKind::InvalidData, damaged));
+        }
+        Ok(read)
     }
 }
 
@@ -106,8 +141,21 @@ struct Received {
 }
 
 impl EmbeddedStore {
+    /// The file of a blob, as it is.
+    pub(super) fn blob_file(&self, id: &BlobId) -> Result<(PathBuf, File)> {
+        // It may be put into its folder between two looks.
+        for path in [self.settled(id), self.arrived(id), self.settled(id)] {
+            match File::open(&path) {
+                Ok(file) => return Ok((path, file)),
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(StoreError::io(path, error)),
+            }
+        }
+        Err(StoreError::UnknownBlob(id.to_string()))
+    }
+
     /// Where a blob lies for good. Two levels of folders keep each of them small.
-    fn settled(&self, id: &BlobId) -> PathBuf {
+    pub(super) fn settled(&self, id: &BlobId) -> PathBuf {
         let (folder, name) = id.hex().split_at(2);
         self.directory.join(BLOBS).join(folder).join(name)
     }
@@ -257,7 +305,7 @@ fn bind(
     )
 }
 
-fn is_bound(connection: &Connection, id: &BlobId) -> rusqlite::Result<bool> {
+pub(super) fn is_bound(connection: &Connection, id: &BlobId) -> rusqlite::Result<bool> {
     connection
         .prepare_cached("SELECT EXISTS (SELECT 1 FROM blob_bindings WHERE blob_id = ?1)")?
         .query_row([id.as_str()], |row| row.get(0))
@@ -269,7 +317,7 @@ fn is_whole(path: &Path, size_bytes: u64) -> bool {
 }
 
 /// What lies in a folder; nothing, if there is none.
-pub(super) fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
+fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),

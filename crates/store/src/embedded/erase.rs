@@ -209,9 +209,10 @@ mod tests {
 
     use super::*;
     use crate::catalog::{NewConnection, StreamRef};
+    use crate::inspection::Depth;
     use crate::records::{Change, ChangeOp};
     use crate::search::{Scope, SearchRequest};
-    use crate::{Blobs, Catalog, OpenOptions, Records, Search};
+    use crate::{Blobs, Catalog, Inspect, OpenOptions, Records, Search};
 
     const MAIL: &str = include_str!("../../tests/conformance/mail.json");
 
@@ -403,11 +404,13 @@ mod tests {
         assert!(error.to_string().contains("pdpp purge"), "{error}");
         assert!(store.connection(&work).is_none());
         assert!(!holding(folder.path()).is_empty());
+        assert!(store.inspect(Depth::Glance).unwrap().traces_left);
         drop(reader);
         drop(store);
         let store = open(folder.path());
         assert_eq!(holding(folder.path()), Vec::<PathBuf>::new());
         assert_eq!(hits(&store, &home, "quokka"), 1);
+        assert!(!store.inspect(Depth::Glance).unwrap().traces_left);
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod extent;
 mod grants;
 mod groups;
 mod index;
+mod inspect;
 mod layout;
 mod migrations;
 mod query;

@@ -1,15 +1,17 @@
 //! Flipped bytes: an error or the truth, and never a panic.
 
 use std::fs;
+use std::io::Read as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
+use store::inspection::{Depth, Inspection};
 use store::records::{Direction, OrderBy, PageRequest};
 use store::search::{AggregateRequest, Grouping, Metric};
-use store::{Catalog, EmbeddedStore, Records, Search};
+use store::{Blobs, Catalog, EmbeddedStore, Inspect, Records, Search};
 
 use crate::fixture::{
-    add_mail, delete, field, message_with, messages, open, request, stream, try_open, write,
+    add_mail, delete, field, key, message_with, messages, open, request, stream, try_open, write,
 };
 
 /// Small and repeatable random numbers.
@@ -189,4 +191,128 @@ fn flipped_bytes_in_the_index_cause_neither_a_panic_nor_a_lasting_error() {
         let failed = (outcomes.panicked, outcomes.erred);
         assert_eq!(failed, (0, 0), "{flips} flips: {outcomes:?}");
     }
+}
+
+/// A copy of a filled store with some bytes of one file flipped.
+fn flipped(original: &Path, file: &str, flips: usize, dice: &mut Dice) -> tempfile::TempDir {
+    let copy = tempfile::tempdir().unwrap();
+    copy_folder(original, copy.path());
+    let file = copy.path().join(file);
+    let mut bytes = fs::read(&file).unwrap();
+    for _ in 0..flips {
+        let at = dice.roll(bytes.len());
+        bytes[at] ^= 1 << dice.roll(8);
+    }
+    fs::write(&file, bytes).unwrap();
+    copy
+}
+
+#[test]
+fn what_is_whole_is_found_to_be_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    filled(folder.path());
+    let store = open(folder.path());
+    let owner = stream("work", "messages");
+    store
+        .put_blob((&owner, &key("m0-1")), "text/plain", &mut &b"abc"[..])
+        .unwrap();
+    // Not in the index yet.
+    write(
+        &store,
+        "work",
+        vec![message_with("new", "\"subject\":\"a\"")],
+    );
+    for depth in [Depth::Glance, Depth::Thorough] {
+        let whole = Inspection {
+            records: 3 * 59 + 1,
+            blobs: 1,
+            ..Inspection::default()
+        };
+        assert_eq!(store.inspect(depth).unwrap(), whole);
+    }
+}
+
+#[test]
+fn a_changed_missing_or_cut_blob_is_found_and_never_given_as_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    add_mail(&store, "work");
+    let owner = stream("work", "messages");
+    let bytes: Vec<u8> = (0..200_000_u32).flat_map(u32::to_le_bytes).collect();
+    let blob = store
+        .put_blob((&owner, &key("m1")), "text/plain", &mut bytes.as_slice())
+        .unwrap();
+    let (start, name) = blob.id.hex().split_at(2);
+    let path = folder.path().join("blobs").join(start).join(name);
+    let damage = || store.inspect(Depth::Thorough).unwrap().damaged_blobs;
+    let read = || {
+        store
+            .open_blob(&blob.id)?
+            .read_to_end(&mut Vec::new())
+            .map_err(|error| {
+                assert!(error.to_string().contains(name), "{error}");
+                assert!(error.to_string().contains("backup"), "{error}");
+                store::StoreError::UnknownBlob(String::new())
+            })
+    };
+    assert_eq!(read().unwrap(), bytes.len());
+    assert_eq!(damage(), []);
+    let mut changed = bytes.clone();
+    changed[70_000] ^= 1;
+    fs::write(&path, &changed).unwrap();
+    assert!(read().is_err());
+    assert_eq!(damage()[0].path, path);
+    fs::write(&path, &bytes[..100]).unwrap();
+    assert!(read().is_err());
+    assert_eq!(damage()[0].path, path);
+    fs::remove_file(&path).unwrap();
+    assert!(matches!(read(), Err(store::StoreError::UnknownBlob(_))));
+    assert_eq!(damage()[0].detail, "it is missing");
+}
+
+#[test]
+fn a_flipped_byte_in_a_segment_of_the_index_is_always_found_or_mended() {
+    let original = tempfile::tempdir().unwrap();
+    filled(original.path());
+    let mut files: Vec<String> = fs::read_dir(original.path().join("index/1"))
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .filter(|entry| entry.metadata().unwrap().len() > 0)
+        .map(|entry| entry.file_name().into_string().unwrap())
+        .filter(|name| name.len() > 32)
+        .collect();
+    files.sort();
+    assert!(files.len() > 10, "{files:?}");
+    let mut dice = Dice(23);
+    for file in files {
+        let copy = flipped(original.path(), &format!("index/1/{file}"), 1, &mut dice);
+        let store = open(copy.path());
+        let found = catch_unwind(AssertUnwindSafe(|| store.inspect(Depth::Thorough).unwrap()));
+        let told = !found.unwrap().damaged_index.is_empty();
+        assert!(told || !copy.path().join("index/1").exists(), "{file}");
+        store.rebuild_index(&mut |_| {}).unwrap();
+        let mended = store.inspect(Depth::Thorough).unwrap();
+        assert_eq!(mended.damaged_index, [], "{file}");
+    }
+}
+
+#[test]
+fn records_that_cannot_be_read_are_found_by_an_inspection() {
+    let original = tempfile::tempdir().unwrap();
+    filled(original.path());
+    let mut dice = Dice(29);
+    let mut unreadable = 0;
+    for round in 0..40 {
+        let copy = flipped(original.path(), "records.db", 25, &mut dice);
+        let Ok(store) = try_open(copy.path()) else {
+            continue;
+        };
+        let inspection = store.inspect(Depth::Thorough);
+        if answers(&store).is_err() {
+            unreadable += 1;
+            let told = inspection.map_or(true, |found| !found.damaged_records.is_empty());
+            assert!(told, "round {round}");
+        }
+    }
+    assert!(unreadable > 3, "{unreadable}");
 }

@@ -12,10 +12,11 @@ use indicatif::HumanBytes;
 use serde::Deserialize;
 use store::directory::OWNER_SOCKET;
 
-use super::Finding;
+use super::{Finding, stored};
 use crate::clock::SystemClock;
 use crate::context::Context;
 use crate::failure::Outcome;
+use crate::moment;
 use crate::owner::Owner;
 use crate::reading::{Line, Reading};
 
@@ -24,20 +25,25 @@ const LEAST_BYTES: u64 = 1024 * 1024 * 1024;
 /// How far a clock may run behind what was written.
 const LATE_MICROS: i64 = 60_000_000;
 
-pub(super) fn look(context: &Context) -> Vec<Finding> {
+pub(super) fn look(context: &Context, thorough: bool) -> Vec<Finding> {
     let folder = &context.settings.data_dir;
     if !folder.is_dir() {
         let message = format!("there is nothing at {} yet", folder.display());
         let remedy = "name another folder with --data-dir, or begin: pdpp declare FILE, or pdpp serve --demo";
         return vec![Finding::ill("data", message, remedy)];
     }
-    vec![
+    let mut findings = vec![
         data(folder),
         disk(folder),
         clock(folder),
         socket(folder),
         index(context),
-    ]
+    ];
+    // Records that cannot be opened were told, and cannot be looked at.
+    if findings.iter().all(|finding| finding.check != "records") {
+        findings.extend(stored::look(context, thorough));
+    }
+    findings
 }
 
 fn data(folder: &Path) -> Finding {
@@ -87,15 +93,17 @@ fn clock(folder: &Path) -> Finding {
     };
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let newest = entries.filter_map(written).max().unwrap_or(0);
+    let shown = moment::shown(&now.to_string());
     if newest > now.0.saturating_add(LATE_MICROS) {
-        let message = format!("it is {now} by this machine, but data was written later than that");
+        let message =
+            format!("it is {shown} by this machine, but data was written later than that");
         return Finding::ill(
             "clock",
             message,
             "set the clock of this machine, for example by NTP",
         );
     }
-    Finding::well("clock", format!("{now}"))
+    Finding::well("clock", shown)
 }
 
 fn socket(folder: &Path) -> Finding {

@@ -273,6 +273,20 @@ impl OpenIndex {
         self.finish_merges(&mut writing)
     }
 
+    /// The files whose bytes are not those that were written. Nothing is merged meanwhile.
+    pub(crate) fn changed_files(&self) -> Result<Vec<PathBuf>> {
+        let mut writing = self.writing();
+        if writing.uncommitted > 0 {
+            self.commit(&mut writing)?;
+        }
+        self.finish_merges(&mut writing)?;
+        let changed = self.index.validate_checksum();
+        let changed = changed.map_err(failed(&self.folder))?.into_iter();
+        let mut changed: Vec<PathBuf> = changed.map(|file| self.folder.join(file)).collect();
+        changed.sort();
+        Ok(changed)
+    }
+
     /// Waits for background merges, so that the folder is at rest.
     pub(crate) fn rest(&self) -> Result<()> {
         let mut writing = self.writing();

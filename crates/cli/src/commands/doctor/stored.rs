@@ -1,0 +1,105 @@
+//! What is stored, held against what was written: damage, and what to do about it.
+
+use indicatif::HumanCount;
+use rest::owner::wire::{Damaged, Inspected};
+
+use super::Finding;
+use crate::context::Context;
+use crate::failure::{Failure, Outcome};
+use crate::output::visible;
+use crate::owner::Target;
+
+const RESTORE: &str = "restore a backup, see `pdpp backup --help`; keep a copy of the folder as it is until that is done";
+const SEND_AGAIN: &str = "import the files again that the blobs came from, or restore a backup, see `pdpp backup --help`";
+const REBUILD: &str = "derive it anew with `pdpp index rebuild`; the records are not affected";
+
+/// What is wrong; if everything was read, also what is well.
+pub(super) fn look(context: &Context, thorough: bool) -> Vec<Finding> {
+    match inspect(context, thorough) {
+        Ok(inspected) => findings(&inspected, thorough),
+        Err(failure) => {
+            let remedy = "restore a backup where something is damaged, see `pdpp backup --help`";
+            vec![Finding::of("stored", &failure, remedy)]
+        }
+    }
+}
+
+fn inspect(context: &Context, thorough: bool) -> Outcome<Inspected> {
+    let owner = context.owner("pdpp doctor")?;
+    let target = Target::of("/owner/inspection");
+    let target = target.with("thorough", if thorough { "true" } else { "false" });
+    owner.get(&target).map_err(Failure::from)
+}
+
+fn findings(inspected: &Inspected, thorough: bool) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let records = format!(
+        "{} can be read, and the database is whole",
+        HumanCount(inspected.records)
+    );
+    let blobs = format!("{} are what their names say", HumanCount(inspected.blobs));
+    let index = "its files are as they were written".to_owned();
+    for (check, damaged, well, remedy) in [
+        ("records", &inspected.damaged_records, records, RESTORE),
+        ("blobs", &inspected.damaged_blobs, blobs, SEND_AGAIN),
+        ("index", &inspected.damaged_index, index, REBUILD),
+    ] {
+        let told = damaged.iter().map(in_words);
+        findings.extend(told.map(|message| Finding::ill(check, message, remedy)));
+        if damaged.is_empty() && thorough {
+            findings.push(Finding::well(check, well));
+        }
+    }
+    if inspected.traces_left {
+        findings.push(Finding::ill(
+            "erased",
+            "something was erased, but bytes of it may still be on the disk",
+            "pdpp purge, when no backup is being made and there is room for a second copy of the records",
+        ));
+    }
+    findings
+}
+
+fn in_words(damaged: &Damaged) -> String {
+    format!("{}: {}", visible(&damaged.path), visible(&damaged.detail))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn whole() -> Inspected {
+        Inspected {
+            records: 1_234,
+            blobs: 2,
+            damaged_records: Vec::new(),
+            damaged_blobs: Vec::new(),
+            damaged_index: Vec::new(),
+            traces_left: false,
+        }
+    }
+
+    #[test]
+    fn what_is_well_is_told_only_when_everything_was_read() {
+        assert!(findings(&whole(), false).is_empty());
+        let told = findings(&whole(), true);
+        assert!(told.iter().all(|finding| finding.ok));
+        assert_eq!(
+            told[0].message,
+            "1,234 can be read, and the database is whole"
+        );
+        assert_eq!(told.len(), 3);
+    }
+
+    #[test]
+    fn traces_of_what_was_erased_are_told_with_the_remedy() {
+        let left = Inspected {
+            traces_left: true,
+            ..whole()
+        };
+        let told = findings(&left, false);
+        assert!(!told[0].ok && told[0].check == "erased");
+        let remedy = told[0].remedy.as_deref();
+        assert!(remedy.is_some_and(|remedy| remedy.starts_with("pdpp purge")));
+    }
+}

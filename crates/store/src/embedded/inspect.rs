@@ -1,0 +1,223 @@
+//! Holding what is stored against what the engines and the blobs' names say it must be.
+
+use std::io;
+use std::path::PathBuf;
+
+use contract::id::BlobId;
+use contract::json::RecordBody;
+use rusqlite::Connection;
+
+use super::blobs::{Verified, is_bound};
+use super::{EmbeddedStore, erase};
+use crate::inspection::{Damage, Depth, Inspect, Inspection};
+use crate::{Result, StoreError};
+
+/// How much damage of a kind is told.
+const TOLD: usize = 10;
+/// How often records and index are counted until nothing is written in between.
+const COUNTED: u32 = 3;
+
+impl Inspect for EmbeddedStore {
+    fn inspect(&self, depth: Depth) -> Result<Inspection> {
+        let thorough = depth == Depth::Thorough;
+        let (records, damaged_records) = damage_of(self.look_at_records(thorough))?;
+        let (blobs, damaged_blobs) = damage_of(self.look_at_blobs(thorough))?;
+        // What cannot be read cannot be counted either, and its index is not to blame.
+        let damaged_index = if damaged_records.is_empty() {
+            self.look_at_index(thorough)?
+        } else {
+            Vec::new()
+        };
+        let (begun, finished) = self.database.read(erase::erasures)?;
+        Ok(Inspection {
+            records,
+            blobs,
+            damaged_records,
+            damaged_blobs,
+            damaged_index,
+            traces_left: finished < begun,
+        })
+    }
+}
+
+/// What a look found, and how much it looked at. Damage that stopped the look is what it found.
+fn damage_of(outcome: Result<(u64, Vec<Damage>)>) -> Result<(u64, Vec<Damage>)> {
+    match outcome {
+        Err(StoreError::Corrupt { path, detail }) => Ok((0, vec![Damage { path, detail }])),
+        outcome => outcome,
+    }
+}
+
+impl EmbeddedStore {
+    fn look_at_records(&self, thorough: bool) -> Result<(u64, Vec<Damage>)> {
+        self.database.snapshot(|connection| {
+            let records = kept(connection).map_err(self.database.failed())?;
+            let mut found = Vec::new();
+            if thorough {
+                for look in [engine_says, miscounted, unreadable] {
+                    found.extend(look(connection).map_err(self.database.failed())?);
+                }
+            }
+            found.truncate(TOLD);
+            let damage = |detail| Damage {
+                path: self.database.path().to_owned(),
+                detail,
+            };
+            Ok((records, found.into_iter().map(damage).collect()))
+        })
+    }
+
+    fn look_at_blobs(&self, thorough: bool) -> Result<(u64, Vec<Damage>)> {
+        if !thorough {
+            let count = |connection: &Connection| {
+                connection.query_row("SELECT count(*) FROM blobs", [], |row| row.get(0))
+            };
+            return Ok((self.database.read(count)?, Vec::new()));
+        }
+        let stored: Vec<(String, u64)> = self.database.read(|connection| {
+            connection
+                .prepare("SELECT id, size_bytes FROM blobs ORDER BY id")?
+                .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+                .collect()
+        })?;
+        let mut found = Vec::new();
+        for (id, size_bytes) in &stored {
+            let Ok(id) = BlobId::parse(id.as_str()) else {
+                found.push(Damage {
+                    path: self.database.path().to_owned(),
+                    detail: "it names a blob that cannot be one".to_owned(),
+                });
+                continue;
+            };
+            if let Some(damage) = self.look_at_blob(&id, *size_bytes)? {
+                // It may have been erased since it was listed.
+                let bound = self.database.read(|connection| is_bound(connection, &id))?;
+                found.extend(bound.then_some(damage));
+            }
+            if found.len() >= TOLD {
+                break;
+            }
+        }
+        Ok((stored.len() as u64, found))
+    }
+
+    fn look_at_blob(&self, id: &BlobId, size_bytes: u64) -> Result<Option<Damage>> {
+        let damage = |path: PathBuf, detail: String| Ok(Some(Damage { path, detail }));
+        let (path, file) = match self.blob_file(id) {
+            Err(StoreError::UnknownBlob(_)) => {
+                return damage(self.settled(id), "it is missing".to_owned());
+            }
+            Err(StoreError::Io { path, source }) => return damage(path, source.to_string()),
+            opened => opened?,
+        };
+        let length = file.metadata().map_err(StoreError::at(&path))?.len();
+        if length != size_bytes {
+            let detail = format!("it should have {size_bytes} bytes and has {length}");
+            return damage(path, detail);
+        }
+        let mut bytes = Verified::new(file, &path, id, size_bytes);
+        match io::copy(&mut bytes, &mut io::sink()) {
+            Ok(_) => Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                damage(path, "its bytes are not those that were stored".to_owned())
+            }
+            Err(error) => damage(path, error.to_string()),
+        }
+    }
+
+    fn look_at_index(&self, thorough: bool) -> Result<Vec<Damage>> {
+        let open = self.with_index(|| self.current_index())?;
+        let folder = self.directory.join(super::directory::INDEX);
+        let changed = if thorough {
+            open.changed_files()
+        } else {
+            Ok(Vec::new())
+        };
+        let changed = match changed {
+            Err(StoreError::IndexDamaged { path, detail }) => {
+                return Ok(vec![Damage { path, detail }]);
+            }
+            changed => changed?.into_iter().map(|path| Damage {
+                path,
+                detail: "its bytes are not those that were written".to_owned(),
+            }),
+        };
+        let mut found: Vec<Damage> = changed.take(TOLD).collect();
+        found.extend(self.miscounted_index()?.map(|detail| Damage {
+            path: folder,
+            detail,
+        }));
+        Ok(found)
+    }
+
+    /// Whether the index holds as many records as there are, if that can be told while others write.
+    fn miscounted_index(&self) -> Result<Option<String>> {
+        for _ in 0..COUNTED {
+            let before = self.newest();
+            let indexed =
+                self.with_index(|| Ok(self.current_index()?.view().searcher.num_docs()))?;
+            let records = self.database.read(kept)?;
+            if self.newest() == before {
+                let detail = || format!("it holds {indexed} records of {records}");
+                return Ok((indexed != records).then(detail));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// How many records there are, as it is kept.
+fn kept(connection: &Connection) -> rusqlite::Result<u64> {
+    let sql = "SELECT coalesce(sum(live_records), 0) FROM streams";
+    connection.query_row(sql, [], |row| row.get(0))
+}
+
+/// What the engine itself finds wrong.
+fn engine_says(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+    let lines: Vec<String> = connection
+        .prepare("PRAGMA integrity_check(10)")?
+        .query_map([], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    let wrong = lines.into_iter().filter(|line| line != "ok");
+    Ok(wrong.map(|line| line.replace('\n', "; ")).collect())
+}
+
+/// The streams that do not have as many records as is kept.
+fn miscounted(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+    let mut statement = connection.prepare(
+        "SELECT connection_id, name, live_records,
+                (SELECT count(*) FROM records WHERE stream_id = streams.id AND data IS NOT NULL) AS counted
+         FROM streams WHERE live_records <> counted",
+    )?;
+    let mut rows = statement.query([])?;
+    let mut wrong = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (connection, stream): (String, String) = (row.get(0)?, row.get(1)?);
+        let (kept, counted): (i64, i64) = (row.get(2)?, row.get(3)?);
+        wrong.push(format!(
+            "{connection}/{stream} should have {kept} records and has {counted}"
+        ));
+    }
+    Ok(wrong)
+}
+
+/// Records that are not JSON any more, or changed into other kinds of values.
+fn unreadable(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+    let mut wrong = Vec::new();
+    for table in ["records", "versions"] {
+        let sql = format!("SELECT row_id, data FROM {table} WHERE data IS NOT NULL");
+        let mut statement = connection.prepare(&sql)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let number: i64 = row.get(0)?;
+            let read = row.get::<_, String>(1);
+            if read.is_err() || read.is_ok_and(|text| RecordBody::parse(text).is_err()) {
+                wrong.push(format!("row {number} of {table} is not JSON any more"));
+            }
+            if wrong.len() >= TOLD {
+                return Ok(wrong);
+            }
+        }
+    }
+    Ok(wrong)
+}
