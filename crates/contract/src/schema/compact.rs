@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::{
     CompactSchema, ConnectorSchema, ExpandCapability, FieldCapability, GrantedConnection, Schema,
@@ -123,8 +124,32 @@ impl StreamMetadata {
                 .as_ref()
                 .map(|all| all.iter().map(expand).collect()),
             granted_connections: self.granted_connections.clone(),
-            other: Other::new(),
+            other: self.beside_fields(),
         }
+    }
+
+    /// What a read must know that no field tells: views by name, whether records may be counted, and what the grant
+    /// leaves out. Not every server says so, which is why these are no members of their own.
+    fn beside_fields(&self) -> Other {
+        let views = self.views.as_ref().map(|views| {
+            let ids = views.iter().map(|view| json!(view.id));
+            ids.collect()
+        });
+        let query = self.query.as_ref().map(|query| {
+            let aggregations = query.aggregations.as_ref();
+            let counts = aggregations.and_then(|all| all.count).unwrap_or(false);
+            json!({"aggregations": {"count": counts}})
+        });
+        let records = self.resources.as_ref().map(|records| json!(records.len()));
+        let told = [
+            ("views", views),
+            ("query", query),
+            ("time_constraint", self.time_constraint.clone()),
+            ("resource_count", records),
+        ];
+        told.into_iter()
+            .filter_map(|(name, value)| Some((name.to_owned(), value?)))
+            .collect()
     }
 }
 
@@ -155,5 +180,28 @@ mod tests {
             (Some(1), Some(3))
         );
         assert_eq!(compact.detail.as_deref(), Some("compact"));
+    }
+
+    #[test]
+    fn what_no_field_tells_is_told_beside_them() {
+        // SC-10
+        let text = r#"{"object":"schema","connectors":[{"connector_key":"k","streams":[
+            {"name":"a","views":[{"id":"basic","label":"Basic","fields":["x"]}],"query":{"aggregations":{"count":true,"sum":["x"]}},
+             "time_constraint":{"field":"at","since":"2026-01-01T00:00:00Z"},"resources":["r1","r2"]},
+            {"name":"b","views":[],"query":{}},
+            {"name":"c"}]}]}"#;
+        let compact = serde_json::from_str::<Schema>(text).unwrap().compact();
+        let told = |at: usize| serde_json::to_value(&compact.connectors[0].streams[at]).unwrap();
+        let full = told(0);
+        assert_eq!(full["views"], json!(["basic"]));
+        assert_eq!(full["query"], json!({"aggregations": {"count": true}}));
+        assert_eq!(full["time_constraint"]["since"], "2026-01-01T00:00:00Z");
+        assert_eq!(full["resource_count"], 2);
+        let nothing = told(1);
+        assert_eq!(nothing["views"], json!([]));
+        assert_eq!(nothing["query"], json!({"aggregations": {"count": false}}));
+        assert!(nothing.get("time_constraint").is_none());
+        let silent = told(2);
+        assert!(silent.get("views").is_none() && silent.get("query").is_none());
     }
 }

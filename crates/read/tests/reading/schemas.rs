@@ -171,10 +171,28 @@ fn a_compact_schema_says_each_field_in_a_few_flags() {
     let told = client
         .schema(ask(Some("compact"), None, None, None))
         .unwrap();
+    let stream = &told["connectors"][0]["streams"][0];
     assert_eq!(
-        told["connectors"][0]["streams"][0]["field_capabilities"],
+        stream["field_capabilities"],
         json!({"received_at": fields["received_at"]})
     );
+    // What no field tells: SC-10. A view that is not wholly granted has no name.
+    let owned = &connector["streams"][0];
+    assert_eq!(owned["views"], json!(["envelope", "everything"]));
+    assert_eq!(owned["query"], json!({"aggregations": {"count": true}}));
+    assert!(owned.get("time_constraint").is_none());
+    assert_eq!(stream["views"], json!([]));
+    assert_eq!(stream["query"], json!({"aggregations": {"count": true}}));
+    let lately = world.client(
+        "demo_mail",
+        json!([{"name": "messages", "instance_ids": ["work"], "fields": ["received_at"],
+            "time_constraint": {"field": "received_at", "since": "2026-03-01"}}]),
+    );
+    let told = lately
+        .schema(ask(Some("compact"), None, None, None))
+        .unwrap();
+    let limit = &told["connectors"][0]["streams"][0]["time_constraint"];
+    assert!(limit.to_string().contains("2026-03-01"), "{limit}");
 }
 
 #[test]
