@@ -62,6 +62,7 @@ pub(super) struct Field {
     /// As they are shown.
     pub(super) flags: String,
     pub(super) type_name: Option<String>,
+    pub(super) role: Option<String>,
     pub(super) granted: bool,
     uses: Vec<Use>,
     /// Operators; nothing where ranges are not accepted, empty where the operators are not told.
@@ -213,6 +214,7 @@ impl Field {
             name: name.to_owned(),
             flags: String::new(),
             type_name: None,
+            role: None,
             granted: true,
             uses: Vec::new(),
             range: None,
@@ -238,6 +240,7 @@ impl Field {
         match flag.split_once('=').unwrap_or((flag, "")) {
             (_, value) if value.starts_with("unusable") => {}
             ("t", value) => self.type_name = Some(value.to_owned()),
+            ("role", value) => self.role = Some(value.to_owned()),
             ("g", "false") => self.granted = false,
             ("eq", _) => self.uses.push(Use::Exact),
             ("r", "") => self.range = Some(Vec::new()),

@@ -207,6 +207,13 @@ fn row_of(connector: &Connector, row: &Stream, depth: Depth) -> Map<String, Valu
 fn detailed(connector: &Connector, row: &Stream) -> Value {
     let accepts = Capabilities::of(row);
     let mut members = row_of(connector, row, Depth::Rows);
+    for name in ["time_constraint", "resource_count"] {
+        if let Some(limit) = row.members.get(name)
+            && size(limit) <= MEMBER
+        {
+            members.insert(name.to_owned(), limit.clone());
+        }
+    }
     members.insert("field_capabilities".to_owned(), accepts.flags());
     let relations: Vec<Value> = accepts
         .expand

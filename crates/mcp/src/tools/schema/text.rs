@@ -236,8 +236,14 @@ fn full_within(read: &Read, scope: &Scope<'_>, full: &Full, ceiling: usize) -> S
         counted(rows.len(), "source"),
         counted(connections, "connection"),
     );
+    // Which of the two it is, is known when everything else has its place.
+    let (here, there) = (
+        " Complete: all JSON Schema is below.",
+        " Complete in structuredContent.data.",
+    );
+    let place = head.len();
     if full.omitted.is_empty() {
-        head.push_str(" Complete in structuredContent.data.");
+        head.push_str(there);
     } else {
         let _ = write!(
             head,
@@ -269,7 +275,11 @@ fn full_within(read: &Read, scope: &Scope<'_>, full: &Full, ceiling: usize) -> S
     }
     lines.release(last.len());
     lines.require(&last);
-    lines.finish()
+    let mut text = lines.finish();
+    if not_shown == 0 && full.omitted.is_empty() {
+        text.replace_range(place..place + there.len(), here);
+    }
+    text
 }
 
 fn nothing(scope: &Scope<'_>, handles: &str) -> String {

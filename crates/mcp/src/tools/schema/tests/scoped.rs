@@ -29,7 +29,7 @@ fn each_source_of_a_stream_has_a_block_of_its_own() {
         assert!(
             block
                 .iter()
-                .any(|line| line.starts_with("aggregations: count_distinct=sender;")),
+                .any(|line| line.starts_with("aggregations: count=records; count_distinct=sender;")),
             "{block:?}"
         );
     }

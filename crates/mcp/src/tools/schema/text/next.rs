@@ -43,8 +43,7 @@ fn call(tool: &str, args: Map<String, Value>) -> String {
 }
 
 fn records(mut args: Map<String, Value>, accepts: &Capabilities) -> String {
-    let fields = accepts.names(|field| field.granted);
-    let fields: Vec<&str> = fields.into_iter().take(3).collect();
+    let fields = telling(accepts);
     if !fields.is_empty() {
         args.insert("fields".to_owned(), json!(fields));
     }
@@ -56,6 +55,27 @@ fn records(mut args: Map<String, Value>, accepts: &Capabilities) -> String {
     }
     args.insert("limit".to_owned(), json!(budget::DEFAULT_LIMIT));
     call("query_records", args)
+}
+
+/// Three fields that tell records apart, in declared order: when, what it is called, by whom, then any others. A key says
+/// little, and ids are printed anyway.
+fn telling(accepts: &Capabilities) -> Vec<&str> {
+    let rank = |field: &Field| match field.role.as_deref() {
+        _ if accepts.sort.as_deref() == Some(field.name.as_str()) => 0,
+        Some(role) if role == "title" || role.ends_with("-title") => 1,
+        Some("author") => 2,
+        _ if field.name == "id" || field.name.ends_with("_id") => 4,
+        _ => 3,
+    };
+    let granted = accepts.fields.iter().enumerate();
+    let mut granted: Vec<(usize, &Field)> = granted.filter(|(_, field)| field.granted).collect();
+    granted.sort_by_key(|(place, field)| (rank(field), *place));
+    granted.truncate(3);
+    granted.sort_by_key(|(place, _)| *place);
+    granted
+        .iter()
+        .map(|(_, field)| field.name.as_str())
+        .collect()
 }
 
 /// A range over the field that any server of this schema can read.

@@ -146,8 +146,10 @@ impl Block<'_> {
             let time = plain::json(time);
             let _ = write!(told, " time {}", plain::cut(&time, budget::PREVIEW));
         }
-        if let Some(records) = members.get("resources").and_then(Value::as_array) {
-            let _ = write!(told, " only {} named records", records.len());
+        let listed = members.get("resources").and_then(Value::as_array);
+        let counted = members.get("resource_count").and_then(Value::as_u64);
+        if let Some(records) = listed.map(|all| all.len() as u64).or(counted) {
+            let _ = write!(told, " only {records} named records");
         }
         (!told.is_empty()).then(|| format!("granted:{told}"))
     }
@@ -179,7 +181,7 @@ impl Block<'_> {
                 let views: Vec<&str> = views.iter().map(String::as_str).collect();
                 or_none(&words(&views), "|")
             }
-            None => "not told by the compact view, detail:\"full\" tells".to_owned(),
+            None => "not told; detail:\"full\" may tell".to_owned(),
         };
         format!("projection: fields=[any of the {granted} granted names above] views={views}")
     }
@@ -192,11 +194,8 @@ impl Block<'_> {
         match self.accepts.counts_records {
             Some(true) => told.insert(0, "count=records".to_owned()),
             Some(false) => {}
-            // The compact view speaks of fields only.
-            None => told.push(
-                "count=records (not told by the compact view; aggregate answers or refuses)"
-                    .to_owned(),
-            ),
+            // The compact view of some servers speaks of fields only.
+            None => told.push("count=records (not told; aggregate answers or refuses)".to_owned()),
         }
         or_none(&told, "; ")
     }
