@@ -185,11 +185,16 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// When its author wrote a record, and the field that says so.
-pub(crate) fn authored_at(row: &Row, body: &RecordBody) -> Option<(&'static str, String)> {
-    let visible = AUTHORED.into_iter().filter(|name| row.sees_member(name));
+/// When its author wrote a record, and the field that says so: by its name, else by what the stream declares as the time
+/// of its records. When it was imported says nothing about it.
+pub(crate) fn authored_at(row: &Row, body: &RecordBody) -> Option<(String, String)> {
+    let stream = row.stream();
+    let declared = [&stream.consent_time_field, &stream.cursor_field];
+    let declared = declared.into_iter().flatten().map(FieldName::as_str);
+    let visible = AUTHORED.into_iter().chain(declared);
     visible
-        .filter_map(|name| Some((name, body.text(name)?.into_owned())))
+        .filter(|name| row.sees_member(name))
+        .filter_map(|name| Some((name.to_owned(), body.text(name)?.into_owned())))
         .find(|(_, text)| !text.is_empty())
 }
 

@@ -153,7 +153,7 @@ fn a_search_hit_carries_its_evidence_and_how_to_read_on() {
                 "connector_key": "demo_mail", "connection_id": "work", "connector_instance_id": "work", "display_name": "Work mail",
                 "record_url": "/v1/streams/messages/records/m1?connection_id=work",
                 "citation_url": "https://me.example/records/work/messages/m1",
-                "emitted_at": "2026-05-01T00:00:00Z", "title": "Re: overdraft", "matched_fields": ["body"],
+                "emitted_at": "2026-05-01T00:00:00Z", "authored_at": "2026-03-03T09:00:00Z", "title": "Re: overdraft", "matched_fields": ["body"],
                 "snippet": {"field": "body", "text": "The fee was <mark>refunded</mark>."},
                 "evidence_excerpts": [{"object": "evidence_excerpt", "field_path": "body", "text": "The fee was refunded.",
                     "text_start_chars": 0, "text_end_chars": 21, "matches": [{"start_chars": 12, "end_chars": 20}],
@@ -169,19 +169,23 @@ fn a_search_hit_carries_its_evidence_and_how_to_read_on() {
 }
 
 #[test]
-fn only_the_owner_is_told_a_score_and_when_it_was_written() {
+fn only_the_owner_is_told_a_score_and_only_granted_fields_tell_when_it_was_written() {
     let world = world();
     let hit = &world.owner().find("refunded")[0];
     assert_eq!(hit["score"]["kind"], "bm25");
     assert_eq!(hit["score"]["order"], "higher_is_better");
     assert!(hit["score"]["value"].as_f64().unwrap() > 0.0);
     assert_eq!(hit["authored_at"], "2026-03-03T08:59:00Z");
-    // sent_at is not granted.
-    assert!(
-        reader(&world).find("refunded")[0]
-            .get("authored_at")
-            .is_none()
+    // SE-16: sent_at is not granted; what the stream declares as its time is.
+    let hit = &reader(&world).find("refunded")[0];
+    assert!(hit.get("score").is_none());
+    assert_eq!(hit["authored_at"], "2026-03-03T09:00:00Z");
+    // Nothing granted says when it was written.
+    let timeless = world.client(
+        "demo_mail",
+        json!([{"name": "messages", "instance_ids": ["work"], "fields": ["id", "body"]}]),
     );
+    assert!(timeless.find("refunded")[0].get("authored_at").is_none());
 }
 
 #[test]
