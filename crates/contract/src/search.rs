@@ -95,10 +95,10 @@ impl SearchQuery {
     /// Adds conditions; call it after `streams` is set, of which there must be exactly one.
     pub fn filtered(mut self, filters: Vec<Filter>) -> Result<SearchQuery, ReadError> {
         if !filters.is_empty() && self.streams.len() != 1 {
-            return Err(refused(
-                "streams",
-                "filter needs exactly one stream in streams",
-            ));
+            return Err(
+                refused("streams", "filter needs exactly one stream in streams")
+                    .with_hint("name the one stream to filter in streams"),
+            );
         }
         self.filters = filters;
         Ok(self)

@@ -80,7 +80,10 @@ impl Fault {
             http_status: Some(status),
             request_id,
         };
-        if let Some(next) = next_step(fault.code(), fault.text_member("param")) {
+        let step = next_step(fault.code(), fault.text_member("param"));
+        let failed =
+            (status >= 500).then_some("the server failed; repeat the call, later if need be");
+        if let Some(next) = step.or(failed) {
             fault = fault.with_next(next);
         }
         fault
@@ -309,7 +312,10 @@ fn next_step(code: &str, param: Option<&str>) -> Option<&'static str> {
         "field_not_granted" | "unknown_field" => {
             "call schema with this stream to see the fields of this grant"
         }
-        "invalid_cursor" | "cursor_expired" => "repeat the call without the cursor or bookmark",
+        "invalid_cursor" | "cursor_expired" if param == Some("changes_since") => {
+            "repeat the call with changes_since=\"beginning\""
+        }
+        "invalid_cursor" | "cursor_expired" => "repeat the call without the cursor",
         "query_not_found" => {
             "q does not occur literally; repeat the call without q and with offset_chars=0"
         }
@@ -319,13 +325,24 @@ fn next_step(code: &str, param: Option<&str>) -> Option<&'static str> {
             "ask the person to connect again; nothing can be read until then"
         }
         "rate_limit_exceeded" => "wait a little, then repeat the call",
-        "invalid_request" => match param {
-            Some("filter" | "view" | "expand" | "expand_limit") => {
-                "this grant does not advertise that argument; call schema with this stream to see what it accepts"
-            }
-            _ => "call schema with this stream to see what it accepts",
-        },
+        "invalid_request" => return Some(correction(param)),
         _ => return None,
     };
     Some(next)
+}
+
+/// The next step for an argument that is refused. Only what schema tells about is looked up there.
+fn correction(param: Option<&str>) -> &'static str {
+    let param = param.unwrap_or_default();
+    let name = param.split('[').next().unwrap_or_default();
+    match name {
+        // Some servers take none of these from a grant.
+        "filter" | "expand" | "expand_limit" if name == param => {
+            "schema with this stream tells whether and where that argument is taken"
+        }
+        "filter" | "expand" | "expand_limit" | "field" | "fields" | "view" | "sort"
+        | "group_by" | "group_by_time" => "schema with this stream tells what is taken there",
+        "" => "correct the arguments and repeat the call",
+        _ => "correct that argument and repeat the call",
+    }
 }

@@ -1,7 +1,7 @@
 //! What of a record is shown: members exactly as written, in the order asked for, and the envelope around them.
 
 use contract::error::{ErrorCode, ReadError};
-use contract::id::FieldName;
+use contract::id::{FieldName, ViewId};
 use contract::json::{self, JsonKind, RecordBody};
 use contract::key::RecordKey;
 use contract::query::Projection;
@@ -26,6 +26,15 @@ pub(crate) enum Shape {
     Listed(Vec<FieldName>),
 }
 
+fn unknown_view(row: &Row, id: &ViewId) -> ReadError {
+    let views: Vec<&str> = row.views().map(|view| view.id.as_str()).collect();
+    let hint = match views.as_slice() {
+        [] => "this stream has no view; pass fields instead".to_owned(),
+        views => format!("pass one of {}, or fields instead", views.join(", ")),
+    };
+    refused("view", format!("Unknown view: {id}")).with_hint(hint)
+}
+
 impl Shape {
     /// Checks what was asked against what the row shows.
     pub(crate) fn of(row: &Row, projection: &Projection) -> Result<Self, ReadError> {
@@ -38,10 +47,11 @@ impl Shape {
                 Ok(Self::Listed(names.clone()))
             }
             // A view that is not wholly granted is not there; which fields it has would be told otherwise.
-            Projection::View(id) => match row.views().find(|view| view.id == *id) {
-                Some(view) => Ok(Self::Listed(view.fields.clone())),
-                None => Err(refused("view", format!("Unknown view: {id}"))),
-            },
+            Projection::View(id) => row
+                .views()
+                .find(|view| view.id == *id)
+                .map(|view| Self::Listed(view.fields.clone()))
+                .ok_or_else(|| unknown_view(row, id)),
         }
     }
 

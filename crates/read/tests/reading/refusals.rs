@@ -229,6 +229,8 @@ fn a_view_that_is_not_wholly_granted_is_not_there() {
         let error = ask(&client, view).unwrap_err();
         assert_eq!(error.code, ErrorCode::InvalidRequest);
         assert_eq!(error.message, format!("Unknown view: {view}"));
+        let hint = error.hint.as_deref();
+        assert_eq!(hint, Some("pass one of envelope, or fields instead"));
     }
     assert!(ask(&client, "envelope").is_ok());
     assert!(ask(&world.owner(), "everything").is_ok());
