@@ -6,6 +6,7 @@
 mod door;
 mod rate;
 mod reads;
+mod refused;
 
 use std::convert::Infallible;
 use std::pin::pin;
@@ -13,18 +14,20 @@ use std::sync::Arc;
 use std::time::{Duration, Instant as Moment};
 
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::Request;
+use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
 use axum::routing::any;
-use contract::error::ErrorCode;
+use contract::error::{ErrorCode, ReadError};
 use mcp::{HttpSettings, Options, Server};
 use tokio::time::timeout;
 
 use self::door::{Door, Guest};
 use self::rate::Rates;
 use self::reads::OwnReads;
+use self::refused::Sent;
 use crate::line::Place;
 use crate::metrics::TOOLS;
 use crate::observe;
@@ -112,11 +115,16 @@ impl Hosted {
         self.rates
             .take(guest.id(), self.service.now())
             .map_err(too_many)?;
-        let (request, _place) = self.whole(request, place).await?;
+        let (parts, sent, _place) = self.whole(request, place).await?;
+        let sent = Sent {
+            is_json: refused::is_json(&parts.headers),
+            body: sent,
+        };
+        let request = Request::from_parts(parts, Body::from(sent.body.clone()));
         let reads = OwnReads::new(self, &guest, id);
         let server = Server::new(Arc::new(reads), self.presented.clone());
         let response = mcp::serve_http(server, &self.http, request).await;
-        let mut response = response.map(Body::new);
+        let mut response = refused::told(response.map(Body::new), &sent)?;
         if let Some((package, members)) = guest.package() {
             let headers = response.headers_mut();
             headers.extend(HeaderValue::from_str(package).map(|id| (PACKAGE_ID, id)));
@@ -127,7 +135,11 @@ impl Hosted {
 
     /// The request with its body read, if that is no larger than a call and comes in time. A body that is not there yet
     /// is waited for outside the line.
-    async fn whole(&self, request: Request, place: Place) -> Result<(Request, Place), Problem> {
+    async fn whole(
+        &self,
+        request: Request,
+        place: Place,
+    ) -> Result<(Parts, Bytes, Place), Problem> {
         let (parts, body) = request.into_parts();
         let mut read = pin!(axum::body::to_bytes(body, MAX_BODY_BYTES));
         let (read, place) = if let Ok(read) = timeout(AT_ONCE, read.as_mut()).await {
@@ -139,7 +151,7 @@ impl Hosted {
             (read.map_err(late)?, self.service.place().await?)
         };
         let bytes = read.map_err(|_| Problem::of_status(StatusCode::PAYLOAD_TOO_LARGE))?;
-        Ok((Request::from_parts(parts, Body::from(bytes)), place))
+        Ok((parts, bytes, place))
     }
 
     fn sign(&self, response: &mut Response) {
@@ -154,6 +166,7 @@ impl Hosted {
 
 fn too_many(seconds: u64) -> Problem {
     let message = "this grant has made more calls than allowed in a minute";
-    Problem::new(ErrorCode::RateLimitExceeded, message)
-        .with_header(header::RETRY_AFTER, &seconds.to_string())
+    let error = ReadError::new(ErrorCode::RateLimitExceeded, message)
+        .with_hint(format!("wait {seconds} seconds, then repeat the call"));
+    Problem::from(error).with_header(header::RETRY_AFTER, &seconds.to_string())
 }

@@ -233,6 +233,67 @@ async fn both_protocol_eras_are_served_and_nothing_undeclared() {
 }
 
 #[tokio::test]
+async fn what_is_no_message_is_refused_in_a_form_that_can_be_read() {
+    let world = World::new().await;
+    let (token, _) = world.grant(&["work"], &["messages"], &[]);
+    let ping = rpc("ping", json!({})).to_string();
+    for (header, value, body, status, code) in [
+        (
+            "accept",
+            "application/json",
+            ping.as_str(),
+            406,
+            json!("invalid_request"),
+        ),
+        (
+            "content-type",
+            "text/plain",
+            &ping,
+            415,
+            json!("invalid_request"),
+        ),
+        (
+            "mcp-protocol-version",
+            "1999-01-01",
+            &ping,
+            400,
+            json!("invalid_request"),
+        ),
+        ("x-plain", "", "{nope", 400, json!(-32700)),
+        ("x-plain", "", "", 400, json!(-32700)),
+        ("x-plain", "", "[]", 400, json!(-32600)),
+        ("x-plain", "", "5", 400, json!(-32600)),
+    ] {
+        let mut request = request(Some(&token))
+            .body(Body::from(body.to_owned()))
+            .unwrap();
+        let name: axum::http::HeaderName = header.parse().unwrap();
+        request.headers_mut().insert(name, value.parse().unwrap());
+        let said = send(&world.router, request).await;
+        assert_eq!(
+            said.status.as_u16(),
+            status,
+            "{header} {body}: {}",
+            said.body
+        );
+        assert!(said.header("content-type").starts_with("application/json"));
+        let error = &said.body["error"];
+        assert_eq!(error["code"], code, "{}", said.body);
+        let told = if code.is_string() {
+            error
+        } else {
+            &error["data"]["error"]
+        };
+        assert_eq!(told["code"], "invalid_request", "{}", said.body);
+        assert!(
+            told["next"].as_str().unwrap().starts_with("send "),
+            "{}",
+            said.body
+        );
+    }
+}
+
+#[tokio::test]
 async fn a_package_searches_all_its_sources_with_one_ranking_and_one_limit() {
     // SE-11, SE-12, SE-13, SE-17, SE-18, UP-11
     let world = World::new().await;
