@@ -11,10 +11,11 @@ use contract::upstream::Upstream;
 use rmcp::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestMethod, CompleteRequestParams,
-    CompleteResult, ErrorData, Icon, Implementation, ListPromptsRequestMethod, ListPromptsResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ResourcesCapability,
-    ServerCapabilities, ServerConfig, Tool, ToolsCapability,
+    CompleteResult, CustomRequest, CustomResult, ErrorData, Icon, Implementation,
+    ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams,
+    ReadResourceResponse, ResourcesCapability, ServerCapabilities, ServerConfig, Tool,
+    ToolsCapability,
 };
 use rmcp::service::{RequestContext, RoleServer};
 
@@ -176,6 +177,37 @@ impl ServerHandler for Server {
     ) -> Result<CompleteResult, ErrorData> {
         Err(ErrorData::method_not_found::<CompleteRequestMethod>())
     }
+
+    /// What the library could not read: a method that is not there, or one of ours with parameters it does not take.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        Err(unreadable(&request.method))
+    }
+}
+
+/// The parameters of each method that must have some.
+const PARAMETERS: [(&str, &str); 2] = [
+    (
+        "tools/call",
+        r#"{"name": "schema", "arguments": {}}, with arguments an object"#,
+    ),
+    ("resources/read", r#"{"uri": "pdpp://…"}"#),
+];
+
+/// Told in the code that says which of the two it is: hosts stop using a method that was not found.
+fn unreadable(method: &str) -> ErrorData {
+    let shown = crate::evidence::plain::quoted(method, 80);
+    let Some((_, takes)) = PARAMETERS.iter().find(|(known, _)| *known == method) else {
+        let message = format!("this server has no method {shown}");
+        return ErrorData::new(rmcp::model::ErrorCode::METHOD_NOT_FOUND, message, None);
+    };
+    let message = format!("the parameters of {method} cannot be read");
+    let fault = Fault::refused(Code::InvalidArguments, "params", message.clone())
+        .with_next(format!("pass {takes}"));
+    ErrorData::invalid_params(message, Some(fault.structured()))
 }
 
 /// Told as a tool result, because that is what a model sees.

@@ -409,6 +409,37 @@ fn both_eras_introduce_themselves_with_instructions() {
     }
 }
 
+// TS-07: it was answered that there is no such method, after which a host stops calling tools.
+#[test]
+fn parameters_that_cannot_be_read_are_no_missing_method() {
+    let state = fixtures::multi();
+    for revision in ["2025-11-25", CURRENT] {
+        for caller in [
+            Caller::piped(state.clone(), revision),
+            Caller::posting(state.clone(), revision),
+        ] {
+            for (method, params) in [
+                ("tools/call", json!({"name": "schema", "arguments": []})),
+                ("tools/call", json!({"name": "schema", "arguments": "{}"})),
+                ("tools/call", json!({"name": "schema", "arguments": 5})),
+            ] {
+                let said = caller.request(method, params);
+                assert_eq!(said["error"]["code"], -32602, "{said}");
+                let told = &said["error"]["data"]["error"];
+                assert_eq!(told["code"], "invalid_arguments", "{said}");
+                assert!(told["next"].as_str().unwrap().starts_with("pass "));
+            }
+            let said = caller.request("tools/cull", json!({}));
+            assert_eq!(said["error"]["code"], -32601, "{said}");
+            assert_eq!(
+                said["error"]["message"],
+                "this server has no method \"tools/cull\""
+            );
+            assert_eq!(caller.rs.calls(), []);
+        }
+    }
+}
+
 // A page in a browser, or a body without end, gets nowhere.
 #[test]
 fn requests_of_other_pages_and_large_ones_are_refused() {
