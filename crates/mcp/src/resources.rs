@@ -110,6 +110,7 @@ async fn stream(call: Call<'_>, name: &str) -> Result<String, Fault> {
 
 async fn record(call: Call<'_>, handle: &RecordHandle) -> Result<String, Fault> {
     let answered = call.get(fetch::record_question(handle)).await?;
+    fetch::about(handle, &answered.body, answered.request_id.as_deref())?;
     let mut body = without_bytes(&answered.body);
     if !body.is_object() {
         return Err(fetch::not_a_record(answered.request_id));

@@ -146,6 +146,40 @@ pub(crate) fn connection_of(value: &Value) -> Option<&str> {
         .or(nested)
 }
 
+/// What an answer about one record says that contradicts the question: `connection`, `stream` or `record`. What it does not
+/// say cannot contradict, a key may end a longer id of the server's own, and without an envelope members are anybody's.
+pub(crate) fn contradiction(answer: &Value, asked: &RecordHandle) -> Option<&'static str> {
+    let is_envelope = |value: &&Value| {
+        let kind = text(value, "object");
+        matches!(kind, Some("record" | "field_window"))
+    };
+    let places = [Some(answer), answer.get("data")];
+    let answer = places.into_iter().flatten().find(is_envelope)?;
+    let names = [
+        text(answer, "connection_id"),
+        text(answer, "connector_instance_id"),
+        answer
+            .get("source")
+            .and_then(|source| text(source, "connection_id")),
+    ];
+    let mut told = names.into_iter().flatten().peekable();
+    let is_elsewhere = asked
+        .connection()
+        .is_some_and(|connection| told.peek().is_some() && !told.any(|name| name == connection));
+    let other_stream = text(answer, "stream").is_some_and(|stream| stream != asked.stream());
+    let key = KEYS.iter().find_map(|name| key_text(answer.get(*name)?));
+    let other_record = key.is_some_and(|key| {
+        let rest = key.strip_suffix(asked.record());
+        !rest.is_some_and(|rest| rest.is_empty() || rest.ends_with(':'))
+    });
+    match (is_elsewhere, other_stream, other_record) {
+        (true, ..) => Some("connection"),
+        (_, true, _) => Some("stream"),
+        (.., true) => Some("record"),
+        _ => None,
+    }
+}
+
 /// The connector a hit or record came from.
 pub(crate) fn connector_of(value: &Value) -> Option<&str> {
     text(value, "connector_key").or_else(|| text(value, "connector_id"))
@@ -218,6 +252,47 @@ mod tests {
 
     fn id(hit: &Value) -> String {
         Identity::of_hit(hit, 0).id
+    }
+
+    #[test]
+    fn an_answer_about_another_record_is_told_from_one_that_says_less() {
+        let asked = RecordHandle::parse("c/mail:m1").unwrap();
+        for (mut answer, found) in [
+            (json!({}), None),
+            (
+                json!({"id": "m1", "stream": "mail", "connection_id": "c"}),
+                None,
+            ),
+            (
+                json!({"id": "mail:m1", "connection_id": "x", "connector_instance_id": "c"}),
+                None,
+            ),
+            (
+                json!({"record_id": "m1", "source": {"connection_id": "c"}}),
+                None,
+            ),
+            (
+                json!({"id": "m1", "stream": "mail", "connection_id": "d"}),
+                Some("connection"),
+            ),
+            (json!({"id": "m1", "stream": "notes"}), Some("stream")),
+            (json!({"id": "xm1", "connection_id": "c"}), Some("record")),
+            (json!({"id": "m10"}), Some("record")),
+            (json!({"id": 7}), Some("record")),
+        ] {
+            assert_eq!(
+                contradiction(&answer, &asked),
+                None,
+                "no envelope: {answer}"
+            );
+            answer["object"] = json!("record");
+            assert_eq!(contradiction(&answer, &asked), found, "{answer}");
+            let wrapped = json!({"data": answer});
+            assert_eq!(contradiction(&wrapped, &asked), found, "{wrapped}");
+        }
+        let anywhere = RecordHandle::parse("mail:m1").unwrap();
+        let answer = json!({"object": "record", "id": "m1", "connection_id": "d"});
+        assert_eq!(contradiction(&answer, &anywhere), None);
     }
 
     #[test]

@@ -4,14 +4,14 @@ use contract::error::{ErrorCode, ReadError};
 use contract::handle::RecordHandle;
 use contract::upstream::Get;
 use rmcp::model::MetaObject;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::document::{self, Asked};
 use super::{Definition, Running, expand};
 use crate::args::{Arg, Args, Kind};
 use crate::call::{Answered, Call};
-use crate::evidence::envelope;
 use crate::evidence::payload::Payload;
+use crate::evidence::{envelope, identity};
 use crate::fault::Fault;
 use crate::reply::{Outcome, Reply};
 
@@ -50,6 +50,7 @@ async fn run(call: Call<'_>, args: Args) -> Outcome {
     let mut question = record_question(&handle);
     args.write(&["fields", "expand", "expand_limit"], &mut question);
     let Answered { body, request_id } = call.get(question).await?;
+    about(&handle, &body, request_id.as_deref())?;
     let fields = args.texts("fields");
     let warnings = envelope::warnings(&body);
     let Some(payload) = Payload::of(body, &fields) else {
@@ -75,6 +76,21 @@ async fn run(call: Call<'_>, args: Args) -> Outcome {
 pub(crate) fn record_question(handle: &RecordHandle) -> Get {
     Get::v1(["streams", handle.stream(), "records", handle.record()])
         .with("connection_id", handle.connection())
+}
+
+/// Refuses an answer that says it is about something else: shown under the id that was asked for, it would be cited as it.
+pub(crate) fn about(
+    asked: &RecordHandle,
+    answer: &Value,
+    request_id: Option<&str>,
+) -> Result<(), Fault> {
+    let Some(other) = identity::contradiction(answer, asked) else {
+        return Ok(());
+    };
+    let message = format!("the resource server answered about another {other} than was asked for");
+    let error = ReadError::new(ErrorCode::RsBadResponse, message)
+        .with_hint("its answer is left out; search again for the record, or ask another server");
+    Err(Fault::from(error).with_answer(Some(200), request_id.map(str::to_owned)))
 }
 
 /// The fault for an answer that is some other JSON.
@@ -159,7 +175,6 @@ pub(super) fn base64url(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use serde_json::Value;
 
     use super::*;
     use crate::budget;
@@ -187,6 +202,22 @@ mod tests {
                 &format!("{route}?connection_id=cin_bbb"),
                 record("cin_bbb", "ORG"),
             )
+    }
+
+    #[test]
+    fn a_record_that_says_it_is_another_is_not_passed_off_as_the_one_asked_for() {
+        // ID-26
+        for answer in [
+            json!({"object":"record","id":"o2","stream":"orders","connection_id":"cin_aaa","data":{"text":"STOLEN"}}),
+            json!({"object":"record","id":"o1","stream":"orders","connection_id":"cin_bbb","data":{"text":"STOLEN"}}),
+            json!({"object":"record","id":"o1","stream":"mail","data":{"text":"STOLEN"}}),
+        ] {
+            let stub = Stub::default().on("/v1/streams/orders/records/o1", answer);
+            let given = json!({"id": "cin_aaa/orders:o1"});
+            let fault = stub.call("fetch", given).unwrap_err();
+            assert_eq!(fault.code(), "rs_bad_response");
+            assert!(!fault.text().contains("STOLEN"), "{}", fault.text());
+        }
     }
 
     fn fetch(stub: &Stub, args: Value) -> Value {

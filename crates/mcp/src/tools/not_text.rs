@@ -6,6 +6,7 @@ use contract::upstream::Get;
 use contract::window::{self as windows, WindowError, WindowSelector};
 use serde_json::{Map, Value, json};
 
+use super::fetch;
 use super::read_record_field::{Asked, Shown, first_line, record_members};
 use crate::budget;
 use crate::call::Call;
@@ -32,6 +33,11 @@ pub(super) async fn read(call: Call<'_>, asked: &Asked, refusal: Fault) -> Outco
     let Ok(answered) = call.get(question).await else {
         return Err(refusal.with_next(next));
     };
+    fetch::about(
+        &asked.handle,
+        &answered.body,
+        answered.request_id.as_deref(),
+    )?;
     let identity = asked.identity(&answered.body);
     let request_id = answered.request_id;
     let field = asked.field.as_str();

@@ -8,7 +8,7 @@ use contract::window::{MAX_CONTEXT_CHARS, MAX_LIMIT_CHARS, WindowError, WindowSe
 use rmcp::model::MetaObject;
 use serde_json::{Map, Value, json};
 
-use super::{Definition, Running, not_text};
+use super::{Definition, Running, fetch, not_text};
 use crate::args::{Arg, Args, Kind};
 use crate::budget;
 use crate::call::{Answered, Call};
@@ -240,6 +240,7 @@ fn written(call: Call<'_>, asked: &Asked, answered: &Answered) -> Outcome {
     if path.is_some_and(|path| path != asked.field) {
         return Err(bad("the resource server answered with another field"));
     }
+    fetch::about(&asked.handle, body, answered.request_id.as_deref())?;
     let received = window::received(body, &asked.selector).map_err(|why| {
         let message = format!("the resource server's answer is not a window: {why}");
         bad(&message)
@@ -614,7 +615,7 @@ mod tests {
         }
         let conflict = json!({"id":ID,"field_path":"text","connection_id":"cin_b"});
         assert_eq!(refusal(conflict), "conflicting_connection_id");
-        for id in crate::tools::fetch::refused_ids() {
+        for id in fetch::refused_ids() {
             assert_eq!(
                 refusal(json!({"id":id,"field_path":"text"})),
                 "invalid_id",
