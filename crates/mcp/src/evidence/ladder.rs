@@ -190,8 +190,18 @@ pub(crate) fn binary_field(identity: &Identity, name: &str, value: &Value) -> Va
             field.insert("size_chars".to_owned(), json!(size));
         }
     }
-    field.insert("read".to_owned(), projected_fetch(identity, name));
+    field.insert("read".to_owned(), described(identity, name));
     Value::Object(field)
+}
+
+/// The call that tells what bytes are and how they are got, where the name allows it.
+fn described(identity: &Identity, field: &str) -> Value {
+    if !is_readable(field) {
+        return projected_fetch(identity, field);
+    }
+    let mut args = identity.args();
+    args.insert("field_path".to_owned(), json!(field));
+    call("read_record_field", args)
 }
 
 /// How the bytes themselves are got, outside of the tools.

@@ -169,10 +169,16 @@ fn blob_reply(
         ),
         _ => record_export(asked, identity),
     };
-    metadata(call, (asked, identity), (note, about), export)
+    let next = ladder::projected_fetch(identity, &asked.field);
+    let mut reply = metadata(call, (asked, identity), (note, about), export);
+    // The record tells the members of a blob that are not told here.
+    reply.text.push('\n');
+    reply.text.push_str(&window::call_line("next", &next));
+    reply.structured["next"] = next;
+    reply
 }
 
-/// Bytes written as base64 inside the record.
+/// Bytes written as base64 inside the record. Every tool leaves them out, so that none is a way on.
 pub(super) fn bytes(call: Call<'_>, asked: &Asked, identity: &Identity, size: usize) -> Reply {
     let mut about = Map::new();
     about.insert("path".to_owned(), json!(asked.field));
@@ -200,17 +206,14 @@ fn metadata(
     (route, command): (String, String),
 ) -> Reply {
     about.insert("complete".to_owned(), json!(false));
-    let next = ladder::projected_fetch(identity, &asked.field);
     let text = format!(
-        "{}{note} complete=false\nbytes are not shown here\n{}\nexport: {route} at {} with this grant's token\nowner: {command}",
+        "{}{note} complete=false\nbytes are not shown by any tool\nexport: {route} at {} with this grant's token\nowner: {command}",
         first_line(identity, &asked.field),
-        window::call_line("next", &next),
         call.provider_url(),
     );
     let structured = json!({
         "record": record_members(identity),
         "field": about,
-        "next": next,
         "export": {"route": route, "owner_command": command}
     });
     Reply::new(text, structured)

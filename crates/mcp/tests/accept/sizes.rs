@@ -94,11 +94,17 @@ fn bytes_are_told_by_size_and_type_with_a_way_to_get_them() {
             raw.text
         );
         for answer in [&attachment, &raw] {
-            let next = answer.printed("fetch").remove(0);
-            let document = caller.ok("fetch", next);
-            assert!(!document.text.contains(BASE64), "no bytes in text");
             assert!(answer.text.contains("export: GET /v1/"), "{}", answer.text);
         }
+        // fetch tells more of a blob; of bytes in the record it leads here, so it is no way on.
+        let document = caller.ok("fetch", attachment.printed("fetch").remove(0));
+        assert!(document.text.contains("81234"), "{}", document.text);
+        assert!(raw.printed("fetch").is_empty(), "{}", raw.text);
+        let document = caller.ok("fetch", json!({"id": "c1/mail:m1", "fields": ["raw"]}));
+        assert!(!document.text.contains(BASE64), "no bytes in text");
+        let ladder = &document.structured["metadata"]["content_ladder"];
+        let read = &ladder["records"][0]["binary_fields"][0]["read"];
+        assert_eq!(read["tool"], "read_record_field", "{ladder}");
         // The route that is named gives the value.
         let route = raw
             .text
