@@ -90,7 +90,8 @@ fn entries<'a>(body: &'a Value, places: &[&str]) -> &'a [Value] {
 /// How to go on from an answer, and how much there is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Paging {
-    pub(crate) has_more: bool,
+    /// Nothing where the server does not say and gives no cursor either.
+    pub(crate) has_more: Option<bool>,
     pub(crate) next_cursor: Option<String>,
     pub(crate) next_changes_since: Option<String>,
     /// How the number was obtained, and the number.
@@ -112,7 +113,7 @@ impl Paging {
             .find_map(|place| place.get("has_more")?.as_bool());
         let count = places.iter().find_map(|place| count(place));
         Self {
-            has_more: has_more.unwrap_or(next_cursor.is_some()),
+            has_more: has_more.or(next_cursor.as_ref().map(|_| true)),
             next_cursor,
             next_changes_since: find("next_changes_since").map(str::to_owned),
             count,
@@ -121,13 +122,24 @@ impl Paging {
 
     /// The members as they stand in a first line, each with a space before it.
     pub(crate) fn written(&self) -> String {
+        self.extent() + &self.way_on()
+    }
+
+    /// Whether this is all, and how much there is.
+    pub(crate) fn extent(&self) -> String {
         let mut written = String::new();
-        if self.has_more {
-            written.push_str(" has_more=true");
+        if let Some(has_more) = self.has_more {
+            let _ = write!(written, " has_more={has_more}");
         }
         if let Some((kind, value)) = &self.count {
             let _ = write!(written, " count={}:{value}", plain::token(kind));
         }
+        written
+    }
+
+    /// The handles to go on with.
+    pub(crate) fn way_on(&self) -> String {
+        let mut written = String::new();
         if let Some(cursor) = &self.next_cursor {
             let _ = write!(written, " next_cursor={}", plain::exact(cursor));
         }

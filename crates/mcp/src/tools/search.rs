@@ -177,7 +177,9 @@ fn reply(provider: &str, args: &Args, answered: Answered) -> Reply {
         }
     }
     let mut paging = Paging::of(&body);
-    paging.has_more |= beyond > 0;
+    if beyond > 0 {
+        paging.has_more = Some(true);
+    }
     let page = Page {
         args,
         body: &body,

@@ -91,9 +91,9 @@ fn changes_show_what_is_gone() {
         json!({"stream": "mail", "changes_since": "beginning"}),
     );
     insta::assert_snapshot!("tombstone", text);
-    assert!(
-        text.starts_with(r#"records from stream "mail": 2 record(s). first_fetch_id=c1/mail:m1"#)
-    );
+    assert!(text.starts_with(
+        r#"records from stream "mail": 2 record(s). has_more=false first_fetch_id=c1/mail:m1"#
+    ));
     assert_eq!(
         structured["content_ladder"]["records"]
             .as_array()
@@ -101,6 +101,46 @@ fn changes_show_what_is_gone() {
             .len(),
         1
     );
+}
+
+#[test]
+fn a_record_whose_id_leaves_no_room_is_named_once_and_its_page_leads_on() {
+    // BU-03, HD-01: it was called not shown, and the call to show it was the one that had been made.
+    for (key, cursor) in [(510, 940), (510, 1_100), (300, 900), (700, 300)] {
+        let rows = [record(&"k".repeat(key), json!({"id": "x", "title": "T"}))];
+        for more in 0..2 {
+            let rows: Vec<Value> = rows.iter().cycle().take(1 + 4 * more).cloned().collect();
+            let body = json!({"object":"list","data":rows,"has_more":true,"next_cursor":"c".repeat(cursor)});
+            let stub = Stub::default().on(MAIL, body);
+            let limit = rows.len();
+            let args = json!({"stream":"mail","connection_id":"c1","limit":limit,"cursor":"d".repeat(120)});
+            let (text, _) = query(&stub, args.clone());
+            let most = 1_800.max(key + cursor + 320);
+            assert!(text.len() < most, "{}: {text}", text.len());
+            assert!(
+                !printed_args(&text, "query_records").contains(&args),
+                "{text}"
+            );
+            assert!(!text.contains("rows_not_shown=1 "), "{text}");
+            assert!(text.contains("\n1. "), "{text}");
+            assert!(
+                text.ends_with("pass next_cursor as cursor")
+                    || text.ends_with("next_cursor as cursor.")
+            );
+        }
+    }
+}
+
+#[test]
+fn a_key_that_no_handle_can_carry_is_shown_as_one_that_cannot_be_fetched() {
+    // HD-04
+    let rows = vec![
+        record("..", json!({"title": "up"})),
+        record("m1", json!({"title": "T"})),
+    ];
+    let (text, _) = query(&over(rows), json!({"stream": "mail"}));
+    assert!(text.contains("\n1. ref=.. (cannot be fetched) {"), "{text}");
+    assert!(text.contains("first_fetch_id=c1/mail:m1\n"), "{text}");
 }
 
 /// FX-BIG.

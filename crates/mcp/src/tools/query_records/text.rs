@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
+use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
@@ -17,6 +18,8 @@ use crate::evidence::{oversize, plain};
 
 /// What the mandatory last lines may take when a first line is already too long.
 const TAIL: usize = 360;
+/// A first line longer than this leaves room for few words.
+const LONG_FIRST_LINE: usize = 1_200;
 const WARNINGS: usize = 200;
 /// A printed call longer than this is told in words instead.
 const CALL: usize = 240;
@@ -54,20 +57,24 @@ pub(super) fn write(asked: &Asked<'_>, body: &Value) -> String {
         })
         .collect();
     let paging = Paging::of(body);
+    let first = first_line(asked, &rows, &paging);
+    let is_long = first.len() > LONG_FIRST_LINE;
     let mut tail = Vec::new();
     if let Some(warnings) = envelope::warnings(body) {
-        tail.push(format!("warnings={}", plain::cut(&warnings, WARNINGS)));
+        let most = if is_long { WARNINGS / 4 } else { WARNINGS };
+        tail.push(format!("warnings={}", plain::cut(&warnings, most)));
     }
-    tail.push(last_line(&rows, &paging));
-    let first = first_line(asked, &rows, &paging);
+    tail.push(last_line(&rows, &paging, is_long));
     // Room for what is not shown is kept only where something is not.
     let (mut lines, mut shown) = written(&rows, &first, &tail, "");
     if shown < rows.len() {
-        let unshown = unshown_line(asked, rows.len(), rows.len());
+        let longest_call = if is_long { 0 } else { CALL };
+        let unshown = unshown_line(asked, rows.len(), rows.len(), longest_call);
         (lines, shown) = written(&rows, &first, &tail, &unshown);
         // Shorter rows may have made room for every id.
         if shown < rows.len() {
-            lines.require(&unshown_line(asked, rows.len() - shown, shown.max(1)));
+            let hidden = rows.len() - shown;
+            lines.require(&unshown_line(asked, hidden, shown.max(1), longest_call));
         }
     }
     for line in &tail {
@@ -87,39 +94,47 @@ fn written(rows: &[Row<'_>], first: &str, tail: &[String], unshown: &str) -> (Li
     (lines, shown)
 }
 
-/// What this is, whether it is all, the first handle, the way on.
+/// What this is, whether it is all, the first handle, where a clipping host still shows it, the way on.
 fn first_line(asked: &Asked<'_>, rows: &[Row<'_>], paging: &Paging) -> String {
     let stream = plain::quoted(asked.stream, budget::LABEL);
     let mut line = format!("records from stream {stream}: {} record(s).", rows.len());
-    let extent = Paging {
-        next_cursor: None,
-        next_changes_since: None,
-        ..paging.clone()
-    };
-    line.push_str(&extent.written());
+    line.push_str(&paging.extent());
     let mut living = rows.iter().filter(|row| !is_deleted(row.record));
     if let Some(identity) = living.find_map(|row| row.identity.as_ref()) {
         line.push_str(" first_fetch_");
         line.push_str(&named(identity));
     }
-    let way_on = Paging {
-        has_more: false,
-        count: None,
-        ..paging.clone()
-    };
-    line.push_str(&way_on.written());
+    line.push_str(&paging.way_on());
     line
 }
 
-fn last_line(rows: &[Row<'_>], paging: &Paging) -> String {
+fn last_line(rows: &[Row<'_>], paging: &Paging, is_short: bool) -> String {
+    let has_ids = rows.iter().any(|row| row.identity.is_some());
+    if is_short {
+        let steps = [
+            has_ids.then_some("call fetch with an id as-is"),
+            paging
+                .next_cursor
+                .as_ref()
+                .map(|_| "pass next_cursor as cursor"),
+            paging
+                .next_changes_since
+                .as_ref()
+                .map(|_| "later pass next_changes_since as changes_since"),
+        ];
+        let steps: Vec<&str> = steps.into_iter().flatten().collect();
+        return format!("Next: {}", steps.join("; "));
+    }
     let mut line = String::from("Next:");
-    if rows.iter().any(|row| row.identity.is_some()) {
+    if has_ids {
         line.push_str(
             " call fetch with an id as-is for a whole record, adding connection_id only when it is shown separately.",
         );
     }
     if paging.next_cursor.is_some() {
         line.push_str(" For the next page repeat this call with next_cursor as cursor.");
+    } else if paging.has_more == Some(true) && paging.next_changes_since.is_none() {
+        line.push_str(" There are more, but no cursor: narrow the filter or raise limit.");
     }
     if paging.next_changes_since.is_some() {
         line.push_str(" To see later changes pass next_changes_since as changes_since.");
@@ -130,11 +145,11 @@ fn last_line(rows: &[Row<'_>], paging: &Paging) -> String {
     line
 }
 
-fn unshown_line(asked: &Asked<'_>, hidden: usize, limit: usize) -> String {
+fn unshown_line(asked: &Asked<'_>, hidden: usize, limit: usize, longest_call: usize) -> String {
     let mut args = asked.args.given().clone();
     args.insert("limit".to_owned(), json!(limit));
     let call = compact::call("query_records", &args);
-    if call.len() <= CALL {
+    if call.len() <= longest_call {
         format!("rows_not_shown={hidden} page through them with {call}")
     } else {
         format!(
@@ -165,7 +180,14 @@ fn write_rows(rows: &[Row<'_>], lines: &mut Lines) -> usize {
         .into_iter()
         .map(|(share, with_call, most)| (row_line(place, row, share, with_call), most))
         .find_map(|(line, most)| (line.len() <= most).then_some(line));
-        let Some(line) = line else {
+        // The first line names the first record whole; where its id leaves no room to stand twice, that is its place.
+        let named_above = || {
+            let is_named = place == 0 && row.identity.is_some() && !is_deleted(row.record);
+            let size = row.size();
+            is_named
+                .then(|| format!("1. first_fetch_id{INCOMPLETE}{size} bytes, continue with fetch"))
+        };
+        let Some(line) = line.or_else(named_above) else {
             break;
         };
         is_spelt |= line.contains(INCOMPLETE);
@@ -196,6 +218,11 @@ fn row_line(place: usize, row: &Row<'_>, share: usize, with_call: bool) -> Strin
     if let Some(identity) = &row.identity {
         line.push(' ');
         line.push_str(&named(identity));
+    } else if let Some(key) = text(row.record, "id") {
+        // A key that no handle can carry, such as "..".
+        let key = plain::token(key);
+        // Writing to a String cannot fail.
+        let _ = write!(line, " ref={key} (cannot be fetched)");
     }
     if is_deleted(row.record) {
         line.push_str(" deleted");

@@ -260,9 +260,9 @@ fn odd_hits_keep_honest_names() {
             "messages:m2"
         ]
     );
-    assert!(
-        text.starts_with("search: 8 hit(s). first_fetch_id=messages:m1 connection_id=weird/conn")
-    );
+    assert!(text.starts_with(
+        "search: 8 hit(s). has_more=false first_fetch_id=messages:m1 connection_id=weird/conn"
+    ));
     let all = format!("{text}{}", visible(&structured));
     for malformed in ["weird/conn/", "a:b/", "c1/result", "streams/result"] {
         assert!(!all.contains(malformed), "{malformed}");

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::Page;
 use super::hit::{Excerpt, Hit};
 use crate::budget;
-use crate::evidence::envelope::{self, Paging};
+use crate::evidence::envelope;
 use crate::evidence::lines::Lines;
 use crate::evidence::{compact, marks, plain};
 
@@ -128,36 +128,20 @@ fn ended(mut lines: Lines, unshown: &str, tail: &[String]) -> String {
     lines.finish()
 }
 
-/// What this is, whether it is all, the best handle, the way on.
+/// What this is, whether it is all, the best handle, where a clipping host still shows it, the way on.
 fn first_line(page: &Page<'_>) -> String {
     let mut line = format!("search: {} hit(s).", page.hits.len());
-    let (extent, way_on) = split(&page.paging);
-    line.push_str(&extent.written());
+    line.push_str(&page.paging.extent());
     if let Some(hit) = page.hits.iter().find(|hit| hit.is_fetchable()) {
         line.push_str(" first_fetch_");
         line.push_str(&named(hit));
     }
-    line.push_str(&way_on.written());
+    line.push_str(&page.paging.way_on());
     if let Some(recall) = envelope::recall(page.body) {
         line.push(' ');
         line.push_str(&recall);
     }
     line
-}
-
-/// How much there is, and how to go on: the first handle stands between them, where a clipping host still shows it.
-fn split(paging: &Paging) -> (Paging, Paging) {
-    let extent = Paging {
-        next_cursor: None,
-        next_changes_since: None,
-        ..paging.clone()
-    };
-    let way_on = Paging {
-        has_more: false,
-        count: None,
-        ..paging.clone()
-    };
-    (extent, way_on)
 }
 
 fn last_line(page: &Page<'_>) -> String {
@@ -169,6 +153,8 @@ fn last_line(page: &Page<'_>) -> String {
     }
     if page.paging.next_cursor.is_some() {
         line.push_str(" For more hits repeat this search with next_cursor as cursor.");
+    } else if page.paging.has_more == Some(true) && page.beyond == 0 {
+        line.push_str(" There are more, but no cursor: narrow the search or raise limit.");
     } else if line.ends_with(':') {
         line.push_str(" try fewer or other words, or call schema to see what can be searched.");
     }
