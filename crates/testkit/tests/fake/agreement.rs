@@ -96,6 +96,15 @@ fn the_compact_schema_is_the_full_one_in_a_few_words() {
         let compact = ok(&server, "/v1/schema?view=compact");
         let compact: CompactSchema = serde_json::from_value(compact).unwrap();
         let mut expected = serde_json::to_value(full.compact()).unwrap();
+        // The fake is a server of the kind whose compact view speaks of fields only; ours tells more.
+        for connector in expected["connectors"].as_array_mut().unwrap() {
+            for stream in connector["streams"].as_array_mut().unwrap() {
+                let stream = stream.as_object_mut().unwrap();
+                for told in ["views", "query", "time_constraint", "resource_count"] {
+                    stream.remove(told);
+                }
+            }
+        }
         expected["links"] = serde_json::to_value(&compact.links).unwrap();
         assert_eq!(serde_json::to_value(&compact).unwrap(), expected);
     }
