@@ -346,3 +346,60 @@ fn correction(param: Option<&str>) -> &'static str {
         _ => "correct that argument and repeat the call",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn next(status: u16, error: Value) -> String {
+        let body = json!({ "error": error });
+        let fault = Fault::served(Answer {
+            status,
+            request_id: None,
+            body: Body::Json(body),
+        });
+        fault.text_member("next").unwrap_or_default().to_owned()
+    }
+
+    #[test]
+    fn the_next_step_fits_the_argument_that_was_refused() {
+        let refused = |param: &str| {
+            next(
+                400,
+                json!({"code": "invalid_request", "message": "no", "param": param}),
+            )
+        };
+        // Schema tells nothing of these; the model was sent there all the same.
+        for param in ["streams", "order", "limit", "granularity"] {
+            assert!(!refused(param).contains("schema"), "{param}");
+        }
+        for param in [
+            "filter",
+            "filter[a]",
+            "fields",
+            "view",
+            "group_by",
+            "expand",
+        ] {
+            assert!(
+                refused(param).starts_with("schema with this stream"),
+                "{param}"
+            );
+        }
+        let lost = |param: &str| {
+            next(
+                400,
+                json!({"code": "invalid_cursor", "message": "no", "param": param}),
+            )
+        };
+        assert!(lost("changes_since").contains("changes_since=\"beginning\""));
+        assert!(lost("cursor").ends_with("without the cursor"));
+    }
+
+    #[test]
+    fn a_failing_server_is_asked_again_and_its_own_advice_comes_first() {
+        assert!(next(503, json!({"message": "busy"})).contains("repeat the call"));
+        let advised = json!({"code": "invalid_request", "message": "no", "next": "do this"});
+        assert_eq!(next(400, advised), "do this");
+    }
+}
