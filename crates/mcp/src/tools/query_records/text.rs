@@ -19,7 +19,7 @@ use crate::evidence::{oversize, plain};
 /// What the mandatory last lines may take when a first line is already too long.
 const TAIL: usize = 360;
 /// A first line longer than this leaves room for few words.
-const LONG_FIRST_LINE: usize = 1_200;
+const LONG_FIRST_LINE: usize = 900;
 const WARNINGS: usize = 200;
 /// A printed call longer than this is told in words instead.
 const CALL: usize = 240;

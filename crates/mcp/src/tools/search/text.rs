@@ -90,13 +90,19 @@ pub(super) fn write(page: &Page<'_>) -> String {
     if hidden == 0 {
         return ended(lines, "", &tail);
     }
-    let unshown = unshown_line(page, page.hits.len(), page.hits.len());
+    let longest_call = if first.len() > LONG_FIRST_LINE {
+        0
+    } else {
+        CALL
+    };
+    let unshown = unshown_line(page, page.hits.len(), page.hits.len(), longest_call);
     let (lines, hidden, leading) = written((page, &drafts), &first, &tail, &unshown);
     if hidden == 0 {
         // Shorter evidence made room for every id.
         return ended(lines, "", &tail);
     }
-    ended(lines, &unshown_line(page, hidden, leading.max(1)), &tail)
+    let unshown = unshown_line(page, hidden, leading.max(1), longest_call);
+    ended(lines, &unshown, &tail)
 }
 
 /// The lines before the tail, how many hits are not among them, and how many are from the first on.
@@ -230,11 +236,11 @@ fn source_mix(page: &Page<'_>, note: usize) -> Option<String> {
     Some(line)
 }
 
-fn unshown_line(page: &Page<'_>, hidden: usize, limit: usize) -> String {
+fn unshown_line(page: &Page<'_>, hidden: usize, limit: usize, longest_call: usize) -> String {
     let mut args = page.args.given().clone();
     args.insert("limit".to_owned(), json!(limit));
     let call = compact::call("search", &args);
-    if call.len() <= CALL {
+    if call.len() <= longest_call {
         format!("not_shown={hidden} page through them with {call}")
     } else {
         format!(
@@ -352,6 +358,7 @@ fn write_hits(drafts: &[Draft<'_>], excerpts: &[String], lines: &mut Lines) -> V
     // An excerpt names its record, too.
     let mut shown: Vec<bool> = excerpts.iter().map(|text| !text.is_empty()).collect();
     let header = "Top results:";
+    let first = drafts.first().filter(|draft| draft.hit.is_fetchable());
     let mut ids: Vec<String> = drafts.iter().map(|draft| bare_id(draft.hit)).collect();
     let named = ids.iter_mut().zip(&shown).filter(|(_, shown)| **shown);
     named.for_each(|(id, _)| id.clear());
@@ -374,6 +381,11 @@ fn write_hits(drafts: &[Draft<'_>], excerpts: &[String], lines: &mut Lines) -> V
         full = place + 1;
     }
     shown.iter_mut().take(full).for_each(|shown| *shown = true);
+    if let (Some(shown @ false), Some(_)) = (shown.first_mut(), first) {
+        // The first line names it whole; where its id leaves no room to stand twice, that is its place.
+        lines.require("1. first_fetch_id, fetch shows it");
+        *shown = true;
+    }
     let waiting: Vec<usize> = (full..ids.len())
         .filter(|place| ids.get(*place).is_some_and(|id| !id.is_empty()))
         .collect();

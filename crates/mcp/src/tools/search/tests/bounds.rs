@@ -111,6 +111,26 @@ fn no_server_can_make_the_text_too_long_or_unbalanced() {
 }
 
 #[test]
+fn a_hit_whose_id_leaves_no_room_is_named_once_and_the_search_leads_on() {
+    // BU-03, HD-01: it was called not shown, and the call to show it was the one that had been made.
+    for (key, cursor, count) in [(510, 940, 1), (700, 900, 1), (510, 940, 5), (400, 900, 3)] {
+        let hits = (0..count).map(|i| {
+            json!({"stream":"mail","record_key":format!("{i}{}", "k".repeat(key)),"connection_id":"c1","title":"T",
+                "evidence_excerpts":[{"field_path":"body","preview_text":"a <mark>word</mark> b","truncated":true}]})
+        });
+        let body = json!({"object":"list","has_more":true,"next_cursor":"c".repeat(cursor),"data":hits.collect::<Vec<_>>()});
+        let stub = Stub::default().on("/v1/search", body);
+        let args = json!({"query": "word", "limit": count, "cursor": "d".repeat(100)});
+        let (text, _) = search(&stub, args.clone());
+        let most = 1_800.max(key + cursor + 380);
+        assert!(text.len() < most, "{}: {text}", text.len());
+        assert!(text.contains("\n1. "), "{text}");
+        assert!(!printed_args(&text, "search").contains(&args), "{text}");
+        assert_eq!(text.contains("not_shown="), count > 1, "{text}");
+    }
+}
+
+#[test]
 fn more_hits_than_asked_for_are_cut_and_said() {
     // SE-11, SE-17, SE-18
     let stub = Stub::default().on("/v1/search", many(10));
