@@ -351,6 +351,7 @@ fn correction(param: Option<&str>) -> &'static str {
 mod tests {
     use super::*;
 
+    #[expect(clippy::needless_pass_by_value, reason = "calls read better")]
     fn next(status: u16, error: Value) -> String {
         let body = json!({ "error": error });
         let fault = Fault::served(Answer {
