@@ -177,12 +177,12 @@ fn hits_show_their_evidence_and_the_command_that_reads_on() {
     let found = read(&home, &["search", "salt", "--count", "exact"]);
     assert_eq!(
         found.succeeds().stdout,
-        "Bread  Home  2026-03-02 14:00:00 +02:00
+        "Bread  Home  2026-03-02 12:00:00 +02:00
   text: Flour. Water, and \\u{1b}[31m [salt]\\u{202e}.
     pdpp read library-home/books:b2 text --offset-chars 0 --limit-chars 31
   pdpp fetch library-home/books:b2
 
-Salt  Home  2026-03-03 14:00:00 +02:00
+Salt  Home  2026-03-03 12:00:00 +02:00
   title: [Salt]
     pdpp read library-home/books:b3 title --offset-chars 0 --limit-chars 4
   pdpp fetch library-home/books:b3
