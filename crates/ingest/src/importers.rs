@@ -4,6 +4,7 @@ pub(crate) mod calendar;
 pub(crate) mod contacts;
 mod content_lines;
 mod csv;
+mod html;
 mod jsonl;
 pub(crate) mod mail;
 pub(crate) mod telegram;

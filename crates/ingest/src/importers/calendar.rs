@@ -1,7 +1,6 @@
 //! Calendar files (`.ics`, RFC 5545): events and tasks. What repeats is one record with its rule as text; occurrences that
 //! were changed are records of their own. Reminders and attached files are left out.
 
-mod html;
 mod observances;
 mod records;
 mod times;

@@ -5,7 +5,6 @@
 //! encodings of a message are taken apart with bounds on depth and number ([`mime`]), because anybody can send one.
 
 mod date;
-mod html;
 mod mbox;
 mod message;
 mod mime;

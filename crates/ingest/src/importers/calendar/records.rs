@@ -3,10 +3,11 @@
 
 use serde_json::{Value, json};
 
+use super::Calendar;
 use super::times::When;
 use super::zones::Zones;
-use super::{Calendar, html};
 use crate::importers::content_lines::{Component, Escapes, Property, filled, key_of};
+use crate::importers::html;
 use crate::rejection::{Rejection, RejectionCode, quoted};
 
 type Read<T> = Result<T, Rejection>;
@@ -110,7 +111,7 @@ impl Entry<'_> {
 
     fn description(&self) -> Option<String> {
         let text = self.text("DESCRIPTION")?;
-        Some(html::plain(&text).into_owned())
+        Some(html::typed_to_text(&text).into_owned())
     }
 
     /// A value that is no text and knows no escapes.

@@ -10,7 +10,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use mail_parser::decoders::charsets::map::charset_decoder;
 use mail_parser::{ContentType, Message, MessageParser, MimeHeaders as _};
 
-use super::html;
+use crate::importers::html;
 
 /// Parts within parts; what is deeper is kept whole.
 const MAX_DEPTH: usize = 16;
@@ -407,7 +407,7 @@ fn decode_charset(bytes: &[u8], charset: Option<&str>) -> String {
 }
 
 /// What most programs wrote when they did not say what they write.
-pub(super) fn western(bytes: &[u8]) -> String {
+fn western(bytes: &[u8]) -> String {
     match charset_decoder(b"windows-1252") {
         Some(decode) => decode(bytes),
         None => String::from_utf8_lossy(bytes).into_owned(),

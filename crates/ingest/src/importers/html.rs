@@ -1,6 +1,12 @@
 //! The text of HTML, for reading and finding: lines where a reader would see lines, quoted text marked with `>`, nothing of
 //! scripts and styles. It goes over the document once, forward only, whatever is left open in it.
+//!
+//! What people type into forms may be HTML without saying so ([`typed_to_text`]). It is if a tag stands in it that is used
+//! there; `a < b` and `<https://example.com>` are text and stay what they are.
 
+use std::borrow::Cow;
+
+use mail_parser::decoders::charsets::map::charset_decoder;
 use mail_parser::decoders::html::add_html_token;
 
 /// Quotes within quotes that are marked.
@@ -31,21 +37,70 @@ const PARAGRAPHS: [&str; 10] = [
     "pre",
 ];
 
+/// Elements that only format and that people know.
+const INLINE: [&str; 13] = [
+    "a", "b", "body", "br", "em", "font", "html", "i", "s", "span", "strong", "sub", "u",
+];
+
 /// The text of a document.
 pub(super) fn to_text(html: &str) -> String {
-    let mut text = Text::default();
-    let mut rest = html;
-    while let Some(first) = rest.chars().next() {
-        rest = match first {
-            '<' => text.markup(rest),
-            '&' => text.entity(rest),
-            other => {
-                text.push(other);
-                rest.get(other.len_utf8()..).unwrap_or_default()
-            }
-        };
+    Text::default().read(html)
+}
+
+/// The text of what was typed, HTML or not. Line ends are meant as such there, and where a link leads is told.
+pub(super) fn typed_to_text(typed: &str) -> Cow<'_, str> {
+    let Some((_, behind)) = typed.rsplit_once('>') else {
+        return typed.into();
+    };
+    let behind = behind.len();
+    let tags = typed.match_indices('<');
+    let mut begun = tags.filter_map(|(at, _)| Tag::begun_by(typed.get(at..)?));
+    if !begun.any(|tag| tag.is_meant(behind)) {
+        return typed.into();
     }
-    text.written
+    let text = Text {
+        typed: Some(behind),
+        preformatted: 1,
+        ..Text::default()
+    };
+    text.read(typed).into()
+}
+/// The tag that a text begins with, up to its name.
+struct Tag<'h> {
+    name: String,
+    is_end: bool,
+    /// The attributes and everything behind them.
+    after: &'h str,
+}
+
+impl<'h> Tag<'h> {
+    fn begun_by(html: &'h str) -> Option<Self> {
+        let inside = html.strip_prefix('<')?;
+        let is_end = inside.starts_with('/');
+        let inside = inside.strip_prefix('/').unwrap_or(inside);
+        if !inside.starts_with(|first: char| first.is_ascii_alphabetic()) {
+            return None;
+        }
+        let end = inside.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | ':'));
+        let (name, after) = inside.split_at(end.unwrap_or(inside.len()));
+        Some(Self {
+            name: name.to_ascii_lowercase(),
+            is_end,
+            after,
+        })
+    }
+
+    /// Whether it is the tag of an element that people know, and ends somewhere: not where the text has no `>` any more.
+    fn is_meant(&self, behind_the_last: usize) -> bool {
+        let name = self.name.as_str();
+        let is_known = INLINE.contains(&name)
+            || BLOCKS.contains(&name)
+            || PARAGRAPHS.contains(&name)
+            || HIDDEN.contains(&name)
+            || matches!(name, "head" | "td" | "th");
+        let is_tag = self.after.starts_with(['>', '/', ' ', '\t', '\n']);
+        is_known && is_tag && self.after.len() > behind_the_last
+    }
 }
 
 /// What stands between what was written and what comes next.
@@ -67,9 +122,28 @@ struct Text {
     marked: usize,
     /// Elements that are open in which white space counts.
     preformatted: usize,
+    /// For what was typed, where HTML may not be meant everywhere: how much stands behind the last `>`.
+    typed: Option<usize>,
+    /// Where the text of an open link begins, and where it leads.
+    link: Option<(usize, String)>,
 }
 
 impl Text {
+    fn read(mut self, html: &str) -> String {
+        let mut rest = html;
+        while let Some(first) = rest.chars().next() {
+            rest = match first {
+                '<' => self.markup(rest),
+                '&' => self.entity(rest),
+                other => {
+                    self.push(other);
+                    rest.get(other.len_utf8()..).unwrap_or_default()
+                }
+            };
+        }
+        self.written
+    }
+
     /// Takes one character as the document has it.
     fn push(&mut self, character: char) {
         match character {
@@ -136,24 +210,40 @@ impl Text {
             return after(comment, "-->");
         }
         let inside = html.get(1..).unwrap_or_default();
-        if inside.starts_with(['!', '?']) {
+        if inside.starts_with(['!', '?']) && self.typed.is_none() {
             return after(inside, ">");
         }
-        let is_end = inside.starts_with('/');
-        let inside = inside.strip_prefix('/').unwrap_or(inside);
-        if !inside.starts_with(|first: char| first.is_ascii_alphabetic()) {
+        let tag = Tag::begun_by(html);
+        let tag = tag.filter(|tag| self.typed.is_none_or(|behind| tag.is_meant(behind)));
+        let Some(tag) = tag else {
             self.write('<');
-            return html.get(1..).unwrap_or_default();
+            return inside;
+        };
+        let rest = match self.typed {
+            // A quote that is left open must not swallow what follows.
+            Some(_) => after(tag.after, ">"),
+            None => after_tag(tag.after),
+        };
+        if !tag.is_end && HIDDEN.contains(&tag.name.as_str()) {
+            return after_element(rest, &tag.name);
         }
-        let end = inside.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | ':'));
-        let (name, attributes) = inside.split_at(end.unwrap_or(inside.len()));
-        let name = name.to_ascii_lowercase();
-        let rest = after_tag(attributes);
-        if !is_end && HIDDEN.contains(&name.as_str()) {
-            return after_element(rest, &name);
+        if tag.name == "a" && self.typed.is_some() {
+            self.end_link();
+            let attributes = tag.after.strip_suffix(rest).unwrap_or_default();
+            self.link = address(attributes).map(|to| (self.written.len(), to));
         }
-        self.element(&name, is_end);
+        self.element(&tag.name, tag.is_end);
         rest
+    }
+
+    /// Tells where the link that is open leads, unless that is what it shows.
+    fn end_link(&mut self) {
+        if let Some((start, to)) = self.link.take() {
+            let shown = self.written.get(start..).unwrap_or_default().trim();
+            if shown != to && Some(shown) != to.strip_prefix("mailto:") {
+                format!(" <{to}>").chars().for_each(|one| self.push(one));
+            }
+        }
     }
 
     /// What the beginning or end of an element does to the text.
@@ -203,8 +293,10 @@ impl Text {
                 // Numbers of an old character set, which all programs read as such.
                 '\u{80}'..='\u{9f}' => {
                     let byte = u8::try_from(u32::from(character)).unwrap_or(b'?');
-                    super::mime::western(&[byte])
-                        .chars()
+                    let decode = charset_decoder(b"windows-1252");
+                    let text = decode.map(|decode| decode(&[byte]));
+                    text.iter()
+                        .flat_map(|text| text.chars())
                         .for_each(|one| self.push(one));
                 }
                 other if other.is_control() && !other.is_ascii_whitespace() => {}
@@ -236,6 +328,17 @@ fn after_tag(attributes: &str) -> &str {
         }
     }
     ""
+}
+
+/// Where a link leads.
+fn address(attributes: &str) -> Option<String> {
+    let at = attributes.to_ascii_lowercase().find("href=")?;
+    let value = attributes.get(at + "href=".len()..)?;
+    let value = match value.chars().next()? {
+        quote @ ('"' | '\'') => value.get(1..)?.split(quote).next()?,
+        _ => value.split([' ', '\t', '\n', '>']).next()?,
+    };
+    (!value.is_empty()).then(|| value.replace("&amp;", "&"))
 }
 
 /// What follows the element, of which nothing is read.
@@ -295,10 +398,48 @@ mod tests {
         }
     }
 
+    #[test]
+    fn what_was_typed_stays_as_it_is_where_it_is_not_html() {
+        for (typed, expected) in [
+            ("a < b && c > d &amp; e", "a < b && c > d &amp; e"),
+            (
+                "see <https://example.com> <anna@example.com>",
+                "see <https://example.com> <anna@example.com>",
+            ),
+            ("<br", "<br"),
+            ("one<br>two<BR/>three\nfour", "one\ntwo\nthree\nfour"),
+            (
+                "<p>one</p><p>two &amp; &lt;three&gt;&nbsp;&#8211; &#x1F600; &nope; &</p>",
+                "one\n\ntwo & <three> – 😀 &nope; &",
+            ),
+            (
+                "<ul><li>milk</li><li><b>bread</b></li></ul>after",
+                "- milk\n- bread\nafter",
+            ),
+            (
+                "<a href=\"https://example.com/?a=1&amp;b=2\">Join</a> or <a href='mailto:a@example.com'>a@example.com</a>",
+                "Join <https://example.com/?a=1&b=2> or a@example.com",
+            ),
+            (
+                "<a href=https://example.com/ target=_blank>https://example.com/</a>",
+                "https://example.com/",
+            ),
+            (
+                "<html><head><title>x</title></head><style>p < q</style>Hello<script>alert(1)",
+                "Hello",
+            ),
+            ("<b>1 < 2</b> <unknown> <!", "1 < 2 <unknown> <!"),
+            ("<b>a <a href=\"open>b</b> <i c", "a b <i c"),
+        ] {
+            assert_eq!(typed_to_text(typed), expected, "{typed}");
+        }
+    }
+
     proptest! {
         #[test]
         fn any_text_is_read(html in "(<|>|/|!|-|&|;|#|\"|'|=|br|p|pre|li|script|style|blockquote|é|\u{200c}| |\\PC){0,60}") {
             to_text(&html);
+            prop_assert!(typed_to_text(&html).len() <= 4 * html.len() + 4);
         }
     }
 }
