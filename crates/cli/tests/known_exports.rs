@@ -120,10 +120,20 @@ fn an_attachment_is_found_by_its_name_and_its_bytes_are_kept() {
         );
     }
     let found = home.run(&["search", "boarding", "--json"]).succeeds();
-    assert!(found.stdout.contains("a@example.org/1"), "{found:?}");
+    assert!(found.stdout.contains("a@example.org#1"), "{found:?}");
     let out = home.path("out.pdf");
     let hash = "sha256:e5c62df5dab5c87b6a015ef3d43597074d1eec433b15f51aec63b8582d0e4ab4";
     home.run(&["blob", hash, "-o", out.to_str().unwrap()])
         .succeeds();
     assert_eq!(std::fs::read(out).unwrap(), b"%PDF-1.4\n");
+}
+
+/// It asked where to import the file first, and only then said that nobody can read it.
+#[test]
+fn a_file_that_nobody_can_read_is_refused_before_there_is_a_place_for_it() {
+    let home = Home::new();
+    let file = home.file("notes.txt", "Dear diary");
+    home.run(&["import", &file]).refused(
+        "error: ~/notes.txt: neither its name nor its content tells what it holds; name it .jsonl, .ndjson or .csv. Known exports are recognised by themselves: mail (mbox or eml), a Telegram export (result.json), a WhatsApp chat (_chat.txt), calendars (ics), contacts (vcf)",
+    );
 }

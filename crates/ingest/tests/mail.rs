@@ -138,7 +138,7 @@ fn a_message_becomes_a_record_with_all_that_it_says() {
     assert_eq!(
         files[0],
         json!({
-            "id": "CAF+1@mail.example.org/1",
+            "id": "CAF+1@mail.example.org#1",
             "message_id": "CAF+1@mail.example.org",
             "name": "Übersicht.pdf",
             "media_type": "application/pdf",

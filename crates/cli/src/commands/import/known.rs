@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use contract::declaration::Declaration;
 use contract::id::{ConnectionId, ConnectorKey};
-use ingest::{Export, Format, Input};
+use ingest::{Export, Format, ImportError, Input};
 use rest::owner::wire::{Connection, Declared, NewConnection, Sources};
 
 use super::target::{Place, Target};
@@ -17,7 +17,8 @@ use crate::owner::{self, Owner};
 
 /// The export that the files are. None if they are none: then they say themselves what they hold.
 pub(super) fn look(paths: &[PathBuf]) -> Outcome<Option<Export>> {
-    let mut seen = paths.iter().map(|path| (path, export_of(path)));
+    let seen = paths.iter().map(|path| Ok((path, export_of(path)?)));
+    let mut seen = seen.collect::<Outcome<Vec<_>>>()?.into_iter();
     let Some((first, export)) = seen.next() else {
         return Ok(None);
     };
@@ -38,14 +39,18 @@ fn title(export: Option<Export>) -> &'static str {
     export.map_or("no export that is recognised", Export::title)
 }
 
-/// Only files are looked at: from a pipe, what was read once would be gone.
-fn export_of(path: &Path) -> Option<Export> {
-    length(path)?;
-    // What is wrong with a file is told when it is imported.
-    match Input::open(path).ok()?.format().ok()? {
+/// Only files are looked at: from a pipe, what was read once would be gone. A file of which nobody can tell what it holds is
+/// refused at once, before anybody asks where it should go.
+fn export_of(path: &Path) -> Outcome<Option<Export>> {
+    if length(path).is_none() {
+        return Ok(None);
+    }
+    let told = |error: ImportError| Failure::new(error.to_string());
+    let format = Input::open(path).and_then(|input| input.format());
+    Ok(match format.map_err(told)? {
         Format::Export(export) => Some(export),
         Format::Jsonl | Format::Csv => None,
-    }
+    })
 }
 
 /// Finds the connection of an export, or makes it, with the connector if need be. A dry run makes nothing.

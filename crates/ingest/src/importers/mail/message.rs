@@ -140,7 +140,8 @@ impl<'m> Attachment<'m> {
         file: &'m File<'_>,
         blob: &'m BlobId,
     ) -> Self {
-        let id = format!("{}/{nth}", message.id);
+        // Not a slash, which no short id can carry.
+        let id = format!("{}#{nth}", message.id);
         let size_bytes = file.bytes.len() as u64;
         Self {
             id: match RecordKey::single(id.as_str()) {
