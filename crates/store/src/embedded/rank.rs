@@ -181,34 +181,15 @@ impl Ranking {
         let Some(documents) = shortlist.next_documents()? else {
             return Ok(false);
         };
-        let mut scorer = shortlist.scorer();
-        let reaches: Vec<f32> = documents.iter().map(|one| scorer.reach(*one)).collect();
-        // Nothing can be passed over before enough is found, so the most promising ones go first.
-        let promising = self.promising(&reaches);
-        for first in [true, false] {
-            let mut scorer = shortlist.scorer();
-            for (document, reach) in documents.iter().zip(&reaches) {
-                let in_turn = (*reach >= promising) == first;
-                if in_turn && !self.is_beyond(*reach) && gate.admit(*document) {
-                    let score = scorer.score(*document)?;
-                    self.offer(gate, *document, score);
-                }
+        for (document, score) in documents {
+            if self.is_beyond(score) {
+                break;
+            }
+            if gate.admit(document) {
+                self.offer(gate, document, score);
             }
         }
         Ok(true)
-    }
-
-    /// What documents must be able to score to go first, as long as there is no threshold: a few times as many as are
-    /// wanted can.
-    fn promising(&self, reaches: &[f32]) -> f32 {
-        let few = self.limit.saturating_mul(4);
-        if self.threshold() > f32::MIN || reaches.len() <= few {
-            return f32::MIN;
-        }
-        let mut reaches = reaches.to_vec();
-        *reaches
-            .select_nth_unstable_by(few, |one, other| other.total_cmp(one))
-            .1
     }
 
     /// Ranks the documents of a segment that hold a word in one field and not in those before it, except those of the

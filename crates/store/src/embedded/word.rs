@@ -90,11 +90,6 @@ impl SegmentWord<'_> {
     pub(super) fn score(&self, length: u8, occurs: u32) -> f32 {
         self.weight.score(length, occurs)
     }
-
-    /// The length of the field in a document.
-    pub(super) fn length_in(&self, document: DocId) -> u8 {
-        self.lengths.fieldnorm_id(document)
-    }
 }
 
 /// The engine finds this by skipping nearly everything.
@@ -113,7 +108,7 @@ fn highest_score(view: &View, term: &Term) -> tantivy::Result<f32> {
 
 /// The entries of a word in one field of one segment.
 pub(super) struct WordList<'a> {
-    pub(super) entries: BlockSegmentPostings,
+    entries: BlockSegmentPostings,
     lengths: &'a FieldNormReader,
     weight: &'a Bm25Weight,
 }

@@ -21,7 +21,7 @@ pub(crate) use open::{OpenIndex, failed};
 pub(crate) use schema::{
     Capacity, EMITTED, Fields, Indexable, dictionary_form, integer_of, slot_name,
 };
-pub(crate) use strong::{Noted, StrongList, Tier, each, limit};
+pub(crate) use strong::{Occurrence, StrongList, limit};
 pub(crate) use view::{Segment, View};
 
 use crate::{Result, StoreError};

@@ -18,7 +18,7 @@ use super::{ChangeSource, IndexChange, tokenizer};
 use crate::{Result, StoreError};
 
 /// Bumped whenever documents are built differently or an index on disk may be wrong, so that it is derived anew.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 /// What one flush of the engine may hold in memory.
 const WRITER_BYTES: usize = 160_000_000;
 /// A commit costs some 100 ms, and a crash replays what was not committed: this bounds both.
