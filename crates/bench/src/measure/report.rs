@@ -129,19 +129,6 @@ impl Measurement {
         Some(self.ours?.value / raw.value)
     }
 
-    /// This measurement divided by another, side by side: how much more a common word costs than a
-    /// rare one.
-    #[must_use]
-    pub fn relative_to(&self, base: &Self, what: &str) -> Self {
-        let divide = |figure: Option<Figure>, base: Option<Figure>| {
-            let base = base.filter(|base| base.value > 0.0)?;
-            Some(Figure::once(figure?.value / base.value))
-        };
-        let ours = divide(self.ours, base.ours);
-        let raw = divide(self.raw, base.raw);
-        Self::new(what, Unit::Times, ours, raw)
-    }
-
     /// Both sides found something, and not the same number of things.
     pub fn found_differently(&self) -> bool {
         let found = |figure: Option<Figure>| figure.and_then(|figure| figure.found);
@@ -290,14 +277,5 @@ size                       |                     – |                2.0 MB |  
         assert_eq!(value["measurements"][0]["ratio"], 2.0);
         assert_eq!(value["measurements"][0]["ours"]["found"], 10);
         assert_eq!(value["measurements"][1]["ours"], Value::Null);
-    }
-
-    #[test]
-    fn one_measurement_relates_to_another_side_by_side() {
-        let report = report();
-        let search = &report.measurements[0];
-        let relative = search.relative_to(search, "search / search");
-        assert_eq!(relative.unit, Unit::Times);
-        assert_eq!(relative.ours, Some(Figure::once(1.0)));
     }
 }
