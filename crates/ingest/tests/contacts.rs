@@ -3,27 +3,18 @@
 
 mod memory;
 
-use contract::declaration::Declaration;
-use ingest::{
-    Acceptor, BatchLimits, ContactsImporter, Import, ImportReport, LineForm, StreamChoice,
-};
-use memory::{Memory, Stopped, connection};
+use ingest::{ContactsImporter, Export, ImportReport};
+use memory::Memory;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 fn store() -> Memory {
-    let text = include_str!("../declarations/contacts-file.json");
-    Memory::new(Declaration::parse(text).unwrap())
+    Memory::of(Export::Contacts)
 }
 
 fn import(store: &Memory, bytes: &[u8], limit: usize) -> ImportReport {
-    let form = LineForm::EnvelopeOrBare;
-    let acceptor = Acceptor::new(&store.declaration, StreamChoice::Named, form, &Stopped);
-    let connection = connection();
-    let mut import = Import::new(store, &connection, BatchLimits::default());
-    let mut importer = ContactsImporter::with_limit(bytes, &acceptor, limit);
-    import.run(&mut importer, None, &mut |_| {}).unwrap();
-    import.into_report()
+    let acceptor = store.acceptor();
+    store.import(&mut ContactsImporter::with_limit(bytes, &acceptor, limit))
 }
 
 /// What a file becomes when nothing is wrong with it.

@@ -5,31 +5,19 @@ mod memory;
 
 use std::io::Cursor;
 
-use contract::declaration::Declaration;
-use ingest::{
-    Acceptor, BatchLimits, Export, Import, ImportReport, LineForm, MailImporter, RejectionCode,
-    StreamChoice,
-};
-use memory::{Memory, Stopped, connection};
+use ingest::{Export, ImportReport, MailImporter, RejectionCode};
+use memory::Memory;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 fn mailbox() -> Memory {
-    Memory::new(Declaration::parse(Export::Mail.declaration()).unwrap())
+    Memory::of(Export::Mail)
 }
 
 fn import(store: &Memory, bytes: &[u8], limit: usize) -> ImportReport {
-    let acceptor = Acceptor::new(
-        &store.declaration,
-        StreamChoice::Named,
-        LineForm::EnvelopeOrBare,
-        &Stopped,
-    );
-    let connection = connection();
-    let mut import = Import::new(store, &connection, BatchLimits::default());
-    let mut importer = MailImporter::with_limit(Cursor::new(bytes.to_vec()), &acceptor, limit);
-    import.run(&mut importer, None, &mut |_| {}).unwrap();
-    import.into_report()
+    let acceptor = store.acceptor();
+    let bytes = Cursor::new(bytes.to_vec());
+    store.import(&mut MailImporter::with_limit(bytes, &acceptor, limit))
 }
 
 /// The records of a stream, in the order of their keys.

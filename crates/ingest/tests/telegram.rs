@@ -3,19 +3,14 @@
 
 mod memory;
 
-use contract::declaration::Declaration;
-use ingest::{
-    Acceptor, BatchLimits, Import, ImportError, ImportReport, LineForm, StreamChoice,
-    TelegramImporter,
-};
-use memory::{Memory, Stopped, connection};
+use ingest::{Export, ImportError, ImportReport, TelegramImporter};
+use memory::Memory;
 use proptest::prelude::*;
 
 const ACCOUNT: &str = include_str!("exports/telegram-account.json");
 
 fn telegram() -> Memory {
-    let declaration = include_str!("../declarations/telegram.json");
-    Memory::new(Declaration::parse(declaration).unwrap())
+    Memory::of(Export::Telegram)
 }
 
 fn import_limited(
@@ -23,18 +18,9 @@ fn import_limited(
     text: &[u8],
     limit: usize,
 ) -> (ImportReport, Option<ImportError>) {
-    let acceptor = Acceptor::new(
-        &store.declaration,
-        StreamChoice::Named,
-        LineForm::EnvelopeOrBare,
-        &Stopped,
-    );
-    let connection = connection();
-    let mut import = Import::new(store, &connection, BatchLimits::default());
+    let acceptor = store.acceptor();
     let mut importer = TelegramImporter::with_limit(text, &acceptor, limit);
-    let stopped = import.run(&mut importer, None, &mut |_| {}).err();
-    let error = stopped.map(|stopped| stopped.named("result.json"));
-    (import.into_report(), error)
+    store.try_import(&mut importer, "result.json")
 }
 
 fn import(store: &Memory, text: &str) -> ImportReport {

@@ -5,12 +5,8 @@ mod memory;
 
 use std::io::{self, BufReader, Read};
 
-use contract::declaration::Declaration;
-use ingest::{
-    Acceptor, BatchLimits, Import, ImportError, ImportReport, LineForm, StreamChoice,
-    WhatsappImporter,
-};
-use memory::{Memory, Stopped, connection};
+use ingest::{Export, ImportError, ImportReport, WhatsappImporter};
+use memory::Memory;
 use proptest::prelude::*;
 
 /// As an American Android phone writes it, narrow spaces before AM and PM.
@@ -33,13 +29,7 @@ const IPHONE: &str = "\u{feff}[30.12.23, 21:14:59] Family: \u{200e}Messages and 
     [01.01.24, 08:00:00] Anna: at ten \u{200e}<This message was edited>\r\n";
 
 fn whatsapp() -> Memory {
-    let declaration = include_str!("../declarations/whatsapp.json");
-    Memory::new(Declaration::parse(declaration).unwrap())
-}
-
-fn acceptor(store: &Memory) -> Acceptor<'_> {
-    let form = LineForm::EnvelopeOrBare;
-    Acceptor::new(&store.declaration, StreamChoice::Named, form, &Stopped)
+    Memory::of(Export::Whatsapp)
 }
 
 fn try_import(
@@ -48,14 +38,10 @@ fn try_import(
     text: &[u8],
     limit: usize,
 ) -> Result<ImportReport, ImportError> {
-    let acceptor = acceptor(store);
-    let connection = connection();
-    let mut import = Import::new(store, &connection, BatchLimits::default());
+    let acceptor = store.acceptor();
     let mut importer = WhatsappImporter::with_limit(text, file, &acceptor, limit);
-    import
-        .run(&mut importer, None, &mut |_| {})
-        .map_err(|stopped| stopped.named(file))?;
-    Ok(import.into_report())
+    let (report, error) = store.try_import(&mut importer, file);
+    error.map_or(Ok(report), Err)
 }
 
 fn import_limited(store: &Memory, file: &str, text: &[u8], limit: usize) -> ImportReport {
@@ -236,14 +222,12 @@ fn a_file_that_cannot_be_read_to_its_end_keeps_what_came_before() {
         }
     }
     let store = whatsapp();
-    let acceptor = acceptor(&store);
-    let connection = connection();
-    let mut import = Import::new(&store, &connection, BatchLimits::default());
+    let acceptor = store.acceptor();
     // Nothing tells the order of these dates, so all of it is read ahead.
     let text: &[u8] = b"1/2/24, 9:15 - Anna: x\n1/2/24, 9:16 - Anna: y\n1/2/24, 9:17 - Anna: z\n";
     let reader = BufReader::new(text.chain(Failing));
     let mut importer = WhatsappImporter::new(reader, "Anna.txt", &acceptor);
-    assert!(import.run(&mut importer, None, &mut |_| {}).is_err());
+    assert!(store.try_import(&mut importer, "Anna.txt").1.is_some());
     assert_eq!(stored(&store, "messages").len(), 2);
 }
 

@@ -14,6 +14,10 @@ use contract::declaration::{Declaration, Semantics};
 use contract::id::{ConnectionId, StreamName};
 use contract::key::RecordKey;
 use contract::time::{Clock, Instant};
+use ingest::{
+    Acceptor, BatchLimits, Export, Import, ImportError, ImportReport, Importer, LineForm,
+    StreamChoice,
+};
 use store::StoreError;
 use store::catalog::StreamRef;
 use store::records::{
@@ -50,6 +54,36 @@ impl Memory {
             writes: Cell::new(0),
             fails_at: None,
         }
+    }
+
+    /// A store for what one kind of known export holds.
+    pub fn of(export: Export) -> Self {
+        Self::new(Declaration::parse(export.declaration()).unwrap())
+    }
+
+    pub fn acceptor(&self) -> Acceptor<'_> {
+        let form = LineForm::EnvelopeOrBare;
+        Acceptor::new(&self.declaration, StreamChoice::Named, form, &Stopped)
+    }
+
+    /// Imports a file that can be read to its end.
+    pub fn import(&self, importer: &mut dyn Importer) -> ImportReport {
+        let (report, error) = self.try_import(importer, "a file");
+        assert!(error.is_none(), "{error:?}");
+        report
+    }
+
+    /// Imports a file as far as it can be read.
+    pub fn try_import(
+        &self,
+        importer: &mut dyn Importer,
+        file: &str,
+    ) -> (ImportReport, Option<ImportError>) {
+        let connection = connection();
+        let mut import = Import::new(self, &connection, BatchLimits::default());
+        let stopped = import.run(importer, None, &mut |_| {}).err();
+        let error = stopped.map(|stopped| stopped.named(file));
+        (import.into_report(), error)
     }
 
     pub fn body(&self, stream: &str, key: &str) -> Option<String> {
