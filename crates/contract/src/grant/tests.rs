@@ -1,0 +1,128 @@
+//! What a grant document may say, and what it then allows.
+
+use super::*;
+use serde_json::{Value, json};
+
+fn document() -> Value {
+    json!({
+        "version": "0.1.0", "grant_id": "grt_1", "issued_at": "2026-01-01T00:00:00Z",
+        "subject": {"id": "owner_local"}, "client": {"client_id": "longview"},
+        "source": {"kind": "connector", "id": "https://sources.example/demo_mail"},
+        "source_declaration": {"version": "3"}, "purpose_code": "https://pdpp.dev/purpose/agent_context",
+        "access_mode": "continuous", "expires_at": null,
+        "streams": [{
+            "name": "notes", "instance_ids": ["cin_a", "cin_b"], "fields": ["id", "title"],
+            "time_constraint": {"field": "created_at", "since": "2026-01-01T12:00:00Z"}, "resources": ["n1"]
+        }]
+    })
+}
+
+fn grant(edit: impl FnOnce(&mut Value)) -> Result<Grant, String> {
+    let mut document = document();
+    edit(&mut document);
+    serde_json::from_value(document).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_grant_is_written_back_as_it_was_read() {
+    let grant = grant(|_| ()).unwrap();
+    assert_eq!(serde_json::to_value(&grant).unwrap(), document());
+}
+
+#[test]
+fn a_broken_grant_says_what_is_wrong() {
+    type Edit = fn(&mut Value);
+    let cases: [(Edit, &str); 12] = [
+        (
+            |grant| grant["version"] = json!("0.0.9"),
+            "grant version must be 0.1.0",
+        ),
+        (|grant| grant["streams"] = json!([]), "streams is empty"),
+        (
+            |grant| grant["streams"][0]["fields"] = json!([]),
+            "fields of stream notes is empty",
+        ),
+        (
+            |grant| grant["streams"][0]["instance_ids"] = json!([]),
+            "instance_ids of stream notes is empty",
+        ),
+        (
+            |grant| grant["streams"][0]["resources"] = json!([]),
+            "resources of stream notes is empty",
+        ),
+        (
+            |grant| grant["streams"][0]["fields"] = json!(["id", "id"]),
+            "names \"id\" more than once",
+        ),
+        (
+            |grant| grant["streams"][0]["time_constraint"] = json!({"field": "at"}),
+            "needs since or until",
+        ),
+        (
+            |grant| grant["streams"][0]["time_constraint"]["until"] = json!("2025-01-01"),
+            "since is later than until",
+        ),
+        (
+            |grant| grant["streams"][0]["time_constraint"]["until"] = json!("soon"),
+            "not an RFC 3339 time",
+        ),
+        (
+            |grant| grant["streams"][0]["time_constraint"]["zone"] = json!("UTC"),
+            "unknown field `zone`",
+        ),
+        (
+            |grant| grant["expires_at"] = json!("never"),
+            "not an RFC 3339 time",
+        ),
+        (
+            |grant| grant["source"]["id"] = json!("demo"),
+            "last path segment",
+        ),
+    ];
+    for (edit, words) in cases {
+        let error = grant(edit).unwrap_err();
+        assert!(error.contains(words), "{words}: {error}");
+    }
+}
+
+#[test]
+fn an_authority_has_one_row_per_connection_and_stream() {
+    let authority = GrantedAuthority::of(&grant(|_| ()).unwrap()).unwrap();
+    assert_eq!(authority.rows().len(), 2);
+    assert_eq!(authority.rows_of("notes").count(), 2);
+    let row = authority.row("cin_b", "notes").unwrap();
+    assert_eq!(row.connector.as_str(), "demo_mail");
+    assert!(row.grants_field("title") && !row.grants_field("body"));
+    assert!(row.grants_key("n1") && !row.grants_key("n2"));
+    assert!(authority.row("cin_b", "mail").is_none() && authority.row("cin_c", "notes").is_none());
+}
+
+#[test]
+fn grants_of_a_package_share_a_client_and_never_overlap() {
+    let first = grant(|_| ()).unwrap();
+    let package = || PackageId::parse("pkg_1").unwrap();
+    let second = |edit: fn(&mut Value)| {
+        grant(|document| {
+            document["grant_id"] = json!("grt_2");
+            edit(document);
+        })
+    };
+    let apart = second(|grant| grant["streams"][0]["instance_ids"] = json!(["cin_c"])).unwrap();
+    let both = GrantedAuthority::of_package(package(), &[first.clone(), apart]).unwrap();
+    assert_eq!(both.rows().len(), 3);
+    let same = second(|_| ()).unwrap();
+    let overlap = GrantedAuthority::of_package(package(), &[first.clone(), same]).unwrap_err();
+    assert!(
+        overlap
+            .to_string()
+            .contains("grt_1 and grt_2 both give notes of cin_a"),
+        "{overlap}"
+    );
+    let other = second(|grant| grant["client"]["client_id"] = json!("other")).unwrap();
+    let other = GrantedAuthority::of_package(package(), &[first, other]).unwrap_err();
+    assert!(matches!(other, GrantError::OtherClient(_)));
+    assert_eq!(
+        GrantedAuthority::of_package(package(), &[]),
+        Err(GrantError::Empty("the package".to_owned()))
+    );
+}
