@@ -100,6 +100,8 @@ pub enum ChangesSince {
     Beginning,
     /// After a bookmark, which is opaque.
     Bookmark(String),
+    /// Where a page of the feed ended: its cursor, which is opaque.
+    Page(String),
 }
 
 impl ChangesSince {
@@ -111,11 +113,12 @@ impl ChangesSince {
         }
     }
 
-    /// The wire form.
-    pub fn as_str(&self) -> &str {
+    /// The parameter that says so, and its value.
+    fn param(&self) -> (&'static str, &str) {
         match self {
-            ChangesSince::Beginning => "beginning",
-            ChangesSince::Bookmark(text) => text,
+            ChangesSince::Beginning => ("changes_since", "beginning"),
+            ChangesSince::Bookmark(text) => ("changes_since", text),
+            ChangesSince::Page(text) => ("cursor", text),
         }
     }
 }
@@ -146,11 +149,10 @@ impl RecordsQuery {
         write_filters(&self.filters, &mut params);
         match &self.reading {
             Reading::List(options) => options.write(&mut params),
-            Reading::Changes(since) => push(
-                &mut params,
-                "changes_since",
-                Some(since.as_str().to_owned()),
-            ),
+            Reading::Changes(since) => {
+                let (name, value) = since.param();
+                push(&mut params, name, Some(value.to_owned()));
+            }
         }
         params
     }
@@ -351,5 +353,8 @@ mod tests {
         );
         query.reading = Reading::Changes(ChangesSince::parse("beginning"));
         assert_eq!(query.params().last().unwrap().1, "beginning");
+        query.reading = Reading::Changes(ChangesSince::Page("next".to_owned()));
+        let (name, value) = query.params().last().unwrap().clone();
+        assert_eq!((name.as_str(), value.as_str()), ("cursor", "next"));
     }
 }

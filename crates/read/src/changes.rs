@@ -32,13 +32,12 @@ pub(crate) fn start(
     plan: &Plan<'_>,
     since: &ChangesSince,
 ) -> Answer<Page<Record>> {
+    let bound = Bound::new(&plan.query.filters, ORDER);
+    let tokens = session.row_tokens(&plan.row, &bound);
     let since = match since {
         ChangesSince::Beginning => 0,
-        ChangesSince::Bookmark(token) => {
-            let bound = Bound::new(&plan.query.filters, ORDER);
-            let opened = session.row_tokens(&plan.row, &bound).open_bookmark(token);
-            opened.map_err(invalid_bookmark)?
-        }
+        ChangesSince::Bookmark(token) => tokens.open_bookmark(token).map_err(invalid_bookmark)?,
+        ChangesSince::Page(token) => return go_on(session, plan, tokens.open_changes(token)?),
     };
     read(session, plan, (since, None, since))
 }

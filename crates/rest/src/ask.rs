@@ -78,7 +78,11 @@ pub(crate) fn records(
     query.reading = match params.text("changes_since") {
         Some(since) => {
             refuse_list_options(params)?;
-            Reading::Changes(ChangesSince::parse(since))
+            // Who repeats a call with the cursor of its answer means the next page, not the first one again.
+            Reading::Changes(match params.text("cursor") {
+                Some(cursor) => ChangesSince::Page(cursor.to_owned()),
+                None => ChangesSince::parse(since),
+            })
         }
         None => Reading::List(list_options(params)?),
     };

@@ -138,9 +138,12 @@ fn question(asked: &Asked<'_>) -> Get {
         "count",
         "expand",
         "expand_limit",
-        "changes_since",
     ];
     asked.args.write(&names, &mut question);
+    // A cursor goes on with the page it came from. Beside a bookmark some servers pass over it and begin anew.
+    if !asked.args.has("cursor") {
+        asked.args.write(&["changes_since"], &mut question);
+    }
     if !asked.args.has("limit") {
         question.push("limit", budget::DEFAULT_LIMIT.to_string());
     }

@@ -93,7 +93,7 @@ async fn a_cursor_belongs_to_its_request() {
     let world = many().await;
     let body = world.read("/v1/streams/messages/records?limit=2").await;
     let cursor = body["next_cursor"].as_str().unwrap();
-    for other in ["order=asc", "filter[id]=m1"] {
+    for other in ["order=asc", "filter[id]=m1", "changes_since=beginning"] {
         let target = format!("/v1/streams/messages/records?cursor={cursor}&{other}");
         let answer = world.get(&world.owner, &target).await;
         assert_eq!(answer.failure(), (400, "invalid_cursor"), "{other}");

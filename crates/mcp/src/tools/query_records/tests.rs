@@ -372,6 +372,24 @@ fn relations_of_a_stream_without_any_are_refused_before_its_records_are_read() {
     }
 }
 
+/// Beside a bookmark, a foreign server passes over the cursor and begins anew.
+#[test]
+fn a_cursor_goes_on_with_the_feed_it_came_from() {
+    // QR-04
+    let stub = over(vec![]);
+    let feed = json!({"stream":"mail","changes_since":"beginning","limit":3});
+    let mut next = feed.clone();
+    next["cursor"] = json!("c");
+    query(&stub, feed);
+    query(&stub, next);
+    let records = "/v1/streams/mail/records?limit=3";
+    let [first, second] = ["changes_since=beginning", "cursor=c"];
+    assert_eq!(
+        stub.asked(),
+        [format!("{records}&{first}"), format!("{records}&{second}")]
+    );
+}
+
 #[test]
 fn arguments_travel_in_their_wire_form_and_bad_ones_do_not_travel() {
     // TS-05, TS-07, UP-03

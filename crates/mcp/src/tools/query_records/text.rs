@@ -120,7 +120,7 @@ fn last_line(rows: &[Row<'_>], paging: &Paging, is_short: bool) -> String {
             paging
                 .next_changes_since
                 .as_ref()
-                .map(|_| "later pass next_changes_since as changes_since"),
+                .map(|_| "after the last page pass next_changes_since as changes_since"),
         ];
         let steps: Vec<&str> = steps.into_iter().flatten().collect();
         return format!("Next: {}", steps.join("; "));
@@ -137,7 +137,12 @@ fn last_line(rows: &[Row<'_>], paging: &Paging, is_short: bool) -> String {
         line.push_str(" There are more, but no cursor: narrow the filter or raise limit.");
     }
     if paging.next_changes_since.is_some() {
-        line.push_str(" To see later changes pass next_changes_since as changes_since.");
+        // The bookmark lies behind all pages: who goes on with it now passes over those that follow.
+        line.push_str(if paging.next_cursor.is_some() {
+            " After the last page pass its next_changes_since as changes_since to see later changes."
+        } else {
+            " To see later changes pass next_changes_since as changes_since."
+        });
     }
     if line.ends_with(':') {
         line.push_str(" widen the filter, or call schema with this stream to see what it holds.");
