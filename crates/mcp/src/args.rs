@@ -295,6 +295,11 @@ fn out_of_range(name: &str, least: u64, most: u64) -> Fault {
     Fault::refused(ErrorCode::LimitOutOfRange, name, message)
 }
 
+/// Whether a field of this name can be filtered: on the wire its name stands in brackets.
+pub(crate) fn is_filter_name(field: &str) -> bool {
+    !field.is_empty() && !field.contains(['[', ']'])
+}
+
 fn check_filter(name: &str, value: &Value) -> Result<(), Fault> {
     let refused = |message: &str| {
         Fault::refused(ErrorCode::InvalidFilter, name, message)
@@ -307,7 +312,7 @@ fn check_filter(name: &str, value: &Value) -> Result<(), Fault> {
         return Err(refused("filter names no field; leave it out instead"));
     }
     for (field, test) in filter {
-        if field.is_empty() || field.contains(['[', ']']) {
+        if !is_filter_name(field) {
             return Err(refused(
                 "filter keys are plain field names, without brackets",
             ));

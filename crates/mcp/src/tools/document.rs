@@ -6,7 +6,6 @@
 use contract::handle::{RECORD_URI, RecordHandle};
 use serde_json::{Map, Value, json};
 
-use super::expanded;
 use crate::budget;
 use crate::evidence::identity::{Identity, connection_of, title};
 use crate::evidence::ladder::{self, Content};
@@ -31,7 +30,8 @@ pub(super) struct Asked<'a> {
     /// The id as the caller wrote it.
     pub(super) given: &'a str,
     pub(super) handle: &'a RecordHandle,
-    pub(super) relations: &'a [&'a str],
+    /// Related records, written.
+    pub(super) related: Map<String, Value>,
     pub(super) warnings: Option<String>,
 }
 
@@ -71,8 +71,7 @@ pub(super) fn of(payload: &Payload, asked: &Asked<'_>, provider: &str) -> Value 
     if !unsaid.is_empty() {
         metadata.insert("other_left_out".to_owned(), json!(unsaid));
     }
-    let related = expanded::of(&payload.expanded, asked.relations, &identity);
-    insert_some(&mut metadata, "expanded", &related);
+    insert_some(&mut metadata, "expanded", &asked.related);
     if let Some(entry) = ladder {
         let ladder = ladder::ladder("record", vec![entry]);
         metadata.insert("content_ladder".to_owned(), ladder);
@@ -97,7 +96,7 @@ pub(super) fn of(payload: &Payload, asked: &Asked<'_>, provider: &str) -> Value 
 }
 
 /// The record by the best name there is: with the connection the server names, if it was left open.
-fn identity(payload: &Payload, handle: &RecordHandle) -> Identity {
+pub(super) fn identity(payload: &Payload, handle: &RecordHandle) -> Identity {
     let face = Value::Object(payload.envelope.clone());
     let named = connection_of(&face).filter(|_| handle.connection().is_none());
     let adopted = handle.clone().with_connection(named);

@@ -1,58 +1,185 @@
 //! Whether relations may be expanded, asked of the schema before a record is.
 //!
 //! Servers differ in what they do with a relation they do not have: some refuse, some ignore it. A refusal that names
-//! the relations there are is worth one call.
+//! the relations there are is worth one call. What the schema tells of a relation also tells how to read on in it.
 
 use contract::error::ErrorCode;
 use contract::upstream::Get;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
+use super::schema;
+use crate::args;
 use crate::budget;
 use crate::call::Call;
-use crate::evidence::identity::text;
-use crate::evidence::plain;
+use crate::evidence::identity::{Identity, connection_of, text};
+use crate::evidence::{ladder, plain};
 use crate::fault::Fault;
 
-/// Passes relations the stream advertises. Where the schema cannot be had or does not know the stream, the server
-/// decides when the record is asked.
+/// A relation that was asked for, as far as the schema tells of it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Relation {
+    pub(super) name: String,
+    /// The stream the related records are from.
+    target: Option<String>,
+    /// The field there that holds the key of the record they belong to.
+    pub(super) foreign_key: Option<String>,
+    max_limit: Option<u64>,
+    /// Whether the related stream takes a filter on that field.
+    is_filtered: bool,
+}
+
+/// How a relation that was cut is read on.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum WayOn {
+    /// The related records of this one record, in pages.
+    List(Value),
+    /// The same record with more of them.
+    Larger(Value),
+    /// There is none, for this reason.
+    None(&'static str),
+}
+
+impl WayOn {
+    /// As it stands in structured content.
+    pub(super) fn told(self) -> Value {
+        match self {
+            Self::List(call) | Self::Larger(call) => call,
+            Self::None(why) => json!(why),
+        }
+    }
+}
+
+impl Relation {
+    /// How to read on behind the first `count` records related to this one.
+    pub(super) fn way_on(&self, parent: &Identity, related: &Value, count: usize) -> WayOn {
+        if let Some(call) = self.list(parent, related) {
+            return WayOn::List(call);
+        }
+        let count = u64::try_from(count).unwrap_or(u64::MAX);
+        match self.max_limit {
+            Some(most) if most > count => {
+                let mut args = parent.args();
+                args.insert("expand".to_owned(), json!([self.name]));
+                args.insert("expand_limit".to_owned(), json!({ &self.name: most }));
+                WayOn::Larger(ladder::call("fetch", args))
+            }
+            Some(_) => WayOn::None(
+                "no call shows more: expand gives no more of them, and their stream takes no filter on the field that names this record",
+            ),
+            None => {
+                WayOn::None("the server tells no call that shows more; a larger expand_limit may")
+            }
+        }
+    }
+
+    fn list(&self, parent: &Identity, related: &Value) -> Option<Value> {
+        let handle = parent.handle.as_ref()?;
+        let foreign_key = self.foreign_key.as_ref().filter(|_| self.is_filtered)?;
+        let mut args = Map::new();
+        args.insert("stream".to_owned(), json!(self.target.as_ref()?));
+        let connection = handle.connection().or_else(|| connection_of(related));
+        if let Some(connection) = connection {
+            args.insert("connection_id".to_owned(), json!(connection));
+        }
+        args.insert("filter".to_owned(), json!({ foreign_key: handle.record() }));
+        Some(ladder::call("query_records", args))
+    }
+}
+
+/// Passes relations the stream advertises, and tells what is known of them. Where the schema cannot be had or does not
+/// know the stream, the server decides when the record is asked.
 pub(super) async fn gate(
     call: Call<'_>,
     stream: &str,
     connection: Option<&str>,
     relations: &[&str],
-) -> Result<(), Fault> {
+) -> Result<Vec<Relation>, Fault> {
     if relations.is_empty() {
-        return Ok(());
+        return Ok(Vec::new());
     }
-    let question = Get::v1(["schema"])
-        .with("view", Some("compact"))
-        .with("stream", Some(stream))
-        .with("connection_id", connection);
-    let answered = match call.get(question).await {
+    let unknown = || {
+        let named = |name: &&str| Relation {
+            name: (*name).to_owned(),
+            ..Relation::default()
+        };
+        relations.iter().map(named).collect()
+    };
+    let answered = match call.get(question(stream, connection)).await {
         Ok(answered) => answered,
         Err(fault) if fault.code() == ErrorCode::OwnerTokenRefused.as_str() => return Err(fault),
-        Err(_) => return Ok(()),
+        Err(_) => return Ok(unknown()),
     };
     let rows = rows(&answered.body, stream);
     if rows.is_empty() {
-        return Ok(());
+        return Ok(unknown());
     }
     let advertised: Vec<&Value> = rows
         .iter()
         .filter_map(|row| row.get("expand_capabilities")?.as_array())
         .flatten()
         .collect();
+    let mut known = Vec::new();
     for relation in relations {
         let mut named = advertised
             .iter()
             .filter(|one| name_of(one) == Some(*relation))
             .peekable();
         let is_known = named.peek().is_some();
-        if !named.any(|one| is_usable(one)) {
+        let Some(usable) = named.find(|one| is_usable(one)) else {
             return Err(refusal(stream, relation, is_known, &advertised));
-        }
+        };
+        known.push(told(relation, usable));
     }
-    Ok(())
+    Ok(known)
+}
+
+fn question(stream: &str, connection: Option<&str>) -> Get {
+    Get::v1(["schema"])
+        .with("view", Some("compact"))
+        .with("stream", Some(stream))
+        .with("connection_id", connection)
+}
+
+fn told(name: &str, capability: &Value) -> Relation {
+    let member = |names: [&str; 2]| {
+        let found = names.iter().find_map(|name| text(capability, name));
+        found.map(str::to_owned)
+    };
+    Relation {
+        name: name.to_owned(),
+        target: member(["target_stream", "stream"]),
+        foreign_key: member(["foreign_key", "child_parent_key_field"]),
+        max_limit: capability.get("max_limit").and_then(Value::as_u64),
+        is_filtered: false,
+    }
+}
+
+/// Asks of those relations that were cut whether their own stream can be filtered, so that no call is printed that would
+/// be refused. Where that is not told, it is taken for a no.
+pub(super) async fn look_ahead<'a>(
+    call: Call<'_>,
+    connection: Option<&str>,
+    cut: impl Iterator<Item = &'a mut Relation>,
+) {
+    for relation in cut {
+        let (Some(target), Some(field)) = (&relation.target, &relation.foreign_key) else {
+            continue;
+        };
+        if !args::is_filter_name(field) || contract::segment::guard(target).is_err() {
+            continue;
+        }
+        let Ok(answered) = call.get(question(target, connection)).await else {
+            continue;
+        };
+        // Without a connection there may be rows of several, and the call may go to any.
+        let rows = rows(&answered.body, target);
+        relation.is_filtered = !rows.is_empty()
+            && rows.iter().all(|row| {
+                let fields = row.get("field_capabilities");
+                let field = fields.and_then(|fields| fields.get(field));
+                field.is_some_and(schema::takes_exact_filter)
+            });
+    }
 }
 
 /// The rows of a stream, in either shape of schema: below connectors, or in one list; wrapped in `data` or not.
@@ -117,58 +244,4 @@ fn refusal(stream: &str, relation: &str, is_known: bool, advertised: &[&Value]) 
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use crate::stub::Stub;
-
-    fn outcome(schema: serde_json::Value) -> (Result<(), String>, Vec<String>) {
-        let stub = Stub::default().on("/v1/schema", schema).on(
-            "/v1/streams/mail/records/m1",
-            json!({"id":"m1","data":{"text":"x"}}),
-        );
-        let args = json!({"id":"c1/mail:m1","expand":["thread"]});
-        let outcome = stub.call("fetch", args);
-        let outcome = outcome.map(|_| ()).map_err(|fault| fault.text());
-        (outcome, stub.asked())
-    }
-
-    #[test]
-    fn a_relation_nobody_advertises_is_refused_before_a_record_is_read() {
-        // UP-04
-        let row = json!({"name":"mail","expand_capabilities":[{"name":"files","usable":true}]});
-        for schema in [
-            json!({"connectors":[{"streams":[row]}]}),
-            json!({"data":{"connectors":[{"streams":[row]}]}}),
-            json!({"streams":[row]}),
-            json!({"streams":[{"name":"mail"}]}),
-        ] {
-            let (outcome, asked) = outcome(schema);
-            let text = outcome.unwrap_err();
-            assert!(text.starts_with("error invalid_expand"), "{text}");
-            assert!(text.contains("thread") && text.contains("mail"), "{text}");
-            let schema = "/v1/schema?view=compact&stream=mail&connection_id=c1";
-            assert_eq!(asked, [schema]);
-        }
-    }
-
-    #[test]
-    fn an_advertised_relation_passes_and_an_unknown_stream_is_left_to_the_server() {
-        // UP-04
-        let row = |usable| json!({"name":"mail","expand_capabilities":[{"name":"thread","usable":usable}]});
-        for schema in [
-            json!({"connectors":[{"streams":[row(true)]}]}),
-            json!({"streams":[row(false), row(true)]}),
-            json!({"streams":[]}),
-        ] {
-            let (outcome, asked) = outcome(schema);
-            assert_eq!(outcome, Ok(()));
-            assert_eq!(
-                asked[1],
-                "/v1/streams/mail/records/m1?connection_id=c1&expand=thread"
-            );
-        }
-        let (refused, _) = outcome(json!({"streams":[row(false)]}));
-        assert!(refused.unwrap_err().contains("cannot be used"));
-    }
-}
+mod tests;

@@ -3,6 +3,7 @@
 use contract::handle::RecordHandle;
 use serde_json::{Map, Value, json};
 
+use super::expand::{Relation, WayOn};
 use crate::budget;
 use crate::evidence::identity::{Identity, text};
 use crate::evidence::payload::{Payload, without_bytes};
@@ -12,33 +13,87 @@ use crate::evidence::{envelope, plain};
 const ALL: usize = 16_384;
 /// Records shown of one relation.
 const SHOWN: usize = 10;
+/// The ids of those that are not shown, where no call lists them.
+const IDS: usize = 4_096;
 
 /// The relations that were asked for, each with its records.
 pub(super) fn of(
     expanded: &Map<String, Value>,
-    relations: &[&str],
+    relations: &[Relation],
     parent: &Identity,
 ) -> Map<String, Value> {
     let mut written = Map::new();
     let mut room = ALL;
     for relation in relations {
-        let Some(related) = expanded.get(*relation) else {
+        let Some(related) = expanded.get(&relation.name) else {
             continue;
         };
         let one = of_relation(related, parent, &mut room);
-        written.insert((*relation).to_owned(), one);
+        written.insert(relation.name.clone(), one);
     }
     written
 }
 
-fn of_relation(related: &Value, parent: &Identity, room: &mut usize) -> Value {
-    let alone = std::slice::from_ref(related);
+/// Whether a relation holds more than is written of it.
+pub(super) fn is_cut(written: &Map<String, Value>, relation: &Relation) -> bool {
+    let one = written.get(&relation.name);
+    one.is_some_and(|one| has_more(one) || one.get("not_shown").is_some())
+}
+
+/// Says of every relation that was cut how to read on.
+pub(super) fn lead_on(
+    written: &mut Map<String, Value>,
+    expanded: &Map<String, Value>,
+    relations: &[Relation],
+    parent: &Identity,
+) {
+    for relation in relations {
+        if !is_cut(written, relation) {
+            continue;
+        }
+        let (Some(one), Some(related)) = (
+            written.get_mut(&relation.name),
+            expanded.get(&relation.name),
+        ) else {
+            continue;
+        };
+        let entries = entries(related);
+        let first = entries.first().unwrap_or(&Value::Null);
+        let way_on = relation.way_on(parent, first, entries.len());
+        if !matches!(way_on, WayOn::List(_)) {
+            let shown = one.get("records").and_then(Value::as_array);
+            let hidden = entries.iter().skip(shown.map_or(0, Vec::len));
+            let ids = ids(hidden, parent);
+            if !ids.is_empty() {
+                one["more_ids"] = json!(ids);
+            }
+            if !has_more(one) {
+                let how = "call fetch with one of more_ids";
+                let none = "no call shows the others";
+                one["next"] = json!(if ids.is_empty() { none } else { how });
+                continue;
+            }
+        }
+        one["next"] = way_on.told();
+    }
+}
+
+fn entries(related: &Value) -> &[Value] {
     let is_list = related.is_array() || related.get("data").is_some_and(Value::is_array);
-    let entries = match related {
+    match related {
         Value::Null => &[],
         _ if is_list => envelope::records(related),
-        _ => alone,
-    };
+        _ => std::slice::from_ref(related),
+    }
+}
+
+/// Whether a server says that there are more than it sent.
+pub(super) fn has_more(related: &Value) -> bool {
+    related.get("has_more") == Some(&Value::Bool(true))
+}
+
+fn of_relation(related: &Value, parent: &Identity, room: &mut usize) -> Value {
+    let entries = entries(related);
     let mut records = Vec::new();
     for entry in entries.iter().take(SHOWN) {
         let record = record(entry, parent);
@@ -50,38 +105,45 @@ fn of_relation(related: &Value, parent: &Identity, room: &mut usize) -> Value {
         records.push(record);
     }
     let not_shown = entries.len() - records.len();
-    let has_more = related.get("has_more") == Some(&Value::Bool(true));
     let mut one = json!({"count": entries.len(), "records": records});
-    if has_more {
+    if has_more(related) {
         one["has_more"] = json!(true);
     }
     if not_shown > 0 {
         one["not_shown"] = json!(not_shown);
     }
-    if not_shown > 0 || has_more {
-        let next = entries.first().and_then(|entry| list_call(entry, parent));
-        one["next"] = next.unwrap_or_else(|| {
-            json!("call schema with this stream to see the relation's stream, then query_records")
-        });
-    }
     one
 }
 
-/// The call that lists the stream the related records are from.
-fn list_call(entry: &Value, parent: &Identity) -> Option<Value> {
-    let mut args = Map::new();
-    args.insert("stream".to_owned(), json!(text(entry, "stream")?));
-    if let Some(connection) = parent.handle.as_ref().and_then(RecordHandle::connection) {
-        args.insert("connection_id".to_owned(), json!(connection));
-    }
-    Some(json!({"tool": "query_records", "args": args}))
+/// Ids that fetch takes as they are, as many as there is room for.
+fn ids<'a>(entries: impl Iterator<Item = &'a Value>, parent: &Identity) -> Vec<String> {
+    let mut room = IDS;
+    let callable = |entry| {
+        let identity = identity(entry, parent)?;
+        identity
+            .separate_connection()
+            .is_none()
+            .then_some(identity.id)
+    };
+    entries
+        .filter_map(callable)
+        .take_while(|id| {
+            let fits = id.len() + 3 <= room;
+            room = room.saturating_sub(id.len() + 3);
+            fits
+        })
+        .collect()
+}
+
+fn identity(entry: &Value, parent: &Identity) -> Option<Identity> {
+    let connection = parent.handle.as_ref().and_then(RecordHandle::connection);
+    let stream = text(entry, "stream")?;
+    Identity::of_record(entry, stream, connection)
+        .filter(|identity| identity.id.len() <= budget::PREVIEW)
 }
 
 fn record(entry: &Value, parent: &Identity) -> Value {
-    let connection = parent.handle.as_ref().and_then(RecordHandle::connection);
-    let identity = text(entry, "stream")
-        .and_then(|stream| Identity::of_record(entry, stream, connection))
-        .filter(|identity| identity.id.len() <= budget::PREVIEW);
+    let identity = identity(entry, parent);
     let data = match Payload::of(entry.clone(), &[]) {
         Some(payload) => Value::Object(payload.data),
         None => entry.clone(),

@@ -4,10 +4,11 @@ use contract::error::{ErrorCode, ReadError};
 use contract::handle::RecordHandle;
 use contract::upstream::Get;
 use rmcp::model::MetaObject;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::document::{self, Asked};
-use super::{Definition, Running, expand};
+use super::expand::{self, Relation};
+use super::{Definition, Running, expanded};
 use crate::args::{Arg, Args, Kind};
 use crate::call::{Answered, Call};
 use crate::evidence::payload::Payload;
@@ -46,7 +47,7 @@ async fn run(call: Call<'_>, args: Args) -> Outcome {
         .and_then(|handle| handle.with_connection(args.text("connection_id")))
         .map_err(ReadError::from)?;
     let relations = args.texts("expand");
-    expand::gate(call, handle.stream(), handle.connection(), &relations).await?;
+    let relations = expand::gate(call, handle.stream(), handle.connection(), &relations).await?;
     let mut question = record_question(&handle);
     args.write(&["fields", "expand", "expand_limit"], &mut question);
     let Answered { body, request_id } = call.get(question).await?;
@@ -59,7 +60,7 @@ async fn run(call: Call<'_>, args: Args) -> Outcome {
     let asked = Asked {
         given: id,
         handle: &handle,
-        relations: &relations,
+        related: related(call, &payload, &handle, relations).await,
         warnings,
     };
     let document = document::of(&payload, &asked, call.provider_url());
@@ -70,6 +71,24 @@ async fn run(call: Call<'_>, args: Args) -> Outcome {
         meta
     });
     Ok(reply)
+}
+
+/// The related records, each relation with the way to what it leaves out.
+async fn related(
+    call: Call<'_>,
+    payload: &Payload,
+    handle: &RecordHandle,
+    mut relations: Vec<Relation>,
+) -> Map<String, Value> {
+    let parent = document::identity(payload, handle);
+    let mut written = expanded::of(&payload.expanded, &relations, &parent);
+    let connection = parent.handle.as_ref().and_then(RecordHandle::connection);
+    let cut = relations
+        .iter_mut()
+        .filter(|relation| expanded::is_cut(&written, relation));
+    expand::look_ahead(call, connection, cut).await;
+    expanded::lead_on(&mut written, &payload.expanded, &relations, &parent);
+    written
 }
 
 /// The question for one record.

@@ -15,7 +15,8 @@ use contract::error::ErrorCode;
 use contract::upstream::Get;
 use serde_json::{Map, Value, json};
 
-use super::{Definition, Running, expand};
+use super::expand::{self, Relation, WayOn};
+use super::{Definition, Running, expanded};
 use crate::args::{Arg, Args, Kind};
 use crate::budget;
 use crate::call::{Answered, Call};
@@ -89,11 +90,31 @@ struct Asked<'a> {
     args: &'a Args,
     stream: &'a str,
     connection: Option<&'a str>,
+    /// The relations to add, as the schema tells of them.
+    relations: Vec<Relation>,
 }
 
 impl Asked<'_> {
     fn identity(&self, record: &Value) -> Option<Identity> {
         Identity::of_record(record, self.stream, self.connection)
+    }
+
+    /// The relations of a record that hold more than was sent, each with how many were and the way on.
+    fn cut_relations(&self, record: &Value) -> Vec<(&Relation, usize, WayOn)> {
+        let identity = self.identity(record);
+        let cut = self.relations.iter().filter_map(|relation| {
+            let related = record.get("expanded")?.get(&relation.name)?;
+            let entries = envelope::records(related);
+            let first = entries.first().unwrap_or(&Value::Null);
+            expanded::has_more(related).then(|| {
+                let way_on = match &identity {
+                    Some(identity) => relation.way_on(identity, first, entries.len()),
+                    None => WayOn::None("no call names this record, so none shows more"),
+                };
+                (relation, entries.len(), way_on)
+            })
+        });
+        cut.collect()
     }
 }
 
@@ -106,22 +127,31 @@ async fn run(call: Call<'_>, args: Args) -> Outcome {
             .with_next("call schema to see the streams of this grant"));
     }
     args.refuse_empty(&["fields", "expand"])?;
-    let asked = Asked {
+    let connection = args.text("connection_id");
+    let relations = expand::gate(call, stream, connection, &args.texts("expand")).await?;
+    let mut asked = Asked {
         args: &args,
         stream,
-        connection: args.text("connection_id"),
+        connection,
+        relations,
     };
-    if args.has("expand") {
-        expand::gate(
-            call,
-            asked.stream,
-            asked.connection,
-            &asked.args.texts("expand"),
-        )
-        .await?;
-    }
     let answered = call.get(question(&asked)).await?;
+    look_ahead(call, &mut asked, &answered.body).await;
     Ok(reply(call.provider_url(), &asked, answered))
+}
+
+/// Learns how the relations that hold more than was sent are read on.
+async fn look_ahead(call: Call<'_>, asked: &mut Asked<'_>, body: &Value) {
+    let records = envelope::records(body);
+    let is_cut = |relation: &&mut Relation| {
+        let related = |record: &Value| {
+            let related = record.get("expanded")?.get(&relation.name)?;
+            Some(expanded::has_more(related))
+        };
+        records.iter().any(|record| related(record) == Some(true))
+    };
+    let cut = asked.relations.iter_mut().filter(is_cut);
+    expand::look_ahead(call, asked.connection, cut).await;
 }
 
 fn question(asked: &Asked<'_>) -> Get {
@@ -213,7 +243,12 @@ fn rungs(asked: &Asked<'_>, records: &[Value]) -> Option<Value> {
         .filter(|record| record.get("deleted") != Some(&Value::Bool(true)))
         .filter_map(|record| {
             let members = own_members(record)?;
-            ladder::record(&asked.identity(record)?, &members)
+            let mut rung = ladder::record(&asked.identity(record)?, &members)?;
+            for (relation, _, way_on) in asked.cut_relations(record) {
+                let next = way_on.told();
+                rung["expanded"][&relation.name] = json!({"has_more": true, "next": next});
+            }
+            Some(rung)
         })
         .collect();
     if listed.is_empty() {

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-use super::{Asked, own_members, payload};
+use super::{Asked, Relation, WayOn, own_members, payload};
 use crate::budget;
 use crate::evidence::compact;
 use crate::evidence::envelope::{self, Paging};
@@ -36,6 +36,18 @@ struct Row<'a> {
     members: Option<Cow<'a, Map<String, Value>>>,
     /// The size of its payload, once that was asked for.
     size: OnceCell<usize>,
+    /// Relations with more records than were sent, how many were, and the way on.
+    related: Vec<(&'a Relation, usize, WayOn)>,
+}
+
+/// How a way on is written: it is spelt out once, and after that what differs is enough.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Spelling {
+    Whole,
+    /// The same call was spelt out before.
+    Again,
+    /// Where even one call does not fit.
+    Words,
 }
 
 impl Row<'_> {
@@ -54,6 +66,7 @@ pub(super) fn write(asked: &Asked<'_>, body: &Value) -> String {
             identity: asked.identity(record),
             members: displayed(record),
             size: OnceCell::new(),
+            related: asked.cut_relations(record),
         })
         .collect();
     let paging = Paging::of(body);
@@ -169,7 +182,7 @@ fn write_rows(rows: &[Row<'_>], lines: &mut Lines) -> usize {
     let for_ids = lines.room() * 2 / 5;
     let mut shown = 0;
     // The call that reads on is spelt out once; after that its words are enough, and leave room for what they are about.
-    let mut is_spelt = false;
+    let (mut is_spelt, mut is_led) = (false, false);
     for (place, row) in rows.iter().enumerate() {
         let behind: usize = ids.iter().skip(place + 1).map(|id| id.len() + 1).sum();
         let kept = (behind + 10).min(for_ids) * usize::from(behind > 0);
@@ -177,24 +190,32 @@ fn write_rows(rows: &[Row<'_>], lines: &mut Lines) -> usize {
         let share = allowed / (rows.len() - place);
         // Something of the first row comes before bare ids of others.
         let last_resort = if place == 0 { lines.room() } else { allowed };
+        let led = if is_led {
+            Spelling::Again
+        } else {
+            Spelling::Whole
+        };
         let line = [
-            (share, !is_spelt, allowed),
-            (0, !is_spelt, allowed),
-            (0, false, last_resort),
+            (share, (!is_spelt, led), allowed),
+            (0, (!is_spelt, led), allowed),
+            (0, (false, led), allowed),
+            (0, (false, Spelling::Words), last_resort),
         ]
         .into_iter()
-        .map(|(share, with_call, most)| (row_line(place, row, share, with_call), most))
-        .find_map(|(line, most)| (line.len() <= most).then_some(line));
+        .map(|(share, spelling, most)| (row_line(place, row, share, spelling), spelling, most))
+        .find_map(|(line, (_, led), most)| (line.len() <= most).then_some((line, led)));
         // The first line names the first record whole; where its id leaves no room to stand twice, that is its place.
         let named_above = || {
             let is_named = place == 0 && row.identity.is_some() && !is_deleted(row.record);
             let size = row.size();
             is_named
                 .then(|| format!("1. first_fetch_id{INCOMPLETE}{size} bytes, continue with fetch"))
+                .map(|line| (line, Spelling::Words))
         };
-        let Some(line) = line.or_else(named_above) else {
+        let Some((line, led)) = line.or_else(named_above) else {
             break;
         };
+        is_led |= led == Spelling::Whole && !row.related.is_empty();
         is_spelt |= line.contains(INCOMPLETE);
         lines.require(&line);
         shown = place + 1;
@@ -218,7 +239,12 @@ fn bare_id(row: &Row<'_>) -> String {
 }
 
 /// A record within its share of bytes, or as short as it gets.
-fn row_line(place: usize, row: &Row<'_>, share: usize, with_call: bool) -> String {
+fn row_line(
+    place: usize,
+    row: &Row<'_>,
+    share: usize,
+    (with_call, led): (bool, Spelling),
+) -> String {
     let mut line = format!("{}.", place + 1);
     if let Some(identity) = &row.identity {
         line.push(' ');
@@ -247,7 +273,10 @@ fn row_line(place: usize, row: &Row<'_>, share: usize, with_call: bool) -> Strin
         }
         return line;
     };
-    let width = share.saturating_sub(line.len() + 2).max(LEAST_PAYLOAD);
+    let related = more_related(row, led);
+    let width = share
+        .saturating_sub(line.len() + related.len() + 2)
+        .max(LEAST_PAYLOAD);
     let mut shown = compact::payload(members, width);
     let mut way_on = String::new();
     if !shown.cut.is_empty() {
@@ -262,7 +291,42 @@ fn row_line(place: usize, row: &Row<'_>, share: usize, with_call: bool) -> Strin
             way_on = incomplete(row, members, &shown.cut, with_call);
         }
     }
-    format!("{line} {}{way_on}", shown.text)
+    format!("{line} {}{way_on}{related}", shown.text)
+}
+
+/// Which relations hold more than was sent, and how to read on there.
+fn more_related(row: &Row<'_>, led: Spelling) -> String {
+    let mut written = String::new();
+    for (relation, count, way_on) in &row.related {
+        let name = plain::quoted(&relation.name, budget::LABEL);
+        // Writing to a String cannot fail.
+        let _ = write!(written, "; {name} has_more=true ({count} sent), ");
+        let call = match way_on {
+            WayOn::List(call) | WayOn::Larger(call) => compact::call_of(call),
+            WayOn::None(_) => None,
+        };
+        match (way_on, led, call) {
+            (WayOn::None(why), ..) => written.push_str(why),
+            (_, Spelling::Whole, Some(call)) => {
+                let _ = write!(written, "continue with {call}");
+            }
+            (WayOn::List(call), Spelling::Again, _) => {
+                let filter = call.pointer("/args/filter").map(plain::json);
+                let filter = filter.unwrap_or_default();
+                let _ = write!(written, "continue likewise with \"filter\":{filter}");
+            }
+            (WayOn::Larger(_), Spelling::Again, _) => {
+                written.push_str("continue likewise with this id");
+            }
+            _ => {
+                let _ = write!(
+                    written,
+                    "continue with fetch, this id and \"expand\":[{name}]"
+                );
+            }
+        }
+    }
+    written
 }
 
 /// The size of the whole, and the call that reads the largest part that was cut. Where ids are so long that the call does
@@ -283,7 +347,17 @@ fn incomplete(
             let read = largest
                 .filter(|(name, _)| *name != "expanded")
                 .and_then(|(name, value)| compact::call_of(&oversize::read(identity, name, value)));
-            read.unwrap_or_else(|| compact::call("fetch", &identity.args()))
+            read.unwrap_or_else(|| {
+                let mut args = identity.args();
+                // Where related records are cut, the record alone would not show them.
+                let expanded = row.record.get("expanded").and_then(Value::as_object);
+                let relations = expanded.filter(|_| cut.iter().any(|name| name == "expanded"));
+                if let Some(relations) = relations {
+                    let names: Vec<&String> = relations.keys().collect();
+                    args.insert("expand".to_owned(), json!(names));
+                }
+                compact::call("fetch", &args)
+            })
         }
         Some(_) => "fetch and this id".to_owned(),
         None => "query_records and fewer fields".to_owned(),

@@ -208,6 +208,12 @@ fn flags_of(value: &Value) -> String {
     }
 }
 
+/// Whether a field with this capability, in either form, may be filtered by equality.
+pub(in crate::tools) fn takes_exact_filter(capability: &Value) -> bool {
+    let field = Field::read("", &flags_of(capability));
+    field.granted && field.is_for(Use::Exact)
+}
+
 impl Field {
     fn read(name: &str, flags: &str) -> Self {
         let mut field = Self {
