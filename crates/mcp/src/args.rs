@@ -249,7 +249,33 @@ fn plainly(kind: Kind, mut value: Value) -> Value {
             }
             value
         }
+        (Kind::Filter, Value::Object(tests)) => {
+            for (_, test) in tests.iter_mut() {
+                match test {
+                    Value::Object(range) => range.values_mut().for_each(plain_number),
+                    test => plain_number(test),
+                }
+            }
+            value
+        }
         _ => value,
+    }
+}
+
+/// `3.0` is the number `3`, which is what servers of integers read. Larger ones are left as they were written.
+fn plain_number(value: &mut Value) {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    let is_written_whole = value.is_i64() || value.is_u64();
+    let Some(number) = value.as_f64().filter(|_| !is_written_whole) else {
+        return;
+    };
+    if number.fract() == 0.0 && number.abs() <= EXACT {
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "checked to be whole and within what a double holds exactly"
+        )]
+        let whole = number as i64;
+        *value = Value::from(whole);
     }
 }
 

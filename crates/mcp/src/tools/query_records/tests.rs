@@ -451,3 +451,17 @@ fn the_definition_is_small_and_static() {
     assert!(definition.len() <= 2_400, "{}", definition.len());
     assert!(!definition.contains("connector_instance_id"));
 }
+
+#[test]
+fn a_whole_number_is_the_same_however_it_is_written() {
+    // UP-03
+    let stub = over(vec![]);
+    let filter = json!({"n":3.0,"m":{"gte":-1.0,"lt":2.5},"big":1e300,"id":"3.0","exact":9_007_199_254_740_993_u64});
+    query(&stub, json!({"stream":"mail","filter":filter}));
+    assert_eq!(
+        stub.asked(),
+        [
+            "/v1/streams/mail/records?filter[n]=3&filter[m][gte]=-1&filter[m][lt]=2.5&filter[big]=1e%2B300&filter[id]=3.0&filter[exact]=9007199254740993&limit=10"
+        ]
+    );
+}
