@@ -7,6 +7,7 @@ use contract::error::ErrorCode;
 use contract::upstream::Get;
 use serde_json::{Map, Value, json};
 
+use crate::budget;
 use crate::evidence::plain;
 use crate::fault::Fault;
 
@@ -305,10 +306,13 @@ fn check(arg: &Arg, value: &Value) -> Result<(), Fault> {
                 list.iter()
                     .all(|one| one.as_str().is_some_and(|text| !text.is_empty()))
             });
-            if is_list {
-                Ok(())
-            } else {
-                Err(wrong_type(name, "an array of non-empty strings"))
+            if !is_list {
+                return Err(wrong_type(name, "an array of non-empty strings"));
+            }
+            let mut names = value.as_array().into_iter().flatten();
+            match names.find_map(|one| one.as_str().filter(|text| !can_be_listed(text))) {
+                None => Ok(()),
+                Some(joined) => Err(several_names(name, joined)),
             }
         }
         Kind::Filter => check_filter(name, value),
@@ -319,6 +323,11 @@ fn check(arg: &Arg, value: &Value) -> Result<(), Fault> {
 fn out_of_range(name: &str, least: u64, most: u64) -> Fault {
     let message = format!("{name} must be between {least} and {most}");
     Fault::refused(ErrorCode::LimitOutOfRange, name, message)
+}
+
+/// Whether this name can stand in a list: on the wire, names are separated by commas.
+pub(crate) fn can_be_listed(name: &str) -> bool {
+    !name.contains(',')
 }
 
 /// Whether a field of this name can be filtered: on the wire its name stands in brackets.
@@ -394,6 +403,14 @@ fn check_limits(name: &str, value: &Value) -> Result<(), Fault> {
 
 fn invalid(name: &str, message: impl Into<String>) -> Fault {
     Fault::refused(ErrorCode::InvalidArguments, name, message)
+}
+
+/// Sent on, it would be taken for several names, and the answer held against one that nobody has.
+fn several_names(name: &str, given: &str) -> Fault {
+    let shown = plain::quoted(given, budget::LABEL);
+    let message = format!("{name} holds {shown}, but a name in it cannot contain a comma");
+    let next = format!("pass each name as an entry of its own, as {name}:[\"a\",\"b\"]");
+    invalid(name, message).with_next(next)
 }
 
 fn wrong_type(name: &str, expected: &str) -> Fault {

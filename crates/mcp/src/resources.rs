@@ -122,10 +122,16 @@ async fn record(call: Call<'_>, handle: &RecordHandle) -> Result<String, Fault> 
             .as_str()
             .map_or_else(|| value.to_string(), str::to_owned);
         let read = if ladder::is_readable(name) {
-            ladder::window_read(&identity, name, 0, budget::WINDOW_CHARS as u64)
+            Some(ladder::window_read(
+                &identity,
+                name,
+                0,
+                budget::WINDOW_CHARS as u64,
+            ))
         } else {
-            ladder::projected_fetch(&identity, name)
+            ladder::field_read(&identity, name, value)
         };
+        let read = read.unwrap_or_else(|| json!(ladder::UNREADABLE));
         json!({"preview": plain::cut(&written, budget::PREVIEW), "truncated": true, "size_bytes": size, "read": read})
     };
     let payload = if is_wrapped {

@@ -6,12 +6,16 @@ use serde_json::{Map, Value, json};
 
 use super::identity::Identity;
 use super::plain;
+use crate::args::can_be_listed;
 use crate::budget;
 
 /// Texts offered per record; the longest come first.
 const WINDOWS: usize = 5;
 const JSON_FIELDS: usize = 8;
 const BINARY_FIELDS: usize = 5;
+/// Said of a field that no tool reads on in.
+pub(crate) const UNREADABLE: &str =
+    "no tool reads a field of this name further; the owner's pdpp export has it whole";
 /// Shorter texts are never taken for base64.
 const BASE64_FROM: usize = 256;
 
@@ -71,7 +75,7 @@ pub(crate) fn record(identity: &Identity, data: &Map<String, Value>) -> Option<V
         (written, fields.count())
     };
     let (windows, texts) = of(Content::Text, WINDOWS, &|name, value| {
-        text_field(identity, name, value.as_str().unwrap_or_default())
+        text_field(identity, name, value)
     });
     let (json_fields, jsons) = of(Content::Json, JSON_FIELDS, &|name, value| {
         json_field(identity, name, value)
@@ -116,20 +120,44 @@ pub(crate) fn window_read(identity: &Identity, field: &str, offset: u64, limit: 
     call("read_record_field", args)
 }
 
-/// The call that fetches a record with one field only.
+/// The call that fetches a record with one field only, or where its name cannot be asked for, with all of them.
 pub(crate) fn projected_fetch(identity: &Identity, field: &str) -> Value {
     let mut args = identity.args();
-    args.insert("fields".to_owned(), json!([field]));
+    if can_be_listed(field) {
+        args.insert("fields".to_owned(), json!([field]));
+    }
     call("fetch", args)
 }
 
-fn text_field(identity: &Identity, name: &str, text: &str) -> Value {
-    let size = text.chars().count();
-    let read = if is_readable(name) {
-        window_read(identity, name, 0, budget::WINDOW_CHARS as u64)
-    } else {
-        projected_fetch(identity, name)
+/// The call that reads a field to its end: windows of a text, a document for what is short or JSON. Nothing where no tool
+/// takes the name, or only one that would show the beginning again.
+pub(crate) fn field_read(identity: &Identity, field: &str, value: &Value) -> Option<Value> {
+    let windows = || window_read(identity, field, 0, budget::WINDOW_CHARS as u64);
+    let is_text = Content::of(value) == Content::Text;
+    if is_readable(field) {
+        // A document tells of the other ways to read JSON, so that it is the better one.
+        let by_window = is_text || !can_be_listed(field);
+        return Some(if by_window {
+            windows()
+        } else {
+            projected_fetch(identity, field)
+        });
+    }
+    let is_short = json!({ field: value }).to_string().len() <= budget::FETCH_JSON_CHARS;
+    (is_short && can_be_listed(field)).then(|| projected_fetch(identity, field))
+}
+
+/// The call as a member of an entry, or why there is none.
+fn insert_read(entry: &mut Map<String, Value>, read: Option<Value>) {
+    match read {
+        Some(read) => entry.insert("read".to_owned(), read),
+        None => entry.insert("cannot_be_read".to_owned(), json!(UNREADABLE)),
     };
+}
+
+fn text_field(identity: &Identity, name: &str, text: &Value) -> Value {
+    let size = text.as_str().map_or(0, |text| text.chars().count());
+    let read = field_read(identity, name, text);
     let status = if size > budget::WINDOW_CHARS {
         "truncated"
     } else {
@@ -139,7 +167,7 @@ fn text_field(identity: &Identity, name: &str, text: &str) -> Value {
     entry.insert("field_path".to_owned(), json!(name));
     entry.insert("size_chars".to_owned(), json!(size));
     entry.insert("preview_status".to_owned(), json!(status));
-    entry.insert("read".to_owned(), read);
+    insert_read(&mut entry, read);
     Value::Object(entry)
 }
 
@@ -151,14 +179,13 @@ fn json_field(identity: &Identity, name: &str, value: &Value) -> Value {
     } else {
         "complete"
     };
-    let mut entry = json!({
-        "field_path": name,
-        "size_bytes": written.len(),
-        "preview_text": preview,
-        "preview_status": status
-    });
-    entry["read"] = projected_fetch(identity, name);
-    entry
+    let mut entry = Map::with_capacity(5);
+    entry.insert("field_path".to_owned(), json!(name));
+    entry.insert("size_bytes".to_owned(), json!(written.len()));
+    entry.insert("preview_text".to_owned(), json!(preview));
+    entry.insert("preview_status".to_owned(), json!(status));
+    insert_read(&mut entry, field_read(identity, name, value));
+    Value::Object(entry)
 }
 
 /// What is known of bytes, never the bytes.
@@ -190,18 +217,15 @@ pub(crate) fn binary_field(identity: &Identity, name: &str, value: &Value) -> Va
             field.insert("size_chars".to_owned(), json!(size));
         }
     }
-    field.insert("read".to_owned(), described(identity, name));
+    insert_read(&mut field, described(identity, name));
     Value::Object(field)
 }
 
 /// The call that tells what bytes are and how they are got, where the name allows it.
-fn described(identity: &Identity, field: &str) -> Value {
-    if !is_readable(field) {
-        return projected_fetch(identity, field);
-    }
+fn described(identity: &Identity, field: &str) -> Option<Value> {
     let mut args = identity.args();
     args.insert("field_path".to_owned(), json!(field));
-    call("read_record_field", args)
+    is_readable(field).then(|| call("read_record_field", args))
 }
 
 /// How the bytes themselves are got, outside of the tools.
@@ -279,6 +303,31 @@ mod tests {
         assert!(!written.contains("QUJDREVG"), "no bytes in a ladder");
         assert!(written.contains("GET /v1/blobs/b1?connection_id=c1"));
         assert!(!written.contains("\"empty\"") && !written.contains("\"n\""));
+    }
+
+    #[test]
+    fn a_call_that_would_be_refused_or_go_in_circles_is_not_offered() {
+        // HD-04, LG-04
+        let long = json!("word ".repeat(400));
+        let data = json!({"a/b": long, "c..d": {"x": long}, "e,f": {"x": 1}, "g,h": long, "i/j": "short", "k/l,m": "short"});
+        let entry = record(&identity(), data.as_object().unwrap()).unwrap();
+        let lists = ["field_windows", "json_fields"];
+        let fields = lists
+            .iter()
+            .flat_map(|list| entry[list].as_array().unwrap());
+        let mut reads = Map::new();
+        for field in fields {
+            let name = field["field_path"].as_str().unwrap().to_owned();
+            assert_eq!(field["read"].is_null(), field["cannot_be_read"].is_string());
+            reads.insert(name, field["read"].clone());
+        }
+        for name in ["a/b", "c..d", "k/l,m"] {
+            assert_eq!(reads[name], Value::Null, "{name}");
+        }
+        for name in ["e,f", "g,h"] {
+            assert_eq!(reads[name]["tool"], "read_record_field", "{name}");
+        }
+        assert_eq!(reads["i/j"]["args"]["fields"], json!(["i/j"]));
     }
 
     #[test]

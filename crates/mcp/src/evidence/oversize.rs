@@ -73,7 +73,8 @@ pub(crate) fn shrink_payload(
 ) {
     for (name, value) in payload.iter_mut() {
         if bound(value) > threshold && size(value) > threshold && !is_replaced(value) {
-            *value = replaced(value, identity.map(|identity| read(identity, name, value)));
+            let read = identity.and_then(|identity| ladder::field_read(identity, name, value));
+            *value = replaced(value, read.or_else(|| Some(json!(ladder::UNREADABLE))));
         }
     }
 }
@@ -98,15 +99,6 @@ pub(crate) fn shrink_texts(value: &mut Value, way_on: Option<&Value>, threshold:
             }
         }
         _ => {}
-    }
-}
-
-/// The call that reads one field of a record.
-pub(crate) fn read(identity: &Identity, field: &str, value: &Value) -> Value {
-    if Content::of(value) == Content::Text && ladder::is_readable(field) {
-        ladder::window_read(identity, field, 0, budget::WINDOW_CHARS as u64)
-    } else {
-        ladder::projected_fetch(identity, field)
     }
 }
 

@@ -6,6 +6,7 @@
 use contract::handle::{RECORD_URI, RecordHandle};
 use serde_json::{Map, Value, json};
 
+use crate::args::can_be_listed;
 use crate::budget;
 use crate::evidence::identity::{Identity, connection_of, title};
 use crate::evidence::ladder::{self, Content};
@@ -241,6 +242,12 @@ fn left_out(data: &Map<String, Value>, shown: &[&str], identity: &Identity) -> M
         let note = "not every name is listed; call schema with this stream for all of them";
         left.insert("note".to_owned(), json!(note));
     }
+    // A name that cannot be asked for would make the call a refusal.
+    let (names, unsayable): (Vec<&str>, Vec<&str>) =
+        names.into_iter().partition(|name| can_be_listed(name));
+    if !unsayable.is_empty() {
+        left.insert("cannot_be_named".to_owned(), json!(unsayable));
+    }
     if !names.is_empty() {
         let asked: Vec<&str> = names.into_iter().take(FIELDS_PER_CALL).collect();
         let mut args = identity.args();
@@ -374,7 +381,7 @@ fn bytes_call(payload: &Payload, identity: &Identity) -> Option<Value> {
     Some(if ladder::is_readable(name) {
         ladder::window_read(identity, name, 0, budget::WINDOW_CHARS as u64)
     } else {
-        ladder::projected_fetch(identity, name)
+        json!(ladder::UNREADABLE)
     })
 }
 
@@ -402,11 +409,6 @@ fn way_on(payload: &Payload, identity: &Identity, left_out: Option<&Value>) -> V
         (Some((size, _)), Some(read)) if size < budget::FETCH_JSON_CHARS / 2 => read.clone(),
         (Some((_, name)), _) => ladder::window_read(identity, name, 0, budget::WINDOW_CHARS as u64),
         (None, Some(read)) => read.clone(),
-        (None, None) => {
-            let names: Vec<&String> = payload.data.keys().take(FIELDS_PER_CALL).collect();
-            let mut args = identity.args();
-            args.insert("fields".to_owned(), json!(names));
-            json!({"tool": "fetch", "args": args})
-        }
+        (None, None) => json!(ladder::UNREADABLE),
     }
 }

@@ -8,7 +8,6 @@ use contract::upstream::Get;
 use serde_json::{Map, Value, json};
 
 use super::schema;
-use crate::args;
 use crate::budget;
 use crate::call::Call;
 use crate::evidence::identity::{Identity, connection_of, text};
@@ -76,7 +75,9 @@ impl Relation {
         let handle = parent.handle.as_ref()?;
         let foreign_key = self.foreign_key.as_ref().filter(|_| self.is_filtered)?;
         let mut args = Map::new();
-        args.insert("stream".to_owned(), json!(self.target.as_ref()?));
+        let target = self.target.as_deref()?;
+        contract::segment::guard(target).ok()?;
+        args.insert("stream".to_owned(), json!(target));
         let connection = handle.connection().or_else(|| connection_of(related));
         if let Some(connection) = connection {
             args.insert("connection_id".to_owned(), json!(connection));
@@ -165,9 +166,6 @@ pub(super) async fn look_ahead<'a>(
         let (Some(target), Some(field)) = (&relation.target, &relation.foreign_key) else {
             continue;
         };
-        if !args::is_filter_name(field) || contract::segment::guard(target).is_err() {
-            continue;
-        }
         let Ok(answered) = call.get(question(target, connection)).await else {
             continue;
         };
@@ -176,8 +174,8 @@ pub(super) async fn look_ahead<'a>(
         relation.is_filtered = !rows.is_empty()
             && rows.iter().all(|row| {
                 let fields = row.get("field_capabilities");
-                let field = fields.and_then(|fields| fields.get(field));
-                field.is_some_and(schema::takes_exact_filter)
+                let capability = fields.and_then(|fields| fields.get(field));
+                capability.is_some_and(|capability| schema::takes_exact_filter(field, capability))
             });
     }
 }

@@ -453,6 +453,44 @@ fn the_definition_is_small_and_static() {
 }
 
 #[test]
+fn names_that_would_be_taken_for_several_are_refused_unasked() {
+    // UP-03, FE-10: the server gave both fields, and neither was the one that had been asked for.
+    let stub = over(vec![]);
+    for (tool, name, args) in [
+        (
+            "query_records",
+            "fields",
+            json!({"stream":"mail","fields":["id,title"]}),
+        ),
+        (
+            "query_records",
+            "expand",
+            json!({"stream":"mail","expand":["a,b"]}),
+        ),
+        (
+            "fetch",
+            "fields",
+            json!({"id":"c1/mail:m1","fields":["id","a,b"]}),
+        ),
+        (
+            "search",
+            "streams",
+            json!({"query":"x","streams":["mail,chat"]}),
+        ),
+    ] {
+        let fault = stub.call(tool, args).unwrap_err();
+        assert_eq!(fault.code(), "invalid_arguments");
+        assert_eq!(fault.structured()["error"]["param"], name);
+        assert!(
+            fault.text().contains("an entry of its own"),
+            "{}",
+            fault.text()
+        );
+    }
+    assert!(stub.asked().is_empty());
+}
+
+#[test]
 fn a_whole_number_is_the_same_however_it_is_written() {
     // UP-03
     let stub = over(vec![]);

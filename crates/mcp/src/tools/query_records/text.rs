@@ -12,7 +12,7 @@ use crate::budget;
 use crate::evidence::compact;
 use crate::evidence::envelope::{self, Paging};
 use crate::evidence::identity::{Identity, text};
-use crate::evidence::ladder::Content;
+use crate::evidence::ladder::{self, Content};
 use crate::evidence::lines::Lines;
 use crate::evidence::{oversize, plain};
 
@@ -346,7 +346,8 @@ fn incomplete(
                 .max_by_key(|(_, value)| (rank(value), oversize::size(value)));
             let read = largest
                 .filter(|(name, _)| *name != "expanded")
-                .and_then(|(name, value)| compact::call_of(&oversize::read(identity, name, value)));
+                .and_then(|(name, value)| ladder::field_read(identity, name, value))
+                .and_then(|read| compact::call_of(&read));
             read.unwrap_or_else(|| {
                 let mut args = identity.args();
                 // Where related records are cut, the record alone would not show them.

@@ -8,6 +8,7 @@ use contract::schema::FieldCapability;
 use serde_json::{Map, Value, json};
 
 use super::document::Stream;
+use crate::args::{can_be_listed, is_filter_name};
 use crate::evidence::identity::text;
 
 /// Each abbreviation and what it stands for.
@@ -65,6 +66,8 @@ pub(super) struct Field {
     pub(super) role: Option<String>,
     pub(super) granted: bool,
     uses: Vec<Use>,
+    /// Whether the server would filter by it, but no tool can carry its name there.
+    refuses_filter: bool,
     /// Operators; nothing where ranges are not accepted, empty where the operators are not told.
     pub(super) range: Option<Vec<String>>,
     pub(super) aggregates: Vec<String>,
@@ -104,7 +107,9 @@ impl Capabilities {
         });
         Self {
             fields: fields(members),
-            sort: sort.map(str::to_owned).filter(|field| !field.is_empty()),
+            sort: sort
+                .filter(|field| !field.is_empty() && can_be_listed(field))
+                .map(str::to_owned),
             views: members.get("views").and_then(views),
             counts_records: counts,
             expand: relations(members),
@@ -115,6 +120,17 @@ impl Capabilities {
     pub(super) fn names(&self, test: impl Fn(&Field) -> bool) -> Vec<&str> {
         let fields = self.fields.iter().filter(|field| test(field));
         fields.map(|field| field.name.as_str()).collect()
+    }
+
+    /// What the server takes and no tool can say, because of characters that separate names on the wire: the argument,
+    /// and the fields it cannot name.
+    pub(super) fn unsayable(&self) -> Vec<(&'static str, Vec<&str>)> {
+        let unlisted = self.names(|field| field.granted && !can_be_listed(&field.name));
+        let unfiltered = self.names(|field| field.refuses_filter);
+        [("fields", unlisted), ("filter", unfiltered)]
+            .into_iter()
+            .filter(|(_, names)| !names.is_empty())
+            .collect()
     }
 
     /// Each aggregate with the fields it takes, those without any left out.
@@ -170,7 +186,7 @@ impl Capabilities {
         }
         let relations = self.expand.iter().filter(|relation| relation.usable);
         let relations: Vec<&str> = relations.map(|relation| relation.name.as_str()).collect();
-        json!({
+        let mut arguments = json!({
             "filter": {"exact": self.names(|field| field.is_for(Use::Exact)), "range": ranges},
             "sort": self.sort.as_slice(),
             "projection": {"fields": "any granted field", "views": self.views},
@@ -178,7 +194,11 @@ impl Capabilities {
             "search": {"lexical": self.names(|field| field.is_for(Use::Lexical)), "semantic": self.names(|field| field.is_for(Use::Semantic))},
             "aggregate": aggregate,
             "expand": relations,
-        })
+        });
+        for (argument, names) in self.unsayable() {
+            arguments["cannot_be_named"][argument] = json!(names);
+        }
+        arguments
     }
 }
 
@@ -209,8 +229,8 @@ fn flags_of(value: &Value) -> String {
 }
 
 /// Whether a field with this capability, in either form, may be filtered by equality.
-pub(in crate::tools) fn takes_exact_filter(capability: &Value) -> bool {
-    let field = Field::read("", &flags_of(capability));
+pub(in crate::tools) fn takes_exact_filter(name: &str, capability: &Value) -> bool {
+    let field = Field::read(name, &flags_of(capability));
     field.granted && field.is_for(Use::Exact)
 }
 
@@ -223,12 +243,19 @@ impl Field {
             role: None,
             granted: true,
             uses: Vec::new(),
+            refuses_filter: false,
             range: None,
             aggregates: Vec::new(),
         };
         let mut shown = Vec::new();
+        let is_filter = |flag: &str| {
+            let name = flag.split('=').next().unwrap_or_default();
+            matches!(name, "eq" | "r")
+        };
         for flag in flags.split(',').map(plain_flag) {
-            if !flag.is_empty() {
+            if is_filter(&flag) && !is_filter_name(name) {
+                field.refuses_filter = true;
+            } else if !flag.is_empty() {
                 field.take(&flag);
                 shown.push(flag);
             }
@@ -300,14 +327,15 @@ fn relations(members: &Map<String, Value>) -> Vec<Relation> {
         let member = |name: &str| text(relation, name).map(str::to_owned);
         let refused = |name: &str| relation.get(name) == Some(&Value::Bool(false));
         let whole = |name: &str| relation.get(name).and_then(Value::as_u64);
+        let name = member("name").or_else(|| member("relation"))?;
         Some(Relation {
-            name: member("name").or_else(|| member("relation"))?,
             target: member("target_stream").or_else(|| member("stream")),
             cardinality: member("cardinality"),
-            usable: !refused("usable") && !refused("granted"),
+            usable: !refused("usable") && !refused("granted") && can_be_listed(&name),
             reason: member("reason"),
             default_limit: whole("default_limit"),
             max_limit: whole("max_limit"),
+            name,
         })
     };
     listed.map_or_else(Vec::new, |listed| listed.iter().filter_map(read).collect())

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::capability::Capabilities;
 use super::document::Document;
 use super::shape::{envelope, size};
 use crate::budget;
@@ -13,8 +14,7 @@ const FRAME: usize = 12_288;
 const MEMBER: usize = 1_024;
 
 /// Where the rest of a schema is that is too large for one result.
-pub(super) const ELSEWHERE: &str =
-    "GET /v1/schema?detail=full with the same stream and connection_id on the server has them";
+pub(super) const ELSEWHERE: &str = "GET /v1/schema?detail=full on the server has them, for programs with a token for that whole server";
 
 /// The document, and the fields whose JSON Schema had to be left out.
 pub(super) struct Full {
@@ -36,6 +36,14 @@ pub(super) fn shape(document: &Document) -> Full {
                 let mut members = row.members.clone();
                 members.insert("name".to_owned(), json!(row.name));
                 narrow(&mut members, &ids);
+                // What the server takes is told as it came, so what no tool can ask of it is told beside it.
+                let accepts = Capabilities::of(row);
+                for (argument, names) in accepts.unsayable() {
+                    let told = members
+                        .entry("cannot_be_named")
+                        .or_insert_with(|| json!({}));
+                    told[argument] = json!(names);
+                }
                 bound(&mut members, room, &mut omitted);
                 Value::Object(members)
             });

@@ -246,3 +246,47 @@ fn a_stream_of_very_many_fields_says_how_many_are_not_shown() {
     assert!(reply.text.contains("fields_not_shown="), "{}", reply.text);
     assert!(reply.structured.to_string().len() <= budget::SCHEMA_STRUCTURED);
 }
+
+#[test]
+fn fields_that_no_argument_can_name_are_told_and_left_out_of_calls() {
+    // HD-04: commas and brackets separate names on the wire.
+    let filtered = |flags: &str| format!("t=string,{flags}");
+    let fields =
+        json!({"a,b": filtered("eq"), "x[y]": filtered("eq,r=gte|lt"), "plain": filtered("eq")});
+    let document = json!({"object":"schema","detail":"compact","connectors":[{"connector_key":"k",
+        "streams":[{"name":"odd","cursor_field":"a,b","granted_connections":[{"connection_id":"c1"}],
+            "field_capabilities":fields}]}]});
+    let stub = Stub::default().on("/v1/schema", document);
+    let reply = stub.call("schema", json!({"stream": "odd"})).unwrap();
+    for (_, args) in next(&reply.text) {
+        assert!(!args.to_string().contains("a,b"), "{args}");
+        assert!(args["filter"].get("x[y]").is_none(), "{args}");
+    }
+    let told = r#"cannot be named in these arguments: fields="a,b"; filter="x[y]"; without fields, records show them"#;
+    assert!(reply.text.contains(told), "{}", reply.text);
+    assert!(
+        reply
+            .text
+            .contains(r#"filter: exact="a,b"|plain range=none"#),
+        "{}",
+        reply.text
+    );
+    assert!(reply.text.contains("sort: none"), "{}", reply.text);
+    assert!(
+        reply.text.contains("any of the 2 granted names"),
+        "{}",
+        reply.text
+    );
+    let row = &reply.structured["data"]["connectors"][0]["streams"][0];
+    assert_eq!(row["field_capabilities"]["x[y]"], "t=string");
+    assert_eq!(
+        row["accepts"]["filter"],
+        json!({"exact": ["a,b", "plain"], "range": {}})
+    );
+    let unsayable = json!({"fields": ["a,b"], "filter": ["x[y]"]});
+    assert_eq!(row["accepts"]["cannot_be_named"], unsayable);
+    let full = stub.call("schema", json!({"stream": "odd", "detail": "full"}));
+    let full = full.unwrap().structured;
+    let row = &full["data"]["connectors"][0]["streams"][0];
+    assert_eq!(row["cannot_be_named"], unsayable);
+}

@@ -6,6 +6,7 @@ use super::super::Scope;
 use super::super::capability::{Capabilities, Field, Use};
 use super::super::document::Document;
 use super::row::Block;
+use crate::args::can_be_listed;
 use crate::budget;
 use crate::evidence::plain;
 
@@ -68,7 +69,8 @@ fn telling(accepts: &Capabilities) -> Vec<&str> {
         _ => 3,
     };
     let granted = accepts.fields.iter().enumerate();
-    let mut granted: Vec<(usize, &Field)> = granted.filter(|(_, field)| field.granted).collect();
+    let can_be_asked = |(_, field): &(usize, &Field)| field.granted && can_be_listed(&field.name);
+    let mut granted: Vec<(usize, &Field)> = granted.filter(can_be_asked).collect();
     granted.sort_by_key(|(place, field)| (rank(field), *place));
     granted.truncate(3);
     granted.sort_by_key(|(place, _)| *place);
@@ -128,6 +130,7 @@ fn search(mut args: Map<String, Value>, accepts: &Capabilities) -> Option<String
         .iter()
         .any(|field| field.is_for(Use::Lexical));
     let stream = args.remove("stream")?;
+    let is_searched = is_searched && stream.as_str().is_some_and(can_be_listed);
     args.insert("query".to_owned(), json!("words to find"));
     args.insert("streams".to_owned(), json!([stream]));
     is_searched.then(|| call("search", args))

@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::super::capability::{COUNTS, Capabilities, Relation, Use};
+use super::super::capability::{COUNTS, Capabilities, Field, Relation, Use};
 use super::super::document::{Connector, Document, Stream};
 use super::{listed, word};
+use crate::args::can_be_listed;
 use crate::budget;
 use crate::evidence::plain;
 
@@ -131,8 +132,21 @@ impl Block<'_> {
             format!("expand: {}", self.expand()),
         ]
         .into_iter()
+        .chain(self.unsayable())
         .chain(self.limits())
         .collect()
+    }
+
+    /// Fields that an argument cannot name.
+    fn unsayable(&self) -> Option<String> {
+        let each = self.accepts.unsayable().into_iter();
+        let told: Vec<String> = each
+            .map(|(argument, names)| format!("{argument}={}", words(&names).join("|")))
+            .collect();
+        (!told.is_empty()).then(|| {
+            let told = told.join("; ");
+            format!("cannot be named in these arguments: {told}; without fields, records show them")
+        })
     }
 
     /// What the grant leaves out of this stream, where the server says so.
@@ -175,7 +189,8 @@ impl Block<'_> {
     }
 
     fn projection(&self) -> String {
-        let granted = self.accepts.names(|field| field.granted).len();
+        let can_be_named = |field: &Field| field.granted && can_be_listed(&field.name);
+        let granted = self.accepts.names(can_be_named).len();
         let views = match &self.accepts.views {
             Some(views) => {
                 let views: Vec<&str> = views.iter().map(String::as_str).collect();
