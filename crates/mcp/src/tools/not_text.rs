@@ -8,15 +8,18 @@ use serde_json::{Map, Value, json};
 
 use super::fetch;
 use super::read_record_field::{Asked, Shown, first_line, record_members};
+use crate::args::can_be_listed;
 use crate::budget;
 use crate::call::Call;
-use crate::evidence::identity::Identity;
+use crate::evidence::identity::{Identity, text};
 use crate::evidence::ladder::{self, Content};
 use crate::evidence::payload::{Payload, without_bytes};
 use crate::evidence::{payload, plain, window};
 use crate::fault::Fault;
 use crate::reply::{Outcome, Reply};
 
+/// What the route asks of a caller.
+const NEEDS: &str = "with a token for that whole server; one for its /mcp alone is refused there";
 /// Members of a blob that say what it is.
 const BLOB: [&str; 5] = [
     "blob_id",
@@ -41,27 +44,45 @@ pub(super) async fn read(call: Call<'_>, asked: &Asked, refusal: Fault) -> Outco
     let identity = asked.identity(&answered.body);
     let request_id = answered.request_id;
     let field = asked.field.as_str();
+    let page = text(&answered.body, "citation_url").map(str::to_owned);
     let value = Payload::of(answered.body, &[field])
         .and_then(|mut payload| payload.data.shift_remove(field));
     let Some(value) = value else {
         return Err(refusal.with_next(next));
     };
     let is_binary = value.as_str().is_some_and(payload::is_bytes);
+    let place = Place {
+        asked,
+        identity: &identity,
+        provider: call.provider_url(),
+        page: page.as_deref(),
+    };
     let reply = match (Content::of(&value), &value) {
-        (_, Value::String(text)) if is_binary => {
-            bytes(call, asked, &identity, text.chars().count())
-        }
-        (Content::Binary, Value::Object(blob)) => blob_reply(call, asked, &identity, blob),
+        (_, Value::String(text)) if is_binary => bytes(&place, text.chars().count()),
+        (Content::Binary, Value::Object(blob)) => blob_reply(&place, blob),
         _ => json_window(asked, &identity, &value)?,
     };
     Ok(finished(call, reply, request_id.as_deref()))
+}
+
+/// Which field of which record, and where people and programs find it.
+pub(super) struct Place<'a> {
+    pub(super) asked: &'a Asked,
+    pub(super) identity: &'a Identity,
+    pub(super) provider: &'a str,
+    /// The record's page, where the server names one.
+    pub(super) page: Option<&'a str>,
 }
 
 fn question(asked: &Asked) -> Get {
     let handle = &asked.handle;
     Get::v1(["streams", handle.stream(), "records", handle.record()])
         .with("connection_id", handle.connection())
-        .with("fields", Some(asked.field.as_str()))
+        // A name that would be taken for several is looked for in the whole record.
+        .with(
+            "fields",
+            Some(asked.field.as_str()).filter(|name| can_be_listed(name)),
+        )
 }
 
 /// Adds what every answer ends with.
@@ -127,12 +148,8 @@ fn json_window(asked: &Asked, identity: &Identity, value: &Value) -> Result<Repl
 }
 
 /// Bytes kept elsewhere.
-fn blob_reply(
-    call: Call<'_>,
-    asked: &Asked,
-    identity: &Identity,
-    blob: &Map<String, Value>,
-) -> Reply {
+fn blob_reply(place: &Place<'_>, blob: &Map<String, Value>) -> Reply {
+    let (asked, identity) = (place.asked, place.identity);
     let mut about = Map::new();
     about.insert("path".to_owned(), json!(asked.field));
     about.insert("type".to_owned(), json!("blob"));
@@ -170,7 +187,7 @@ fn blob_reply(
         _ => record_export(asked, identity),
     };
     let next = ladder::projected_fetch(identity, &asked.field);
-    let mut reply = metadata(call, (asked, identity), (note, about), export);
+    let mut reply = metadata(place, (note, about), export);
     // The record tells the members of a blob that are not told here.
     reply.text.push('\n');
     reply.text.push_str(&window::call_line("next", &next));
@@ -179,7 +196,8 @@ fn blob_reply(
 }
 
 /// Bytes written as base64 inside the record. Every tool leaves them out, so that none is a way on.
-pub(super) fn bytes(call: Call<'_>, asked: &Asked, identity: &Identity, size: usize) -> Reply {
+pub(super) fn bytes(place: &Place<'_>, size: usize) -> Reply {
+    let asked = place.asked;
     let mut about = Map::new();
     about.insert("path".to_owned(), json!(asked.field));
     about.insert("type".to_owned(), json!("string"));
@@ -187,8 +205,8 @@ pub(super) fn bytes(call: Call<'_>, asked: &Asked, identity: &Identity, size: us
     about.insert("encoding".to_owned(), json!("base64"));
     about.insert("size_chars".to_owned(), json!(size));
     let note = format!(" type=string encoding=base64 size_chars={size}");
-    let export = record_export(asked, identity);
-    metadata(call, (asked, identity), (note, about), export)
+    let export = record_export(asked, place.identity);
+    metadata(place, (note, about), export)
 }
 
 /// The record's own route with this field, and the owner's command.
@@ -198,23 +216,29 @@ fn record_export(asked: &Asked, identity: &Identity) -> (String, String) {
     (route, command)
 }
 
-/// An answer without a window: what there is, and how programs and the owner get it.
+/// An answer without a window: what there is, and how the owner and programs get it. The token of a tool may be good for
+/// the tools alone, so nobody is told to use it elsewhere.
 fn metadata(
-    call: Call<'_>,
-    (asked, identity): (&Asked, &Identity),
+    place: &Place<'_>,
     (note, mut about): (String, Map<String, Value>),
     (route, command): (String, String),
 ) -> Reply {
     about.insert("complete".to_owned(), json!(false));
-    let text = format!(
-        "{}{note} complete=false\nbytes are not shown by any tool\nexport: {route} at {} with this grant's token\nowner: {command}",
-        first_line(identity, &asked.field),
-        call.provider_url(),
+    let mut text = format!(
+        "{}{note} complete=false\nbytes are not shown by any tool\nexport: {route} at {} for programs, {NEEDS}\nowner: {command}",
+        first_line(place.identity, &place.asked.field),
+        place.provider,
     );
+    let mut export = json!({"route": route, "needs": NEEDS, "owner_command": command});
+    if let Some(page) = place.page.filter(|page| page.len() <= budget::PREVIEW) {
+        // Writing to a String cannot fail.
+        let _ = write!(text, ", or the record's page {}", plain::token(page));
+        export["page"] = json!(page);
+    }
     let structured = json!({
-        "record": record_members(identity),
+        "record": record_members(place.identity),
         "field": about,
-        "export": {"route": route, "owner_command": command}
+        "export": export
     });
     Reply::new(text, structured)
 }

@@ -248,7 +248,13 @@ fn written(call: Call<'_>, asked: &Asked, answered: &Answered) -> Outcome {
     let identity = asked.identity(body);
     if payload::is_part_of_bytes(&received.window.text) {
         let size = received.window.total_chars;
-        let reply = not_text::bytes(call, asked, &identity, size);
+        let place = not_text::Place {
+            asked,
+            identity: &identity,
+            provider: call.provider_url(),
+            page: text(body, "citation_url"),
+        };
+        let reply = not_text::bytes(&place, size);
         return Ok(not_text::finished(
             call,
             reply,

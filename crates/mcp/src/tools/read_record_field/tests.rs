@@ -350,7 +350,7 @@ fn bytes_are_told_about_and_never_shown() {
     insta::assert_snapshot!(reply("attachment").text, @r#"
     record=cin_slack/messages:m1 field=attachment type=blob blob_id=b1 media_type=image/png size_bytes=81234 complete=false
     bytes are not shown by any tool
-    export: GET /v1/blobs/b1?connection_id=cin_slack at https://provider.test with this grant's token
+    export: GET /v1/blobs/b1?connection_id=cin_slack at https://provider.test for programs, with a token for that whole server; one for its /mcp alone is refused there
     owner: pdpp blob b1 -o FILE
     next: fetch {"id":"cin_slack/messages:m1","fields":["attachment"]}
     "#);
@@ -368,6 +368,40 @@ fn bytes_are_told_about_and_never_shown() {
     assert!(raw.text.contains(route), "{}", raw.text);
     let number = reply("n");
     assert!(number.text.contains("type=number") && number.text.contains("complete=true"));
+}
+
+#[test]
+fn the_owner_is_led_to_the_record_s_page() {
+    let page = "https://provider.test/records/c/mail/m1";
+    let record = json!({"object":"record","id":"m1","stream":"mail","connection_id":"c","citation_url":page,
+        "data":{"file":{"object":"blob_ref","blob_id":"b1"}}});
+    let stub = Stub::default()
+        .on("/v1/streams/mail/records/m1?", record)
+        .refusing(
+            "/v1/streams/mail/records/m1/field-window",
+            422,
+            json!({"error":{"code":"field_not_text","message":"no"}}),
+        );
+    let args = json!({"id":"c/mail:m1","field_path":"file"});
+    let reply = stub.call("read_record_field", args).unwrap();
+    assert!(reply.text.contains(page), "{}", reply.text);
+    assert_eq!(reply.structured["export"]["page"], page);
+    assert!(!reply.text.contains("this grant's token"));
+}
+
+#[test]
+fn a_field_whose_name_holds_a_comma_is_read_all_the_same() {
+    // HD-04: asked for by name, it would be taken for two fields.
+    let server = RecordServer::new(json!({"a,b": {"deep": [1, 2]}, "c": 1}));
+    let args = json!({"id":ID,"field_path":"a,b"});
+    let reply = server.call("read_record_field", &args).unwrap();
+    assert_eq!(window_text(&reply), r#"{"deep":[1,2]}"#);
+    assert!(
+        server
+            .asked()
+            .iter()
+            .all(|asked| !asked.contains("fields="))
+    );
 }
 
 #[test]
