@@ -3,7 +3,7 @@
 //! Ids come from the server's own identity members and from nothing else; an id that names no record is never dressed up
 //! as one that does.
 
-use contract::handle::{RECORD_URI, RecordHandle};
+use contract::handle::{RECORD_URI, RecordHandle, WINDOW_URI};
 use contract::upstream::Get;
 use serde_json::{Map, Value, json};
 
@@ -43,7 +43,7 @@ impl Identity {
             if let Some(minted) = text(hit, name) {
                 return match RecordHandle::parse(minted) {
                     Ok(handle) => Self::of(adopt(handle, hit)),
-                    Err(_) => Self::opaque(minted),
+                    Err(_) => Self::opaque(Some(minted), place),
                 };
             }
         }
@@ -57,11 +57,13 @@ impl Identity {
         if let Some(identity) = Self::of_members(hit, None, None) {
             return identity;
         }
-        if let Some(Ok(handle)) = text(hit, "id").map(RecordHandle::parse) {
+        // Beside a stream an id is a key, and this one was none that can be named.
+        let id = text(hit, "id").filter(|_| text(hit, "stream").is_none());
+        if let Some(Ok(handle)) = id.map(RecordHandle::parse) {
             return Self::of(adopt(handle, hit));
         }
         let own = ["id", "url"].into_iter().find_map(|name| text(hit, name));
-        Self::opaque(own.unwrap_or(&format!("result:{}", place + 1)))
+        Self::opaque(own, place)
     }
 
     /// A record of a page, which may leave out what the question named.
@@ -82,9 +84,13 @@ impl Identity {
             .map(Self::of)
     }
 
-    fn opaque(id: &str) -> Self {
+    /// What the server calls a hit that is no record we can name, unless that would be read as the name of one, or is a
+    /// window; else its place, without the colon that every handle has.
+    fn opaque(own: Option<&str>, place: usize) -> Self {
+        let is_free = |id: &&str| RecordHandle::parse(id).is_err() && !id.starts_with(WINDOW_URI);
+        let id = own.filter(is_free);
         Self {
-            id: id.to_owned(),
+            id: id.map_or_else(|| format!("result-{}", place + 1), str::to_owned),
             handle: None,
         }
     }
@@ -325,6 +331,28 @@ mod tests {
                     .url(&hit, "https://p.test")
                     .contains("/v1/streams/")
             );
+        }
+    }
+
+    #[test]
+    fn a_name_that_cannot_be_fetched_is_never_read_as_another_record_s() {
+        // ID-16, ID-26
+        for hit in [
+            json!({"stream":"odd","record_key":".."}),
+            json!({"stream":"odd","record_key":"..","id":"result:1"}),
+            json!({"stream":"odd","record_key":"a/../b","url":"result:1"}),
+            json!({"stream":"odd","id":".."}),
+            json!({"title":"keyless"}),
+            json!({"url":"urn:isbn:1"}),
+            json!({"id":"pdpp://field-window/x"}),
+            json!({"result_id":"a/b/c:d"}),
+        ] {
+            for place in [0, 9] {
+                let identity = Identity::of_hit(&hit, place);
+                assert!(identity.handle.is_none(), "{hit}: {identity:?}");
+                let read = RecordHandle::parse(&identity.id);
+                assert!(read.is_err(), "{hit}: {read:?}");
+            }
         }
     }
 

@@ -1,8 +1,9 @@
 //! One hit of a search: who it is, and what the server proved about it.
 
-use contract::handle::{RecordHandle, WINDOW_URI};
+use contract::handle::RecordHandle;
 use serde_json::{Map, Value, json};
 
+use crate::args::can_be_listed;
 use crate::budget;
 use crate::evidence::identity::{self, Identity, at, connection_of, connector_of, text};
 use crate::evidence::{ladder, marks, plain};
@@ -61,10 +62,7 @@ pub(super) struct Excerpt {
 
 impl<'a> Hit<'a> {
     pub(super) fn read(raw: &'a Value, place: usize, query: &str) -> Self {
-        let mut identity = Identity::of_hit(raw, place);
-        if identity.handle.is_none() && identity.id.starts_with(WINDOW_URI) {
-            identity.id = format!("result:{}", place + 1);
-        }
+        let identity = Identity::of_hit(raw, place);
         // Only matches are marked.
         let title = marks::unmarked(&identity::title(raw, &identity));
         let snippet = raw.get("snippet").and_then(snippet_text);
@@ -144,6 +142,9 @@ impl<'a> Hit<'a> {
             if let Some(value) = value {
                 entry.insert(name.to_owned(), Value::String(value));
             }
+        }
+        if !self.is_fetchable() {
+            entry.insert("fetchable".to_owned(), Value::Bool(false));
         }
         if !self.excerpts.is_empty() {
             let excerpts: Vec<Value> = self.excerpts.iter().map(Excerpt::described).collect();
@@ -267,7 +268,8 @@ fn read((entry, text): (&Value, &str), field: &str, identity: &Identity) -> Opti
         &named
     };
     if !ladder::is_readable(field) {
-        return Some(ladder::projected_fetch(identity, field));
+        // It may show the beginning only, but that is what can be had.
+        return can_be_listed(field).then(|| ladder::projected_fetch(identity, field));
     }
     if let Some((offset, limit)) = window_of(entry) {
         return Some(ladder::window_read(identity, field, offset, limit));
