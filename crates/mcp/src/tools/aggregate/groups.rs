@@ -5,51 +5,136 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value, json};
 
 use super::{Figure, label, scalar};
+use crate::args::{can_be_listed, is_filter_name};
 use crate::budget;
 use crate::evidence::envelope;
 use crate::evidence::lines::Lines;
 use crate::evidence::plain;
 
+/// How long a key may be: whole where all of them fit, else ever shorter. What is shorter than the last is never cut.
+const WIDTHS: [usize; 5] = [usize::MAX, 640, 320, 160, budget::LABEL];
+
+/// A group on its line.
+struct Line {
+    text: String,
+    is_cut: bool,
+}
+
 /// Writes the groups, in the order they came.
 pub(super) fn text(figure: &Figure<'_>, groups: &[Value]) -> String {
     // A group takes four bytes at least, so no more than this can ever be shown.
     let most = budget::GROUPS_TEXT / 4;
-    let written: Vec<String> = groups.iter().take(most).map(group).collect();
-    let warnings = envelope::warnings(figure.envelope).map(|codes| format!("warnings: {codes}"));
-    let mut shown = written.len();
-    // What stands around the groups depends on how many are shown, so it is measured with them.
-    loop {
-        let head = head(figure, groups.len(), shown);
-        let tail = next(figure, groups, shown);
-        let mut lines = Lines::new(budget::GROUPS_TEXT, head);
-        lines.reserve(tail.len());
-        if let Some(warnings) = &warnings {
-            lines.offer(warnings);
+    let keys: Vec<String> = groups.iter().take(most).map(key).collect();
+    let least = |width: usize| keys.iter().map(|key| key.len().min(width)).sum::<usize>();
+    let mut written = Vec::new();
+    for width in WIDTHS {
+        // What cannot fit need not be written to find out.
+        if width > budget::LABEL && least(width) > budget::GROUPS_TEXT {
+            continue;
         }
-        let kept = written.get(..shown).unwrap_or_default();
-        if lines.offer_all(kept) || shown == 0 {
-            lines.require(&tail);
-            return lines.finish();
+        let line = |(place, group)| line(place, group, &keys, width);
+        written = groups.iter().take(most).enumerate().map(line).collect();
+        if written.len() == groups.len()
+            && let Some(text) = fitting(figure, groups, &written)
+        {
+            return text;
         }
-        shown -= 1;
+    }
+    // Without groups there is always room.
+    (0..=written.len())
+        .rev()
+        .find_map(|shown| fitting(figure, groups, written.get(..shown)?))
+        .unwrap_or_default()
+}
+
+/// The text with these lines. What stands around them depends on how many there are, so it is measured with them.
+fn fitting(figure: &Figure<'_>, groups: &[Value], written: &[Line]) -> Option<String> {
+    let cut = written.iter().filter(|line| line.is_cut).count();
+    let head = head(figure, groups.len(), (written.len(), cut));
+    let tail = next(figure, groups, (written.len(), cut));
+    let mut lines = Lines::new(budget::GROUPS_TEXT, head);
+    lines.reserve(tail.len());
+    if let Some(warnings) = envelope::warnings(figure.envelope) {
+        lines.offer(&format!("warnings: {warnings}"));
+    }
+    let kept: Vec<String> = written.iter().map(|line| line.text.clone()).collect();
+    if !lines.offer_all(&kept) && !kept.is_empty() {
+        return None;
+    }
+    lines.require(&tail);
+    Some(lines.finish())
+}
+
+/// The key as it would stand whole: a text unquoted, anything else as JSON.
+fn key(group: &Value) -> String {
+    match group.get("key") {
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => plain::json(other),
+        None => Value::Null.to_string(),
     }
 }
 
-/// `"inbox"=603`, or with a value of its own `"inbox" value=12.5 count=603`.
-fn group(group: &Value) -> String {
-    let key = scalar(group.get("key").unwrap_or(&Value::Null));
+/// `"inbox"=603`, or with a value of its own `"inbox" value=12.5 count=603`. A key that is cut says so, how long it is and
+/// where it stands in structured content, which also tells it from another that begins alike.
+fn line(place: usize, group: &Value, keys: &[String], width: usize) -> Line {
+    let whole = keys.get(place).map_or("", String::as_str);
+    let is_text = group.get("key").is_some_and(Value::is_string);
+    let quoted = |text: &str| {
+        if is_text {
+            plain::exact(text)
+        } else {
+            text.to_owned()
+        }
+    };
+    let mut shown = quoted(whole);
+    let is_cut = shown.len() > width.saturating_add(2);
+    if is_cut {
+        let mut room = width;
+        // Escaping makes texts longer; what is bounded is what is printed.
+        while shown.len() > width + 2 && room >= 8 {
+            shown = quoted(&told_apart(place, keys, room));
+            room = room * 3 / 4;
+        }
+    }
     let count = group.get("count");
-    match (group.get("value"), count) {
+    let mut text = match (group.get("value"), count) {
         (Some(value), Some(count)) => {
-            format!("{key} value={} count={}", scalar(value), scalar(count))
+            format!("{shown} value={} count={}", scalar(value), scalar(count))
         }
-        (Some(value), None) => format!("{key} value={}", scalar(value)),
-        (None, Some(count)) => format!("{key}={}", scalar(count)),
-        (None, None) => format!("{key}=unknown"),
+        (Some(value), None) => format!("{shown} value={}", scalar(value)),
+        (None, Some(count)) => format!("{shown}={}", scalar(count)),
+        (None, None) => format!("{shown}=unknown"),
+    };
+    if is_cut {
+        // Writing to a String cannot fail.
+        let _ = write!(text, " (groups[{place}].key cut, {} bytes)", whole.len());
     }
+    Line { text, is_cut }
 }
 
-fn head(figure: &Figure<'_>, all: usize, shown: usize) -> String {
+/// So many bytes of a key: its beginning, and where others begin alike also the place where they part.
+fn told_apart(place: usize, keys: &[String], room: usize) -> String {
+    let whole = keys.get(place).map_or("", String::as_str);
+    let alike = |other: &String| {
+        let pairs = whole.bytes().zip(other.bytes());
+        pairs.take_while(|(ours, theirs)| ours == theirs).count()
+    };
+    let others = keys.iter().enumerate().filter(|(other, _)| *other != place);
+    let shared = others.map(|(_, other)| alike(other));
+    // Of those that would be shown alike, the first to part from this one.
+    let parted = shared
+        .filter(|shared| shared + '…'.len_utf8() >= room / 2)
+        .min();
+    let Some(from) = parted else {
+        return plain::cut(whole, room).into_owned();
+    };
+    let from = whole.floor_char_boundary(from);
+    let begin = plain::cut(whole, room / 2);
+    let part = plain::cut(whole.get(from..).unwrap_or_default(), room / 2);
+    format!("{begin}{part}")
+}
+
+fn head(figure: &Figure<'_>, all: usize, (shown, cut): (usize, usize)) -> String {
     let noun = if all == 1 { "group" } else { "groups" };
     let mut head = format!("{}{}: {all} {noun}", figure.name(), dimension(figure));
     let others = figure.whole("other_count");
@@ -57,8 +142,11 @@ fn head(figure: &Figure<'_>, all: usize, shown: usize) -> String {
     if shown < all {
         let _ = write!(head, ", groups_not_shown={}", all - shown);
     }
+    if cut > 0 {
+        let _ = write!(head, ", keys_cut={cut}");
+    }
     match others {
-        Some(0) if shown == all => head.push_str(", complete; other_count=0"),
+        Some(0) if shown == all && cut == 0 => head.push_str(", complete; other_count=0"),
         Some(others) => {
             let _ = write!(head, "; other_count={others}");
         }
@@ -96,8 +184,10 @@ fn time_zone<'a>(figure: &Figure<'a>) -> Option<&'a str> {
 }
 
 /// The last line: how to see the groups that are not here, else the records behind the first group.
-fn next(figure: &Figure<'_>, groups: &[Value], shown: usize) -> String {
-    let long = if shown < groups.len() {
+fn next(figure: &Figure<'_>, groups: &[Value], (shown, cut): (usize, usize)) -> String {
+    let long = if cut > 0 {
+        values(figure)
+    } else if shown < groups.len() {
         later(figure, groups.get(shown)).unwrap_or_else(|| values(figure))
     } else if figure.whole("other_count").is_some_and(|others| others > 0) {
         more(figure, groups)
@@ -127,6 +217,9 @@ fn more(figure: &Figure<'_>, groups: &[Value]) -> String {
 fn later(figure: &Figure<'_>, from: Option<&Value>) -> Option<String> {
     let field = figure.args.text("group_by_time")?;
     let start = from?.get("key")?.as_str()?;
+    if !is_filter_name(field) {
+        return None;
+    }
     if time_zone(figure).is_some_and(|zone| zone != "UTC") {
         return None;
     }
@@ -154,7 +247,7 @@ fn values(figure: &Figure<'_>) -> String {
     let field = ["group_by", "group_by_time"]
         .into_iter()
         .find_map(|name| figure.args.text(name));
-    if let Some(field) = field {
+    if let Some(field) = field.filter(|field| can_be_listed(field)) {
         args.insert("fields".to_owned(), json!([field]));
     }
     args.insert("limit".to_owned(), json!(budget::MAX_LIMIT));
@@ -171,5 +264,5 @@ fn first<'a>(figure: &Figure<'a>, groups: &'a [Value]) -> Option<(&'a str, &'a V
     let field = figure.args.text("group_by")?;
     let key = groups.first()?.get("key")?;
     let is_scalar = matches!(key, Value::String(_) | Value::Number(_) | Value::Bool(_));
-    is_scalar.then_some((field, key))
+    (is_scalar && is_filter_name(field)).then_some((field, key))
 }

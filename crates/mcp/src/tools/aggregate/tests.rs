@@ -186,6 +186,73 @@ fn groups_stay_within_their_budget_with_long_keys_in_any_script() {
     );
 }
 
+/// The groups of a text: key as printed, and the whole line.
+fn lines(text: &str) -> Vec<&str> {
+    text.lines().filter(|line| line.starts_with('"')).collect()
+}
+
+fn by_address(addresses: &[String]) -> Reply {
+    let groups: Vec<Value> = addresses
+        .iter()
+        .map(|address| json!({"key": address, "count": 1}))
+        .collect();
+    let args = json!({"stream": "messages", "metric": "count", "group_by": "url"});
+    asked(json!({"groups": groups, "other_count": 0}), args).0
+}
+
+#[test]
+fn keys_are_whole_while_they_fit() {
+    // LG-04
+    let address = |n: usize| format!("https://example.org/{}/{n}", "path/".repeat(20));
+    let addresses: Vec<String> = (0..8).map(address).collect();
+    let text = by_address(&addresses).text;
+    assert!(text.contains("8 groups, complete;"), "{text}");
+    for address in &addresses {
+        assert!(text.contains(&format!("\"{address}\"=1\n")), "{text}");
+    }
+    // One long key among short ones takes the room they leave.
+    let text = by_address(&["a".to_owned(), "k".repeat(1_200)]).text;
+    assert!(text.contains(&"k".repeat(1_200)), "{text}");
+}
+
+#[test]
+fn keys_that_do_not_fit_say_so_stay_apart_and_can_be_read() {
+    // LG-04, HD-01
+    for (count, size) in [(12, 300), (20, 3_000), (100, 120)] {
+        let address = |n: usize| {
+            format!(
+                "https://{}/{n:03}/{}",
+                "語".repeat(size / 3),
+                "t".repeat(40)
+            )
+        };
+        let addresses: Vec<String> = (0..count).map(address).collect();
+        let text = by_address(&addresses).text;
+        assert!(text.len() <= budget::GROUPS_TEXT, "{}", text.len());
+        assert!(!text.contains("complete"), "{text}");
+        let lines = lines(&text);
+        assert!(lines.len() > 5, "{text}");
+        assert!(
+            text.contains(&format!("keys_cut={}", lines.len())),
+            "{text}"
+        );
+        let apart: std::collections::BTreeSet<&str> = lines
+            .iter()
+            .map(|line| line.split("\"=").next().unwrap())
+            .collect();
+        assert_eq!(apart.len(), lines.len(), "{text}");
+        for (place, line) in lines.iter().enumerate() {
+            let told = format!(
+                "(groups[{place}].key cut, {} bytes)",
+                addresses[place].len()
+            );
+            assert!(line.ends_with(&told), "{line}");
+        }
+        let printed = crate::stub::printed_args(&text, "query_records");
+        assert_eq!(printed[0]["fields"], json!(["url"]));
+    }
+}
+
 #[test]
 fn no_groups_are_said_to_be_none() {
     let args = json!({"stream": "messages", "metric": "count", "group_by": "folder"});
