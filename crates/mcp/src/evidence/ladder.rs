@@ -158,7 +158,7 @@ fn insert_read(entry: &mut Map<String, Value>, read: Option<Value>) {
 fn text_field(identity: &Identity, name: &str, text: &Value) -> Value {
     let size = text.as_str().map_or(0, |text| text.chars().count());
     let read = field_read(identity, name, text);
-    let status = if size > budget::WINDOW_CHARS {
+    let status = if size > budget::WINDOW_CHARS || read.is_none() {
         "truncated"
     } else {
         "complete"

@@ -90,7 +90,7 @@ pub(super) fn of(payload: &Payload, asked: &Asked<'_>, provider: &str) -> Value 
     let room = budget::RESULT.saturating_sub(cost(&document) + AROUND);
     let text = match body {
         Some((field, text)) => Text::of_field(field, text, &identity, room),
-        None => Text::of_record(payload, &identity, left_out.get("read")),
+        None => Text::of_record(payload, &identity, (&unshown, left_out.get("read"))),
     };
     text.write(&mut document);
     document
@@ -327,7 +327,7 @@ impl<'a> Text<'a> {
     }
 
     /// A record without a text of its own: its JSON, or the beginning of it.
-    fn of_record(payload: &Payload, identity: &Identity, left_out: Option<&Value>) -> Self {
+    fn of_record(payload: &Payload, identity: &Identity, rest: Rest<'_>) -> Self {
         let shown = without_bytes(&Value::Object(payload.data.clone())).to_string();
         let total_chars = shown.chars().count();
         if total_chars <= budget::FETCH_JSON_CHARS {
@@ -348,7 +348,7 @@ impl<'a> Text<'a> {
             shown: cut,
             field: None,
             total_chars,
-            next: Some(way_on(payload, identity, left_out)),
+            next: Some(way_on(payload, identity, rest)),
         }
     }
 
@@ -398,9 +398,17 @@ fn mark_complete(metadata: &mut Map<String, Value>, field: &str) {
     }
 }
 
+/// The fields that do not stand whole beside the text, and the call for those that stand nowhere.
+type Rest<'a> = (&'a Map<String, Value>, Option<&'a Value>);
+
 /// The call that shows most of a record that was cut: its largest field, or the fields that stand nowhere yet.
-fn way_on(payload: &Payload, identity: &Identity, left_out: Option<&Value>) -> Value {
-    let readable = payload.data.iter().filter(|(name, value)| {
+fn way_on(payload: &Payload, identity: &Identity, (unshown, left_out): Rest<'_>) -> Value {
+    let fields = if unshown.is_empty() {
+        &payload.data
+    } else {
+        unshown
+    };
+    let readable = fields.iter().filter(|(name, value)| {
         ladder::is_readable(name) && matches!(Content::of(value), Content::Text | Content::Json)
     });
     let sized = readable.map(|(name, value)| (without_bytes(value).to_string().len(), name));

@@ -25,8 +25,8 @@ fn a_field_that_cannot_be_asked_for_is_named_and_left_out_of_the_call() {
 #[test]
 fn a_document_without_a_way_on_says_so_instead_of_leading_in_circles() {
     // HD-04, LG-04
-    let record =
-        json!({"object":"record","id":"m1","stream":"mail","data":{"a/b":"word ".repeat(900)}});
+    let record = json!({"object":"record","id":"m1","stream":"mail",
+        "data":{"title":"T","a/b":"word ".repeat(500)}});
     let stub = Stub::default().on("/v1/streams/mail/records/m1", record);
     for args in [
         json!({"id":"c/mail:m1"}),
@@ -44,5 +44,6 @@ fn a_document_without_a_way_on_says_so_instead_of_leading_in_circles() {
         let window = &metadata["content_ladder"]["records"][0]["field_windows"][0];
         assert!(window.get("read").is_none(), "{window}");
         assert!(window["cannot_be_read"].is_string());
+        assert_eq!(window["preview_status"], "truncated");
     }
 }
