@@ -225,6 +225,7 @@ impl Contender for OurSide {
             since: self.middle,
             until: None,
             after: self.middle,
+            every_version: false,
             limit: CHANGES as usize,
         };
         let page = self.store.changes(&self.stream, &request)?;

@@ -1,9 +1,12 @@
 //! What changed since a bookmark, as far as it may be seen. A key counts once, with its state at the horizon beside the one
 //! at the bookmark, both looked at through the row and the caller's conditions: so a record that left them is told like
-//! one that was deleted, and a change of something hidden is told not at all.
+//! one that was deleted, and a change of something hidden is told not at all. Nor does it move what is told: a key has its
+//! place and its date from the last change that was seen.
+
+use std::collections::HashMap;
 
 use contract::error::{ErrorCode, ReadError};
-use contract::json::{self, RecordBody};
+use contract::json;
 use contract::key::RecordKey;
 use contract::page::Page;
 use contract::query::{ChangesSince, Count, ListOptions};
@@ -15,16 +18,23 @@ use store::records::{ChangeEntry, ChangesRequest};
 use crate::conditions::refused;
 use crate::cursor::ChangesPosition;
 use crate::disclosure::Shown;
-use crate::failure::{Outcome, parse_stored};
+use crate::failure::Outcome;
 use crate::project::in_envelope;
 use crate::reader::{Answer, Bound, Session};
 use crate::records::{Plan, page_of};
+use crate::sight::{Seen, last_change, visible};
 
 /// Part of what a token of the feed is bound to.
 const ORDER: &str = "changes";
 
 /// Entries read at a time; many of them may not be for this reader.
 const CHUNK: usize = 256;
+
+/// Keys whose place is remembered within one request.
+const REMEMBERED_KEYS: usize = 4096;
+
+/// The version at which a key is told, for keys that have several.
+type Places = HashMap<RecordKey, Option<u64>>;
 
 /// Starts a reading.
 pub(crate) fn start(
@@ -98,6 +108,9 @@ fn read(
     shown.fields(plan.shape.names(row));
     let mut data: Vec<Record> = Vec::new();
     let mut last_shown = since;
+    let mut places = Places::new();
+    // To the owner every version is a change, so that the last one of each key is the place to tell it.
+    let every_version = !(row.is_owner() && plan.conditions.is_empty());
     let (horizon, has_more) = 'pages: loop {
         let page = session.store.changes(
             &stream,
@@ -105,13 +118,14 @@ fn read(
                 since,
                 until,
                 after,
+                every_version,
                 limit: CHUNK,
             },
         )?;
         until = Some(page.until);
         for entry in &page.entries {
             after = entry.version;
-            let Some(record) = told(session, plan, since, entry)? else {
+            let Some(record) = told(session, plan, (entry, page.until), &mut places)? else {
                 continue;
             };
             // Only now is it known that there is more; a page that promised more for hidden changes would tell of them.
@@ -140,26 +154,27 @@ fn read(
     Ok((page, shown))
 }
 
-/// What a reader is told about one key: its new state, that it is gone, or nothing.
+/// What a reader is told at one version of a key: its new state, that it is gone, or nothing.
 fn told(
     session: &Session,
     plan: &Plan<'_>,
-    since: u64,
-    entry: &ChangeEntry,
+    (entry, until): (&ChangeEntry, u64),
+    places: &mut Places,
 ) -> Outcome<Option<Record>> {
     let row = &plan.row;
     if !row.admits_key(&entry.key) {
         return Ok(None);
     }
-    let previous = visible(plan, &entry.key, entry.previous.as_ref())?;
-    let current = visible(plan, &entry.key, entry.current.as_ref())?;
-    let Some(current) = current else {
+    let Some(seen) = seen(session, plan, (entry, until), places)? else {
+        return Ok(None);
+    };
+    let previous = visible(row, &plan.conditions, &entry.key, entry.previous.as_ref())?;
+    let Some(current) = seen.body else {
         if previous.is_none() {
             return Ok(None);
         }
-        let gone_at = gone_at(session, plan, since, entry)?;
         let stream = row.stream().name.as_str();
-        let tombstone = Record::tombstone(stream, entry.key.as_str(), gone_at);
+        let tombstone = Record::tombstone(stream, entry.key.as_str(), seen.emitted_at);
         return Ok(Some(in_envelope(row, tombstone)));
     };
     if let Some(previous) = previous {
@@ -170,34 +185,42 @@ fn told(
         }
     }
     plan.shape
-        .record(row, &entry.key, &entry.emitted_at, &current)
+        .record(row, &entry.key, &seen.emitted_at, &current)
         .map(Some)
 }
 
-/// When a record went out of sight. What happened to it after that was not for this reader, dates included.
-fn gone_at(session: &Session, plan: &Plan<'_>, since: u64, entry: &ChangeEntry) -> Outcome<String> {
-    let stream = plan.row.stream_ref();
-    let revisions = session
-        .store
-        .history(&stream, &entry.key, (since, entry.version))?;
-    let mut gone_at = None;
-    for revision in revisions {
-        if visible(plan, &entry.key, revision.body.as_ref())?.is_some() {
-            gone_at = None;
-        } else {
-            gone_at.get_or_insert(revision.emitted_at);
-        }
+/// The last change up to the horizon that was seen of the entry's key, if the entry is that change.
+fn seen(
+    session: &Session,
+    plan: &Plan<'_>,
+    (entry, until): (&ChangeEntry, u64),
+    places: &mut Places,
+) -> Outcome<Option<Seen>> {
+    if !entry.revised {
+        let body = visible(
+            &plan.row,
+            &plan.conditions,
+            &entry.key,
+            entry.current.as_ref(),
+        )?;
+        return Ok(Some(Seen {
+            version: entry.version,
+            emitted_at: entry.emitted_at.clone(),
+            body,
+        }));
     }
-    Ok(gone_at.unwrap_or_else(|| entry.emitted_at.clone()))
-}
-
-fn visible(plan: &Plan<'_>, key: &RecordKey, body: Option<&String>) -> Outcome<Option<RecordBody>> {
-    let Some(body) = body else {
+    if let Some(place) = places.get(&entry.key)
+        && *place != Some(entry.version)
+    {
         return Ok(None);
-    };
-    let body = parse_stored(body.clone())?;
-    let visible = plan.row.admits(key, &body) && plan.conditions.pass(&body);
-    Ok(visible.then_some(body))
+    }
+    let seen = last_change(session, &plan.row, &plan.conditions, (&entry.key, until))?;
+    if places.len() == REMEMBERED_KEYS {
+        places.clear();
+    }
+    let place = seen.as_ref().map(|seen| seen.version);
+    places.insert(entry.key.clone(), place);
+    Ok(seen.filter(|_| place == Some(entry.version)))
 }
 
 fn invalid_bookmark(error: CursorError) -> ReadError {

@@ -13,6 +13,7 @@ use crate::failure::Outcome;
 use crate::project::Shape;
 use crate::reader::Session;
 use crate::records::{PageOrder, Plan, select};
+use crate::sight;
 
 /// A relationship to bring along, and how many of it.
 pub(crate) struct Wanted {
@@ -142,10 +143,8 @@ fn related(
     let mut data = Vec::with_capacity(found.len());
     for (stored, body) in &found {
         shown.record(child, &stored.key);
-        data.push(
-            plan.shape
-                .record(child, &stored.key, &stored.emitted_at, body)?,
-        );
+        let emitted_at = sight::emitted_at(session, child, stored)?;
+        data.push(plan.shape.record(child, &stored.key, &emitted_at, body)?);
     }
     Ok(expanded(&wanted.relation, data, has_more))
 }

@@ -23,6 +23,7 @@ mod records;
 mod route;
 mod schema;
 mod search;
+mod sight;
 mod streams;
 mod window;
 mod work;

@@ -9,6 +9,7 @@ use crate::expand;
 use crate::project::{Shape, admitted, key_of, record_not_found};
 use crate::reader::{Answer, Session};
 use crate::route;
+use crate::sight;
 
 pub(crate) fn record(session: &Session, query: &RecordQuery) -> Answer<Record> {
     let row = session.row(&query.stream, query.connection_id.as_deref())?;
@@ -17,12 +18,13 @@ pub(crate) fn record(session: &Session, query: &RecordQuery) -> Answer<Record> {
     let key = key_of(&row, &query.record_id)?;
     let stored = session.store.get(&row.stream_ref(), &key)?;
     let stored = stored.ok_or_else(record_not_found)?;
-    let body = admitted(&row, &key, stored.body)?.ok_or_else(record_not_found)?;
+    let body = admitted(&row, &key, stored.body.clone())?.ok_or_else(record_not_found)?;
+    let emitted_at = sight::emitted_at(session, &row, &stored)?;
 
     let mut shown = Shown::of(&row);
     shown.record(&row, &key);
     shown.fields(shape.names(&row));
-    let mut record = shape.record(&row, &key, &stored.emitted_at, &body)?;
+    let mut record = shape.record(&row, &key, &emitted_at, &body)?;
     // What the caller gets, not what is stored: the size of hidden fields is theirs as well.
     record.record_json_bytes = record
         .data

@@ -20,6 +20,7 @@ use crate::failure::Outcome;
 use crate::project::{Shape, admitted};
 use crate::reader::{Answer, Bound, Session};
 use crate::route;
+use crate::sight;
 
 /// What a list and a feed of changes have in common.
 pub(crate) struct Plan<'q> {
@@ -65,9 +66,8 @@ fn list(session: &Session, plan: &Plan<'_>, options: &ListOptions) -> Answer<Pag
     shown.fields(plan.shape.names(row));
     let mut data = Vec::with_capacity(found.len());
     for (stored, body) in &found {
-        let mut record = plan
-            .shape
-            .record(row, &stored.key, &stored.emitted_at, body)?;
+        let emitted_at = sight::emitted_at(session, row, stored)?;
+        let mut record = plan.shape.record(row, &stored.key, &emitted_at, body)?;
         shown.record(row, &stored.key);
         expand::attach(session, &relations, (&stored.key, &mut record), &mut shown)?;
         data.push(record);

@@ -21,6 +21,7 @@ use crate::disclosure::Shown;
 use crate::enforce::Row;
 use crate::failure::Outcome;
 use crate::reader::{Answer, Session};
+use crate::sight;
 use crate::streams::freshness;
 
 pub(crate) fn schema(session: &Session, query: &SchemaQuery) -> Answer<SchemaAnswer> {
@@ -48,8 +49,8 @@ pub(crate) fn stream(session: &Session, query: &StreamQuery) -> Answer<StreamMet
     let mut entries = entries(session, &rows)?;
     let (_, mut metadata) = entries.pop().ok_or_else(ReadError::internal)?;
     let [row] = &rows;
-    let extent = session.store.extent(&row.scope(Vec::new(), Vec::new()))?;
-    metadata.freshness = Some(freshness(extent.last_emitted_at.as_deref()));
+    let (_, last_updated) = sight::extent(session, row)?;
+    metadata.freshness = Some(freshness(last_updated.as_deref()));
     metadata.meta = Some(Meta::default());
     Ok((metadata, Shown::of(row)))
 }

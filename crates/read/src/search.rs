@@ -23,6 +23,7 @@ use crate::failure::Outcome;
 use crate::project::admitted;
 use crate::reader::{Answer, Session};
 use crate::route;
+use crate::sight;
 
 /// A row that can answer, with the fields it searches and the caller's conditions as it understands them.
 struct Searched {
@@ -229,7 +230,7 @@ fn served(
         display_name: label(connection),
         record_url: Some(route::record_in(&connection.id, stream, key)),
         citation_url: public_url.map(|url| route::citation(url, &connection.id, stream, key)),
-        emitted_at: Some(hit.record.emitted_at.clone()),
+        emitted_at: Some(sight::emitted_at(session, row, &hit.record)?),
         authored_at: authored.as_ref().map(|(_, text)| text.clone()),
         title: title.as_ref().map(|(_, text)| text.clone()),
         // A score is made of statistics over everything, hidden records included.

@@ -12,6 +12,7 @@ use crate::enforce::Row;
 use crate::failure::Outcome;
 use crate::reader::{Answer, Session};
 use crate::schema::source_of;
+use crate::sight;
 
 pub(crate) fn streams(session: &Session, query: &StreamsQuery) -> Answer<Page<StreamSummary>> {
     let reach = session.reach();
@@ -32,15 +33,15 @@ pub(crate) fn streams(session: &Session, query: &StreamsQuery) -> Answer<Page<St
 }
 
 fn summary(session: &Session, row: &Row) -> Outcome<StreamSummary> {
-    let extent = session.store.extent(&row.scope(Vec::new(), Vec::new()))?;
+    let (records, last_updated) = sight::extent(session, row)?;
     let connection = row.connection();
     let connector = connection.connector.to_string();
     Ok(StreamSummary {
         object: ObjectTag::STREAM,
         name: row.stream().name.to_string(),
-        record_count: Some(extent.records),
-        freshness: Some(freshness(extent.last_emitted_at.as_deref())),
-        last_updated: Nullable::or_null(extent.last_emitted_at),
+        record_count: Some(records),
+        freshness: Some(freshness(last_updated.as_deref())),
+        last_updated: Nullable::or_null(last_updated),
         connection_id: Some(connection.id.to_string()),
         connector_instance_id: Some(connection.id.to_string()),
         connector_key: Some(connector.clone()),

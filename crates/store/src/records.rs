@@ -55,6 +55,10 @@ pub struct StoredRecord {
     pub emitted_at: String,
     /// Its JSON object, as written.
     pub body: String,
+    /// The version that made it what it is.
+    pub version: u64,
+    /// Whether it was something else before; then [`Records::history`] tells what.
+    pub revised: bool,
     /// Where it stands in cursor order.
     pub position: PagePosition,
 }
@@ -110,7 +114,7 @@ pub struct PageRequest {
     pub limit: usize,
 }
 
-/// A slice of the changes feed: one entry per key that changed in `(since, until]`.
+/// A slice of the changes feed: what changed in `(since, until]`.
 #[derive(Debug, Clone)]
 pub struct ChangesRequest {
     /// The bookmark the reader already has; 0 for the beginning.
@@ -119,23 +123,27 @@ pub struct ChangesRequest {
     pub until: Option<u64>,
     /// Where the previous page of this session ended.
     pub after: u64,
+    /// Whether to have an entry for each version. Otherwise each key has one, for its last version up to the horizon.
+    pub every_version: bool,
     /// At most this many entries.
     pub limit: usize,
 }
 
-/// What a key looked like at the bookmark and at the horizon.
+/// What a key was from one version on, and what it was at the bookmark.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChangeEntry {
     /// The version this entry is about.
     pub version: u64,
     /// The key.
     pub key: RecordKey,
-    /// When the latest change was emitted.
+    /// When the change was emitted.
     pub emitted_at: String,
-    /// The content at the horizon, or `None` for a deletion.
+    /// The content from this version on, or `None` for a deletion.
     pub current: Option<String>,
     /// The content at the bookmark, or `None` where there was none.
     pub previous: Option<String>,
+    /// Whether the key has other versions as well.
+    pub revised: bool,
 }
 
 /// What a record was from one version on.
@@ -179,12 +187,13 @@ pub trait Records {
     fn page(&self, stream: &StreamRef, request: &PageRequest) -> Result<Vec<StoredRecord>>;
     /// One page of the changes feed.
     fn changes(&self, stream: &StreamRef, request: &ChangesRequest) -> Result<ChangesPage>;
-    /// What one key was in the versions of `(since, until]`, oldest first.
+    /// What one key was, from a version back: at most `limit` revisions, newest first.
     fn history(
         &self,
         stream: &StreamRef,
         key: &RecordKey,
-        versions: (u64, u64),
+        upto: u64,
+        limit: usize,
     ) -> Result<Vec<Revision>>;
     /// Erases what stands behind tombstones, in every stream.
     fn purge(&self) -> Result<Purged>;

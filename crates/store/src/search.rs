@@ -227,12 +227,12 @@ pub struct AggregateAnswer {
 }
 
 /// How much a scope holds.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Extent {
     /// Records that pass.
     pub records: u64,
-    /// When the latest of them was emitted, as written; `None` where none says so readably.
-    pub last_emitted_at: Option<String>,
+    /// Those emitted latest, latest first; none that does not say readably when.
+    pub latest: Vec<StoredRecord>,
 }
 
 /// How far the index is.
@@ -254,8 +254,8 @@ pub trait Search {
     fn aggregate(&self, request: &AggregateRequest) -> Result<AggregateAnswer>;
     /// One page of the records that pass, in order; `fields` of the scope do not matter.
     fn select(&self, scope: &Scope, request: &PageRequest) -> Result<Vec<StoredRecord>>;
-    /// How many records pass, and when the latest was emitted. Sees every acknowledged write.
-    fn extent(&self, scope: &Scope) -> Result<Extent>;
+    /// How many records pass, and so many of those emitted latest. Sees every acknowledged write.
+    fn extent(&self, scope: &Scope, latest: usize) -> Result<Extent>;
     /// How far the index is.
     fn index_status(&self) -> Result<IndexStatus>;
     /// Brings the index up to date and onto disk.

@@ -148,6 +148,8 @@ impl Records for Memory {
             key: key.clone(),
             emitted_at: emitted_at.clone(),
             body: body.clone(),
+            version: 1,
+            revised: false,
             position: PagePosition {
                 sort: SortValue::Missing,
                 key: key.clone(),
@@ -167,7 +169,8 @@ impl Records for Memory {
         &self,
         _: &StreamRef,
         _: &RecordKey,
-        _: (u64, u64),
+        _: u64,
+        _: usize,
     ) -> Result<Vec<Revision>, StoreError> {
         unreachable!("imports read no history")
     }

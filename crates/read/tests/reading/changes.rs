@@ -251,3 +251,57 @@ fn a_bookmark_opens_only_for_its_grant_and_expires_with_a_purge() {
     let again = reader.records(since(None)).unwrap();
     assert_eq!(entries(&again), Vec::<String>::new());
 }
+
+/// Decision 16: what happens to a record out of sight does not move its tombstone.
+#[test]
+fn a_record_keeps_its_place_whatever_happens_to_it_out_of_sight() {
+    let world = World::mail();
+    for id in ["a", "b", "c"] {
+        put(&world, id, "one", INSIDE);
+    }
+    let reader = reader(&world);
+    let from = bookmark(&reader.records(since(None)).unwrap());
+    let told = || {
+        let mut query = since(Some(&from));
+        let whole = reader.records(query.clone()).unwrap();
+        query.limit = PageLimit::of(1);
+        assert_eq!(reader.keys(query), ids(&whole));
+        entries(&whole)
+    };
+    put(&world, "a", "two", OUTSIDE);
+    put(&world, "b", "two", INSIDE);
+    world.delete("work", "messages", "c");
+    assert_eq!(told(), ["-a", "b", "-c"]);
+    put(&world, "a", "three", OUTSIDE);
+    let hidden = json!({"id": "b", "subject": "two", "received_at": INSIDE, "secret": "other"});
+    world.put("work", "messages", &hidden);
+    put(&world, "c", "three", OUTSIDE);
+    assert_eq!(told(), ["-a", "b", "-c"]);
+    world.delete("work", "messages", "a");
+    assert_eq!(told(), ["-a", "b", "-c"]);
+    // What is seen again is told where it came back.
+    put(&world, "a", "four", INSIDE);
+    assert_eq!(told(), ["b", "-c", "a"]);
+}
+
+/// Many changes of what is hidden do not hide the one that is not.
+#[test]
+fn a_change_is_told_however_many_hidden_ones_follow() {
+    let world = World::mail();
+    for id in ["a", "b"] {
+        put(&world, id, "one", INSIDE);
+    }
+    let reader = reader(&world);
+    let from = bookmark(&reader.records(since(None)).unwrap());
+    put(&world, "a", "two", INSIDE);
+    for at in 0..400 {
+        for (id, subject) in [("a", "two"), ("b", "one")] {
+            let record = json!({"id": id, "subject": subject, "received_at": INSIDE, "secret": at.to_string()});
+            world.put("work", "messages", &record);
+        }
+    }
+    let page = reader.records(since(Some(&from))).unwrap();
+    assert_eq!(entries(&page), ["a"]);
+    assert_eq!(page["has_more"], false);
+    assert_eq!(entries(&reader.records(since(None)).unwrap()), ["b", "a"]);
+}

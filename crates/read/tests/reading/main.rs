@@ -8,6 +8,7 @@
 
 mod aggregates;
 mod changes;
+mod dates;
 mod evidence;
 mod fixture;
 mod leaks;

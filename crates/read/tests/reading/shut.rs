@@ -77,7 +77,7 @@ impl Records for Shut {
     fn changes(&self, _: &StreamRef, _: &ChangesRequest) -> Result<ChangesPage> {
         touched()
     }
-    fn history(&self, _: &StreamRef, _: &RecordKey, _: (u64, u64)) -> Result<Vec<Revision>> {
+    fn history(&self, _: &StreamRef, _: &RecordKey, _: u64, _: usize) -> Result<Vec<Revision>> {
         touched()
     }
     fn purge(&self) -> Result<Purged> {
@@ -95,7 +95,7 @@ impl Search for Shut {
     fn select(&self, _: &Scope, _: &PageRequest) -> Result<Vec<StoredRecord>> {
         touched()
     }
-    fn extent(&self, _: &Scope) -> Result<Extent> {
+    fn extent(&self, _: &Scope, _: usize) -> Result<Extent> {
         touched()
     }
     fn index_status(&self) -> Result<IndexStatus> {

@@ -50,21 +50,23 @@ impl EmbeddedStore {
         &self,
         stream: &StreamRef,
         key: &RecordKey,
-        (since, until): (u64, u64),
+        upto: u64,
+        limit: usize,
     ) -> Result<Vec<Revision>> {
         let id = self.sources().stream(stream)?.id;
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         self.database.read(|connection| {
             connection
                 .prepare_cached(
                     "SELECT version, emitted_at, data FROM records
-                     WHERE stream_id = ?1 AND key = ?2 AND version > ?3 AND version <= ?4
+                     WHERE stream_id = ?1 AND key = ?2 AND version <= ?3
                      UNION ALL
                      SELECT version, emitted_at, data FROM versions
                      WHERE row_id = (SELECT row_id FROM records WHERE stream_id = ?1 AND key = ?2)
-                       AND version > ?3 AND version <= ?4
-                     ORDER BY version",
+                       AND version <= ?3
+                     ORDER BY version DESC LIMIT ?4",
                 )?
-                .query_map(params![id, key.ordering_form(), since, until], |row| {
+                .query_map(params![id, key.ordering_form(), upto, limit], |row| {
                     Ok(Revision {
                         version: row.get(0)?,
                         emitted_at: row.get(1)?,
@@ -83,16 +85,22 @@ fn entries(
     until: u64,
     request: &ChangesRequest,
 ) -> rusqlite::Result<Vec<ChangeEntry>> {
-    // A key counts with its last version up to the horizon: the current row, or the superseded one that was current then.
-    let mut statement = connection.prepare_cached(
-        "SELECT version, row_id, key, emitted_at, data FROM records
-         WHERE stream_id = ?1 AND version > ?2 AND version <= ?3
+    // A key's last version up to the horizon is the current row, or the superseded one that was current then.
+    let superseded = if request.every_version {
+        ""
+    } else {
+        "AND next_version > ?3"
+    };
+    let mut statement = connection.prepare_cached(&format!(
+        "SELECT version, row_id, key, emitted_at, data,
+                EXISTS (SELECT 1 FROM versions WHERE versions.row_id = records.row_id)
+         FROM records WHERE stream_id = ?1 AND version > ?2 AND version <= ?3
          UNION ALL
-         SELECT versions.version, versions.row_id, records.key, versions.emitted_at, versions.data
+         SELECT versions.version, versions.row_id, records.key, versions.emitted_at, versions.data, TRUE
          FROM versions JOIN records ON records.row_id = versions.row_id
-         WHERE versions.stream_id = ?1 AND versions.version > ?2 AND versions.version <= ?3 AND next_version > ?3
-         ORDER BY version LIMIT ?4",
-    )?;
+         WHERE versions.stream_id = ?1 AND versions.version > ?2 AND versions.version <= ?3 {superseded}
+         ORDER BY version LIMIT ?4"
+    ))?;
     let after = request.after.max(request.since);
     let limit = i64::try_from(request.limit)
         .unwrap_or(i64::MAX)
@@ -107,6 +115,7 @@ fn entries(
             emitted_at: row.get(3)?,
             current: row.get(4)?,
             previous: state_at(connection, row.get(1)?, request.since)?,
+            revised: row.get(5)?,
         });
     }
     Ok(entries)

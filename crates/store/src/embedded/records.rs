@@ -23,10 +23,9 @@ impl Records for EmbeddedStore {
         let id = self.sources().stream(stream)?.id;
         self.database.read(|connection| {
             connection
-                .prepare_cached(
-                    "SELECT key, emitted_at, data, sort FROM records
-                     WHERE stream_id = ?1 AND key = ?2 AND data IS NOT NULL",
-                )?
+                .prepare_cached(&format!(
+                    "SELECT {STORED} FROM records WHERE stream_id = ?1 AND key = ?2 AND data IS NOT NULL"
+                ))?
                 .query_row((id, key.ordering_form()), stored)
                 .optional()
         })
@@ -54,9 +53,10 @@ impl Records for EmbeddedStore {
         &self,
         stream: &StreamRef,
         key: &RecordKey,
-        versions: (u64, u64),
+        upto: u64,
+        limit: usize,
     ) -> Result<Vec<Revision>> {
-        self.revisions(stream, key, versions)
+        self.revisions(stream, key, upto, limit)
     }
 
     fn purge(&self) -> Result<Purged> {
@@ -65,7 +65,8 @@ impl Records for EmbeddedStore {
 }
 
 /// The columns of a stored record.
-pub(super) const STORED: &str = "key, emitted_at, data, sort";
+pub(super) const STORED: &str = "key, emitted_at, data, sort, version,
+    EXISTS (SELECT 1 FROM versions WHERE versions.row_id = records.row_id)";
 
 /// Reads the columns of [`STORED`].
 pub(super) fn stored(row: &Row<'_>) -> rusqlite::Result<StoredRecord> {
@@ -75,6 +76,8 @@ pub(super) fn stored(row: &Row<'_>) -> rusqlite::Result<StoredRecord> {
     Ok(StoredRecord {
         emitted_at: row.get(1)?,
         body: row.get(2)?,
+        version: row.get(4)?,
+        revised: row.get(5)?,
         position: PagePosition {
             sort,
             key: key.clone(),

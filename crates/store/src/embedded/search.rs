@@ -9,7 +9,7 @@ use super::index::{OpenIndex, View};
 use super::layout::SlotKind;
 use super::query;
 use super::rank::{Question, Ranked, count, place};
-use super::records::stored;
+use super::records::{STORED, stored};
 use super::restrict::Restriction;
 use super::sources::Sources;
 use crate::Result;
@@ -31,8 +31,8 @@ impl Search for EmbeddedStore {
         self.with_index(|| self.select_page(scope, request))
     }
 
-    fn extent(&self, scope: &Scope) -> Result<Extent> {
-        self.with_index(|| self.extent_of(scope))
+    fn extent(&self, scope: &Scope, latest: usize) -> Result<Extent> {
+        self.with_index(|| self.extent_of(scope, latest))
     }
 
     fn index_status(&self) -> Result<IndexStatus> {
@@ -155,18 +155,24 @@ impl EmbeddedStore {
 
     fn fetch_hits(&self, sources: &Sources, view: &View, ranked: &[Ranked]) -> Result<Vec<Hit>> {
         self.database.read(|connection| {
-            let mut statement = connection.prepare_cached(
-                "SELECT key, emitted_at, data, sort, stream_id FROM records WHERE row_id = ?1 AND data IS NOT NULL",
-            )?;
+            let mut statement = connection.prepare_cached(&format!(
+                "SELECT {STORED}, stream_id FROM records WHERE row_id = ?1 AND data IS NOT NULL"
+            ))?;
             let mut hits = Vec::with_capacity(ranked.len());
             for one in ranked {
-                let Some(row) = view.row_of(one.address) else { continue };
+                let Some(row) = view.row_of(one.address) else {
+                    continue;
+                };
                 let found = statement
-                    .query_row([row], |found| Ok((stored(found)?, found.get::<_, i64>(4)?)))
+                    .query_row([row], |found| Ok((stored(found)?, found.get::<_, i64>(6)?)))
                     .optional()?;
                 // A record may have gone since the index was read; then it is no hit any more.
-                let Some((record, stream)) = found else { continue };
-                let Some(entry) = sources.by_id(stream) else { continue };
+                let Some((record, stream)) = found else {
+                    continue;
+                };
+                let Some(entry) = sources.by_id(stream) else {
+                    continue;
+                };
                 hits.push(Hit {
                     stream: entry.stream.clone(),
                     record,

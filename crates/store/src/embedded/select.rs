@@ -110,7 +110,7 @@ fn walked(
     fetch(connection, chosen.into_iter())
 }
 
-fn fetch(
+pub(super) fn fetch(
     connection: &Connection,
     rows: impl Iterator<Item = u64>,
 ) -> rusqlite::Result<Vec<StoredRecord>> {

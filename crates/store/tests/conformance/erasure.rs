@@ -246,6 +246,7 @@ fn a_purge_keeps_the_history_of_live_records() {
                 since,
                 until: None,
                 after: 0,
+                every_version: false,
                 limit: 10,
             };
             store
@@ -300,6 +301,7 @@ fn a_removed_connection_is_unknown_to_every_port_and_others_stay() {
             since: 0,
             until: None,
             after: 0,
+            every_version: false,
             limit: 10,
         };
         assert_unknown(&store.changes(&gone, &from_beginning).map(|_| ()), &id);

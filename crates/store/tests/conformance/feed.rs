@@ -22,6 +22,7 @@ fn page(
         since,
         until,
         after,
+        every_version: false,
         limit,
     };
     store
@@ -201,6 +202,7 @@ fn a_bookmark_from_before_a_purge_expires_and_the_beginning_never_does() {
             since: early,
             until: None,
             after: 0,
+            every_version: false,
             limit: 10,
         };
         let error = store
@@ -271,6 +273,7 @@ fn a_bookmark_of_a_removed_connection_expires_when_the_id_comes_back() {
             since,
             until: None,
             after: 0,
+            every_version: false,
             limit: 10,
         };
         let answer = store.changes(&stream("work", "messages"), &request);
@@ -377,5 +380,53 @@ fn following_the_feed_from_any_bookmark_to_any_later_one_rebuilds_the_stream() {
                 }
             }
         });
+    });
+}
+
+#[test]
+fn each_version_has_an_entry_where_asked_and_history_runs_back_from_any_of_them() {
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        for subject in ["one", "two", "three"] {
+            write(store, "work", vec![message("a", subject, "")]);
+        }
+        write(store, "work", vec![message("b", "one", "")]);
+        write(store, "work", vec![delete("messages", "a")]);
+        let place = stream("work", "messages");
+        let request = ChangesRequest {
+            since: 0,
+            until: None,
+            after: 0,
+            every_version: true,
+            limit: 10,
+        };
+        let entries = store.changes(&place, &request).unwrap().entries;
+        let told: Vec<_> = entries
+            .iter()
+            .map(|entry| (entry.key.as_str(), entry.current.is_some(), entry.revised))
+            .collect();
+        let first = ("a", true, true);
+        assert_eq!(
+            told,
+            [first, first, first, ("b", true, false), ("a", false, true)]
+        );
+        let versions: Vec<u64> = entries.iter().map(|entry| entry.version).collect();
+        let of_a = [versions[4], versions[2], versions[1], versions[0]];
+        for (at, upto) in of_a.into_iter().enumerate() {
+            let history = store
+                .history(&place, &entries[0].key, upto, 2)
+                .unwrap()
+                .iter()
+                .map(|revision| revision.version)
+                .collect::<Vec<_>>();
+            assert_eq!(history, of_a[at..of_a.len().min(at + 2)]);
+        }
+        let [a, b] = [&entries[0].key, &entries[3].key].map(|key| store.get(&place, key).unwrap());
+        assert!(a.is_none());
+        let b = b.unwrap();
+        assert_eq!((b.version, b.revised), (versions[3], false));
+        write(store, "work", vec![message("a", "four", "")]);
+        let a = store.get(&place, &entries[0].key).unwrap().unwrap();
+        assert!(a.revised && a.version > versions[4]);
     });
 }

@@ -394,3 +394,29 @@ fn a_filter_a_field_cannot_serve_is_an_error_that_names_it() {
         assert!(matches!(error, StoreError::UnknownConnection(_)), "{error}");
     });
 }
+
+#[test]
+fn an_extent_counts_what_passes_and_names_what_was_emitted_latest() {
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        for (id, day) in [("m1", 3), ("m2", 9), ("m3", 5), ("m4", 9), ("m5", 1)] {
+            let mut change = message(id, "plan", "");
+            change.emitted_at = format!("2026-05-{day:02}T00:00:00Z");
+            write(store, "work", vec![change]);
+        }
+        let mut some = scope("work", "messages", &[]);
+        some.keys = Some(["m1", "m2", "m3", "m5"].map(key).to_vec());
+        let days = |scope: &Scope, latest: usize| {
+            let extent = store.extent(scope, latest).unwrap();
+            let latest = extent.latest.iter();
+            let days = latest.map(|record| record.emitted_at[8..10].to_owned());
+            (extent.records, days.collect::<Vec<_>>().join(" "))
+        };
+        assert_eq!(days(&some, 1), (4, "09".to_owned()));
+        assert_eq!(days(&some, 3), (4, "09 05 03".to_owned()));
+        assert_eq!(days(&some, 9), (4, "09 05 03 01".to_owned()));
+        let whole = scope("work", "messages", &[]);
+        assert_eq!(days(&whole, 3), (5, "09 09 05".to_owned()));
+        assert_eq!(days(&whole, 0), (5, String::new()));
+    });
+}

@@ -204,6 +204,7 @@ fn from_beginning() -> ChangesRequest {
         since: 0,
         until: None,
         after: 0,
+        every_version: false,
         limit: 1_000,
     }
 }

@@ -132,11 +132,9 @@ fn written(told: Told) -> String {
     }
 }
 
-/// All pages. A feed is ordered by the last write of each record, seen or not, so its entries are compared as a set.
+/// All pages.
 fn pages(reader: &Reader, mut query: RecordsQuery) -> String {
     let mut pages = Vec::new();
-    let mut entries = Vec::new();
-    let is_feed = matches!(query.reading, Reading::Changes(_));
     loop {
         let told = reader.records(query.clone());
         let cursor = told
@@ -144,13 +142,6 @@ fn pages(reader: &Reader, mut query: RecordsQuery) -> String {
             .ok()
             .and_then(|page| page["next_cursor"].as_str());
         let cursor = cursor.map(str::to_owned);
-        let told = told.map(|mut page| {
-            if is_feed {
-                let data = page["data"].take();
-                entries.extend(data.as_array().unwrap().iter().map(ToString::to_string));
-            }
-            page
-        });
         pages.push(written(told));
         let Some(cursor) = cursor else { break };
         let mut options = match query.reading {
@@ -160,8 +151,6 @@ fn pages(reader: &Reader, mut query: RecordsQuery) -> String {
         options.cursor = Some(cursor);
         query.reading = Reading::List(options);
     }
-    entries.sort();
-    pages.extend(entries);
     pages.join("\n")
 }
 

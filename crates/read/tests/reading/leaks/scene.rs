@@ -68,6 +68,7 @@ type Place = (&'static str, &'static str, &'static str);
 type Members = Vec<(&'static str, Value)>;
 
 /// One write of the source.
+#[derive(Clone)]
 struct Write {
     /// Connection, stream and key.
     place: Place,
@@ -76,6 +77,8 @@ struct Write {
     record: Option<Members>,
     /// The text in each member that occurs nowhere else.
     marker: String,
+    /// The markers of members that an earlier write brought.
+    kept: BTreeMap<&'static str, String>,
 }
 
 /// What is granted of one stream.
@@ -137,30 +140,49 @@ impl Scene {
             second: Vec::new(),
             granted,
         };
-        // A source that sends a record again without a visible change does not date it anew: its date is part of the
-        // envelope, which nobody promises to hide.
-        let mut last: BTreeMap<Place, (Value, String)> = BTreeMap::new();
-        for number in 0..44 {
+        // In some scenes nothing that may be seen changes in the second half.
+        let quiet = dice.once_in(3);
+        let mut last: BTreeMap<Place, Write> = BTreeMap::new();
+        for number in 0..60 {
             let mut write = Write::random(dice, number);
-            let shown = scene.shown(&write);
-            match (&shown, last.get(&write.place)) {
-                (Some(shown), Some((before, date))) if shown == before => {
-                    write.emitted_at.clone_from(date);
-                }
-                _ => {}
+            if dice.once_in(3)
+                && let Some(before) = last.get(&write.place)
+            {
+                scene.change_what_is_hidden(&mut write, before);
             }
-            match shown {
-                Some(shown) => last.insert(write.place, (shown, write.emitted_at.clone())),
-                None => last.remove(&write.place),
-            };
-            let half = if number < 26 {
-                &mut scene.first
+            let first = number < 36;
+            let before = last.get(&write.place).and_then(|one| scene.shown(one));
+            if quiet && !first && scene.shown(&write) != before {
+                continue;
+            }
+            last.insert(write.place, write.clone());
+            if first {
+                scene.first.push(write);
             } else {
-                &mut scene.second
-            };
-            half.push(write);
+                scene.second.push(write);
+            }
         }
         scene
+    }
+
+    /// Makes a write one that leaves what may be seen of the record as it was.
+    fn change_what_is_hidden(&self, write: &mut Write, before: &Write) {
+        let Some(members) = &before.record else {
+            return;
+        };
+        let granted = self.granted.get(write.place.1);
+        let keeps = |name: &str| granted.is_some_and(|one| one.keeps(name));
+        let new = write.record.take().unwrap_or_default();
+        let new = new.into_iter().filter(|(name, _)| !keeps(name));
+        let kept = members.iter().filter(|(name, _)| keeps(name)).cloned();
+        write.record = Some(kept.chain(new).collect());
+        // What is kept holds its old markers.
+        write.kept.clone_from(&before.kept);
+        let kept = members.iter().filter(|(name, _)| keeps(name));
+        for (name, _) in kept {
+            let marker = before.marker_of(name);
+            write.kept.insert(name, marker);
+        }
     }
 
     /// What the grant needs of a write, if it may see it.
@@ -293,7 +315,7 @@ impl Scene {
             for (name, value) in write.record.iter().flatten() {
                 let granted = self.granted.get(write.place.1);
                 let shows = visible && granted.is_some_and(|one| one.fields.contains(name));
-                let marker = format!("{}{name}", write.marker);
+                let marker = write.marker_of(name);
                 if !shows && value.as_str().is_some_and(|text| text.contains(&marker)) {
                     forbidden.push(marker);
                 }
@@ -354,10 +376,20 @@ impl Write {
         });
         Self {
             place: (dice.pick(&CONNECTIONS), stream, dice.pick(&IDS)),
-            emitted_at: format!("2026-05-{:02}T{:02}:00:00Z", number % 28 + 1, number / 28),
+            emitted_at: format!(
+                "2026-{:02}-{:02}T00:00:00Z",
+                number / 28 + 1,
+                number % 28 + 1
+            ),
             record,
             marker,
+            kept: BTreeMap::new(),
         }
+    }
+
+    fn marker_of(&self, name: &str) -> String {
+        let kept = self.kept.get(name).cloned();
+        kept.unwrap_or_else(|| format!("{}{name}", self.marker))
     }
 
     fn change(&self) -> (&'static str, Change) {

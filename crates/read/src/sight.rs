@@ -1,0 +1,143 @@
+//! What a row sees of the history of its records. A version that changed only what is hidden is none for the row: it dates
+//! nothing, moves nothing and is announced nowhere. So all that is said about when something changed is said from here.
+
+use contract::json::{self, RecordBody};
+use contract::key::RecordKey;
+use contract::time::Instant;
+use store::records::{Revision, StoredRecord};
+
+use crate::conditions::Conditions;
+use crate::enforce::Row;
+use crate::failure::{Outcome, parse_stored};
+use crate::project::{Shape, admitted};
+use crate::reader::Session;
+
+/// The newest version there can be.
+const NEWEST: u64 = i64::MAX.cast_unsigned();
+
+/// Revisions read at a time: the newest with the one before it, which nearly always differ, then more.
+const FEW: usize = 2;
+const MORE: usize = 64;
+
+/// Records looked at to find out which visible change was the latest.
+const LOOKS: usize = 4096;
+
+/// A version that changed what is seen of a record.
+pub(crate) struct Seen {
+    pub(crate) version: u64,
+    pub(crate) emitted_at: String,
+    /// What the record is since then, or nothing where it went out of sight.
+    pub(crate) body: Option<RecordBody>,
+}
+
+/// A record's content, where the row and the caller's conditions let it be seen.
+pub(crate) fn visible(
+    row: &Row,
+    conditions: &Conditions,
+    key: &RecordKey,
+    body: Option<&String>,
+) -> Outcome<Option<RecordBody>> {
+    let Some(body) = body else {
+        return Ok(None);
+    };
+    let body = parse_stored(body.clone())?;
+    let visible = row.admits(key, &body) && conditions.pass(&body);
+    Ok(visible.then_some(body))
+}
+
+/// The last version up to a horizon that changed what is seen of a key; none where it was never seen.
+pub(crate) fn last_change(
+    session: &Session,
+    row: &Row,
+    conditions: &Conditions,
+    (key, upto): (&RecordKey, u64),
+) -> Outcome<Option<Seen>> {
+    let stream = row.stream_ref();
+    let seen = |revision: Revision| -> Outcome<(Seen, Option<String>)> {
+        let body = visible(row, conditions, key, revision.body.as_ref())?;
+        let shown = body.as_ref().map(|body| Shape::Visible.project(row, body));
+        let seen = Seen {
+            version: revision.version,
+            emitted_at: revision.emitted_at,
+            body,
+        };
+        Ok((seen, shown))
+    };
+    let mut found: Option<(Seen, Option<String>)> = None;
+    let (mut upto, mut limit) = (upto.min(NEWEST), FEW);
+    loop {
+        let revisions = session.store.history(&stream, key, upto, limit)?;
+        let complete = revisions.len() < limit;
+        for revision in revisions {
+            upto = revision.version.saturating_sub(1);
+            let (earlier, shown) = seen(revision)?;
+            match found {
+                Some((later, now)) if !same(shown.as_deref(), now.as_deref()) => {
+                    return Ok(Some(later));
+                }
+                _ => found = Some((earlier, shown)),
+            }
+        }
+        if complete {
+            // Before its first version a record was not there.
+            return Ok(found
+                .filter(|(_, shown)| shown.is_some())
+                .map(|(seen, _)| seen));
+        }
+        limit = MORE;
+    }
+}
+
+fn same(one: Option<&str>, other: Option<&str>) -> bool {
+    match (one, other) {
+        (None, None) => true,
+        (Some(one), Some(other)) => one == other || json::same_value(one, other),
+        _ => false,
+    }
+}
+
+/// When a record became what the row sees of it.
+pub(crate) fn emitted_at(session: &Session, row: &Row, stored: &StoredRecord) -> Outcome<String> {
+    if row.is_owner() || !stored.revised {
+        return Ok(stored.emitted_at.clone());
+    }
+    let place = (&stored.key, stored.version);
+    let change = last_change(session, row, &Conditions::default(), place)?;
+    Ok(change.map_or_else(|| stored.emitted_at.clone(), |change| change.emitted_at))
+}
+
+/// How many records a row shows, and when the latest of them became what is shown.
+///
+/// Records are looked at in the order of their own dates, which are never before the date shown; nearly always the first
+/// one decides. Where thousands of the latest changes were all hidden, no date is told rather than one that depends on
+/// how far the search went.
+pub(crate) fn extent(session: &Session, row: &Row) -> Outcome<(u64, Option<String>)> {
+    let scope = row.scope(Vec::new(), Vec::new());
+    let mut latest: Option<(Instant, String)> = None;
+    let mut looked_at = 0;
+    let mut records = 0;
+    for wanted in [1, MORE, LOOKS] {
+        let extent = session.store.extent(&scope, wanted)?;
+        records = extent.records;
+        for stored in extent.latest.iter().skip(looked_at) {
+            let ceiling = Instant::parse(&stored.emitted_at);
+            if admitted(row, &stored.key, stored.body.clone())?.is_some() {
+                let shown = emitted_at(session, row, stored)?;
+                let dated = Instant::parse(&shown).map(|moment| (moment, shown));
+                if dated.as_ref().map(|(moment, _)| moment)
+                    > latest.as_ref().map(|(moment, _)| moment)
+                {
+                    latest = dated;
+                }
+            }
+            if latest.as_ref().map(|(moment, _)| *moment) >= ceiling {
+                return Ok((records, latest.map(|(_, shown)| shown)));
+            }
+        }
+        looked_at = extent.latest.len();
+        if looked_at < wanted {
+            return Ok((records, latest.map(|(_, shown)| shown)));
+        }
+    }
+    Ok((records, None))
+}
