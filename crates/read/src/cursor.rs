@@ -67,6 +67,8 @@ struct SearchToken {
     row: Fixed,
     place: Fixed,
     generation: Fixed,
+    version: Fixed,
+    searched: Fixed,
     made: Fixed,
 }
 
@@ -164,27 +166,31 @@ impl Tokens<'_> {
         })
     }
 
-    /// The next page of a search.
-    pub(crate) fn search(&self, at: SearchPosition) -> Result<String, CursorError> {
+    /// The next page of a search over these rows and fields.
+    pub(crate) fn search(&self, at: SearchPosition, searched: u64) -> Result<String, CursorError> {
         let payload = SearchToken {
             score: Fixed::of(at.score.to_bits().into()),
             row: Fixed::of(at.row),
             place: Fixed::of(at.place),
             generation: Fixed::of(at.generation),
+            version: Fixed::of(at.version),
+            searched: Fixed::of(searched),
             made: self.made(),
         };
         self.seal(TokenKind::Search, &payload)
     }
 
-    pub(crate) fn open_search(&self, token: &str) -> Result<SearchPosition, CursorError> {
+    pub(crate) fn open_search(&self, token: &str) -> Result<(SearchPosition, u64), CursorError> {
         let payload: SearchToken = self.open(TokenKind::Search, token)?;
         let score = u32::try_from(payload.score.read()?).map_err(|_| CursorError::Foreign)?;
-        Ok(SearchPosition {
+        let position = SearchPosition {
             score: f32::from_bits(score),
             row: payload.row.read()?,
             place: payload.place.read()?,
             generation: payload.generation.read()?,
-        })
+            version: payload.version.read()?,
+        };
+        Ok((position, payload.searched.read()?))
     }
 }
 
@@ -217,8 +223,10 @@ mod tests {
             row: 3,
             place: 4,
             generation: u64::MAX,
+            version: 6,
         };
-        assert_eq!(tokens.open_search(&tokens.search(at).unwrap()).unwrap(), at);
+        let token = tokens.search(at, 7).unwrap();
+        assert_eq!(tokens.open_search(&token).unwrap(), (at, 7));
         let at = PagePosition {
             sort: SortValue::Real(-0.5),
             key: RecordKey::single("k").unwrap(),

@@ -2,6 +2,7 @@
 //! says.
 
 use std::collections::{BTreeSet, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use contract::error::{ErrorCode, ReadError};
 use contract::id::{ConnectionId, FieldName, StreamName};
@@ -56,23 +57,30 @@ pub(crate) fn search(session: &Session, query: &SearchQuery) -> Answer<Page<Sear
         grant: authority_id(session),
     });
     let expression = Expression::parse(&query.q);
+    let searched = plan.fingerprint();
+    let last = match &query.cursor {
+        Some(cursor) => Some(tokens.open_search(cursor)?),
+        None => None,
+    };
     let request = SearchRequest {
         scopes: plan.searched.iter().map(Searched::scope).collect(),
         limit: usize::try_from(query.limit.effective()).unwrap_or(usize::MAX),
-        after: match &query.cursor {
-            Some(cursor) => Some(tokens.open_search(cursor)?),
-            None => None,
-        },
+        after: last.map(|(position, _)| position),
         count: query.count != Count::None,
         expression,
     };
-    let answer = session.store.search(&request)?;
+    let mut answer = session.store.search(&request)?;
+    if let (true, Some((position, before))) = (answer.ranking_changed, last) {
+        let mut rows = plan.searched.iter().map(|one| &one.row);
+        answer.ranking_changed =
+            before != searched || sight::changed_since(session, &mut rows, position.version)?;
+    }
     let mut shown = Shown::default();
     let data = hits(session, &plan, &request.expression, &answer, &mut shown)?;
     let mut page = Page::new(data);
     page.url = Some(SearchMode::Lexical.route().to_owned());
     if let (true, Some(last)) = (answer.has_more, answer.hits.last()) {
-        page = page.continued(tokens.search(last.position)?);
+        page = page.continued(tokens.search(last.position, searched)?);
     }
     page.meta = Some(meta(query, &plan, &request, &answer));
     Ok((page, shown))
@@ -150,6 +158,15 @@ impl Plan {
         searched
             .map(|one| one.row.connection().id.clone())
             .collect()
+    }
+
+    /// What is searched, as a number: rows and fields may go and come between two pages.
+    fn fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        for one in &self.searched {
+            (one.row.stream_ref(), &one.fields).hash(&mut hasher);
+        }
+        hasher.finish()
     }
 }
 
@@ -304,7 +321,7 @@ fn warnings(
         warnings.push(Warning::new(WarningCode::PartialResults, message).about("q"));
     }
     if answer.ranking_changed {
-        let message = "The index moved on since the previous page: hits may repeat or be missing. Search again for one consistent ranking.";
+        let message = "What is searched has changed since the previous page: hits may repeat or be missing. Search again for one consistent ranking.";
         warnings.push(Warning::new(WarningCode::RankingChanged, message).about("cursor"));
     }
     warnings.extend(plan.skipped.iter().map(skipped));

@@ -4,7 +4,8 @@
 use contract::json::{self, RecordBody};
 use contract::key::RecordKey;
 use contract::time::Instant;
-use store::records::{Revision, StoredRecord};
+use store::StoreError;
+use store::records::{ChangesRequest, Revision, StoredRecord};
 
 use crate::conditions::Conditions;
 use crate::enforce::Row;
@@ -19,7 +20,7 @@ const NEWEST: u64 = i64::MAX.cast_unsigned();
 const FEW: usize = 2;
 const MORE: usize = 64;
 
-/// Records looked at to find out which visible change was the latest.
+/// Records looked at to find out whether anything visible changed, or which visible change was the latest.
 const LOOKS: usize = 4096;
 
 /// A version that changed what is seen of a record.
@@ -140,4 +141,79 @@ pub(crate) fn extent(session: &Session, row: &Row) -> Outcome<(u64, Option<Strin
         }
     }
     Ok((records, None))
+}
+
+/// Whether anything that one of the rows sees changed after a version.
+///
+/// Of rows that are not limited to single records, only so many changed records are looked at. If all of those changes
+/// were hidden, the answer is no: better a warning is missing than that it tells of many hidden writes.
+pub(crate) fn changed_since<'r>(
+    session: &Session,
+    rows: impl Iterator<Item = &'r Row>,
+    since: u64,
+) -> Outcome<bool> {
+    let mut looks = LOOKS;
+    for row in rows {
+        let changed = match row.keys() {
+            Some(keys) => key_changed(session, row, keys.iter(), since)?,
+            None => stream_changed(session, row, since, &mut looks)?,
+        };
+        if changed {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn key_changed<'k>(
+    session: &Session,
+    row: &Row,
+    keys: impl Iterator<Item = &'k RecordKey>,
+    since: u64,
+) -> Outcome<bool> {
+    let stream = row.stream_ref();
+    for key in keys {
+        let newest = session.store.history(&stream, key, NEWEST, 1)?;
+        if newest.iter().any(|revision| revision.version > since)
+            && last_change(session, row, &Conditions::default(), (key, NEWEST))?
+                .is_some_and(|change| change.version > since)
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn stream_changed(session: &Session, row: &Row, since: u64, looks: &mut usize) -> Outcome<bool> {
+    let stream = row.stream_ref();
+    let mut request = ChangesRequest {
+        since,
+        until: None,
+        after: since,
+        every_version: false,
+        limit: MORE,
+    };
+    while *looks > 0 {
+        request.limit = MORE.min(*looks);
+        let page = match session.store.changes(&stream, &request) {
+            Ok(page) => page,
+            // A purge took what it would have to be compared with; that there was one, the feed of changes tells as well.
+            Err(StoreError::BookmarkExpired) => return Ok(true),
+            Err(error) => return Err(error.into()),
+        };
+        *looks -= page.entries.len().min(*looks);
+        for entry in &page.entries {
+            let place = (&entry.key, entry.version);
+            let change = last_change(session, row, &Conditions::default(), place)?;
+            if change.is_some_and(|change| change.version > since) {
+                return Ok(true);
+            }
+            request.after = entry.version;
+        }
+        request.until = Some(page.until);
+        if !page.has_more {
+            break;
+        }
+    }
+    Ok(false)
 }

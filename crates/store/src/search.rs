@@ -84,6 +84,8 @@ pub struct SearchPosition {
     pub place: u64,
     /// Which state of the index this place belongs to.
     pub generation: u64,
+    /// Every change up to this version was in it.
+    pub version: u64,
 }
 
 /// A record that matched.

@@ -7,7 +7,7 @@ mod scene;
 use proptest::prelude::*;
 use serde_json::json;
 
-use self::ask::Ask;
+use self::ask::{Ask, Begun};
 use self::scene::{Dice, Scene};
 use crate::fixture::{World, grant};
 
@@ -24,10 +24,21 @@ proptest! {
         let scene = Scene::random(&mut dice);
         let (rich, poor) = (scene.rich(), scene.poor());
         let marks = (scene.bookmarks(&rich), scene.bookmarks(&poor));
+        let readers = (scene.reader(&rich), scene.reader(&poor));
+        let mut begun = Vec::new();
+        for query in (0..12).map(|_| Begun::random(&mut dice, &scene)) {
+            let pages = (Begun::read(&readers.0, query.clone()), Begun::read(&readers.1, query));
+            prop_assert_eq!(pages.0.is_some(), pages.1.is_some());
+            begun.extend(pages.0.zip(pages.1));
+        }
         scene.go_on(&rich, &poor);
+        for (told, expected) in begun {
+            let asked = format!("{told:?}");
+            let (told, expected) = (told.go_on(&readers.0), expected.go_on(&readers.1));
+            prop_assert_eq!(told, expected, "{}", asked);
+        }
 
         let forbidden = scene.forbidden_markers();
-        let readers = (scene.reader(&rich), scene.reader(&poor));
         let mut asks: Vec<Ask> = (0..80).map(|_| Ask::random(&mut dice, &scene)).collect();
         asks.extend(Ask::feeds(&scene));
         for ask in asks {

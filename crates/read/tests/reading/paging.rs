@@ -187,3 +187,68 @@ fn a_search_cursor_is_bound_to_query_and_grant_and_survives_a_moving_index() {
     assert_eq!(page["meta"]["warnings"][0]["code"], "ranking_changed");
     assert_eq!(page["data"].as_array().unwrap().len(), 3);
 }
+
+/// Decisions 12 and 15: a page tells that its ranking moved on only where something that is seen changed.
+#[test]
+fn a_search_goes_on_without_a_word_when_only_hidden_things_changed() {
+    let world = World::mail();
+    world.connect(CHAT, "chat", "Chat");
+    let put = |id: &str, subject: &str, secret: &str, day: &str| {
+        let record = json!({"id": id, "subject": subject, "secret": secret, "received_at": day});
+        world.put("work", "messages", &record);
+    };
+    for at in 0..5 {
+        put(&format!("m{at}"), "tea", "1", "2026-02-01");
+    }
+    let granted =
+        json!({"name": "messages", "instance_ids": ["work"], "fields": ["id", "subject"]});
+    let client = |member: &str, limit: serde_json::Value| {
+        let mut granted = granted.clone();
+        granted[member] = limit;
+        world.client("demo_mail", json!([granted]))
+    };
+    let few = client("resources", json!(["m0", "m1", "m2", "m3", "m4"]));
+    let recent = client(
+        "time_constraint",
+        json!({"field": "received_at", "since": "2026-01-01"}),
+    );
+    let mut query = SearchQuery::new("tea").unwrap();
+    query.limit = contract::query::PageLimit::of(2);
+    let begin = |reader: &Reader| {
+        let mut query = query.clone();
+        let page = reader.search(query.clone()).unwrap();
+        query.cursor = page["next_cursor"].as_str().map(str::to_owned);
+        query
+    };
+    let warned = |reader: &Reader, query: &SearchQuery| {
+        let page = reader.search(query.clone()).unwrap();
+        assert_eq!(page["data"].as_array().unwrap().len(), 2);
+        page["meta"]["warnings"][0]["code"] == "ranking_changed"
+    };
+    let owner = world.owner();
+    let cursors = [begin(&few), begin(&recent), begin(&owner)];
+    let told = || {
+        [
+            warned(&few, &cursors[0]),
+            warned(&recent, &cursors[1]),
+            warned(&owner, &cursors[2]),
+        ]
+    };
+    assert_eq!(told(), [false; 3]);
+    // Something else, something of theirs that is hidden, and a record that is not theirs.
+    world.put(
+        "work",
+        "attachments",
+        &json!({"id": "x", "message_id": "m0"}),
+    );
+    assert_eq!(told()[..2], [false; 2]);
+    put("m0", "tea", "2", "2026-02-01");
+    put("old", "tea", "1", "2025-02-01");
+    assert_eq!(told(), [false, false, true]);
+    put("m5", "coffee", "1", "2026-02-01");
+    assert_eq!(told(), [false, true, true]);
+    put("m4", "tea", "1", "2025-02-01");
+    assert_eq!(told(), [false, true, true]);
+    put("m4", "milk", "1", "2025-02-01");
+    assert!(told()[0]);
+}

@@ -75,6 +75,8 @@ impl EmbeddedStore {
                 self.index_with_columns(sources.stream(&scope.stream)?.id)?;
             }
         }
+        // Read before the view is taken, which may hold more than this already, but never less.
+        let version = self.newest();
         let open = self.current_index()?;
         let view = open.view();
         let rebuilding = self.rebuilding_streams(&sources)?;
@@ -120,7 +122,7 @@ impl EmbeddedStore {
         let has_more = ranked.len() > request.limit;
         ranked.truncate(request.limit);
         Ok(SearchAnswer {
-            hits: self.fetch_hits(&sources, &view, &ranked)?,
+            hits: self.fetch_hits(&sources, (&view, version), &ranked)?,
             has_more,
             total: request.count.then_some(total),
             ranking_changed: moved,
@@ -153,7 +155,12 @@ impl EmbeddedStore {
         Ok(groups)
     }
 
-    fn fetch_hits(&self, sources: &Sources, view: &View, ranked: &[Ranked]) -> Result<Vec<Hit>> {
+    fn fetch_hits(
+        &self,
+        sources: &Sources,
+        (view, version): (&View, u64),
+        ranked: &[Ranked],
+    ) -> Result<Vec<Hit>> {
         self.database.read(|connection| {
             let mut statement = connection.prepare_cached(&format!(
                 "SELECT {STORED}, stream_id FROM records WHERE row_id = ?1 AND data IS NOT NULL"
@@ -181,6 +188,7 @@ impl EmbeddedStore {
                         row,
                         place: place(one.address),
                         generation: view.generation,
+                        version,
                     },
                 });
             }

@@ -154,6 +154,32 @@ fn pages(reader: &Reader, mut query: RecordsQuery) -> String {
     pages.join("\n")
 }
 
+/// A search whose first page was read earlier.
+#[derive(Debug)]
+pub(crate) struct Begun(SearchQuery);
+
+impl Begun {
+    pub(crate) fn random(dice: &mut Dice, scene: &Scene) -> SearchQuery {
+        let name = stream(name(dice));
+        let connection_id = connection(dice, scene);
+        let mut query = search(dice, name, connection_id);
+        query.limit = PageLimit::of(u32::try_from(dice.below(3) + 1).unwrap());
+        query
+    }
+
+    /// Reads the first page; nothing where there is no other.
+    pub(crate) fn read(reader: &Reader, mut query: SearchQuery) -> Option<Self> {
+        let page = reader.search(query.clone()).ok()?;
+        query.cursor = Some(page["next_cursor"].as_str()?.to_owned());
+        Some(Self(query))
+    }
+
+    /// Reads the second page. Statistics over everything may order hits, so only what is said about them is compared.
+    pub(crate) fn go_on(&self, reader: &Reader) -> String {
+        reader.search(self.0.clone()).unwrap()["meta"].to_string()
+    }
+}
+
 /// Hits in an order that has nothing to do with their rank.
 fn unranked(mut page: Value) -> Value {
     if let Some(hits) = page["data"].as_array_mut() {
