@@ -108,39 +108,77 @@ pub(crate) fn emitted_at(session: &Session, row: &Row, stored: &StoredRecord) ->
 }
 
 /// How many records a row shows, and when the latest of them became what is shown.
-///
-/// Records are looked at in the order of their own dates, which are never before the date shown; nearly always the first
-/// one decides. Where thousands of the latest changes were all hidden, no date is told rather than one that depends on
-/// how far the search went.
 pub(crate) fn extent(session: &Session, row: &Row) -> Outcome<(u64, Option<String>)> {
-    let scope = row.scope(Vec::new(), Vec::new());
-    let mut latest: Option<(Instant, String)> = None;
-    let mut looked_at = 0;
-    let mut records = 0;
-    for wanted in [1, MORE, LOOKS] {
-        let extent = session.store.extent(&scope, wanted)?;
-        records = extent.records;
-        for stored in extent.latest.iter().skip(looked_at) {
-            let ceiling = Instant::parse(&stored.emitted_at);
-            if admitted(row, &stored.key, stored.body.clone())?.is_some() {
-                let shown = emitted_at(session, row, stored)?;
-                let dated = Instant::parse(&shown).map(|moment| (moment, shown));
-                if dated.as_ref().map(|(moment, _)| moment)
-                    > latest.as_ref().map(|(moment, _)| moment)
-                {
-                    latest = dated;
+    let mut latest = Latest {
+        session,
+        row,
+        found: None,
+    };
+    let (records, complete) = latest.look_by_date()?;
+    let complete = complete && (row.is_owner() || latest.look_at_redated()?);
+    // Where thousands of the latest changes were all hidden, no date is told rather than one that depends on how many.
+    let found = latest.found.filter(|_| complete);
+    Ok((records, found.map(|(_, shown)| shown)))
+}
+
+/// Looks for the latest date that is shown. A record has a moment that none of its dates is after, and records are looked
+/// at in the order of those, until the next one cannot be later than what was found.
+struct Latest<'a> {
+    session: &'a Session,
+    row: &'a Row,
+    found: Option<(Instant, String)>,
+}
+
+impl Latest<'_> {
+    /// Goes by the dates that records have: nearly always the first decides. Answers how many there are, and whether
+    /// enough of them were looked at.
+    fn look_by_date(&mut self) -> Outcome<(u64, bool)> {
+        let scope = self.row.scope(Vec::new(), Vec::new());
+        let (mut looked_at, mut records) = (0, 0);
+        for wanted in [1, MORE, LOOKS] {
+            let extent = self.session.store.extent(&scope, wanted)?;
+            records = extent.records;
+            for stored in extent.latest.iter().skip(looked_at) {
+                self.look(stored)?;
+                if self.moment() >= Instant::parse(&stored.emitted_at) {
+                    return Ok((records, true));
                 }
             }
-            if latest.as_ref().map(|(moment, _)| *moment) >= ceiling {
-                return Ok((records, latest.map(|(_, shown)| shown)));
+            looked_at = extent.latest.len();
+            if looked_at < wanted {
+                return Ok((records, true));
             }
         }
-        looked_at = extent.latest.len();
-        if looked_at < wanted {
-            return Ok((records, latest.map(|(_, shown)| shown)));
-        }
+        Ok((records, false))
     }
-    Ok((records, None))
+
+    /// Goes by the dates that records had, where those were later. Answers whether enough of them were looked at.
+    fn look_at_redated(&mut self) -> Outcome<bool> {
+        let stream = self.row.stream_ref();
+        let redated = self.session.store.redated(&stream, self.moment(), LOOKS)?;
+        for (latest, stored) in &redated {
+            if self.moment() >= Some(*latest) {
+                return Ok(true);
+            }
+            self.look(stored)?;
+        }
+        Ok(redated.len() < LOOKS)
+    }
+
+    fn look(&mut self, stored: &StoredRecord) -> Outcome<()> {
+        if admitted(self.row, &stored.key, stored.body.clone())?.is_some() {
+            let shown = emitted_at(self.session, self.row, stored)?;
+            let moment = Instant::parse(&shown);
+            if moment > self.moment() {
+                self.found = moment.map(|moment| (moment, shown));
+            }
+        }
+        Ok(())
+    }
+
+    fn moment(&self) -> Option<Instant> {
+        self.found.as_ref().map(|(moment, _)| *moment)
+    }
 }
 
 /// Whether anything that one of the rows sees changed after a version.

@@ -3,6 +3,7 @@
 use contract::id::{ConnectionId, StreamName};
 use contract::json::RecordBody;
 use contract::key::RecordKey;
+use contract::time::Instant;
 
 use crate::Result;
 use crate::catalog::StreamRef;
@@ -195,6 +196,14 @@ pub trait Records {
         upto: u64,
         limit: usize,
     ) -> Result<Vec<Revision>>;
+    /// Live records that had a later date than they have, and perhaps one after this moment, each with a moment that is not
+    /// before any of its dates; latest first.
+    fn redated(
+        &self,
+        stream: &StreamRef,
+        after: Option<Instant>,
+        limit: usize,
+    ) -> Result<Vec<(Instant, StoredRecord)>>;
     /// Erases what stands behind tombstones, in every stream.
     fn purge(&self) -> Result<Purged>;
 }

@@ -175,6 +175,15 @@ impl Records for Memory {
         unreachable!("imports read no history")
     }
 
+    fn redated(
+        &self,
+        _: &StreamRef,
+        _: Option<Instant>,
+        _: usize,
+    ) -> Result<Vec<(Instant, StoredRecord)>, StoreError> {
+        unreachable!("imports read no dates")
+    }
+
     fn purge(&self) -> Result<Purged, StoreError> {
         unreachable!("imports purge nothing")
     }

@@ -131,3 +131,16 @@ fn a_stream_is_dated_by_the_latest_of_many_records() {
     assert_eq!(dates(&client)[4..], ["2026-05-01"; 3]);
     assert_eq!(dates(&world.owner())[4], "2026-06-28");
 }
+
+#[test]
+fn a_hidden_change_of_an_earlier_date_leaves_the_stream_its_own() {
+    let world = world();
+    let client = client(&world);
+    write(&world, "2026-04-01", "messages", &message("b", "tea", "1"));
+    write(&world, "2026-03-01", "messages", &message("a", "tea", "2"));
+    assert_eq!(dates(&client)[4..], ["2026-05-01"; 3]);
+    assert_eq!(dates(&world.owner())[4..], ["2026-04-01"; 3]);
+    // A change that is seen counts with its date, however early.
+    write(&world, "2026-02-01", "messages", &message("a", "tea!", "2"));
+    assert_eq!(dates(&client)[4..], ["2026-04-01"; 3]);
+}

@@ -80,6 +80,14 @@ impl Records for Shut {
     fn history(&self, _: &StreamRef, _: &RecordKey, _: u64, _: usize) -> Result<Vec<Revision>> {
         touched()
     }
+    fn redated(
+        &self,
+        _: &StreamRef,
+        _: Option<Instant>,
+        _: usize,
+    ) -> Result<Vec<(Instant, StoredRecord)>> {
+        touched()
+    }
     fn purge(&self) -> Result<Purged> {
         touched()
     }

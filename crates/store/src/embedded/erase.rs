@@ -151,7 +151,13 @@ fn erase_rows(
         "INSERT INTO erasures SELECT ?2, id FROM streams WHERE connection_id = ?1",
         params![id.as_str(), version],
     )?;
-    for table in ["records", "versions", "blob_bindings", "reindexing"] {
+    for table in [
+        "records",
+        "versions",
+        "redated",
+        "blob_bindings",
+        "reindexing",
+    ] {
         transaction.execute(
             &format!("DELETE FROM {table} WHERE stream_id IN (SELECT id FROM streams WHERE connection_id = ?1)"),
             [id.as_str()],
@@ -178,10 +184,12 @@ fn purge_rows(transaction: &Transaction<'_>, upto: u64) -> rusqlite::Result<Purg
         ),
         [upto],
     )?;
-    transaction.execute(
-        &format!("DELETE FROM versions WHERE row_id IN (SELECT row_id {gone})"),
-        [upto],
-    )?;
+    for table in ["versions", "redated"] {
+        transaction.execute(
+            &format!("DELETE FROM {table} WHERE row_id IN (SELECT row_id {gone})"),
+            [upto],
+        )?;
+    }
     let tombstones = transaction.execute(&format!("DELETE {gone}"), [upto])? as u64;
     let blobs = forget_orphans(transaction)?;
     Ok(Purged { tombstones, blobs })

@@ -13,6 +13,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0002_grants.sql"),
     include_str!("migrations/0003_registry.sql"),
     include_str!("migrations/0004_redeem_by.sql"),
+    include_str!("migrations/0006_redated.sql"),
 ];
 
 /// Brings the database to the newest format, or says why it cannot.
@@ -103,6 +104,36 @@ mod tests {
             .collect::<rusqlite::Result<_>>()
             .unwrap();
         assert_eq!(ended, [("unused".to_owned(), 900_000_005)]);
+    }
+
+    #[test]
+    fn records_of_an_older_format_that_were_given_an_earlier_date_are_known() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        let last = MIGRATIONS
+            .iter()
+            .position(|sql| sql.contains("CREATE TABLE redated"));
+        for (sql, number) in MIGRATIONS.iter().zip(1_i64..).take(last.unwrap()) {
+            apply(&mut connection, sql, number).unwrap();
+        }
+        connection
+            .execute_batch(
+                "INSERT INTO records (row_id, stream_id, key, version, emitted_at, data) VALUES
+                     (1, 7, 'forth', 9, '2026-05-02T00:00:00Z', '{}'), (2, 7, 'back', 8, '2026-05-04', '{}'),
+                     (3, 7, 'same', 7, '2026-05-01T00:00:00Z', '{}');
+                 INSERT INTO versions (row_id, stream_id, version, next_version, emitted_at, data) VALUES
+                     (1, 7, 1, 9, '2026-05-01T23:59:59.999+00:00', '{}'), (3, 7, 2, 7, '2026-05-01T02:00:00+02:00', '{}'),
+                     (2, 7, 3, 4, '1970-01-02T00:00:00Z', '{}'), (2, 7, 4, 8, '1970-01-01T00:00:00Z', '{}');",
+            )
+            .unwrap();
+        run(&mut connection, Path::new("x")).unwrap();
+        let known: Vec<(i64, i64)> = connection
+            .prepare("SELECT row_id, latest FROM redated")
+            .unwrap()
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
+            .unwrap()
+            .collect::<rusqlite::Result<_>>()
+            .unwrap();
+        assert_eq!(known, [(2, 86_400_001_000)]);
     }
 
     #[test]

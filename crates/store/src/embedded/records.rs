@@ -2,6 +2,7 @@
 
 use contract::id::ConnectionId;
 use contract::key::RecordKey;
+use contract::time::Instant;
 use rusqlite::types::ValueRef;
 use rusqlite::{OptionalExtension, Row};
 
@@ -57,6 +58,29 @@ impl Records for EmbeddedStore {
         limit: usize,
     ) -> Result<Vec<Revision>> {
         self.revisions(stream, key, upto, limit)
+    }
+
+    fn redated(
+        &self,
+        stream: &StreamRef,
+        after: Option<Instant>,
+        limit: usize,
+    ) -> Result<Vec<(Instant, StoredRecord)>> {
+        let id = self.sources().stream(stream)?.id;
+        let after = after.map_or(i64::MIN, |Instant(after)| after);
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.database.read(|connection| {
+            connection
+                .prepare_cached(&format!(
+                    "SELECT {STORED}, latest FROM redated CROSS JOIN records USING (row_id, stream_id)
+                     WHERE stream_id = ?1 AND latest > ?2 AND data IS NOT NULL
+                     ORDER BY latest DESC LIMIT ?3"
+                ))?
+                .query_map((id, after, limit), |row| {
+                    Ok((Instant(row.get(6)?), stored(row)?))
+                })?
+                .collect()
+        })
     }
 
     fn purge(&self) -> Result<Purged> {

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use contract::id::{ConnectionId, StreamName};
 use contract::json::RecordBody;
 use contract::scalar::Scalar;
+use contract::time::Instant;
 use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, Transaction, params};
 
@@ -166,6 +167,7 @@ impl<'a> Writing<'a> {
             Some(_) => Applied::Updated,
         };
         self.keep_version(transaction, entry, &current)?;
+        note_earlier_date(transaction, entry, &current, &emitted_at)?;
         transaction
             .prepare_cached(
                 "UPDATE records SET version = ?2, sort = ?3, emitted_at = ?4, data = ?5 WHERE row_id = ?1",
@@ -307,6 +309,28 @@ fn current(
             })
         })
         .optional()
+}
+
+/// Notes a record that is given an earlier date than it had: whoever looks for the latest date by the present ones would miss
+/// it.
+fn note_earlier_date(
+    transaction: &Transaction<'_>,
+    entry: &StreamEntry,
+    current: &Current,
+    emitted_at: &str,
+) -> rusqlite::Result<()> {
+    let before = Instant::parse(&current.emitted_at);
+    let Some(Instant(before)) = before.filter(|before| Instant::parse(emitted_at) < Some(*before))
+    else {
+        return Ok(());
+    };
+    transaction
+        .prepare_cached(
+            "INSERT INTO redated (row_id, stream_id, latest) VALUES (?1, ?2, ?3)
+             ON CONFLICT DO UPDATE SET latest = max(latest, ?3)",
+        )?
+        .execute(params![current.row, entry.id, before])
+        .map(drop)
 }
 
 /// The cursor value as the database orders it; NULL when there is none to order by.

@@ -8,8 +8,8 @@ use store::search::{AggregateRequest, Metric, Scope, Test, Value};
 use store::{Store, StoreError};
 
 use crate::fixture::{
-    add_mail, compound, field, filtered, found, found_sorted, instant, key, message, message_with,
-    messages, on_every_backend, put_at, request, scope, search, write,
+    add_mail, compound, delete, field, filtered, found, found_sorted, instant, key, message,
+    message_with, messages, on_every_backend, put_at, request, scope, search, write,
 };
 
 #[test]
@@ -418,5 +418,40 @@ fn an_extent_counts_what_passes_and_names_what_was_emitted_latest() {
         let whole = scope("work", "messages", &[]);
         assert_eq!(days(&whole, 3), (5, "09 09 05".to_owned()));
         assert_eq!(days(&whole, 0), (5, String::new()));
+    });
+}
+
+#[test]
+fn records_that_are_given_an_earlier_date_are_known_until_they_are_erased() {
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        let days = [("m1", 5), ("m1", 3), ("m1", 4), ("m2", 1), ("m2", 2)];
+        let later = [("m3", 7), ("m3", 9), ("m3", 8), ("m4", 9), ("m4", 1)];
+        for (at, (id, day)) in days.into_iter().chain(later).enumerate() {
+            let mut change = message(id, &format!("plan {at}"), "");
+            change.emitted_at = format!("2026-05-{day:02}T00:00:00Z");
+            write(store, "work", vec![change]);
+        }
+        let redated = |after: Option<&str>, limit: usize| {
+            let found = store.redated(&messages("work").stream, after.map(instant), limit);
+            let found = found.unwrap().into_iter();
+            found
+                .map(|(latest, record)| format!("{} {}", record.key, latest.to_rfc3339_millis()))
+                .collect::<Vec<_>>()
+        };
+        let third = "m3 2026-05-09T00:00:00.000Z";
+        let all = [
+            "m4 2026-05-09T00:00:00.000Z",
+            third,
+            "m1 2026-05-05T00:00:00.000Z",
+        ];
+        assert_eq!(redated(None, 9), all);
+        assert_eq!(redated(None, 1), all[..1]);
+        assert_eq!(redated(Some("2026-05-05T00:00:00Z"), 9), all[..2]);
+        write(store, "work", vec![delete("messages", "m4")]);
+        assert_eq!(redated(Some("2026-05-05T00:00:00Z"), 9), [third]);
+        store.purge().unwrap();
+        write(store, "work", vec![message("m4", "plan", "")]);
+        assert_eq!(redated(Some("2026-05-05T00:00:00Z"), 9), [third]);
     });
 }

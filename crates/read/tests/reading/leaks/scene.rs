@@ -376,11 +376,7 @@ impl Write {
         });
         Self {
             place: (dice.pick(&CONNECTIONS), stream, dice.pick(&IDS)),
-            emitted_at: format!(
-                "2026-{:02}-{:02}T00:00:00Z",
-                number / 28 + 1,
-                number % 28 + 1
-            ),
+            emitted_at: format!("2026-05-{:02}T{:02}:00:00Z", number % 28 + 1, number / 28),
             record,
             marker,
             kept: BTreeMap::new(),
