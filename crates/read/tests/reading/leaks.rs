@@ -2,6 +2,7 @@
 //! held the hidden data answers the same.
 
 mod ask;
+mod declared;
 mod scene;
 
 use proptest::prelude::*;
