@@ -8,6 +8,7 @@ use std::process::Stdio;
 
 use harness::Home;
 use harness::agent::Agent;
+use harness::server::Server;
 use serde_json::{Value, json};
 
 /// A home with two messages and a grant over them.
@@ -194,6 +195,49 @@ fn a_cached_owner_credential_stops_the_start() {
                 "{name}={value}"
             );
             assert!(!ran.stderr.contains("sesame"), "{}", ran.stderr);
+        }
+    }
+}
+
+// AU-05, decisions 32: it read everything until somebody called schema.
+#[test]
+fn an_owner_token_that_no_file_calls_so_reads_nothing_and_ends_with_77() {
+    let (home, _) = granted();
+    let server = Server::start(&home);
+    let token = home.run(&["owner-token"]).succeeds().stdout;
+    let folder = home.path("cache/clients");
+    fs::create_dir_all(&folder).unwrap();
+    let file = folder.join(format!("{}.json", server.address.replace(':', "_")));
+    let (url, root) = (format!("http://{}", server.address), home.path("cache"));
+    let command = || {
+        let root = root.to_str().unwrap();
+        home.command(&["mcp", "--provider-url", &url, "--cache-root", root])
+    };
+    let id = "mail-work/messages:m1";
+    let calls = [
+        ("query_records", json!({"stream": "messages"})),
+        ("search", json!({"query": "vendor"})),
+        ("fetch", json!({"id": id})),
+        ("read_record_field", json!({"id": id, "field_path": "body"})),
+        (
+            "aggregate",
+            json!({"stream": "messages", "metric": "count"}),
+        ),
+        ("schema", json!({})),
+    ];
+    for label in [json!({}), json!({"token_kind": "client"})] {
+        let mut credential = label;
+        credential["access_token"] = token.trim().into();
+        fs::write(&file, json!({"credential": credential}).to_string()).unwrap();
+        for (tool, args) in &calls {
+            let mut agent = Agent::start(&mut command());
+            agent.initialize();
+            let refused = agent.call(tool, args.clone());
+            assert_eq!(refused["isError"], true, "{tool}: {refused}");
+            let code = &refused["structuredContent"]["error"]["code"];
+            assert_eq!(code, "owner_token_refused", "{tool}");
+            assert!(!refused.to_string().contains("Harbour"), "{refused}");
+            assert_eq!(agent.leave(), Some(77), "{tool}");
         }
     }
 }

@@ -9,6 +9,7 @@ pub mod connect;
 pub mod credentials;
 pub mod documents;
 mod failure;
+mod kind;
 pub mod look;
 mod metadata;
 mod provider_url;

@@ -1,7 +1,7 @@
 //! A resource server over HTTP.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use contract::error::{ErrorCode, ReadError};
 use contract::time::Clock;
@@ -11,6 +11,7 @@ use reqwest::header::WWW_AUTHENTICATE;
 
 use crate::answer;
 use crate::credentials::Credential;
+use crate::kind::{self, Kinds};
 use crate::provider_url::ProviderUrl;
 use crate::renewal::Session;
 use crate::secret::Secret;
@@ -23,7 +24,12 @@ struct Asking {
     provider: ProviderUrl,
     transport: Transport,
     bearer: Bearer,
+    /// There if only tokens of grants may be used.
+    kinds: OnceLock<Kinds>,
 }
+
+/// An answer with its text, and whether it says that the token has ended.
+type Said = ((Answer, String), bool);
 
 enum Bearer {
     /// As it is, for as long as it works.
@@ -50,6 +56,19 @@ impl HttpServer {
         Self::of(provider, Bearer::Stored(session), limits)
     }
 
+    /// Reads nothing with an owner's token: before the first question with each token the server is asked whose it is,
+    /// unless that question tells. A server that tells no kind is taken at its word.
+    #[must_use]
+    pub fn for_agents(self) -> Self {
+        self.0.kinds.get_or_init(Kinds::default);
+        self
+    }
+
+    /// Whether an agent was refused, because the server called its token an owner's.
+    pub fn refused_an_owner(&self) -> bool {
+        self.0.kinds.get().is_some_and(Kinds::is_owner)
+    }
+
     /// Asks once, and gives the answer with its text as the server wrote it: a number parsed may not have all its digits.
     pub async fn get_text(&self, question: Get) -> Result<(Answer, String), ReadError> {
         self.0.ask(question).await
@@ -60,6 +79,7 @@ impl HttpServer {
             provider,
             transport: Transport::new(limits),
             bearer,
+            kinds: OnceLock::new(),
         }))
     }
 }
@@ -82,14 +102,13 @@ impl Upstream for HttpServer {
 
 impl Asking {
     async fn ask(self: &Arc<Self>, question: Get) -> Result<(Answer, String), ReadError> {
-        let url = self.url(&question)?;
         let session = match &self.bearer {
-            Bearer::Fixed(token) => return Ok(self.once(url, token).await?.0),
+            Bearer::Fixed(token) => return Ok(self.checked(&question, token).await?.0),
             Bearer::Stored(session) => session,
         };
         let credential = session.current();
         let token = credential.access_token();
-        let (answer, has_ended) = self.once(url.clone(), token).await?;
+        let (answer, has_ended) = self.checked(&question, token).await?;
         if !has_ended || credential.refresh_token().is_none() {
             return Ok(answer);
         }
@@ -97,7 +116,7 @@ impl Asking {
         // A task of its own: who stops waiting must not lose the token that is being traded.
         let renewal = tokio::spawn(async move { asking.renew(&ended).await });
         match renewal.await.map_err(|_| ReadError::internal())?? {
-            Some(fresh) => Ok(self.once(url, &fresh).await?.0),
+            Some(fresh) => Ok(self.checked(&question, &fresh).await?.0),
             None => Ok(answer),
         }
     }
@@ -109,8 +128,50 @@ impl Asking {
         }
     }
 
-    /// The answer with its text, and whether it says that the token has ended.
-    async fn once(&self, url: Url, token: &Secret) -> Result<((Answer, String), bool), ReadError> {
+    /// Asks with a token that may be used; else gives the answer that left it open whether it may.
+    async fn checked(&self, question: &Get, token: &Secret) -> Result<Said, ReadError> {
+        let Some(kinds) = self.kinds.get() else {
+            return self.once(question, token).await;
+        };
+        let server = self.provider.as_str();
+        kinds.refuse_owner(server)?;
+        if question.is_schema() {
+            let said = self.once(question, token).await?;
+            if kinds.hear(server, &said.0.0)? {
+                *kinds.passed.lock().await = Some(token.clone());
+            }
+            return Ok(said);
+        }
+        let mut passed = kinds.passed.lock().await;
+        // Whoever waited for another's question has its answer now.
+        kinds.refuse_owner(server)?;
+        if passed.as_ref() != Some(token) {
+            if let Some(open) = self.learn(kinds, token).await? {
+                return Ok(open);
+            }
+            *passed = Some(token.clone());
+        }
+        drop(passed);
+        self.once(question, token).await
+    }
+
+    /// Learns whose token it is, or gives the answer that does not say.
+    async fn learn(&self, kinds: &Kinds, token: &Secret) -> Result<Option<Said>, ReadError> {
+        for question in kind::questions() {
+            let said = self.once(&question, token).await?;
+            let answer = &said.0.0;
+            kinds.hear(self.provider.as_str(), answer)?;
+            match answer.status {
+                status if kind::is_open(status) => return Ok(Some(said)),
+                400 => {}
+                _ => break,
+            }
+        }
+        Ok(None)
+    }
+
+    async fn once(&self, question: &Get, token: &Secret) -> Result<Said, ReadError> {
+        let url = self.url(question)?;
         let server = self.provider.as_str();
         let said = self.transport.get(server, url, Some(token)).await;
         let said = said.map_err(|mut error| {

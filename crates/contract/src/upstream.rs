@@ -56,6 +56,11 @@ impl Get {
         &self.params
     }
 
+    /// Whether the schema is asked for, whole or in part.
+    pub fn is_schema(&self) -> bool {
+        self.segments == ["schema"]
+    }
+
     /// Path and query as they stand in a request line.
     pub fn target(&self) -> String {
         let mut target = String::from("/v1");
@@ -112,6 +117,35 @@ impl Body {
     }
 }
 
+/// On whose behalf a server says that it answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bearer {
+    /// The owner's, or that of somebody who may do what the owner may.
+    Owner,
+    /// That of a grant or a package.
+    Client,
+}
+
+impl Bearer {
+    /// What a schema says of the token it was asked with. Other answers say nothing: what stands in a record is data.
+    pub fn told_by(schema: &Value) -> Option<Bearer> {
+        let mut told = None;
+        for bearer in [schema.get("bearer"), schema.pointer("/data/bearer")] {
+            for name in ["token_kind", "scope"] {
+                let kind = bearer.and_then(|bearer| bearer.get(name)?.as_str());
+                let Some(kind) = kind.map(str::to_ascii_lowercase) else {
+                    continue;
+                };
+                if kind.contains("owner") || kind.contains("control") {
+                    return Some(Bearer::Owner);
+                }
+                told = Some(Bearer::Client);
+            }
+        }
+        told
+    }
+}
+
 /// The future of an answer, or of the reason why there is none: unreachable, too slow, too large.
 pub type Asked<'a> = Pin<Box<dyn Future<Output = Result<Answer, ReadError>> + Send + 'a>>;
 
@@ -136,6 +170,35 @@ mod tests {
             question.target(),
             "/v1/streams/orders/records/a%3Ab%2Fc%20d%25%C3%A9"
         );
+    }
+
+    #[test]
+    fn a_schema_tells_on_whose_behalf_it_was_answered() {
+        // AU-05
+        let told = |bearer: &str| {
+            let bare = format!(r#"{{"bearer":{bearer}}}"#);
+            let wrapped = format!(r#"{{"data":{bare}}}"#);
+            let read = |text: &str| Bearer::told_by(&serde_json::from_str(text).unwrap());
+            assert_eq!(read(&bare), read(&wrapped));
+            read(&bare)
+        };
+        for owner in [
+            r#"{"token_kind":"owner"}"#,
+            r#"{"token_kind":"client","scope":"Owner"}"#,
+            r#"{"token_kind":"trusted_owner_agent"}"#,
+            r#"{"token_kind":"control_plane"}"#,
+        ] {
+            assert_eq!(told(owner), Some(Bearer::Owner), "{owner}");
+        }
+        for client in [
+            r#"{"token_kind":"client","scope":"grant"}"#,
+            r#"{"token_kind":"mcp_package"}"#,
+        ] {
+            assert_eq!(told(client), Some(Bearer::Client), "{client}");
+        }
+        for nothing in ["{}", "null", "[]", r#""owner""#, r#"{"token_kind":1}"#] {
+            assert_eq!(told(nothing), None, "{nothing}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use contract::error::{ErrorCode, ReadError};
-use contract::upstream::{Answer, Body, Get, Upstream};
+use contract::upstream::{Answer, Bearer, Body, Get, Upstream};
 use serde_json::Value;
 
 use crate::fault::Fault;
@@ -41,12 +41,14 @@ impl<'a> Call<'a> {
         if self.owner.0.load(Ordering::Relaxed) {
             return Err(owner_refused());
         }
+        let tells = question.is_schema();
         let answer = self.upstream.get(question).await?;
         if !(200..300).contains(&answer.status) {
             return Err(Fault::served(answer));
         }
         let answered = Answered::of(answer)?;
-        if is_for_owner(&answered.body) {
+        // AU-05
+        if tells && Bearer::told_by(&answered.body) == Some(Bearer::Owner) {
             self.owner.0.store(true, Ordering::Relaxed);
             return Err(owner_refused());
         }
@@ -74,17 +76,6 @@ impl Answered {
             }
         }
     }
-}
-
-/// A schema says on whose behalf it was answered (AU-05).
-fn is_for_owner(body: &Value) -> bool {
-    let bearers = [body.get("bearer"), body.pointer("/data/bearer")];
-    bearers.into_iter().flatten().any(|bearer| {
-        ["token_kind", "scope"]
-            .iter()
-            .filter_map(|name| bearer.get(name)?.as_str())
-            .any(|kind| kind.eq_ignore_ascii_case("owner"))
-    })
 }
 
 fn owner_refused() -> Fault {

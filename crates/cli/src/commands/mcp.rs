@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ::mcp::{Options as ServerOptions, Server, serve_stdio};
 use clap::Args;
-use client::ProviderUrl;
+use client::{HttpServer, ProviderUrl};
 use contract::error::ErrorCode;
 use contract::upstream::Upstream;
 use grants::{Overview, State};
@@ -70,12 +70,9 @@ pub(crate) fn run(options: Options, context: &Context) -> Outcome {
         .map_err(|error| Failure::new(format!("no work can be started: {error}")))?;
     // Finding the way may block, and keeping it needs the runtime.
     let guard = runtime.enter();
-    let (upstream, local): (Arc<dyn Upstream>, _) = match (&settings.provider_url, options.grant) {
-        (Some(url), None) => (remote(url, &settings, context)?, None),
-        (None, grant) => {
-            let local = local(grant.as_deref(), context)?;
-            (Arc::clone(&local) as Arc<dyn Upstream>, Some(local))
-        }
+    let place = match (&settings.provider_url, options.grant) {
+        (Some(url), None) => Place::Far(remote(url, &settings, context)?),
+        (None, grant) => Place::Near(local(grant.as_deref(), context)?),
         (Some(_), Some(_)) => {
             let message = "--grant is for the local data, and PDPP_PROVIDER_URL names a server";
             let hint = "unset PDPP_PROVIDER_URL, or leave out --grant";
@@ -83,26 +80,54 @@ pub(crate) fn run(options: Options, context: &Context) -> Outcome {
         }
     };
     drop(guard);
-    let served = runtime.block_on(serve_stdio(Server::new(upstream, presented)));
-    let settled = local.map_or(Ok(()), |local| local.settle());
+    let served = runtime.block_on(serve_stdio(Server::new(place.upstream(), presented)));
+    let settled = place.leave();
     runtime.shutdown_background();
     served.map_err(|error| Failure::new(format!("the agent cannot be served: {error}")))?;
     settled
 }
 
-fn remote(url: &str, settings: &RemoteSettings, context: &Context) -> Outcome<Arc<dyn Upstream>> {
+/// Where the tools read.
+enum Place {
+    Near(Arc<LocalServer>),
+    Far(Arc<HttpServer>),
+}
+
+impl Place {
+    fn upstream(&self) -> Arc<dyn Upstream> {
+        match self {
+            Self::Near(local) => Arc::clone(local) as Arc<dyn Upstream>,
+            Self::Far(server) => Arc::clone(server) as Arc<dyn Upstream>,
+        }
+    }
+
+    /// Does what is left to do when the agent has gone.
+    fn leave(&self) -> Outcome {
+        match self {
+            Self::Near(local) => local.settle(),
+            // Only the server knew whose credential it is, so it could not be refused at the start.
+            Self::Far(server) if server.refused_an_owner() => Err(Failure::coded(
+                ErrorCode::OwnerTokenRefused.exit_code(),
+                format!(
+                    "Reading was refused: {} says that the credential is an owner's",
+                    server.provider_url()
+                ),
+                "remove it and run `pdpp connect` to get a credential for a grant",
+            )),
+            Self::Far(_) => Ok(()),
+        }
+    }
+}
+
+fn remote(url: &str, settings: &RemoteSettings, context: &Context) -> Outcome<Arc<HttpServer>> {
     let url = ProviderUrl::parse(url).map_err(|error| {
         let hint = error
             .hint
             .unwrap_or_else(|| "write it as https://pdpp.example.org".to_owned());
         Failure::coded(USAGE, error.message, hint)
     })?;
-    Ok(Arc::new(reading::far(
-        url,
-        settings,
-        context,
-        Output::note,
-    )?))
+    let server = reading::far(url, settings, context, Output::note)?;
+    Ok(Arc::new(server.for_agents()))
 }
 
 fn local(named: Option<&str>, context: &Context) -> Outcome<Arc<LocalServer>> {

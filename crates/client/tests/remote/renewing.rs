@@ -80,6 +80,33 @@ impl Stored {
     }
 }
 
+// AU-05: each token is asked about before it is read with, and once.
+#[tokio::test]
+async fn an_agents_renewed_token_is_asked_about_anew() {
+    let fake = Fake::start(reply).await;
+    let stored = Stored::new(&fake, &file(&fake.url));
+    let server = stored.server().for_agents();
+    let records = || Get::v1(["streams", "orders", "records"]);
+    for _ in 0..2 {
+        assert_eq!(server.get(records()).await.unwrap().status, 200);
+    }
+    let asked = fake.asked();
+    let asked: Vec<(&str, &str)> = asked
+        .iter()
+        .filter(|one| one.path().starts_with("/v1"))
+        .map(|one| (one.path(), one.bearer()))
+        .collect();
+    assert_eq!(
+        asked,
+        [
+            ("/v1/schema?view=compact", OLD),
+            ("/v1/schema?view=compact", NEW),
+            ("/v1/streams/orders/records", NEW),
+            ("/v1/streams/orders/records", NEW),
+        ]
+    );
+}
+
 #[tokio::test]
 async fn an_ended_token_is_renewed_kept_and_used() {
     // TS-06

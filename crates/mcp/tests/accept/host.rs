@@ -43,11 +43,26 @@ impl Caller {
         Caller::over(state, LIMITS, |server| Wire::http(server, revision))
     }
 
+    /// Over a pipe, as the command has it: no record is asked for before it is known whose token it is.
+    pub(crate) fn of_an_agent(state: State) -> Caller {
+        let wire = |server| Wire::pipe(server, "2025-11-25");
+        Caller::with(state, LIMITS, HttpServer::for_agents, wire)
+    }
+
     pub(crate) fn over(state: State, limits: Limits, wire: impl FnOnce(Server) -> Wire) -> Caller {
+        Caller::with(state, limits, |upstream| upstream, wire)
+    }
+
+    fn with(
+        state: State,
+        limits: Limits,
+        upstream: impl FnOnce(HttpServer) -> HttpServer,
+        wire: impl FnOnce(Server) -> Wire,
+    ) -> Caller {
         let rs = FakeServer::start(state);
         let provider = ProviderUrl::parse(rs.url()).unwrap();
-        let upstream = HttpServer::with_token(provider, Secret::new(rs.token()).unwrap(), limits);
-        let server = Server::new(Arc::new(upstream), Options::default());
+        let asked = HttpServer::with_token(provider, Secret::new(rs.token()).unwrap(), limits);
+        let server = Server::new(Arc::new(upstream(asked)), Options::default());
         Caller {
             wire: wire(server),
             rs,

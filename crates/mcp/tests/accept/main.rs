@@ -19,6 +19,7 @@ mod fetching;
 mod foreign;
 mod hosts;
 mod identity;
+mod owners;
 mod paging;
 mod schemas;
 mod searching;

@@ -1,0 +1,162 @@
+//! An agent reads with the token of a grant and never with an owner's, whatever its file calls it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use contract::error::ErrorCode;
+use contract::upstream::{Body, Get, Upstream as _};
+use serde_json::{Value, json};
+
+use crate::fake::{Asked, Fake, Reply, http, json, shown};
+
+fn records() -> Get {
+    Get::v1(["streams", "orders", "records"])
+}
+
+/// A server whose schema is answered by this, and whose records are there for everybody.
+async fn over(schema: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Fake {
+    Fake::start(move |asked, _| {
+        if asked.path().starts_with("/v1/schema") {
+            return schema(asked);
+        }
+        json(200, &json!({"object": "list", "data": [{"id": "o1"}]}))
+    })
+    .await
+}
+
+fn said(bearer: &Value) -> Reply {
+    json(200, &json!({"object": "schema", "bearer": bearer}))
+}
+
+fn paths(fake: &Fake) -> Vec<String> {
+    let asked = fake.asked();
+    asked.iter().map(|one| one.path().to_owned()).collect()
+}
+
+// AU-05: it was read with until something asked for the schema.
+#[tokio::test]
+async fn an_owners_token_reads_nothing_from_the_first_question_on() {
+    for bearer in [
+        json!({"scope": "owner", "token_kind": "owner"}),
+        json!({"token_kind": "OWNER"}),
+        json!({"scope": "owner"}),
+        json!({"token_kind": "control_plane"}),
+    ] {
+        let fake = over(move |_| said(&bearer)).await;
+        let server = fake.server().for_agents();
+        assert!(!server.refused_an_owner());
+        for _ in 0..3 {
+            let error = server.get(records()).await.unwrap_err();
+            assert_eq!(error.code, ErrorCode::OwnerTokenRefused);
+            assert!(error.hint.as_ref().unwrap().contains("pdpp connect"));
+            shown(&error);
+        }
+        assert!(server.refused_an_owner());
+        // One look at the schema, and nothing after it.
+        assert_eq!(paths(&fake), ["/v1/schema?view=compact"]);
+    }
+}
+
+#[tokio::test]
+async fn a_schema_asked_for_first_tells_it_too() {
+    // AU-05
+    let fake = over(|_| said(&json!({"token_kind": "owner"}))).await;
+    let server = fake.server().for_agents();
+    let schema = Get::v1(["schema"]).with("stream", Some("orders"));
+    for question in [schema, records()] {
+        let error = server.get(question).await.unwrap_err();
+        assert_eq!(error.code, ErrorCode::OwnerTokenRefused);
+    }
+    assert_eq!(paths(&fake), ["/v1/schema?stream=orders"]);
+}
+
+#[tokio::test]
+async fn a_grants_token_is_asked_about_once() {
+    for bearer in [
+        json!({"scope": "grant", "token_kind": "client"}),
+        json!({"token_kind": "mcp_package"}),
+        // A server that tells no kind stays usable.
+        Value::Null,
+    ] {
+        let fake = over(move |_| said(&bearer)).await;
+        let server = fake.server().for_agents();
+        let (first, second) = tokio::join!(server.get(records()), server.get(records()));
+        assert_eq!((first.unwrap().status, second.unwrap().status), (200, 200));
+        server.get(records()).await.unwrap();
+        assert_eq!(fake.count("/v1/schema"), 1);
+        assert_eq!(fake.asked().len(), 4);
+    }
+    // Where the first question tells, nothing is asked besides.
+    let fake = over(|_| said(&json!({"token_kind": "client"}))).await;
+    let server = fake.server().for_agents();
+    server.get(Get::v1(["schema"])).await.unwrap();
+    server.get(records()).await.unwrap();
+    assert_eq!(paths(&fake), ["/v1/schema", "/v1/streams/orders/records"]);
+}
+
+#[tokio::test]
+async fn a_record_about_owners_is_no_owners_token() {
+    let fake = Fake::start(|asked, _| match asked.path() {
+        "/v1/schema?view=compact" => said(&json!({"token_kind": "client"})),
+        _ => json(200, &json!({"data": {"bearer": {"scope": "owner"}}})),
+    })
+    .await;
+    let server = fake.server().for_agents();
+    for _ in 0..2 {
+        let answer = server.get(records()).await.unwrap();
+        let Body::Json(body) = answer.body else {
+            unreachable!("the fake answers JSON")
+        };
+        assert_eq!(body["data"]["bearer"]["scope"], "owner");
+    }
+}
+
+#[tokio::test]
+async fn servers_without_a_compact_schema_or_without_any_stay_usable() {
+    let older = over(|asked| {
+        if asked.path().contains("view=") {
+            let error = json!({"code": "invalid_request", "message": "Unsupported: view"});
+            return json(400, &json!({ "error": error }));
+        }
+        said(&json!({"token_kind": "owner"}))
+    })
+    .await;
+    let error = older.server().for_agents().get(records()).await;
+    assert_eq!(error.unwrap_err().code, ErrorCode::OwnerTokenRefused);
+    assert_eq!(paths(&older), ["/v1/schema?view=compact", "/v1/schema"]);
+    for status in [404, 405, 410, 501] {
+        let none = over(move |_| http(status, "", "")).await;
+        let server = none.server().for_agents();
+        assert_eq!(server.get(records()).await.unwrap().status, 200);
+        assert_eq!(server.get(records()).await.unwrap().status, 200);
+        assert_eq!(none.count("/v1/schema"), 1);
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_read_while_the_kind_is_refused_or_cannot_be_had() {
+    // AU-05
+    static UP: AtomicBool = AtomicBool::new(false);
+    for status in [403, 429, 500, 503] {
+        UP.store(false, Ordering::Relaxed);
+        let fake = over(move |_| {
+            if UP.load(Ordering::Relaxed) {
+                return said(&json!({"token_kind": "client"}));
+            }
+            json(
+                status,
+                &json!({"error": {"code": "some_code", "message": "no"}}),
+            )
+        })
+        .await;
+        let server = fake.server().for_agents();
+        let answer = server.get(records()).await.unwrap();
+        assert_eq!(answer.status, status, "the server's own refusal");
+        assert_eq!(fake.count("/v1/streams"), 0);
+        UP.store(true, Ordering::Relaxed);
+        assert_eq!(server.get(records()).await.unwrap().status, 200);
+    }
+    let fake = over(|_| Reply::Reset).await;
+    let error = fake.server().for_agents().get(records()).await.unwrap_err();
+    assert_eq!(error.code, ErrorCode::RsUnreachable);
+    assert_eq!(fake.count("/v1/streams"), 0);
+}
