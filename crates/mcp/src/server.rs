@@ -189,7 +189,15 @@ impl ServerHandler for Server {
 }
 
 /// The parameters of each method that must have some.
-const PARAMETERS: [(&str, &str); 2] = [
+const PARAMETERS: [(&str, &str); 4] = [
+    (
+        "initialize",
+        r#"{"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "…", "version": "…"}}"#,
+    ),
+    (
+        "server/discover",
+        r#"{"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28", …}}"#,
+    ),
     (
         "tools/call",
         r#"{"name": "schema", "arguments": {}}, with arguments an object"#,
@@ -198,7 +206,7 @@ const PARAMETERS: [(&str, &str); 2] = [
 ];
 
 /// Told in the code that says which of the two it is: hosts stop using a method that was not found.
-fn unreadable(method: &str) -> ErrorData {
+pub(crate) fn unreadable(method: &str) -> ErrorData {
     let shown = crate::evidence::plain::quoted(method, 80);
     let Some((_, takes)) = PARAMETERS.iter().find(|(known, _)| *known == method) else {
         let message = format!("this server has no method {shown}");

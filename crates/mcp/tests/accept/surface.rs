@@ -426,6 +426,22 @@ fn parameters_that_cannot_be_read_are_no_missing_method() {
     }
 }
 
+#[test]
+fn a_beginning_that_cannot_be_read_is_no_missing_method() {
+    let state = fixtures::multi();
+    for caller in [
+        Caller::piped(state.clone(), "2025-11-25"),
+        Caller::posting(state, "2025-11-25"),
+    ] {
+        for params in [json!({}), json!({"protocolVersion": 5}), json!(null)] {
+            let said = caller.request("initialize", params);
+            assert_eq!(said["error"]["code"], -32602, "{said}");
+            let told = &said["error"]["data"]["error"];
+            assert!(told["next"].as_str().unwrap().starts_with("pass "));
+        }
+    }
+}
+
 // A page in a browser, or a body without end, gets nowhere.
 #[test]
 fn requests_of_other_pages_and_large_ones_are_refused() {
