@@ -136,7 +136,12 @@ pub(super) async fn guest(service: &Arc<Service>, headers: &HeaderMap) -> Result
             return Err(Problem::internal("a token could not be looked up", &cause));
         }
         Err(error) => {
-            let refusal = ReadError::new(ErrorCode::InvalidToken, error.to_string())
+            // A grant that ended is no reason to keep asking with its token; one that never was is no grant's.
+            let code = match error.code() {
+                ErrorCode::AuthenticationError => ErrorCode::AuthenticationError,
+                _ => ErrorCode::InvalidToken,
+            };
+            let refusal = ReadError::new(code, error.to_string())
                 .with_hint("authorize again with the server that resource_metadata names");
             return Err(challenge(service, refusal, "error=\"invalid_token\", "));
         }

@@ -91,6 +91,8 @@ async fn without_a_token_the_challenge_names_the_document_of_this_path() {
             "{challenge}"
         );
         assert_eq!(challenge.contains("invalid_token"), token.is_some());
+        // Decisions 11: a token nobody gave out is not known; `invalid_token` tells of a grant that has ended.
+        assert_eq!(said.body["error"]["code"], "authentication_error");
         assert_eq!(said.body["error"]["resource_metadata"], json!(metadata));
         assert!(said.header("link").contains("/icon.svg"));
         assert!(said.body.get("result").is_none());
