@@ -143,7 +143,7 @@ async fn nothing_but_the_token_of_a_grant_opens_the_tools() {
     for other in others {
         let refused = tools(&world, other).await;
         assert_eq!(refused.status, 401, "{}", refused.text);
-        assert_eq!(refused.json()["error"]["code"], "invalid_token");
+        assert_eq!(refused.json()["error"]["code"], "authentication_error");
         assert!(refused.json().get("result").is_none() && !refused.text.contains(other));
         assert_eq!(world.read(other, "/v1/schema").await.status, 401);
     }
