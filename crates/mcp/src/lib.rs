@@ -12,6 +12,8 @@ mod evidence;
 mod fault;
 mod http;
 mod instructions;
+mod lines;
+mod message;
 #[cfg(test)]
 mod record_server;
 mod reply;
@@ -23,5 +25,6 @@ mod stub;
 mod tools;
 
 pub use http::{HttpSettings, serve_http};
+pub use message::{batch, no_message, not_alone};
 pub use server::{Options, Server};
 pub use stdio::{serve_pipe, serve_stdio};

@@ -1,23 +1,13 @@
 //! The server on standard input and output, until the input ends.
 
 use std::io;
-use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use rmcp::ServiceExt as _;
-use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
-use rmcp::transport::Transport;
-use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::io::stdio_pipes;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
-use tokio::sync::Mutex;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::io::{AsyncRead, AsyncWrite};
 
+use crate::lines::Lines;
 use crate::server::Server;
-
-/// Room for the usual answer, so that its buffer seldom grows.
-const ANSWER: usize = 64 * 1024;
 
 /// Serves until the other side closes the input. Nothing but protocol messages goes to standard output.
 pub async fn serve_stdio(server: Server) -> io::Result<()> {
@@ -44,142 +34,144 @@ where
         .map_err(|error| io::Error::other(error.to_string()))
 }
 
-/// A message per line. Lines are read as the library reads them; an answer, which may be long, is written here: as one
-/// buffer, at once, and taken apart only when the other side has it.
-struct Lines<R: AsyncRead, W> {
-    input: AsyncRwTransport<RoleServer, R, Complaints>,
-    /// What the reader says of lines that are no messages.
-    complaints: UnboundedReceiver<Vec<u8>>,
-    /// None once it was closed.
-    output: Output<W>,
-}
-
-type Output<W> = Arc<Mutex<Option<W>>>;
-
-impl<R, W> Lines<R, W>
-where
-    R: AsyncRead + Send + Unpin + 'static,
-    W: AsyncWrite + Send + Unpin + 'static,
-{
-    fn new(input: R, output: W) -> Self {
-        let (sender, complaints) = unbounded_channel();
-        Self {
-            input: AsyncRwTransport::new(input, Complaints(sender)),
-            complaints,
-            output: Arc::new(Mutex::new(Some(output))),
-        }
-    }
-}
-
-impl<R, W> Transport<RoleServer> for Lines<R, W>
-where
-    R: AsyncRead + Send + Unpin + 'static,
-    W: AsyncWrite + Send + Unpin + 'static,
-{
-    type Error = io::Error;
-
-    fn send(
-        &mut self,
-        message: TxJsonRpcMessage<RoleServer>,
-    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let output = Arc::clone(&self.output);
-        async move {
-            let mut line = Vec::with_capacity(ANSWER);
-            serde_json::to_writer(&mut line, &message)?;
-            line.push(b'\n');
-            write(&output, &line).await
-        }
-    }
-
-    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
-        loop {
-            tokio::select! {
-                biased;
-                Some(line) = self.complaints.recv() => write(&self.output, &line).await.ok()?,
-                message = self.input.receive() => return message,
-            }
-        }
-    }
-
-    async fn close(&mut self) -> io::Result<()> {
-        drop(self.output.lock().await.take());
-        Ok(())
-    }
-}
-
-async fn write<W: AsyncWrite + Unpin>(output: &Mutex<Option<W>>, line: &[u8]) -> io::Result<()> {
-    match output.lock().await.as_mut() {
-        Some(output) => {
-            output.write_all(line).await?;
-            output.flush().await
-        }
-        None => Err(io::ErrorKind::NotConnected.into()),
-    }
-}
-
-/// Where the reader writes: on to the one output, in whose order it stands like any message.
-struct Complaints(UnboundedSender<Vec<u8>>);
-
-impl AsyncWrite for Complaints {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        let sent = self.0.send(bytes.to_owned());
-        Poll::Ready(match sent {
-            Ok(()) => Ok(bytes.len()),
-            Err(_) => Err(io::ErrorKind::BrokenPipe.into()),
-        })
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use contract::upstream::Upstream;
-    use tokio::io::{AsyncBufReadExt as _, BufReader, duplex, split};
+    use serde_json::{Value, json};
+    use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, duplex, split};
 
     use super::*;
     use crate::record_server::RecordServer;
     use crate::server::Options;
 
-    #[tokio::test]
-    async fn a_line_that_is_no_message_is_answered_and_the_next_one_is_heard() {
-        let (host, ours) = duplex(1 << 16);
+    const HELLO: &str = r#"{"jsonrpc":"2.0","id":"hello","method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
+    const READY: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+
+    /// What is answered to these lines after the beginning, until the input ends. Every answer is a whole line of JSON.
+    async fn said(lines: &[&str]) -> Vec<Value> {
+        let (host, ours) = duplex(1 << 22);
         let (input, output) = split(ours);
-        let upstream: Arc<dyn Upstream> = Arc::new(RecordServer::new(serde_json::json!({})));
+        let upstream: Arc<dyn Upstream> = Arc::new(RecordServer::new(json!({})));
         let server = Server::new(upstream, Options::default());
         let serving = tokio::spawn(serve_pipe(server, input, output));
         let (reader, mut writer) = split(host);
-        let mut lines = BufReader::new(reader).lines();
-        let hello = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
-        let odd = r#"{"jsonrpc":"2.0","id":true}"#;
-        let ready = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
-        let list = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
-        for line in [hello, ready, odd, list] {
+        for line in [HELLO, READY].iter().chain(lines) {
             writer.write_all(line.as_bytes()).await.unwrap();
             writer.write_all(b"\n").await.unwrap();
         }
-        let mut told = Vec::new();
-        while told.len() < 3 {
-            told.push(lines.next_line().await.unwrap().unwrap());
+        writer.shutdown().await.unwrap();
+        let mut lines = BufReader::new(reader).lines();
+        let mut told: Vec<Value> = Vec::new();
+        while let Some(line) = lines.next_line().await.unwrap() {
+            told.push(serde_json::from_str(&line).unwrap());
         }
-        assert!(told[0].contains("serverInfo"), "{}", told[0]);
-        let complaint = told.iter().find(|line| line.contains("-32600"));
-        assert!(complaint.is_some(), "{told:?}");
-        assert!(
-            told.iter().any(|line| line.contains("\"tools\"")),
-            "{told:?}"
-        );
-        drop((lines, writer));
         serving.await.unwrap().unwrap();
+        let hello = told.iter().position(|one| one["id"] == "hello");
+        let hello = told.remove(hello.unwrap());
+        assert_eq!(hello["result"]["protocolVersion"], "2025-03-26");
+        told
+    }
+
+    fn ping(id: impl Into<Value>) -> String {
+        json!({"jsonrpc": "2.0", "id": id.into(), "method": "ping"}).to_string()
+    }
+
+    #[tokio::test]
+    async fn a_line_that_is_no_message_is_answered_and_the_next_one_is_heard() {
+        for (line, code, id) in [
+            ("{nope", -32700, Value::Null),
+            ("nope", -32700, Value::Null),
+            ("[1,", -32700, Value::Null),
+            (r#"{"jsonrpc":"2.0","id":true}"#, -32600, Value::Null),
+            (r#"{"jsonrpc":"2.0","id":7}"#, -32600, json!(7)),
+            ("5", -32600, Value::Null),
+        ] {
+            let mut told = said(&[line, &ping(2)]).await;
+            let pong = told.iter().position(|one| one["id"] == 2).unwrap();
+            assert_eq!(told.remove(pong)["result"], json!({}), "{line}");
+            let [complaint] = &told[..] else {
+                panic!("{line}: {told:?}");
+            };
+            assert_eq!(complaint["error"]["code"], code, "{complaint}");
+            // JSON-RPC has null for an id that cannot be read.
+            assert_eq!(complaint.get("id"), Some(&id), "{complaint}");
+            assert_eq!(complaint["jsonrpc"], "2.0");
+            let next = complaint["error"]["data"]["error"]["next"].as_str();
+            assert!(next.unwrap().starts_with("send "), "{complaint}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_needs_no_answer_gets_none() {
+        let unknown = r#"{"jsonrpc":"2.0","method":"notifications/nobody/knows"}"#;
+        let odd = r#"{"jsonrpc":"2.0","method":"textDocument/didOpen","params":5}"#;
+        let batch = format!("[{READY},{unknown}]");
+        for line in ["", "  ", "\r", unknown, odd, &batch] {
+            assert_eq!(said(&[line]).await, Vec::<Value>::new(), "{line}");
+        }
+        // A byte order mark is no part of a message.
+        let marked = format!("\u{feff}{}\r", ping(1));
+        assert_eq!(said(&[&marked]).await[0]["id"], 1);
+    }
+
+    // Receiving lists is a must of 2025-03-26.
+    #[tokio::test]
+    async fn a_list_of_messages_is_answered_by_one_list() {
+        let bad = r#"{"jsonrpc":"2.0","id":"odd"}"#;
+        let list = format!(
+            r#"[{},{READY},5,{bad},{HELLO},{},{}, {{"jsonrpc":"2.0","id":9,"method":"tools/list"}}]"#,
+            ping(1),
+            ping("two"),
+            ping(1),
+        );
+        let mut told = said(&[&list, &ping(3)]).await;
+        let single = told.iter().position(Value::is_object).unwrap();
+        assert_eq!(told.remove(single)["id"], 3);
+        assert_eq!(told.len(), 1, "{told:?}");
+        let answers = told[0].as_array().unwrap();
+        let results = |id: Value| {
+            let mine = answers.iter().filter(move |one| one["id"] == id);
+            mine.collect::<Vec<_>>()
+        };
+        assert_eq!(answers.len(), 7, "{told:?}");
+        assert_eq!(results(json!("two"))[0]["result"], json!({}));
+        let tools = &results(json!(9))[0]["result"]["tools"];
+        assert_eq!(tools.as_array().unwrap().len(), 6);
+        for id in [Value::Null, json!("odd"), json!("hello")] {
+            assert_eq!(results(id)[0]["error"]["code"], -32600);
+        }
+        // The same id twice: one is answered, the other refused.
+        let twice = results(json!(1));
+        assert_eq!(twice.len(), 2);
+        assert!(twice.iter().any(|one| one["result"] == json!({})));
+        assert!(twice.iter().any(|one| one["error"]["code"] == -32600));
+    }
+
+    #[tokio::test]
+    async fn an_empty_list_and_one_too_long_are_refused_whole() {
+        let long = vec![ping(1); 51].join(",");
+        for list in ["[]", "[ ]", &format!("[{long}]")] {
+            let told = said(&[list]).await;
+            assert_eq!(told.len(), 1, "{told:?}");
+            assert_eq!(told[0]["error"]["code"], -32600);
+            assert_eq!(told[0]["id"], Value::Null);
+        }
+        let most: Vec<String> = (0..50).map(ping).collect();
+        let told = said(&[&format!("[{}]", most.join(","))]).await;
+        assert_eq!(told[0].as_array().unwrap().len(), 50);
+    }
+
+    #[tokio::test]
+    async fn an_initialize_that_cannot_be_read_is_told_what_it_takes() {
+        for params in ["", r#","params":{}"#, r#","params":{"protocolVersion":5}"#] {
+            let line = format!(r#"{{"jsonrpc":"2.0","id":4,"method":"initialize"{params}}}"#);
+            let told = said(&[&line]).await;
+            assert_eq!(told[0]["id"], 4, "{told:?}");
+            assert_eq!(told[0]["error"]["code"], -32602, "{told:?}");
+            let next = &told[0]["error"]["data"]["error"]["next"];
+            assert!(next.as_str().unwrap().contains("protocolVersion"));
+        }
     }
 }

@@ -3,6 +3,7 @@
 //! A tool asks this process's own routes, on behalf of the caller that was let in at the door; so it can be told nothing
 //! that `/v1` would not tell. Nothing is kept between requests but how many a grant has made lately.
 
+mod batch;
 mod door;
 mod rate;
 mod reads;
@@ -113,18 +114,31 @@ impl Hosted {
         let place = self.service.place().await?;
         let guest = door::guest(&self.service, request.headers()).await?;
         self.rates
-            .take(guest.id(), self.service.now())
+            .take(guest.id(), 1, self.service.now())
             .map_err(too_many)?;
         let (parts, sent, _place) = self.whole(request, place).await?;
         let sent = Sent {
             is_json: refused::is_json(&parts.headers),
             body: sent,
         };
-        let request = Request::from_parts(parts, Body::from(sent.body.clone()));
         let reads = OwnReads::new(self, &guest, id);
         let server = Server::new(Arc::new(reads), self.presented.clone());
-        let response = mcp::serve_http(server, &self.http, request).await;
-        let mut response = refused::told(response.map(Body::new), &sent)?;
+        let list = sent.is_json.then(|| mcp::batch(&sent.body)).flatten();
+        let mut response = match list {
+            Some(Ok(entries)) => {
+                // The first was counted already.
+                self.rates
+                    .take(guest.id(), entries.len() - 1, self.service.now())
+                    .map_err(too_many)?;
+                batch::answer(&server, &self.http, &parts, &entries).await?
+            }
+            Some(Err(error)) => batch::refused(&error),
+            None => {
+                let request = Request::from_parts(parts, Body::from(sent.body.clone()));
+                let response = mcp::serve_http(server, &self.http, request).await;
+                refused::told(response.map(Body::new), &sent).await?
+            }
+        };
         if let Some((package, members)) = guest.package() {
             let headers = response.headers_mut();
             headers.extend(HeaderValue::from_str(package).map(|id| (PACKAGE_ID, id)));

@@ -59,8 +59,12 @@ fn doors() -> [(&'static str, Value); 2] {
         "security": [],
     });
     let told = json!({"description": "The structured error", "content": {"application/json": {"schema": reference("Error")}}});
+    let messages = json!({"application/json": {"schema": {"anyOf": [
+        {"type": "object"},
+        {"type": "array", "minItems": 1, "maxItems": 50},
+    ]}}});
     let mut answers = json!({
-        "200": {"description": "The answer of JSON-RPC", "content": {"application/json": {"schema": {"type": "object"}}}},
+        "200": {"description": "The answer of JSON-RPC, or the list of them", "content": messages},
         "202": {"description": "A notification was taken"},
     });
     for status in [400, 401, 403, 406, 408, 413, 415, 421, 429, 500, 503] {
@@ -68,9 +72,9 @@ fn doors() -> [(&'static str, Value); 2] {
     }
     let tools = json!({
         "operationId": "callTools",
-        "summary": "The tools for agents: one message of MCP (streamable HTTP)",
+        "summary": "The tools for agents: a message of MCP, or a list of them (streamable HTTP)",
         "parameters": [],
-        "requestBody": {"required": true, "content": {"application/json": {"schema": {"type": "object"}}}},
+        "requestBody": {"required": true, "content": messages},
         "responses": answers,
         "security": [{"bearer": []}],
     });

@@ -30,9 +30,10 @@ impl Rates {
         }
     }
 
-    /// Takes one call, or says after how many seconds there will be one.
-    pub(super) fn take(&self, grant: &str, now: Instant) -> Result<(), u64> {
-        let cost = MINUTE / i64::from(self.per_minute);
+    /// Takes so many calls, or says after how many seconds there will be as many.
+    pub(super) fn take(&self, grant: &str, calls: usize, now: Instant) -> Result<(), u64> {
+        let calls = i64::try_from(calls).unwrap_or(MINUTE);
+        let cost = (MINUTE / i64::from(self.per_minute)).saturating_mul(calls);
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         if buckets.len() >= FORGET_FROM {
             buckets.retain(|_, bucket| bucket.full_at > now);
@@ -40,7 +41,7 @@ impl Rates {
         let bucket = buckets
             .entry(grant.to_owned())
             .or_insert(Bucket { full_at: now });
-        let full_at = bucket.full_at.max(now).0 + cost;
+        let full_at = bucket.full_at.max(now).0.saturating_add(cost);
         let over = full_at - now.0 - MINUTE;
         if over > 0 {
             return Err(u64::try_from(over).unwrap_or_default().div_ceil(1_000_000));
@@ -59,12 +60,15 @@ mod tests {
         let rates = Rates::new(3);
         let now = Instant(5_000_000);
         for _ in 0..3 {
-            assert_eq!(rates.take("a", now), Ok(()));
+            assert_eq!(rates.take("a", 1, now), Ok(()));
         }
-        assert_eq!(rates.take("a", now), Err(20));
-        assert_eq!(rates.take("b", now), Ok(()));
+        assert_eq!(rates.take("a", 1, now), Err(20));
+        assert_eq!(rates.take("b", 1, now), Ok(()));
+        // Several at once count as several, and are taken all or not at all.
+        assert_eq!(rates.take("b", 3, now), Err(20));
+        assert_eq!(rates.take("b", 2, now), Ok(()));
         let later = Instant(now.0 + 20_000_000);
-        assert_eq!(rates.take("a", later), Ok(()));
-        assert_eq!(rates.take("a", later), Err(20));
+        assert_eq!(rates.take("a", 1, later), Ok(()));
+        assert_eq!(rates.take("a", 1, later), Err(20));
     }
 }

@@ -1,14 +1,16 @@
 //! Requests that are no messages. The protocol library refuses them in plain text; here they are told like everything
 //! else: what is wrong with the request in the structured error, what is wrong with the message as JSON-RPC says it.
 
-use axum::body::{Body, Bytes};
+use axum::body::{Body, Bytes, to_bytes};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use contract::error::{ErrorCode, ReadError};
-use serde::de::IgnoredAny;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::problem::Problem;
+
+/// A refusal is a few lines.
+const MAX_BYTES: usize = 1024 * 1024;
 
 /// What a request brought.
 pub(super) struct Sent {
@@ -24,10 +26,13 @@ pub(super) fn is_json(headers: &HeaderMap) -> bool {
 }
 
 /// The answer as it came, unless it is a refusal without a form.
-pub(super) fn told(response: Response, sent: &Sent) -> Result<Response, Problem> {
+pub(super) async fn told(response: Response, sent: &Sent) -> Result<Response, Problem> {
     let status = response.status();
-    if !status.is_client_error() || response.headers().contains_key(header::CONTENT_TYPE) {
+    if !status.is_client_error() {
         return Ok(response);
+    }
+    if response.headers().contains_key(header::CONTENT_TYPE) {
+        return identified(response).await;
     }
     match status {
         StatusCode::NOT_ACCEPTABLE => Err(refusal(
@@ -35,7 +40,10 @@ pub(super) fn told(response: Response, sent: &Sent) -> Result<Response, Problem>
             "the Accept header does not name what may be sent",
             "send Accept: application/json, text/event-stream",
         )),
-        StatusCode::UNSUPPORTED_MEDIA_TYPE if sent.is_json => Ok(no_message(&sent.body)),
+        StatusCode::UNSUPPORTED_MEDIA_TYPE if sent.is_json => {
+            let error = mcp::no_message(&sent.body).to_string();
+            Ok(json(StatusCode::BAD_REQUEST, error))
+        }
         StatusCode::UNSUPPORTED_MEDIA_TYPE => Err(refusal(
             status,
             "the body is not declared as JSON",
@@ -55,33 +63,27 @@ fn refusal(status: StatusCode, message: &str, hint: &str) -> Problem {
     Problem::from(error).with_status(status)
 }
 
-/// A body that is no JSON, or no single message of JSON-RPC.
-fn no_message(sent: &Bytes) -> Response {
-    let (code, message, next) = match serde_json::from_slice::<IgnoredAny>(sent) {
-        Err(_) => (
-            -32700,
-            "the body is not JSON",
-            "send one JSON-RPC message as JSON",
-        ),
-        Ok(_) if sent.trim_ascii_start().starts_with(b"[") => (
-            -32600,
-            "the body is a list of messages",
-            "send each message in a request of its own",
-        ),
-        Ok(_) => (
-            -32600,
-            "the body is no JSON-RPC message",
-            r#"send {"jsonrpc":"2.0","id":1,"method":…}, with an id that is a number or a text"#,
-        ),
-    };
-    let of = ErrorCode::InvalidRequest;
-    let error =
-        json!({"type": of.error_type(), "code": of.as_str(), "message": message, "next": next});
-    let body = json!({"jsonrpc": "2.0", "id": Value::Null,
-        "error": {"code": code, "message": message, "data": {"error": error}}});
-    let mut response = Response::new(Body::from(body.to_string()));
-    *response.status_mut() = StatusCode::BAD_REQUEST;
+/// An answer that was made here.
+pub(super) fn json(status: StatusCode, body: impl Into<Body>) -> Response {
+    let mut response = Response::new(body.into());
+    *response.status_mut() = status;
     let json = HeaderValue::from_static("application/json");
     response.headers_mut().insert(header::CONTENT_TYPE, json);
     response
+}
+
+/// A refusal with an id: JSON-RPC has null for a message that has none, where the library leaves it out.
+async fn identified(response: Response) -> Result<Response, Problem> {
+    let (mut parts, body) = response.into_parts();
+    let lost = |error| Problem::internal("an answer was lost", &error);
+    let bytes = to_bytes(body, MAX_BYTES).await.map_err(lost)?;
+    let bytes = match serde_json::from_slice::<Value>(&bytes) {
+        Ok(Value::Object(mut error)) if error.contains_key("jsonrpc") => {
+            error.entry("id").or_insert(Value::Null);
+            parts.headers.remove(header::CONTENT_LENGTH);
+            Bytes::from(Value::Object(error).to_string())
+        }
+        _ => bytes,
+    };
+    Ok(Response::from_parts(parts, Body::from(bytes)))
 }

@@ -8,6 +8,7 @@ mod failures;
 mod fixture;
 mod listening;
 mod logs;
+mod messages;
 mod operations;
 mod paging;
 mod selectors;

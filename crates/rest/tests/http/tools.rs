@@ -13,21 +13,21 @@ use tower::ServiceExt as _;
 
 use crate::fixture::{MAIL, Noon, PUBLIC_URL, World, letter};
 
-struct Said {
-    status: StatusCode,
-    headers: HeaderMap,
-    body: Value,
+pub(crate) struct Said {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Value,
 }
 
 impl Said {
-    fn header(&self, name: &str) -> &str {
+    pub(crate) fn header(&self, name: &str) -> &str {
         let value = self.headers.get(name);
         value.map_or("", |value| value.to_str().unwrap())
     }
 }
 
 /// A request to the tools as hosts send it, changed at will.
-fn request(token: Option<&str>) -> axum::http::request::Builder {
+pub(crate) fn request(token: Option<&str>) -> axum::http::request::Builder {
     let mut request = Request::post("/mcp")
         .header("host", "127.0.0.1:7420")
         .header("content-type", "application/json")
@@ -38,7 +38,7 @@ fn request(token: Option<&str>) -> axum::http::request::Builder {
     request
 }
 
-async fn send(router: &Router, request: Request<Body>) -> Said {
+pub(crate) async fn send(router: &Router, request: Request<Body>) -> Said {
     let response = router.clone().oneshot(request).await.unwrap();
     let (parts, body) = response.into_parts();
     let bytes = to_bytes(body, usize::MAX).await.unwrap();
@@ -49,7 +49,7 @@ async fn send(router: &Router, request: Request<Body>) -> Said {
     }
 }
 
-async fn post(world: &World, token: Option<&str>, message: &Value) -> Said {
+pub(crate) async fn post(world: &World, token: Option<&str>, message: &Value) -> Said {
     let request = request(token);
     send(
         &world.router,
@@ -58,7 +58,7 @@ async fn post(world: &World, token: Option<&str>, message: &Value) -> Said {
     .await
 }
 
-fn rpc(method: &str, params: impl Into<Value>) -> Value {
+pub(crate) fn rpc(method: &str, params: impl Into<Value>) -> Value {
     json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params.into()})
 }
 
@@ -231,38 +231,6 @@ async fn both_protocol_eras_are_served_and_nothing_undeclared() {
             "{method}: {}",
             said.body
         );
-    }
-}
-
-#[tokio::test]
-async fn what_is_no_message_is_refused_in_a_form_that_can_be_read() {
-    let world = World::new().await;
-    let (token, _) = world.grant(&["work"], &["messages"], &[]);
-    let ping = rpc("ping", json!({})).to_string();
-    let plain = ("x-plain", "");
-    for (header, body, status, code) in [
-        (("accept", "application/json"), ping.as_str(), 406, None),
-        (("content-type", "text/plain"), &ping, 415, None),
-        (("mcp-protocol-version", "1999-01-01"), &ping, 400, None),
-        (plain, "{nope", 400, Some(-32700)),
-        (plain, "", 400, Some(-32700)),
-        (plain, "[]", 400, Some(-32600)),
-        (plain, "5", 400, Some(-32600)),
-    ] {
-        let mut request = request(Some(&token));
-        let headers = request.headers_mut().unwrap();
-        headers.insert(header.0, header.1.parse().unwrap());
-        let request = request.body(Body::from(body.to_owned())).unwrap();
-        let said = send(&world.router, request).await;
-        assert_eq!(said.status.as_u16(), status, "{header:?} {body}");
-        assert!(said.header("content-type").starts_with("application/json"));
-        let mut told = &said.body["error"];
-        if let Some(code) = code {
-            assert_eq!(told["code"], code, "{}", said.body);
-            told = &told["data"]["error"];
-        }
-        assert_eq!(told["code"], "invalid_request", "{}", said.body);
-        assert!(told["next"].as_str().unwrap().starts_with("send "));
     }
 }
 
