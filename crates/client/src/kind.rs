@@ -2,26 +2,47 @@
 //! knows, and its schema says so. So a token that the server has not spoken of is asked about before anything else is
 //! asked with it.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use contract::error::{ErrorCode, ReadError};
 use contract::upstream::{Answer, Bearer, Body, Get};
 use tokio::sync::Mutex;
 
 use crate::secret::Secret;
+use crate::server::Said;
 
 /// What the server has said of our tokens.
 #[derive(Default)]
 pub(crate) struct Kinds {
-    /// The token that may be read with; held while that is being asked, so that it is asked once.
-    pub(crate) passed: Mutex<Option<Secret>>,
+    /// Held while the server is asked, so that it is asked once.
+    pub(crate) last: Mutex<Last>,
+    /// How often it was asked.
+    looks: AtomicU64,
     owner: AtomicBool,
+}
+
+/// What came of it the last time.
+#[derive(Default)]
+pub(crate) struct Last {
+    /// The token that may be read with.
+    pub(crate) passed: Option<Secret>,
+    /// The token of which nothing was learned, and what was said instead.
+    pub(crate) open: Option<(Secret, Result<Said, ReadError>)>,
 }
 
 impl Kinds {
     /// Whether one of them is an owner's. Nothing is asked any more then.
     pub(crate) fn is_owner(&self) -> bool {
         self.owner.load(Ordering::Relaxed)
+    }
+
+    /// How often the server was asked. Whoever waited while it was need not ask again.
+    pub(crate) fn looks(&self) -> u64 {
+        self.looks.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn looked(&self) {
+        self.looks.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn refuse_owner(&self, server: &str) -> Result<(), ReadError> {

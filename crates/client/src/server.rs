@@ -29,7 +29,7 @@ struct Asking {
 }
 
 /// An answer with its text, and whether it says that the token has ended.
-type Said = ((Answer, String), bool);
+pub(crate) type Said = ((Answer, String), bool);
 
 enum Bearer {
     /// As it is, for as long as it works.
@@ -138,20 +138,31 @@ impl Asking {
         if question.is_schema() {
             let said = self.once(question, token).await?;
             if kinds.hear(server, &said.0.0)? {
-                *kinds.passed.lock().await = Some(token.clone());
+                kinds.last.lock().await.passed = Some(token.clone());
             }
             return Ok(said);
         }
-        let mut passed = kinds.passed.lock().await;
-        // Whoever waited for another's question has its answer now.
+        let looks = kinds.looks();
+        let mut last = kinds.last.lock().await;
         kinds.refuse_owner(server)?;
-        if passed.as_ref() != Some(token) {
-            if let Some(open) = self.learn(kinds, token).await? {
-                return Ok(open);
+        if last.passed.as_ref() != Some(token) {
+            // Whoever waited for another's look has what came of it: a server that does not answer is not waited for
+            // once more by each of them.
+            if kinds.looks() != looks
+                && let Some((of, open)) = &last.open
+                && of == token
+            {
+                return open.clone();
             }
-            *passed = Some(token.clone());
+            let learned = self.learn(kinds, token).await;
+            kinds.looked();
+            if let Some(open) = learned.transpose() {
+                last.open = Some((token.clone(), open.clone()));
+                return open;
+            }
+            last.passed = Some(token.clone());
         }
-        drop(passed);
+        drop(last);
         self.once(question, token).await
     }
 

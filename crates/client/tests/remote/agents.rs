@@ -160,3 +160,21 @@ async fn nothing_is_read_while_the_kind_is_refused_or_cannot_be_had() {
     assert_eq!(error.code, ErrorCode::RsUnreachable);
     assert_eq!(fake.count("/v1/streams"), 0);
 }
+
+#[tokio::test]
+async fn callers_at_once_wait_together_for_a_server_that_fails() {
+    let fake = over(|_| http(503, "", "")).await;
+    let server = fake.server().for_agents();
+    let answers = tokio::join!(
+        server.get(records()),
+        server.get(records()),
+        server.get(records())
+    );
+    for answer in [answers.0, answers.1, answers.2] {
+        assert_eq!(answer.unwrap().status, 503);
+    }
+    assert_eq!(paths(&fake), ["/v1/schema?view=compact"]);
+    // The next one looks again.
+    assert_eq!(server.get(records()).await.unwrap().status, 503);
+    assert_eq!(fake.asked().len(), 2);
+}
