@@ -144,6 +144,14 @@ fn relationship(relation: &Relation) -> RelationshipMetadata {
     }
 }
 
+/// How many records a read may bring along, by default and at most. What is one record at most takes no limit.
+fn limits(relation: &Relation) -> Option<(u32, u32)> {
+    let declared = &relation.expand;
+    relation
+        .is_many()
+        .then_some((declared.default_limit, declared.max_limit))
+}
+
 fn expand(relation: &Relation) -> ExpandCapability {
     let declared = &relation.relationship;
     let cardinality = if relation.is_many() {
@@ -151,6 +159,7 @@ fn expand(relation: &Relation) -> ExpandCapability {
     } else {
         "has_one"
     };
+    let limits = limits(relation);
     ExpandCapability {
         name: declared.name.clone(),
         stream: Some(declared.stream.to_string()),
@@ -160,8 +169,8 @@ fn expand(relation: &Relation) -> ExpandCapability {
         usable: Some(true),
         foreign_key: Some(declared.foreign_key.to_string()),
         child_parent_key_field: Some(declared.foreign_key.to_string()),
-        default_limit: Some(relation.expand.default_limit),
-        max_limit: Some(relation.expand.max_limit),
+        default_limit: limits.map(|(default, _)| default),
+        max_limit: limits.map(|(_, max)| max),
         reason: None,
         other: Other::new(),
     }
@@ -179,8 +188,13 @@ fn query(row: &Row, relations: &[Relation]) -> QueryMetadata {
     let expand: Vec<serde_json::Value> = relations
         .iter()
         .map(|relation| {
-            let declared = &relation.expand;
-            json!({"name": declared.name, "default_limit": declared.default_limit, "max_limit": declared.max_limit})
+            let name = &relation.expand.name;
+            match limits(relation) {
+                Some((default, max)) => {
+                    json!({"name": name, "default_limit": default, "max_limit": max})
+                }
+                None => json!({"name": name}),
+            }
         })
         .collect();
     QueryMetadata {

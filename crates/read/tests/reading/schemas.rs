@@ -76,6 +76,24 @@ fn the_owner_sees_the_whole_declaration() {
 }
 
 #[test]
+fn a_limit_is_told_only_where_a_relation_accepts_one() {
+    // Decision 10: what is one record at most takes no `expand_limit`.
+    let world = world();
+    let query = ask(None, None, Some("messages"), Some("work"));
+    let told = world.owner().schema(query).unwrap();
+    let messages = &told["connectors"][0]["streams"][0];
+    assert_eq!(
+        messages["expand_capabilities"][1],
+        json!({"name": "receipt", "stream": "receipts", "target_stream": "receipts", "cardinality": "has_one",
+            "granted": true, "usable": true, "foreign_key": "id", "child_parent_key_field": "id"})
+    );
+    assert_eq!(
+        messages["query"]["expand"],
+        json!([{"name": "attachments", "default_limit": 2, "max_limit": 5}, {"name": "receipt"}])
+    );
+}
+
+#[test]
 fn a_client_sees_exactly_what_it_may_use() {
     let world = world();
     let reader = world.client(
