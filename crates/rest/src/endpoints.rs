@@ -15,6 +15,10 @@ const CONNECTOR: Param = Param::one(
     crate::source::CONNECTOR,
     "For the owner: the connector, where it has one connection. Ignored for clients.",
 );
+const SUBJECT: Param = Param::one(
+    "subject_id",
+    "Accepted and ignored: a server keeps the data of one person.",
+);
 const FIELDS: Param = Param::many("fields", "Return exactly these top-level fields in `data`.");
 const VIEW: Param = Param::one(
     "view",
@@ -46,10 +50,12 @@ const SCHEMA: &[Param] = &[
     ALIAS,
 ];
 const SOURCE: &[Param] = &[CONNECTION, ALIAS, CONNECTOR];
+const STREAMS: &[Param] = &[CONNECTION, ALIAS, CONNECTOR, SUBJECT];
 const RECORDS: &[Param] = &[
     CONNECTION,
     ALIAS,
     CONNECTOR,
+    SUBJECT,
     LIMIT,
     CURSOR,
     Param::one("order", "Direction; `desc` unless said.").of(Values::Choice(&["asc", "desc"])),
@@ -98,6 +104,7 @@ const AGGREGATE: &[Param] = &[
     CONNECTION,
     ALIAS,
     CONNECTOR,
+    SUBJECT,
     Param::one("metric", "What to compute.")
         .of(Values::Choice(&[
             "count",
@@ -250,7 +257,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
             "listStreams",
             "The streams, one entry per connection that carries it",
         ),
-        SOURCE,
+        STREAMS,
         "StreamPage",
         reader!(reads::streams),
     ),

@@ -10,6 +10,7 @@ use serde_json::json;
 use super::grant::GrantRow;
 use super::words::{counted, grouped, label};
 use super::{html, see_other, visit};
+use crate::discovery::METADATA_PATH;
 use crate::owner::blocking;
 use crate::problem::{self, Problem};
 use crate::service::Service;
@@ -40,7 +41,7 @@ struct ConnectionRow {
 /// `GET /`
 pub(super) async fn index(ask: Ask) -> Outcome {
     if !wants_page(&ask.headers) {
-        let mut response = discovery(&ask.service)?;
+        let mut response = discovery()?;
         let vary = HeaderValue::from_static("accept");
         response.headers_mut().insert(header::VARY, vary);
         return Ok(response);
@@ -64,19 +65,21 @@ fn wants_page(headers: &HeaderMap) -> bool {
         .any(|list| list.contains("text/html") || list.contains("application/xhtml+xml"))
 }
 
-fn discovery(service: &Service) -> Outcome {
-    let url = &*service.public_url;
+/// Where everything is, as paths of this server.
+fn discovery() -> Outcome {
     let document = json!({
         "object": "pdpp_discovery_index",
-        "role": "resource_and_authorization_server",
+        "role": "resource_server",
         "resource_name": "pdpp",
         "links": {
-            "protected_resource_metadata": format!("{url}/.well-known/oauth-protected-resource"),
-            "mcp_protected_resource_metadata": format!("{url}/.well-known/oauth-protected-resource/mcp"),
-            "authorization_server_metadata": format!("{url}/.well-known/oauth-authorization-server"),
-            "openapi": format!("{url}/v1/openapi.json"),
-            "schema": format!("{url}/v1/schema"),
-            "mcp": format!("{url}/mcp"),
+            "schema": "/v1/schema",
+            "connectors": "/v1/connectors",
+            "core_query_base": "/v1",
+            "well_known": METADATA_PATH,
+            "mcp_protected_resource_metadata": format!("{METADATA_PATH}/mcp"),
+            "authorization_server_metadata": "/.well-known/oauth-authorization-server",
+            "openapi": "/v1/openapi.json",
+            "mcp": "/mcp",
         },
     });
     problem::json(StatusCode::OK, &document)

@@ -12,6 +12,10 @@ use crate::service::Service;
 use crate::table::{Ask, Outcome};
 
 const DETAILS_TYPE: &str = "https://pdpp.dev/data-access";
+/// The version of the rules by which applications are connected.
+const CONNECT_VERSION: &str = "draft-2026-04-16";
+/// What a device must send to begin: it may name a resource and details, and otherwise the owner chooses.
+const DEVICE_NEEDS: [&str; 1] = ["client_id"];
 
 /// The authorization server's document. Applications that only know of `/mcp` ask for it below that name too.
 pub(crate) async fn authorization_server(ask: Ask) -> Outcome {
@@ -41,7 +45,14 @@ pub(crate) async fn authorization_server(ask: Ask) -> Outcome {
         "protected_resources": [url, format!("{url}/mcp")],
         "pdpp_registration_modes_supported": ways,
         "pdpp_authorization_details_types_supported": [DETAILS_TYPE],
-        "pdpp_device_authorization_profiles_supported": ["grant_scoped_mcp"],
+        "pdpp_device_authorization_profiles_supported": [{
+            "profile": "grant_scoped_mcp",
+            "pdpp_token_kind": "client",
+            "authorization_details_type": DETAILS_TYPE,
+            "normal_mcp_setup": true,
+            "required_parameters": DEVICE_NEEDS,
+        }],
+        "pdpp_provider_connect_capabilities": ["cli_device_connect", "third_party_client_connect"],
     });
     problem::json(StatusCode::OK, &document)
 }
@@ -73,26 +84,39 @@ fn described(url: &str, resource: &str, kinds: &[&str]) -> Value {
         "authorization_servers": [url],
         "bearer_methods_supported": ["header"],
         "authorization_details_types_supported": [DETAILS_TYPE],
+        "pdpp_provider_connect_version": CONNECT_VERSION,
         "pdpp_token_kinds_supported": kinds,
     })
 }
 
 fn agents(service: &Service) -> Value {
     let url = &*service.public_url;
+    let resource = format!("{url}/mcp");
     json!({
         "mcp": {
-            "endpoint": format!("{url}/mcp"),
+            "endpoint": resource,
             "transport": "streamable_http",
+            "setup_intent": "grant_scoped_read",
             "no_owner_token": true,
             "authorization": {
                 "authorization_code_pkce": {
+                    "flow": "authorization_code_pkce",
                     "authorization_endpoint": format!("{url}/oauth/authorize"),
                     "token_endpoint": format!("{url}/oauth/token"),
+                    "pdpp_token_kind": "client",
+                    "resource": resource,
                     "resource_parameter": "supported",
                 },
                 "device_code": {
+                    "flow": "device_code",
+                    "grant_type": GrantType::DeviceCode.as_str(),
                     "device_authorization_endpoint": format!("{url}/oauth/device_authorization"),
+                    "token_endpoint": format!("{url}/oauth/token"),
                     "verification_uri": format!("{url}{DEVICE_PAGE}"),
+                    "authorization_details_type": DETAILS_TYPE,
+                    "pdpp_token_kind": "client",
+                    "required_parameters": DEVICE_NEEDS,
+                    "resource": resource,
                     "owner_bearer_accepted": false,
                 },
             },
@@ -128,6 +152,9 @@ fn capabilities() -> Value {
             "max_limit": MAX_PAGE_LIMIT,
             "cursor_supported": true,
             "count_supported": true,
+            // There always is an index. That part of it is being made anew is told by the searches it concerns: what
+            // the owner is doing is nobody else's business.
+            "index_state": "built",
         },
     })
 }

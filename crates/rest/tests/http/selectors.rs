@@ -78,3 +78,25 @@ async fn a_clients_connector_is_taken_and_says_nothing() {
         assert_eq!(answer.body["data"], plain.body["data"], "{key}");
     }
 }
+
+#[tokio::test]
+async fn a_subject_is_accepted_and_ignored() {
+    let world = World::new().await;
+    for target in [
+        "/v1/streams?connection_id=work",
+        "/v1/streams/messages/records?connection_id=work",
+        "/v1/streams/messages/aggregate?connection_id=work&metric=count",
+    ] {
+        let (mut with, mut without) = (
+            world.read(&format!("{target}&subject_id=somebody")).await,
+            world.read(target).await,
+        );
+        with["links"].take();
+        without["links"].take();
+        assert_eq!(with, without, "{target}");
+    }
+    let answer = world
+        .get(&world.owner, "/v1/search?q=x&subject_id=somebody")
+        .await;
+    assert_eq!(answer.failure(), (400, "invalid_request"));
+}

@@ -107,10 +107,19 @@ async fn who_is_no_browser_finds_an_index_at_the_root() {
     assert_eq!(answer.header("vary"), "accept");
     let index = answer.json();
     assert_eq!(index["object"], "pdpp_discovery_index");
-    for address in index["links"].as_object().unwrap().values() {
-        let path = address.as_str().unwrap().strip_prefix(URL).unwrap();
-        // `/mcp` is served by whoever hosts it.
-        if path != "/mcp" {
+    assert_eq!(index["role"], "resource_server");
+    let links = index["links"].as_object().unwrap();
+    for (name, path) in [
+        ("schema", "/v1/schema"),
+        ("connectors", "/v1/connectors"),
+        ("core_query_base", "/v1"),
+        ("well_known", "/.well-known/oauth-protected-resource"),
+    ] {
+        assert_eq!(links[name], path);
+    }
+    for path in links.values().map(|path| path.as_str().unwrap()) {
+        // `/mcp` is for POST, and the base of the queries is no route itself.
+        if !["/mcp", "/v1"].contains(&path) {
             assert_ne!(world.get(path).await.status, 404, "{path}");
         }
     }
