@@ -26,6 +26,7 @@ use crate::problem::{Problem, SelfTold};
 use crate::table::{Answers, Content, Endpoint, Outcome, Run, Verb};
 
 pub(crate) use self::consent::consent_path;
+pub(crate) use self::visit::session_of;
 
 /// The media type of pages.
 pub(crate) const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");

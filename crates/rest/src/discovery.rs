@@ -1,4 +1,5 @@
-//! What anybody may know: that the process lives, whether it can serve, its figures, and how to become a client.
+//! What there is to know of the server itself: that the process lives, whether it can serve, how to ask it, and, for
+//! whoever runs it, its figures.
 
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse as _;

@@ -175,6 +175,11 @@ macro_rules! owner {
         Run::Owner(|ask| Box::pin($handler(ask)))
     };
 }
+macro_rules! operator {
+    ($handler:path) => {
+        Run::Operator(|ask| Box::pin($handler(ask)))
+    };
+}
 
 macro_rules! oauth {
     ($handler:path) => {
@@ -459,6 +464,6 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         params: &[],
         takes: None,
         answers: answers(200, Content::Text),
-        run: anybody!(discovery::metrics),
+        run: operator!(discovery::metrics),
     },
 ];

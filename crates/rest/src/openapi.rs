@@ -112,6 +112,7 @@ fn operation(endpoint: &Endpoint) -> Value {
         "security": match endpoint.run {
             Run::Anybody(_) | Run::OAuth(_) | Run::Page(_) => json!([]),
             Run::Reader(_) | Run::Owner(_) => json!([{"bearer": []}]),
+            Run::Operator(_) => json!([{}, {"bearer": []}]),
         },
     });
     if let (Some(media), Some(members)) = (endpoint.takes, operation.as_object_mut()) {
@@ -186,7 +187,7 @@ fn failures(endpoint: &Endpoint) -> Vec<u16> {
     match endpoint.run {
         Run::Anybody(_) | Run::Page(_) => {}
         Run::OAuth(_) => statuses.extend([401, 429]),
-        Run::Reader(_) | Run::Owner(_) => statuses.extend([401, 403]),
+        Run::Reader(_) | Run::Owner(_) | Run::Operator(_) => statuses.extend([401, 403]),
     }
     if endpoint.path.contains('{') || !endpoint.params.is_empty() {
         statuses.extend([404, 409]);

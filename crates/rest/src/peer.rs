@@ -2,7 +2,10 @@
 
 use std::net::IpAddr;
 
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, header};
+
+/// What a proxy adds. One of these says that somebody else sent the request, trusted or not.
+const FORWARDED: [&str; 4] = ["forwarded", "x-forwarded-for", "x-real-ip", "via"];
 
 /// The other end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +37,25 @@ impl Peer {
         }
         address
     }
+
+    /// Whether somebody at this machine asked it by a name of its own, with nobody between. A page that a browser was
+    /// tricked into trusting asks by another name; what a trusted proxy passes on never counts.
+    pub(crate) fn is_here(self, proxies: &[IpAddr], headers: &HeaderMap) -> bool {
+        let host = headers.get(header::HOST).map(|host| host.to_str());
+        self.0.is_loopback()
+            && !proxies.contains(&self.0)
+            && !FORWARDED.iter().any(|name| headers.contains_key(*name))
+            && matches!(host, Some(Ok(host)) if is_this_machine(host))
+    }
+}
+
+/// Whether a host, with or without a port, is a name of this machine.
+pub(crate) fn is_this_machine(host: &str) -> bool {
+    let name = match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    matches!(name, "localhost" | "127.0.0.1" | "::1")
 }
 
 #[cfg(test)]
@@ -62,5 +84,45 @@ mod tests {
             behind("::ffff:127.0.0.1", &["127.0.0.1"], "10.0.0.9"),
             "10.0.0.9"
         );
+    }
+
+    #[test]
+    fn only_a_direct_question_by_an_own_name_is_from_this_machine() {
+        let is_here = |peer: &str, proxies: &[&str], named: &[(&'static str, &str)]| {
+            let mut headers = HeaderMap::new();
+            for (name, value) in named {
+                headers.insert(*name, value.parse().unwrap());
+            }
+            let proxies: Vec<IpAddr> = proxies.iter().map(|text| text.parse().unwrap()).collect();
+            Peer::at(peer.parse().unwrap()).is_here(&proxies, &headers)
+        };
+        for host in [
+            "localhost",
+            "localhost:7420",
+            "127.0.0.1:7420",
+            "[::1]:7420",
+        ] {
+            assert!(is_here("127.0.0.1", &[], &[("host", host)]), "{host}");
+            assert!(is_here("::1", &["10.0.0.1"], &[("host", host)]), "{host}");
+            assert!(
+                is_here("::ffff:127.0.0.1", &[], &[("host", host)]),
+                "{host}"
+            );
+            assert!(!is_here("192.0.2.1", &[], &[("host", host)]), "{host}");
+            assert!(!is_here("127.0.0.1", &["127.0.0.1"], &[("host", host)]));
+            for passed in FORWARDED {
+                let named = [("host", host), (passed, "127.0.0.1")];
+                assert!(!is_here("127.0.0.1", &[], &named), "{passed}");
+            }
+        }
+        for host in [
+            "pages.example",
+            "localhost.pages.example",
+            "",
+            "127.0.0.1.pages.example",
+        ] {
+            assert!(!is_here("127.0.0.1", &[], &[("host", host)]), "{host}");
+        }
+        assert!(!is_here("127.0.0.1", &[], &[]));
     }
 }

@@ -136,6 +136,31 @@ async fn known_or_asked(
     }
 }
 
+/// Whether somebody may see how the server runs without a token: at the machine itself, or in the owner's browser.
+async fn operates(service: &Arc<Service>, parts: &Parts) -> Result<bool, Problem> {
+    let peer = parts.extensions.get::<Peer>();
+    if peer.is_some_and(|peer| peer.is_here(&service.proxies, &parts.headers)) {
+        return Ok(true);
+    }
+    let session = console::session_of(Arc::clone(service), &parts.headers);
+    Ok(session.await?.is_some())
+}
+
+/// Who asks, where somebody must prove it.
+async fn who(
+    endpoint: &Endpoint,
+    (service, gate): (&Arc<Service>, Gate),
+    parts: &mut Parts,
+) -> Result<Option<Caller>, Problem> {
+    match &endpoint.run {
+        Run::Anybody(_) | Run::OAuth(_) | Run::Page(_) => Ok(None),
+        Run::Operator(_) if operates(service, parts).await? => Ok(None),
+        Run::Reader(_) | Run::Owner(_) | Run::Operator(_) => {
+            known_or_asked(service, gate, parts).await.map(Some)
+        }
+    }
+}
+
 async fn run(
     endpoint: &'static Endpoint,
     (service, gate): (Arc<Service>, Gate),
@@ -148,10 +173,7 @@ async fn run(
         check_version(&parts.headers)?;
     }
     let _place = place(endpoint, (&service, gate), &parts).await?;
-    let caller = match &endpoint.run {
-        Run::Anybody(_) | Run::OAuth(_) | Run::Page(_) => None,
-        Run::Reader(_) | Run::Owner(_) => Some(known_or_asked(&service, gate, &mut parts).await?),
-    };
+    let caller = who(endpoint, (&service, gate), &mut parts).await?;
     served.token = caller.as_ref().map(|caller| caller.kind.as_str());
     let no_route = |_| Problem::of_status(StatusCode::NOT_FOUND);
     let path = RawPathParams::from_request_parts(&mut parts, &())
@@ -174,7 +196,7 @@ async fn run(
     };
     let check = |ask: &Ask| ask.params.check(endpoint.params);
     let running = match (&endpoint.run, caller) {
-        (Run::Anybody(run), _) => {
+        (Run::Anybody(run), _) | (Run::Operator(run), None) => {
             check(&ask)?;
             run(ask)
         }
@@ -183,11 +205,11 @@ async fn run(
             check(&ask)?;
             run(ask, caller)
         }
-        (Run::Owner(run), Some(caller)) if caller.is_owner() => {
+        (Run::Owner(run) | Run::Operator(run), Some(caller)) if caller.is_owner() => {
             check(&ask)?;
             run(ask)
         }
-        (Run::Owner(_) | Run::Reader(_), _) => {
+        (Run::Owner(_) | Run::Operator(_) | Run::Reader(_), _) => {
             let message = "Owner token required";
             return Err(Problem::new(ErrorCode::PermissionError, message));
         }

@@ -68,6 +68,8 @@ pub(crate) enum Run {
     Reader(fn(Ask, Caller) -> Running),
     /// The owner.
     Owner(fn(Ask) -> Running),
+    /// Whoever runs the server: the owner, also by their browser, or somebody at the machine itself.
+    Operator(fn(Ask) -> Running),
     /// Anybody, by the rules of OAuth: unknown parameters are ignored, and what fails is told in its form.
     OAuth(fn(Ask) -> Running),
     /// Anybody's browser: unknown parameters are ignored, and what fails is told on a page.

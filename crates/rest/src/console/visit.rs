@@ -25,9 +25,16 @@ const MAX_RETURN_BYTES: usize = 2_048;
 pub(super) fn session(
     ask: &Ask,
 ) -> impl Future<Output = Result<Option<Session>, Problem>> + Send + use<> {
-    let name = cookie_name(&ask.service, "session");
-    let secret = cookie(&ask.headers, &name).map(str::to_owned);
-    let service = Arc::clone(&ask.service);
+    session_of(Arc::clone(&ask.service), &ask.headers)
+}
+
+/// The same, of a request's headers.
+pub(crate) fn session_of(
+    service: Arc<Service>,
+    headers: &HeaderMap,
+) -> impl Future<Output = Result<Option<Session>, Problem>> + Send + use<> {
+    let name = cookie_name(&service, "session");
+    let secret = cookie(headers, &name).map(str::to_owned);
     async move {
         let Some(secret) = secret else {
             return Ok(None);

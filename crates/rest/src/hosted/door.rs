@@ -8,6 +8,7 @@ use contract::grant::Authority;
 use grants::{Surface, TokenError, TokenKind};
 
 use crate::auth::{self, Caller};
+use crate::peer::is_this_machine;
 use crate::problem::Problem;
 use crate::service::Service;
 
@@ -74,15 +75,6 @@ impl Door {
     fn is_ours(&self, host: &str) -> bool {
         host.eq_ignore_ascii_case(&self.authority) || is_this_machine(host)
     }
-}
-
-/// Whether a host, with or without a port, is a name of this machine.
-fn is_this_machine(host: &str) -> bool {
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => host.split(':').next().unwrap_or_default(),
-    };
-    matches!(name, "localhost" | "127.0.0.1" | "::1")
 }
 
 /// Somebody who was let in.

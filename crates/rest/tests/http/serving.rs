@@ -103,3 +103,62 @@ async fn a_body_that_breaks_off_leaves_no_half_of_anything() {
     assert_eq!(answer.failure(), (404, "not_found"));
     server.abort();
 }
+
+/// What a server says to these bytes until it closes the connection.
+async fn said_to(world: &World, bytes: &[u8]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let serving = rest::serve(listener, world.router.clone(), std::future::pending());
+    let server = tokio::spawn(serving);
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(bytes).await.unwrap();
+    let mut said = String::new();
+    let reading = stream.read_to_string(&mut said);
+    let read = tokio::time::timeout(Duration::from_secs(20), reading).await;
+    server.abort();
+    read.unwrap().unwrap();
+    said
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn figures_are_for_whoever_runs_the_server() {
+    // Decision 12: what others do is not told by counts.
+    let world = World::new().await;
+    let ask = async |world: &World, headers: &str| {
+        let request = format!("GET /metrics HTTP/1.1\r\nconnection: close\r\n{headers}\r\n");
+        said_to(world, request.as_bytes()).await
+    };
+    let told = ask(&world, "host: localhost:7420\r\n").await;
+    assert!(told.contains("pdpp_requests_total"), "{told}");
+    for headers in [
+        "host: pages.example\r\n",
+        "host: localhost\r\nx-forwarded-for: 203.0.113.7\r\n",
+        "host: localhost\r\nx-forwarded-for: 127.0.0.1\r\n",
+        "host: localhost\r\nforwarded: for=203.0.113.7\r\n",
+    ] {
+        let told = ask(&world, headers).await;
+        assert!(told.starts_with("HTTP/1.1 401 "), "{told}");
+        assert!(told.contains("www-authenticate: Bearer"), "{told}");
+        assert!(told.contains("\"code\":\"authentication_error\""), "{told}");
+        assert!(!told.contains("pdpp_requests_total"), "{told}");
+    }
+    let mut proxied = world;
+    let proxy = "127.0.0.1".parse().unwrap();
+    let service = proxied.service.clone().with_trusted_proxies(vec![proxy]);
+    proxied.router = rest::router(service);
+    for headers in [
+        "host: localhost\r\n",
+        "host: localhost\r\nx-forwarded-for: 127.0.0.1\r\n",
+    ] {
+        let told = ask(&proxied, headers).await;
+        assert!(told.starts_with("HTTP/1.1 401 "), "{told}");
+    }
+    let owner = format!(
+        "host: localhost\r\nauthorization: Bearer {}\r\n",
+        proxied.owner
+    );
+    assert!(ask(&proxied, &owner).await.contains("pdpp_requests_total"));
+    let (client, _) = proxied.grant(&["work"], &["messages"], &["id"]);
+    let answer = proxied.get(&client, "/metrics").await;
+    assert_eq!(answer.failure(), (403, "permission_error"));
+}

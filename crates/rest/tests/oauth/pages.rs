@@ -136,8 +136,11 @@ async fn style_and_icon_are_kept_by_browsers() {
 #[tokio::test]
 async fn pages_are_counted_like_everything_else() {
     let world = World::new().await;
-    world.browser().await.get("/").await;
-    let figures = world.get("/metrics").await.text;
+    let mut browser = world.browser().await;
+    browser.get("/").await;
+    // The owner's browser may see them, and no other.
+    assert_eq!(world.get("/metrics").await.status, 401);
+    let figures = browser.get("/metrics").await.text;
     assert!(figures.contains("operation=\"pageHome\""), "{figures}");
     assert!(
         figures.contains("operation=\"signIn\",status=\"3xx\""),
