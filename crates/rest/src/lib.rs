@@ -35,6 +35,7 @@ mod service;
 mod source;
 mod table;
 mod transfer;
+mod unheard;
 mod writes;
 
 pub use auth::{AS_GRANT, LOOK_AS_GRANT};

@@ -152,7 +152,7 @@ pub(crate) fn request_id(headers: &HeaderMap) -> String {
     sane.map_or_else(new_request_id, str::to_owned)
 }
 
-fn new_request_id() -> String {
+pub(crate) fn new_request_id() -> String {
     // An id without randomness still tells requests apart, if only by their order in the log.
     let random = getrandom::u64().unwrap_or_default();
     format!("req_{random:016x}")

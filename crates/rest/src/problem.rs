@@ -112,6 +112,14 @@ impl Problem {
                 ErrorCode::ResourceLimit,
                 "the request is larger than allowed",
             )),
+            StatusCode::URI_TOO_LONG => Some((
+                ErrorCode::InvalidRequest,
+                "the address of the request is longer than 65,534 bytes",
+            )),
+            StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => Some((
+                ErrorCode::InvalidRequest,
+                "the request has more than 100 headers, or they are longer than 400,000 bytes",
+            )),
             _ if status.is_client_error() => Some((
                 ErrorCode::InvalidRequest,
                 "the request cannot be understood",

@@ -16,6 +16,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
 
 use crate::peer::Peer;
+use crate::unheard::wired;
 
 /// How long requests under way may take to end after the server was told to stop.
 const DRAIN: Duration = Duration::from_secs(10);
@@ -63,12 +64,15 @@ async fn serve_from<L: Listener>(
                     }
                     inner.call(request)
                 });
-                let connection = builder.serve_connection(TokioIo::new(stream), service);
+                let (wire, rest) = wired(stream);
+                let connection = builder.serve_connection(TokioIo::new(wire), service);
                 let connection = connections.watch(connection);
                 tokio::spawn(async move {
-                    if let Err(error) = connection.await {
+                    let ended = connection.await;
+                    if let Err(error) = &ended {
                         tracing::debug!(%error, "a connection ended early");
                     }
+                    rest.tell(ended).await;
                 });
             }
             () = &mut shutdown => break,

@@ -121,6 +121,77 @@ async fn said_to(world: &World, bytes: &[u8]) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_never_becomes_a_request_is_told_like_every_failure() {
+    // Decision 22: every body that is not a success is the structured error.
+    let world = World::new().await;
+    let long = "a".repeat(70_000);
+    let longer = "a".repeat(600_000);
+    let many = "x-more: y\r\n".repeat(120);
+    for (sent, status) in [
+        (
+            format!("GET /v1/schema?x={long} HTTP/1.1\r\nhost: x\r\n\r\n"),
+            414,
+        ),
+        (
+            format!("GET / HTTP/1.1\r\nhost: x\r\nx-long: {longer}\r\n\r\n"),
+            431,
+        ),
+        (format!("GET / HTTP/1.1\r\nhost: x\r\n{many}\r\n"), 431),
+        ("this is\r\nnot HTTP\r\n\r\n".to_owned(), 400),
+    ] {
+        let said = said_to(&world, sent.as_bytes()).await;
+        let (head, body) = said.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{said}");
+        let body: serde_json::Value = serde_json::from_str(body).unwrap();
+        assert_eq!(body["error"]["code"], "invalid_request");
+        let id = body["error"]["request_id"].as_str().unwrap();
+        for line in [
+            &format!("request-id: {id}"),
+            &format!("x-request-id: {id}"),
+            "content-type: application/json; charset=utf-8",
+            "pdpp-version: 2026-04-06",
+            "connection: close",
+        ] {
+            assert!(head.lines().any(|known| known == line), "{line} in {head}");
+        }
+        assert_eq!(
+            head.lines()
+                .filter(|line| line.starts_with("date: "))
+                .count(),
+            1
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_before_one_that_cannot_be_given_is_whole() {
+    let world = World::new().await;
+    // A record whose text looks like an answer without a body.
+    let bare = "HTTP/1.1 414 URI Too Long\r\ncontent-length: 0\r\n\r\n";
+    let letter = crate::fixture::letter("bare", "A head", bare, 5);
+    world.ingest("home", "messages", &letter).await;
+    let target = "/v1/streams/messages/records/bare?connection_id=home";
+    let good = format!(
+        "GET {target} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\r\n",
+        world.owner
+    );
+    let bad = format!("GET /{} HTTP/1.1\r\nhost: x\r\n\r\n", "a".repeat(70_000));
+    let said = said_to(&world, format!("{good}{good}{bad}").as_bytes()).await;
+    assert_eq!(said.matches("HTTP/1.1 200 OK").count(), 2, "{said}");
+    assert_eq!(
+        said.matches("URI Too Long\\r\\ncontent-length: 0").count(),
+        2,
+        "{said}"
+    );
+    assert_eq!(
+        said.matches("HTTP/1.1 414 URI Too Long\r\n").count(),
+        1,
+        "{said}"
+    );
+    assert!(said.ends_with('}') && said.contains("65,534"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn figures_are_for_whoever_runs_the_server() {
     // Decision 12: what others do is not told by counts.
     let world = World::new().await;
