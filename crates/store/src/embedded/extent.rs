@@ -1,19 +1,72 @@
 //! How much a scope holds: its records counted, and which of them were emitted latest.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashMap};
+use std::sync::{Arc, MutexGuard, PoisonError};
 
+use contract::id::FieldName;
+use contract::time::TimeRange;
 use tantivy::DocAddress;
 
 use super::EmbeddedStore;
 use super::documents::Blocks;
 use super::index::{EMITTED, View};
 use super::select::fetch;
+use super::sources::Sources;
 use crate::Result;
+use crate::catalog::StreamRef;
 use crate::search::{Extent, Scope};
+
+/// As many extents are kept, each with a record; a store has far fewer streams and grants.
+const KEPT: usize = 256;
+
+/// A scope without keys and filters, of which the latest record is asked.
+type Span = (StreamRef, Option<(FieldName, TimeRange)>);
+
+/// Extents measured since the last change. A schema asks for those of all its streams each time, and what it costs must
+/// not depend on how many records there are.
+#[derive(Default)]
+pub(super) struct Extents {
+    /// The version they were measured at, and the sources.
+    as_of: Option<(u64, Arc<Sources>)>,
+    known: HashMap<Span, Extent>,
+}
+
+impl Extents {
+    /// What is known, without anything older than this.
+    fn at(&mut self, version: u64, sources: &Arc<Sources>) -> &mut HashMap<Span, Extent> {
+        let as_of = self.as_of.as_ref();
+        let holds = as_of.is_some_and(|(at, of)| *at == version && Arc::ptr_eq(of, sources));
+        if !holds || self.known.len() >= KEPT {
+            self.known.clear();
+            self.as_of = Some((version, Arc::clone(sources)));
+        }
+        &mut self.known
+    }
+}
 
 impl EmbeddedStore {
     pub(super) fn extent_of(&self, scope: &Scope, latest: usize) -> Result<Extent> {
+        if latest != 1 || scope.keys.is_some() || !scope.filters.is_empty() {
+            return self.measure(scope, latest);
+        }
+        let (version, sources) = (self.newest(), self.sources());
+        let span = (scope.stream.clone(), scope.time.clone());
+        if let Some(known) = self.extents().at(version, &sources).get(&span) {
+            return Ok(known.clone());
+        }
+        let extent = self.measure(scope, latest)?;
+        // What was measured may already hold later changes, and is then forgotten with the version it is kept under.
+        let mut extents = self.extents();
+        extents.at(version, &sources).insert(span, extent.clone());
+        Ok(extent)
+    }
+
+    fn extents(&self) -> MutexGuard<'_, Extents> {
+        self.extents.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn measure(&self, scope: &Scope, latest: usize) -> Result<Extent> {
         let sources = self.sources();
         let entry = sources.stream(&scope.stream)?;
         let open = self.index_with_columns(entry.id)?;

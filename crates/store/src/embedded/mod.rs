@@ -45,6 +45,7 @@ use contract::time::Clock;
 use rusqlite::OptionalExtension;
 
 use self::directory::DataDirectory;
+use self::extent::Extents;
 use self::index::{OpenIndex, SearchIndex};
 use self::sources::Sources;
 use self::sqlite::Database;
@@ -73,6 +74,7 @@ pub struct EmbeddedStore {
     declaring: Mutex<()>,
     /// The version of the last acknowledged change.
     newest: AtomicU64,
+    extents: Mutex<Extents>,
     clock: Arc<dyn Clock>,
 }
 
@@ -91,6 +93,7 @@ impl EmbeddedStore {
             sources: RwLock::new(Arc::new(sources)),
             declaring: Mutex::new(()),
             newest: AtomicU64::new(newest),
+            extents: Mutex::default(),
             clock: options.clock,
         };
         store.tidy()?;
