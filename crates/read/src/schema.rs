@@ -11,9 +11,10 @@ use contract::error::{ErrorCode, ReadError};
 use contract::page::Meta;
 use contract::query::StreamQuery;
 use contract::schema::{
-    Bearer, ConnectorSchema, Schema, SchemaAnswer, SchemaDetail, SchemaDocument, SchemaQuery,
-    SourceRef, StreamMetadata,
+    Bearer, ConnectorSchema, Freshness, Schema, SchemaAnswer, SchemaDetail, SchemaDocument,
+    SchemaQuery, SourceRef, StreamMetadata,
 };
+use contract::time::Instant;
 use contract::wire::{ObjectTag, Other};
 
 use crate::ambiguity::{available, connection_not_found, stream_not_there};
@@ -26,9 +27,15 @@ use crate::streams::freshness;
 
 pub(crate) fn schema(session: &Session, query: &SchemaQuery) -> Answer<SchemaAnswer> {
     let rows = addressed(session, query)?;
-    let entries = entries(session, &rows)?;
+    let mut entries = entries(session, &rows)?;
     if query.detail == SchemaDetail::FullStream && entries.len() > 1 {
         return Err(ambiguous(query, &rows).into());
+    }
+    // In a few words it is not told.
+    if query.detail != SchemaDetail::Compact {
+        for (members, metadata) in &mut entries {
+            metadata.freshness = Some(newest(session, members)?);
+        }
     }
     let mut shown = Shown::default();
     for row in &rows {
@@ -47,12 +54,21 @@ pub(crate) fn stream(session: &Session, query: &StreamQuery) -> Answer<StreamMet
     let row = session.row(&query.stream, query.connection_id.as_deref())?;
     let rows = [row];
     let mut entries = entries(session, &rows)?;
-    let (_, mut metadata) = entries.pop().ok_or_else(ReadError::internal)?;
-    let [row] = &rows;
-    let (_, last_updated) = sight::extent(session, row)?;
-    metadata.freshness = Some(freshness(last_updated.as_deref()));
+    let (members, mut metadata) = entries.pop().ok_or_else(ReadError::internal)?;
+    metadata.freshness = Some(newest(session, &members)?);
     metadata.meta = Some(Meta::default());
+    let [row] = &rows;
     Ok((metadata, Shown::of(row)))
+}
+
+/// How recent the visible records of these rows are.
+fn newest(session: &Session, rows: &[Row]) -> Outcome<Freshness> {
+    let mut newest = None;
+    for row in rows {
+        let (_, last_updated) = sight::extent(session, row)?;
+        newest = newest.max(last_updated.as_deref().and_then(Instant::parse));
+    }
+    Ok(freshness(newest))
 }
 
 /// The rows the caller addressed.
@@ -81,8 +97,8 @@ fn addressed(session: &Session, query: &SchemaQuery) -> Result<Vec<Row>, ReadErr
     Ok(rows)
 }
 
-/// One entry per stream and connector, or several where connections are granted differently.
-fn entries(session: &Session, rows: &[Row]) -> Outcome<Vec<(Row, StreamMetadata)>> {
+/// One entry per stream and connector, with its rows, or several where connections are granted differently.
+fn entries(session: &Session, rows: &[Row]) -> Outcome<Vec<(Vec<Row>, StreamMetadata)>> {
     let mut groups: Vec<Vec<&Row>> = Vec::new();
     let mut known: HashMap<metadata::Sameness, usize> = HashMap::new();
     for row in rows {
@@ -99,16 +115,23 @@ fn entries(session: &Session, rows: &[Row]) -> Outcome<Vec<(Row, StreamMetadata)
     for members in groups {
         if let Some(first) = members.first() {
             let metadata = metadata::describe(session.reach(), first, &members)?;
-            entries.push(((*first).clone(), metadata));
+            entries.push((members.into_iter().cloned().collect(), metadata));
         }
     }
     Ok(entries)
 }
 
-fn document(session: &Session, query: &SchemaQuery, entries: Vec<(Row, StreamMetadata)>) -> Schema {
+fn document(
+    session: &Session,
+    query: &SchemaQuery,
+    entries: Vec<(Vec<Row>, StreamMetadata)>,
+) -> Schema {
     let mut connectors: Vec<ConnectorSchema<StreamMetadata>> = Vec::new();
     let streams = entries.len();
-    for (row, metadata) in entries {
+    for (members, metadata) in entries {
+        let Some(row) = members.first() else {
+            continue;
+        };
         let key = row.connection().connector.as_str();
         let known = connectors
             .iter_mut()

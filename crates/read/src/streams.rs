@@ -40,7 +40,7 @@ fn summary(session: &Session, row: &Row) -> Outcome<StreamSummary> {
         object: ObjectTag::STREAM,
         name: row.stream().name.to_string(),
         record_count: Some(records),
-        freshness: Some(freshness(last_updated.as_deref())),
+        freshness: Some(freshness(last_updated.as_deref().and_then(Instant::parse))),
         last_updated: Nullable::or_null(last_updated),
         connection_id: Some(connection.id.to_string()),
         connector_instance_id: Some(connection.id.to_string()),
@@ -53,8 +53,7 @@ fn summary(session: &Session, row: &Row) -> Outcome<StreamSummary> {
 }
 
 /// How recent visible records are. Whether that is recent enough nobody has told us.
-pub(crate) fn freshness(last_emitted_at: Option<&str>) -> Freshness {
-    let captured = last_emitted_at.and_then(Instant::parse);
+pub(crate) fn freshness(captured: Option<Instant>) -> Freshness {
     Freshness {
         status: "unknown".to_owned(),
         captured_at: Nullable::or_absent(captured.map(Instant::to_rfc3339_millis)),

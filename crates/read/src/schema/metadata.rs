@@ -7,9 +7,8 @@ use contract::id::{FieldName, GrantId};
 use contract::key::RecordKey;
 use contract::scalar::FieldKind;
 use contract::schema::{
-    AggregationMetadata, Capability, ExpandCapability, FieldCapability, Freshness,
-    GrantedConnection, QueryMetadata, RelationshipMetadata, SearchMetadata, StreamMetadata,
-    ViewMetadata,
+    AggregationMetadata, Capability, ExpandCapability, FieldCapability, GrantedConnection,
+    QueryMetadata, RelationshipMetadata, SearchMetadata, StreamMetadata, ViewMetadata,
 };
 use contract::wire::{ObjectTag, OrderedMap, Other};
 use serde_json::json;
@@ -77,11 +76,7 @@ pub(super) fn describe(reach: Reach<'_>, row: &Row, members: &[&Row]) -> Outcome
         relationships: Some(relations.iter().map(relationship).collect()),
         field_capabilities: capabilities,
         expand_capabilities: Some(relations.iter().map(expand).collect()),
-        // Newest records are looked up only where one stream is asked about: a schema costs the same however many there are.
-        freshness: Some(Freshness {
-            status: "unknown".to_owned(),
-            ..Freshness::default()
-        }),
+        freshness: None,
         instance_ids: (!row.is_owner()).then(|| {
             let members = members.iter();
             members

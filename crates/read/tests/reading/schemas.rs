@@ -1,9 +1,12 @@
 //! The schema: the owner's whole, a client's restricted to what it may use.
 
 use contract::error::ErrorCode;
+use contract::json::RecordBody;
+use contract::key::RecordKey;
 use contract::query::StreamQuery;
 use contract::schema::SchemaQuery;
 use serde_json::{Value, json};
+use store::records::ChangeOp;
 
 use crate::fixture::*;
 
@@ -73,6 +76,50 @@ fn the_owner_sees_the_whole_declaration() {
             "granted": true, "usable": true, "foreign_key": "message_id", "child_parent_key_field": "message_id",
             "default_limit": 2, "max_limit": 5})
     );
+}
+
+#[test]
+fn the_newest_visible_record_is_told_of_each_stream() {
+    let world = World::mail();
+    world.connect(MAIL, "home", "demo_mail");
+    let put = |connection: &str, id: &str, emitted_at: &str, received_at: &str| {
+        let body = json!({"id": id, "received_at": received_at}).to_string();
+        let op = ChangeOp::Upsert(RecordBody::parse(&body).unwrap());
+        let key = RecordKey::single(id).unwrap();
+        world.change_at(emitted_at, (connection, "messages"), key, op);
+    };
+    put("work", "m1", "2026-03-01T10:00:00Z", "2026-02-01T00:00:00Z");
+    put(
+        "home",
+        "h1",
+        "2026-03-01T12:30:00+02:00",
+        "2026-02-01T00:00:00Z",
+    );
+    let told = |reader: &dyn Fn(SchemaQuery) -> Value, query: SchemaQuery| {
+        let told = reader(query);
+        told["connectors"][0]["streams"][0]["freshness"]["captured_at"].clone()
+    };
+    let owner = |query| world.owner().schema(query).unwrap();
+    let of = |connection: &str| ask(None, None, Some("messages"), Some(connection));
+    let all = || ask(None, None, Some("messages"), None);
+    assert_eq!(told(&owner, all()), "2026-03-01T10:30:00.000Z");
+    assert_eq!(told(&owner, of("work")), "2026-03-01T10:00:00.000Z");
+    // A client is told of what it may see, and what is written later of what is there then.
+    let client = world.client(
+        "demo_mail",
+        json!([{"name": "messages", "instance_ids": ["work"], "fields": ["id", "received_at"],
+            "time_constraint": {"field": "received_at", "until": "2026-04-01T00:00:00Z"}}]),
+    );
+    let client = |query| client.schema(query).unwrap();
+    put("work", "m2", "2026-03-05T00:00:00Z", "2026-05-01T00:00:00Z");
+    assert_eq!(told(&owner, of("work")), "2026-03-05T00:00:00.000Z");
+    assert_eq!(told(&client, all()), "2026-03-01T10:00:00.000Z");
+    put("work", "m3", "2026-03-06T00:00:00Z", "2026-03-01T00:00:00Z");
+    assert_eq!(told(&client, all()), "2026-03-06T00:00:00.000Z");
+    world.delete("work", "messages", "m3");
+    assert_eq!(told(&client, all()), "2026-03-01T10:00:00.000Z");
+    let compact = owner(ask(Some("compact"), None, Some("messages"), None));
+    assert!(!compact.to_string().contains("freshness"), "{compact}");
 }
 
 #[test]

@@ -44,6 +44,10 @@ async fn a_stream_and_the_schema_tell_what_may_be_asked() {
         .read("/v1/schema?detail=full&stream=messages&connection_id=work")
         .await;
     assert_eq!(full["connectors"][0]["streams"][0]["name"], "messages");
+    for told in [&stream, &full["connectors"][0]["streams"][0]] {
+        let captured = &told["freshness"]["captured_at"];
+        assert_eq!(captured, "2026-03-03T09:05:00.000Z");
+    }
 }
 
 #[tokio::test]
