@@ -1,8 +1,8 @@
 //! From bytes to an answer: JSON by what it is, not by what it is called, and anything else by its beginning.
 
 use contract::error::ReadError;
+use contract::numeral;
 use contract::upstream::{Answer, Body};
-use serde_json::Value;
 
 use crate::failure;
 use crate::secret::Secret;
@@ -36,7 +36,7 @@ pub(crate) fn read(
     };
     let text = token.hide_in(text);
     let text = text.trim_start_matches('\u{feff}');
-    let body = match serde_json::from_str::<Value>(text) {
+    let body = match numeral::read(text) {
         Ok(value) => Body::Json(value),
         Err(error) if declared_json && !failed => {
             let place = format!("line {}, column {}", error.line(), error.column());

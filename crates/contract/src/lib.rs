@@ -11,6 +11,7 @@ pub mod handle;
 pub mod id;
 pub mod json;
 pub mod key;
+pub mod numeral;
 pub mod page;
 pub mod query;
 pub mod reader;

@@ -12,6 +12,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
 use crate::error::ReadError;
+use crate::numeral;
 use crate::query::Params;
 
 /// What stands for itself in a path segment or a query: the unreserved characters of RFC 3986.
@@ -104,7 +105,7 @@ pub struct Answer {
 /// The body of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Body {
-    /// JSON.
+    /// JSON, with every number as it was written ([`crate::numeral`]).
     Json(Value),
     /// Anything else, its beginning.
     Other(String),
@@ -113,7 +114,7 @@ pub enum Body {
 impl Body {
     /// The body of an answer that came whole.
     pub fn of(text: &str) -> Body {
-        serde_json::from_str(text).map_or_else(|_| Body::Other(text.to_owned()), Body::Json)
+        numeral::read(text).map_or_else(|_| Body::Other(text.to_owned()), Body::Json)
     }
 }
 

@@ -5,6 +5,7 @@
 
 use contract::error::{ErrorCode, ReadError};
 use contract::handle::{Handle, RECORD_URI, RecordHandle, WINDOW_URI};
+use contract::numeral;
 use contract::segment;
 use contract::upstream::Get;
 use percent_encoding::percent_decode_str;
@@ -17,7 +18,7 @@ use crate::budget;
 use crate::call::Call;
 use crate::evidence::identity::Identity;
 use crate::evidence::payload::without_bytes;
-use crate::evidence::{ladder, plain};
+use crate::evidence::{ladder, oversize, plain};
 use crate::fault::Fault;
 use crate::tools::{fetch, read_record_field};
 
@@ -120,7 +121,7 @@ async fn record(call: Call<'_>, handle: &RecordHandle) -> Result<String, Fault> 
     let preview = |name: &str, value: &Value, size: usize| {
         let written = value
             .as_str()
-            .map_or_else(|| value.to_string(), str::to_owned);
+            .map_or_else(|| numeral::write(value), str::to_owned);
         let read = if ladder::is_readable(name) {
             Some(ladder::window_read(
                 &identity,
@@ -167,7 +168,7 @@ fn shrink(
 ) {
     let mut sizes: Vec<(String, usize)> = members
         .iter()
-        .map(|(name, value)| (name.clone(), value.to_string().len()))
+        .map(|(name, value)| (name.clone(), oversize::size(value)))
         .collect();
     let mut total: usize = sizes.iter().map(|(name, size)| name.len() + size + 4).sum();
     sizes.sort_by_key(|(_, size)| std::cmp::Reverse(*size));
@@ -186,7 +187,7 @@ fn shrink(
 }
 
 fn fitting(body: &Value, request_id: Option<String>) -> Result<String, Fault> {
-    let text = body.to_string();
+    let text = numeral::write(body);
     if text.len() <= CEILING {
         return Ok(text);
     }

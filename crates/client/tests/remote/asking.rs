@@ -5,6 +5,7 @@ use std::process::Command;
 
 use client::{HttpServer, ProviderUrl};
 use contract::error::ErrorCode;
+use contract::numeral;
 use contract::upstream::{Body, Get, Upstream as _};
 use serde_json::json;
 
@@ -33,17 +34,26 @@ async fn a_question_is_one_get_with_our_headers() {
 
 #[tokio::test]
 async fn the_text_of_an_answer_keeps_every_digit_and_hides_the_token() {
-    let body = format!(r#"{{ "price": 12345678901234567890.1250, "echo": "{TOKEN}" }}"#);
+    let body =
+        format!(r#"{{ "price": 12345678901234567890.1250, "far": 1E400, "echo": "{TOKEN}" }}"#);
     let sent = body.clone();
     let fake =
         Fake::start(move |_, _| http(200, "content-type: application/json\r\n", &sent)).await;
     let (answer, text) = fake.server().get_text(Get::v1(["schema"])).await.unwrap();
     assert_eq!(answer.status, 200);
     assert!(
-        text.starts_with(r#"{ "price": 12345678901234567890.1250, "echo": ""#),
+        text.starts_with(r#"{ "price": 12345678901234567890.1250, "far": 1E400, "echo": ""#),
         "{text}"
     );
     assert!(!text.contains(TOKEN), "{text}");
+    let Body::Json(body) = answer.body else {
+        panic!("it is JSON");
+    };
+    assert_eq!(
+        numeral::digits(&body["price"]),
+        Some("12345678901234567890.1250")
+    );
+    assert_eq!(numeral::digits(&body["far"]), Some("1E400"));
 }
 
 #[tokio::test]

@@ -3,9 +3,11 @@
 
 use std::fmt::Write as _;
 
+use contract::numeral;
 use serde_json::{Map, Value, json};
 
 use super::ladder::Content;
+use super::payload::is_scalar;
 use super::plain;
 
 /// How much of a value is written.
@@ -217,6 +219,9 @@ impl Writer {
         match value {
             Value::String(text) => self.string(text),
             Value::Array(entries) => {
+                if let Some(digits) = numeral::digits(value) {
+                    return self.digits(digits);
+                }
                 self.text.push('[');
                 self.entries(entries.iter(), Self::value);
                 self.text.push(']');
@@ -265,6 +270,13 @@ impl Writer {
         plain::push_exact(&mut self.text, &shown);
     }
 
+    /// A number as it was written, cut like a text where it is as long as one.
+    fn digits(&mut self, digits: &str) {
+        let shown = plain::cut(digits, self.level.text);
+        self.was_cut |= shown != digits;
+        self.text.push_str(&shown);
+    }
+
     /// What is known of bytes.
     fn binary(&mut self, value: &Value) {
         if let Value::Object(blob) = value {
@@ -278,7 +290,7 @@ impl Writer {
             let known: Map<String, Value> = known
                 .iter()
                 .filter_map(|name| Some(((*name).to_owned(), blob.get(*name)?.clone())))
-                .filter(|(_, value)| !value.is_object() && !value.is_array())
+                .filter(|(_, value)| is_scalar(value))
                 .collect();
             self.bytes_are_shown = true;
             self.value(&Value::Object(known));

@@ -4,6 +4,7 @@
 //! as one that does.
 
 use contract::handle::{RECORD_URI, RecordHandle, WINDOW_URI};
+use contract::numeral;
 use contract::upstream::Get;
 use serde_json::{Map, Value, json};
 
@@ -248,7 +249,7 @@ fn key_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) if !text.is_empty() => Some(text.clone()),
         Value::Number(number) => Some(number.to_string()),
-        _ => None,
+        _ => numeral::digits(value).map(str::to_owned),
     }
 }
 

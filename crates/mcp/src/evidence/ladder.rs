@@ -2,6 +2,7 @@
 //!
 //! It is built from what a record really holds (or, in a search, from proven windows), never from guesses.
 
+use contract::numeral;
 use serde_json::{Map, Value, json};
 
 use super::identity::Identity;
@@ -18,6 +19,8 @@ pub(crate) const UNREADABLE: &str =
     "no tool reads a field of this name further; the owner's pdpp export has it whole";
 /// Shorter texts are never taken for base64.
 const BASE64_FROM: usize = 256;
+/// Longer numbers are read in windows, like other JSON.
+const NUMBER: usize = 80;
 
 /// What a field holds, as far as reading on is concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +36,9 @@ pub(crate) enum Content {
 impl Content {
     pub(crate) fn of(value: &Value) -> Self {
         match value {
+            value if numeral::digits(value).is_some_and(|digits| digits.len() <= NUMBER) => {
+                Self::Small
+            }
             Value::String(text) if text.is_empty() => Self::Small,
             Value::String(text) if is_base64(text) => Self::Binary,
             Value::String(_) => Self::Text,
@@ -172,7 +178,7 @@ fn text_field(identity: &Identity, name: &str, text: &Value) -> Value {
 }
 
 fn json_field(identity: &Identity, name: &str, value: &Value) -> Value {
-    let written = value.to_string();
+    let written = numeral::write(value);
     let preview = plain::cut(&written, budget::PREVIEW);
     let status = if preview.len() < written.len() {
         "truncated"

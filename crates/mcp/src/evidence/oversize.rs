@@ -3,6 +3,7 @@
 
 use std::io;
 
+use contract::numeral;
 use serde_json::{Map, Value, json};
 
 use super::identity::Identity;
@@ -24,14 +25,14 @@ pub(crate) fn size(value: &Value) -> usize {
     let mut count = Count(0);
     // Counting cannot fail, and every value can be written.
     let _ = serde_json::to_writer(&mut count, value);
-    count.0
+    count.0 - numeral::surplus(value)
 }
 
 /// The length of an object as JSON.
 pub(crate) fn size_of_members(members: &Map<String, Value>) -> usize {
     let mut count = Count(0);
     let _ = serde_json::to_writer(&mut count, members);
-    count.0
+    count.0 - members.values().map(numeral::surplus).sum::<usize>()
 }
 
 /// A length that the value as JSON does not exceed, had without looking at its texts.
@@ -85,6 +86,10 @@ pub(crate) fn shrink_texts(value: &mut Value, way_on: Option<&Value>, threshold:
         Value::String(text) if text.len() > threshold => {
             *value = replaced(value, way_on.cloned());
         }
+        numeral if numeral::digits(numeral).is_some_and(|digits| digits.len() > threshold) => {
+            *numeral = replaced(numeral, way_on.cloned());
+        }
+        numeral if numeral::digits(numeral).is_some() => {}
         Value::Array(entries) => {
             for entry in entries {
                 shrink_texts(entry, way_on, threshold);
@@ -107,7 +112,7 @@ pub(crate) fn replaced(value: &Value, read: Option<Value>) -> Value {
     let (preview, size, unit) = match (value, Content::of(value)) {
         (_, Content::Binary) => (None, size(value), "bytes"),
         (Value::String(text), _) => (Some(cut(text)), text.chars().count(), "chars"),
-        (value, _) => (Some(cut(&value.to_string())), size(value), "bytes"),
+        (value, _) => (Some(cut(&numeral::write(value))), size(value), "bytes"),
     };
     let mut written =
         json!({"preview": preview, "truncated": true, "size": size, "size_unit": unit});

@@ -1,6 +1,7 @@
 //! A record as a server answered it: identity around it, payload inside it, and what a projection leaves of both.
 
 use contract::handle::{RECORD_URI, WINDOW_URI};
+use contract::numeral;
 use serde_json::{Map, Value, json};
 
 use super::identity::connection_of;
@@ -145,7 +146,7 @@ fn is_around(name: &str) -> bool {
 
 /// A value that stands on its own: no list and no object.
 pub(crate) fn is_scalar(value: &Value) -> bool {
-    !value.is_object() && !value.is_array()
+    numeral::digits(value).is_some() || (!value.is_object() && !value.is_array())
 }
 
 /// Bytes that travel as text: base64, also in lines or inside a `data:` address.

@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use contract::numeral;
 use serde_json::Value;
 
 /// The text cut to so many bytes at a character, with `…` where something is missing.
@@ -80,7 +81,7 @@ fn push_escaped(written: &mut String, character: char) {
 pub(crate) fn json(value: &Value) -> String {
     let mut written = String::new();
     // Outside of strings JSON has no such characters, so every one of them may be escaped.
-    for character in value.to_string().chars() {
+    for character in numeral::write(value).chars() {
         if is_steering(character) {
             let mut units = [0_u16; 2];
             for unit in character.encode_utf16(&mut units) {

@@ -5,6 +5,7 @@ mod groups;
 use std::fmt::Write as _;
 
 use contract::error::{ErrorCode, ReadError};
+use contract::numeral;
 use contract::segment;
 use contract::upstream::Get;
 use serde_json::{Map, Value, json};
@@ -15,7 +16,7 @@ use crate::budget;
 use crate::call::{Answered, Call};
 use crate::evidence::envelope::{self, Paging};
 use crate::evidence::lines::Lines;
-use crate::evidence::plain;
+use crate::evidence::{oversize, plain};
 use crate::fault::Fault;
 use crate::reply::{Outcome, Reply};
 
@@ -97,7 +98,7 @@ async fn run(call: Call<'_>, args: Args) -> Outcome {
 
 /// The answer as it came, unless a server sends more groups than a result may hold.
 fn bounded(mut body: Value) -> Value {
-    if body.to_string().len() <= budget::RESULT - 2 * budget::GROUPS_TEXT {
+    if oversize::size(&body) <= budget::RESULT - 2 * budget::GROUPS_TEXT {
         return body;
     }
     for place in ["", "/data"] {
@@ -211,7 +212,9 @@ impl<'a> Figure<'a> {
         }
         if let Some((field, key)) = group {
             let filter = args.entry("filter").or_insert_with(|| json!({}));
-            filter[field] = key.clone();
+            // Of a number in JSON an agent's host may keep as little as a value does.
+            let written = numeral::digits(key);
+            filter[field] = written.map_or_else(|| key.clone(), |digits| json!(digits));
         }
         args.insert("limit".to_owned(), json!(budget::DEFAULT_LIMIT));
         format!("query_records {}", plain::json(&Value::Object(args)))

@@ -4,6 +4,7 @@
 //! is written twice, into both channels, so its room is what the whole result leaves for it.
 
 use contract::handle::{RECORD_URI, RecordHandle};
+use contract::numeral;
 use serde_json::{Map, Value, json};
 
 use crate::args::can_be_listed;
@@ -11,7 +12,7 @@ use crate::budget;
 use crate::evidence::identity::{Identity, connection_of, title};
 use crate::evidence::ladder::{self, Content};
 use crate::evidence::payload::{Payload, is_bytes, is_scalar, without_bytes};
-use crate::evidence::plain;
+use crate::evidence::{oversize, plain};
 
 /// The fields that may be a record's own text, best first.
 const BODIES: [&str; 5] = ["text", "content", "body", "message", "summary"];
@@ -167,7 +168,7 @@ fn scalars(data: &Map<String, Value>, shown: &[&str], bytes: usize) -> Map<Strin
         if !is_scalar(value) || is_text_of_bytes || shown.contains(&name.as_str()) {
             continue;
         }
-        let size = json!(name).to_string().len() + value.to_string().len() + 2;
+        let size = json!(name).to_string().len() + oversize::size(value) + 2;
         if size <= SCALAR && used + size <= bytes {
             used += size;
             kept.insert(name.clone(), value.clone());
@@ -181,7 +182,7 @@ fn others(payload: &Payload, body: Option<(&str, &str)>) -> Map<String, Value> {
     let shown: Vec<&str> = body.map(|(name, _)| name).into_iter().collect();
     let mut other = scalars(&payload.extras, &shown, SCALAR);
     if let Some(Value::Object(about)) = payload.extras.get("metadata") {
-        let room = SCALAR.saturating_sub(Value::Object(other.clone()).to_string().len());
+        let room = SCALAR.saturating_sub(oversize::size_of_members(&other));
         for (name, value) in scalars(about, &[], room) {
             other.entry(name).or_insert(value);
         }
@@ -277,7 +278,7 @@ fn forget_ladder(document: &mut Value) {
 
 /// The bytes of a document in both channels: as JSON, and as JSON inside a JSON string.
 fn cost(document: &Value) -> usize {
-    let written = document.to_string();
+    let written = numeral::write(document);
     let mirrored = json!(written).to_string();
     written.len() + mirrored.len()
 }
@@ -328,7 +329,7 @@ impl<'a> Text<'a> {
 
     /// A record without a text of its own: its JSON, or the beginning of it.
     fn of_record(payload: &Payload, identity: &Identity, rest: Rest<'_>) -> Self {
-        let shown = without_bytes(&Value::Object(payload.data.clone())).to_string();
+        let shown = numeral::write(&without_bytes(&Value::Object(payload.data.clone())));
         let total_chars = shown.chars().count();
         if total_chars <= budget::FETCH_JSON_CHARS {
             return Self {
@@ -411,7 +412,7 @@ fn way_on(payload: &Payload, identity: &Identity, (unshown, left_out): Rest<'_>)
     let readable = fields.iter().filter(|(name, value)| {
         ladder::is_readable(name) && matches!(Content::of(value), Content::Text | Content::Json)
     });
-    let sized = readable.map(|(name, value)| (without_bytes(value).to_string().len(), name));
+    let sized = readable.map(|(name, value)| (oversize::size(&without_bytes(value)), name));
     let largest = sized.max_by_key(|(size, _)| *size);
     match (largest, left_out) {
         (Some((size, _)), Some(read)) if size < budget::FETCH_JSON_CHARS / 2 => read.clone(),

@@ -1,13 +1,14 @@
 //! Related records inside a fetched document: a bounded preview of each, with the id that fetches it.
 
 use contract::handle::RecordHandle;
+use contract::numeral;
 use serde_json::{Map, Value, json};
 
 use super::expand::{Relation, WayOn};
 use crate::budget;
 use crate::evidence::identity::{Identity, text};
 use crate::evidence::payload::{Payload, without_bytes};
-use crate::evidence::{envelope, plain};
+use crate::evidence::{envelope, oversize, plain};
 
 /// All relations together.
 const ALL: usize = 16_384;
@@ -97,7 +98,7 @@ fn of_relation(related: &Value, parent: &Identity, room: &mut usize) -> Value {
     let mut records = Vec::new();
     for entry in entries.iter().take(SHOWN) {
         let record = record(entry, parent);
-        let size = record.to_string().len();
+        let size = oversize::size(&record);
         if size > *room {
             break;
         }
@@ -148,7 +149,7 @@ fn record(entry: &Value, parent: &Identity) -> Value {
         Some(payload) => Value::Object(payload.data),
         None => entry.clone(),
     };
-    let written = without_bytes(&data).to_string();
+    let written = numeral::write(&without_bytes(&data));
     let preview = plain::cut(&written, budget::PREVIEW);
     let is_whole = preview.len() == written.len();
     let mut record = json!({

@@ -2,6 +2,7 @@
 
 use contract::error::{ErrorCode, ReadError};
 use contract::handle::RecordHandle;
+use contract::numeral;
 use contract::upstream::Get;
 use rmcp::model::MetaObject;
 use serde_json::{Map, Value, json};
@@ -64,7 +65,7 @@ async fn run(call: Call<'_>, args: Args) -> Outcome {
         warnings,
     };
     let document = document::of(&payload, &asked, call.provider_url());
-    let mut reply = Reply::new(document.to_string(), document);
+    let mut reply = Reply::new(numeral::write(&document), document);
     reply.meta = request_id.map(|id| {
         let mut meta = MetaObject::new();
         meta.0.insert(REQUEST_ID_KEY.to_owned(), json!(id));

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use contract::numeral;
 use contract::upstream::Get;
 use contract::window::{self as windows, WindowError, WindowSelector};
 use serde_json::{Map, Value, json};
@@ -98,6 +99,7 @@ pub(super) fn finished(call: Call<'_>, mut reply: Reply, request_id: Option<&str
 /// A JSON value, number, boolean or null: a window of it as compact JSON. A text the server calls none, as it is.
 fn json_window(asked: &Asked, identity: &Identity, value: &Value) -> Result<Reply, Fault> {
     let kind = match value {
+        value if numeral::digits(value).is_some() => "number",
         Value::Object(_) => "object",
         Value::Array(_) => "array",
         Value::String(_) => "string",
@@ -107,7 +109,7 @@ fn json_window(asked: &Asked, identity: &Identity, value: &Value) -> Result<Repl
     };
     let written = match value {
         Value::String(text) => text.clone(),
-        value => without_bytes(value).to_string(),
+        value => numeral::write(&without_bytes(value)),
     };
     let selector = WindowSelector {
         limit_chars: match (&asked.selector.q, asked.selector.limit_chars) {
@@ -161,7 +163,7 @@ fn blob_reply(place: &Place<'_>, blob: &Map<String, Value>) -> Reply {
         };
         let shown = match value {
             Value::String(text) => plain::token(&plain::cut(text, budget::PREVIEW)).into_owned(),
-            other => other.to_string(),
+            other => numeral::write(other),
         };
         let label = if matches!(name, "mime_type" | "content_type") {
             "media_type"

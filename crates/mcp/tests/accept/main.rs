@@ -19,6 +19,7 @@ mod fetching;
 mod foreign;
 mod hosts;
 mod identity;
+mod numbers;
 mod owners;
 mod paging;
 mod schemas;

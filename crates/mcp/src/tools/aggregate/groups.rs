@@ -9,6 +9,7 @@ use crate::args::{can_be_listed, is_filter_name};
 use crate::budget;
 use crate::evidence::envelope;
 use crate::evidence::lines::Lines;
+use crate::evidence::payload::is_scalar;
 use crate::evidence::plain;
 
 /// How long a key may be: whole where all of them fit, else ever shorter. What is shorter than the last is never cut.
@@ -263,6 +264,6 @@ fn called(args: Map<String, Value>) -> String {
 fn first<'a>(figure: &Figure<'a>, groups: &'a [Value]) -> Option<(&'a str, &'a Value)> {
     let field = figure.args.text("group_by")?;
     let key = groups.first()?.get("key")?;
-    let is_scalar = matches!(key, Value::String(_) | Value::Number(_) | Value::Bool(_));
-    (is_scalar && is_filter_name(field)).then_some((field, key))
+    let is_named = is_scalar(key) && !key.is_null() && is_filter_name(field);
+    is_named.then_some((field, key))
 }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::fmt::Write as _;
 
+use contract::numeral;
 use serde_json::{Map, Value, json};
 
 use super::{Asked, Relation, WayOn, own_members, payload};
@@ -264,7 +265,7 @@ fn row_line(
         return line;
     }
     let Some(members) = &row.members else {
-        let written = row.record.to_string();
+        let written = numeral::write(row.record);
         line.push(' ');
         line.push_str(&plain::quoted(&written, LEAST_PAYLOAD));
         if written.len() > LEAST_PAYLOAD {

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 
+use contract::numeral;
 use contract::schema::FieldCapability;
 use serde_json::{Map, Value, json};
 
@@ -223,7 +224,7 @@ fn fields(members: &Map<String, Value>) -> Vec<Field> {
 fn flags_of(value: &Value) -> String {
     match value {
         Value::String(flags) => flags.clone(),
-        value => serde_json::from_str::<FieldCapability>(&value.to_string())
+        value => serde_json::from_str::<FieldCapability>(&numeral::write(value))
             .map_or_else(|_| "declared".to_owned(), |field| field.flags()),
     }
 }

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::capability::{Capabilities, LEGEND};
 use super::document::{Connection, Connector, Document, Stream};
 use crate::budget;
+pub(super) use crate::evidence::oversize::size;
 
 /// What is kept of a row beside its connections and capabilities.
 const KEPT: [&str; 11] = [
@@ -249,9 +250,4 @@ fn granted(connections: &[Connection], depth: Depth) -> Value {
         _ => json!({"connection_id": one.id}),
     });
     Value::Array(told.collect())
-}
-
-/// Bytes of a value as JSON.
-pub(super) fn size(value: &Value) -> usize {
-    value.to_string().len()
 }
