@@ -265,6 +265,7 @@ fn reaches_figures(asking: &Asking, number: &str) {
 
 #[test]
 fn a_number_keeps_its_digits_everywhere() {
+    // ID-27
     for number in [
         "1E400",
         "123456789012345678901234567890",

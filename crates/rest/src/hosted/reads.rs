@@ -12,7 +12,7 @@ use super::Hosted;
 use super::door::Guest;
 use crate::auth::Caller;
 
-/// Answers of routes are bounded by themselves; this bounds what a defect could do.
+/// The largest answer that a tool reads: a page of records has as many bytes as they have.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 
 /// The routes, as one guest may use them.
@@ -34,7 +34,6 @@ impl OwnReads {
     }
 
     async fn ask(&self, question: &Get) -> Result<Answer, ReadError> {
-        let failed = |_| ReadError::internal();
         let request = Request::get(question.target())
             .header(header::HOST, "localhost")
             .header("request-id", &self.request_id)
@@ -48,15 +47,25 @@ impl OwnReads {
             Err(never) => match never {},
         };
         let status = response.status().as_u16();
-        let bytes = to_bytes(response.into_body(), MAX_BYTES)
-            .await
-            .map_err(failed)?;
+        // The bodies of our own routes are there already, so that nothing but their size can go wrong.
+        let bytes = to_bytes(response.into_body(), MAX_BYTES).await;
+        let bytes = bytes.map_err(|error| {
+            tracing::warn!(request_id = %self.request_id, %error, "an answer is too large for a tool");
+            too_large()
+        })?;
         Ok(Answer {
             status,
             request_id: Some(self.request_id.clone()),
             body: Body::of(&String::from_utf8_lossy(&bytes)),
         })
     }
+}
+
+/// What a caller can do about it is the same as for an answer of another server.
+fn too_large() -> ReadError {
+    let message = format!("the answer is larger than {MAX_BYTES} bytes");
+    ReadError::new(ErrorCode::RsBadResponse, message)
+        .with_hint("ask for less: a lower limit, or fields that leave the large ones out")
 }
 
 impl Upstream for OwnReads {
@@ -66,5 +75,35 @@ impl Upstream for OwnReads {
 
     fn get(&self, question: Get) -> Asked<'_> {
         Box::pin(async move { self.ask(&question).await })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::routing::get;
+    use contract::grant::Authority;
+    use grants::TokenKind;
+
+    use super::*;
+
+    fn reads(bytes: usize) -> OwnReads {
+        let answer = move || async move { vec![b'1'; bytes] };
+        OwnReads {
+            routes: Router::new().route("/v1/schema", get(answer)),
+            caller: Caller::new(TokenKind::Client, Authority::Owner),
+            public_url: "http://localhost".to_owned(),
+            request_id: "req_1".to_owned(),
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_is_too_large_is_told_with_what_to_ask_instead() {
+        let error = reads(MAX_BYTES + 1).ask(&Get::v1(["schema"])).await;
+        let error = error.unwrap_err();
+        assert_eq!(error.code, ErrorCode::RsBadResponse);
+        assert!(error.message.contains("larger than"), "{}", error.message);
+        let hint = error.hint.unwrap();
+        assert!(hint.contains("limit") && hint.contains("fields"), "{hint}");
+        assert!(reads(3).ask(&Get::v1(["schema"])).await.is_ok());
     }
 }

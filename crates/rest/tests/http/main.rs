@@ -9,6 +9,7 @@ mod fixture;
 mod listening;
 mod logs;
 mod messages;
+mod numbers;
 mod operations;
 mod paging;
 mod selectors;
