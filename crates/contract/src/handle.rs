@@ -21,6 +21,8 @@ use crate::{
 pub const RECORD_URI: &str = "pdpp://record/";
 /// How a window handle begins.
 pub const WINDOW_URI: &str = "pdpp://field-window/";
+/// How the ids of hits begin that name no record.
+const PLACE: &str = "result";
 
 /// Longer texts are refused unread.
 const MAX_BYTES: usize = 16 * 1024;
@@ -236,6 +238,10 @@ impl RecordHandle {
         })?;
         check(Part::Stream, stream, segment::guard)?;
         check(Part::Record, record, segment::guard)?;
+        if connection.is_none() && is_place(stream, record) {
+            let problem = "it tells the place of a hit that names no record";
+            return Err(HandleError::form(text, problem));
+        }
         Ok(Self {
             connection: connection.map(str::to_owned),
             stream: stream.to_owned(),
@@ -293,14 +299,26 @@ impl RecordHandle {
     }
 }
 
+/// The id of a hit that names no record.
+pub fn place_id(place: usize) -> String {
+    format!("{PLACE}:{place}")
+}
+
+/// Whether an id without a connection would be a [`place_id`]. Such an id is no record's, so that it never reads one.
+fn is_place(stream: &str, record: &str) -> bool {
+    stream == PLACE && record.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 impl fmt::Display for RecordHandle {
     /// The shortest form that reads back as this record: the composed or legacy id, else the URI.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.stream.contains(':') || segment::guard(&self.record).is_err() {
             return f.write_str(&self.to_uri());
         }
-        if let Some(connection) = self.embeddable_connection() {
-            write!(f, "{connection}/")?;
+        match self.embeddable_connection() {
+            Some(connection) => write!(f, "{connection}/")?,
+            None if is_place(&self.stream, &self.record) => return f.write_str(&self.to_uri()),
+            None => {}
         }
         write!(f, "{}:{}", self.stream, self.record)
     }

@@ -348,6 +348,18 @@ fn leads_away(text: &str) -> bool {
         || text.contains(char::is_control)
 }
 
+/// ID-16, ID-26: what a search calls a hit without a record must not read the record of a stream of that name.
+#[test]
+fn a_place_in_a_list_of_results_is_no_record() {
+    for place in ["result:1", "result:27", "pdpp://record/result%3A1"] {
+        assert!(RecordHandle::parse(place).is_err(), "{place}");
+    }
+    assert_eq!(RecordHandle::parse("c1/result:1").unwrap().record(), "1");
+    assert_eq!(RecordHandle::parse("result:a1").unwrap().record(), "a1");
+    let record = RecordHandle::new(None, "result", "1").unwrap();
+    assert_eq!(RecordHandle::parse(&record.to_string()), Ok(record));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 

@@ -250,7 +250,7 @@ fn odd_hits_keep_honest_names() {
         .iter()
         .map(|result| result["id"].as_str().unwrap())
         .collect();
-    assert_eq!(ids[..2], ["https://x.test/1", "result-2"]);
+    assert_eq!(ids[..2], ["https://x.test/1", "result:2"]);
     // What cannot be fetched says so in structured content, too.
     for (place, result) in structured["results"].as_array().unwrap().iter().enumerate() {
         let is_marked = result["fetchable"] == json!(false);
