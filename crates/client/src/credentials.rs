@@ -30,6 +30,8 @@ const FOLDER: &str = "clients";
 pub struct CredentialCache {
     root: PathBuf,
     fallback: Option<PathBuf>,
+    /// The options of the command that fills it.
+    connect_options: String,
 }
 
 impl CredentialCache {
@@ -38,6 +40,7 @@ impl CredentialCache {
         Self {
             root: root.into(),
             fallback: None,
+            connect_options: String::new(),
         }
     }
 
@@ -45,6 +48,13 @@ impl CredentialCache {
     #[must_use]
     pub fn with_fallback(mut self, root: impl Into<PathBuf>) -> Self {
         self.fallback = Some(root.into());
+        self
+    }
+
+    /// Names the options with which `pdpp connect` fills exactly this cache, in words for a shell.
+    #[must_use]
+    pub fn filled_with(mut self, options: impl Into<String>) -> Self {
+        self.connect_options = options.into();
         self
     }
 
@@ -57,12 +67,17 @@ impl CredentialCache {
     pub fn load(&self, provider: &ProviderUrl, now: Instant) -> Result<Credential, ReadError> {
         for root in std::iter::once(&self.root).chain(&self.fallback) {
             let path = place(root, provider);
-            if let Some(members) = file::read(&path)? {
-                return Credential::read(path, members, provider, now);
+            let connect = connect_hint(&self.connect_options, provider);
+            let unusable = |error: ReadError| {
+                error.with_hint(format!("make it usable, or remove it and {connect}"))
+            };
+            if let Some(members) = file::read(&path).map_err(unusable)? {
+                return Credential::read((path, members), provider, &self.connect_options, now);
             }
         }
         let message = format!("there is no credential for {provider}");
-        Err(ReadError::new(ErrorCode::NotConnected, message).with_hint(connect_hint(provider)))
+        Err(ReadError::new(ErrorCode::NotConnected, message)
+            .with_hint(connect_hint(&self.connect_options, provider)))
     }
 
     /// The client this machine is registered as at an authorization server, if a file knows.
@@ -144,6 +159,8 @@ pub struct Credential {
     access_token: Secret,
     refresh_token: Option<Secret>,
     warning: Option<String>,
+    /// The options of the command that gets another.
+    connect_options: String,
 }
 
 impl Credential {
@@ -206,53 +223,60 @@ impl Credential {
         let members = file::read(&self.file)?;
         let members = members.ok_or_else(|| {
             let message = format!("the credential for {provider} was removed");
-            ReadError::new(ErrorCode::NotConnected, message).with_hint(connect_hint(provider))
+            ReadError::new(ErrorCode::NotConnected, message).with_hint(self.connect_hint(provider))
         })?;
-        Self::read(self.file.clone(), members, provider, now)
+        let stored = (self.file.clone(), members);
+        Self::read(stored, provider, &self.connect_options, now)
+    }
+
+    /// How to get another.
+    pub(crate) fn connect_hint(&self, provider: &ProviderUrl) -> String {
+        connect_hint(&self.connect_options, provider)
     }
 
     fn read(
-        file: PathBuf,
-        members: Map<String, Value>,
+        (file, members): (PathBuf, Map<String, Value>),
         provider: &ProviderUrl,
+        connect_options: &str,
         now: Instant,
     ) -> Result<Self, ReadError> {
         let shown = file.display();
+        let hint = connect_hint(connect_options, provider);
         let empty = Map::new();
         let own = members.get("credential").and_then(Value::as_object);
         let own = own.unwrap_or(&empty);
         // AU-04
         if is_owner(&members) || is_owner(own) {
-            return Err(owner_refused(&format!("{shown} holds")));
+            return Err(owner_refused(&format!("{shown} holds")).with_hint(format!(
+                "remove it and {hint} to get a credential for a grant"
+            )));
         }
         let named = members.get("provider_url").and_then(Value::as_str);
         let named = named.and_then(|text| ProviderUrl::parse(text).ok());
         // Two servers of one host share a name; a token is for one of them, and never for the same host in clear.
         if let Some(named) = named.filter(|named| named.origin() != provider.origin()) {
             let message = format!("{shown} holds a credential for {named}, not for {provider}");
-            return Err(
-                ReadError::new(ErrorCode::NotConnected, message).with_hint(connect_hint(provider))
-            );
+            return Err(ReadError::new(ErrorCode::NotConnected, message).with_hint(hint));
         }
         let secret = |name: &str| own.get(name).and_then(Value::as_str).and_then(Secret::new);
         let access_token = secret("access_token")
-            .ok_or_else(|| invalid(&file, "has no usable access_token", provider))?;
+            .ok_or_else(|| invalid(&file, "has no usable access_token", &hint))?;
         let refresh_token = secret("refresh_token");
         let ends = match own.get("expires_at") {
             None | Some(Value::Null) => None,
             Some(Value::String(text)) if text.is_empty() => None,
             Some(value) => {
                 let moment = value.as_str().and_then(Instant::parse);
-                Some(moment.ok_or_else(|| invalid(&file, "has no usable expires_at", provider))?)
+                Some(moment.ok_or_else(|| invalid(&file, "has no usable expires_at", &hint))?)
             }
         };
         if let Some(ended) = ends.filter(|ends| *ends <= now && refresh_token.is_none()) {
             let message = format!("the credential for {provider} in {shown} expired at {ended}");
-            return Err(ReadError::new(ErrorCode::CredentialExpired, message)
-                .with_hint(connect_hint(provider)));
+            return Err(ReadError::new(ErrorCode::CredentialExpired, message).with_hint(hint));
         }
         Ok(Self {
             warning: file::exposure(&file),
+            connect_options: connect_options.to_owned(),
             file,
             access_token,
             refresh_token,
@@ -282,17 +306,19 @@ pub(crate) fn is_owner(members: &Map<String, Value>) -> bool {
 /// The refusal of an owner's credential; `where_from` is a subject and a verb.
 pub(crate) fn owner_refused(where_from: &str) -> ReadError {
     let message = format!("{where_from} an owner credential, which is never used here");
-    ReadError::new(ErrorCode::OwnerTokenRefused, message)
-        .with_hint("remove it and run `pdpp connect` to get a credential for a grant")
+    ReadError::new(ErrorCode::OwnerTokenRefused, message).with_hint(
+        "have the server give tokens of a grant, then run `pdpp connect` with its address",
+    )
 }
 
-fn invalid(file: &Path, what: &str, provider: &ProviderUrl) -> ReadError {
+fn invalid(file: &Path, what: &str, hint: &str) -> ReadError {
     let message = format!("the credential file {} {what}", file.display());
-    ReadError::new(ErrorCode::CredentialInvalid, message).with_hint(connect_hint(provider))
+    ReadError::new(ErrorCode::CredentialInvalid, message).with_hint(hint)
 }
 
-fn connect_hint(provider: &ProviderUrl) -> String {
-    format!("run `pdpp connect {provider}`")
+fn connect_hint(options: &str, provider: &ProviderUrl) -> String {
+    let between = if options.is_empty() { "" } else { " " };
+    format!("run `pdpp connect {provider}{between}{options}`")
 }
 
 fn place(root: &Path, provider: &ProviderUrl) -> PathBuf {

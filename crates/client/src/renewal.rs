@@ -121,7 +121,7 @@ impl Session {
                 {
                     let message = format!("{provider} renewed the credential for another grant");
                     return Err(ReadError::new(ErrorCode::CredentialInvalid, message)
-                        .with_hint(format!("run `pdpp connect {provider}`")));
+                        .with_hint(stored.connect_hint(provider)));
                 }
                 Ok(Ok(stored.renewed(&granted, self.clock.now())))
             }
