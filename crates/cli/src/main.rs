@@ -20,6 +20,7 @@ mod pager;
 mod reading;
 mod shown;
 mod spelling;
+mod stop;
 mod style;
 mod usage;
 

@@ -30,6 +30,7 @@ pub(crate) use self::socket::Link;
 use crate::clock::SystemClock;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
+use crate::stop::Stop;
 
 /// How often, and how long apart, a server that is starting or stopping is looked for.
 const LOOKS: u32 = 60;
@@ -134,13 +135,39 @@ impl Owner {
         target: &Target,
         take: &mut dyn FnMut(&[u8]) -> Outcome,
     ) -> Result<(), Trouble> {
+        self.wait(self.poured(target, take))
+    }
+
+    /// The same until a signal asks this process to end, so that what is half done can be cleared away. Whoever takes
+    /// the bytes must not wait for others.
+    pub(crate) fn pour_unless_stopped(
+        &self,
+        target: &Target,
+        take: &mut dyn FnMut(&[u8]) -> Outcome,
+    ) -> Result<(), Trouble> {
         self.wait(async {
-            let mut answer = self.send(Method::GET, target, Body::empty()).await?;
-            while let Some(piece) = answer.piece().await? {
-                take(&piece)?;
+            let mut stop = Stop::new()
+                .map_err(|error| Failure::new(format!("no signal can be heard: {error}")))?;
+            tokio::select! {
+                poured = self.poured(target, take) => poured,
+                exit = stop.signalled() => {
+                    let hint = "run the command again for all of it";
+                    Err(Failure::coded(exit, "stopped; nothing was written", hint).into())
+                }
             }
-            Ok(())
         })
+    }
+
+    async fn poured(
+        &self,
+        target: &Target,
+        take: &mut dyn FnMut(&[u8]) -> Outcome,
+    ) -> Result<(), Trouble> {
+        let mut answer = self.send(Method::GET, target, Body::empty()).await?;
+        while let Some(piece) = answer.piece().await? {
+            take(&piece)?;
+        }
+        Ok(())
     }
 
     /// Asks for work that tells how far it is.

@@ -1,6 +1,5 @@
 //! `pdpp backup`: everything in one file.
 
-use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -12,8 +11,11 @@ use serde::Serialize;
 
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
-use crate::file::folder_of;
+use crate::file::Partial;
 use crate::owner::{Owner, Target};
+
+/// The exit code of a command line that asks for what cannot be.
+const USAGE: u8 = 2;
 
 /// Write everything into one file
 ///
@@ -34,6 +36,14 @@ struct Answer<'a> {
 
 pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
     let file = options.file.as_path();
+    if file.as_os_str() == "-" {
+        let message = "a backup is written into a file, for what breaks off must not pass for one";
+        return Err(Failure::coded(
+            USAGE,
+            message,
+            "name a file; one that is called - is ./-",
+        ));
+    }
     if file.symlink_metadata().is_ok() {
         return Err(exists(file));
     }
@@ -55,9 +65,8 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
 
 /// Writes beside the file first, so that it appears whole or not at all.
 fn write(owner: &Owner, file: &Path) -> Outcome<u64> {
-    let folder = folder_of(file)?;
-    let temporary = tempfile::NamedTempFile::new_in(folder).map_err(Failure::at(folder))?;
-    let mut out = BufWriter::with_capacity(256 * 1024, temporary.as_file());
+    let partial = Partial::of(file)?;
+    let mut out = BufWriter::with_capacity(256 * 1024, partial.file());
     if is_compressed(file) {
         let mut gzip = GzEncoder::new(&mut out, Compression::default());
         fetch(owner, file, &mut gzip)?;
@@ -67,27 +76,12 @@ fn write(owner: &Owner, file: &Path) -> Outcome<u64> {
     }
     out.flush().map_err(Failure::at(file))?;
     drop(out);
-    temporary.as_file().sync_all().map_err(Failure::at(file))?;
-    let bytes = temporary
-        .as_file()
-        .metadata()
-        .map_err(Failure::at(file))?
-        .len();
-    temporary
-        .persist_noclobber(file)
-        .map_err(|error| match error.error.kind() {
-            std::io::ErrorKind::AlreadyExists => exists(file),
-            _ => Failure::at(file)(error.error),
-        })?;
-    File::open(folder)
-        .and_then(|folder| folder.sync_all())
-        .map_err(Failure::at(folder))?;
-    Ok(bytes)
+    partial.settle(|| exists(file))
 }
 
 fn fetch(owner: &Owner, file: &Path, out: &mut dyn Write) -> Outcome {
     let mut take = |bytes: &[u8]| out.write_all(bytes).map_err(Failure::at(file));
-    owner.pour(&Target::of("/owner/backup"), &mut take)?;
+    owner.pour_unless_stopped(&Target::of("/owner/backup"), &mut take)?;
     Ok(())
 }
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::choice;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
-use crate::file::folder_of;
+use crate::file::Destination;
 use crate::output::visible;
 use crate::owner::{Owner, Target, Trouble};
 use crate::reading::{self, Line};
@@ -43,7 +43,8 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
     let owner = context.owner("pdpp blob")?;
     let target = target(options, &owner)?;
     let (file, output) = (options.output.as_path(), context.output);
-    if file.as_os_str() == "-" {
+    // The same by another name, which may lead to a file that is not to be replaced.
+    if file.as_os_str() == "-" || file.as_os_str() == "/dev/stdout" {
         return output.write(|out| {
             let mut take = |bytes: &[u8]| {
                 let written = out.write_all(bytes);
@@ -119,21 +120,25 @@ fn not_found(trouble: Trouble) -> Failure {
     Failure::from(trouble).hints(hint)
 }
 
-/// Writes beside the file first, so that it appears whole or not at all.
+/// Writes a file that appears whole or not at all, or into whatever else has that name.
 fn write(owner: &Owner, target: &Target, file: &Path) -> Outcome<u64> {
-    let folder = folder_of(file)?;
-    let temporary = tempfile::NamedTempFile::new_in(folder).map_err(Failure::at(folder))?;
-    let mut out = BufWriter::with_capacity(256 * 1024, temporary.as_file());
+    let destination = Destination::of(file)?;
+    let mut out = BufWriter::with_capacity(256 * 1024, destination.file());
     let mut written = 0;
     let mut take = |bytes: &[u8]| {
         written += bytes.len() as u64;
         out.write_all(bytes).map_err(Failure::at(file))
     };
-    owner.pour(target, &mut take).map_err(not_found)?;
+    let poured = match &destination {
+        Destination::Whole(_) => owner.pour_unless_stopped(target, &mut take),
+        // It takes as long as whoever reads it, and there is nothing to clear away.
+        Destination::Passing(_) => owner.pour(target, &mut take),
+    };
+    poured.map_err(not_found)?;
     out.flush().map_err(Failure::at(file))?;
     drop(out);
-    temporary
-        .persist(file)
-        .map_err(|error| Failure::at(file)(error.error))?;
+    if let Destination::Whole(partial) = destination {
+        partial.replace()?;
+    }
     Ok(written)
 }

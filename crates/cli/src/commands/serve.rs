@@ -16,7 +16,6 @@ use rest::{Limits, Service};
 use store::Store;
 use store::directory::OWNER_SOCKET;
 use tokio::runtime::Runtime;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::clock::SystemClock;
@@ -25,6 +24,7 @@ use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::log;
 use crate::owner::OwnerSocket;
+use crate::stop::Stop;
 
 /// How long work that outlived its request may take to end.
 const LAST_WORK: Duration = Duration::from_secs(5);
@@ -180,27 +180,5 @@ async fn serve(service: Service, (tcp, unix): Listeners, stop: &mut Stop) {
     tokio::select! {
         ((), ()) = async { tokio::join!(clients, owner) } => {}
         () = signals => {}
-    }
-}
-
-/// The signals that ask the server to stop.
-struct Stop {
-    interrupt: Signal,
-    terminate: Signal,
-}
-
-impl Stop {
-    fn new() -> io::Result<Self> {
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-        })
-    }
-
-    async fn signalled(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
     }
 }

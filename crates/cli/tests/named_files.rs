@@ -1,0 +1,175 @@
+//! Files that the user names: they come whole or not at all, and what is no file stays what it is.
+#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
+
+mod harness;
+
+use std::fs::{self, File, Permissions};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _, symlink};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use harness::Home;
+
+const BLOB: &str = "sha256:e5c62df5dab5c87b6a015ef3d43597074d1eec433b15f51aec63b8582d0e4ab4";
+const BYTES: &[u8] = b"%PDF-1.4\n";
+
+/// A home with one attachment, and a folder to write into.
+fn home() -> (Home, PathBuf) {
+    let home = Home::new();
+    let message = "Message-ID: <a@example.org>\nSubject: Ticket\nFrom: ada@example.org\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=b\n\n--b\n\nSee the file.\n--b\nContent-Type: application/pdf\nContent-Disposition: attachment; filename=\"pass.pdf\"\nContent-Transfer-Encoding: base64\n\nJVBERi0xLjQK\n--b--\n";
+    let file = home.file("ticket.eml", message);
+    home.run(&["import", &file]).succeeds();
+    let folder = home.path("out");
+    fs::create_dir(&folder).unwrap();
+    (home, folder)
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(folder)
+        .unwrap()
+        .map(|one| one.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_blob_takes_the_place_of_a_file_with_its_rights_and_follows_links() {
+    let (home, folder) = home();
+    let file = folder.join("pass.pdf");
+    fs::write(&file, "what was there before").unwrap();
+    fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
+    let (link, dangling) = (folder.join("link"), folder.join("dangling"));
+    symlink("pass.pdf", &link).unwrap();
+    symlink("new.pdf", &dangling).unwrap();
+    for name in [&file, &link, &dangling] {
+        home.run(&["blob", BLOB, "-o", name.to_str().unwrap()])
+            .succeeds();
+        assert_eq!(fs::read(name).unwrap(), BYTES);
+    }
+    let mode = file.metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o644);
+    for name in [&link, &dangling] {
+        assert!(name.symlink_metadata().unwrap().is_symlink());
+    }
+    // A new one is for this user only, and nothing else is left.
+    let mode = folder.join("new.pdf").metadata().unwrap().permissions();
+    assert_eq!(mode.mode() & 0o777, 0o600);
+    assert_eq!(names(&folder), ["dangling", "link", "new.pdf", "pass.pdf"]);
+    let round = folder.join("round");
+    symlink("round", &round).unwrap();
+    home.run(&["blob", BLOB, "-o", round.to_str().unwrap()])
+        .refused("error: ~/out/round: its links lead to no file");
+}
+
+#[test]
+fn a_blob_is_written_into_what_is_no_file_and_leaves_it_there() {
+    let (home, folder) = home();
+    let pipe = folder.join("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let link = folder.join("link");
+    symlink("pipe", &link).unwrap();
+    for name in [&pipe, &link] {
+        let reading = std::thread::spawn({
+            let pipe = pipe.clone();
+            move || fs::read(pipe).unwrap()
+        });
+        home.run(&["blob", BLOB, "-o", name.to_str().unwrap()])
+            .succeeds();
+        assert_eq!(reading.join().unwrap(), BYTES);
+    }
+    assert!(pipe.symlink_metadata().unwrap().file_type().is_fifo());
+    assert_eq!(names(&folder), ["link", "pipe"]);
+    home.run(&["blob", BLOB, "-o", folder.to_str().unwrap()])
+        .refused("error: ~/out: Is a directory (os error 21)");
+    // The customary name of stdout, also where that is a file which others write to as well.
+    let file = folder.join("all");
+    fs::write(&file, "before\n").unwrap();
+    let ran = home
+        .command(&["blob", BLOB, "-o", "/dev/stdout"])
+        .stdout(File::options().append(true).open(&file).unwrap())
+        .status();
+    assert!(ran.unwrap().success());
+    assert_eq!(fs::read(&file).unwrap(), b"before\n%PDF-1.4\n");
+}
+
+#[test]
+fn a_backup_to_a_dash_is_refused() {
+    let home = Home::new();
+    let ran = home.run(&["backup", "-"]);
+    assert_eq!(
+        (ran.code, ran.stderr.as_str()),
+        (
+            Some(2),
+            "error: a backup is written into a file, for what breaks off must not pass for one\nhint: name a file; one that is called - is ./-\n"
+        )
+    );
+}
+
+/// A server that begins to answer and never ends; says when it has begun.
+fn endless(home: &Home) -> Receiver<()> {
+    fs::create_dir(home.data_dir()).unwrap();
+    let socket = UnixListener::bind(home.data_dir().join("owner.sock")).unwrap();
+    let (begun, answers) = channel();
+    std::thread::spawn(move || {
+        let mut held = Vec::new();
+        while let Ok((mut stream, _)) = socket.accept() {
+            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+            // Whoever only looks whether somebody is there says nothing.
+            if lines
+                .by_ref()
+                .any(|line| line.is_ok_and(|line| line.is_empty()))
+            {
+                let answer = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n6\r\nsecret\r\n";
+                stream.write_all(answer.as_bytes()).unwrap();
+                held.push(stream);
+                begun.send(()).unwrap();
+            }
+        }
+    });
+    answers
+}
+
+/// A backup that is under way.
+fn begun(home: &Home, folder: &Path, answers: &Receiver<()>) -> Child {
+    let file = folder.join("all.tar");
+    let mut command = home.command(&["backup", file.to_str().unwrap()]);
+    let child = command.stderr(Stdio::null()).spawn().unwrap();
+    answers.recv_timeout(Duration::from_mins(1)).unwrap();
+    assert_eq!(names(folder).len(), 1);
+    child
+}
+
+#[test]
+fn what_is_stopped_half_way_leaves_nothing_and_what_is_killed_is_cleared_away_later() {
+    let home = Home::new();
+    let answers = endless(&home);
+    let folder = home.path("out");
+    fs::create_dir(&folder).unwrap();
+    for (signal, code) in [("INT", 130), ("TERM", 143)] {
+        let mut child = begun(&home, &folder, &answers);
+        let id = child.id().to_string();
+        let told = Command::new("kill").args(["-s", signal, &id]).status();
+        assert!(told.unwrap().success());
+        assert_eq!(child.wait().unwrap().code(), Some(code));
+        assert_eq!(names(&folder), Vec::<String>::new());
+    }
+    let mut child = begun(&home, &folder, &answers);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let left = names(&folder);
+    assert!(left[0].starts_with(".pdpp-") && left[0].ends_with(".partial"));
+    // Another one that is under way is nobody's to clear away.
+    let (home, _) = self::home();
+    let held = folder.join(".pdpp-held.partial");
+    let lock = File::create(&held).unwrap();
+    lock.lock().unwrap();
+    let file = folder.join("all.tar");
+    home.run(&["backup", file.to_str().unwrap()]).succeeds();
+    assert_eq!(names(&folder), [".pdpp-held.partial", "all.tar"]);
+}
