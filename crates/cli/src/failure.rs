@@ -33,6 +33,8 @@ pub(crate) enum Failure {
     },
     /// All was told already; only the exit code is left.
     Reported,
+    /// All was told already; only this exit code is left.
+    ReportedAs(u8),
     /// All was told already; the command line asks for what cannot be.
     Misused,
     /// Nobody reads our output any more, which is nobody's fault.
@@ -145,7 +147,9 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (message, hints) = match self {
             Self::Told { message, hints } | Self::Coded { message, hints, .. } => (message, hints),
-            Self::Reported | Self::Misused | Self::ClosedPipe => return Ok(()),
+            Self::Reported | Self::ReportedAs(_) | Self::Misused | Self::ClosedPipe => {
+                return Ok(());
+            }
         };
         write!(f, "error: {message}")?;
         hints

@@ -1,12 +1,15 @@
 //! Printing, and nothing prints elsewhere: data on stdout, everything else on stderr.
 
+use std::borrow::Cow;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::panic::PanicHookInfo;
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use clap::error::ErrorKind;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use serde::Serialize;
 
 use crate::args::GlobalOptions;
@@ -14,6 +17,7 @@ use crate::config;
 use crate::failure::{Failure, Outcome};
 use crate::pager;
 use crate::shown::height;
+use crate::stop::Stop;
 use crate::style::Style;
 use crate::usage;
 
@@ -54,15 +58,15 @@ impl Output {
 
     /// A text for people: through a pager where it is longer than their screen.
     pub(crate) fn text(self, text: &str) -> Outcome {
-        let text = text.trim_end();
+        let text = harmless(text.trim_end(), self.style().is_coloured());
         if let Some((rows, columns)) = screen()
-            && height(text, columns) >= rows
+            && height(&text, columns) >= rows
             && let Some(pager) = config::pager()
             && pager::show(&format!("{text}\n"), &pager)
         {
             return Ok(());
         }
-        self.data(text)
+        self.as_written(&text)
     }
 
     /// Writes to stdout through a buffer, which is emptied at the end.
@@ -73,8 +77,13 @@ impl Output {
         out.flush().map_err(|error| Failure::of_output(&error))
     }
 
-    /// A line of data.
+    /// A line of data, or a text. It cannot steer the terminal, whatever it repeats.
     pub(crate) fn data(self, line: &str) -> Outcome {
+        self.as_written(&harmless(line, self.style().is_coloured()))
+    }
+
+    /// A line of data as it stands, for programs.
+    pub(crate) fn as_written(self, line: &str) -> Outcome {
         self.write(|out| writeln!(out, "{line}").map_err(|error| Failure::of_output(&error)))
     }
 
@@ -82,20 +91,20 @@ impl Output {
     pub(crate) fn json(self, value: &impl Serialize) -> Outcome {
         let text = serde_json::to_string(value)
             .map_err(|error| Failure::new(format!("the result cannot be written: {error}")))?;
-        self.data(&text)
+        self.as_written(&text)
     }
 
     /// Something good to know.
     pub(crate) fn note(self, text: &str) {
         if !self.quiet {
-            tell(text);
+            tell(&harmless(text, false));
         }
     }
 
     /// Something for those who want to know more.
     pub(crate) fn detail(self, text: &str) {
         if self.verbose {
-            tell(text);
+            tell(&harmless(text, false));
         }
     }
 
@@ -144,7 +153,7 @@ impl Output {
         }
         let mut stderr = io::stderr().lock();
         // A question that cannot be shown is not agreed to.
-        if write!(stderr, "{question} [y/N] ")
+        if write!(stderr, "{} [y/N] ", harmless(question, false))
             .and_then(|()| stderr.flush())
             .is_err()
         {
@@ -163,8 +172,11 @@ impl Output {
         if !(io::stdin().is_terminal() && terminal.is_term()) {
             return None;
         }
-        let asked = terminal.write_str(&format!("{question}: "));
-        Some(asked.and_then(|()| terminal.read_secure_line()))
+        let echoing = match keep_echo() {
+            Ok(()) => terminal.write_str(&format!("{question}: ")),
+            Err(error) => Err(error),
+        };
+        Some(echoing.and_then(|()| terminal.read_secure_line()))
     }
 
     /// Tells why a command failed and gives the exit code for it. Where the result is wanted as JSON, a refusal of the contract
@@ -173,6 +185,7 @@ impl Output {
         match failure {
             Failure::ClosedPipe => ExitCode::SUCCESS,
             Failure::Reported => ExitCode::FAILURE,
+            Failure::ReportedAs(exit) => ExitCode::from(*exit),
             Failure::Misused => ExitCode::from(2),
             Failure::Told { .. } => {
                 tell(&coloured(&failure.to_string()));
@@ -181,7 +194,7 @@ impl Output {
             Failure::Coded { exit, body, .. } => {
                 if let Some(body) = body.as_deref().filter(|_| self.json) {
                     // Nobody may be listening; the exit code still tells.
-                    let _ = self.data(body);
+                    let _ = self.as_written(body);
                 }
                 tell(&coloured(&failure.to_string()));
                 ExitCode::from(*exit)
@@ -252,15 +265,78 @@ pub(crate) fn visible(text: &str) -> String {
         .collect()
 }
 
+/// A text of ours as it is printed: lines, tabs and, where it is used, our colour stay. Everything else that would steer
+/// the terminal came from outside and becomes visible.
+fn harmless(text: &str, coloured: bool) -> Cow<'_, str> {
+    let stays = |c: char| is_visible(c) || matches!(c, '\n' | '\t');
+    if text.chars().all(stays) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let length = match colour(rest) {
+            Some(length) if coloured => length,
+            _ => c.len_utf8(),
+        };
+        let (first, after) = rest.split_at(length);
+        if length > c.len_utf8() || stays(c) {
+            shown.push_str(first);
+        } else {
+            shown.extend(c.escape_unicode());
+        }
+        rest = after;
+    }
+    Cow::Owned(shown)
+}
+
+/// How long the switch of colour is that a text begins with.
+fn colour(text: &str) -> Option<usize> {
+    let codes = text.strip_prefix("\u{1b}[")?;
+    let end = codes.find(|c: char| !(c.is_ascii_digit() || c == ';'))?;
+    codes.get(end..)?.starts_with('m').then_some(2 + end + 1)
+}
+
 /// Whether a character shows as itself: it neither steers the terminal nor reorders or hides text around it.
 pub(crate) fn is_visible(c: char) -> bool {
     !c.is_control()
         && !matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
+/// Sees to it that whoever is stopped while a secret is typed leaves a terminal that shows what is typed next.
+fn keep_echo() -> io::Result<()> {
+    static WATCHED: Mutex<bool> = Mutex::new(false);
+    let mut watched = WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
+    if *watched {
+        return Ok(());
+    }
+    let before = tcgetattr(io::stdin())?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let entered = runtime.enter();
+    let mut stop = Stop::new()?;
+    drop(entered);
+    // It watches to the end, for nobody else hears the signals any more.
+    std::thread::spawn(move || {
+        let exit = runtime.block_on(stop.signalled());
+        // Where the terminal is gone there is nothing to leave behind.
+        let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &before);
+        tell("");
+        #[expect(
+            clippy::exit,
+            reason = "the other thread waits for a line that nobody will type"
+        )]
+        std::process::exit(exit.into());
+    });
+    *watched = true;
+    Ok(())
+}
+
 /// A message with its kind in colour, where a person sees it.
 fn coloured(text: &str) -> String {
-    Style::new(config::wants_colour(io::stderr().is_terminal())).message(text)
+    let text = harmless(text, false);
+    Style::new(config::wants_colour(io::stderr().is_terminal())).message(&text)
 }
 
 /// The rows and columns of the screen that data goes to.
@@ -274,4 +350,26 @@ fn screen() -> Option<(usize, usize)> {
 fn tell(text: &str) {
     // Where stderr is gone there is nobody to tell.
     let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_own_colour_reaches_a_terminal() {
+        // decision 42: text from outside is data
+        let text = "a\u{1b}[1;31mb\u{1b}[0m\n\tc \u{1b}]0;pwn\u{7}\u{1b}[2J \u{202e}d\r";
+        let rest = "\n\tc \\u{1b}]0;pwn\\u{7}\\u{1b}[2J \\u{202e}d\\u{d}";
+        assert_eq!(
+            harmless(text, true),
+            format!("a\u{1b}[1;31mb\u{1b}[0m{rest}")
+        );
+        assert_eq!(
+            harmless(text, false),
+            format!("a\\u{{1b}}[1;31mb\\u{{1b}}[0m{rest}")
+        );
+        assert_eq!(harmless("\u{1b}[1", true), "\\u{1b}[1");
+        assert_eq!(harmless("\u{e9} \u{6771}", false), "\u{e9} \u{6771}");
+    }
 }

@@ -167,7 +167,7 @@ impl<'a> Reading<'a> {
         let text = self.text(question)?;
         let output = self.context.output;
         if output.is_json() {
-            return output.data(text.trim_end());
+            return output.as_written(text.trim_end());
         }
         self.warn(&text);
         let shown = show(&understood(&text)?);

@@ -20,6 +20,11 @@ impl Style {
         Self { width, ..self }
     }
 
+    /// Whether there is colour.
+    pub(crate) fn is_coloured(self) -> bool {
+        self.coloured
+    }
+
     /// How many columns there are, where a line must end somewhere.
     pub(crate) fn width(self) -> Option<usize> {
         self.width

@@ -5,11 +5,13 @@ mod harness;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Read as _;
-use std::process::Stdio;
+use std::os::fd::OwnedFd;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use harness::{Home, lines};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
 /// A screen of this size, and what the environment says.
 struct Screen<'a> {
@@ -24,18 +26,24 @@ const WIDE: Screen<'_> = Screen {
     env: &[],
 };
 
+/// A terminal: our side of it, and that of the program.
+fn terminal() -> (OwnedFd, File) {
+    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&ours).unwrap();
+    unlockpt(&ours).unwrap();
+    let name = ptsname(&ours, Vec::new()).unwrap();
+    let theirs = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(name.to_str().unwrap())
+        .unwrap();
+    (ours, theirs)
+}
+
 impl Screen<'_> {
     /// Runs a command in front of it; gives what it shows.
     fn shows(&self, home: &Home, args: &[&str]) -> String {
-        let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&ours).unwrap();
-        unlockpt(&ours).unwrap();
-        let name = ptsname(&ours, Vec::new()).unwrap();
-        let theirs = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .open(name.to_str().unwrap())
-            .unwrap();
+        let (ours, theirs) = terminal();
         let size = Winsize {
             ws_row: self.rows,
             ws_col: self.columns,
@@ -212,5 +220,35 @@ fn lines_end_where_the_screen_does_and_commands_stay_whole() {
             let wide = line.chars().filter(|c| *c > '\u{2e80}').count();
             assert!(line.chars().count() + wide <= 60, "{line}");
         }
+    }
+}
+
+/// A terminal that shows nothing of what is typed is of little use to whoever changed their mind.
+#[test]
+fn whoever_leaves_the_prompt_of_a_password_sees_again_what_is_typed() {
+    let home = Home::new();
+    for (signal, code) in [("INT", 130), ("TERM", 143)] {
+        let (_ours, theirs) = terminal();
+        let echoes = || {
+            let modes = tcgetattr(&theirs).unwrap().local_modes;
+            modes.contains(LocalModes::ECHO)
+        };
+        assert!(echoes());
+        let mut command = home.command(&["owner-password"]);
+        command
+            .stdin(theirs.try_clone().unwrap())
+            .stderr(theirs.try_clone().unwrap())
+            .env_remove("PDPP_OWNER_PASSWORD");
+        let mut child = command.spawn().unwrap();
+        let mut looks = 0;
+        while echoes() && looks < 6000 {
+            std::thread::sleep(Duration::from_millis(10));
+            looks += 1;
+        }
+        let id = child.id().to_string();
+        let told = Command::new("kill").args(["-s", signal, &id]).status();
+        assert!(told.unwrap().success());
+        assert_eq!(child.wait().unwrap().code(), Some(code));
+        assert!(looks > 0 && looks < 6000 && echoes());
     }
 }
