@@ -17,7 +17,8 @@ use crate::shown::{Lines as _, hanging};
 /// Check the local data, or a server as a client would
 ///
 /// Without a URL: the data directory, the disk, the clock, the index and the socket. With one: what the server publishes,
-/// how it sends strangers on, the stored credential, and a read with it. Ends with 0 only when all is well.
+/// how it sends strangers on, the stored credential, and a read with it. Ends with 0 only when all is well, with 69
+/// where the server cannot be reached.
 ///
 /// With --thorough everything that is stored is read and held against what was written: records, index and blobs.
 #[derive(Debug, Args)]
@@ -82,12 +83,12 @@ impl Finding {
 
 pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
     let settings = RemoteSettings::resolve(options.url.clone(), options.cache_root.clone())?;
-    let findings = match &settings.provider_url {
+    let (findings, unreached) = match &settings.provider_url {
         // What is stored is here, whatever server is set.
         Some(url) if !options.thorough => {
             there::look(&ProviderUrl::parse(url)?, &settings, context)?
         }
-        _ => here::look(context, options.thorough),
+        _ => (here::look(context, options.thorough), None),
     };
     let ok = findings.iter().all(|finding| finding.ok);
     let output = context.output;
@@ -115,5 +116,9 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
         }
         output.text(&text)?;
     }
-    if ok { Ok(()) } else { Err(Failure::Reported) }
+    match unreached {
+        Some(exit) => Err(Failure::ReportedAs(exit)),
+        None if ok => Ok(()),
+        None => Err(Failure::Reported),
+    }
 }

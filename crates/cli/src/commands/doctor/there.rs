@@ -19,13 +19,16 @@ use crate::reading;
 
 /// How far two clocks may be apart.
 const APART_MICROS: u64 = 60_000_000;
+/// The exit code of a server that does not answer.
+const UNREACHABLE: u8 = 69;
 const ADDRESS: &str = "check that the address is that of a PDPP server, and what stands before it";
 
+/// What was found, and the exit code where there was nobody to look at.
 pub(super) fn look(
     provider: &ProviderUrl,
     settings: &RemoteSettings,
     context: &Context,
-) -> Outcome<Vec<Finding>> {
+) -> Outcome<(Vec<Finding>, Option<u8>)> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -35,11 +38,12 @@ pub(super) fn look(
         runtime.block_on(look::at(server, path, Limits::default()))
     };
     let resource = seen(provider, "/.well-known/oauth-protected-resource");
-    let is_reached = resource.is_ok();
+    let unreached = resource.as_ref().err().map(|error| error.code.exit_code());
     let (finding, issuer) = resource_document(provider, resource);
     findings.push(finding);
-    if !is_reached {
-        return Ok(findings);
+    if let Some(exit) = unreached {
+        // Whoever answered something else was reached.
+        return Ok((findings, (exit == UNREACHABLE).then_some(exit)));
     }
     findings.push(sign_in(
         &issuer,
@@ -49,7 +53,7 @@ pub(super) fn look(
     findings.extend(stranger.as_ref().ok().and_then(clock));
     findings.push(challenge(stranger));
     findings.push(read(provider, settings, &runtime, context));
-    Ok(findings)
+    Ok((findings, None))
 }
 
 fn transport(provider: &ProviderUrl) -> Finding {
