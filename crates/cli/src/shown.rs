@@ -14,7 +14,9 @@ use contract::wire::Nullable;
 use indicatif::HumanCount;
 
 pub(crate) use self::excerpt::{Marked, excerpt, windowed};
-pub(crate) use self::record::{Sheet, handle_of, has_more_related, record};
+pub(crate) use self::record::{
+    Sheet, handle_of, has_more_related, listing, record, without_handle,
+};
 pub(crate) use self::value::{cell, one_line};
 pub(crate) use self::wrap::{hanging, height};
 use self::wrap::{padded, width};

@@ -12,7 +12,8 @@ use crate::failure::Outcome;
 use crate::moment;
 use crate::reading::{Line, Reading, Source};
 use crate::shown::{
-    Lines as _, Marked, PageEnd, command_line, excerpt, handle_of, hanging, heading, one_line,
+    Lines as _, Marked, PageEnd, command_line, excerpt, handle_of, hanging, heading, listing,
+    one_line, without_handle,
 };
 use crate::style::Style;
 
@@ -143,6 +144,9 @@ fn hit(hit: &SearchHit, line: &Line, style: Style) -> String {
     }
     if let Some(handle) = &handle {
         text.push_str(&command_line("  ", &line.about("fetch", handle), style));
+    } else if let (Some(stream), Some(key)) = (&hit.stream, &hit.record_key) {
+        let list = listing(line, (hit.connection_id.as_deref(), stream), None);
+        text.push_str(&without_handle(key, &list, style));
     }
     text
 }
@@ -195,5 +199,17 @@ mod tests {
             "notes  c1  then\n  preview, no proven match: x y\n  pdpp fetch c1/notes:n1\n"
         );
         assert_eq!(shown(r#"{"title":"T"}"#), "T\n");
+    }
+
+    #[test]
+    fn a_key_that_can_be_no_part_of_an_id_is_told_with_what_lists_it() {
+        let text = r#"{"stream":"notes","record_key":"..","connection_id":"c1","title":"T"}"#;
+        assert_eq!(
+            shown(text),
+            "T  c1
+  there is no id for the key '..', so fetch and read cannot name it; it is listed in its stream, and by a filter on its key field:
+    pdpp query notes --connection-id c1
+"
+        );
     }
 }

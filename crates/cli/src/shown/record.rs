@@ -45,15 +45,65 @@ pub(crate) fn handle_of(
     RecordHandle::new(connection, stream?, key?).ok()
 }
 
+fn connection_of(record: &Record) -> Option<&str> {
+    record.connection_id.as_deref()
+}
+
+/// The field that the key of a record stands in, as far as the record shows it.
+fn key_field(record: &Record) -> Option<String> {
+    let data = record.data.as_deref()?;
+    let fields: OrderedMap<serde_json::Value> = serde_json::from_str(data.get()).ok()?;
+    let mut same = fields
+        .iter()
+        .filter(|(_, value)| value.as_str() == Some(&record.id));
+    // Where several hold it, which of them is the key is not known.
+    same.next()
+        .filter(|_| same.next().is_none())
+        .map(|(name, _)| name.to_owned())
+}
+
+/// The command that lists a record no handle can be written for: by its key, where the field of it is known.
+pub(crate) fn listing(
+    line: &Line,
+    (connection, stream): (Option<&str>, &str),
+    key: Option<(&str, &str)>,
+) -> Line {
+    line.another("query")
+        .argument(stream)
+        .option("connection-id", connection)
+        .option("filter", key.map(|(field, key)| format!("{field}={key}")))
+}
+
+/// Why nothing can be fetched, and what can be done instead.
+pub(crate) fn without_handle(key: &str, list: &Line, style: Style) -> String {
+    let by = match list.values("filter").next() {
+        Some(_) => "it is listed by its key",
+        None => "it is listed in its stream, and by a filter on its key field",
+    };
+    let why = format!(
+        "there is no id for the key '{}', so fetch and read cannot name it; {by}:",
+        visible(key)
+    );
+    let mut text = format!("  {}\n", hanging(&why, 2, 4, style));
+    text.push_str(&command_line("    ", list, style));
+    text
+}
+
 /// A record as lines.
 pub(crate) fn record(record: &Record, sheet: &Sheet<'_>) -> String {
     let (line, style) = (sheet.line, sheet.style);
     let handle = handle_of(
-        record.connection_id.as_deref(),
+        connection_of(record),
         Some(&record.stream),
         Some(&record.id),
     );
     let mut text = headed(record, handle.as_ref(), style);
+    if handle.is_none() {
+        let field = key_field(record);
+        let key = field.as_deref().map(|field| (field, record.id.as_str()));
+        let list = listing(line, (connection_of(record), &record.stream), key);
+        text.push_str(&without_handle(&record.id, &list, style));
+    }
     if record.deleted {
         let when = record.deleted_at.as_deref().unwrap_or(&record.emitted_at);
         let when = moment::local(when).unwrap_or_else(|| visible(when));
@@ -89,7 +139,8 @@ pub(crate) fn record(record: &Record, sheet: &Sheet<'_>) -> String {
 }
 
 fn headed(record: &Record, handle: Option<&RecordHandle>, style: Style) -> String {
-    let id = handle.map_or_else(|| visible(&record.id), ToString::to_string);
+    let id = handle.map_or_else(|| record.id.clone(), ToString::to_string);
+    let id = visible(&id);
     let label = record.display_name.as_deref().map(one_line);
     let emitted = moment::local(&record.emitted_at);
     let beside: Vec<String> = label.into_iter().chain(emitted).collect();

@@ -1,0 +1,68 @@
+//! Text from outside cannot steer the terminal, wherever it is repeated (decision 42).
+#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
+
+mod harness;
+
+use harness::{Home, Ran};
+
+fn is_plain(ran: &Ran) {
+    for text in [&ran.stdout, &ran.stderr] {
+        let steers =
+            |c: char| (c.is_control() && c != '\n') || ('\u{202a}'..='\u{202e}').contains(&c);
+        assert!(!text.contains(steers), "{ran:?}");
+    }
+}
+
+#[test]
+fn names_in_files_and_of_files_are_shown_by_their_numbers() {
+    let home = Home::new();
+    let file = home.file("bad.json", "{\"\\u001b]0;pwn\\u0007\":1}");
+    let ran = home.run(&["declare", &file]);
+    is_plain(&ran);
+    assert!(ran.stderr.contains("\\u{1b}]0;pwn\\u{7}"), "{ran:?}");
+    for args in [
+        &["declare", "no\u{1b}[2Jthing"][..],
+        &["import", "no\u{1b}[2Jthing.csv"],
+        &["grant", "create", "--client", "c", "--details", "\u{1b}[2J"],
+        &["grant", "show", "\u{1b}[2J"],
+        &["serve", "--listen", "\u{1b}[2J"],
+    ] {
+        let ran = home.run(args);
+        is_plain(&ran);
+        assert!(ran.stderr.contains("\\u{1b}[2J"), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_key_that_reorders_text_is_shown_by_its_number_and_one_without_an_id_says_so() {
+    let home = Home::with_mail();
+    home.import_messages(
+        "{\"id\":\"a\\u202eb\",\"subject\":\"one\"}\n{\"id\":\"..\",\"subject\":\"two\"}\n",
+    )
+    .succeeds();
+    let listed = home
+        .run(&["query", "messages", "--fields", "id"])
+        .succeeds();
+    is_plain(&listed);
+    assert!(listed.stdout.contains("mail-work/messages:a"), "{listed:?}");
+    assert!(
+        listed.stdout.contains(
+            "  there is no id for the key '..', so fetch and read cannot name it; it is listed by its key:\n    pdpp query messages --connection-id mail-work --filter id=..\n"
+        ),
+        "{listed:?}"
+    );
+    let found = home.run(&[
+        "query",
+        "messages",
+        "--connection-id",
+        "mail-work",
+        "--filter",
+        "id=..",
+    ]);
+    assert!(found.succeeds().stdout.contains("two"));
+    let searched = home.run(&["search", "two"]).succeeds().stdout;
+    assert!(
+        searched.contains("  there is no id for the key '..'"),
+        "{searched}"
+    );
+}
