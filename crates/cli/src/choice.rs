@@ -5,12 +5,17 @@ use std::collections::BTreeSet;
 use contract::id::{ConnectorKey, StreamName};
 use rest::owner::wire::{Connection, Connector, Sources};
 
+use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::output::visible;
 use crate::spelling::{self, did_you_mean};
 
 /// The connection of that id, else the one with exactly that name.
-pub(crate) fn connection_named(sources: &Sources, text: &str) -> Outcome<Connection> {
+pub(crate) fn connection_named(
+    sources: &Sources,
+    text: &str,
+    context: &Context,
+) -> Outcome<Connection> {
     let mut all = sources.connections.iter();
     if let Some(connection) = all.find(|one| one.connection_id.as_str() == text) {
         return Ok(connection.clone());
@@ -18,15 +23,17 @@ pub(crate) fn connection_named(sources: &Sources, text: &str) -> Outcome<Connect
     let named = sources.connections.iter();
     let named = named.filter(|connection| connection.display_name == text);
     let named = named.cloned().collect();
-    only(named, || unknown_connection(sources, text))
+    only(named, || unknown_connection(sources, text, context))
 }
 
 /// That there is no such connection, and which may be meant.
-pub(crate) fn unknown_connection(sources: &Sources, text: &str) -> Failure {
+pub(crate) fn unknown_connection(sources: &Sources, text: &str, context: &Context) -> Failure {
     let failure = Failure::new(format!("there is no connection '{}'", visible(text)));
     let known = sources.connections.as_slice();
     if known.is_empty() {
-        return failure.hint("add one with `pdpp connections add CONNECTOR --name NAME`");
+        let add = context.line("connections add").argument("CONNECTOR");
+        let add = add.option("name", Some("NAME"));
+        return failure.hint(format!("add one with `{add}`"));
     }
     let ids = known.iter().map(|one| one.connection_id.as_str());
     let names = known.iter().map(|one| one.display_name.as_str());
@@ -37,17 +44,22 @@ pub(crate) fn unknown_connection(sources: &Sources, text: &str) -> Failure {
 }
 
 /// That there is no such connector, and which may be meant.
-pub(crate) fn unknown_connector(sources: &Sources, key: &ConnectorKey) -> Failure {
+pub(crate) fn unknown_connector(
+    sources: &Sources,
+    key: &ConnectorKey,
+    context: &Context,
+) -> Failure {
+    let declare = context.line("declare").argument("FILE");
     let known = sources.connectors.iter();
     let known: Vec<&str> = known.map(|one| one.connector_key.as_str()).collect();
     let failure = Failure::new(format!("connector '{key}' is not declared"))
         .hints(did_you_mean(key.as_str(), &known));
     match known.as_slice() {
-        [] => failure.hint(
-            "register it with `pdpp declare FILE`; `pdpp help declarations` shows how to write one",
-        ),
+        [] => failure.hint(format!(
+            "register it with `{declare}`; `pdpp help declarations` shows how to write one"
+        )),
         known => failure.hint(format!(
-            "declared: {}; register another with `pdpp declare FILE`",
+            "declared: {}; register another with `{declare}`",
             spelling::listed(known)
         )),
     }
@@ -76,14 +88,18 @@ pub(crate) fn connection_with_stream(
     sources: &Sources,
     stream: &str,
     named: Option<&str>,
+    context: &Context,
 ) -> Outcome<(Connection, StreamName)> {
     let connection = match named {
-        Some(named) => connection_named(sources, named)?,
+        Some(named) => connection_named(sources, named, context)?,
         None => only(carrying(sources, stream), || {
             let failure = Failure::new(format!("no connection has a stream '{}'", visible(stream)));
             let known = streams(sources);
             match known.as_slice() {
-                [] => failure.hint("`pdpp connections` lists the configured ones"),
+                [] => {
+                    let list = context.line("connections");
+                    failure.hint(format!("`{list}` lists the configured ones"))
+                }
                 known => failure
                     .hints(did_you_mean(stream, known))
                     .hint(format!("streams: {}", spelling::listed(known))),

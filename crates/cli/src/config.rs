@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use etcetera::base_strategy::{BaseStrategy, choose_native_strategy};
 use tracing_subscriber::filter::LevelFilter;
@@ -38,6 +38,12 @@ impl Settings {
             data_dir,
             named_data_dir: global.data_dir.clone(),
         })
+    }
+
+    /// The data directory for a program that starts elsewhere and knows nothing of our environment; none where it would
+    /// find it by itself.
+    pub(crate) fn data_dir_elsewhere(&self) -> Option<PathBuf> {
+        elsewhere(&self.data_dir)
     }
 
     /// Where people would reach a server of this machine, for a command that reads without one.
@@ -133,6 +139,8 @@ pub(crate) struct RemoteSettings {
     pub(crate) provider_url: Option<String>,
     /// Where credentials are kept.
     pub(crate) cache_root: PathBuf,
+    /// The same as the command line names it, if it does.
+    pub(crate) named_cache_root: Option<PathBuf>,
     /// Another place where they may be, read only.
     pub(crate) fallback_root: Option<PathBuf>,
 }
@@ -147,20 +155,26 @@ impl RemoteSettings {
             Some(url) => Some(url),
             None => environment("PDPP_PROVIDER_URL")?,
         };
-        let named = match cache_root {
+        let named = match cache_root.clone() {
             Some(root) => Some(root),
             None => environment("PDPP_CACHE_ROOT")?.map(PathBuf::from),
         };
         let fallback_root = named.is_none().then(|| PathBuf::from(".pdpp"));
-        let cache_root = match named {
+        let root = match named {
             Some(root) => root,
             None => default_data_dir()?,
         };
         Ok(Self {
             provider_url,
-            cache_root,
+            cache_root: root,
+            named_cache_root: cache_root,
             fallback_root,
         })
+    }
+
+    /// Where credentials are kept, for a program that starts elsewhere; none where it would look there by itself.
+    pub(crate) fn cache_root_elsewhere(&self) -> Option<PathBuf> {
+        elsewhere(&self.cache_root)
     }
 }
 
@@ -227,6 +241,13 @@ fn environment(name: &str) -> Result<Option<String>, Failure> {
     value
         .map(|value| value.into_string().map_err(refusal))
         .transpose()
+}
+
+/// The whole path of a folder, unless it is the one that every program takes.
+fn elsewhere(folder: &Path) -> Option<PathBuf> {
+    let usual = default_data_dir().ok();
+    let whole = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    (usual.as_ref() != Some(&whole)).then_some(whole)
 }
 
 fn default_data_dir() -> Result<PathBuf, Failure> {

@@ -37,6 +37,12 @@ impl Context {
         Line::of(command).at(named.into_iter().collect())
     }
 
+    /// The command that lets a client read, to be completed with a connection.
+    pub(crate) fn granting(&self, client: &str) -> Line {
+        let create = self.line("grant create").option("client", Some(client));
+        create.option("connection", Some("ID"))
+    }
+
     /// Opens the data directory in the name of a command.
     pub(crate) fn open(&self, holder: &str) -> Result<EmbeddedStore, StoreError> {
         let options = OpenOptions {

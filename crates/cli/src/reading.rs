@@ -21,7 +21,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tokio::runtime::Runtime;
 
-pub(crate) use self::line::Line;
+pub(crate) use self::line::{Line, quoted};
 use crate::clock::SystemClock;
 use crate::config::RemoteSettings;
 use crate::context::Context;
@@ -243,9 +243,22 @@ pub(crate) fn far(
     ))
 }
 
+/// The command that gets a credential for a server, into the same place.
+pub(crate) fn connecting(provider: &ProviderUrl, settings: &RemoteSettings) -> Line {
+    let named = settings.named_cache_root.as_ref();
+    let root = named.map(|root| root.display());
+    Line::of("connect")
+        .argument(provider.as_str())
+        .option("cache-root", root)
+}
+
 /// Where the credentials are.
 pub(crate) fn cache(settings: &RemoteSettings) -> CredentialCache {
     let cache = CredentialCache::new(&settings.cache_root);
+    let cache = match &settings.named_cache_root {
+        Some(root) => cache.filled_with(Line::said("cache-root", &root.to_string_lossy())),
+        None => cache,
+    };
     match &settings.fallback_root {
         Some(fallback) => cache.with_fallback(fallback),
         None => cache,

@@ -87,7 +87,7 @@ const FAULTS: &[(Broken, &str, &str, &str)] = &[
         Broken::RefusesTheCredential,
         "read",
         "the stored credential is refused: not any more",
-        "pdpp connect URL",
+        "pdpp connect URL --cache-root ~/cache",
     ),
 ];
 

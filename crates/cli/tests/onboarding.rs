@@ -186,7 +186,9 @@ fn an_owner_who_refuses_leaves_no_credential() {
     assert!(ran.stderr.contains("the owner did not approve"), "{ran:?}");
     assert!(!home.path("cache/clients").exists());
     for (url, code) in [("http://127.0.0.1:9", 69), ("ftp://x", 2)] {
-        assert_eq!(home.run(&["connect", url]).code, Some(code), "{url}");
+        for command in ["connect", "doctor"] {
+            assert_eq!(home.run(&[command, url]).code, Some(code), "{url}");
+        }
     }
 }
 
@@ -213,7 +215,7 @@ fn a_server_without_a_credential_is_told_with_the_remedy() {
     assert_eq!(finding("read")["ok"], false);
     assert_eq!(
         finding("read")["remedy"],
-        format!("run `pdpp connect {url}`")
+        format!("run `pdpp connect {url} --cache-root ~/cache`")
     );
     // Whatever is wrong comes with something to do.
     for one in told["findings"].as_array().unwrap() {
@@ -224,7 +226,7 @@ fn a_server_without_a_credential_is_told_with_the_remedy() {
         );
     }
     let gone = home.run(&["doctor", "http://127.0.0.1:9", "--cache-root", &root]);
-    assert_eq!(gone.code, Some(1));
+    assert_eq!(gone.code, Some(69));
     assert!(
         gone.stdout.contains("FAIL  metadata")
             && gone.stdout.contains("do: check that the server runs"),
@@ -290,8 +292,8 @@ Recommended
 
 Other ways
   Over standard input and output:
-  pdpp grant create --client 'Claude Code' --connection ID
-  claude mcp add pdpp -- pdpp mcp
+  pdpp grant create --client 'Claude Code' --connection ID --data-dir ~/data
+  claude mcp add pdpp -- pdpp mcp --data-dir ~/data
 "
     );
     for name in [

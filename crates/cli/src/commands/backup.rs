@@ -13,6 +13,7 @@ use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::file::Partial;
 use crate::owner::{Owner, Target};
+use crate::reading::quoted;
 
 /// The exit code of a command line that asks for what cannot be.
 const USAGE: u8 = 2;
@@ -58,7 +59,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
         "Backed up to {} ({}). To restore: mkdir DIR && tar -xf {} -C DIR, then use --data-dir DIR.",
         file.display(),
         HumanBytes(bytes),
-        file.display()
+        quoted(&file.to_string_lossy())
     ));
     Ok(())
 }

@@ -15,7 +15,7 @@ use crate::failure::{Failure, Outcome};
 use crate::file::Destination;
 use crate::output::visible;
 use crate::owner::{Owner, Target, Trouble};
-use crate::reading::{self, Line};
+use crate::reading;
 
 /// Write the bytes a record points at into a file
 ///
@@ -41,7 +41,7 @@ struct Answer<'a> {
 
 pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
     let owner = context.owner("pdpp blob")?;
-    let target = target(options, &owner)?;
+    let target = target(options, &owner, context)?;
     let (file, output) = (options.output.as_path(), context.output);
     // The same by another name, which may lead to a file that is not to be replaced.
     if file.as_os_str() == "-" || file.as_os_str() == "/dev/stdout" {
@@ -65,11 +65,11 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
     Ok(())
 }
 
-fn target(options: &Options, owner: &Owner) -> Outcome<Target> {
+fn target(options: &Options, owner: &Owner, context: &Context) -> Outcome<Target> {
     let connection = match &options.connection {
         Some(named) => {
             let sources: Sources = owner.get(&Target::of("/owner/sources"))?;
-            let found = choice::connection_named(&sources, named)?;
+            let found = choice::connection_named(&sources, named, context)?;
             Some(found.connection_id.as_str().to_owned())
         }
         None => None,
@@ -81,7 +81,9 @@ fn target(options: &Options, owner: &Owner) -> Outcome<Target> {
             format!("blob_sha256_{}", hash.to_ascii_lowercase()),
             connection,
         ),
-        None if options.id.contains(':') => of_record(&options.id, connection.as_deref(), owner)?,
+        None if options.id.contains(':') => {
+            of_record(&options.id, connection.as_deref(), (owner, context))?
+        }
         None => (options.id.clone(), connection),
     };
     let target = Target::of("/v1/blobs").part(&id);
@@ -92,7 +94,7 @@ fn target(options: &Options, owner: &Owner) -> Outcome<Target> {
 fn of_record(
     id: &str,
     connection: Option<&str>,
-    owner: &Owner,
+    (owner, context): (&Owner, &Context),
 ) -> Outcome<(String, Option<String>)> {
     let (handle, _) = reading::handle(id, connection)?;
     let record = Target::of("/v1/streams")
@@ -105,7 +107,7 @@ fn of_record(
         let message = format!("the record '{}' points at no blob", visible(id));
         return Err(Failure::new(message).hint(format!(
             "`{}` shows what it holds",
-            Line::of("fetch").argument(id)
+            context.line("fetch").argument(id)
         )));
     };
     let connection = record["connection_id"].as_str().map(str::to_owned);

@@ -1,6 +1,6 @@
 //! `pdpp connect`: a credential from a server, which its owner approves in a browser.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use client::connect::{self, Connected, Prompt, Request};
@@ -58,7 +58,13 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
     };
     let pending = runtime.block_on(connect::begin(&request, &cache, Limits::default()))?;
     tell(output, pending.prompt());
-    let connected = runtime.block_on(pending.wait(&cache, &SystemClock, tokio::time::sleep))?;
+    let again = reading::connecting(&provider, &settings);
+    let connected = runtime
+        .block_on(pending.wait(&cache, &SystemClock, tokio::time::sleep))
+        .map_err(|error| match error.code {
+            ErrorCode::NotConnected => error.with_hint(format!("run `{again}` again")),
+            _ => error,
+        })?;
     let server = reading::far(provider.clone(), &settings, context, Output::detail)?;
     let question = Get::v1(["schema"]).with("view", Some("compact"));
     let (answer, text) = runtime.block_on(server.get_text(question))?;
@@ -69,15 +75,22 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
             answer.status
         );
         let exit = ErrorCode::AuthenticationError.exit_code();
-        let hint =
-            format!("run `pdpp connect {provider}` again; `pdpp doctor {provider}` says more");
+        let doctor = Line::of("doctor").argument(provider.as_str()).option(
+            "cache-root",
+            options.cache_root.as_ref().map(|root| root.display()),
+        );
+        let hint = format!("run `{again}` again; `{doctor}` says more");
         return Err(Failure::coded(exit, message, hint));
     }
     let place = Line::of("mcp")
         .option("provider-url", Some(provider.as_str()))
         .option(
             "cache-root",
-            options.cache_root.as_ref().map(|root| root.display()),
+            // An agent starts it elsewhere.
+            settings
+                .cache_root_elsewhere()
+                .as_deref()
+                .map(Path::display),
         );
     told(output, (&provider, &connected), &streams(&text), &place)
 }

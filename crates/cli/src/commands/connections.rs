@@ -132,7 +132,11 @@ fn add(options: Add, owner: &Owner, context: &Context) -> Outcome {
     let sources: Sources = owner.get(&Target::of("/owner/sources"))?;
     let mut declared = sources.connectors.iter();
     if !declared.any(|one| one.connector_key == new.connector_key) {
-        return Err(choice::unknown_connector(&sources, &new.connector_key));
+        return Err(choice::unknown_connector(
+            &sources,
+            &new.connector_key,
+            context,
+        ));
     }
     let connection: Connection = owner.post(&Target::of("/owner/connections"), &new)?;
     let output = context.output;
@@ -155,7 +159,7 @@ fn rename(options: &Rename, owner: &Owner, context: &Context) -> Outcome {
     let renaming = Renaming {
         name: options.name.clone(),
     };
-    known(&options.id, owner)?;
+    known(&options.id, owner, context)?;
     let connection: Connection = owner.post(&place(&options.id), &renaming)?;
     let output = context.output;
     if output.is_json() {
@@ -171,7 +175,7 @@ fn rename(options: &Rename, owner: &Owner, context: &Context) -> Outcome {
 
 fn remove(options: &Remove, owner: &Owner, context: &Context) -> Outcome {
     let id = &options.id;
-    let connection = known(id, owner)?;
+    let connection = known(id, owner, context)?;
     let output = context.output;
     let name = visible(&connection.display_name);
     let held = HumanCount(connection.records);
@@ -180,10 +184,11 @@ fn remove(options: &Remove, owner: &Owner, context: &Context) -> Outcome {
             Some(true) => {}
             Some(false) => return Err(Failure::new("nothing was removed")),
             None => {
+                let remove = context.line("connections remove").argument(id.as_str());
                 return Err(Failure::new(format!(
                     "removing '{name}' would erase its {held} records, and there is no terminal to ask on"
                 ))
-                .hint(format!("pdpp connections remove {id} --yes")));
+                .hint(remove.flag("yes").to_string()));
             }
         }
     }
@@ -200,13 +205,13 @@ fn remove(options: &Remove, owner: &Owner, context: &Context) -> Outcome {
 }
 
 /// The connection of that id.
-fn known(id: &ConnectionId, owner: &Owner) -> Outcome<Connection> {
+fn known(id: &ConnectionId, owner: &Owner, context: &Context) -> Outcome<Connection> {
     let sources: Sources = owner.get(&Target::of("/owner/sources"))?;
     let mut all = sources.connections.iter();
     let found = all.find(|connection| connection.connection_id == *id);
     found
         .cloned()
-        .ok_or_else(|| choice::unknown_connection(&sources, id.as_str()))
+        .ok_or_else(|| choice::unknown_connection(&sources, id.as_str(), context))
 }
 
 fn row(connection: &Connection) -> Row<'_> {

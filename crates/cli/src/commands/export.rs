@@ -7,7 +7,7 @@ use rest::owner::wire::Sources;
 use crate::choice;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
-use crate::owner::{Owner, Target};
+use crate::owner::{Owner, Target, Trouble};
 
 /// Print a stream or one record as JSON lines
 ///
@@ -36,23 +36,39 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
     };
     let owner = context.owner("pdpp export")?;
     let handle = handle.as_ref().map(Handle::record);
-    let target = target(options, handle, &owner)?;
+    let target = target(options, handle, (&owner, context))?;
     context.output.write(|out| {
         let mut take = |bytes: &[u8]| {
             out.write_all(bytes)
                 .map_err(|error| Failure::of_output(&error))
         };
-        owner.pour(&target, &mut take)?;
-        Ok(())
+        let poured = owner.pour(&target, &mut take);
+        poured.map_err(|trouble| advised(trouble, options, context))
     })
 }
 
+/// What to tell, with commands in place of what a client would be told to call.
+fn advised(trouble: Trouble, options: &Options, context: &Context) -> Failure {
+    match (trouble, &options.grant) {
+        (Trouble::Refused(mut refused), Some(grant)) if refused.next.is_some() => {
+            let schema = context.line("schema").option("grant", Some(grant));
+            refused.next = Some(format!("`{schema}` lists the streams that may be read"));
+            Trouble::Refused(refused).into()
+        }
+        (trouble, _) => trouble.into(),
+    }
+}
+
 /// What to ask for. Which connection is meant the owner decides among all there are, and a grant among its own.
-fn target(options: &Options, handle: Option<&RecordHandle>, owner: &Owner) -> Outcome<Target> {
+fn target(
+    options: &Options,
+    handle: Option<&RecordHandle>,
+    (owner, context): (&Owner, &Context),
+) -> Outcome<Target> {
     let sources: Sources = owner.get(&Target::of("/owner/sources"))?;
     let named = options.connection.as_deref();
     let given = match named {
-        Some(named) => Some(choice::connection_named(&sources, named)?),
+        Some(named) => Some(choice::connection_named(&sources, named, context)?),
         None => None,
     };
     let given = given.as_ref().map(|found| found.connection_id.as_str());
@@ -75,7 +91,8 @@ fn target(options: &Options, handle: Option<&RecordHandle>, owner: &Owner) -> Ou
             .with("stream", stream)
             .with_any("connection_id", connection));
     }
-    let (connection, stream) = choice::connection_with_stream(&sources, stream, connection)?;
+    let (connection, stream) =
+        choice::connection_with_stream(&sources, stream, connection, context)?;
     Ok(target
         .with("stream", stream.as_str())
         .with("connection_id", connection.connection_id.as_str()))

@@ -40,15 +40,14 @@ pub(crate) fn run(options: Options, context: &Context) -> Outcome {
 }
 
 /// Refuses a secret where an id belongs, without repeating it: what is told may be logged.
-fn refuse_secret(id: &str) -> Outcome {
+fn refuse_secret(id: &str, context: &Context) -> Outcome {
     if ["pdpp_at_", "pdpp_owner_"]
         .iter()
         .any(|prefix| id.starts_with(prefix))
     {
-        return Err(
-            Failure::new("this is a token, and the id of what it stands for is needed")
-                .hint("`pdpp grants` lists the ids"),
-        );
+        let message = "this is a token, and the id of what it stands for is needed";
+        let list = context.line("grants");
+        return Err(Failure::new(message).hint(format!("`{list}` lists the ids")));
     }
     Ok(())
 }

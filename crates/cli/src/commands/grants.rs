@@ -45,9 +45,10 @@ fn list(context: &Context) -> Outcome {
         return output.json(&all);
     }
     if all.is_empty() {
-        output.note(
-            "Nothing was granted yet. Grant something with: pdpp grant create --client NAME --connection ID",
-        );
+        let create = context.granting("NAME");
+        output.note(&format!(
+            "Nothing was granted yet. Grant something with: {create}"
+        ));
     } else {
         let heads = ["ID", "CLIENT", "STATE", "ENDS", "LAST USED", "MAY READ"];
         let mut table = vec![heads.map(str::to_owned)];
@@ -106,10 +107,12 @@ fn tell_owner_tokens(owner: &Owner, context: &Context) -> Outcome {
     for token in tokens {
         if token.state == State::Live {
             context.output.note(&format!(
-                "Owner token {} is live until {}. End it with: pdpp grant revoke {}",
+                "Owner token {} is live until {}. End it with: {}",
                 token.token_id,
                 moment::shown(&token.expires_at),
-                token.token_id
+                context
+                    .line("grant revoke")
+                    .argument(token.token_id.as_str())
             ));
         }
     }

@@ -70,7 +70,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
     let sources: Sources = owner.get(&owner::Target::of("/owner/sources"))?;
     let output = context.output;
     let target = match export {
-        Some(export) => known::target(export, options, &sources, (&owner, output))?,
+        Some(export) => known::target(export, options, &sources, (&owner, context))?,
         None => Target::resolve(
             &sources,
             options.stream.as_ref(),

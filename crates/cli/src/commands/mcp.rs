@@ -132,7 +132,7 @@ fn remote(url: &str, settings: &RemoteSettings, context: &Context) -> Outcome<Ar
 
 fn local(named: Option<&str>, context: &Context) -> Outcome<Arc<LocalServer>> {
     let owner = context.owner(HOLDER)?;
-    let grant = choose(&owner, named)?;
+    let grant = choose(&owner, named, context)?;
     context.output.note(&format!(
         "Reading {} under grant {} for {}",
         context.settings.data_dir.display(),
@@ -149,7 +149,7 @@ fn local(named: Option<&str>, context: &Context) -> Outcome<Arc<LocalServer>> {
 }
 
 /// The named live grant, or the only one.
-fn choose(owner: &Owner, named: Option<&str>) -> Outcome<Overview> {
+fn choose(owner: &Owner, named: Option<&str>, context: &Context) -> Outcome<Overview> {
     let all: Vec<Overview> = owner.get(&Target::of("/owner/grants"))?;
     let ids: Vec<&str> = all.iter().map(|grant| grant.id.as_str()).collect();
     let meant = named.and_then(|id| did_you_mean(id, &ids));
@@ -163,12 +163,15 @@ fn choose(owner: &Owner, named: Option<&str>) -> Outcome<Overview> {
         (Some(grant), [], _) => Ok(grant),
         (None, _, Some(id)) => refused(
             format!("there is no live grant '{}'", visible(id)),
-            "`pdpp grants` lists the grants and their state",
+            &format!(
+                "`{}` lists the grants and their state",
+                context.line("grants")
+            ),
         )
         .map_err(|failure: Failure| failure.hints(meant.filter(|_| !ids.contains(&id)))),
         (None, _, None) => refused(
             "nothing is granted, so there is nothing an agent may read".to_owned(),
-            "pdpp grant create --client NAME --connection ID",
+            &context.granting("NAME").to_string(),
         ),
         (Some(last), others, _) => {
             let ids: Vec<&str> = others

@@ -33,7 +33,8 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
     } else {
         output.data(token.access_token.expose())
     };
-    let end = format!("End it with: pdpp grant revoke {}", token.token_id);
+    let revoke = context.line("grant revoke");
+    let end = format!("End it with: {}", revoke.argument(token.token_id.as_str()));
     if printed.is_err() {
         output.problem(&format!(
             "The token was issued and could not be printed. {end}"

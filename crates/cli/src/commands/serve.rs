@@ -67,7 +67,9 @@ pub(crate) fn run(options: Options, context: &Context) -> Outcome {
     }
     let key = SealingKey::from_bytes(store.sealing_key()?);
     let has_password = password_is_set(&store)?;
-    listen::check_exposure(address, has_password, settings.public_url.as_deref())?;
+    let set = context.line("owner-password");
+    let exposed = (!has_password).then_some(&set);
+    listen::check_exposure(address, exposed, settings.public_url.as_deref())?;
     // Held to the end: the directory must be ours for as long as the socket in it is.
     let store: Arc<dyn Store> = Arc::new(store);
     let (tcp, address) = listen::tcp(address)?;
@@ -158,7 +160,7 @@ fn announce(context: &Context, public_url: &str, own_url: &str, sign_in: Option<
     output.note(&format!(
         "Connect: claude mcp add --transport http pdpp {public_url}/mcp"
     ));
-    output.note("Tokens: pdpp grant create --client NAME --connection ID");
+    output.note(&format!("Tokens: {}", context.granting("NAME")));
 }
 
 type Listeners = (tokio::net::TcpListener, tokio::net::UnixListener);

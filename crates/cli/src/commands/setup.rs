@@ -2,9 +2,12 @@
 
 mod clients;
 
+use std::path::PathBuf;
+
 use clap::Args;
 use client::ProviderUrl;
 use serde::Deserialize;
+use serde_json::json;
 
 use self::clients::{CLIENTS, Client, Places};
 use crate::config::RemoteSettings;
@@ -12,7 +15,6 @@ use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::output::visible;
 use crate::owner::{Owner, Target};
-use crate::reading::Line;
 use crate::spelling::did_you_mean;
 
 #[derive(Debug, Args)]
@@ -35,15 +37,25 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
     let places = places(options, context)?;
     let output = context.output;
-    let Some(name) = &options.client else {
-        return output.data(clients::anyone(&places).trim_end());
+    let ways = match &options.client {
+        None => clients::anyone(&places),
+        Some(name) => {
+            let spelled = spelling(name);
+            let mut all = CLIENTS.iter();
+            let client = all.find(|client| spelling(client.name) == spelled);
+            client.ok_or_else(|| unknown(name))?.ways(&places)
+        }
     };
-    let spelled = spelling(name);
-    let mut all = CLIENTS.iter();
-    let Some(client) = all.find(|client| spelling(client.name) == spelled) else {
-        return Err(unknown(name));
-    };
-    output.data(client.text(&places).trim_end())
+    if output.is_json() {
+        return output.json(&json!({
+            "client": options.client.as_ref().map(|_| ways.name),
+            "mcp_url": places.mcp_url,
+            "command": places.stdio_words(),
+            "recommended": ways.recommended,
+            "other_ways": ways.others,
+        }));
+    }
+    output.data(ways.text().trim_end())
 }
 
 /// The name without what people write differently.
@@ -80,31 +92,29 @@ fn running(context: &Context) -> Option<ProviderUrl> {
 }
 
 fn places(options: &Options, context: &Context) -> Outcome<Places> {
-    let named = RemoteSettings::resolve(options.provider_url.clone(), None)?.provider_url;
-    let data_dir = context.settings.named_data_dir.as_ref();
-    let data_dir = data_dir.map(|path| path.to_string_lossy().into_owned());
-    let (url, option) = if let Some(url) = &named {
-        let url = ProviderUrl::parse(url)?;
-        (url.clone(), ("provider-url", Some(url.to_string())))
+    let settings = RemoteSettings::resolve(options.provider_url.clone(), None)?;
+    let named = |name, path: Option<PathBuf>| -> Vec<(&'static str, String)> {
+        let path = path.map(|path| (name, path.to_string_lossy().into_owned()));
+        path.into_iter().collect()
+    };
+    // An agent starts the command in a folder and an environment of its own.
+    let (url, place) = if let Some(url) = &settings.provider_url {
+        let root = settings.cache_root_elsewhere();
+        (ProviderUrl::parse(url)?, named("cache-root", root))
     } else {
         let url = match running(context) {
             Some(url) => url,
             None => ProviderUrl::parse(&context.settings.public_url()?)?,
         };
-        (url, ("data-dir", data_dir))
+        let data_dir = context.settings.data_dir_elsewhere();
+        (url, named("data-dir", data_dir))
     };
-    let (name, value) = option;
-    let mut stdio_words = vec!["pdpp".to_owned(), "mcp".to_owned()];
-    if let Some(value) = &value {
-        stdio_words.extend([format!("--{name}"), value.clone()]);
-    }
     let here = url.as_str().contains("://127.0.0.1") || url.as_str().contains("://localhost");
     Ok(Places {
         mcp_url: format!("{url}/mcp"),
         origin: url.to_string(),
-        stdio: Line::of("mcp").option(name, value).to_string(),
-        stdio_words,
-        is_another: named.is_some(),
+        place,
+        is_another: settings.provider_url.is_some(),
         is_here: here,
     })
 }

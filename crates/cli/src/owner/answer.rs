@@ -34,7 +34,7 @@ pub(crate) struct Refused {
     hints: Vec<String>,
     /// The one hint of an error of the read contract.
     #[serde(default)]
-    next: Option<String>,
+    pub(crate) next: Option<String>,
     /// Where several mistakes were made, each on its own.
     #[serde(default)]
     pub(crate) mistakes: Vec<String>,

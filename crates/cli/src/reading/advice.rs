@@ -34,9 +34,10 @@ impl Reading<'_> {
             (InvalidExpand, _) => self.names_in("expand", relations),
             (_, Some("view")) => self.names_in("view", views),
             (GrantRevoked | GrantExpired | GrantInvalid | GrantConsumed | PackageRevoked, _) => {
+                let list = self.context.line("grants");
                 vec![match self.far() {
                     Some(url) => format!("run `{}`", line.connecting(url)),
-                    None => "`pdpp grants` lists the grants and their state".to_owned(),
+                    None => format!("`{list}` lists the grants and their state"),
                 }]
             }
             (InvalidSort, _) | (_, Some("field" | "group_by" | "group_by_time")) => {

@@ -47,6 +47,12 @@ impl Line {
         self
     }
 
+    /// One option with its value, as a shell takes it.
+    pub(crate) fn said(name: &str, value: &str) -> String {
+        let between = if value.starts_with('-') { '=' } else { ' ' };
+        format!("--{name}{between}{}", quoted(value))
+    }
+
     /// Adds an option as often as it was given.
     pub(crate) fn options(mut self, name: &'static str, values: &[String]) -> Self {
         self.options
@@ -167,8 +173,7 @@ impl fmt::Display for Line {
             }
         }
         for (name, value) in self.options.iter().chain(&self.place) {
-            let between = if value.starts_with('-') { '=' } else { ' ' };
-            write!(f, " --{name}{between}{}", quoted(value))?;
+            write!(f, " {}", Self::said(name, value))?;
         }
         for flag in &self.flags {
             write!(f, " --{flag}")?;
@@ -184,7 +189,7 @@ impl fmt::Display for Line {
 }
 
 /// A word as a shell takes it. What would not show on a terminal is written by its number.
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();

@@ -24,7 +24,8 @@ impl Reading<'_> {
         let refusal = read(answer);
         if let (401, Some(grant)) = (answer.status, self.line.grant()) {
             let message = format!("there is no live grant '{}'", visible(grant));
-            let list = "`pdpp grants` lists the grants and their state".to_owned();
+            let list = self.context.line("grants");
+            let list = format!("`{list}` lists the grants and their state");
             let error = ReadError::new(ErrorCode::AuthenticationError, message);
             return Failure::from(error).hints(self.grant_meant(grant).into_iter().chain([list]));
         }

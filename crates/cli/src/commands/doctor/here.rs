@@ -29,14 +29,17 @@ pub(super) fn look(context: &Context, thorough: bool) -> Vec<Finding> {
     let folder = &context.settings.data_dir;
     if !folder.is_dir() {
         let message = format!("there is nothing at {} yet", folder.display());
-        let remedy = "name another folder with --data-dir, or begin: pdpp declare FILE, or pdpp serve --demo";
+        let declare = context.line("declare").argument("FILE");
+        let serve = context.line("serve").flag("demo");
+        let remedy =
+            format!("name another folder with --data-dir, or begin: {declare}, or {serve}");
         return vec![Finding::ill("data", message, remedy)];
     }
     let mut findings = vec![
         data(folder),
         disk(folder),
         clock(folder),
-        socket(folder),
+        socket(context),
         index(context),
     ];
     // Records that cannot be opened were told, and cannot be looked at.
@@ -106,14 +109,18 @@ fn clock(folder: &Path) -> Finding {
     Finding::well("clock", shown)
 }
 
-fn socket(folder: &Path) -> Finding {
+fn socket(context: &Context) -> Finding {
+    let folder = &context.settings.data_dir;
     let path = folder.join(OWNER_SOCKET);
     match Owner::is_served(folder) {
         Ok(true) => Finding::well("server", "runs, and answers on its socket"),
         Ok(false) if path.symlink_metadata().is_ok() => Finding::ill(
             "server",
             "ended without removing its socket, so it was killed",
-            "start it again with `pdpp serve`, which clears it away; nothing acknowledged is lost",
+            format!(
+                "start it again with `{}`, which clears it away; nothing acknowledged is lost",
+                context.line("serve")
+            ),
         ),
         Ok(false) => Finding::well("server", "none runs; commands open the data themselves"),
         Err(failure) => Finding::of(
@@ -145,6 +152,7 @@ fn index(context: &Context) -> Finding {
             .ok()
             .and_then(|page: Page| page.meta))
     };
+    let rebuild = context.line("index rebuild");
     match search() {
         Ok(meta) => match meta.and_then(|meta| meta.index_maintenance) {
             Some(behind) => {
@@ -154,7 +162,7 @@ fn index(context: &Context) -> Finding {
                     format!(
                         "{waiting} streams are still being indexed, so searches may miss records"
                     ),
-                    "wait while `pdpp serve` runs, or finish it now with `pdpp index rebuild`",
+                    format!("wait while `pdpp serve` runs, or finish it now with `{rebuild}`"),
                 )
             }
             None => Finding::well("index", "can be searched, and holds every record"),
@@ -162,7 +170,7 @@ fn index(context: &Context) -> Finding {
         Err(failure) => Finding::of(
             "index",
             &failure,
-            "derive it anew with `pdpp index rebuild`",
+            &format!("derive it anew with `{rebuild}`"),
         ),
     }
 }

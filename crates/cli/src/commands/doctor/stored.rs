@@ -8,15 +8,15 @@ use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::output::visible;
 use crate::owner::Target;
+use crate::reading::Line;
 
 const RESTORE: &str = "restore a backup, see `pdpp backup --help`; keep a copy of the folder as it is until that is done";
 const SEND_AGAIN: &str = "import the files again that the blobs came from, or restore a backup, see `pdpp backup --help`";
-const REBUILD: &str = "derive it anew with `pdpp index rebuild`; the records are not affected";
 
 /// What is wrong; if everything was read, also what is well.
 pub(super) fn look(context: &Context, thorough: bool) -> Vec<Finding> {
     match inspect(context, thorough) {
-        Ok(inspected) => findings(&inspected, thorough),
+        Ok(inspected) => findings(&inspected, thorough, &context.line("doctor")),
         Err(failure) => {
             let remedy = "restore a backup where something is damaged, see `pdpp backup --help`";
             vec![Finding::of("stored", &failure, remedy)]
@@ -31,7 +31,7 @@ fn inspect(context: &Context, thorough: bool) -> Outcome<Inspected> {
     owner.get(&target).map_err(Failure::from)
 }
 
-fn findings(inspected: &Inspected, thorough: bool) -> Vec<Finding> {
+fn findings(inspected: &Inspected, thorough: bool, line: &Line) -> Vec<Finding> {
     let mut findings = Vec::new();
     let records = format!(
         "{} can be read, and the database is whole",
@@ -39,10 +39,12 @@ fn findings(inspected: &Inspected, thorough: bool) -> Vec<Finding> {
     );
     let blobs = format!("{} are what their names say", HumanCount(inspected.blobs));
     let index = "its files are as they were written".to_owned();
+    let rebuild = line.another("index rebuild");
+    let rebuild = format!("derive it anew with `{rebuild}`; the records are not affected");
     for (check, damaged, well, remedy) in [
         ("records", &inspected.damaged_records, records, RESTORE),
         ("blobs", &inspected.damaged_blobs, blobs, SEND_AGAIN),
-        ("index", &inspected.damaged_index, index, REBUILD),
+        ("index", &inspected.damaged_index, index, &rebuild),
     ] {
         let told = damaged.iter().map(in_words);
         findings.extend(told.map(|message| Finding::ill(check, message, remedy)));
@@ -54,7 +56,10 @@ fn findings(inspected: &Inspected, thorough: bool) -> Vec<Finding> {
         findings.push(Finding::ill(
             "erased",
             "something was erased, but bytes of it may still be on the disk",
-            "pdpp purge, when no backup is being made and there is room for a second copy of the records",
+            format!(
+                "{}, when no backup is being made and there is room for a second copy of the records",
+                line.another("purge")
+            ),
         ));
     }
     findings
@@ -81,8 +86,8 @@ mod tests {
 
     #[test]
     fn what_is_well_is_told_only_when_everything_was_read() {
-        assert!(findings(&whole(), false).is_empty());
-        let told = findings(&whole(), true);
+        assert!(findings(&whole(), false, &Line::of("doctor")).is_empty());
+        let told = findings(&whole(), true, &Line::of("doctor"));
         assert!(told.iter().all(|finding| finding.ok));
         assert_eq!(
             told[0].message,
@@ -97,7 +102,7 @@ mod tests {
             traces_left: true,
             ..whole()
         };
-        let told = findings(&left, false);
+        let told = findings(&left, false, &Line::of("doctor"));
         assert!(!told[0].ok && told[0].check == "erased");
         let remedy = told[0].remedy.as_deref();
         assert!(remedy.is_some_and(|remedy| remedy.starts_with("pdpp purge")));

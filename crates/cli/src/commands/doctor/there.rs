@@ -194,9 +194,10 @@ fn read(
     context: &Context,
 ) -> Finding {
     let check = "read";
+    let connect = reading::connecting(provider, settings);
     let server = match reading::far(provider.clone(), settings, context, Output::detail) {
         Ok(server) => server,
-        Err(failure) => return Finding::of(check, &failure, "get one with `pdpp connect`"),
+        Err(failure) => return Finding::of(check, &failure, &format!("get one with `{connect}`")),
     };
     let question = Get::v1(["schema"]).with("view", Some("compact"));
     let (answer, text) = match runtime.block_on(server.get_text(question)) {
@@ -218,7 +219,7 @@ fn read(
             Finding::ill(
                 check,
                 format!("the stored credential is refused: {message}"),
-                format!("pdpp connect {provider}"),
+                connect.to_string(),
             )
         }
     }

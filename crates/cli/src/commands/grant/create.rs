@@ -182,8 +182,8 @@ fn meant(asked: &Flags, sources: &Sources) -> Vec<String> {
 fn handed_over(printed: Outcome, issued: &Issued, context: &Context) -> Outcome {
     if printed.is_err() {
         context.output.problem(&format!(
-            "The token was issued and could not be printed. End it with: pdpp grant revoke {}",
-            id_of(issued)
+            "The token was issued and could not be printed. End it with: {}",
+            context.line("grant revoke").argument(id_of(issued))
         ));
     }
     printed
@@ -208,7 +208,8 @@ fn describe(issued: &Issued, owner: &Owner, context: &Context) -> Outcome {
         output.note(&format!("  {line}"));
     }
     output.note(&format!(
-        "The token on stdout is shown this once. End it early with: pdpp grant revoke {id}"
+        "The token on stdout is shown this once. End it early with: {}",
+        context.line("grant revoke").argument(id)
     ));
     Ok(())
 }

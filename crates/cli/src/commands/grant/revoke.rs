@@ -27,7 +27,7 @@ struct Answer<'a> {
 
 pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
     let (id, output) = (options.id.as_str(), context.output);
-    refuse_secret(id)?;
+    refuse_secret(id, context)?;
     let owner = context.owner("pdpp grant revoke")?;
     let revoking: Revoking = owner
         .delete(&Target::of("/owner/grant").with("id", id))

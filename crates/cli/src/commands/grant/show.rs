@@ -30,7 +30,7 @@ pub(crate) struct Options {
 
 pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
     let (id, output) = (options.id.as_str(), context.output);
-    refuse_secret(id)?;
+    refuse_secret(id, context)?;
     let owner = context.owner("pdpp grant show")?;
     // One more than asked for tells whether there are more.
     let asked = options.calls.saturating_add(1);
@@ -52,9 +52,9 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
     }
     if more {
         let next = options.calls.saturating_mul(10).max(100);
-        output.note(&format!(
-            "There are earlier calls: pdpp grant show {id} --calls {next}"
-        ));
+        let earlier = context.line("grant show").argument(id);
+        let earlier = earlier.option("calls", Some(next));
+        output.note(&format!("There are earlier calls: {earlier}"));
     }
     Ok(())
 }

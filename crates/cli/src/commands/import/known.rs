@@ -11,8 +11,8 @@ use rest::owner::wire::{Connection, Declared, NewConnection, Sources};
 use super::target::{Place, Target};
 use super::{Options, length};
 use crate::choice;
+use crate::context::Context;
 use crate::failure::{Failure, Outcome};
-use crate::output::Output;
 use crate::owner::{self, Owner};
 
 /// The export that the files are. None if they are none: then they say themselves what they hold.
@@ -58,7 +58,7 @@ pub(super) fn target(
     export: Export,
     options: &Options,
     sources: &Sources,
-    (owner, output): (&Owner, Output),
+    (owner, context): (&Owner, &Context),
 ) -> Outcome<Target> {
     if options.stream.is_some() {
         let message = format!(
@@ -67,11 +67,12 @@ pub(super) fn target(
         );
         return Err(Failure::new(message).hint("leave out --as"));
     }
+    let output = context.output;
     let bundled = Declaration::parse(export.declaration())
         .map_err(|mistakes| Failure::new(mistakes.to_string()))?;
     let key = bundled.connector_key();
     if let Some(named) = &options.connection {
-        let connection = choice::connection_named(sources, named)?;
+        let connection = choice::connection_named(sources, named, context)?;
         if connection.connector_key != *key {
             return Err(Failure::new(format!(
                 "connection '{}' is one of connector '{}'; {} goes into one of '{key}'",

@@ -74,8 +74,8 @@ impl Target {
         context: &Context,
     ) -> Outcome<Self> {
         let connection = match (named, path) {
-            (Some(named), _) => choice::connection_named(sources, named)?,
-            (None, Some(path)) => connection_of(sources, &path.connector)?,
+            (Some(named), _) => choice::connection_named(sources, named, context)?,
+            (None, Some(path)) => connection_of(sources, &path.connector, context)?,
             (None, None) => choice::only(sources.connections.clone(), || {
                 let failure = Failure::new("there is no connection to import into");
                 failure.hints(beginning::next_steps(sources, context))
@@ -104,16 +104,21 @@ impl Target {
     }
 }
 
-fn connection_of(sources: &Sources, connector: &ConnectorKey) -> Outcome<Connection> {
+fn connection_of(
+    sources: &Sources,
+    connector: &ConnectorKey,
+    context: &Context,
+) -> Outcome<Connection> {
     let mut declared = sources.connectors.iter();
     if !declared.any(|one| one.connector_key == *connector) {
-        return Err(choice::unknown_connector(sources, connector));
+        return Err(choice::unknown_connector(sources, connector, context));
     }
     let mut own = sources.connections.clone();
     own.retain(|connection| connection.connector_key == *connector);
     choice::only(own, || {
-        Failure::new(format!("connector '{connector}' has no connection yet")).hint(format!(
-            "add one with `pdpp connections add {connector} --name NAME`"
-        ))
+        let add = context.line("connections add").argument(connector.as_str());
+        let add = add.option("name", Some("NAME"));
+        Failure::new(format!("connector '{connector}' has no connection yet"))
+            .hint(format!("add one with `{add}`"))
     })
 }

@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
 use crate::failure::{Failure, Outcome};
 use crate::output::visible;
+use crate::reading::Line;
 
 /// The exit code of a setting that can mean nothing.
 const USAGE: u8 = 2;
@@ -26,19 +27,20 @@ pub(super) fn address(text: &str) -> Outcome<SocketAddr> {
     })
 }
 
-/// Refuses to be reached by other machines while anybody with a sign-in code would be the owner, or without a name.
+/// Refuses to be reached by other machines while anybody with a sign-in code would be the owner, for there is no password
+/// yet but a command that sets one, or without a name.
 pub(super) fn check_exposure(
     address: SocketAddr,
-    has_password: bool,
+    set_password: Option<&Line>,
     public_url: Option<&str>,
 ) -> Outcome {
     if address.ip().is_loopback() {
         return Ok(());
     }
-    if !has_password {
+    if let Some(set) = set_password {
         let message =
             format!("{address} can be reached from other machines, and the pages have no password");
-        return Err(Failure::new(message).hint("set one with: pdpp owner-password"));
+        return Err(Failure::new(message).hint(format!("set one with: {set}")));
     }
     if address.ip().is_unspecified() && public_url.is_none() {
         let message = format!("{address} is no address that clients could use");

@@ -1,6 +1,6 @@
 //! The words for each client. What is recommended comes first and asks for no choice; everything else follows it.
 
-use crate::reading::Line;
+use crate::reading::{Line, quoted};
 
 /// What the words are about: one address, one command.
 pub(super) struct Places {
@@ -8,14 +8,56 @@ pub(super) struct Places {
     pub(super) mcp_url: String,
     /// The server.
     pub(super) origin: String,
-    /// The command that speaks MCP on standard input and output.
-    pub(super) stdio: String,
-    /// The same, word by word.
-    pub(super) stdio_words: Vec<String>,
+    /// Where the commands find the data or the credential, if not by themselves.
+    pub(super) place: Vec<(&'static str, String)>,
     /// Whether the server is another's.
     pub(super) is_another: bool,
     /// Whether only programs on this machine reach the server.
     pub(super) is_here: bool,
+}
+
+impl Places {
+    /// The command that speaks MCP on standard input and output.
+    fn stdio(&self) -> Line {
+        let url = self.is_another.then_some(&self.origin);
+        let line = Line::of("mcp").option("provider-url", url);
+        line.at(self.place.clone())
+    }
+
+    /// The same, word by word.
+    pub(super) fn stdio_words(&self) -> Vec<String> {
+        let url = self.is_another.then_some(("provider-url", &self.origin));
+        let place = self.place.iter().map(|(name, value)| (*name, value));
+        let options = url.into_iter().chain(place);
+        let options = options.flat_map(|(name, value)| [format!("--{name}"), value.clone()]);
+        let command = ["pdpp", "mcp"].map(str::to_owned);
+        command.into_iter().chain(options).collect()
+    }
+
+    /// The command that says all this in the words of one agent.
+    fn setup(&self) -> Line {
+        let line = Line::of("setup").argument("NAME");
+        if self.is_another {
+            return line.option("provider-url", Some(&self.origin));
+        }
+        line.at(self.place.clone())
+    }
+
+    /// The command that serves the data for others to reach.
+    fn serving(&self) -> Line {
+        let line = Line::of("serve").option("public-url", Some("https://..."));
+        if self.is_another {
+            return line;
+        }
+        line.at(self.place.clone())
+    }
+}
+
+/// What there is to say to one who connects a client.
+pub(super) struct Ways {
+    pub(super) name: &'static str,
+    pub(super) recommended: String,
+    pub(super) others: String,
 }
 
 /// A client and its ways.
@@ -38,7 +80,7 @@ pub(super) static CLIENTS: [Client; 7] = [
             over_stdio(
                 places,
                 "Claude Code",
-                &format!("claude mcp add pdpp -- {}", places.stdio),
+                &format!("claude mcp add pdpp -- {}", places.stdio()),
             )
         },
     },
@@ -73,7 +115,7 @@ pub(super) static CLIENTS: [Client; 7] = [
             over_stdio(
                 places,
                 "Codex",
-                &format!("codex mcp add pdpp -- {}", places.stdio),
+                &format!("codex mcp add pdpp -- {}", places.stdio()),
             )
         },
     },
@@ -82,9 +124,12 @@ pub(super) static CLIENTS: [Client; 7] = [
         recommended: |places| {
             let url = &places.mcp_url;
             let note = if places.is_here {
-                "\nChatGPT asks from the internet: give the server a public https address first, with\n`pdpp serve --public-url https://...`, and use that address."
+                let serve = places.serving();
+                format!(
+                    "\nChatGPT asks from the internet: give the server a public https address first, with\n`{serve}`, and use that address."
+                )
             } else {
-                ""
+                String::new()
             };
             format!(
                 "{url}\nAdd this address under Settings, Apps & Connectors, Create, and sign in.\nThere you choose what it may read.{note}"
@@ -114,10 +159,9 @@ pub(super) static CLIENTS: [Client; 7] = [
         },
         advanced: |places| {
             let (command, args) = words(places);
-            let json = format!(
-                "code --add-mcp '{{\"name\":\"pdpp\",\"command\":{command},\"args\":{args}}}'"
-            );
-            over_stdio(places, "VS Code", &json)
+            let json = format!("{{\"name\":\"pdpp\",\"command\":{command},\"args\":{args}}}");
+            let add = format!("code --add-mcp {}", quoted(&json));
+            over_stdio(places, "VS Code", &add)
         },
     },
     Client {
@@ -132,7 +176,7 @@ pub(super) static CLIENTS: [Client; 7] = [
             over_stdio(
                 places,
                 "Gemini CLI",
-                &format!("gemini mcp add pdpp {}", places.stdio),
+                &format!("gemini mcp add pdpp {}", places.stdio()),
             )
         },
     },
@@ -145,43 +189,52 @@ impl Client {
     }
 
     /// All there is to say, the recommended way first.
-    pub(super) fn text(&self, places: &Places) -> String {
-        sections(
-            self.name,
-            &(self.recommended)(places),
-            &(self.advanced)(places),
-        )
+    pub(super) fn ways(&self, places: &Places) -> Ways {
+        Ways {
+            name: self.name,
+            recommended: (self.recommended)(places),
+            others: (self.advanced)(places),
+        }
     }
 }
 
 /// For a client that is not listed: the one address, then the one command.
-pub(super) fn anyone(places: &Places) -> String {
+pub(super) fn anyone(places: &Places) -> Ways {
     let url = &places.mcp_url;
     let recommended = format!(
         "{url}\nGive an agent this address as an MCP server (streamable HTTP). It opens a browser, where you sign in\nand choose what it may read."
     );
-    let command = over_stdio(places, "NAME", &places.stdio);
+    let command = over_stdio(places, "NAME", &places.stdio().to_string());
     let known: Vec<String> = CLIENTS.iter().map(Client::key).collect();
-    let advanced = format!(
-        "{command}\n\nIn the words of one agent: pdpp setup NAME, with NAME one of\n{}",
+    let others = format!(
+        "{command}\n\nIn the words of one agent: {}, with NAME one of\n{}",
+        places.setup(),
         known.join(", ")
     );
-    sections("Any agent", &recommended, &advanced)
+    Ways {
+        name: "Any agent",
+        recommended,
+        others,
+    }
 }
 
-fn sections(name: &str, recommended: &str, advanced: &str) -> String {
-    let indented = |text: &str| {
-        let lines: Vec<String> = text
-            .lines()
-            .map(|line| format!("  {line}").trim_end().to_owned())
-            .collect();
-        lines.join("\n")
-    };
-    format!(
-        "{name}\n\nRecommended\n{}\n\nOther ways\n{}\n",
-        indented(recommended),
-        indented(advanced)
-    )
+impl Ways {
+    /// As a person reads them.
+    pub(super) fn text(&self) -> String {
+        let indented = |text: &str| {
+            let lines: Vec<String> = text
+                .lines()
+                .map(|line| format!("  {line}").trim_end().to_owned())
+                .collect();
+            lines.join("\n")
+        };
+        format!(
+            "{}\n\nRecommended\n{}\n\nOther ways\n{}\n",
+            self.name,
+            indented(&self.recommended),
+            indented(&self.others)
+        )
+    }
 }
 
 /// Over standard input and output, with what must be there first.
@@ -192,18 +245,20 @@ fn over_stdio(places: &Places, client: &str, way: &str) -> String {
 
 /// What lets the command read.
 fn before_stdio(places: &Places, client: &str) -> String {
-    if places.is_another {
-        format!("pdpp connect {}", places.origin)
+    let line = if places.is_another {
+        Line::of("connect").argument(&places.origin)
     } else {
         let create = Line::of("grant create").option("client", Some(client));
-        create.option("connection", Some("ID")).to_string()
-    }
+        create.option("connection", Some("ID"))
+    };
+    line.at(places.place.clone()).to_string()
 }
 
 /// The command as JSON: the program, and its arguments.
 fn words(places: &Places) -> (String, String) {
-    let quoted = |word: &String| serde_json::Value::from(word.as_str()).to_string();
-    let mut words = places.stdio_words.iter().map(quoted);
+    let as_json = |word: &String| serde_json::Value::from(word.as_str()).to_string();
+    let words = places.stdio_words();
+    let mut words = words.iter().map(as_json);
     let command = words.next().unwrap_or_default();
     let rest: Vec<String> = words.collect();
     (command, format!("[{}]", rest.join(", ")))
@@ -225,8 +280,7 @@ mod tests {
         Places {
             mcp_url: URL.to_owned(),
             origin: "http://127.0.0.1:7420".to_owned(),
-            stdio: STDIO.to_owned(),
-            stdio_words: STDIO.split(' ').map(str::to_owned).collect(),
+            place: Vec::new(),
             is_another,
             is_here: true,
         }
@@ -236,8 +290,8 @@ mod tests {
     fn texts() -> Vec<(String, String)> {
         let both = [false, true].map(places);
         let all = both.iter().flat_map(|places| {
-            let each = CLIENTS.iter().map(|client| client.text(places));
-            each.chain([anyone(places)])
+            let each = CLIENTS.iter().map(|client| client.ways(places).text());
+            each.chain([anyone(places).text()])
         });
         all.map(|text| {
             let (head, rest) = text.split_once("\nRecommended\n").unwrap();
@@ -254,12 +308,12 @@ mod tests {
         for (recommended, others) in texts() {
             let address = recommended.matches(URL).count();
             let config = recommended
-                .matches("\"command\": \"pdpp\", \"args\": [\"mcp\"]")
+                .matches("\"command\": \"pdpp\", \"args\": [\"mcp\"")
                 .count();
             assert_eq!(address + config, 1, "{recommended}");
             assert!(!others.is_empty());
         }
-        let anyone = anyone(&places(false));
+        let anyone = anyone(&places(false)).text();
         assert!(
             anyone.find(URL).unwrap() < anyone.find(STDIO).unwrap(),
             "{anyone}"
@@ -313,7 +367,7 @@ mod tests {
     #[test]
     fn another_server_is_connected_to_first() {
         for client in &CLIENTS {
-            let text = client.text(&places(true));
+            let text = client.ways(&places(true)).text();
             assert!(!text.contains("grant create"), "{text}");
         }
     }
