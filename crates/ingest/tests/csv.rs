@@ -133,3 +133,86 @@ fn an_empty_file_and_a_header_alone_hold_no_records() {
     assert_eq!(notes(b"\n\n").1.read, 0);
     assert_eq!(notes(b"id,title").1.read, 0);
 }
+
+fn faults(report: &ImportReport) -> Vec<(u64, &str, &str)> {
+    let rejections = report.rejections.iter();
+    rejections
+        .map(|one| (one.line, one.code.as_str(), one.message.as_str()))
+        .collect()
+}
+
+#[test]
+fn a_quote_that_is_never_closed_refuses_its_row_and_says_what_was_lost() {
+    let (store, report) = notes(b"id,title\n1,fine\n2,\"never closed\n3,x\n4,y\n");
+    assert_eq!(
+        faults(&report),
+        [(
+            3,
+            "malformed_csv",
+            "the quote opened in line 3 is never closed; nothing from this row to the end of the file in line 5 was imported"
+        )]
+    );
+    assert_eq!((report.read, report.added, report.rejected), (2, 1, 1));
+    assert!(store.body("notes", "2").is_none());
+
+    let (_, report) = notes(b"id,title\n\"1\n\",\"open");
+    assert_eq!(
+        faults(&report),
+        [(
+            2,
+            "malformed_csv",
+            "the quote opened in line 3 is never closed; nothing from this row to the end of the file in line 3 was imported"
+        )]
+    );
+
+    // However much it swallows, it is still known to be the quote.
+    let store = Memory::new(memory::declaration());
+    let text = format!("id,title\n1,\"{}", "long\n".repeat(50));
+    let report = import(&store, "notes", text.as_bytes(), 100).unwrap();
+    assert_eq!(report.rejections[0].code.as_str(), "malformed_csv");
+    assert_eq!((report.read, report.added), (1, 0));
+}
+
+#[test]
+fn a_cell_that_goes_on_after_its_closing_quote_is_refused() {
+    let (store, report) = notes(
+        b"id,title\n1,\"ab\"cd\n2,\"ab\" \n3,\"open\n4,\"x\"\n5,\"\"\"q\"\"\"\n6,a \"b\" c\n7,\"\"\n",
+    );
+    let message = |line| {
+        format!(
+            "a cell goes on after its closing quote in line {line}; \
+             write a quote inside a cell twice, and close each before the comma"
+        )
+    };
+    let expected = [(2, message(2)), (3, message(3)), (4, message(5))];
+    let found: Vec<_> = faults(&report)
+        .into_iter()
+        .map(|(line, code, message)| {
+            assert_eq!(code, "malformed_csv");
+            (line, message.to_owned())
+        })
+        .collect();
+    assert_eq!(found, expected);
+    assert_eq!((report.read, report.added), (6, 3));
+    assert_eq!(
+        store.body("notes", "5").unwrap(),
+        r#"{"id":"5","title":"\"q\""}"#
+    );
+    assert_eq!(
+        store.body("notes", "6").unwrap(),
+        r#"{"id":"6","title":"a \"b\" c"}"#
+    );
+}
+
+#[test]
+fn the_quotes_of_a_header_must_fit_as_well() {
+    assert_eq!(
+        header_error(b"id,\"title\n1,x\n"),
+        "f.csv: the header row has a quote that is opened in line 1 and never closed"
+    );
+    assert_eq!(
+        header_error(b"\xEF\xBB\xBF\"id\"x,title\n"),
+        "f.csv: the header row goes on after a closing quote in line 1; write a quote inside a cell twice"
+    );
+    assert_eq!(notes(b"\xEF\xBB\xBF\"id\",title\n1,x\n").1.added, 1);
+}

@@ -4,6 +4,10 @@
 //! booleans are `true` or `false` in any case; objects and arrays are JSON; everything else, and every column the
 //! stream does not declare, is a text. An empty cell is null where the field may be null; otherwise the record goes
 //! without the field.
+//!
+//! A row whose quotes do not fit is refused whole: where its cells end would be a guess.
+
+mod quotes;
 
 use std::collections::HashSet;
 use std::io::{self, BufRead};
@@ -12,6 +16,7 @@ use contract::declaration::{FieldDeclaration, JsonType};
 use contract::json::{self, RecordBody};
 use contract::scalar::FieldKind;
 use csv_core::{ReadRecordResult, Reader};
+use quotes::{Misquoted, Quotes};
 
 use crate::accept::Acceptor;
 use crate::error::InputError;
@@ -61,6 +66,9 @@ impl<'a, R: BufRead> CsvImporter<'a, R> {
         };
         if row.too_long {
             return Err(InputError::Header("is too long".to_owned()));
+        }
+        if let Some(misquoted) = row.misquoted {
+            return Err(InputError::Header(misquoted.in_header()));
         }
         let mut names = HashSet::new();
         let mut columns = Vec::new();
@@ -135,7 +143,9 @@ impl<R: BufRead> Importer for CsvImporter<'_, R> {
         let item = row.map(|row| Item {
             line: row.line,
             bytes: self.rows.text.len(),
-            outcome: if row.too_long {
+            outcome: if let Some(misquoted) = row.misquoted {
+                Err(misquoted.rejection())
+            } else if row.too_long {
                 let message = format!(
                     "the row is longer than {} MiB; a quote may be left open",
                     MAX_LINE_BYTES >> 20
@@ -211,6 +221,7 @@ struct Rows<R> {
     reader: R,
     engine: Reader,
     limit: usize,
+    quotes: Quotes,
     /// Line ends consumed so far.
     line_ends: u64,
     /// Where the engine writes to.
@@ -220,10 +231,11 @@ struct Rows<R> {
     ends: Vec<usize>,
 }
 
-/// A row that was read: where it began, and whether its cells were too much to hold.
+/// A row that was read: where it began, whether its cells were too much to hold, and what is wrong with its quotes.
 struct Row {
     line: u64,
     too_long: bool,
+    misquoted: Option<Misquoted>,
 }
 
 impl<R: BufRead> Rows<R> {
@@ -232,6 +244,7 @@ impl<R: BufRead> Rows<R> {
             reader,
             engine: Reader::new(),
             limit,
+            quotes: Quotes::default(),
             line_ends: 0,
             room: vec![0; 16 * 1024],
             room_ends: [0; 64],
@@ -251,6 +264,7 @@ impl<R: BufRead> Rows<R> {
     fn read(&mut self) -> io::Result<Option<Row>> {
         self.skip_blank_lines()?;
         let line = self.line_ends + 1;
+        self.quotes.begin_row();
         let mut too_long = false;
         let (mut written, mut fields) = (0, 0);
         self.text.clear();
@@ -262,10 +276,7 @@ impl<R: BufRead> Rows<R> {
                 self.engine
                     .read_record(input, &mut self.room, &mut self.room_ends);
             let consumed_part = input.get(..consumed).unwrap_or_default();
-            self.line_ends += consumed_part
-                .iter()
-                .map(|byte| u64::from(*byte == b'\n'))
-                .sum::<u64>();
+            self.line_ends = self.quotes.follow(consumed_part, self.line_ends);
             self.reader.consume(consumed);
             written += bytes;
             fields += ends;
@@ -276,7 +287,13 @@ impl<R: BufRead> Rows<R> {
                     .extend(self.room_ends.get(..ends).unwrap_or_default());
             }
             match state {
-                ReadRecordResult::Record => return Ok(Some(Row { line, too_long })),
+                ReadRecordResult::Record => {
+                    return Ok(Some(Row {
+                        line,
+                        too_long,
+                        misquoted: self.quotes.misquoted(self.line_ends),
+                    }));
+                }
                 ReadRecordResult::End => return Ok(None),
                 ReadRecordResult::InputEmpty
                 | ReadRecordResult::OutputFull

@@ -1,0 +1,139 @@
+//! Whether the quotes of a row fit.
+//!
+//! The engine that splits rows forgives everything: it ends an open quote with the file, and takes what follows a closed
+//! one for more of the cell. Both would store what nobody wrote, so the same bytes are followed here.
+
+use crate::lines::BYTE_ORDER_MARK;
+use crate::rejection::{Rejection, RejectionCode};
+
+/// Follows the quotes through the bytes of a file.
+#[derive(Debug, Default)]
+pub(super) struct Quotes {
+    place: Place,
+    /// The line of the last quote that opened a cell.
+    opened: u64,
+    /// The line in which something followed a closed quote.
+    followed: Option<u64>,
+    /// Whether the last byte ended a line.
+    line_ended: bool,
+    /// How much of a byte order mark was seen, at the very beginning of the file.
+    mark: Option<usize>,
+}
+
+/// Where in a row the next byte stands.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// At the beginning of a cell.
+    #[default]
+    Begin,
+    /// In a cell without quotes, where a quote is a character like others.
+    Plain,
+    /// Between the quotes of a cell.
+    Quoted,
+    /// After a quote within quotes: the last one, or the first of a pair that means one.
+    Closed,
+}
+
+/// What is wrong with the quotes of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Misquoted {
+    /// A quote is open at the end of the file.
+    Open {
+        /// Where it was opened.
+        line: u64,
+        /// The last line of the file.
+        end: u64,
+    },
+    /// A cell goes on after its closing quote.
+    Followed {
+        /// Where.
+        line: u64,
+    },
+}
+
+impl Quotes {
+    pub(super) fn begin_row(&mut self) {
+        self.place = Place::Begin;
+        self.followed = None;
+    }
+
+    /// Follows the next bytes of the row, and says how many lines have ended after them.
+    pub(super) fn follow(&mut self, bytes: &[u8], mut line_ends: u64) -> u64 {
+        for byte in bytes {
+            if self.is_mark(*byte) {
+                continue;
+            }
+            self.place = match (self.place, *byte) {
+                (Place::Begin, b'"') => {
+                    self.opened = line_ends + 1;
+                    Place::Quoted
+                }
+                (Place::Quoted, b'"') => Place::Closed,
+                (Place::Closed, b'"') | (Place::Quoted, _) => Place::Quoted,
+                (_, b',' | b'\r' | b'\n') => Place::Begin,
+                (Place::Closed, _) => {
+                    self.followed.get_or_insert(line_ends + 1);
+                    Place::Plain
+                }
+                (Place::Begin | Place::Plain, _) => Place::Plain,
+            };
+            self.line_ended = *byte == b'\n';
+            line_ends += u64::from(self.line_ended);
+        }
+        line_ends
+    }
+
+    /// What is wrong with the row that ended here.
+    pub(super) fn misquoted(&self, line_ends: u64) -> Option<Misquoted> {
+        if let Some(line) = self.followed {
+            return Some(Misquoted::Followed { line });
+        }
+        (self.place == Place::Quoted).then(|| Misquoted::Open {
+            line: self.opened,
+            end: line_ends + u64::from(!self.line_ended),
+        })
+    }
+
+    /// Whether the byte belongs to the byte order mark a file may begin with.
+    fn is_mark(&mut self, byte: u8) -> bool {
+        let seen = self.mark.unwrap_or_default();
+        let belongs = seen < BYTE_ORDER_MARK.len() && BYTE_ORDER_MARK.get(seen) == Some(&byte);
+        self.mark = Some(if belongs {
+            seen + 1
+        } else {
+            BYTE_ORDER_MARK.len()
+        });
+        belongs
+    }
+}
+
+impl Misquoted {
+    /// As a fault of the header row.
+    pub(super) fn in_header(self) -> String {
+        match self {
+            Misquoted::Open { line, .. } => {
+                format!("has a quote that is opened in line {line} and never closed")
+            }
+            Misquoted::Followed { line } => {
+                format!(
+                    "goes on after a closing quote in line {line}; write a quote inside a cell twice"
+                )
+            }
+        }
+    }
+
+    /// As a fault of a row.
+    pub(super) fn rejection(self) -> Rejection {
+        let message = match self {
+            Misquoted::Open { line, end } => format!(
+                "the quote opened in line {line} is never closed; \
+                 nothing from this row to the end of the file in line {end} was imported"
+            ),
+            Misquoted::Followed { line } => format!(
+                "a cell goes on after its closing quote in line {line}; \
+                 write a quote inside a cell twice, and close each before the comma"
+            ),
+        };
+        Rejection::new(RejectionCode::MalformedCsv, message)
+    }
+}
