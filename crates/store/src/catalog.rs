@@ -52,6 +52,8 @@ pub enum Declared {
     Updated {
         /// Streams to be indexed again.
         reindexed: usize,
+        /// Whether it is a version that was registered, and replaced, before.
+        returned: bool,
     },
 }
 
@@ -75,7 +77,8 @@ pub struct StreamStats {
 
 /// The port for declarations and connections.
 pub trait Catalog {
-    /// Registers a declaration, or a later version of it (decision 27).
+    /// Registers a declaration, or another version of it (decision 27). A version keeps the content it was first registered
+    /// with; one that was replaced may come back.
     fn declare(&self, declaration: &Declaration) -> Result<Declared>;
     /// The registered declaration of a connector.
     fn declaration(&self, connector: &ConnectorKey) -> Option<Arc<Declaration>>;

@@ -53,6 +53,10 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
             format!("Registered. Next: {}", add.option("name", Some("NAME")))
         }
         "unchanged" => "Registered already, nothing changed.".to_owned(),
+        "returned" => format!(
+            "Back at version {}, which was registered before.",
+            declaration.declaration_version
+        ),
         _ => format!("Updated to version {}.", declaration.declaration_version),
     };
     if output.is_json() {

@@ -75,9 +75,10 @@ pub(super) async fn declare(mut ask: Ask) -> Outcome {
         let result = match declared {
             catalog::Declared::Added => "added",
             catalog::Declared::Unchanged => "unchanged",
+            catalog::Declared::Updated { returned: true, .. } => "returned",
             catalog::Declared::Updated { .. } => "updated",
         };
-        if let catalog::Declared::Updated { reindexed: 1.. } = declared {
+        if let catalog::Declared::Updated { reindexed: 1.., .. } = declared {
             store
                 .settle_index()
                 .map_err(|error| store_problem(&error))?;

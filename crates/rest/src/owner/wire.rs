@@ -81,7 +81,7 @@ pub struct Removed {
 pub struct Declared {
     /// The key of the connector.
     pub connector_key: ConnectorKey,
-    /// `added`, `unchanged` or `updated`.
+    /// `added`, `unchanged`, `updated`, or `returned` for a version that was registered before.
     pub result: String,
 }
 

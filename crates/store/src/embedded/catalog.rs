@@ -6,8 +6,8 @@ use contract::declaration::{
     Declaration, DeclarationChange, DeclarationError, DeclarationErrors, plan_change,
 };
 use contract::id::{ConnectionId, ConnectorKey, StreamName};
-use contract::json::RecordBody;
-use rusqlite::{Transaction, params};
+use contract::json::{self, RecordBody};
+use rusqlite::{OptionalExtension as _, Transaction, params};
 
 use super::EmbeddedStore;
 use super::changes::parse_stored;
@@ -33,21 +33,22 @@ impl Catalog for EmbeddedStore {
             return Ok(Declared::Unchanged);
         }
         let apply = |transaction: &Transaction<'_>| {
+            let returned = self.was_registered(transaction, declaration)?;
             if let Some(change) = &change {
                 self.refuse_losses(transaction, declaration, change)?;
             }
             self.register(transaction, declaration)?;
-            let Some(change) = &change else { return Ok(0) };
+            let Some(change) = &change else {
+                return Ok(Declared::Added);
+            };
             self.reorder(transaction, declaration, change)?;
-            self.schedule_reindexing(transaction, declaration, change)
+            let reindexed = self.schedule_reindexing(transaction, declaration, change)?;
+            Ok(Declared::Updated {
+                reindexed,
+                returned,
+            })
         };
-        let reindexed = self
-            .database
-            .transact_then(apply, || self.reload_sources())?;
-        Ok(match change {
-            None => Declared::Added,
-            Some(_) => Declared::Updated { reindexed },
-        })
+        self.database.transact_then(apply, || self.reload_sources())
     }
 
     fn declaration(&self, connector: &ConnectorKey) -> Option<Arc<Declaration>> {
@@ -129,6 +130,32 @@ impl Catalog for EmbeddedStore {
 }
 
 impl EmbeddedStore {
+    /// Whether this version was registered before. Refuses one that had other content then.
+    fn was_registered(
+        &self,
+        transaction: &Transaction<'_>,
+        declaration: &Declaration,
+    ) -> Result<bool> {
+        let version = declaration.declaration_version.as_str();
+        let known: Option<String> = transaction
+            .query_row(
+                "SELECT declaration FROM declared_versions WHERE connector_key = ?1 AND version = ?2",
+                [declaration.connector_key().as_str(), version],
+                |row| row.get(0),
+            )
+            .optional()
+            .map_err(self.database.failed())?;
+        match known {
+            Some(known) if !json::same_value(&known, declaration.as_str()) => {
+                let rule = format!(
+                    "version {version:?} was registered before with other content; choose a declaration_version that was never used"
+                );
+                Err(DeclarationErrors::one("/declaration_version", rule).into())
+            }
+            known => Ok(known.is_some()),
+        }
+    }
+
     /// Refuses to drop or retype what existing records hold.
     fn refuse_losses(
         &self,
@@ -143,9 +170,18 @@ impl EmbeddedStore {
                 Some(field) => body.get(field.as_str()).is_some(),
             };
             if self.any_record(transaction, declaration, &removed.stream, has_data)? {
+                let what = match &removed.field {
+                    None => format!(
+                        "the stream {:?} is missing here, and",
+                        removed.stream.as_str()
+                    ),
+                    Some(_) => "it is missing, and".to_owned(),
+                };
                 refusals.push(DeclarationError {
                     path: removed.path.clone(),
-                    rule: "records hold it, so it cannot be removed; keep it, or remove the connections first".to_owned(),
+                    rule: format!(
+                        "{what} records hold it, so it cannot be removed; keep it, or remove the connections first"
+                    ),
                 });
             }
         }
@@ -205,6 +241,14 @@ impl EmbeddedStore {
                 "INSERT INTO connectors VALUES (?1, ?2, ?3)
                  ON CONFLICT (connector_key) DO UPDATE SET declaration = ?2, declared_at = ?3",
                 params![connector.as_str(), declaration.as_str(), self.clock.now().0],
+            )?;
+            transaction.execute(
+                "INSERT OR IGNORE INTO declared_versions VALUES (?1, ?2, ?3)",
+                [
+                    connector.as_str(),
+                    declaration.declaration_version.as_str(),
+                    declaration.as_str(),
+                ],
             )?;
             for stream in &declaration.streams {
                 let mut taken = taken_slots(transaction, connector, &stream.name)?;

@@ -13,6 +13,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0002_grants.sql"),
     include_str!("migrations/0003_registry.sql"),
     include_str!("migrations/0004_redeem_by.sql"),
+    include_str!("migrations/0005_declared_versions.sql"),
     include_str!("migrations/0006_redated.sql"),
 ];
 
@@ -134,6 +135,25 @@ mod tests {
             .collect::<rusqlite::Result<_>>()
             .unwrap();
         assert_eq!(known, [(2, 86_400_001_000)]);
+    }
+
+    #[test]
+    fn a_version_registered_before_it_was_remembered_is_remembered() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        for (sql, number) in MIGRATIONS.iter().zip(1_i64..).take(4) {
+            apply(&mut connection, sql, number).unwrap();
+        }
+        let text = r#"{"declaration_version":"1.0","streams":[]}"#;
+        connection
+            .execute("INSERT INTO connectors VALUES ('mail', ?1, 5)", [text])
+            .unwrap();
+        run(&mut connection, Path::new("x")).unwrap();
+        let kept: (String, String, String) = connection
+            .query_row("SELECT * FROM declared_versions", [], |row| {
+                Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+            })
+            .unwrap();
+        assert_eq!(kept, ("mail".to_owned(), "1.0".to_owned(), text.to_owned()));
     }
 
     #[test]

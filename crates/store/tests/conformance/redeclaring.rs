@@ -38,6 +38,38 @@ fn the_same_version_with_other_content_is_refused() {
     });
 }
 
+#[test]
+fn a_version_that_was_replaced_comes_back_only_with_the_content_it_had() {
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        let returned = |version| store.declare(&with_lexical_sender(version));
+        let replaced = Declared::Updated {
+            reindexed: 0,
+            returned: false,
+        };
+        assert_eq!(returned("2").unwrap(), replaced);
+        let error = returned("1").unwrap_err();
+        let StoreError::Declaration(errors) = &error else {
+            panic!("{error}")
+        };
+        assert_eq!(errors.0[0].path, "/declaration_version");
+        assert!(errors.0[0].rule.contains("\"1\" was registered before"));
+        let mail = "mail".parse().unwrap();
+        assert_eq!(store.declaration(&mail).unwrap().declaration_version, "2");
+
+        // The same content, however it is laid out.
+        let document: Json = serde_json::from_str(MAIL).unwrap();
+        let first = Declaration::parse(&document.to_string()).unwrap();
+        let back = Declared::Updated {
+            reindexed: 0,
+            returned: true,
+        };
+        assert_eq!(store.declare(&first).unwrap(), back);
+        assert_eq!(store.declaration(&mail).unwrap().declaration_version, "1");
+        assert_eq!(store.declare(&first).unwrap(), Declared::Unchanged);
+    });
+}
+
 /// Changes that would lose or break a record, and the path each is refused with.
 fn refused_changes() -> [(&'static str, Declaration); 6] {
     [
@@ -93,6 +125,9 @@ fn a_change_that_would_lose_or_break_records_is_refused_with_its_path() {
                 panic!("{error}")
             };
             assert_eq!(errors.0[0].path, path, "{error}");
+            if path == "/streams" {
+                assert!(error.to_string().contains("\"messages\""), "{error}");
+            }
         }
         assert_eq!(
             store
@@ -152,7 +187,11 @@ fn a_new_lexical_field_is_announced_and_then_found() {
             )],
         );
         let updated = store.declare(&with_lexical_sender("2")).unwrap();
-        assert_eq!(updated, Declared::Updated { reindexed: 1 });
+        let expected = Declared::Updated {
+            reindexed: 1,
+            returned: false,
+        };
+        assert_eq!(updated, expected);
         let wide = || {
             vec![scope(
                 "work",
