@@ -9,7 +9,9 @@ mod document;
 mod field;
 mod outline;
 mod parse;
+mod pattern;
 mod query;
+mod references;
 mod validate;
 
 use std::collections::BTreeMap;
@@ -19,6 +21,7 @@ use serde::{Deserialize, Serialize};
 
 pub use change::{DeclarationChange, Removed, Retyped, plan_change};
 pub use field::{FieldDeclaration, JsonType};
+pub use references::Reading;
 pub use validate::connector_key_of;
 
 use crate::id::{ConnectorKey, FieldName, StreamName, ViewId};
@@ -50,13 +53,24 @@ pub struct Declaration {
     /// Extension members by URI, raw JSON as written.
     pub extensions: BTreeMap<String, String>,
     connector_key: ConnectorKey,
+    reading: Reading,
     text: String,
 }
 
 impl Declaration {
     /// Reads a declaration file. On failure the error lists every mistake found, not only the first.
     pub fn parse(text: &str) -> Result<Declaration, DeclarationErrors> {
-        parse::parse(text)
+        parse::parse(text, Reading::Following)
+    }
+
+    /// Reads a declaration that was registered when declarations were read in that way.
+    pub fn parse_as(text: &str, reading: Reading) -> Result<Declaration, DeclarationErrors> {
+        parse::parse(text, reading)
+    }
+
+    /// How it was read.
+    pub fn reading(&self) -> Reading {
+        self.reading
     }
 
     /// The short key of this connector: the last path segment of `source.id`.

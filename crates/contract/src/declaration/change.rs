@@ -54,17 +54,20 @@ pub fn plan_change(
     new: &Declaration,
 ) -> Result<DeclarationChange, DeclarationErrors> {
     if old.declaration_version == new.declaration_version {
-        if json::same_value(old.as_str(), new.as_str()) {
+        if !json::same_value(old.as_str(), new.as_str()) {
+            let rule = format!(
+                "version {:?} is already registered with other content; raise declaration_version",
+                new.declaration_version
+            );
+            return Err(DeclarationErrors::one("/declaration_version", rule));
+        }
+        // The same file may mean more than when it was registered.
+        if old.reading() == new.reading() {
             return Ok(DeclarationChange {
                 unchanged: true,
                 ..DeclarationChange::default()
             });
         }
-        let rule = format!(
-            "version {:?} is already registered with other content; raise declaration_version",
-            new.declaration_version
-        );
-        return Err(DeclarationErrors::one("/declaration_version", rule));
     }
     let mut refusals = Vec::new();
     if old.source.id != new.source.id {

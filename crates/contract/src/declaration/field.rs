@@ -1,11 +1,12 @@
 //! One top-level field: its JSON types and the kind the rest of the system works with.
 //!
-//! JSON Schema says far more than this; only `type`, `format` and our two `x_` members are given meaning here, the
-//! rest is carried as written.
+//! JSON Schema says far more than this; only `type`, `format`, what leads to them, and our two `x_` members are given
+//! meaning here, the rest is carried as written.
 
 use std::fmt;
 
 use super::document::{Mistakes, Node, Object, step};
+use super::references::{Reading, Schema};
 use crate::id::FieldName;
 use crate::json::{self, JsonKind};
 use crate::scalar::FieldKind;
@@ -25,7 +26,7 @@ pub struct FieldDeclaration {
     pub role: Option<String>,
     /// How to show it.
     pub presentation_type: Option<String>,
-    /// The property's JSON Schema exactly as written.
+    /// The property's JSON Schema, readable by itself: as written, except that what it refers to stands in place.
     pub schema: String,
 }
 
@@ -128,7 +129,12 @@ fn is_whole(raw: &str) -> bool {
 }
 
 /// Reads one entry of `schema.properties`.
-pub(super) fn read(name: FieldName, node: &Node, mistakes: &mut Mistakes) -> FieldDeclaration {
+pub(super) fn read(
+    name: FieldName,
+    node: &Node,
+    schema: &mut Schema,
+    mistakes: &mut Mistakes,
+) -> FieldDeclaration {
     let mut field = FieldDeclaration {
         name,
         kind: FieldKind::Mixed,
@@ -141,7 +147,16 @@ pub(super) fn read(name: FieldName, node: &Node, mistakes: &mut Mistakes) -> Fie
     if json::kind_of(&node.raw) == JsonKind::Boolean {
         return field;
     }
-    let Some(mut property) = node.object(mistakes) else {
+    if node.object(mistakes).is_none() {
+        return field;
+    }
+    let shape = schema.shape(node, mistakes);
+    field.schema = schema.standalone(node, &shape);
+    let standing = Node {
+        raw: field.schema.clone(),
+        path: node.path.clone(),
+    };
+    let Some(mut property) = standing.object(&mut Mistakes::default()) else {
         return field;
     };
     field.role = property
@@ -150,15 +165,15 @@ pub(super) fn read(name: FieldName, node: &Node, mistakes: &mut Mistakes) -> Fie
     field.presentation_type = property
         .optional("x_pdpp_type")
         .and_then(|kind| kind.text(mistakes));
-    if let Some(declared) = property.optional("type") {
-        field.types = read_types(&declared, mistakes);
+    if shape.types.as_ref().is_some_and(Vec::is_empty) {
+        let rule = "no value can have this field: what it says and what it refers to contradict each other";
+        mistakes.add(&node.path, rule);
     }
+    field.types = shape.types.unwrap_or_default();
     field.nullable = field.types.is_empty() || field.types.contains(&JsonType::Null);
-    if property.optional("$ref").is_none() {
-        let format = property
-            .optional("format")
-            .and_then(|format| json::decode_string(&format.raw).map(String::from));
-        field.kind = kind(&field.types, format.as_deref());
+    // Read literally, a field that refers elsewhere is of any kind.
+    if schema.reading == Reading::Following || !schema.refers_itself(node) {
+        field.kind = kind(&field.types, shape.format.as_deref());
     }
     if field.name.as_str() == "blob_ref" {
         check_blob_ref(&field, &mut property, mistakes);
@@ -166,7 +181,7 @@ pub(super) fn read(name: FieldName, node: &Node, mistakes: &mut Mistakes) -> Fie
     field
 }
 
-fn read_types(node: &Node, mistakes: &mut Mistakes) -> Vec<JsonType> {
+pub(super) fn read_types(node: &Node, mistakes: &mut Mistakes) -> Vec<JsonType> {
     if json::kind_of(&node.raw) == JsonKind::String {
         return node
             .choice(&JsonType::NAMES, mistakes)

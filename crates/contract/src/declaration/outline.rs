@@ -4,6 +4,7 @@
 
 use super::document::{Mistakes, Node, Object, did_you_mean, step};
 use super::field::{self, FieldDeclaration};
+use super::references::{Reading, Schema};
 use super::validate::{FieldUse, check_schema};
 use crate::id::{FieldName, StreamName};
 
@@ -127,10 +128,10 @@ impl Outline {
 }
 
 /// The first pass over all streams.
-pub(super) fn read_outlines(nodes: &[Node], mistakes: &mut Mistakes) -> Outlines {
+pub(super) fn read_outlines(nodes: &[Node], reading: Reading, mistakes: &mut Mistakes) -> Outlines {
     let mut outlines = Outlines(Vec::new());
     for node in nodes {
-        let mut outline = read_outline(node, mistakes);
+        let mut outline = read_outline(node, reading, mistakes);
         if let Some(name) = &outline.name
             && outlines.find(name.as_str()).is_some()
         {
@@ -145,7 +146,7 @@ pub(super) fn read_outlines(nodes: &[Node], mistakes: &mut Mistakes) -> Outlines
     outlines
 }
 
-fn read_outline(node: &Node, mistakes: &mut Mistakes) -> Outline {
+fn read_outline(node: &Node, reading: Reading, mistakes: &mut Mistakes) -> Outline {
     let mut outline = Outline {
         name: None,
         fields: Vec::new(),
@@ -167,22 +168,27 @@ fn read_outline(node: &Node, mistakes: &mut Mistakes) -> Outline {
         && let Some(mut object) = schema.object(mistakes)
     {
         check_schema(&schema, mistakes);
+        let mut whole = Schema::new(schema.clone(), reading, mistakes);
         outline.schema = schema.raw;
         if let Some(properties) = object.required("properties", mistakes)
             && let Some(properties) = properties.object(mistakes)
         {
-            outline.fields = read_fields(&properties, mistakes);
+            outline.fields = read_fields(&properties, &mut whole, mistakes);
             outline.fields_known = true;
         }
     }
     outline
 }
 
-fn read_fields(properties: &Object, mistakes: &mut Mistakes) -> Vec<FieldDeclaration> {
+fn read_fields(
+    properties: &Object,
+    schema: &mut Schema,
+    mistakes: &mut Mistakes,
+) -> Vec<FieldDeclaration> {
     let mut fields = Vec::new();
     for (name, node) in properties.members() {
         match FieldName::parse(name) {
-            Ok(name) => fields.push(field::read(name, &node, mistakes)),
+            Ok(name) => fields.push(field::read(name, &node, schema, mistakes)),
             Err(error) => mistakes.add(&node.path, error.to_string()),
         }
     }

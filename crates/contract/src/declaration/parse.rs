@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use super::document::{Mistakes, Node, Object, did_you_mean, open, step};
 use super::outline::{Outline, Outlines, read_outlines};
+use super::references::Reading;
 use super::validate::{FieldUse, connector_key_of};
 use super::{
     Cardinality, Declaration, DeclarationErrors, PROTOCOL_VERSION, PresetPart, PresetStream,
@@ -15,7 +16,7 @@ use super::{
 };
 use crate::id::{ConnectorKey, FieldName, ViewId};
 
-pub(super) fn parse(text: &str) -> Result<Declaration, DeclarationErrors> {
+pub(super) fn parse(text: &str, reading: Reading) -> Result<Declaration, DeclarationErrors> {
     let mut mistakes = Mistakes::default();
     let mut file = open(text)?;
     let identity = read_identity(&mut file, &mut mistakes);
@@ -23,7 +24,7 @@ pub(super) fn parse(text: &str) -> Result<Declaration, DeclarationErrors> {
     let stream_nodes = streams_node
         .and_then(|node| node.filled_array(&mut mistakes))
         .unwrap_or_default();
-    let outlines = read_outlines(&stream_nodes, &mut mistakes);
+    let outlines = read_outlines(&stream_nodes, reading, &mut mistakes);
     let mut streams = Vec::new();
     for (node, outline) in stream_nodes.iter().zip(&outlines.0) {
         streams.extend(read_stream(node, outline, &outlines, &mut mistakes));
@@ -54,6 +55,7 @@ pub(super) fn parse(text: &str) -> Result<Declaration, DeclarationErrors> {
         selection_presets,
         extensions,
         connector_key: identity.connector_key,
+        reading,
         text: text.to_owned(),
     })
 }

@@ -1,5 +1,5 @@
 //! The rules a declaration must keep beyond its shape: which fields may serve which purpose, how a source id yields
-//! a connector key, and that a schema stands on its own.
+//! a connector key, and what a schema as a whole must be.
 
 use super::document::{Mistakes, Node};
 use super::field::FieldDeclaration;
@@ -128,7 +128,7 @@ pub fn connector_key_of(source_id: &str) -> Result<ConnectorKey, String> {
     ConnectorKey::parse(segment).map_err(|error| refused(&format!("ends in {segment:?}: {error}")))
 }
 
-/// Checks that a schema names no other dialect and points at nothing outside itself.
+/// Checks that a schema names no other dialect and describes an object.
 ///
 /// Values are looked at as text: a number too large for any machine type is no reason to look away.
 pub(super) fn check_schema(schema: &Node, mistakes: &mut Mistakes) {
@@ -154,42 +154,6 @@ pub(super) fn check_schema(schema: &Node, mistakes: &mut Mistakes) {
             declared.found()
         );
         mistakes.add(&declared.path, rule);
-    }
-    check_references(schema, mistakes);
-}
-
-/// Visits every subschema. Members of `properties` and its like are names, not keywords; members of `enum` and its
-/// like are data.
-fn check_references(schema: &Node, mistakes: &mut Mistakes) {
-    // What is no array and no object is reported elsewhere, if it matters.
-    let ignored = &mut Mistakes::default();
-    if json::kind_of(&schema.raw) == JsonKind::Array {
-        for item in schema.array(ignored).unwrap_or_default() {
-            check_references(&item, mistakes);
-        }
-        return;
-    }
-    for (name, value) in members_of(schema) {
-        match name.as_str() {
-            "$ref" | "$dynamicRef" => check_reference(&value, mistakes),
-            "enum" | "const" | "default" | "examples" => {}
-            "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" => {
-                for (_, subschema) in members_of(&value) {
-                    check_references(&subschema, mistakes);
-                }
-            }
-            _ => check_references(&value, mistakes),
-        }
-    }
-}
-
-fn check_reference(target: &Node, mistakes: &mut Mistakes) {
-    if json::decode_string(&target.raw).is_none_or(|target| !target.starts_with('#')) {
-        let rule = format!(
-            "a reference must stay inside this schema (begin with \"#\"), {}",
-            target.found()
-        );
-        mistakes.add(&target.path, rule);
     }
 }
 

@@ -8,6 +8,7 @@
 mod arbitrary;
 mod change;
 mod reading;
+mod references;
 
 use contract::declaration::Declaration;
 use serde_json::Value;

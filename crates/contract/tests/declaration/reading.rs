@@ -79,7 +79,7 @@ fn fields_keep_the_order_of_the_file_and_carry_their_kind() {
             ("day", FieldKind::Date, true),
             ("seen", FieldKind::Boolean, false),
             ("labels", FieldKind::Array, false),
-            ("extra", FieldKind::Mixed, true),
+            ("extra", FieldKind::Object, false),
             ("either", FieldKind::Mixed, false),
             ("anything", FieldKind::Mixed, true),
             ("always", FieldKind::Mixed, true),
@@ -120,7 +120,7 @@ fn a_field_accepts_by_json_type_alone() {
     );
     assert!(accepts("subject", "null") && !accepts("body", "null"));
     assert!(accepts("either", "\"x\"") && accepts("either", "2") && !accepts("either", "true"));
-    assert!(accepts("anything", "[1]") && accepts("extra", "7"));
+    assert!(accepts("anything", "[1]") && accepts("extra", "{}") && !accepts("extra", "7"));
 }
 
 #[test]

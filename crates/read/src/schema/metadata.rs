@@ -244,7 +244,7 @@ fn capability(
         .into_iter()
         .map(|(metric, fields)| (metric.to_owned(), Capability::of(fields.contains(name))));
     Ok(FieldCapability {
-        schema: Some(restrict::property(row, field)?),
+        schema: Some(restrict::property(field)?),
         presentation_type: field.presentation_type.clone(),
         role: field.role.clone(),
         granted: Some(true),

@@ -22,7 +22,7 @@ pub(super) fn schema(row: &Row) -> Outcome<Box<RawValue>> {
         }
         properties.push_str(&quoted(field.name.as_str()));
         properties.push(':');
-        properties.push_str(&visible_part(field));
+        properties.push_str(&field.schema);
     }
     let required: Vec<String> = required(&row.stream().schema)
         .into_iter()
@@ -35,35 +35,9 @@ pub(super) fn schema(row: &Row) -> Outcome<Box<RawValue>> {
     ))
 }
 
-/// One property's schema.
-pub(super) fn property(row: &Row, field: &FieldDeclaration) -> Outcome<Box<RawValue>> {
-    raw_json(if row.is_owner() {
-        field.schema.clone()
-    } else {
-        visible_part(field)
-    })
-}
-
-/// A property that refers to other parts of the schema would show them, or point nowhere: then nothing is said of it.
-fn visible_part(field: &FieldDeclaration) -> String {
-    let refers =
-        serde_json::from_str(&field.schema).map_or(true, |schema: Value| refers_elsewhere(&schema));
-    if refers {
-        "{}".to_owned()
-    } else {
-        field.schema.clone()
-    }
-}
-
-fn refers_elsewhere(schema: &Value) -> bool {
-    match schema {
-        Value::Object(members) => members.iter().any(|(name, value)| {
-            matches!(name.as_str(), "$ref" | "$dynamicRef" | "$recursiveRef")
-                || refers_elsewhere(value)
-        }),
-        Value::Array(items) => items.iter().any(refers_elsewhere),
-        _ => false,
-    }
+/// One property's schema, which stands by itself: it neither names nor shows what is around it.
+pub(super) fn property(field: &FieldDeclaration) -> Outcome<Box<RawValue>> {
+    raw_json(field.schema.clone())
 }
 
 fn required(schema: &str) -> Vec<String> {

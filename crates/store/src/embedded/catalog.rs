@@ -12,7 +12,7 @@ use rusqlite::{OptionalExtension as _, Transaction, params};
 use super::EmbeddedStore;
 use super::changes::parse_stored;
 use super::layout::StreamLayout;
-use super::sources::taken_slots;
+use super::sources::{reading_number, taken_slots};
 use super::write::sort_value;
 use crate::catalog::{Catalog, Connection, Declared, NewConnection, Removed, StreamStats};
 use crate::{Result, StoreError};
@@ -33,7 +33,9 @@ impl Catalog for EmbeddedStore {
             return Ok(Declared::Unchanged);
         }
         let apply = |transaction: &Transaction<'_>| {
-            let returned = self.was_registered(transaction, declaration)?;
+            let replaces =
+                known.is_some_and(|old| old.declaration_version != declaration.declaration_version);
+            let returned = self.was_registered(transaction, declaration)? && replaces;
             if let Some(change) = &change {
                 self.refuse_losses(transaction, declaration, change)?;
             }
@@ -238,9 +240,14 @@ impl EmbeddedStore {
         let connector = declaration.connector_key();
         let register = || -> rusqlite::Result<()> {
             transaction.execute(
-                "INSERT INTO connectors VALUES (?1, ?2, ?3)
-                 ON CONFLICT (connector_key) DO UPDATE SET declaration = ?2, declared_at = ?3",
-                params![connector.as_str(), declaration.as_str(), self.clock.now().0],
+                "INSERT INTO connectors VALUES (?1, ?2, ?3, ?4)
+                 ON CONFLICT (connector_key) DO UPDATE SET declaration = ?2, declared_at = ?3, reading = ?4",
+                params![
+                    connector.as_str(),
+                    declaration.as_str(),
+                    self.clock.now().0,
+                    reading_number(declaration.reading())
+                ],
             )?;
             transaction.execute(
                 "INSERT OR IGNORE INTO declared_versions VALUES (?1, ?2, ?3)",

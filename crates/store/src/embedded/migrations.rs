@@ -14,7 +14,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0003_registry.sql"),
     include_str!("migrations/0004_redeem_by.sql"),
     include_str!("migrations/0005_declared_versions.sql"),
-    include_str!("migrations/0006_redated.sql"),
+    include_str!("migrations/0006_reading.sql"),
+    include_str!("migrations/0007_redated.sql"),
 ];
 
 /// Brings the database to the newest format, or says why it cannot.
@@ -154,6 +155,31 @@ mod tests {
             })
             .unwrap();
         assert_eq!(kept, ("mail".to_owned(), "1.0".to_owned(), text.to_owned()));
+    }
+
+    #[test]
+    fn only_a_declaration_that_means_the_same_is_read_anew() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        for (sql, number) in MIGRATIONS.iter().zip(1_i64..).take(5) {
+            apply(&mut connection, sql, number).unwrap();
+        }
+        let before = [
+            ("a", "{}", 2),
+            ("b", r##"{"$ref":"#"}"##, 1),
+            ("c", r#"{"oneOf":[]}"#, 1),
+            ("d", r#"{"\u0024ref":1}"#, 1),
+        ];
+        for (key, text, _) in before {
+            connection
+                .execute("INSERT INTO connectors VALUES (?1, ?2, 5)", (key, text))
+                .unwrap();
+        }
+        run(&mut connection, Path::new("x")).unwrap();
+        for (key, _, reading) in before {
+            let sql = "SELECT reading FROM connectors WHERE connector_key = ?1";
+            let found: i64 = connection.query_row(sql, [key], |row| row.get(0)).unwrap();
+            assert_eq!(found, reading, "{key}");
+        }
     }
 
     #[test]

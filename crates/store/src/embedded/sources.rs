@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
-use contract::declaration::Declaration;
+use contract::declaration::{Declaration, Reading};
 use contract::id::{ConnectionId, ConnectorKey, FieldName, StreamName};
 use contract::time::Instant;
 use rusqlite::{Connection as Sqlite, Row};
@@ -163,20 +163,37 @@ pub(crate) fn taken_slots(
     Ok(taken)
 }
 
+/// How a reading is noted.
+pub(crate) fn reading_number(reading: Reading) -> i64 {
+    match reading {
+        Reading::Literal => 1,
+        Reading::Following => 2,
+    }
+}
+
 fn load_declarations(
     sqlite: &Sqlite,
     path: &Path,
 ) -> Result<BTreeMap<ConnectorKey, Arc<Declaration>>> {
-    let texts: Vec<String> = sqlite
-        .prepare("SELECT declaration FROM connectors")
-        .and_then(|mut statement| statement.query_map([], |row| row.get(0))?.collect())
+    let texts: Vec<(String, i64)> = sqlite
+        .prepare("SELECT declaration, reading FROM connectors")
+        .and_then(|mut statement| {
+            let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            rows.collect()
+        })
         .map_err(failed(path))?;
     let mut declarations = BTreeMap::new();
-    for text in texts {
-        let declaration = Declaration::parse(&text).map_err(|errors| StoreError::Corrupt {
-            path: path.to_owned(),
-            detail: format!("a registered declaration does not hold: {errors}"),
-        })?;
+    for (text, number) in texts {
+        let reading = if number == reading_number(Reading::Literal) {
+            Reading::Literal
+        } else {
+            Reading::Following
+        };
+        let declaration =
+            Declaration::parse_as(&text, reading).map_err(|errors| StoreError::Corrupt {
+                path: path.to_owned(),
+                detail: format!("a registered declaration does not hold: {errors}"),
+            })?;
         declarations.insert(declaration.connector_key().clone(), Arc::new(declaration));
     }
     Ok(declarations)

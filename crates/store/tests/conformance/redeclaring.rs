@@ -1,6 +1,6 @@
 //! A declaration may change (decision 27): what is refused, and how records become findable by what is new.
 
-use contract::declaration::Declaration;
+use contract::declaration::{Declaration, Reading};
 use serde_json::{Value as Json, json};
 use store::StoreError;
 use store::catalog::Declared;
@@ -380,6 +380,41 @@ fn another_cursor_field_puts_the_records_into_its_order() {
         let page = store.page(&stream("work", "messages"), &request).unwrap();
         let keys: Vec<&str> = page.iter().map(|record| record.key.as_str()).collect();
         assert_eq!(keys, ["d", "b", "c", "a"]);
+    });
+}
+
+#[test]
+fn a_declaration_read_literally_is_read_anew_when_it_is_declared_again() {
+    on_every_backend(|store| {
+        let referring = changed("1", |stream| {
+            stream["schema"]["properties"]["stars"] = json!({ "$ref": "#/$defs/stars" });
+            stream["schema"]["$defs"] = json!({ "stars": { "type": "integer" } });
+        });
+        let literal = Declaration::parse_as(referring.as_str(), Reading::Literal).unwrap();
+        assert_eq!(store.declare(&literal).unwrap(), Declared::Added);
+        assert_eq!(store.declare(&literal).unwrap(), Declared::Unchanged);
+        store
+            .add_connection(store::catalog::NewConnection {
+                connector: "mail".parse().unwrap(),
+                name: "Work".to_owned(),
+                id: Some("work".parse().unwrap()),
+            })
+            .unwrap();
+        write(store, "work", vec![message_with("m1", r#""stars":5"#)]);
+
+        let anew = Declared::Updated {
+            reindexed: 1,
+            returned: false,
+        };
+        assert_eq!(store.declare(&referring).unwrap(), anew);
+        assert_eq!(store.declare(&referring).unwrap(), Declared::Unchanged);
+        let equals = Test::Equals(contract::scalar::Scalar::Integer(5));
+        let count = AggregateRequest {
+            scope: filtered(messages("work"), "stars", equals),
+            metric: Metric::Count,
+            grouping: None,
+        };
+        assert_eq!(store.aggregate(&count).unwrap().matched, 1);
     });
 }
 

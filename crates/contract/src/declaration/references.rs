@@ -1,0 +1,591 @@
+//! What a schema says through references and combinations.
+//!
+//! A property may say its type itself, behind a local `$ref`, or through `allOf`, `anyOf` and `oneOf`. [`Schema`] answers
+//! once what types and format come of that, and writes the property so that it can be read apart from the rest: whatever
+//! checks, indexes or shows a field uses these two answers.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::document::{Mistakes, Node, did_you_mean};
+use super::field::{JsonType, read_types};
+use super::pattern;
+use crate::json::{self, JsonKind};
+
+/// How many references and combinations may stand one inside the other.
+const MAX_STEPS: usize = 64;
+
+/// How large a property may become when what it refers to is written in place.
+const MAX_WRITTEN: usize = 64 * 1024;
+
+/// How a declaration is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reading {
+    /// As declarations were read before references were followed: a field has only the types it names itself.
+    Literal,
+    /// References and combinations are followed.
+    Following,
+}
+
+/// The schema of one stream.
+pub(super) struct Schema {
+    root: Node,
+    pub(super) reading: Reading,
+    /// What stands inside a value, by its path.
+    inside: HashMap<String, Rc<Inside>>,
+    anchors: HashMap<String, Node>,
+    shapes: HashMap<String, Shape>,
+    /// The paths being looked at, for what leads back to itself.
+    steps: Vec<String>,
+}
+
+/// The members of an object or the elements of an array.
+#[derive(Default)]
+struct Inside {
+    nodes: Vec<(String, Node)>,
+    places: HashMap<String, usize>,
+}
+
+impl Inside {
+    fn get(&self, name: &str) -> Option<&Node> {
+        let place = self.places.get(name)?;
+        self.nodes.get(*place).map(|(_, node)| node)
+    }
+}
+
+/// What values a schema accepts, as far as types and formats go.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Shape {
+    /// The accepted types; nothing is said when absent, and nothing is accepted when empty.
+    pub(super) types: Option<Vec<JsonType>>,
+    pub(super) format: Option<String>,
+}
+
+impl Schema {
+    /// The schema as a whole, checked: it names nothing that is not there and nothing that cannot be followed.
+    pub(super) fn new(root: Node, reading: Reading, mistakes: &mut Mistakes) -> Schema {
+        let mut schema = Schema {
+            root,
+            reading,
+            inside: HashMap::new(),
+            anchors: HashMap::new(),
+            shapes: HashMap::new(),
+            steps: Vec::new(),
+        };
+        let root = schema.root.clone();
+        schema.find_anchors(&root);
+        schema.check(&root, mistakes);
+        schema
+    }
+
+    /// The types and the format of a schema.
+    pub(super) fn shape(&mut self, node: &Node, mistakes: &mut Mistakes) -> Shape {
+        if let Some(known) = self.shapes.get(&node.path) {
+            return known.clone();
+        }
+        self.steps.push(node.path.clone());
+        let shape = self.find_shape(node, mistakes);
+        self.steps.pop();
+        self.shapes.insert(node.path.clone(), shape.clone());
+        shape
+    }
+
+    fn find_shape(&mut self, node: &Node, mistakes: &mut Mistakes) -> Shape {
+        if node.raw.trim() == "false" {
+            return Shape::nothing();
+        }
+        let members = self.inside(node);
+        let mut shape = Shape {
+            types: members.get("type").map(|types| read_types(types, mistakes)),
+            format: members
+                .get("format")
+                .and_then(|format| json::decode_string(&format.raw).map(String::from)),
+        };
+        // What could not be read is reported, and says nothing.
+        shape.types = shape.types.filter(|types| !types.is_empty());
+        if self.reading == Reading::Literal {
+            return shape;
+        }
+        if let Some(reference) = members.get("$ref")
+            && let Some(target) = self.target(reference)
+        {
+            shape = shape.and(self.step(&target, reference, mistakes));
+        }
+        for (name, is_union) in [("allOf", false), ("anyOf", true), ("oneOf", true)] {
+            let Some(list) = members.get(name).filter(|list| is_array(list)) else {
+                continue;
+            };
+            let branches: Vec<Shape> = self
+                .inside(list)
+                .nodes
+                .iter()
+                .map(|(_, branch)| self.step(branch, list, mistakes))
+                .collect();
+            if is_union {
+                shape = shape.and(Shape::any_of(branches));
+            } else {
+                shape = branches.into_iter().fold(shape, Shape::and);
+            }
+        }
+        shape
+    }
+
+    /// Goes from one schema on to another that applies to the same value.
+    fn step(&mut self, to: &Node, from: &Node, mistakes: &mut Mistakes) -> Shape {
+        if self.steps.contains(&to.path) {
+            let rule = format!(
+                "leads back to itself and so says nothing; name a type instead, {}",
+                from.found()
+            );
+            mistakes.add(&from.path, rule);
+            return Shape::default();
+        }
+        if self.steps.len() >= MAX_STEPS {
+            let rule = format!("more than {MAX_STEPS} references lead on from here; shorten them");
+            mistakes.add(&from.path, rule);
+            return Shape::default();
+        }
+        self.shape(to, mistakes)
+    }
+
+    /// Where a local reference points, if there is anything.
+    fn target(&mut self, reference: &Node) -> Option<Node> {
+        let text = json::decode_string(&reference.raw)?;
+        let fragment = percent_decoded(text.strip_prefix('#')?)?;
+        if fragment.is_empty() {
+            return Some(self.root.clone());
+        }
+        let Some(pointer) = fragment.strip_prefix('/') else {
+            return self.anchors.get(&fragment).cloned();
+        };
+        let mut node = self.root.clone();
+        for name in pointer.split('/') {
+            let name = name.replace("~1", "/").replace("~0", "~");
+            node = self.inside(&node).get(&name)?.clone();
+        }
+        let is_schema = matches!(
+            json::kind_of(&node.raw),
+            JsonKind::Object | JsonKind::Boolean
+        );
+        is_schema.then_some(node)
+    }
+
+    /// What stands inside an object or an array; nothing inside anything else.
+    fn inside(&mut self, node: &Node) -> Rc<Inside> {
+        if let Some(known) = self.inside.get(&node.path) {
+            return Rc::clone(known);
+        }
+        // What is no array and no object is reported elsewhere, if it matters.
+        let ignored = &mut Mistakes::default();
+        let nodes = match json::kind_of(&node.raw) {
+            JsonKind::Object => node.object(ignored).map(|object| object.members()),
+            JsonKind::Array => node.array(ignored).map(|items| {
+                let numbered = items.into_iter().enumerate();
+                numbered.map(|(at, item)| (at.to_string(), item)).collect()
+            }),
+            _ => None,
+        };
+        let nodes: Vec<(String, Node)> = nodes.unwrap_or_default();
+        let places = nodes
+            .iter()
+            .enumerate()
+            .map(|(at, (name, _))| (name.clone(), at));
+        let inside = Rc::new(Inside {
+            places: places.collect(),
+            nodes,
+        });
+        self.inside.insert(node.path.clone(), Rc::clone(&inside));
+        inside
+    }
+
+    fn find_anchors(&mut self, schema: &Node) {
+        for (name, value) in &self.inside(schema).nodes {
+            match Keyword::of(name) {
+                Keyword::Data => {}
+                Keyword::Anchor => {
+                    if let Some(anchor) = json::decode_string(&value.raw) {
+                        self.anchors.insert(anchor.into_owned(), schema.clone());
+                    }
+                }
+                Keyword::Named => {
+                    for (_, subschema) in &self.inside(value).nodes {
+                        self.find_anchors(subschema);
+                    }
+                }
+                _ => self.find_anchors(value),
+            }
+        }
+    }
+
+    /// Visits every subschema.
+    fn check(&mut self, schema: &Node, mistakes: &mut Mistakes) {
+        for (name, value) in &self.inside(schema).nodes {
+            match Keyword::of(name) {
+                Keyword::Data | Keyword::Anchor => {}
+                Keyword::Reference => self.check_reference(name, value, schema, mistakes),
+                Keyword::Named => {
+                    for (_, subschema) in &self.inside(value).nodes {
+                        self.check(subschema, mistakes);
+                    }
+                }
+                Keyword::Pattern if self.reading == Reading::Following => {
+                    if let Some(fault) =
+                        json::decode_string(&value.raw).and_then(|text| pattern::fault(&text))
+                    {
+                        let rule =
+                            format!("must be a regular expression: {fault}, {}", value.found());
+                        mistakes.add(&value.path, rule);
+                    }
+                }
+                Keyword::Pattern | Keyword::Other => self.check(value, mistakes),
+            }
+        }
+    }
+
+    fn check_reference(
+        &mut self,
+        name: &str,
+        reference: &Node,
+        schema: &Node,
+        mistakes: &mut Mistakes,
+    ) {
+        let text = json::decode_string(&reference.raw).unwrap_or_default();
+        if !text.starts_with('#') {
+            let rule = format!(
+                "a reference must stay inside this schema (begin with \"#\"), {}",
+                reference.found()
+            );
+            mistakes.add(&reference.path, rule);
+        } else if name != "$ref" || self.reading == Reading::Literal {
+            // Where a dynamic reference leads depends on the way to it, so nothing is taken from it.
+        } else if self.target(reference).is_none() {
+            let hint = self.near(&text);
+            let rule = format!("must point at a schema in here; there is no {text:?}{hint}");
+            mistakes.add(&reference.path, rule);
+        } else {
+            self.shape(schema, mistakes);
+        }
+    }
+
+    /// The definition that was probably meant.
+    fn near(&mut self, reference: &str) -> String {
+        let root = self.root.clone();
+        let Some(definitions) = self.inside(&root).get("$defs").cloned() else {
+            return String::new();
+        };
+        let names: Vec<String> = self
+            .inside(&definitions)
+            .nodes
+            .iter()
+            .map(|(name, _)| format!("#/$defs/{name}"))
+            .collect();
+        did_you_mean(reference, names.iter().map(String::as_str))
+    }
+
+    /// The schema of a property, readable apart from the rest: what it refers to stands in place, and its types at the top.
+    /// Of what refers to itself, becomes too large, or stands among other properties, only the types are said.
+    pub(super) fn standalone(&mut self, node: &Node, shape: &Shape) -> String {
+        let refers = self.refers(node);
+        if self.reading == Reading::Literal {
+            return if refers {
+                "{}".to_owned()
+            } else {
+                node.raw.clone()
+            };
+        }
+        let members = self.inside(node);
+        let is_typed = members.get("type").is_some() || shape.types.is_none();
+        if !refers && (is_typed || json::kind_of(&node.raw) != JsonKind::Object) {
+            return node.raw.clone();
+        }
+        let mut writing = Writing::default();
+        let written = self.written(node, &mut writing);
+        if writing.size > MAX_WRITTEN {
+            return shape.to_json();
+        }
+        if members_of(&written).iter().any(|(name, _)| name == "type") {
+            return written;
+        }
+        merged(&shape.to_json(), &written).unwrap_or(written)
+    }
+
+    /// Whether the schema itself is a reference, whatever stands inside it.
+    pub(super) fn refers_itself(&mut self, node: &Node) -> bool {
+        self.inside(node).get("$ref").is_some()
+    }
+
+    fn refers(&mut self, node: &Node) -> bool {
+        self.inside(node).nodes.iter().any(|(name, value)| {
+            match Keyword::of(name) {
+                Keyword::Reference => true,
+                Keyword::Data => false,
+                // Names of properties are no keywords.
+                Keyword::Named => self
+                    .inside(value)
+                    .nodes
+                    .iter()
+                    .any(|(_, subschema)| self.refers(subschema)),
+                _ => self.refers(value),
+            }
+        })
+    }
+
+    fn written(&mut self, node: &Node, writing: &mut Writing) -> String {
+        writing.size += node.path.len().min(16);
+        match json::kind_of(&node.raw) {
+            JsonKind::Array => {
+                let items = self.inside(node);
+                let items = items.nodes.iter();
+                let items: Vec<String> =
+                    items.map(|(_, item)| self.written(item, writing)).collect();
+                format!("[{}]", items.join(","))
+            }
+            JsonKind::Object => self.written_object(node, writing),
+            _ => {
+                writing.size += node.raw.len();
+                node.raw.clone()
+            }
+        }
+    }
+
+    fn written_object(&mut self, node: &Node, writing: &mut Writing) -> String {
+        let mut members = Vec::new();
+        let mut referred = None;
+        for (name, value) in &self.inside(node).nodes {
+            let text = match Keyword::of(name) {
+                Keyword::Reference => {
+                    if name == "$ref" {
+                        referred = Some(self.written_target(value, writing));
+                    }
+                    continue;
+                }
+                // Everything they serve stands in place.
+                Keyword::Anchor => continue,
+                Keyword::Named if name == "$defs" || name == "definitions" => continue,
+                Keyword::Named => {
+                    let named: Vec<String> = self
+                        .inside(value)
+                        .nodes
+                        .iter()
+                        .map(|(name, subschema)| member(name, &self.written(subschema, writing)))
+                        .collect();
+                    format!("{{{}}}", named.join(","))
+                }
+                Keyword::Data => {
+                    writing.size += value.raw.len();
+                    value.raw.clone()
+                }
+                Keyword::Pattern | Keyword::Other => self.written(value, writing),
+            };
+            writing.size += name.len();
+            members.push(member(name, &text));
+        }
+        let own = format!("{{{}}}", members.join(","));
+        match referred {
+            None => own,
+            Some(target) if members.is_empty() => target,
+            Some(target) => {
+                merged(&own, &target).unwrap_or_else(|| format!("{{\"allOf\":[{own},{target}]}}"))
+            }
+        }
+    }
+
+    fn written_target(&mut self, reference: &Node, writing: &mut Writing) -> String {
+        let Some(target) = self.target(reference) else {
+            return "{}".to_owned();
+        };
+        let shape = self.shape(&target, &mut Mistakes::default());
+        let definitions = ["/$defs/", "/definitions/"]
+            .map(|definitions| format!("{}{definitions}", self.root.path));
+        let is_definition = definitions
+            .iter()
+            .any(|definitions| target.path.starts_with(definitions));
+        if !is_definition
+            || writing.size > MAX_WRITTEN
+            || writing.targets.len() >= MAX_STEPS
+            || writing.targets.contains(&target.path)
+        {
+            return shape.to_json();
+        }
+        writing.targets.push(target.path.clone());
+        let written = self.written(&target, writing);
+        writing.targets.pop();
+        written
+    }
+}
+
+/// What was written so far, and inside of which targets.
+#[derive(Default)]
+struct Writing {
+    size: usize,
+    targets: Vec<String>,
+}
+
+/// What the members under a keyword are.
+enum Keyword {
+    Reference,
+    Anchor,
+    /// Values, not schemas.
+    Data,
+    /// Schemas by names that are no keywords.
+    Named,
+    Pattern,
+    Other,
+}
+
+impl Keyword {
+    fn of(name: &str) -> Keyword {
+        match name {
+            "$ref" | "$dynamicRef" | "$recursiveRef" => Keyword::Reference,
+            "$anchor" | "$dynamicAnchor" => Keyword::Anchor,
+            "enum" | "const" | "default" | "examples" => Keyword::Data,
+            "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" => {
+                Keyword::Named
+            }
+            "pattern" => Keyword::Pattern,
+            _ => Keyword::Other,
+        }
+    }
+}
+
+impl Shape {
+    fn nothing() -> Shape {
+        Shape {
+            types: Some(Vec::new()),
+            format: None,
+        }
+    }
+
+    /// What both accept.
+    fn and(self, other: Shape) -> Shape {
+        let types = match (self.types, other.types) {
+            (None, types) | (types, None) => types,
+            (Some(mine), Some(theirs)) => {
+                // Of a number and an integer, the integer is what both accept.
+                let mut both: Vec<JsonType> = Vec::new();
+                for (one, others) in [(&mine, &theirs), (&theirs, &mine)] {
+                    for kind in one {
+                        let is_covered = others.iter().any(|other| other.covers(*kind));
+                        if is_covered && !both.contains(kind) {
+                            both.push(*kind);
+                        }
+                    }
+                }
+                Some(both)
+            }
+        };
+        Shape {
+            types,
+            format: self.format.or(other.format),
+        }
+    }
+
+    /// What one of them accepts. A format counts where all texts have it.
+    fn any_of(branches: Vec<Shape>) -> Shape {
+        let mut types = Some(Vec::new());
+        let mut formats: Vec<Option<String>> = Vec::new();
+        for branch in branches {
+            let holds_text = |types: &Vec<JsonType>| types.contains(&JsonType::String);
+            if branch.types.as_ref().is_none_or(holds_text) {
+                formats.push(branch.format);
+            }
+            types = match (types, branch.types) {
+                (Some(mut known), Some(more)) => {
+                    for kind in more {
+                        if !known.contains(&kind) {
+                            known.push(kind);
+                        }
+                    }
+                    Some(known)
+                }
+                _ => None,
+            };
+        }
+        // Whole numbers are numbers.
+        if let Some(types) = &mut types
+            && types.contains(&JsonType::Number)
+        {
+            types.retain(|kind| *kind != JsonType::Integer);
+        }
+        let first = formats.first().cloned().flatten();
+        let agree = formats.iter().all(|format| *format == first);
+        Shape {
+            types,
+            format: first.filter(|_| agree),
+        }
+    }
+
+    /// The shape as a schema.
+    fn to_json(&self) -> String {
+        let quoted = |text: &str| serde_json::Value::from(text).to_string();
+        let mut members = Vec::new();
+        if let Some(types) = &self.types {
+            let names: Vec<String> = types.iter().map(|kind| quoted(kind.as_str())).collect();
+            let types = match names.as_slice() {
+                [only] => only.clone(),
+                _ => format!("[{}]", names.join(",")),
+            };
+            members.push(format!("\"type\":{types}"));
+        }
+        if let Some(format) = &self.format {
+            members.push(format!("\"format\":{}", quoted(format)));
+        }
+        format!("{{{}}}", members.join(","))
+    }
+}
+
+fn is_array(node: &Node) -> bool {
+    json::kind_of(&node.raw) == JsonKind::Array
+}
+
+fn member(name: &str, value: &str) -> String {
+    format!("{}:{value}", serde_json::Value::from(name))
+}
+
+fn members_of(object: &str) -> Vec<(String, String)> {
+    let Ok(body) = json::RecordBody::parse(object) else {
+        return Vec::new();
+    };
+    let members = body.members();
+    members
+        .map(|(name, raw)| (name.to_owned(), raw.to_owned()))
+        .collect()
+}
+
+/// The members of both objects in one, unless they disagree about any.
+fn merged(one: &str, other: &str) -> Option<String> {
+    if json::kind_of(other) != JsonKind::Object {
+        return None;
+    }
+    let mut members = members_of(one);
+    for (name, value) in members_of(other) {
+        match members.iter().find(|(known, _)| *known == name) {
+            None => members.push((name, value)),
+            Some((_, known)) if json::same_value(known, &value) => {}
+            Some(_) => return None,
+        }
+    }
+    let members: Vec<String> = members
+        .iter()
+        .map(|(name, value)| member(name, value))
+        .collect();
+    Some(format!("{{{}}}", members.join(",")))
+}
+
+/// A fragment as it is meant; nothing if its escapes are broken.
+fn percent_decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, after @ ..] = rest {
+        if *first != b'%' {
+            bytes.push(*first);
+            rest = after;
+            continue;
+        }
+        let (digits, after) = after.split_at_checked(2)?;
+        let digits = std::str::from_utf8(digits).ok()?;
+        bytes.push(u8::from_str_radix(digits, 16).ok()?);
+        rest = after;
+    }
+    String::from_utf8(bytes).ok()
+}
