@@ -42,6 +42,14 @@ fn body(bytes: impl AsRef<[u8]>) -> Value {
     message(bytes)["body"].clone()
 }
 
+#[test]
+fn the_last_header_counts_though_its_line_is_not_ended() {
+    let found = message("From: a@b.c\nMessage-ID: <n@b>\nSubject: last");
+    assert_eq!(found["subject"], "last");
+    let found = message("From: a@b.c\nMessage-ID: <n@b>\nSubject: la\n st");
+    assert_eq!(found["subject"], "la st");
+}
+
 const WHOLE: &str = "From 1792@xxx Mon Mar 04 10:11:12 +0000 2024\r
 X-GM-THRID: 1792\r
 X-Gmail-Labels: =?UTF-8?Q?Posteingang,Ge=C3=B6ffnet,\"A,_B\"?=\r
@@ -282,6 +290,14 @@ fn a_date_that_cannot_be_gives_way_to_one_that_can() {
             "2024-03-04T02:11:14-08:00",
         ),
         ("Date: yesterday".to_owned(), "2024-03-05T10:11:12Z"),
+        (
+            "Date: Mon, 4 Mar 99999 10:11:12 +0000".to_owned(),
+            "2024-03-05T10:11:12Z",
+        ),
+        (
+            "Date: Mon, 4 Mar 67560 10:11:12 +0000".to_owned(),
+            "2024-03-05T10:11:12Z",
+        ),
         ("X-No: date".to_owned(), "2024-03-05T10:11:12Z"),
     ] {
         assert_eq!(sent_at(&headers), expected, "{headers}");

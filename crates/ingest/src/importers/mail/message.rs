@@ -262,9 +262,11 @@ impl<'x> Headers<'x> {
 
     /// When it was sent, else when the last server on its way had it.
     fn sent_at(&self) -> Option<String> {
-        let date = self.0.date().copied().and_then(possible);
-        let date = date.or_else(|| {
-            let raw = self.0.header_raw(HeaderName::Date)?;
+        let raw = self.0.header_raw(HeaderName::Date);
+        let date = self.0.date().copied();
+        let date = date.filter(|date| raw.is_some_and(|raw| names_year(raw, date.year)));
+        let date = date.and_then(possible).or_else(|| {
+            let raw = raw?;
             let words: Vec<&str> = raw.split_ascii_whitespace().take(MAX_DATE_WORDS).collect();
             date::read(&words).filter(|date| date.as_str() >= FIRST_DAY)
         });
@@ -300,6 +302,20 @@ impl<'x> Headers<'x> {
 fn filled(text: Option<&str>) -> Option<String> {
     let text = text.map(str::trim).filter(|text| !text.is_empty());
     text.map(str::to_owned)
+}
+
+/// Whether a date has that year, written in full or shortened as RFC 5322 has it. A number that is too large for a year is
+/// none, though it can be cut down to one.
+fn names_year(raw: &str, year: u16) -> bool {
+    let numbers = raw.split(|c: char| !c.is_ascii_digit());
+    numbers
+        .filter(|number| matches!(number.len(), 2..=4))
+        .filter_map(|number| number.parse::<u16>().ok())
+        .any(|number| {
+            [0, 1900, 2000]
+                .iter()
+                .any(|century| number + century == year)
+        })
 }
 
 /// The date as RFC 3339, if there can be such a one.

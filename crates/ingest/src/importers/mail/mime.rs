@@ -97,8 +97,16 @@ impl<'m> Part<'m> {
         }
     }
 
-    /// The headers as UTF-8. A line that is not, was written before that was asked for.
+    /// The headers as UTF-8, each with the end of its line. A line that is not, was written before that was asked for.
     pub(super) fn readable_head(&self) -> Cow<'m, [u8]> {
+        let mut head = self.utf8_head();
+        if !head.is_empty() && !head.ends_with(b"\n") {
+            head.to_mut().push(b'\n');
+        }
+        head
+    }
+
+    fn utf8_head(&self) -> Cow<'m, [u8]> {
         if std::str::from_utf8(self.head).is_ok() {
             return self.head.into();
         }
