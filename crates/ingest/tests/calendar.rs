@@ -204,7 +204,11 @@ fn without_a_uid_the_content_is_the_key_and_stamps_are_no_content() {
 #[test]
 fn bad_entries_are_refused_by_line_and_the_rest_is_kept() {
     let store = store();
-    let report = import(&store, include_bytes!("exports/broken.ics"), 2000);
+    let acceptor = store.acceptor();
+    let file: &[u8] = include_bytes!("exports/broken.ics");
+    let mut importer = CalendarImporter::with_limit(file, &acceptor, 2000);
+    let (report, error) = store.try_import(&mut importer, "broken.ics");
+    assert!(error.is_some(), "the file is cut");
     let refused: Vec<_> = report
         .rejections
         .iter()
@@ -250,11 +254,38 @@ fn bad_entries_are_refused_by_line_and_the_rest_is_kept() {
 }
 
 #[test]
+fn a_file_that_was_cut_says_so_and_what_is_whole_is_kept() {
+    let event = "BEGIN:VEVENT\nUID:1\nSUMMARY:a\nDTSTART:20260301T100000Z\nEND:VEVENT\n";
+    for (file, read, line) in [
+        (format!("BEGIN:VCALENDAR\n{event}"), 1, 6),
+        (
+            format!("BEGIN:VCALENDAR\n{event}BEGIN:VEVENT\nUID:2\n"),
+            2,
+            8,
+        ),
+        (
+            format!("BEGIN:VCALENDAR\nEND:VCALENDAR\nBEGIN:VCALENDAR\n{event}"),
+            1,
+            8,
+        ),
+    ] {
+        let store = store();
+        let acceptor = store.acceptor();
+        let mut importer = CalendarImporter::new(file.as_bytes(), &acceptor);
+        let (report, error) = store.try_import(&mut importer, "cut.ics");
+        let error = error.unwrap().to_string();
+        let expected = format!("cut.ics: line {line}: the file ends too early.");
+        assert!(error.starts_with(&expected), "{error}");
+        assert_eq!((report.read, report.added), (read, 1), "{file}");
+    }
+}
+
+#[test]
 fn an_entry_that_is_too_long_is_refused_and_nothing_of_it_held() {
     let long = "x".repeat(3000);
     let many = "COMMENT:x\n".repeat(300);
     let file = format!(
-        "BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:1\nSUMMARY:{long}\nEND:VEVENT\nBEGIN:VEVENT\nUID:2\n{many}END:VEVENT\nBEGIN:VEVENT\nUID:3\nATTACH:data\n {long}\nEND:VEVENT\nBEGIN:VEVENT\nUID:4\nEND:VEVENT\n"
+        "BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:1\nSUMMARY:{long}\nEND:VEVENT\nBEGIN:VEVENT\nUID:2\n{many}END:VEVENT\nBEGIN:VEVENT\nUID:3\nATTACH:data\n {long}\nEND:VEVENT\nBEGIN:VEVENT\nUID:4\nEND:VEVENT\nEND:VCALENDAR\n"
     );
     let store = store();
     let report = import(&store, file.as_bytes(), 2000);
@@ -321,10 +352,15 @@ proptest! {
     ) {
         let store = store();
         let bytes = pieces.concat();
-        let first = import(&store, &bytes, limit);
+        let import = |bytes: &[u8]| {
+            let acceptor = store.acceptor();
+            let mut importer = CalendarImporter::with_limit(bytes, &acceptor, limit);
+            store.try_import(&mut importer, "a file").0
+        };
+        let first = import(&bytes);
         prop_assert_eq!(first.read, first.added + first.updated + first.unchanged + first.rejected);
         let kept = store.records.borrow().clone();
-        let second = import(&store, &bytes, limit);
+        let second = import(&bytes);
         prop_assert_eq!(second.added, 0);
         prop_assert_eq!(kept, store.records.borrow().clone());
     }

@@ -5,6 +5,7 @@ use std::io::{self, BufRead};
 
 use super::property::{Property, name_of};
 use super::{ContentLines, Unfolded};
+use crate::error::InputError;
 use crate::rejection::{Rejection, RejectionCode, quoted};
 
 /// What a kind of file consists of. All names in capitals.
@@ -82,6 +83,10 @@ pub(crate) struct Components<R> {
     limit: usize,
     /// A component that has begun before the one before it ended.
     begun: Option<(String, u64)>,
+    /// Whether a container has begun and not ended.
+    contained: bool,
+    /// Where the last line began.
+    line: u64,
 }
 
 /// What a line does.
@@ -113,6 +118,8 @@ impl<R: BufRead> Components<R> {
             layout,
             limit,
             begun: None,
+            contained: false,
+            line: 0,
         }
     }
 
@@ -129,6 +136,7 @@ impl<R: BufRead> Components<R> {
                 },
             };
             if self.layout.container == Some(name.as_str()) {
+                self.contained = true;
                 return Ok(Some(Found::Container));
             }
             return self.component(name, line).map(Some);
@@ -138,9 +146,16 @@ impl<R: BufRead> Components<R> {
     /// Reads one line outside of components.
     fn outside(&mut self) -> io::Result<Option<Outside>> {
         let Some(read) = self.lines.read()? else {
+            if std::mem::take(&mut self.contained) {
+                return Err(io::Error::other(InputError::Broken {
+                    line: self.line,
+                    message: "the file ends too early",
+                }));
+            }
             return Ok(None);
         };
         let (line, size) = (read.number, read.size);
+        self.line = line;
         let broken = |rejection| {
             Outside::Found(Found::Broken {
                 line,
@@ -150,7 +165,10 @@ impl<R: BufRead> Components<R> {
         };
         Ok(Some(match Step::of(&read, self.layout) {
             Step::Begin(name) => Outside::Begin(name, line),
-            Step::End(name) if self.layout.container == Some(name.as_str()) => Outside::Nothing,
+            Step::End(name) if self.layout.container == Some(name.as_str()) => {
+                self.contained = false;
+                Outside::Nothing
+            }
             Step::End(name) => {
                 let message = format!("END:{} ends nothing", quoted(&name));
                 broken(Rejection::new(RejectionCode::MalformedExport, message))
@@ -178,6 +196,7 @@ impl<R: BufRead> Components<R> {
                 break;
             };
             let number = read.number;
+            self.line = number;
             open.component.bytes += read.size;
             match Step::of(&read, self.layout) {
                 Step::Begin(name) if self.layout.is_outermost(&name) => {
@@ -187,6 +206,7 @@ impl<R: BufRead> Components<R> {
                 }
                 Step::End(name) if name == open.component.name => break,
                 Step::End(name) if self.layout.is_outermost(&name) => {
+                    self.contained &= self.layout.container != Some(name.as_str());
                     open.refuse(open.unclosed(&format!("line {number}")));
                     break;
                 }
