@@ -184,6 +184,7 @@ fn what_cannot_be_read_is_refused_with_its_line_and_the_rest_is_kept() {
     let mut text = b"who knows\n\
         31/12/2023, 21:15 - Anna: kept\n\
         12/31/2023, 21:15 - Anna: no such month\n\
+        31/12/2023, 25:16 - Anna: no such hour\n\
         31/12/2023, 21:16 - Anna: \xff\n\
         31/12/2023, 21:17 - Anna: one\n\xff\nthree\n\
         31/12/2023, 21:18 - Anna: "
@@ -204,10 +205,11 @@ fn what_cannot_be_read_is_refused_with_its_line_and_the_rest_is_kept() {
         [
             (1, "malformed_export"),
             (3, "malformed_export"),
-            (4, "invalid_utf8"),
+            (4, "malformed_export"),
             (5, "invalid_utf8"),
-            (8, "line_too_long"),
-            (10, "line_too_long"),
+            (6, "invalid_utf8"),
+            (9, "line_too_long"),
+            (11, "line_too_long"),
         ]
     );
     assert_eq!(stored(&store, "messages").len(), 2);

@@ -12,7 +12,6 @@ mod stamp;
 use std::collections::{HashMap, VecDeque};
 use std::io::BufRead;
 
-use contract::time::Instant;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -227,9 +226,10 @@ impl Message {
         };
         let time = stamp.read_as(chat.order);
         let minute = time.to_minute();
-        if Instant::parse(&minute).is_none() {
+        if !time.is_possible() {
             let message = format!(
-                "{minute} is no time; dates are read as {}",
+                "{} is no time; dates are read as {}",
+                time.with_place(0),
                 chat.order.as_str()
             );
             return Err(Rejection::new(RejectionCode::MalformedExport, message));

@@ -5,6 +5,8 @@
 use std::iter::Peekable;
 use std::str::CharIndices;
 
+use contract::time::Instant;
+
 use super::order::DateOrder;
 
 /// Words or marks around a time take no more characters than this.
@@ -49,7 +51,8 @@ pub(super) fn is_mark(c: char) -> bool {
     )
 }
 
-/// Reads the beginning of a line: the stamp, and what follows it. Nothing if the line does not begin with a stamp.
+/// Reads the beginning of a line: the stamp, and what follows it. Nothing if the line does not begin with a stamp. Whether
+/// there is such a moment is another question.
 pub(super) fn read(line: &str) -> Option<(Stamp, &str)> {
     let mut scan = Scan::new(line);
     let bracketed = scan.eat('[');
@@ -68,10 +71,9 @@ pub(super) fn read(line: &str) -> Option<(Stamp, &str)> {
     let minute = scan.after(&[':', '.'])?;
     let seconds = scan.after(&[':', '.']);
     let after = scan.up_to_end_of_stamp(bracketed)?;
-    let is_time = hour.value < 24 && minute < 60 && seconds.is_none_or(|second| second < 60);
     let half = half_of_day(before).or(half_of_day(after));
     let is_clean = after.chars().all(is_space_or_mark) || half_of_day(after).is_some();
-    if !is_time || !is_clean || before.contains([':', '[', ']']) {
+    if !is_clean || before.contains([':', '[', ']']) {
         return None;
     }
     let stamp = Stamp {
@@ -143,6 +145,12 @@ impl LocalTime {
     /// The date, so that it compares.
     pub(super) fn date(self) -> (u16, u16, u16) {
         (self.year, self.month, self.day)
+    }
+
+    /// Whether there is such a moment.
+    pub(super) fn is_possible(self) -> bool {
+        let has_second = self.second.is_none_or(|second| second < 60);
+        has_second && Instant::parse(&self.to_minute()).is_some()
     }
 
     /// The moment to the minute: what an iPhone and an Android phone write of the same message.
@@ -406,8 +414,6 @@ mod tests {
             "12/31/23, 9:15 PM",
             "12/31/23, 9:15 PM: Anna",
             "12/31, 9:15 PM - Anna: x",
-            "12/31/23, 25:15 - x",
-            "12/31/23, 21:75 - x",
             "1.2.3 is a version, 10:20 - x",
             "[see 12/31/23, 9:15 PM] x",
             "2023-12-31 21:15:07,123 - INFO - x",
