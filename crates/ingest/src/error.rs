@@ -39,6 +39,11 @@ pub enum InputError {
         "the gzip data is damaged ({0}). What was read up to there is imported; get a good copy and import it again"
     )]
     Damaged(io::Error),
+    /// It is compressed, whole, and more comes after it.
+    #[error(
+        "something else follows the gzip data. What is compressed is imported; look at what was put behind it"
+    )]
+    Followed,
     /// The name does not tell the format and the content does not either.
     #[error("{0}")]
     UnknownFormat(String),

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use flate2::bufread::MultiGzDecoder;
+use flate2::bufread::GzDecoder;
 
 use crate::error::{ImportError, InputError};
 use crate::exports::Export;
@@ -85,7 +85,7 @@ impl Input {
         let mut plain: Box<dyn Read> = Box::new(reader);
         if head.starts_with(&GZIP) {
             let whole = Cursor::new(head).chain(BufReader::with_capacity(BUFFER_BYTES, plain));
-            let mut gzip = Gzip(MultiGzDecoder::new(whole));
+            let mut gzip = Gzip::new(whole);
             head = peek(&mut gzip, &file).map_err(failed)?;
             plain = Box::new(gzip);
         }
@@ -140,6 +140,11 @@ impl Input {
             (None, Head::Character(b'[')) => unknown(
                 "it begins with '['; one JSON object per line is read, not an array".to_owned(),
             ),
+            (None, Head::Character(_)) if self.file.is_pipe() => unknown(format!(
+                "its content does not tell what it holds. From a pipe, JSON lines are read, and known exports: {}. \
+                 Write anything else to a file first, CSV to one named .csv",
+                Export::listed()
+            )),
             (None, Head::Character(_)) => unknown(format!(
                 "neither its name nor its content tells what it holds; name it .jsonl, .ndjson or .csv. \
                  Known exports are recognised by themselves: {}",
@@ -273,18 +278,61 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// Decompression whose errors say what they mean for the file.
-struct Gzip<R>(MultiGzDecoder<R>);
+/// Decompression of one member after the other, with or without zeros after them, as tapes and some programs leave them.
+/// Errors say what they mean for the file.
+struct Gzip<R> {
+    member: Option<GzDecoder<R>>,
+}
+
+impl<R: BufRead> Gzip<R> {
+    fn new(reader: R) -> Self {
+        Self {
+            member: Some(GzDecoder::new(reader)),
+        }
+    }
+
+    /// Goes on to the next member, if there is one.
+    fn go_on(&mut self) -> io::Result<()> {
+        let Some(member) = self.member.take() else {
+            return Ok(());
+        };
+        let mut reader = member.into_inner();
+        loop {
+            let bytes = reader.fill_buf()?;
+            let Some(first) = bytes.iter().position(|byte| *byte != 0) else {
+                let zeros = bytes.len();
+                if zeros == 0 {
+                    return Ok(());
+                }
+                reader.consume(zeros);
+                continue;
+            };
+            if bytes.get(first) != GZIP.first() {
+                return Err(io::Error::other(InputError::Followed));
+            }
+            reader.consume(first);
+            self.member = Some(GzDecoder::new(reader));
+            return Ok(());
+        }
+    }
+}
 
 impl<R: BufRead> Read for Gzip<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.0.read(buffer).map_err(|error| match error.kind() {
-            ErrorKind::UnexpectedEof => io::Error::other(InputError::Truncated),
-            ErrorKind::InvalidInput | ErrorKind::InvalidData => {
-                io::Error::other(InputError::Damaged(error))
+        while let Some(member) = &mut self.member {
+            let length = member.read(buffer).map_err(|error| match error.kind() {
+                ErrorKind::UnexpectedEof => io::Error::other(InputError::Truncated),
+                ErrorKind::InvalidInput | ErrorKind::InvalidData => {
+                    io::Error::other(InputError::Damaged(error))
+                }
+                _ => error,
+            })?;
+            if length > 0 || buffer.is_empty() {
+                return Ok(length);
             }
-            _ => error,
-        })
+            self.go_on()?;
+        }
+        Ok(0)
     }
 }
 
@@ -341,6 +389,32 @@ mod tests {
             let error = input.format().unwrap_err().to_string();
             assert!(error.contains(words), "{error}");
         }
+    }
+
+    #[test]
+    fn what_follows_compressed_data_is_more_of_it_or_zeros_or_named() {
+        let packed = |text: &[u8]| {
+            let mut encoder =
+                flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            encoder.write_all(text).unwrap();
+            encoder.finish().unwrap()
+        };
+        let read = |bytes: Vec<u8>| {
+            let mut text = String::new();
+            Gzip::new(BufReader::with_capacity(3, Cursor::new(bytes)))
+                .read_to_string(&mut text)
+                .map(|_| text)
+                .map_err(|error| InputError::from(error).to_string())
+        };
+        let (one, two, zeros) = (packed(b"one"), packed(b"two"), vec![0; 700]);
+        assert_eq!(read([&one[..], &two, &zeros].concat()).unwrap(), "onetwo");
+        assert_eq!(read([&one[..], &zeros, &two].concat()).unwrap(), "onetwo");
+        for garbage in [b"x".as_slice(), b"garbage that is longer than a header"] {
+            let error = read([&one[..], &zeros, garbage].concat()).unwrap_err();
+            assert!(error.contains("something else follows"), "{error}");
+        }
+        let cut = read([&one[..], &two[..12]].concat()).unwrap_err();
+        assert!(cut.contains("ends too early"), "{cut}");
     }
 
     #[test]
