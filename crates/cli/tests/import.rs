@@ -193,7 +193,7 @@ fn the_stream_may_come_from_the_file_or_from_the_lines() {
     let mixed = "{\"key\":\"a\",\"stream\":\"messages\",\"data\":{}}\n{\"key\":[\"a\",\"1\"],\"stream\":\"receipts\",\"data\":{}}\n{\"id\":\"x\"}\n{\"key\":\"k\",\"stream\":\"none\",\"data\":{}}\n";
     let file = home.file("mixed.jsonl", mixed);
     home.run(&["import", &file]).refused(
-        "Imported into 'Work': 4 read, 2 added, 0 updated, 0 unchanged, 2 rejected.\n  line 3: unknown_stream: the line does not name its 'stream', and nothing else does\n  line 4: unknown_stream: the stream 'none' is not declared",
+        "Imported into 'Work': 4 read, 2 added, 0 updated, 0 unchanged, 2 rejected.\n  line 3: unknown_stream: the line does not name its 'stream', and neither does the name of the file; pass --as CONNECTOR/STREAM\n  line 4: unknown_stream: the stream 'none' is not declared",
     );
     assert_eq!(home.run(&["export", "receipts"]).stdout.lines().count(), 1);
 }

@@ -38,11 +38,19 @@ pub enum KeyError {
     #[error("the record key contains a control character")]
     Control,
     /// The stream has another number of primary key fields.
-    #[error("the record key must have {expected} parts, as a JSON array of {expected} strings")]
+    #[error("the record key must {}", shape_of(*expected))]
     WrongParts {
         /// How many primary key fields the stream declares.
         expected: usize,
     },
+}
+
+/// How a key of so many parts is written.
+fn shape_of(parts: usize) -> String {
+    match parts {
+        1 => "be one text, for the stream has one primary key field".to_owned(),
+        parts => format!("have {parts} parts, as a JSON array of {parts} strings"),
+    }
 }
 
 impl RecordKey {

@@ -115,7 +115,7 @@ impl<'a> Acceptor<'a> {
             Some(stream) => self.declared(stream.as_str()),
             None => Err(Rejection::new(
                 RejectionCode::UnknownStream,
-                "the line does not name its 'stream', and nothing else does",
+                "the line does not name its 'stream', and neither does the name of the file; pass --as CONNECTOR/STREAM",
             )),
         }
     }

@@ -156,7 +156,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
     (
         r#"{"key":["a","b"],"data":{}}"#,
         "invalid_record_identity",
-        "1 parts",
+        "one text",
     ),
     (
         r#"{"key":"","data":{}}"#,
