@@ -152,9 +152,12 @@ pub(super) fn read(
     }
     let shape = schema.shape(node, mistakes);
     field.schema = schema.standalone(node, &shape);
-    let standing = Node {
-        raw: field.schema.clone(),
-        path: node.path.clone(),
+    let standing = match schema.reading {
+        Reading::Literal => node.clone(),
+        Reading::Following => Node {
+            raw: field.schema.clone(),
+            path: node.path.clone(),
+        },
     };
     let Some(mut property) = standing.object(&mut Mistakes::default()) else {
         return field;

@@ -206,7 +206,7 @@ fn references_are_followed_with_bounds() {
 #[test]
 fn a_declaration_from_before_references_were_followed_keeps_its_meaning() {
     let text = file(
-        &json!({"$ref": "#/$defs/gone"}),
+        &json!({"$ref": "#/$defs/gone", "x_pdpp_role": "title"}),
         &json!({"a": {"$ref": "#/$defs/a"}}),
     );
     assert!(Declaration::parse(&text).is_err());
@@ -217,4 +217,5 @@ fn a_declaration_from_before_references_were_followed_keeps_its_meaning() {
         (FieldKind::Mixed, "{}")
     );
     assert!(field.accepts("\"x\""));
+    assert_eq!(field.role.as_deref(), Some("title"));
 }
