@@ -15,15 +15,26 @@ const PARTIAL_ENDS: &str = ".partial";
 /// Links that are followed from one to the next.
 const MOST_LINKS: usize = 40;
 
-/// The text of a file; `-` is stdin.
+/// The text of a file, without a byte order mark; `-` is stdin.
 pub(crate) fn read(path: &Path) -> Outcome<String> {
     let read = if path.as_os_str() == "-" {
-        let mut text = String::new();
-        io::stdin().read_to_string(&mut text).map(|_| text)
+        let mut bytes = Vec::new();
+        io::stdin().read_to_end(&mut bytes).map(|_| bytes)
     } else {
-        fs::read_to_string(path)
+        fs::read(path)
     };
-    read.map_err(Failure::at(path))
+    let mut text = String::from_utf8(read.map_err(Failure::at(path))?).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        Failure::new(format!(
+            "{}: it is not UTF-8 (at byte {at})",
+            path.display()
+        ))
+        .hint("save it as UTF-8 and try again")
+    })?;
+    if text.starts_with('\u{feff}') {
+        text.drain(..'\u{feff}'.len_utf8());
+    }
+    Ok(text)
 }
 
 /// The folder a file is to be made in; it must be there.

@@ -59,10 +59,64 @@ fn a_file_that_is_not_there_is_named() {
 }
 
 #[test]
-fn the_same_version_cannot_have_other_content() {
+fn a_byte_order_mark_is_let_be_and_what_is_no_text_is_named() {
+    let home = Home::new();
+    let ran = declare(&home, &format!("\u{feff}{MAIL}")).succeeds();
+    assert_eq!(ran.stdout, "mail\n");
+    let file = home.path("latin.json");
+    std::fs::write(&file, b"{\"a\":\"\xe9\"}").unwrap();
+    home.run(&["declare", file.to_str().unwrap()]).refused(
+        "error: ~/latin.json: it is not UTF-8 (at byte 6)\nhint: save it as UTF-8 and try again",
+    );
+}
+
+#[test]
+fn a_version_has_one_content_for_ever() {
     let home = Home::with_mail();
     let changed = MAIL.replace("\"Mail\"", "\"Other\"");
     declare(&home, &changed).refused_saying(&["~/mail.json: /declaration_version: "]);
+    let version = |number| format!("\"declaration_version\": \"{number}\"");
+    let second = changed.replace(&version(1), &version(2));
+    let ran = declare(&home, &second).succeeds();
+    assert_eq!(ran.stderr, "Updated to version 2.\n");
+    declare(&home, &changed).refused_saying(&[
+        "~/mail.json: /declaration_version: version \"1\" was registered before with other content",
+    ]);
+    let ran = declare(&home, MAIL).succeeds();
+    assert_eq!(
+        ran.stderr,
+        "Back at version 1, which was registered before.\n"
+    );
+}
+
+#[test]
+fn a_type_behind_a_reference_is_held_shown_and_filtered_by() {
+    let home = Home::new();
+    let referring = MAIL
+        .replace(
+            "\"size\": {\"type\": \"integer\"}",
+            "\"size\": {\"$ref\": \"#/$defs/size\"}",
+        )
+        .replace(
+            "\"schema\": {",
+            "\"schema\": {\"$defs\": {\"size\": {\"anyOf\": [{\"type\": \"integer\"}, {\"type\": \"null\"}]}},",
+        );
+    assert_ne!(referring, MAIL);
+    declare(&home, &referring).succeeds();
+    home.run(&["connections", "add", "mail", "--name", "Work"])
+        .succeeds();
+    let lines = "{\"id\":\"a\",\"subject\":\"x\",\"size\":1}\n{\"id\":\"b\",\"size\":\"2\"}\n";
+    let ran = home.import_messages(lines);
+    let words = "field 'size' must be integer or null, got string";
+    assert!(ran.stdout.contains(words), "{}", ran.stdout);
+    let found = home
+        .run(&["query", "messages", "--filter", "size=1", "--json"])
+        .succeeds();
+    assert!(
+        found.stdout.contains("\"subject\":\"x\""),
+        "{}",
+        found.stdout
+    );
 }
 
 #[test]
