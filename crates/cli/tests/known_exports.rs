@@ -80,7 +80,10 @@ fn a_known_export_goes_only_where_it_belongs() {
     );
     piped.refused_saying(&[
         "error: stdin: it is mail (mbox or eml), which goes into a connection of 'mailbox', not of 'mail'",
+        "hint: write it to a file and import that: then it is recognised, and its connection found or added",
     ]);
+    home.run_with(&["import", "-"], b"id,subject\na,x\n")
+        .refused_saying(&["Write anything else to a file first, CSV to one named .csv"]);
     let unknown = home.file("diary", "Dear diary\n");
     home.run(&["import", &unknown]).refused_saying(&[
         "error: ~/diary: neither its name nor its content tells what it holds; name it .jsonl, .ndjson or .csv. Known exports are recognised by themselves: mail (mbox or eml)",

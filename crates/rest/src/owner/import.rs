@@ -231,8 +231,8 @@ fn other_connector(file: &str, export: Export, declaration: &Declaration) -> Ref
         export.connector_key(),
         declaration.connector_key()
     ));
-    refusal
-        .hints
-        .push("leave out --connection and --as: it is recognised by itself".to_owned());
+    // Files are recognised before they are sent; what still comes here came through a pipe.
+    let hint = "write it to a file and import that: then it is recognised, and its connection found or added";
+    refusal.hints.push(hint.to_owned());
     refusal
 }
