@@ -490,8 +490,15 @@ fn in_first_format(from: &Path, to: &Path) {
         .collect::<Result<_, _>>()
         .unwrap();
     for table in tables {
+        let columns: String = old
+            .query_row(
+                "SELECT group_concat(name, ', ') FROM pragma_table_info(?1, 'main')",
+                [&table],
+                |row| row.get(0),
+            )
+            .unwrap();
         old.execute_batch(&format!(
-            "INSERT INTO main.{table} SELECT * FROM made.{table}"
+            "INSERT INTO main.{table} ({columns}) SELECT {columns} FROM made.{table}"
         ))
         .unwrap();
     }
