@@ -161,7 +161,7 @@ fn a_client_sees_exactly_what_it_may_use() {
         json!({"object": "stream_metadata", "name": "messages", "description": "Letters, one record each.",
             "semantics": "mutable_state", "primary_key": ["id"], "selection": {"fields": true, "resources": true},
             "schema": {"type": "object", "required": ["id"], "additionalProperties": false, "properties": {
-                "id": {"type": "string"}, "profile": {}, "size_bytes": {"type": "integer"},
+                "id": {"type": "string"}, "profile": {"type": "object"}, "size_bytes": {"type": "integer"},
                 "subject": {"type": ["string", "null"], "x_pdpp_type": "text", "x_pdpp_role": "primary-title"}}},
             "query": {"range_filters": {"size_bytes": ["gte", "lte"]}, "search": {"lexical_fields": ["subject"]},
                 "aggregations": {"count": true, "sum": ["size_bytes"], "min": ["size_bytes"], "max": ["size_bytes"],
