@@ -480,28 +480,19 @@ fn in_first_format(from: &Path, to: &Path) {
         [from.join("records.db").to_str().unwrap()],
     )
     .unwrap();
-    let tables: Vec<String> = old
+    let copies: Vec<String> = old
         .prepare(
-            "SELECT name FROM main.sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'",
+            "SELECT 'INSERT INTO main.' || t.name || '(' || group_concat(c.name) || ') SELECT '
+                 || group_concat(c.name) || ' FROM made.' || t.name
+             FROM main.sqlite_schema AS t, pragma_table_info(t.name, 'main') AS c
+             WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite%' GROUP BY t.rowid",
         )
         .unwrap()
         .query_map([], |row| row.get(0))
         .unwrap()
         .collect::<Result<_, _>>()
         .unwrap();
-    for table in tables {
-        let columns: String = old
-            .query_row(
-                "SELECT group_concat(name, ', ') FROM pragma_table_info(?1, 'main')",
-                [&table],
-                |row| row.get(0),
-            )
-            .unwrap();
-        old.execute_batch(&format!(
-            "INSERT INTO main.{table} ({columns}) SELECT {columns} FROM made.{table}"
-        ))
-        .unwrap();
-    }
+    old.execute_batch(&copies.join(";")).unwrap();
     old.execute_batch("DETACH made; PRAGMA user_version = 1; PRAGMA application_id = 0x70647070")
         .unwrap();
 }
