@@ -71,7 +71,7 @@ pub(crate) fn run(options: Options, context: &Context) -> Outcome {
     // Finding the way may block, and keeping it needs the runtime.
     let guard = runtime.enter();
     let place = match (&settings.provider_url, options.grant) {
-        (Some(url), None) => Place::Far(remote(url, &settings, context)?),
+        (Some(url), None) => remote(url, &settings, context)?,
         (None, grant) => Place::Near(local(grant.as_deref(), context)?),
         (Some(_), Some(_)) => {
             let message = "--grant is for the local data, and PDPP_PROVIDER_URL names a server";
@@ -90,14 +90,15 @@ pub(crate) fn run(options: Options, context: &Context) -> Outcome {
 /// Where the tools read.
 enum Place {
     Near(Arc<LocalServer>),
-    Far(Arc<HttpServer>),
+    /// With the command that gets another credential.
+    Far(Arc<HttpServer>, String),
 }
 
 impl Place {
     fn upstream(&self) -> Arc<dyn Upstream> {
         match self {
             Self::Near(local) => Arc::clone(local) as Arc<dyn Upstream>,
-            Self::Far(server) => Arc::clone(server) as Arc<dyn Upstream>,
+            Self::Far(server, _) => Arc::clone(server) as Arc<dyn Upstream>,
         }
     }
 
@@ -106,28 +107,29 @@ impl Place {
         match self {
             Self::Near(local) => local.settle(),
             // Only the server knew whose credential it is, so it could not be refused at the start.
-            Self::Far(server) if server.refused_an_owner() => Err(Failure::coded(
+            Self::Far(server, connect) if server.refused_an_owner() => Err(Failure::coded(
                 ErrorCode::OwnerTokenRefused.exit_code(),
                 format!(
                     "Reading was refused: {} says that the credential is an owner's",
                     server.provider_url()
                 ),
-                "remove it and run `pdpp connect` to get a credential for a grant",
+                format!("remove it and run `{connect}` to get a credential for a grant"),
             )),
-            Self::Far(_) => Ok(()),
+            Self::Far(..) => Ok(()),
         }
     }
 }
 
-fn remote(url: &str, settings: &RemoteSettings, context: &Context) -> Outcome<Arc<HttpServer>> {
+fn remote(url: &str, settings: &RemoteSettings, context: &Context) -> Outcome<Place> {
     let url = ProviderUrl::parse(url).map_err(|error| {
         let hint = error
             .hint
             .unwrap_or_else(|| "write it as https://pdpp.example.org".to_owned());
         Failure::coded(USAGE, error.message, hint)
     })?;
+    let connect = reading::connecting(&url, settings).to_string();
     let server = reading::far(url, settings, context, Output::note)?;
-    Ok(Arc::new(server.for_agents()))
+    Ok(Place::Far(Arc::new(server.for_agents()), connect))
 }
 
 fn local(named: Option<&str>, context: &Context) -> Outcome<Arc<LocalServer>> {
