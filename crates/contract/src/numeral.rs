@@ -6,7 +6,7 @@
 //! starts, so that nothing which was written before, or by somebody else, can hold one. To code that looks for texts and
 //! objects a numeral is neither, like a number; what cares for numbers asks [`digits`].
 //!
-//! A value that may hold numerals is written with [`write`], and measured with [`surplus`] taken off. Where somebody else
+//! A value that may hold numerals is written with [`write()`], and measured with [`surplus`] taken off. Where somebody else
 //! writes it, as a part of a message, [`restored`] puts the numbers back into the bytes.
 
 use std::borrow::Cow;
@@ -59,7 +59,7 @@ pub fn write(value: &Value) -> String {
     }
 }
 
-/// By how many bytes a value is shorter in [`write`] than a serializer counts.
+/// By how many bytes a value is shorter in [`write()`] than a serializer counts.
 pub fn surplus(value: &Value) -> usize {
     match value {
         Value::Array(entries) if digits(value).is_none() => entries.iter().map(surplus).sum(),
