@@ -182,8 +182,13 @@ impl ServerHandler for Server {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
+        // Where every request names its revision, none begins with `initialize`.
+        let is_of_its_own = context.meta.protocol_version().is_some();
+        if is_of_its_own && request.method == "initialize" {
+            return Err(missing(&request.method));
+        }
         Err(unreadable(&request.method))
     }
 }
@@ -207,15 +212,19 @@ const PARAMETERS: [(&str, &str); 4] = [
 
 /// Told in the code that says which of the two it is: hosts stop using a method that was not found.
 pub(crate) fn unreadable(method: &str) -> ErrorData {
-    let shown = crate::evidence::plain::quoted(method, 80);
     let Some((_, takes)) = PARAMETERS.iter().find(|(known, _)| *known == method) else {
-        let message = format!("this server has no method {shown}");
-        return ErrorData::new(rmcp::model::ErrorCode::METHOD_NOT_FOUND, message, None);
+        return missing(method);
     };
     let message = format!("the parameters of {method} cannot be read");
     let fault = Fault::refused(Code::InvalidArguments, "params", message.clone())
         .with_next(format!("pass {takes}"));
     ErrorData::invalid_params(message, Some(fault.structured()))
+}
+
+fn missing(method: &str) -> ErrorData {
+    let shown = crate::evidence::plain::quoted(method, 80);
+    let message = format!("this server has no method {shown}");
+    ErrorData::new(rmcp::model::ErrorCode::METHOD_NOT_FOUND, message, None)
 }
 
 /// Told as a tool result, because that is what a model sees.

@@ -143,3 +143,22 @@ async fn a_beginning_that_cannot_be_read_is_no_missing_method() {
         }
     }
 }
+
+#[tokio::test]
+async fn where_every_request_names_its_revision_none_begins_with_initialize() {
+    let world = World::new().await;
+    let (token, _) = world.grant(&["work"], &[], &[]);
+    let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {}});
+    let message =
+        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"_meta": meta}});
+    let request = request(Some(&token))
+        .header("mcp-protocol-version", "2026-07-28")
+        .header("mcp-method", "initialize")
+        .body(Body::from(message.to_string()))
+        .unwrap();
+    let said = send(&world.router, request).await;
+    assert_eq!(said.status, StatusCode::NOT_FOUND);
+    assert_eq!(said.body["error"]["code"], -32601, "{}", said.body);
+}
