@@ -67,8 +67,17 @@ fn doors() -> [(&'static str, Value); 2] {
         "200": {"description": "The answer of JSON-RPC, or the list of them", "content": messages},
         "202": {"description": "A notification was taken"},
     });
-    for status in [400, 401, 403, 406, 408, 413, 415, 421, 429, 500, 503] {
+    for status in [401, 403, 406, 408, 413, 415, 421, 429, 500, 503] {
         answers[status.to_string()] = told.clone();
+    }
+    let wrong = json!({"type": "object", "required": ["jsonrpc", "id", "error"], "properties": {
+        "jsonrpc": {"const": "2.0"},
+        "error": {"type": "object", "required": ["code", "message"], "properties": {"code": {"type": "integer"}}},
+    }});
+    let refused = json!({"application/json": {"schema": {"anyOf": [reference("Error"), wrong]}}});
+    for status in [400, 404] {
+        let what = "The structured error, or that of JSON-RPC where the message itself is wrong";
+        answers[status.to_string()] = json!({"description": what, "content": refused});
     }
     let tools = json!({
         "operationId": "callTools",
