@@ -17,8 +17,9 @@ pub(crate) fn record(session: &Session, query: &RecordQuery) -> Answer<Record> {
     let relations = expand::resolve(session.reach(), &row, &query.expand)?;
     let key = key_of(&row, &query.record_id)?;
     let stored = session.store.get(&row.stream_ref(), &key)?;
-    let stored = stored.ok_or_else(record_not_found)?;
-    let body = admitted(&row, &key, stored.body.clone())?.ok_or_else(record_not_found)?;
+    let mut stored = stored.ok_or_else(record_not_found)?;
+    let body = std::mem::take(&mut stored.body);
+    let body = admitted(&row, &key, body)?.ok_or_else(record_not_found)?;
     let emitted_at = sight::emitted_at(session, &row, &stored)?;
 
     let mut shown = Shown::of(&row);
