@@ -178,7 +178,7 @@ fn hear(sent: &[u8]) -> Heard {
         && let ClientRequest::CustomRequest(custom) = &request.request
         && custom.method == "initialize"
     {
-        let error = server::unreadable(&custom.method);
+        let error = server::unreadable(&custom.method, custom.extensions.get());
         let id = Some(request.id.clone());
         let error = TxJsonRpcMessage::<RoleServer>::error(error, id);
         return Heard::Refused(serde_json::to_value(error).unwrap_or_default());

@@ -14,8 +14,8 @@ use rmcp::model::{
     CompleteResult, CustomRequest, CustomResult, ErrorData, Icon, Implementation,
     ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
     ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams,
-    ReadResourceResponse, ResourcesCapability, ServerCapabilities, ServerConfig, Tool,
-    ToolsCapability,
+    ReadResourceResponse, RequestMetaObject, ResourcesCapability, ServerCapabilities, ServerConfig,
+    Tool, ToolsCapability,
 };
 use rmcp::service::{RequestContext, RoleServer};
 
@@ -184,12 +184,7 @@ impl ServerHandler for Server {
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        // Where every request names its revision, none begins with `initialize`.
-        let is_of_its_own = context.meta.protocol_version().is_some();
-        if is_of_its_own && request.method == "initialize" {
-            return Err(missing(&request.method));
-        }
-        Err(unreadable(&request.method))
+        Err(unreadable(&request.method, Some(&context.meta)))
     }
 }
 
@@ -211,20 +206,19 @@ const PARAMETERS: [(&str, &str); 4] = [
 ];
 
 /// Told in the code that says which of the two it is: hosts stop using a method that was not found.
-pub(crate) fn unreadable(method: &str) -> ErrorData {
-    let Some((_, takes)) = PARAMETERS.iter().find(|(known, _)| *known == method) else {
-        return missing(method);
+/// Where every request names its revision, none begins with `initialize`.
+pub(crate) fn unreadable(method: &str, meta: Option<&RequestMetaObject>) -> ErrorData {
+    let is_of_its_own = meta.is_some_and(|meta| meta.protocol_version().is_some());
+    let mut known = PARAMETERS.iter().filter(|(known, _)| *known == method);
+    let Some((_, takes)) = known.find(|_| !(is_of_its_own && method == "initialize")) else {
+        let shown = crate::evidence::plain::quoted(method, 80);
+        let message = format!("this server has no method {shown}");
+        return ErrorData::new(rmcp::model::ErrorCode::METHOD_NOT_FOUND, message, None);
     };
     let message = format!("the parameters of {method} cannot be read");
     let fault = Fault::refused(Code::InvalidArguments, "params", message.clone())
         .with_next(format!("pass {takes}"));
     ErrorData::invalid_params(message, Some(fault.structured()))
-}
-
-fn missing(method: &str) -> ErrorData {
-    let shown = crate::evidence::plain::quoted(method, 80);
-    let message = format!("this server has no method {shown}");
-    ErrorData::new(rmcp::model::ErrorCode::METHOD_NOT_FOUND, message, None)
 }
 
 /// Told as a tool result, because that is what a model sees.

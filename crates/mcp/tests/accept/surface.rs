@@ -442,6 +442,14 @@ fn a_beginning_that_cannot_be_read_is_no_missing_method() {
     }
 }
 
+#[test]
+fn a_request_that_names_its_revision_needs_no_initialize() {
+    let caller = Caller::piped(fixtures::multi(), "2025-11-25");
+    let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28"});
+    let said = caller.request("initialize", json!({"_meta": meta}));
+    assert_eq!(said["error"]["code"], -32601, "{said}");
+}
+
 // A page in a browser, or a body without end, gets nowhere.
 #[test]
 fn requests_of_other_pages_and_large_ones_are_refused() {
