@@ -107,7 +107,7 @@ fn a_type_behind_a_reference_is_held_shown_and_filtered_by() {
         .succeeds();
     let lines = "{\"id\":\"a\",\"subject\":\"x\",\"size\":1}\n{\"id\":\"b\",\"size\":\"2\"}\n";
     let ran = home.import_messages(lines);
-    let words = "field 'size' must be integer or null, got string";
+    let words = "field 'size' must be integer or null, got '2'";
     assert!(ran.stdout.contains(words), "{}", ran.stdout);
     let found = home
         .run(&["query", "messages", "--filter", "size=1", "--json"])

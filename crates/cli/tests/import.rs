@@ -51,7 +51,7 @@ fn refused_lines_are_reported_and_the_others_kept() {
     let lines = "{\"id\":\"a\"}\n\nnot json\n{\"id\":\"b\",\"size\":\"big\"}\n{\"key\":\"c\",\"data\":{\"id\":\"d\"}}\n{\"subject\":\"x\"}\n";
     let file = home.file("messages.jsonl", lines);
     let ran = home.run(&["import", &file, "--connection", "mail-work"]).refused(
-        "Imported into 'Work': 5 read, 1 added, 0 updated, 0 unchanged, 4 rejected.\n  line 3: malformed_ndjson: expected a JSON value (at byte 0)\n  line 4: invalid_field_type: field 'size' must be integer, got string\n  line 5: invalid_record_identity: 'key' says 'c' and the primary key field 'id' says 'd'\n  line 6: missing_key: the primary key field 'id' is missing",
+        "Imported into 'Work': 5 read, 1 added, 0 updated, 0 unchanged, 4 rejected.\n  line 3: malformed_ndjson: expected a JSON value (at byte 0)\n  line 4: invalid_field_type: field 'size' must be integer, got 'big'\n  line 5: invalid_record_identity: 'key' says 'c' and the primary key field 'id' says 'd'\n  line 6: missing_key: the primary key field 'id' is missing",
     );
     assert_eq!(ran.stdout, "");
     let json = home.run(&["import", &file, "--connection", "Work", "--json"]);
@@ -60,9 +60,9 @@ fn refused_lines_are_reported_and_the_others_kept() {
         json.json(),
         serde_json::json!({"read": 5, "added": 0, "updated": 0, "unchanged": 1, "rejected": 4, "rejections": [
             {"line": 3, "code": "malformed_ndjson", "message": "expected a JSON value (at byte 0)"},
-            {"line": 4, "code": "invalid_field_type", "message": "field 'size' must be integer, got string"},
-            {"line": 5, "code": "invalid_record_identity", "message": "'key' says 'c' and the primary key field 'id' says 'd'"},
-            {"line": 6, "code": "missing_key", "message": "the primary key field 'id' is missing"},
+            {"line": 4, "code": "invalid_field_type", "message": "field 'size' must be integer, got 'big'", "field": "size", "value": "'big'"},
+            {"line": 5, "code": "invalid_record_identity", "message": "'key' says 'c' and the primary key field 'id' says 'd'", "field": "id"},
+            {"line": 6, "code": "missing_key", "message": "the primary key field 'id' is missing", "field": "id"},
         ]})
     );
 }

@@ -24,7 +24,7 @@ use serde::Serialize;
 use store::records::{Change, ChangeOp};
 
 use crate::rejection::{Rejection, RejectionCode, quoted};
-use crate::validate::StreamRules;
+use crate::validate::{Cells, StreamRules};
 
 /// The members an envelope may have.
 const ENVELOPE: [&str; 5] = ["key", "data", "stream", "emitted_at", "op"];
@@ -130,12 +130,12 @@ impl<'a> Acceptor<'a> {
         if self.is_envelope(&line) {
             self.envelope(&line)
         } else {
-            self.bare(line)
+            self.bare(line, Cells::Fields)
         }
     }
 
     /// Takes a record that comes without an envelope.
-    pub fn bare(&self, body: RecordBody) -> Accepted<Change> {
+    pub(crate) fn bare(&self, body: RecordBody, cells: Cells) -> Accepted<Change> {
         let rules = self.rules()?;
         let key = rules.key_of(&body).map_err(|mut rejection| {
             if body.get("key").is_some() && body.get("data").is_some() {
@@ -143,7 +143,7 @@ impl<'a> Acceptor<'a> {
             }
             rejection
         })?;
-        self.upsert(rules, key, body)
+        self.upsert(rules, key, body, cells)
     }
 
     /// Takes a record that an importer made of an item in another format. Whatever the caller chose, such an item knows
@@ -153,7 +153,7 @@ impl<'a> Acceptor<'a> {
         let text = serde_json::to_string(record).map_err(|error| malformed(error.to_string()))?;
         let body = RecordBody::parse(text).map_err(|error| malformed(error.to_string()))?;
         let rules = self.declared(stream)?;
-        self.upsert(rules, rules.key_of(&body)?, body)
+        self.upsert(rules, rules.key_of(&body)?, body, Cells::Fields)
     }
 
     fn upsert(
@@ -161,8 +161,9 @@ impl<'a> Acceptor<'a> {
         rules: &StreamRules<'a>,
         key: RecordKey,
         body: RecordBody,
+        cells: Cells,
     ) -> Accepted<Change> {
-        rules.check_types(&body)?;
+        rules.check_values(&body, cells)?;
         Ok(Change {
             stream: rules.declaration.name.clone(),
             key,
@@ -192,7 +193,7 @@ impl<'a> Acceptor<'a> {
         let op = match (op, data) {
             (Op::Delete, _) => ChangeOp::Delete,
             (Op::Upsert, Some(data)) => {
-                rules.check_types(&data)?;
+                rules.check_values(&data, Cells::Fields)?;
                 ChangeOp::Upsert(data)
             }
             (Op::Upsert, None) => {

@@ -46,6 +46,9 @@ pub struct ReceiptRejection {
     /// The field at fault, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
+    /// What stands in it, escaped and cut, where that is the fault.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
 }
 
 /// Takes the lines of one request and writes them in durable batches.
@@ -103,6 +106,7 @@ impl Tally for Writing {
             receipt_id: self.receipt_id(place.index, &rejection.message),
             message: rejection.message,
             field: rejection.field,
+            value: rejection.value,
         });
     }
 }

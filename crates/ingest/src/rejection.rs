@@ -14,6 +14,8 @@ pub struct Rejection {
     pub message: String,
     /// The field at fault, where there is one.
     pub field: Option<String>,
+    /// What stands in it, escaped and cut, where that is the fault.
+    pub value: Option<String>,
 }
 
 /// The kinds of fault, by their names on the wire.
@@ -40,6 +42,10 @@ pub enum RejectionCode {
     MissingData,
     /// A declared field holds a value of another type.
     InvalidFieldType,
+    /// A declared field holds a value of the right type that its declaration does not allow.
+    InvalidFieldValue,
+    /// A field that the declaration requires is not there.
+    MissingField,
     /// An object names a member twice.
     DuplicateMember,
     /// The stream is not declared, or not named.
@@ -68,6 +74,8 @@ impl RejectionCode {
             Self::MissingKey => "missing_key",
             Self::MissingData => "missing_data",
             Self::InvalidFieldType => "invalid_field_type",
+            Self::InvalidFieldValue => "invalid_field_value",
+            Self::MissingField => "missing_field",
             Self::DuplicateMember => "duplicate_member",
             Self::UnknownStream => "unknown_stream",
             Self::AppendOnlyConflict => "append_only_conflict",
@@ -84,11 +92,17 @@ impl Rejection {
             code,
             message: message.into(),
             field: None,
+            value: None,
         }
     }
 
     pub(crate) fn in_field(mut self, field: &str) -> Self {
         self.field = Some(field.to_owned());
+        self
+    }
+
+    pub(crate) fn with_value(mut self, shown: String) -> Self {
+        self.value = Some(shown);
         self
     }
 }

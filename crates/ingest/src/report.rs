@@ -41,6 +41,12 @@ pub struct RejectedLine {
     pub code: RejectionCode,
     /// What is wrong.
     pub message: String,
+    /// The field or column at fault, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+    /// What stands in it, escaped and cut, where that is the fault.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
 }
 
 /// Counts into a report, naming the file where that is wanted.
@@ -71,6 +77,8 @@ impl Tally for Reporting<'_> {
                 line: place.line,
                 code: rejection.code,
                 message: rejection.message,
+                field: rejection.field,
+                value: rejection.value,
             });
         }
     }

@@ -1,11 +1,14 @@
-//! Holding a record against the declaration of its stream: the types of its fields and its identity.
+//! Holding a record against the declaration of its stream: its identity, the fields it must have, and what may stand in
+//! each of them ([`value`]).
 //!
-//! Types are the JSON types of the schema; formats are not types, so any text may stand in a date field. `null` is a
-//! value only where the schema says so. A whole number beyond 64 bits in an integer field, and a number no double can
-//! hold in a number field, are of the wrong type too: they could be neither compared nor summed. Fields the schema does
-//! not name are kept as they are.
+//! `null` is a value only where the schema says so. A whole number beyond 64 bits in an integer field, and a number no
+//! double can hold in a number field, are of the wrong type too: they could be neither compared nor summed. Fields the
+//! schema does not name are kept as they are.
+
+pub(crate) mod value;
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use contract::declaration::{FieldDeclaration, StreamDeclaration};
 use contract::json::{self, JsonKind, RecordBody};
@@ -13,6 +16,7 @@ use contract::key::{KeyError, RecordKey};
 use contract::scalar::{FieldKind, Scalar};
 
 use crate::rejection::{Rejection, RejectionCode, quoted};
+use value::{Fault, ValueRules, shown};
 
 type Checked<T> = Result<T, Rejection>;
 
@@ -22,6 +26,24 @@ pub struct StreamRules<'a> {
     /// What the source says about the stream.
     pub declaration: &'a StreamDeclaration,
     fields: HashMap<&'a str, &'a FieldDeclaration>,
+    /// Read when the first record comes: one request writes to one of many streams.
+    demands: OnceLock<Demands>,
+}
+
+/// What the schema of a stream demands of its records.
+#[derive(Debug, Clone)]
+struct Demands {
+    required: Vec<String>,
+    values: HashMap<String, ValueRules>,
+}
+
+/// What the values of a record are called where they come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cells {
+    /// Members of a JSON object.
+    Fields,
+    /// Columns of a table, in which an empty cell is no value.
+    Columns,
 }
 
 impl<'a> StreamRules<'a> {
@@ -34,6 +56,7 @@ impl<'a> StreamRules<'a> {
                 .iter()
                 .map(|field| (field.name.as_str(), field))
                 .collect(),
+            demands: OnceLock::new(),
         }
     }
 
@@ -42,13 +65,45 @@ impl<'a> StreamRules<'a> {
         self.fields.get(name).copied()
     }
 
-    /// Checks the type of every declared field.
-    pub fn check_types(&self, body: &RecordBody) -> Checked<()> {
-        body.members()
-            .try_for_each(|(name, raw)| match self.field(name) {
-                Some(field) => check_type(field, raw),
-                None => Ok(()),
-            })
+    /// The fields that every record must have.
+    pub(crate) fn required(&self) -> &[String] {
+        &self.demands().required
+    }
+
+    /// Whether null may stand in a field.
+    pub(crate) fn takes_null(&self, name: &str) -> bool {
+        let rules = self.demands().values.get(name);
+        rules.is_some_and(|rules| rules.check("null").is_ok())
+    }
+
+    fn demands(&self) -> &Demands {
+        self.demands.get_or_init(|| Demands {
+            required: value::required(&self.declaration.schema),
+            values: self
+                .fields
+                .iter()
+                .map(|(name, field)| ((*name).to_owned(), ValueRules::of(field)))
+                .collect(),
+        })
+    }
+
+    /// Checks that every required field is there and that every declared one holds what it may.
+    pub(crate) fn check_values(&self, body: &RecordBody, cells: Cells) -> Checked<()> {
+        let demands = self.demands();
+        for (name, raw) in body.members() {
+            if let Some(rules) = demands.values.get(name) {
+                rules
+                    .check(raw)
+                    .map_err(|fault| cells.rejection(name, fault))?;
+            }
+            if let Some(field) = self.field(name) {
+                check_size(field, raw).map_err(|fault| cells.rejection(name, fault))?;
+            }
+        }
+        match demands.required.iter().find(|it| body.get(it).is_none()) {
+            Some(name) => Err(cells.missing(name)),
+            None => Ok(()),
+        }
     }
 
     /// The key of a record, from its primary key fields.
@@ -142,53 +197,67 @@ fn key_part(name: &str, raw: &str) -> Checked<String> {
             let message = format!(
                 "the primary key field {} must be a text or a number, got {}",
                 quoted(name),
-                described(raw)
+                shown(raw)
             );
             Err(Rejection::new(RejectionCode::InvalidRecordIdentity, message).in_field(name))
         }
     }
 }
 
-fn check_type(field: &FieldDeclaration, raw: &str) -> Checked<()> {
-    let name = field.name.as_str();
-    let wrong = |message: String| {
-        Err(Rejection::new(RejectionCode::InvalidFieldType, message).in_field(name))
+/// Checks that a number fits the column it is compared and summed in.
+fn check_size(field: &FieldDeclaration, raw: &str) -> Result<(), Fault> {
+    let rule = match field.kind {
+        FieldKind::Integer => "must fit an integer of 64 bits",
+        FieldKind::Number => "must fit a floating-point number of 64 bits",
+        _ => return Ok(()),
     };
-    if !field.accepts(raw) {
-        return wrong(format!(
-            "field {} must be {}, got {}",
-            quoted(name),
-            allowed(field),
-            described(raw)
-        ));
-    }
     let is_number = json::kind_of(raw) == JsonKind::Number;
-    match field.kind {
-        FieldKind::Integer if is_number && Scalar::from_json(field.kind, raw).is_none() => wrong(
-            format!("field {} does not fit an integer of 64 bits", quoted(name)),
-        ),
-        FieldKind::Number if is_number && Scalar::from_json(field.kind, raw).is_none() => {
-            wrong(format!("field {} is too large for a number", quoted(name)))
-        }
-        _ => Ok(()),
+    if !is_number || Scalar::from_json(field.kind, raw).is_some() {
+        return Ok(());
     }
+    Err(Fault {
+        code: RejectionCode::InvalidFieldType,
+        at: String::new(),
+        rule: rule.to_owned(),
+        value: Some(shown(raw)),
+    })
 }
 
-/// The declared types in words: `integer or null`.
-pub(crate) fn allowed(field: &FieldDeclaration) -> String {
-    let names: Vec<&str> = field.types.iter().map(|one| one.as_str()).collect();
-    names.join(" or ")
-}
+impl Cells {
+    /// A rejection that names the field, the rule and the value.
+    pub(crate) fn rejection(self, name: &str, fault: Fault) -> Rejection {
+        let mut message = format!("{} {}", self.noun(), quoted(name));
+        if !fault.at.is_empty() {
+            message.push_str(&format!(" at {}", fault.at));
+        }
+        message.push_str(&format!(" {}", fault.rule));
+        if let Some(value) = &fault.value {
+            message.push_str(&format!(", got {value}"));
+        }
+        let rejection = Rejection::new(fault.code, message).in_field(name);
+        match fault.value {
+            Some(value) => rejection.with_value(value),
+            None => rejection,
+        }
+    }
 
-/// A value in words, without its content.
-fn described(raw: &str) -> &'static str {
-    match json::kind_of(raw) {
-        JsonKind::Null => "null",
-        JsonKind::Boolean => "boolean",
-        JsonKind::Number if raw.contains(['.', 'e', 'E']) => "number",
-        JsonKind::Number => "integer",
-        JsonKind::String => "string",
-        JsonKind::Array => "array",
-        JsonKind::Object => "object",
+    fn missing(self, name: &str) -> Rejection {
+        let (why, value) = match self {
+            Self::Fields => ("is required and missing", None),
+            Self::Columns => ("is required and its cell is empty", Some(quoted(""))),
+        };
+        let message = format!("{} {} {why}", self.noun(), quoted(name));
+        let rejection = Rejection::new(RejectionCode::MissingField, message).in_field(name);
+        match value {
+            Some(value) => rejection.with_value(value),
+            None => rejection,
+        }
+    }
+
+    fn noun(self) -> &'static str {
+        match self {
+            Self::Fields => "field",
+            Self::Columns => "column",
+        }
     }
 }

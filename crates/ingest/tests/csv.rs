@@ -85,7 +85,7 @@ fn a_wrong_cell_is_refused_with_its_column_and_physical_line() {
             (
                 6,
                 "invalid_field_type",
-                "field 'size' must be integer, got number"
+                "column 'size' must be integer, got 1.5"
             ),
             (7, "missing_key", "the primary key field 'id' is missing"),
             (8, "malformed_csv", "the row has 2 cells and the header 3"),
@@ -99,6 +99,68 @@ fn a_wrong_cell_is_refused_with_its_column_and_physical_line() {
         ]
     );
     assert_eq!((report.read, report.added), (8, 1));
+}
+
+#[test]
+fn a_cell_that_breaks_the_declaration_is_refused_with_line_column_and_value() {
+    // TR-13: types, formats, allowed values, bounds, and what is required.
+    let store = Memory::new(memory::declaration());
+    let report = import(
+        &store,
+        "bookings",
+        b"id,booked,valued_at,currency,amount,note\n\
+          1,2026-03-01,2026-03-01T10:00:00Z,EUR,1.50,rent\n\
+          2,01.03.2026,,EUR,1,x\n\
+          3,,,EUR,1,x\n\
+          4,2026-03-01,soon,EUR,1,x\n\
+          5,2026-03-01,,CHF,1,x\n\
+          6,2026-03-01,,EUR,-1,x\n\
+          7,2026-03-01,,,,\n",
+        1000,
+    )
+    .unwrap();
+    let told: Vec<_> = report
+        .rejections
+        .iter()
+        .map(|one| {
+            let (field, value) = (one.field.as_deref(), one.value.as_deref());
+            (one.line, one.code.as_str(), field, value)
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (
+                3,
+                "invalid_field_value",
+                Some("booked"),
+                Some("'01.03.2026'")
+            ),
+            (4, "missing_field", Some("booked"), Some("''")),
+            (5, "invalid_field_value", Some("valued_at"), Some("'soon'")),
+            (6, "invalid_field_value", Some("currency"), Some("'CHF'")),
+            (7, "invalid_field_value", Some("amount"), Some("-1")),
+        ]
+    );
+    assert_eq!(
+        report.rejections[0].message,
+        "column 'booked' must be a date such as 2026-03-01, got '01.03.2026'"
+    );
+    assert_eq!(
+        report.rejections[1].message,
+        "column 'booked' is required and its cell is empty"
+    );
+    assert_eq!((report.read, report.added), (7, 2));
+    // Empty is null where null may stand, also in a required field.
+    assert_eq!(
+        store.body("bookings", "7").unwrap(),
+        r#"{"id":"7","booked":"2026-03-01","valued_at":null,"note":null}"#
+    );
+    let headless = import(&store, "bookings", b"id,note\n1,x\n", 1000);
+    assert_eq!(
+        headless.unwrap_err().to_string(),
+        "f.csv: the header row has no column 'booked', which is required by stream 'bookings'"
+    );
 }
 
 #[test]

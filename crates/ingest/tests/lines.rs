@@ -71,7 +71,7 @@ fn the_key_of_a_bare_record_comes_from_its_primary_key_fields() {
 #[test]
 fn a_compound_key_may_be_an_array_or_its_text() {
     let store = Memory::new(declaration());
-    let lines = br#"{"key":["d","1"],"data":{"day":"d","number":1}}
+    let lines = br#"{"key":["2026-03-01","1"],"data":{"day":"2026-03-01","number":1}}
 {"key":"[ \"d\", \"2\" ]","data":{}}"#;
     assert_eq!(import(&store, "events", lines).added, 2);
     assert!(store.body("events", r#"["d","2"]"#).is_some());
@@ -168,22 +168,22 @@ const FAULTS: &[(&str, &str, &str)] = &[
     (
         r#"{"id":"a","size":"5"}"#,
         "invalid_field_type",
-        "'size' must be integer, got string",
+        "'size' must be integer, got '5'",
     ),
     (
         r#"{"id":"a","size":1.5}"#,
         "invalid_field_type",
-        "'size' must be integer, got number",
+        "'size' must be integer, got 1.5",
     ),
     (
         r#"{"id":"a","size":9223372036854775808}"#,
         "invalid_field_type",
-        "'size' does not fit",
+        "'size' must fit an integer of 64 bits, got 9223372036854775808",
     ),
     (
         r#"{"id":"a","rating":1e999}"#,
         "invalid_field_type",
-        "'rating' is too large",
+        "'rating' must fit a floating-point number of 64 bits, got 1e999",
     ),
     (
         r#"{"id":"a","title":null}"#,
@@ -247,9 +247,9 @@ fn each_fault_has_its_code_and_names_its_field() {
 }
 
 #[test]
-fn null_is_a_value_only_where_it_is_declared_and_formats_are_not_types() {
+fn null_is_a_value_only_where_it_is_declared() {
     let store = Memory::new(declaration());
-    let lines = br#"{"id":"a","rating":null,"subtitle":null,"sent_at":"any time","unknown":null}"#;
+    let lines = br#"{"id":"a","rating":null,"subtitle":null,"unknown":null}"#;
     assert_eq!(import(&store, "notes", lines).added, 1);
 }
 
@@ -280,12 +280,52 @@ fn a_line_that_is_too_long_is_refused_and_the_next_one_is_read() {
 }
 
 #[test]
+fn a_value_that_breaks_the_declaration_is_refused_with_line_field_and_value() {
+    // TR-13
+    let store = Memory::new(declaration());
+    let whole = r#"{"id":"a","booked":"2026-03-01","note":null"#;
+    let lines = [
+        format!(r#"{whole},"parties":[{{"name":"Anna","mail":"anna@example.org"}}]}}"#),
+        format!(r#"{whole},"valued_at":"tomorrow"}}"#),
+        format!(r#"{whole},"currency":"CHF"}}"#),
+        format!(r#"{whole},"amount":-0.5}}"#),
+        format!(r#"{whole},"parties":[{{"name":"Anna"}},{{"mail":"x@y.example"}}]}}"#),
+        format!(r#"{whole},"parties":[{{"name":"Anna","mail":"anna"}}]}}"#),
+        r#"{"id":"a","note":"x"}"#.to_owned(),
+        r#"{"key":"a","data":{"id":"a","booked":"2026-02-30","note":"x"}}"#.to_owned(),
+        r#"{"key":"a","op":"delete","data":{}}"#.to_owned(),
+    ];
+    let report = import(&store, "bookings", lines.join("\n").as_bytes());
+    let told: Vec<String> = report
+        .rejections
+        .iter()
+        .map(|one| format!("{} {}: {}", one.line, one.code.as_str(), one.message))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "2 invalid_field_value: field 'valued_at' must be a date-time such as 2026-03-01T10:00:00Z, got 'tomorrow'",
+            "3 invalid_field_value: field 'currency' must be one of 'EUR', 'USD', got 'CHF'",
+            "4 invalid_field_value: field 'amount' must be at least 0, got -0.5",
+            "5 missing_field: field 'parties' at /1/name is required and missing",
+            "6 invalid_field_value: field 'parties' at /0/mail must be an email address, got 'anna'",
+            "7 missing_field: field 'booked' is required and missing",
+            "8 invalid_field_value: field 'booked' must be a date such as 2026-03-01, got '2026-02-30'",
+        ]
+    );
+    assert_eq!(report.rejections[1].field.as_deref(), Some("currency"));
+    assert_eq!(report.rejections[1].value.as_deref(), Some("'CHF'"));
+    // What is deleted need not be whole.
+    assert_eq!((report.added, report.updated), (1, 1));
+}
+
+#[test]
 fn append_only_streams_take_the_same_again_and_nothing_else() {
     let store = Memory::new(declaration());
-    let lines = br#"{"day":"d","number":1,"text":"x"}
-{"day":"d","number":1,"text":"y"}
+    let lines = br#"{"day":"2026-03-01","number":1,"text":"x"}
+{"day":"2026-03-01","number":1,"text":"y"}
 not json
-{"number":1.0,"day":"d","text":"x"}"#;
+{"number":1.0,"day":"2026-03-01","text":"x"}"#;
     let report = import(&store, "events", lines);
     assert_eq!((report.added, report.unchanged, report.rejected), (1, 1, 2));
     let codes: Vec<_> = report

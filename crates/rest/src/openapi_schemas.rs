@@ -298,6 +298,7 @@ fn writes() -> Value {
                         "receipt_id": {"type": "string"},
                         "message": {"type": "string"},
                         "field": {"type": "string"},
+                        "value": {"type": "string"},
                     },
                 }},
             },

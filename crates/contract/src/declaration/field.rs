@@ -85,7 +85,14 @@ impl JsonType {
         self == other || (self == JsonType::Number && other == JsonType::Integer)
     }
 
-    fn accepts(self, raw: &str) -> bool {
+    /// The type of that name.
+    pub fn named(name: &str) -> Option<JsonType> {
+        let known = JsonType::NAMES.iter().find(|(known, _)| *known == name);
+        known.map(|(_, declared)| *declared)
+    }
+
+    /// Whether a JSON value is of this type.
+    pub fn accepts(self, raw: &str) -> bool {
         match json::kind_of(raw) {
             JsonKind::Null => self == JsonType::Null,
             JsonKind::Boolean => self == JsonType::Boolean,

@@ -23,7 +23,8 @@ use crate::error::InputError;
 use crate::importer::{Importer, Item};
 use crate::lines::MAX_LINE_BYTES;
 use crate::rejection::{Rejection, RejectionCode, quoted};
-use crate::validate::allowed;
+use crate::validate::Cells;
+use crate::validate::value::{Fault, listed};
 use store::records::Change;
 
 /// Reads rows of a CSV file.
@@ -39,6 +40,7 @@ struct Column<'a> {
     name: String,
     json_name: String,
     field: Option<&'a FieldDeclaration>,
+    takes_null: bool,
 }
 
 impl<'a, R: BufRead> CsvImporter<'a, R> {
@@ -88,14 +90,19 @@ impl<'a, R: BufRead> CsvImporter<'a, R> {
                 name: name.to_owned(),
                 json_name: json_text(name),
                 field: rules.field(name),
+                takes_null: rules.takes_null(name),
             });
         }
-        for key in &rules.declaration.primary_key {
-            if !names.contains(key.as_str()) {
+        let stream = &rules.declaration.name;
+        let keys = rules.declaration.primary_key.iter();
+        let keys = keys.map(|name| (name.as_str(), "is the primary key of"));
+        let required = rules.required().iter();
+        let required = required.map(|name| (name.as_str(), "is required by"));
+        for (name, why) in keys.chain(required) {
+            if !names.contains(name) {
                 return Err(InputError::Header(format!(
-                    "has no column {}, which is the primary key of stream '{}'",
-                    quoted(key.as_str()),
-                    rules.declaration.name
+                    "has no column {}, which {why} stream '{stream}'",
+                    quoted(name)
                 )));
             }
         }
@@ -126,7 +133,7 @@ impl<'a, R: BufRead> CsvImporter<'a, R> {
         text.push('}');
         let body = RecordBody::parse(text)
             .map_err(|error| Rejection::new(RejectionCode::MalformedCsv, error.to_string()))?;
-        self.acceptor.bare(body)
+        self.acceptor.bare(body, Cells::Columns)
     }
 }
 
@@ -168,8 +175,7 @@ impl Column<'_> {
             return Err(Rejection::new(RejectionCode::InvalidUtf8, message).in_field(&self.name));
         };
         if cell.is_empty() {
-            let nullable = self.field.is_some_and(|field| field.nullable);
-            return Ok(nullable.then(|| "null".to_owned()));
+            return Ok(self.takes_null.then(|| "null".to_owned()));
         }
         let Some(field) = self.field else {
             return Ok(Some(json_text(cell)));
@@ -194,13 +200,13 @@ impl Column<'_> {
             }
         };
         read.map(Some).ok_or_else(|| {
-            let message = format!(
-                "column {} must be {}, got {}",
-                quoted(&self.name),
-                allowed(field),
-                quoted(cell)
-            );
-            Rejection::new(RejectionCode::InvalidFieldType, message).in_field(&self.name)
+            let fault = Fault {
+                code: RejectionCode::InvalidFieldType,
+                at: String::new(),
+                rule: format!("must be {}", listed(&field.types)),
+                value: Some(quoted(cell)),
+            };
+            Cells::Columns.rejection(&self.name, fault)
         })
     }
 }

@@ -57,7 +57,7 @@ async fn a_request_under_way_is_answered_although_the_server_stops() {
         let _ = stopped.await;
     }));
     let mut stream = TcpStream::connect(address).await.unwrap();
-    let line = "{\"key\":\"late\",\"data\":{\"id\":\"late\"}}";
+    let line = "{\"key\":\"late\",\"data\":{\"id\":\"late\",\"secret\":\"s\"}}";
     let head = format!(
         "POST /v1/ingest/messages?connection_id=work HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
          content-length: {}\r\n\r\n",
@@ -88,7 +88,7 @@ async fn a_body_that_breaks_off_leaves_no_half_of_anything() {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let request = format!(
         "POST /v1/ingest/messages?connection_id=work HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
-         content-length: 1000\r\n\r\n{{\"key\":\"half\",\"data\":{{\"id\":\"half\"}}}}",
+         content-length: 1000\r\n\r\n{{\"key\":\"half\",\"data\":{{\"id\":\"half\",\"secret\":\"s\"}}}}",
         world.owner
     );
     stream.write_all(request.as_bytes()).await.unwrap();
