@@ -1,4 +1,5 @@
-//! The compact schema: one short text per field, and connections said once per connector.
+//! The compact schema: one short text per field. Connections stand on every stream, and on a connector those that most of
+//! its streams have: readers that look at only one of the two places are told the truth.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +29,7 @@ pub struct CompactStream {
     /// Which relationships a read may bring along.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expand_capabilities: Option<Vec<ExpandCapability>>,
-    /// Its connections, where they differ from the connector's.
+    /// Its connections.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub granted_connections: Option<Vec<GrantedConnection>>,
     /// Members of another server.
@@ -62,14 +63,6 @@ fn compact_connector(
     connector: &ConnectorSchema<StreamMetadata>,
 ) -> ConnectorSchema<CompactStream> {
     let shared = most_shared(&connector.streams);
-    let shared_ids = shared.map(ids);
-    let stream = |stream: &StreamMetadata| {
-        let mut short = stream.compact();
-        if short.granted_connections.as_deref().map(ids) == shared_ids {
-            short.granted_connections = None;
-        }
-        short
-    };
     ConnectorSchema {
         object: connector.object.clone(),
         source: connector.source.clone(),
@@ -77,7 +70,11 @@ fn compact_connector(
         connector_id: connector.connector_id.clone(),
         stream_count: connector.stream_count,
         granted_connections: shared.map(<[GrantedConnection]>::to_vec),
-        streams: connector.streams.iter().map(stream).collect(),
+        streams: connector
+            .streams
+            .iter()
+            .map(StreamMetadata::compact)
+            .collect(),
         other: Other::new(),
     }
 }
@@ -158,7 +155,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn connections_are_lifted_where_most_streams_agree() {
+    fn connections_stand_on_every_stream_and_those_of_most_on_the_connector() {
+        // TR-25
         let text = r#"{"object":"schema","connectors":[{"connector_key":"k","streams":[
             {"name":"a","granted_connections":[{"connection_id":"x"},{"connection_id":"y"}]},
             {"name":"b","granted_connections":[{"connection_id":"z"}]},
@@ -169,12 +167,12 @@ mod tests {
             ids(connector.granted_connections.as_ref().unwrap()),
             BTreeSet::from(["x", "y"])
         );
-        let kept: Vec<bool> = connector
+        let told: Vec<usize> = connector
             .streams
             .iter()
-            .map(|stream| stream.granted_connections.is_some())
+            .map(|stream| stream.granted_connections.as_ref().unwrap().len())
             .collect();
-        assert_eq!(kept, [false, true, false]);
+        assert_eq!(told, [2, 1, 2]);
         assert_eq!(
             (compact.connector_count, compact.stream_count),
             (Some(1), Some(3))
