@@ -28,6 +28,8 @@ pub struct SchemaQuery {
     pub stream: Option<StreamName>,
     /// Only this connection.
     pub connection_id: Option<String>,
+    /// Only this connector, by its key or the id of its source.
+    pub connector_id: Option<String>,
 }
 
 /// How much of the schema.
@@ -65,7 +67,15 @@ impl SchemaQuery {
             detail,
             stream,
             connection_id,
+            connector_id: None,
         })
+    }
+
+    /// The same question about one connector.
+    #[must_use]
+    pub fn of_connector(mut self, connector_id: Option<String>) -> SchemaQuery {
+        self.connector_id = connector_id;
+        self
     }
 
     /// The request as query parameters.
@@ -82,6 +92,7 @@ impl SchemaQuery {
             self.stream.as_ref().map(ToString::to_string),
         );
         push(&mut params, "connection_id", self.connection_id.clone());
+        push(&mut params, "connector_id", self.connector_id.clone());
         params
     }
 }

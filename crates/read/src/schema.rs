@@ -27,10 +27,10 @@ use crate::streams::freshness;
 
 pub(crate) fn schema(session: &Session, query: &SchemaQuery) -> Answer<SchemaAnswer> {
     let rows = addressed(session, query)?;
-    let mut entries = entries(session, &rows)?;
-    if query.detail == SchemaDetail::FullStream && entries.len() > 1 {
-        return Err(ambiguous(query, &rows).into());
+    if query.detail == SchemaDetail::FullStream {
+        refuse_ambiguous(query, &rows)?;
     }
+    let mut entries = entries(session, &rows)?;
     // In a few words it is not told.
     if query.detail != SchemaDetail::Compact {
         for (members, metadata) in &mut entries {
@@ -94,7 +94,32 @@ fn addressed(session: &Session, query: &SchemaQuery) -> Result<Vec<Row>, ReadErr
             return Err(stream_not_there(reach, stream));
         }
     }
+    if let Some(connector) = query.connector_id.as_deref() {
+        rows.retain(|row| is_of(row, connector));
+        match &query.stream {
+            Some(stream)
+                if rows.is_empty() && reach.rows().iter().any(|row| is_of(row, connector)) =>
+            {
+                return Err(stream_not_there(reach, stream));
+            }
+            // What a client may not see and what is not there are answered alike: with nothing.
+            _ if rows.is_empty() && reach.is_owner() => return Err(connector_not_found(connector)),
+            _ => {}
+        }
+    }
     Ok(rows)
+}
+
+/// Whether a row is of that connector, named by its key or by the id of its source.
+fn is_of(row: &Row, connector: &str) -> bool {
+    row.connection().connector.as_str() == connector || row.declaration().source.id == connector
+}
+
+fn connector_not_found(connector: &str) -> ReadError {
+    let message = format!("no connection is of a connector '{connector}'");
+    ReadError::new(ErrorCode::NotFound, message)
+        .with_param("connector_id")
+        .with_hint("schema lists the connectors that may be read")
 }
 
 /// One entry per stream and connector, with its rows, or several where connections are granted differently.
@@ -153,7 +178,8 @@ fn document(
     for connector in &mut connectors {
         connector.stream_count = u64::try_from(connector.streams.len()).ok();
     }
-    let narrowed = query.stream.is_some() || query.connection_id.is_some();
+    let narrowed =
+        query.stream.is_some() || query.connection_id.is_some() || query.connector_id.is_some();
     let counted = |count: usize| narrowed.then(|| u64::try_from(count).ok()).flatten();
     SchemaDocument {
         object: ObjectTag::SCHEMA,
@@ -212,14 +238,18 @@ pub(crate) fn source_of(declaration: &Declaration) -> SourceRef {
     }
 }
 
-fn ambiguous(query: &SchemaQuery, rows: &[Row]) -> ReadError {
-    let stream = query.stream.as_ref().map_or("", |stream| stream.as_str());
+/// In full, a stream is told of one connection: which one is never guessed, also where several are alike today.
+fn refuse_ambiguous(query: &SchemaQuery, rows: &[Row]) -> Result<(), ReadError> {
     let choices = available(rows);
+    if choices.len() <= 1 {
+        return Ok(());
+    }
+    let stream = query.stream.as_ref().map_or("", |stream| stream.as_str());
     let message = format!(
-        "{} connections carry the stream '{stream}', not all alike; name one of them",
+        "{} connections carry the stream '{stream}'; name one of them",
         choices.len()
     );
-    ReadError::new(ErrorCode::AmbiguousSchemaDetail, message)
+    Err(ReadError::new(ErrorCode::AmbiguousSchemaDetail, message)
         .with_param("connection_id")
-        .with_connections(choices)
+        .with_connections(choices))
 }

@@ -48,6 +48,10 @@ const SCHEMA: &[Param] = &[
     Param::one("stream", "Only this stream."),
     CONNECTION,
     ALIAS,
+    Param::one(
+        crate::source::CONNECTOR,
+        "Only this connector: its key, or the id of its source.",
+    ),
 ];
 const SOURCE: &[Param] = &[CONNECTION, ALIAS, CONNECTOR];
 const STREAMS: &[Param] = &[CONNECTION, ALIAS, CONNECTOR, SUBJECT];

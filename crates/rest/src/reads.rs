@@ -21,7 +21,8 @@ pub(crate) async fn schema(ask: Ask, caller: Caller) -> Outcome {
         ask.params.text("detail"),
         stream,
         source.connection_id.clone(),
-    )?;
+    )?
+    .of_connector(ask.params.text(CONNECTOR).map(str::to_owned));
     let schema = caller.reader(&ask.service).schema(query).await?;
     answer(&ask, &source, schema)
 }

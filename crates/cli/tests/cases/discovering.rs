@@ -133,7 +133,7 @@ pub(crate) fn the_whole_schema_of_one_stream_is_given(surface: Surface) {
 }
 
 pub(crate) fn the_whole_schema_of_a_shared_stream_asks_for_the_connection(surface: Surface) {
-    // SC-16
+    // SC-16, TR-27
     let ask = |stream: &str| plain().with("stream", stream).with("detail", "full");
     let refused = surface.schema(&whole(), ask("messages")).unwrap_err();
     assert_eq!(refused.code, "ambiguous_schema_detail");
@@ -141,9 +141,10 @@ pub(crate) fn the_whole_schema_of_a_shared_stream_asks_for_the_connection(surfac
     let mut listed = refused.connections;
     listed.sort_unstable();
     assert_eq!(listed, ["chat-tidewater", "mail-private", "mail-work"]);
-    // Connections of one connector are alike: there is nothing to choose.
-    let shown = surface.schema(&archives(), ask("entries")).unwrap();
-    assert_eq!(shown[0].connections, CONNECTIONS);
+    // Connections of one connector are several sources too.
+    let refused = surface.schema(&archives(), ask("entries")).unwrap_err();
+    assert_eq!(refused.code, "ambiguous_schema_detail");
+    assert_eq!(refused.connections, CONNECTIONS);
 }
 
 pub(crate) fn the_whole_schema_of_everything_is_refused(surface: Surface) {

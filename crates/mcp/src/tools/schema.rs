@@ -87,8 +87,10 @@ async fn full(call: Call<'_>, scope: &Scope<'_>) -> Outcome {
     }
     let answered = call.get(scope.question("detail", "full")).await?;
     let read = Read::of(answered, scope)?;
-    // A row is one schema, however many connections share it; several rows are several schemas.
-    if scope.connection.is_none() && read.document.rows().count() > 1 {
+    // A server that does not refuse it may send the schema of several connections in one row, or name none at all.
+    let document = &read.document;
+    let is_shared = document.rows().count() > 1 || document.connections().len() > 1;
+    if scope.connection.is_none() && is_shared {
         return Err(ambiguous(&read, scope));
     }
     let full = full::shape(&read.document);
@@ -202,7 +204,7 @@ fn ambiguous(read: &Read, scope: &Scope<'_>) -> Fault {
                 .map(|label| plain::cut(label, budget::LABEL).into_owned()),
         });
     let message = format!(
-        "{} connections have the stream {}, not all alike",
+        "{} connections have the stream {}",
         connections.len(),
         plain::quoted(scope.stream.unwrap_or_default(), budget::LABEL)
     );

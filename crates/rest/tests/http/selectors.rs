@@ -1,6 +1,7 @@
 //! The connector as the owner's selector, beside the connection.
 
 use axum::http::Method;
+use serde_json::json;
 
 use crate::fixture::{World, letter};
 
@@ -65,6 +66,44 @@ async fn a_connector_with_several_connections_does_not_choose_one() {
         )
         .await;
     assert_eq!(answer.failure(), (404, "stream_not_declared"));
+}
+
+#[tokio::test]
+async fn a_schema_of_one_connector_holds_that_one() {
+    // TR-26
+    let world = World::new().await;
+    let whole = world.read("/v1/schema").await;
+    let connectors = whole["connectors"].as_array().unwrap();
+    let mail = connectors
+        .iter()
+        .find(|one| one["connector_key"] == "demo_mail")
+        .unwrap();
+    let by_id = mail["source"]["id"].as_str().unwrap();
+    let by_id = by_id.replace(':', "%3A").replace('/', "%2F");
+    for connector in ["demo_mail", &by_id] {
+        let told = world
+            .read(&format!("/v1/schema?connector_id={connector}"))
+            .await;
+        assert_eq!(told["connectors"], json!([mail]), "{connector}");
+        assert_eq!(told["connector_count"], 1);
+    }
+    let unknown = world
+        .get(&world.owner, "/v1/schema?connector_id=nope")
+        .await;
+    assert_eq!(unknown.failure(), (404, "not_found"));
+    // A client is told what it may read of it, and of what it may not, nothing, whether it exists or not.
+    let (token, _) = world.grant(&["work"], &["messages"], &["id"]);
+    let target = "/v1/schema?connector_id=demo_mail&view=compact";
+    let told = world.get(&token, target).await;
+    assert_eq!(told.body["connectors"][0]["streams"][0]["name"], "messages");
+    for connector in ["nope", "https%3A%2F%2Felsewhere.example%2Fdemo_mail"] {
+        let target = format!("/v1/schema?connector_id={connector}");
+        let told = world.get(&token, &target).await;
+        assert_eq!(
+            (told.status.as_u16(), &told.body["connectors"]),
+            (200, &json!([]))
+        );
+    }
 }
 
 #[tokio::test]

@@ -58,11 +58,7 @@ fn check_full(state: &State, scope: Scope<'_>) -> Result<(), Failure> {
         .sources()
         .filter(|source| scope.includes(source))
         .collect();
-    // A connector's connections share one schema; several connectors have several.
-    let is_one = matching
-        .iter()
-        .all(|source| source.connector.key == matching[0].connector.key);
-    if !is_one && scope.connection.is_none() {
+    if matching.len() > 1 && scope.connection.is_none() {
         return Err(ambiguous(state, "ambiguous_schema_detail", &matching));
     }
     Ok(())

@@ -251,6 +251,17 @@ impl Connector {
         self
     }
 
+    /// Adds a connection that carries only these streams.
+    #[must_use]
+    pub fn connection_of(mut self, id: &str, label: &str, streams: &[&str]) -> Connector {
+        self.connections.push(Connection {
+            id: id.to_owned(),
+            label: Some(label.to_owned()),
+            streams: Some(streams.iter().map(|name| (*name).to_owned()).collect()),
+        });
+        self
+    }
+
     /// Adds a stream.
     #[must_use]
     pub fn stream(mut self, stream: Stream) -> Connector {

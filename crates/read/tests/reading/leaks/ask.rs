@@ -47,6 +47,7 @@ impl Ask {
                 ]),
                 stream: dice.once_in(2).then_some(name),
                 connection_id,
+                connector_id: None,
             }),
             1 => Self::Streams(connection_id),
             2 => Self::Stream(StreamQuery {

@@ -51,13 +51,14 @@ fn channels(connections: &Value) -> Value {
 pub(super) fn grant() -> Value {
     let slack = json!([{"connection_id": "cin_s1", "display_name": "Work"},
         {"connection_id": "cin_s2", "display_name": "Home"}]);
+    let work = json!([slack[0]]);
     let gmail = json!([{"connection_id": "cin_g1"}]);
     json!({"object": "schema",
         "bearer": {"token_kind": "client", "scope": "grant", "grant_id": "grt_1"},
         "connectors": [
             {"object": "connector", "connector_key": "slack", "connector_id": "slack",
                 "source": {"kind": "connector", "id": "https://registry.test/slack", "display_name": "Slack"},
-                "stream_count": 2, "streams": [messages(&slack), channels(&slack)]},
+                "stream_count": 2, "streams": [messages(&slack), channels(&work)]},
             {"object": "connector", "connector_key": "gmail", "connector_id": "gmail", "stream_count": 1,
                 "streams": [messages(&gmail)]}],
         "links": {"self": "/v1/schema"}, "meta": {"count": {"kind": "none"}, "warnings": []}})

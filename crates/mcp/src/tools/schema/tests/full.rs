@@ -97,6 +97,21 @@ fn several_sources_in_full_are_a_choice_to_make() {
 }
 
 #[test]
+fn two_connections_of_one_connector_in_full_are_a_choice_too() {
+    // TR-27: also where a server sends both in one row.
+    let mut alike = grant();
+    alike["connectors"].as_array_mut().unwrap().truncate(1);
+    let stub = Stub::default().on("/v1/schema", alike);
+    let args = json!({"stream": "messages", "detail": "full"});
+    let fault = stub.call("schema", args).unwrap_err();
+    let structured = fault.structured();
+    assert_eq!(structured["error"]["code"], "ambiguous_schema_detail");
+    let offered = &structured["error"]["available_connections"];
+    assert_eq!(offered.as_array().unwrap().len(), 2);
+    assert!(!holds(&structured, "schema"));
+}
+
+#[test]
 fn a_choice_among_very_many_is_capped_and_leads_to_the_index() {
     // AM-05, AM-07
     let connectors: Vec<Value> = (0..1_000)
