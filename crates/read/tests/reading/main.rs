@@ -13,6 +13,7 @@ mod evidence;
 mod fixture;
 mod leaks;
 mod paging;
+mod races;
 mod refusals;
 mod schemas;
 mod shapes;

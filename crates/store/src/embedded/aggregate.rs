@@ -2,21 +2,21 @@
 
 use std::cmp::Ordering;
 
-use rusqlite::OptionalExtension;
-use tantivy::DocAddress;
-
 use super::EmbeddedStore;
-use super::changes::parse_stored;
 use super::documents::Blocks;
 use super::groups::{Finished, Groups};
-use super::index::View;
-use super::sources::StreamEntry;
+use super::seen::{Sight, steady};
 use super::tally::{Measure, Outcome};
 use crate::Result;
 use crate::search::{AggregateAnswer, AggregateRequest, Group, GroupKey, Grouping, Metric, Value};
 
 impl EmbeddedStore {
     pub(super) fn compute(&self, request: &AggregateRequest) -> Result<AggregateAnswer> {
+        steady(self, || self.figure(request))
+    }
+
+    /// The answer, unless a record behind it was erased meanwhile.
+    fn figure(&self, request: &AggregateRequest) -> Result<Option<AggregateAnswer>> {
         let sources = self.sources();
         let entry = sources.stream(&request.scope.stream)?;
         let open = self.index_with_columns(entry.id)?;
@@ -25,7 +25,7 @@ impl EmbeddedStore {
             && request.grouping.is_none()
             && restriction.is_whole_stream()
         {
-            return self.whole_count(entry.id);
+            return self.whole_count(entry.id).map(Some);
         }
         let view = open.view();
         let failed = super::index::failed(self.path());
@@ -40,30 +40,32 @@ impl EmbeddedStore {
         }
         if matches!(measure, Measure::Distinct(_)) {
             let distinct = groups.distinct().map_err(&failed)?;
-            return Ok(AggregateAnswer::number(
-                matched,
-                Value::Integer(distinct.into()),
-            ));
+            let value = Value::Integer(distinct.into());
+            return Ok(Some(AggregateAnswer::number(matched, value)));
         }
-        match &request.grouping {
-            None => {
-                let only = groups.finish(&|_| {}).map_err(&failed)?.pop();
-                let outcome = only.map_or(Outcome::Nothing, |(_, _, outcome)| outcome);
-                let value = match request.metric {
-                    Metric::Count => Value::Integer(matched.into()),
-                    _ => self.value(request, entry, &view, outcome)?,
-                };
-                Ok(AggregateAnswer::number(matched, value))
-            }
-            Some(grouping) => {
-                let top = Top::of(grouping);
-                let mut groups = groups
-                    .finish(&|groups| top.prune(groups))
-                    .map_err(&failed)?;
-                top.cut(&mut groups);
-                self.grouped(request, entry, &view, (matched, groups))
-            }
-        }
+        let sight = Sight {
+            store: self,
+            entry,
+            fields: &open.fields,
+            restriction: &restriction,
+            view: &view,
+        };
+        let valued = |outcome| value(&sight, (request, &measure), outcome);
+        let Some(grouping) = &request.grouping else {
+            let only = groups.finish(&|_| {}).map_err(&failed)?.pop();
+            let outcome = only.map_or(Outcome::Nothing, |(_, _, outcome)| outcome);
+            let value = match request.metric {
+                Metric::Count => Some(Value::Integer(matched.into())),
+                _ => valued(outcome)?,
+            };
+            return Ok(value.map(|value| AggregateAnswer::number(matched, value)));
+        };
+        let top = Top::of(grouping);
+        let mut groups = groups
+            .finish(&|groups| top.prune(groups))
+            .map_err(&failed)?;
+        top.cut(&mut groups);
+        grouped(request, (matched, groups), &valued)
     }
 
     /// The catalog keeps this number.
@@ -75,69 +77,54 @@ impl EmbeddedStore {
         })?;
         Ok(AggregateAnswer::number(count, Value::Integer(count.into())))
     }
+}
 
-    fn grouped(
-        &self,
-        request: &AggregateRequest,
-        entry: &StreamEntry,
-        view: &View,
-        (matched, finished): (u64, Vec<Finished>),
-    ) -> Result<AggregateAnswer> {
-        let plain = request.metric == Metric::Count;
-        let mut groups = Vec::with_capacity(finished.len());
-        for (key, count, outcome) in finished {
-            let value = if plain {
-                None
-            } else {
-                Some(self.value(request, entry, view, outcome)?)
+/// The groups with their values, unless a record behind one was erased meanwhile.
+fn grouped(
+    request: &AggregateRequest,
+    (matched, finished): (u64, Vec<Finished>),
+    valued: &dyn Fn(Outcome) -> Result<Option<Value>>,
+) -> Result<Option<AggregateAnswer>> {
+    let plain = request.metric == Metric::Count;
+    let mut groups = Vec::with_capacity(finished.len());
+    for (key, count, outcome) in finished {
+        let value = if plain {
+            None
+        } else {
+            let Some(value) = valued(outcome)? else {
+                return Ok(None);
             };
-            groups.push(Group { key, count, value });
-        }
-        let shown: u64 = groups.iter().map(|group| group.count).sum();
-        Ok(AggregateAnswer {
-            matched,
-            value: Value::None,
-            groups,
-            other_count: matched.saturating_sub(shown),
-        })
+            Some(value)
+        };
+        groups.push(Group { key, count, value });
     }
+    let shown: u64 = groups.iter().map(|group| group.count).sum();
+    Ok(Some(AggregateAnswer {
+        matched,
+        value: Value::None,
+        groups,
+        other_count: matched.saturating_sub(shown),
+    }))
+}
 
-    /// Turns what was tallied into a value; the smallest and the largest are given as the record has them.
-    fn value(
-        &self,
-        request: &AggregateRequest,
-        entry: &StreamEntry,
-        view: &View,
-        outcome: Outcome,
-    ) -> Result<Value> {
-        let (Metric::Min(field) | Metric::Max(field)) = &request.metric else {
-            return Ok(outcome.into_number());
-        };
-        let Outcome::At(address) = outcome else {
-            return Ok(Value::None);
-        };
-        let data = self.data_at(view, address, entry.id)?;
-        let Some(data) = data else {
-            return Ok(Value::None);
-        };
-        let body = parse_stored(data, self.path())?;
-        Ok(body
-            .get(field.as_str())
-            .map_or(Value::None, |raw| Value::Json(raw.to_owned())))
-    }
-
-    fn data_at(&self, view: &View, address: DocAddress, stream: i64) -> Result<Option<String>> {
-        let Some(row) = view.row_of(address) else {
-            return Ok(None);
-        };
-        self.database.read(|connection| {
-            connection
-                .prepare_cached("SELECT data FROM records WHERE row_id = ?1 AND stream_id = ?2")?
-                .query_row((row, stream), |row| row.get(0))
-                .optional()
-                .map(Option::flatten)
-        })
-    }
+/// Turns what was tallied into a value. The smallest and the largest are given as the record had them when the index saw
+/// it; there is none where that was erased since.
+fn value(
+    sight: &Sight<'_>,
+    (request, measure): (&AggregateRequest, &Measure),
+    outcome: Outcome,
+) -> Result<Option<Value>> {
+    let (Metric::Min(field) | Metric::Max(field)) = &request.metric else {
+        return Ok(Some(outcome.into_number()));
+    };
+    let Outcome::At(best, address) = outcome else {
+        return Ok(Some(Value::None));
+    };
+    let record = sight.record(address, |_, body| {
+        measure.has(best, |name| sight.value(name, body))
+    })?;
+    let raw = record.and_then(|(_, body)| body.get(field.as_str()).map(str::to_owned));
+    Ok(raw.map(Value::Json))
 }
 
 impl AggregateAnswer {

@@ -6,7 +6,7 @@ use std::ops::{Range, RangeInclusive};
 use tantivy::columnar::Column;
 use tantivy::{DocId, SegmentReader};
 
-use super::index::Segment;
+use super::index::{ColumnValue, Segment};
 
 /// What a column, named, must hold.
 #[derive(Debug, Clone)]
@@ -34,6 +34,22 @@ impl ColumnTest {
             Self::Never
         } else {
             Self::Number(name, values)
+        }
+    }
+
+    /// Whether a record passes that has these values in its columns.
+    pub(super) fn admits(&self, value_of: impl Fn(&str) -> Option<ColumnValue>) -> bool {
+        match self {
+            Self::Integer(name, values) => matches!(
+                value_of(name), Some(ColumnValue::Integer(value)) if values.contains(&value)
+            ),
+            Self::Number(name, values) => matches!(
+                value_of(name), Some(ColumnValue::Number(value)) if values.contains(&value)
+            ),
+            Self::Text(name, wanted) => matches!(
+                value_of(name), Some(ColumnValue::Text(text)) if text == *wanted
+            ),
+            Self::Never => false,
         }
     }
 }

@@ -5,16 +5,18 @@ use std::collections::{BinaryHeap, HashMap};
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use contract::id::FieldName;
-use contract::time::TimeRange;
+use contract::json::RecordBody;
+use contract::time::{Instant, TimeRange};
 use tantivy::DocAddress;
 
 use super::EmbeddedStore;
 use super::documents::Blocks;
-use super::index::{EMITTED, View};
-use super::select::fetch;
+use super::index::EMITTED;
+use super::seen::{Sight, steady};
 use super::sources::Sources;
 use crate::Result;
 use crate::catalog::StreamRef;
+use crate::records::StoredRecord;
 use crate::search::{Extent, Scope};
 
 /// As many extents are kept, each with a record; a store has far fewer streams and grants.
@@ -67,6 +69,11 @@ impl EmbeddedStore {
     }
 
     fn measure(&self, scope: &Scope, latest: usize) -> Result<Extent> {
+        steady(self, || self.measured(scope, latest))
+    }
+
+    /// The extent, unless a record of it was erased meanwhile.
+    fn measured(&self, scope: &Scope, latest: usize) -> Result<Option<Extent>> {
         let sources = self.sources();
         let entry = sources.stream(&scope.stream)?;
         let open = self.index_with_columns(entry.id)?;
@@ -93,13 +100,24 @@ impl EmbeddedStore {
                 });
             });
         }
-        let rows = found.rows(&view);
-        Ok(Extent {
-            records,
-            latest: self
-                .database
-                .read(|connection| fetch(connection, rows.into_iter()))?,
-        })
+        let sight = Sight {
+            store: self,
+            entry,
+            fields: &open.fields,
+            restriction: &restriction,
+            view: &view,
+        };
+        let mut latest = Vec::with_capacity(found.earliest_first.len());
+        for (moment, address) in found.latest_first() {
+            let emitted_then = |record: &StoredRecord, _: &RecordBody| {
+                Instant::parse(&record.emitted_at) == Some(Instant(moment))
+            };
+            let Some((record, _)) = sight.record(address, emitted_then)? else {
+                return Ok(None);
+            };
+            latest.push(record);
+        }
+        Ok(Some(Extent { records, latest }))
     }
 }
 
@@ -124,11 +142,9 @@ impl Latest {
             .push(Reverse((moment, Reverse(address))));
     }
 
-    /// Their records, latest first.
-    fn rows(self, view: &View) -> Vec<u64> {
+    /// Moments and documents, latest first.
+    fn latest_first(self) -> impl Iterator<Item = (i64, DocAddress)> {
         let sorted = self.earliest_first.into_sorted_vec().into_iter();
-        sorted
-            .filter_map(|Reverse((_, Reverse(address)))| view.row_of(address))
-            .collect()
+        sorted.map(|Reverse((moment, Reverse(address)))| (moment, address))
     }
 }

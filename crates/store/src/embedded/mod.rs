@@ -27,6 +27,7 @@ mod records;
 mod registry;
 mod restrict;
 mod search;
+mod seen;
 mod select;
 mod shortlist;
 mod sources;

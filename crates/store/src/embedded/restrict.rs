@@ -12,7 +12,7 @@ use tantivy::columnar::Column;
 
 use super::EmbeddedStore;
 use super::column_test::{ColumnTest, SegmentTests};
-use super::index::{Fields, Segment, dictionary_form, integer_of, slot_name};
+use super::index::{ColumnValue, Fields, Segment, dictionary_form, integer_of, slot_name};
 use super::layout::{SlotKind, StreamLayout};
 use super::sources::StreamEntry;
 use crate::search::{Filter, Scope, Test};
@@ -68,6 +68,12 @@ impl Restriction {
     /// Whether every record of the stream passes.
     pub(super) fn is_whole_stream(&self) -> bool {
         self.tests.is_empty() && self.rows.is_none()
+    }
+
+    /// Whether a record passes that has this row and, in its columns, these values.
+    pub(super) fn admits(&self, row: u64, value_of: impl Fn(&str) -> Option<ColumnValue>) -> bool {
+        let listed = self.rows.as_ref().is_none_or(|rows| rows.contains(&row));
+        listed && self.tests.iter().all(|test| test.admits(&value_of))
     }
 
     /// The tests as they apply to one segment.

@@ -110,7 +110,7 @@ fn walked(
     fetch(connection, chosen.into_iter())
 }
 
-pub(super) fn fetch(
+fn fetch(
     connection: &Connection,
     rows: impl Iterator<Item = u64>,
 ) -> rusqlite::Result<Vec<StoredRecord>> {

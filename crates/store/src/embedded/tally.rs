@@ -4,6 +4,7 @@ use contract::scalar::FieldKind;
 use tantivy::columnar::Column;
 use tantivy::{DocAddress, SegmentReader};
 
+use super::index::ColumnValue;
 use super::layout::SlotKind;
 use super::restrict::{column_of, unsupported};
 use super::sources::StreamEntry;
@@ -83,6 +84,18 @@ impl Measure {
         }
     }
 
+    /// Whether a record, by what its columns hold, has this smallest or largest value.
+    pub(super) fn has(&self, best: i64, value_of: impl Fn(&str) -> Option<ColumnValue>) -> bool {
+        let (Self::BestInteger(name, _) | Self::BestNumber(name, _)) = self else {
+            return false;
+        };
+        match value_of(name) {
+            Some(ColumnValue::Integer(value)) => value == best,
+            Some(ColumnValue::Number(value)) => ordered(value) == best,
+            Some(ColumnValue::Text(_)) | None => false,
+        }
+    }
+
     /// Whether there is more to do than counting.
     pub(super) fn is_count(&self) -> bool {
         matches!(self, Self::Count | Self::Distinct(_))
@@ -145,7 +158,7 @@ impl Tally {
             Self::Count | Self::Best(_, None) => Outcome::Nothing,
             Self::SumInteger(sum) => Outcome::Integer(sum),
             Self::SumNumber(sum, lost) => Outcome::Number(sum + lost),
-            Self::Best(_, Some((_, at))) => Outcome::At(at),
+            Self::Best(_, Some((value, at))) => Outcome::At(value, at),
         }
     }
 }
@@ -156,8 +169,8 @@ pub(super) enum Outcome {
     Nothing,
     Integer(i128),
     Number(f64),
-    /// The record that holds the value.
-    At(DocAddress),
+    /// The best value, as an integer that orders alike, and the record that holds it.
+    At(i64, DocAddress),
 }
 
 impl Outcome {
@@ -166,7 +179,7 @@ impl Outcome {
         match self {
             Self::Integer(value) => Value::Integer(value),
             Self::Number(value) => Value::Number(value),
-            Self::Nothing | Self::At(_) => Value::None,
+            Self::Nothing | Self::At(..) => Value::None,
         }
     }
 }

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 pub(crate) use open::{OpenIndex, failed};
 pub(crate) use schema::{
-    Capacity, EMITTED, Fields, Indexable, dictionary_form, integer_of, slot_name,
+    Capacity, ColumnValue, EMITTED, Fields, Indexable, dictionary_form, integer_of, slot_name,
 };
 pub(crate) use strong::{Occurrence, StrongList, limit};
 pub(crate) use view::{Segment, View};

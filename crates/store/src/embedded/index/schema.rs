@@ -17,7 +17,7 @@ use tantivy::schema::{
 use tantivy::tokenizer::RAW_TOKENIZER_NAME;
 
 use super::tokenizer;
-use crate::embedded::layout::{SlotKind, StreamLayout};
+use crate::embedded::layout::{Place, SlotKind, StreamLayout};
 
 /// How many slots of each kind an index has. Grows only by building the index anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,42 +150,50 @@ impl Fields {
             let Some(field) = self.slot(place.kind, place.slot) else {
                 continue;
             };
-            let name = place.field.as_str();
-            match place.kind {
-                SlotKind::Text => {
-                    if let Some(text) = record.body.text(name) {
-                        document.add_text(field, text);
-                    }
+            if place.kind == SlotKind::Text {
+                if let Some(text) = record.body.text(place.field.as_str()) {
+                    document.add_text(field, text);
                 }
-                SlotKind::Strings => {
-                    if let Some(text) = record.body.text(name) {
-                        document.add_text(field, dictionary_form(&text));
-                    }
-                }
-                SlotKind::Hash => {
-                    if let Some(text) = record.body.text(name) {
-                        document.add_i64(field, self.hash(&text));
-                    }
-                }
-                SlotKind::Integer => {
-                    if let Some(value) = column_integer(record.body, &place.field, place.field_kind)
-                    {
-                        document.add_i64(field, value);
-                    }
-                }
-                SlotKind::Number => {
-                    let value = record.body.get(name);
-                    if let Some(Scalar::Number(value)) =
-                        value.and_then(|raw| Scalar::from_json(place.field_kind, raw))
-                    {
-                        // Negative zero equals zero, and the column orders by bits.
-                        document.add_f64(field, value + 0.0);
-                    }
-                }
+                continue;
+            }
+            match self.column_value(place, record.body) {
+                Some(ColumnValue::Integer(value)) => document.add_i64(field, value),
+                Some(ColumnValue::Number(value)) => document.add_f64(field, value),
+                Some(ColumnValue::Text(text)) => document.add_text(field, text),
+                None => {}
             }
         }
         document
     }
+
+    /// What a record has in the column of a place. Words are in no column.
+    pub(crate) fn column_value(&self, place: &Place, body: &RecordBody) -> Option<ColumnValue> {
+        let name = place.field.as_str();
+        match place.kind {
+            SlotKind::Text => None,
+            SlotKind::Strings => {
+                let text = body.text(name)?;
+                Some(ColumnValue::Text(dictionary_form(&text).into_owned()))
+            }
+            SlotKind::Hash => Some(ColumnValue::Integer(self.hash(&body.text(name)?))),
+            SlotKind::Integer => {
+                column_integer(body, &place.field, place.field_kind).map(ColumnValue::Integer)
+            }
+            SlotKind::Number => match Scalar::from_json(place.field_kind, body.get(name)?)? {
+                // Negative zero equals zero, and the column orders by bits.
+                Scalar::Number(value) => Some(ColumnValue::Number(value + 0.0)),
+                _ => None,
+            },
+        }
+    }
+}
+
+/// What a record has in one column.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum ColumnValue {
+    Integer(i64),
+    Number(f64),
+    Text(String),
 }
 
 /// What the index needs to know of a record.

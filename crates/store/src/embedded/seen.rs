@@ -1,0 +1,112 @@
+//! Records as the index saw them.
+//!
+//! A figure is made from one state of the index, and the records behind it are read afterwards, when they may have
+//! changed. So each is held against its scope once more, and where it does not fit any more, the earlier version that
+//! the index saw is read instead. Nothing that was never in the scope can become part of a figure.
+
+use contract::json::RecordBody;
+use rusqlite::OptionalExtension;
+use tantivy::DocAddress;
+
+use super::EmbeddedStore;
+use super::changes::parse_stored;
+use super::index::{ColumnValue, Fields, View, slot_name};
+use super::records::{STORED, stored};
+use super::restrict::Restriction;
+use super::sources::StreamEntry;
+use crate::records::StoredRecord;
+use crate::{Result, StoreError};
+
+/// How many earlier versions of a record are looked at; a state of the index is a moment old.
+const VERSIONS: usize = 64;
+/// How often a figure is made anew because a record behind it is gone with all its versions.
+const ATTEMPTS: usize = 5;
+
+/// What a figure is made from.
+pub(super) struct Sight<'a> {
+    pub(super) store: &'a EmbeddedStore,
+    pub(super) entry: &'a StreamEntry,
+    pub(super) fields: &'a Fields,
+    pub(super) restriction: &'a Restriction,
+    pub(super) view: &'a View,
+}
+
+impl Sight<'_> {
+    /// The record of a document as it was when the index saw it: within the scope, and with what `fits` asks of it. None
+    /// where it was erased since.
+    pub(super) fn record(
+        &self,
+        address: DocAddress,
+        fits: impl Fn(&StoredRecord, &RecordBody) -> bool,
+    ) -> Result<Option<(StoredRecord, RecordBody)>> {
+        let Some(row) = self.view.row_of(address) else {
+            return Ok(None);
+        };
+        let current = self.store.database.read(|connection| {
+            connection
+                .prepare_cached(&format!(
+                    "SELECT {STORED} FROM records
+                     WHERE row_id = ?1 AND stream_id = ?2 AND data IS NOT NULL"
+                ))?
+                .query_row((row, self.entry.id), stored)
+                .optional()
+        })?;
+        if let Some(found) = self.admitted(row, current.into_iter(), &fits)? {
+            return Ok(Some(found));
+        }
+        let earlier: Vec<StoredRecord> = self.store.database.read(|connection| {
+            connection
+                .prepare_cached(
+                    "SELECT key, versions.emitted_at, versions.data, NULL, versions.version, TRUE
+                     FROM versions CROSS JOIN records USING (row_id)
+                     WHERE versions.row_id = ?1 AND versions.stream_id = ?2 AND versions.data IS NOT NULL
+                     ORDER BY versions.version DESC LIMIT ?3",
+                )?
+                .query_map((row, self.entry.id, VERSIONS), stored)?
+                .collect()
+        })?;
+        self.admitted(row, earlier.into_iter(), &fits)
+    }
+
+    /// The first of these forms of a record that lies in the scope and fits.
+    fn admitted(
+        &self,
+        row: u64,
+        mut forms: impl Iterator<Item = StoredRecord>,
+        fits: impl Fn(&StoredRecord, &RecordBody) -> bool,
+    ) -> Result<Option<(StoredRecord, RecordBody)>> {
+        forms
+            .find_map(|record| {
+                let body = match parse_stored(record.body.clone(), self.store.path()) {
+                    Ok(body) => body,
+                    Err(error) => return Some(Err(error)),
+                };
+                let in_scope = self.restriction.admits(row, |name| self.value(name, &body));
+                (in_scope && fits(&record, &body)).then_some(Ok((record, body)))
+            })
+            .transpose()
+    }
+
+    /// What a record has in a column.
+    pub(super) fn value(&self, name: &str, body: &RecordBody) -> Option<ColumnValue> {
+        let mut places = self.entry.layout.places.iter();
+        let place = places.find(|place| slot_name(place.kind, place.slot) == name)?;
+        self.fields.column_value(place, body)
+    }
+}
+
+/// Makes a figure until every record behind it could be read.
+pub(super) fn steady<T>(
+    store: &EmbeddedStore,
+    figure: impl Fn() -> Result<Option<T>>,
+) -> Result<T> {
+    for _ in 0..ATTEMPTS {
+        if let Some(made) = figure()? {
+            return Ok(made);
+        }
+    }
+    Err(StoreError::Engine {
+        path: store.path().to_owned(),
+        detail: "records are erased faster than a figure over them can be made".to_owned(),
+    })
+}
