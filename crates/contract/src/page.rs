@@ -340,6 +340,8 @@ pub enum WarningCode {
     LimitClamped,
     /// The answer does not hold everything and has no cursor.
     PartialResults,
+    /// A prefix stood for more words than are looked for.
+    PrefixTruncated,
     /// An older form of the answer was used.
     CompatibilityFallback,
     /// The index moved on between two pages of a search: entries may repeat or be missed.
@@ -349,7 +351,7 @@ pub enum WarningCode {
 }
 
 impl WarningCode {
-    const NAMES: [(&'static str, WarningCode); 7] = [
+    const NAMES: [(&'static str, WarningCode); 8] = [
         ("count_downgraded", WarningCode::CountDowngraded),
         (
             "source_skipped_not_applicable",
@@ -358,6 +360,7 @@ impl WarningCode {
         ("deprecated_alias_used", WarningCode::DeprecatedAliasUsed),
         ("limit_clamped", WarningCode::LimitClamped),
         ("partial_results", WarningCode::PartialResults),
+        ("prefix_truncated", WarningCode::PrefixTruncated),
         ("compatibility_fallback", WarningCode::CompatibilityFallback),
         ("ranking_changed", WarningCode::RankingChanged),
     ];

@@ -57,6 +57,11 @@ impl Failure {
                 )
                 .with_param("connection_id")
             }
+            // Nobody waits for this answer any more.
+            Self::Store(StoreError::Stopped) => {
+                tracing::debug!(operation, "a read was stopped");
+                ReadError::internal()
+            }
             Self::Store(error) => {
                 tracing::error!(operation, error = %error, "the store could not answer");
                 ReadError::internal()

@@ -23,7 +23,7 @@ use crate::cursor::Tokens;
 use crate::disclosure::{Disclosure, Disclosures, Shown};
 use crate::enforce::{Reach, Row};
 use crate::failure::Outcome;
-use crate::work::run_blocking;
+use crate::work::run_while_awaited;
 use crate::{blob, conditions, record, records, schema, search, streams, window};
 
 /// What a reader needs besides data and authority.
@@ -77,7 +77,7 @@ impl GrantReader {
     {
         let session = Arc::clone(&self.0);
         let work = move || session.run(operation, &query, step);
-        match run_blocking(work).await {
+        match run_while_awaited(work).await {
             Ok(answer) => answer,
             Err(error) => {
                 tracing::error!(operation, error = %error, "a read did not come to its end");

@@ -284,9 +284,9 @@ fn meta(query: &SearchQuery, plan: &Plan, request: &SearchRequest, answer: &Sear
         .count();
     let number = |count: usize| u64::try_from(count).ok();
     meta.recall = Some(Recall {
-        complete: searched && rebuilding == 0,
+        complete: searched && rebuilding == 0 && !answer.prefix_truncated,
         ranking_scope: if searched { "all_matches" } else { "unknown" }.to_owned(),
-        truncated: false,
+        truncated: answer.prefix_truncated,
         ranked_candidate_count: total,
         sources_searched_count: searched.then(|| number(plan.connections().len())).flatten(),
         ..Recall::default()
@@ -319,6 +319,10 @@ fn warnings(
             "q asks for more than {MAX_CLAUSES} terms or for a very long phrase; what is beyond that was left out"
         );
         warnings.push(Warning::new(WarningCode::PartialResults, message).about("q"));
+    }
+    if answer.prefix_truncated {
+        let message = "A phrase of q ends in a prefix* that stands for more words than are looked for; those last in the alphabet were left out. Write more letters before the *, or the whole word.";
+        warnings.push(Warning::new(WarningCode::PrefixTruncated, message).about("q"));
     }
     if answer.ranking_changed {
         let message = "What is searched has changed since the previous page: hits may repeat or be missing. Search again for one consistent ranking.";

@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, available_parallelism};
 
+use store::stop::Stop;
 use tokio::sync::oneshot;
 
 /// More than the processors, because some wait for the disk.
@@ -36,6 +37,27 @@ pub async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Unfinished> {
     CREW.run(work).await
+}
+
+/// Runs what may block for as long as somebody waits for it. When they leave, because their time is up or their client is
+/// gone, the work is asked to stop; what has not begun by then never begins.
+///
+/// # Errors
+///
+/// When the work panics.
+pub(crate) async fn run_while_awaited<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Unfinished> {
+    CREW.run_while_awaited(work).await
+}
+
+/// Asks work to stop when whoever waits for it leaves.
+struct Awaiting(Stop);
+
+impl Drop for Awaiting {
+    fn drop(&mut self) {
+        self.0.ask();
+    }
 }
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -72,6 +94,16 @@ impl Crew {
             let _ = done.send(work());
         }))?;
         outcome.await.map_err(|_| Unfinished)
+    }
+
+    async fn run_while_awaited<T: Send + 'static>(
+        &'static self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Unfinished> {
+        let stop = Stop::default();
+        let _awaiting = Awaiting(stop.clone());
+        let work = move || (!stop.is_asked()).then(|| stop.during(work));
+        self.run(work).await?.ok_or(Unfinished)
     }
 
     fn hand_over(&'static self, job: Job) -> Result<(), Unfinished> {
@@ -176,6 +208,43 @@ mod tests {
             }
         });
         assert_eq!(crew.waiting().threads, 1);
+    }
+
+    // TR-03: whoever leaves takes their work along, begun or not.
+    #[test]
+    fn work_that_nobody_waits_for_is_stopped_and_if_it_waits_itself_never_begins() {
+        let crew = crew(1);
+        let began = Arc::new(Mutex::new(Vec::new()));
+        let note = |name: &'static str| {
+            let began = Arc::clone(&began);
+            move || began.lock().unwrap().push(name)
+        };
+        let (first, second, third) = (note("first"), note("second"), note("third"));
+        let (stopped, was_stopped) = oneshot::channel();
+        runtime().block_on(async {
+            let running = tokio::spawn(crew.run_while_awaited(move || {
+                first();
+                // As a search looks from time to time.
+                while !store::stop::asked() {
+                    thread::yield_now();
+                }
+                stopped.send(()).unwrap();
+            }));
+            while began.lock().unwrap().is_empty() {
+                tokio::task::yield_now().await;
+            }
+            let waiting = tokio::spawn(crew.run_while_awaited(second));
+            while crew.waiting().jobs.is_empty() {
+                tokio::task::yield_now().await;
+            }
+            for asked in [waiting, running] {
+                asked.abort();
+                assert!(asked.await.unwrap_err().is_cancelled());
+            }
+            was_stopped.await.unwrap();
+            crew.run_while_awaited(third).await.unwrap();
+        });
+        assert_eq!(*began.lock().unwrap(), ["first", "third"]);
     }
 
     #[test]

@@ -48,6 +48,14 @@ impl Caller {
         self.kind == TokenKind::Owner
     }
 
+    /// Whose requests share their places in line: a client's, or the owner's.
+    pub(crate) fn client(&self) -> &str {
+        match &self.authority {
+            Authority::Owner => "",
+            Authority::Granted(granted) => granted.client_id().as_str(),
+        }
+    }
+
     /// Reads on behalf of the caller. What a client is shown is noted.
     pub(crate) fn reader(self, service: &Service) -> GrantReader {
         if self.looks {

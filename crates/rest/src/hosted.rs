@@ -29,6 +29,7 @@ use self::door::{Door, Guest};
 use self::rate::Rates;
 use self::reads::OwnReads;
 use self::refused::Sent;
+use crate::auth::Caller;
 use crate::line::Place;
 use crate::metrics::TOOLS;
 use crate::observe;
@@ -111,12 +112,11 @@ impl Hosted {
                 .with_header(header::ALLOW, "POST"));
         }
         self.door.check(request.headers())?;
-        let place = self.service.place().await?;
         let guest = door::guest(&self.service, request.headers()).await?;
         self.rates
             .take(guest.id(), 1, self.service.now())
             .map_err(too_many)?;
-        let (parts, sent, _place) = self.whole(request, place).await?;
+        let (parts, sent, _place) = self.whole(request, &guest.caller()).await?;
         let sent = Sent {
             is_json: refused::is_json(&parts.headers),
             body: sent,
@@ -152,8 +152,9 @@ impl Hosted {
     async fn whole(
         &self,
         request: Request,
-        place: Place,
+        caller: &Caller,
     ) -> Result<(Parts, Bytes, Place), Problem> {
+        let place = self.service.place(caller).await?;
         let (parts, body) = request.into_parts();
         let mut read = pin!(axum::body::to_bytes(body, MAX_BODY_BYTES));
         let (read, place) = if let Ok(read) = timeout(AT_ONCE, read.as_mut()).await {
@@ -162,7 +163,7 @@ impl Hosted {
             drop(place);
             let read = timeout(self.service.limits.body_pause, read).await;
             let late = |_| Problem::of_status(StatusCode::REQUEST_TIMEOUT);
-            (read.map_err(late)?, self.service.place().await?)
+            (read.map_err(late)?, self.service.place(caller).await?)
         };
         let bytes = read.map_err(|_| Problem::of_status(StatusCode::PAYLOAD_TOO_LARGE))?;
         Ok((parts, bytes, place))

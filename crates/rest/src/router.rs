@@ -111,17 +111,18 @@ async fn handle(
     response
 }
 
-/// Waits for a place to answer a read at. A tool that asks has one already, and the owner's socket has no line.
+/// Waits for a place to answer a read at. The owner's socket has no line.
 async fn place(
     endpoint: &Endpoint,
     (service, gate): (&Service, Gate),
-    parts: &Parts,
+    caller: Option<&Caller>,
 ) -> Result<Option<Place>, Problem> {
-    let is_known = parts.extensions.get::<Caller>().is_some();
-    if !matches!(endpoint.run, Run::Reader(_)) || gate == Gate::Owner || is_known {
-        return Ok(None);
+    match caller {
+        Some(caller) if matches!(endpoint.run, Run::Reader(_)) && gate == Gate::Bearer => {
+            service.place(caller).await.map(Some)
+        }
+        _ => Ok(None),
     }
-    service.place().await.map(Some)
 }
 
 /// The caller whose token was looked at already, or the one who proves now who they are.
@@ -172,8 +173,11 @@ async fn run(
     if !lenient {
         check_version(&parts.headers)?;
     }
-    let _place = place(endpoint, (&service, gate), &parts).await?;
+    // A tool that asks has a place already.
+    let is_known = parts.extensions.get::<Caller>().is_some();
     let caller = who(endpoint, (&service, gate), &mut parts).await?;
+    let waiting = caller.as_ref().filter(|_| !is_known);
+    let _place = place(endpoint, (&service, gate), waiting).await?;
     served.token = caller.as_ref().map(|caller| caller.kind.as_str());
     let no_route = |_| Problem::of_status(StatusCode::NOT_FOUND);
     let path = RawPathParams::from_request_parts(&mut parts, &())

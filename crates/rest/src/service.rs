@@ -15,6 +15,7 @@ use grants::sign_in::Throttle;
 use read::{Disclosure, Disclosures, ReaderSettings};
 use store::Store;
 
+use crate::auth::Caller;
 use crate::line::{Line, Place};
 use crate::metrics::Metrics;
 use crate::oauth::{Arrivals, ClientDocuments};
@@ -133,9 +134,10 @@ impl Service {
         self
     }
 
-    /// A place in line, for as long as an answer may take.
-    pub(crate) async fn place(&self) -> Result<Place, Problem> {
-        let place = self.line.place(self.limits.read_time).await;
+    /// A place in line for a caller, for as long as an answer may take.
+    pub(crate) async fn place(&self, caller: &Caller) -> Result<Place, Problem> {
+        let place = self.line.place(caller.client(), self.limits.read_time);
+        let place = place.await;
         place.ok_or_else(too_busy)
     }
 

@@ -131,6 +131,9 @@ pub enum StoreError {
         /// What kept them there.
         detail: String,
     },
+    /// Whoever asked is gone, or did not want to wait any longer.
+    #[error("the work was stopped")]
+    Stopped,
     /// An engine failed in a way that has no better name.
     #[error("{}: {detail}", path.display())]
     Engine {

@@ -112,6 +112,8 @@ pub struct SearchAnswer {
     pub ranking_changed: bool,
     /// Streams whose newly declared fields are still being indexed.
     pub rebuilding: Vec<StreamRef>,
+    /// A phrase that ends in a prefix stood for more words than are looked for.
+    pub prefix_truncated: bool,
 }
 
 /// A number, or groups of numbers, over the visible records of one stream.

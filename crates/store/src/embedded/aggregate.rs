@@ -7,8 +7,8 @@ use super::documents::Blocks;
 use super::groups::{Finished, Groups};
 use super::seen::{Sight, steady};
 use super::tally::{Measure, Outcome};
-use crate::Result;
 use crate::search::{AggregateAnswer, AggregateRequest, Group, GroupKey, Grouping, Metric, Value};
+use crate::{Result, stop};
 
 impl EmbeddedStore {
     pub(super) fn compute(&self, request: &AggregateRequest) -> Result<AggregateAnswer> {
@@ -37,9 +37,11 @@ impl EmbeddedStore {
             groups
                 .add_segment(segment, |each| matched += blocks.for_each(each))
                 .map_err(&failed)?;
+            stop::check()?;
         }
         if matches!(measure, Measure::Distinct(_)) {
             let distinct = groups.distinct().map_err(&failed)?;
+            stop::check()?;
             let value = Value::Integer(distinct.into());
             return Ok(Some(AggregateAnswer::number(matched, value)));
         }
@@ -64,6 +66,7 @@ impl EmbeddedStore {
         let mut groups = groups
             .finish(&|groups| top.prune(groups))
             .map_err(&failed)?;
+        stop::check()?;
         top.cut(&mut groups);
         grouped(request, (matched, groups), &valued)
     }

@@ -13,6 +13,7 @@ use tantivy::{DocId, DocSet, SegmentReader, TERMINATED, Term};
 use super::column_test::SegmentTests;
 use super::index::{OpenIndex, Segment};
 use super::restrict::Restriction;
+use crate::stop;
 
 /// Documents looked at together: enough to amortise the overhead of a column, few enough to stay in cache.
 const BLOCK: u32 = 4096;
@@ -102,7 +103,7 @@ impl<'a> Blocks<'a> {
         })
     }
 
-    /// Calls back with every block; answers how many documents there were.
+    /// Calls back with every block, unless the work is asked to stop; answers how many documents there were.
     pub(super) fn for_each(self, each: &mut dyn FnMut(&Documents<'_>)) -> u64 {
         if self.whole_segment {
             self.for_each_in_segment(each)
@@ -116,7 +117,7 @@ impl<'a> Blocks<'a> {
         let mut list = Vec::new();
         let all = self.tests.pass_all() && self.segment.alive_bitset().is_none();
         let mut start = 0;
-        while start < self.segment.max_doc() {
+        while start < self.segment.max_doc() && !stop::asked() {
             let run = start..self.segment.max_doc().min(start.saturating_add(BLOCK));
             start = run.end;
             if all {
@@ -137,7 +138,7 @@ impl<'a> Blocks<'a> {
         let Some(mut postings) = self.postings.take() else {
             return 0;
         };
-        while postings.doc() != TERMINATED {
+        while postings.doc() != TERMINATED && !stop::asked() {
             list.clear();
             while list.len() < BLOCK as usize && postings.doc() != TERMINATED {
                 list.push(postings.doc());

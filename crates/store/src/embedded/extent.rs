@@ -14,10 +14,10 @@ use super::documents::Blocks;
 use super::index::EMITTED;
 use super::seen::{Sight, steady};
 use super::sources::Sources;
-use crate::Result;
 use crate::catalog::StreamRef;
 use crate::records::StoredRecord;
 use crate::search::{Extent, Scope};
+use crate::{Result, stop};
 
 /// As many extents are kept, each with a record; a store has far fewer streams and grants.
 const KEPT: usize = 256;
@@ -99,6 +99,7 @@ impl EmbeddedStore {
                     }
                 });
             });
+            stop::check()?;
         }
         let sight = Sight {
             store: self,

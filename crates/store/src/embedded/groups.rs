@@ -13,11 +13,14 @@ use super::layout::SlotKind;
 use super::restrict::{column_of, unsupported};
 use super::sources::StreamEntry;
 use super::tally::{Measure, Outcome, Tally, Values};
-use crate::Result;
 use crate::search::{GroupKey, Grouping};
+use crate::{Result, stop};
 
 /// Buckets up to this many are kept in an array; more in a map.
 const DENSE_BUCKETS: i64 = 1 << 20;
+
+/// After how many texts it is looked whether anybody still waits for them.
+const LOOK_EVERY: u32 = 1024;
 
 /// What the records of a group share, before it gets its name.
 enum By {
@@ -468,7 +471,12 @@ fn merge_texts(segments: &[(StrColumn, Counts)], each: &mut TextGroup<'_>) -> ta
     }
     let mut text = Vec::new();
     let mut tallies = Vec::new();
+    let mut texts = 0_u32;
     while let Some(first) = streams.iter().map(|(stream, _)| stream.key()).min() {
+        texts = texts.wrapping_add(1);
+        if texts.is_multiple_of(LOOK_EVERY) && stop::asked() {
+            break;
+        }
         text.clear();
         text.extend_from_slice(first);
         tallies.clear();

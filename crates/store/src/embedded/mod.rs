@@ -21,6 +21,8 @@ mod index;
 mod inspect;
 mod layout;
 mod migrations;
+mod phrase;
+mod prefix;
 mod query;
 mod rank;
 mod records;
@@ -52,7 +54,7 @@ use self::sources::Sources;
 use self::sqlite::Database;
 use crate::catalog::StreamRef;
 use crate::search::IndexStatus;
-use crate::{Result, StoreError};
+use crate::{Result, StoreError, stop};
 
 pub use self::index::tokenizer::WordTokenizer;
 
@@ -146,10 +148,13 @@ impl EmbeddedStore {
     fn current_index(&self) -> Result<Arc<OpenIndex>> {
         let open = self.index.open(self.sources().capacity())?;
         if open.committed() < self.newest() {
-            self.database.snapshot(|connection| {
-                open.catch_up(&changes::Replay {
-                    connection,
-                    store: self,
+            // Everybody needs it, so it is not given up with whoever came first.
+            stop::apart(|| {
+                self.database.snapshot(|connection| {
+                    open.catch_up(&changes::Replay {
+                        connection,
+                        store: self,
+                    })
                 })
             })?;
         }

@@ -14,6 +14,11 @@ use super::restrict::{Restriction, SegmentScopes, by_stream};
 use super::shortlist::Shortlist;
 use super::word::{FieldWord, SegmentWord};
 use crate::search::SearchPosition;
+use crate::stop;
+
+/// After how many documents it is looked whether anybody still waits for the answer. What the engine skips by itself, in
+/// lists of single words, is not counted: a segment's list is walked in milliseconds.
+const LOOK_EVERY: u32 = 1024;
 
 /// A document that matched.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -123,9 +128,17 @@ impl Ranking {
         let weight = query.weight(EnableScoring::enabled_from_searcher(&view.searcher))?;
         let by_stream = by_stream(restrictions);
         for segment in view.segments() {
+            if stop::asked() {
+                break;
+            }
             let gate = Gate::new(segment, restrictions, &by_stream)?;
             let threshold = self.threshold();
+            let mut seen = 0_u32;
             weight.for_each_pruning(threshold, segment.reader, &mut |document, score| {
+                seen = seen.wrapping_add(1);
+                if seen.is_multiple_of(LOOK_EVERY) && stop::asked() {
+                    return f32::MAX;
+                }
                 if gate.admit(document) {
                     self.offer(&gate, document, score);
                 }
@@ -159,7 +172,7 @@ impl Ranking {
             parts.push((gate, Shortlist::new(&words, segment)?));
         }
         let mut reading = true;
-        while reading {
+        while reading && !stop::asked() {
             reading = false;
             for (gate, shortlist) in &mut parts {
                 reading |= self.read_on(gate, shortlist)?;
@@ -167,6 +180,9 @@ impl Ranking {
         }
         for turn in 0..words.len() {
             for (gate, shortlist) in &parts {
+                if stop::asked() {
+                    return Ok(());
+                }
                 self.take_turn(turn, gate, shortlist)?;
             }
         }
@@ -215,9 +231,14 @@ impl Ranking {
         let mut earlier = lists(0..turn)?;
         let mut later = lists(turn + 1..shortlist.fields())?;
         let threshold = self.threshold_with(addable);
+        let mut walked = 0_u32;
         driver
             .list()?
             .for_each_above(threshold, &mut |document, score| {
+                walked = walked.wrapping_add(1);
+                if walked.is_multiple_of(LOOK_EVERY) && stop::asked() {
+                    return f32::MAX;
+                }
                 let mut earlier = earlier.iter_mut();
                 let seen = shortlist.tried(document)
                     || earlier.any(|list| list.score_of(document).is_some());
@@ -334,17 +355,33 @@ pub(super) fn count(
     query: &dyn Query,
     restrictions: &[Restriction],
 ) -> tantivy::Result<u64> {
+    let mut total = 0;
+    each_admitted(view, query, restrictions, &mut |_| total += 1)?;
+    Ok(total)
+}
+
+/// Hands over the documents that match and are admitted, in the order of their places.
+pub(super) fn each_admitted(
+    view: &View,
+    query: &dyn Query,
+    restrictions: &[Restriction],
+    each: &mut dyn FnMut(DocAddress),
+) -> tantivy::Result<()> {
     let weight = query.weight(EnableScoring::disabled_from_searcher(&view.searcher))?;
     let by_stream = by_stream(restrictions);
-    let mut total = 0;
     for segment in view.segments() {
+        if stop::asked() {
+            break;
+        }
         let gate = Gate::new(segment, restrictions, &by_stream)?;
         weight.for_each_no_score(segment.reader, &mut |documents| {
             let admitted = documents.iter().filter(|document| gate.admit(**document));
-            total += admitted.count() as u64;
+            for document in admitted {
+                each(DocAddress::new(segment.ordinal, *document));
+            }
         })?;
     }
-    Ok(total)
+    Ok(())
 }
 
 /// A document's place as one number that orders like segment and document.

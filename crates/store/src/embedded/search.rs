@@ -7,17 +7,18 @@ use rusqlite::OptionalExtension;
 use super::EmbeddedStore;
 use super::index::{OpenIndex, View};
 use super::layout::SlotKind;
+use super::prefix::Expansions;
 use super::query;
 use super::rank::{Question, Ranked, count, place};
 use super::records::{STORED, stored};
 use super::restrict::Restriction;
 use super::sources::Sources;
-use crate::Result;
 use crate::records::{PageRequest, StoredRecord};
 use crate::search::{
     AggregateAnswer, AggregateRequest, Extent, Hit, IndexStatus, Scope, Search, SearchAnswer,
     SearchPosition, SearchRequest,
 };
+use crate::{Result, stop};
 
 impl Search for EmbeddedStore {
     fn search(&self, request: &SearchRequest) -> Result<SearchAnswer> {
@@ -89,14 +90,17 @@ impl EmbeddedStore {
             .after
             .is_some_and(|after| after.generation != view.generation);
         let failed = super::index::failed(self.path());
+        let mut expansions = Expansions::default();
         let mut plans = Vec::with_capacity(groups.len());
         for (slots, restrictions) in &groups {
             let fields: Vec<_> = slots
                 .iter()
                 .filter_map(|slot| open.fields.slot(SlotKind::Text, *slot))
                 .collect();
-            let plan =
-                query::plan(&request.expression, &fields, &view.searcher).map_err(&failed)?;
+            let places = (fields.as_slice(), restrictions.as_slice());
+            let plan = query::plan(&request.expression, places, &view, &mut expansions);
+            let plan = plan.map_err(&failed)?;
+            stop::check()?;
             plans.extend(plan.map(|plan| (plan, restrictions.as_slice())));
         }
         let mut total = 0;
@@ -119,6 +123,7 @@ impl EmbeddedStore {
                 .map_err(&failed)?;
         }
         let mut ranked = question.answer(&view).map_err(&failed)?;
+        stop::check()?;
         let has_more = ranked.len() > request.limit;
         ranked.truncate(request.limit);
         Ok(SearchAnswer {
@@ -127,6 +132,7 @@ impl EmbeddedStore {
             total: request.count.then_some(total),
             ranking_changed: moved,
             rebuilding,
+            prefix_truncated: expansions.cut,
         })
     }
 

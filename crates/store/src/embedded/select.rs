@@ -13,12 +13,14 @@ use super::EmbeddedStore;
 use super::documents::Blocks;
 use super::records::{STORED, sort_of, stored};
 use super::walk::Walk;
-use crate::Result;
 use crate::records::{Direction, OrderBy, PagePosition, PageRequest, SortValue, StoredRecord};
 use crate::search::Scope;
+use crate::{Result, stop};
 
 /// Up to this many matches are fetched and sorted.
 const FEW: usize = 4_000;
+/// After how many records it is looked whether anybody still waits for the page.
+const LOOK_EVERY: u32 = 1024;
 
 impl EmbeddedStore {
     pub(super) fn select_page(
@@ -42,15 +44,18 @@ impl EmbeddedStore {
             blocks.for_each(&mut |documents| {
                 documents.values(&segment.columns.rows, &mut numbers, |_, row| rows.push(row));
             });
+            stop::check()?;
         }
         rows.sort_unstable();
-        self.database.read(|connection| {
+        let page = self.database.read(|connection| {
             if rows.len() <= FEW {
                 sorted(connection, &rows, request)
             } else {
                 walked(connection, entry.id, &rows, request)
             }
-        })
+        })?;
+        stop::check()?;
+        Ok(page)
     }
 }
 
@@ -96,7 +101,7 @@ fn walked(
     rows: &[u64],
     request: &PageRequest,
 ) -> rusqlite::Result<Vec<StoredRecord>> {
-    let mut chosen = Vec::new();
+    let (mut chosen, mut walked) = (Vec::new(), 0_u32);
     if request.limit == 0 {
         return Ok(Vec::new());
     }
@@ -105,7 +110,9 @@ fn walked(
         if rows.binary_search(&row).is_ok() {
             chosen.push(row);
         }
-        Ok(chosen.len() < request.limit)
+        walked += 1;
+        let gone = walked.is_multiple_of(LOOK_EVERY) && stop::asked();
+        Ok(chosen.len() < request.limit && !gone)
     })?;
     fetch(connection, chosen.into_iter())
 }

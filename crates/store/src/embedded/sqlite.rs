@@ -11,7 +11,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::directory::create_private_file;
 use super::migrations;
-use crate::{Result, StoreError};
+use crate::{Result, StoreError, stop};
 
 /// Marks a file as ours ("pdpp").
 const APPLICATION_ID: i64 = 0x7064_7070;
@@ -77,6 +77,7 @@ impl Database {
         &self,
         read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T> {
+        stop::check()?;
         let idle = self.idle().pop();
         let connection = match idle {
             Some(connection) => connection,

@@ -10,7 +10,7 @@ use super::EmbeddedStore;
 use super::catalog::live_rows;
 use super::changes::parse_stored;
 use super::index::{Indexable, OpenIndex};
-use crate::{Result, StoreError};
+use crate::{Result, StoreError, stop};
 
 /// Records indexed again between two commits.
 const CHUNK: usize = 20_000;
@@ -105,7 +105,8 @@ impl EmbeddedStore {
             if pending.is_none() {
                 return Ok(open);
             }
-            self.reindex_chunk(&open)?;
+            stop::check()?;
+            stop::apart(|| self.reindex_chunk(&open))?;
         }
     }
 }

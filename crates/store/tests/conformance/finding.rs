@@ -1,10 +1,13 @@
 //! The words of a query: what they find, and what is gone is not found.
 
+use contract::scalar::Scalar;
 use store::Store;
 use store::records::Applied;
+use store::search::Test;
 
 use crate::fixture::{
-    add_mail, delete, found, found_sorted, message, messages, on_every_backend, search, write,
+    add_mail, delete, filtered, found, found_sorted, message, message_with, messages,
+    on_every_backend, search, write,
 };
 
 #[test]
@@ -185,6 +188,53 @@ fn a_phrase_may_end_in_a_prefix_with_very_many_words() {
             found(store, "dear -\"dear read*\"", vec![messages("work")]),
             ["z"]
         );
+    });
+}
+
+// TR-03: the end of a phrase stands for so many words at most, counted among the visible ones, and the answer says so.
+#[test]
+fn a_phrase_whose_end_stands_for_too_many_words_says_so() {
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        let many = |at: usize| {
+            let kept = if at < 250 { "visible" } else { "hidden" };
+            message_with(
+                &format!("m{at:04}"),
+                &format!("\"from_email\":\"{kept}\",\"body\":\"dear order1{at:04}\""),
+            )
+        };
+        write(store, "work", (0..900).rev().map(many).collect());
+        let answer = search(store, "\"dear order1*\"", vec![messages("work")]);
+        assert!(answer.prefix_truncated);
+        let mut keys: Vec<_> = answer
+            .hits
+            .iter()
+            .map(|hit| hit.record.key.to_string())
+            .collect();
+        keys.sort();
+        assert_eq!(keys.len(), 256);
+        assert_eq!(keys.last().map(String::as_str), Some("m0255"));
+        for query in ["\"dear order1002*\"", "order1*", "\"dear order10042\""] {
+            let answer = search(store, query, vec![messages("work")]);
+            assert!(
+                !answer.prefix_truncated && !answer.hits.is_empty(),
+                "{query}"
+            );
+        }
+        // Words of records outside the scope neither count nor take a place.
+        let visible = || {
+            let sender = Test::Equals(Scalar::Text("visible".to_owned()));
+            filtered(messages("work"), "from_email", sender)
+        };
+        let answer = search(store, "\"dear order1*\"", vec![visible()]);
+        assert!(!answer.prefix_truncated);
+        assert_eq!(answer.hits.len(), 250);
+        // Many such phrases share one bound.
+        let greedy: Vec<String> = (0..16)
+            .map(|at| format!("-\"dear order1{at:x}*\""))
+            .collect();
+        let query = format!("dear {}", greedy.join(" "));
+        search(store, &query, vec![messages("work")]);
     });
 }
 

@@ -25,5 +25,6 @@ mod repair;
 mod scopes;
 mod search_model;
 mod selecting;
+mod stopping;
 mod together;
 mod writing;

@@ -1,0 +1,207 @@
+//! Words that begin alike: which there are, and how many of them a search looks for.
+
+use std::sync::Arc;
+
+use tantivy::index::InvertedIndexReader;
+use tantivy::postings::SegmentPostings;
+use tantivy::query::{
+    BitSetDocSet, ConstScorer, EnableScoring, Explanation, Query, Scorer, TermQuery, Weight,
+};
+use tantivy::schema::{Field, IndexRecordOption};
+use tantivy::termdict::TermStreamer;
+use tantivy::{BitSet, DocId, DocSet, Score, SegmentReader, TERMINATED, Term};
+
+use super::index::View;
+use super::phrase::Phrase;
+use super::rank::each_admitted;
+use super::restrict::Restriction;
+use crate::stop;
+
+/// The most words that the end of one phrase may stand for.
+const PER_PHRASE: usize = 256;
+/// The most words that all ends of phrases of one search may stand for.
+const PER_SEARCH: usize = 1024;
+
+/// How many words the ends of phrases may still stand for, and whether there were more.
+pub(super) struct Expansions {
+    left: usize,
+    pub(super) cut: bool,
+}
+
+impl Default for Expansions {
+    fn default() -> Self {
+        Self {
+            left: PER_SEARCH,
+            cut: false,
+        }
+    }
+}
+
+impl Expansions {
+    /// The words, in order, that begin so and stand in an admitted document that has the words before them as well. Only
+    /// what is admitted counts, so that neither the words nor whether there were too many tells of anything else.
+    pub(super) fn of(
+        &mut self,
+        (before, start): (&[Term], &str),
+        view: &View,
+        restrictions: &[Restriction],
+    ) -> tantivy::Result<Vec<String>> {
+        let Some(field) = before.first().map(Term::field) else {
+            return Ok(Vec::new());
+        };
+        let query: Box<dyn Query> = match before {
+            [only] => Box::new(TermQuery::new(only.clone(), IndexRecordOption::Basic)),
+            several => Box::new(Phrase::new(several.to_vec())),
+        };
+        let mut admitted: Vec<Vec<DocId>> = vec![Vec::new(); view.segments().count()];
+        each_admitted(view, query.as_ref(), restrictions, &mut |address| {
+            if let Some(documents) = admitted.get_mut(address.segment_ord as usize) {
+                documents.push(address.doc_id);
+            }
+        })?;
+        let limit = PER_PHRASE.min(self.left);
+        let mut words = Vec::new();
+        let indexes = indexes(view, field)?;
+        Words::of(&indexes, start)?.for_each(&mut |word, places| {
+            let occurs = places.iter().any(|(segment, postings)| {
+                let documents = admitted.get(*segment).map_or(&[][..], Vec::as_slice);
+                meets(documents, postings.clone())
+            });
+            if occurs {
+                self.cut |= words.len() == limit;
+                words.extend(std::str::from_utf8(word).ok().map(str::to_owned));
+            }
+            words.len() <= limit
+        })?;
+        words.truncate(limit);
+        self.left -= words.len();
+        Ok(words)
+    }
+}
+
+/// Whether two ascending lists have a document in common.
+fn meets(documents: &[DocId], mut postings: SegmentPostings) -> bool {
+    let mut rest = documents;
+    while postings.doc() != TERMINATED {
+        let document = postings.doc();
+        rest = &rest[rest.partition_point(|one| *one < document)..];
+        match rest.first() {
+            None => return false,
+            Some(first) if *first == document => return true,
+            Some(first) => postings.seek(*first),
+        };
+    }
+    false
+}
+
+fn indexes(view: &View, field: Field) -> tantivy::Result<Vec<Arc<InvertedIndexReader>>> {
+    let segments = view.segments();
+    segments
+        .map(|segment| segment.reader.inverted_index(field))
+        .collect()
+}
+
+/// The words of all segments that begin alike, in one order.
+struct Words<'a> {
+    parts: Vec<(usize, &'a InvertedIndexReader, TermStreamer<'a>)>,
+}
+
+/// Takes a word and, for every segment that has it, where it stands; answers whether to go on.
+type EachWord<'a> = dyn FnMut(&[u8], &[(usize, SegmentPostings)]) -> bool + 'a;
+
+impl<'a> Words<'a> {
+    fn of(indexes: &'a [Arc<InvertedIndexReader>], start: &str) -> tantivy::Result<Self> {
+        let mut parts = Vec::with_capacity(indexes.len());
+        for (segment, index) in indexes.iter().enumerate() {
+            let mut stream = starting(index, start)?;
+            if stream.advance() {
+                parts.push((segment, &**index, stream));
+            }
+        }
+        Ok(Self { parts })
+    }
+
+    fn for_each(mut self, each: &mut EachWord<'_>) -> tantivy::Result<()> {
+        let mut word = Vec::new();
+        while let Some(first) = self.parts.iter().map(|(.., stream)| stream.key()).min() {
+            if stop::asked() {
+                return Ok(());
+            }
+            word.clear();
+            word.extend_from_slice(first);
+            let mut places = Vec::new();
+            for (segment, index, stream) in &mut self.parts {
+                if stream.key() == word.as_slice() {
+                    let option = IndexRecordOption::Basic;
+                    let postings = index.read_postings_from_terminfo(stream.value(), option)?;
+                    places.push((*segment, postings));
+                }
+            }
+            self.parts
+                .retain_mut(|(.., stream)| stream.key() != word.as_slice() || stream.advance());
+            if !each(&word, &places) {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The words of a segment that begin so.
+pub(super) fn starting<'a>(
+    index: &'a InvertedIndexReader,
+    start: &str,
+) -> tantivy::Result<TermStreamer<'a>> {
+    let mut range = index.terms().range().ge(start.as_bytes());
+    if let Some(end) = after_prefix(start.as_bytes()) {
+        range = range.lt(end);
+    }
+    Ok(range.into_stream()?)
+}
+
+/// The smallest bytes after everything that starts so.
+fn after_prefix(start: &[u8]) -> Option<Vec<u8>> {
+    let mut end = start.to_vec();
+    while let Some(last) = end.pop() {
+        if last < u8::MAX {
+            end.push(last + 1);
+            return Some(end);
+        }
+    }
+    None
+}
+
+/// Every document with a word of a field that begins so, all alike.
+#[derive(Debug, Clone)]
+pub(super) struct AnyWord {
+    pub(super) field: Field,
+    pub(super) start: String,
+}
+
+impl Query for AnyWord {
+    fn weight(&self, _: EnableScoring<'_>) -> tantivy::Result<Box<dyn Weight>> {
+        Ok(Box::new(self.clone()))
+    }
+}
+
+impl Weight for AnyWord {
+    fn scorer(&self, reader: &SegmentReader, boost: Score) -> tantivy::Result<Box<dyn Scorer>> {
+        let index = reader.inverted_index(self.field)?;
+        let mut documents = BitSet::with_max_value(reader.max_doc());
+        let mut words = starting(&index, &self.start)?;
+        while words.advance() && !stop::asked() {
+            let option = IndexRecordOption::Basic;
+            let mut postings = index.read_postings_from_terminfo(words.value(), option)?;
+            while postings.doc() != TERMINATED {
+                documents.insert(postings.doc());
+                postings.advance();
+            }
+        }
+        let found = BitSetDocSet::from(documents);
+        Ok(Box::new(ConstScorer::new(found, boost)))
+    }
+
+    fn explain(&self, _: &SegmentReader, _: DocId) -> tantivy::Result<Explanation> {
+        Ok(Explanation::new("a word that begins so", 1.0))
+    }
+}

@@ -1,0 +1,130 @@
+//! Telling work to stop, and work that looks whether it was told.
+//!
+//! A read runs on one thread from its beginning to its end. So what tells it to stop belongs to the thread while it runs,
+//! and every loop that may take long looks at it, however deep it lies.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::{Result, StoreError};
+
+/// Never, unless somebody asks.
+const NEVER: u64 = u64::MAX;
+
+thread_local! {
+    static CURRENT: RefCell<Option<Stop>> = const { RefCell::new(None) };
+}
+
+/// Tells work to stop. Clones tell the same work.
+#[derive(Debug, Clone)]
+pub struct Stop(Arc<State>);
+
+#[derive(Debug)]
+struct State {
+    /// How many more looks find that nobody asked.
+    left: AtomicU64,
+    looks: AtomicU64,
+}
+
+impl Default for Stop {
+    fn default() -> Self {
+        Self::after(NEVER)
+    }
+}
+
+impl Stop {
+    /// Asks by itself after so many looks: a bound on work that does not depend on how fast it is done.
+    pub fn after(looks: u64) -> Self {
+        Self(Arc::new(State {
+            left: AtomicU64::new(looks),
+            looks: AtomicU64::new(0),
+        }))
+    }
+
+    /// Asks the work to stop.
+    pub fn ask(&self) {
+        self.0.left.store(0, Ordering::Release);
+    }
+
+    /// Whether the work was asked to stop. This counts as a look.
+    pub fn is_asked(&self) -> bool {
+        self.0.looks.fetch_add(1, Ordering::Relaxed);
+        let left = self.0.left.load(Ordering::Acquire);
+        if left != 0 && left != NEVER {
+            // Whoever asks meanwhile is not undone: then it is no longer what was read.
+            let _ =
+                self.0
+                    .left
+                    .compare_exchange(left, left - 1, Ordering::AcqRel, Ordering::Relaxed);
+        }
+        left == 0
+    }
+
+    /// How often the work looked.
+    pub fn looks(&self) -> u64 {
+        self.0.looks.load(Ordering::Relaxed)
+    }
+
+    /// Runs work that this can stop.
+    pub fn during<T>(&self, work: impl FnOnce() -> T) -> T {
+        with(Some(self.clone()), work)
+    }
+}
+
+/// Runs what must come to its end although the work around it is asked to stop: others need it as well.
+pub(crate) fn apart<T>(work: impl FnOnce() -> T) -> T {
+    with(None, work)
+}
+
+fn with<T>(stop: Option<Stop>, work: impl FnOnce() -> T) -> T {
+    /// Puts back what was there, also when the work panics.
+    struct Restore(Option<Stop>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            let before = self.0.take();
+            CURRENT.with(|current| *current.borrow_mut() = before);
+        }
+    }
+    let _restore = Restore(CURRENT.with(|current| current.replace(stop)));
+    work()
+}
+
+/// Whether the work of this thread was asked to stop.
+pub fn asked() -> bool {
+    CURRENT.with(|current| current.borrow().as_ref().is_some_and(Stop::is_asked))
+}
+
+/// Ends the work of this thread where it was asked to stop.
+///
+/// # Errors
+///
+/// [`StoreError::Stopped`] then.
+pub fn check() -> Result<()> {
+    if asked() {
+        Err(StoreError::Stopped)
+    } else {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_is_stopped_by_its_own_stop_only() {
+        let (one, other) = (Stop::default(), Stop::after(2));
+        one.ask();
+        assert!(!asked());
+        one.during(|| {
+            assert!(asked());
+            assert!(matches!(check(), Err(StoreError::Stopped)));
+            apart(|| assert!(!asked()));
+            other.during(|| assert!(!asked() && !asked() && asked()));
+            assert!(asked());
+        });
+        assert!(check().is_ok());
+        assert_eq!((one.looks(), other.looks()), (3, 3));
+    }
+}
