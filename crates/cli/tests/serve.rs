@@ -325,3 +325,82 @@ fn a_grant_calls_the_tools_as_often_as_the_environment_says() {
     assert!(second.starts_with("HTTP/1.1 429 "), "{second}");
     assert!(second.contains("rate_limit_exceeded"), "{second}");
 }
+
+#[test]
+fn a_revocation_that_was_lost_with_the_log_lets_nobody_in_until_the_owner_has_confirmed() {
+    // TR-34: a store that went back in time does not serve clients until the owner has confirmed.
+    let (home, token) = home_with_token();
+    let server = Server::start(&home);
+    let read = |server: &Server| server.ask("GET /v1/streams", Some(&token), "");
+    assert_eq!(read(&server).0, 200);
+    let grants = home.run(&["grants", "--json"]).succeeds().json();
+    let grant = grants["data"][0]["id"].as_str().unwrap().to_owned();
+    home.run(&["grant", "revoke", &grant]).succeeds();
+    assert_eq!(read(&server).0, 403);
+    server.signal("KILL");
+    server.ended();
+    fs::remove_file(home.data_dir().join("records.db-wal")).unwrap();
+
+    let server = Server::start(&home);
+    let refused = (503, Value::from("store_rolled_back"));
+    let code = |(status, body): (u16, Value)| (status, body["error"]["code"].clone());
+    assert_eq!(code(read(&server)), refused);
+    assert_eq!(code(server.ask("GET /readyz", None, "")), refused);
+    assert_eq!(server.ask("GET /healthz", None, "").0, 200);
+    let initialize = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}";
+    assert_eq!(
+        code(server.ask("POST /mcp", Some(&token), initialize)),
+        refused
+    );
+    let (status, body) = server.ask("POST /oauth/token", None, "grant_type=refresh_token");
+    assert_eq!(
+        (status, &body["error"]),
+        (503, &Value::from("temporarily_unavailable"))
+    );
+    for page in [
+        "GET /",
+        "GET /sign-in",
+        "GET /oauth/authorize?client_id=x",
+        "POST /sign-in",
+    ] {
+        let (status, body) = server.ask(page, None, "");
+        assert_eq!(status, 503, "{page}");
+        assert!(body.to_string().contains("pdpp doctor"), "{page}: {body}");
+    }
+    // The owner's own commands work, and say what happened.
+    let doctor = home.run(&["doctor"]);
+    assert_eq!(doctor.code, Some(1));
+    for words in [
+        "FAIL  history",
+        "went back in time",
+        "transaction",
+        "doctor --accept-rollback",
+    ] {
+        let flat = doctor
+            .stdout
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
+        let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(flat.contains(&words), "{words} in {}", doctor.stdout);
+    }
+    assert_eq!(home.messages().lines().count(), 1);
+    let told = home.run(&["grants", "--json"]).succeeds().json();
+    assert_eq!(
+        told["data"][0]["state"], "live",
+        "the revocation came undone"
+    );
+    home.run(&["grant", "revoke", &grant]).succeeds();
+    assert_eq!(code(read(&server)), refused, "until it is confirmed");
+
+    let accepted = home.run(&["doctor", "--accept-rollback"]);
+    assert!(
+        accepted
+            .stderr
+            .contains("Accepted: the store went back in time"),
+        "{accepted:?}"
+    );
+    assert!(!accepted.stdout.contains("history"), "{accepted:?}");
+    assert_eq!(read(&server).0, 403, "revoked, and told so again");
+    assert_eq!(server.ask("GET /readyz", None, "").0, 200);
+}

@@ -72,6 +72,11 @@ pub(crate) static PAGES: &[Endpoint] = &[
     page!(Get "/icon.svg", "getIcon", assets::icon),
 ];
 
+/// Whether it is part of every page and says nothing by itself.
+pub(crate) fn is_asset(endpoint: &Endpoint) -> bool {
+    ["/style.css", "/icon.svg"].contains(&endpoint.path)
+}
+
 /// A page that tells what went wrong.
 #[derive(Template)]
 #[template(path = "failure.html")]

@@ -23,6 +23,7 @@ pub(crate) async fn readyz(ask: Ask) -> Outcome {
         )
         .with_status(StatusCode::SERVICE_UNAVAILABLE)
     };
+    ask.service.refuse_rolled_back()?;
     let store = ask.service.store.clone();
     let read = read::run_blocking(move || store.token_candidates(Default::default())).await;
     match read {

@@ -112,6 +112,7 @@ impl Hosted {
                 .with_header(header::ALLOW, "POST"));
         }
         self.door.check(request.headers())?;
+        self.service.refuse_rolled_back()?;
         let guest = door::guest(&self.service, request.headers()).await?;
         self.rates
             .take(guest.id(), 1, self.service.now())

@@ -95,6 +95,7 @@ pub(crate) static OWNER_ENDPOINTS: &[Endpoint] = &[
         &[Param::one("thorough", "Whether to read everything.")],
         upkeep::inspect
     ),
+    route!(Post "/owner/rollback", "ownerAcceptRollback", &[], upkeep::accept_rollback),
     route!(Get "/owner/grants", "ownerGrants", &[], grants::list),
     route!(Post "/owner/grants", "ownerGrant", &[], grants::create),
     route!(

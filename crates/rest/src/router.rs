@@ -18,7 +18,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{Predicate as _, SizeAbove};
 
-use crate::auth::{Caller, Gate, caller};
+use crate::auth::{AS_GRANT, Caller, Gate, caller};
 use crate::console::{self, PAGES};
 use crate::endpoints::ENDPOINTS;
 use crate::hosted;
@@ -111,6 +111,16 @@ async fn handle(
     response
 }
 
+/// Whether an answer may reach others than the owner at this machine. What only tells how the server is does not count.
+fn serves_clients(endpoint: &Endpoint, gate: Gate, headers: &HeaderMap) -> bool {
+    match (gate, &endpoint.run) {
+        (Gate::Owner, _) => headers.contains_key(AS_GRANT),
+        (Gate::Bearer, Run::Anybody(_) | Run::Operator(_)) => false,
+        (Gate::Bearer, Run::Page(_)) => !console::is_asset(endpoint),
+        (Gate::Bearer, Run::OAuth(_) | Run::Reader(_) | Run::Owner(_)) => true,
+    }
+}
+
 /// Waits for a place to answer a read at. The owner's socket has no line.
 async fn place(
     endpoint: &Endpoint,
@@ -172,6 +182,9 @@ async fn run(
     let lenient = matches!(endpoint.run, Run::OAuth(_) | Run::Page(_));
     if !lenient {
         check_version(&parts.headers)?;
+    }
+    if serves_clients(endpoint, gate, &parts.headers) {
+        service.refuse_rolled_back()?;
     }
     // A tool that asks has a place already.
     let is_known = parts.extensions.get::<Caller>().is_some();

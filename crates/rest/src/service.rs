@@ -141,6 +141,15 @@ impl Service {
         place.ok_or_else(too_busy)
     }
 
+    /// Refuses whoever is not the owner at this machine while the store is older than what was acknowledged: a grant that
+    /// was revoked may stand again.
+    pub(crate) fn refuse_rolled_back(&self) -> Result<(), Problem> {
+        match self.store.rolled_back() {
+            None => Ok(()),
+            Some(_) => Err(Problem::from(rolled_back()).with_header(RETRY_AFTER, "60")),
+        }
+    }
+
     /// The authorization server, now.
     pub(crate) fn issuer(&self) -> Issuer<'_> {
         Issuer::new(&*self.store, &self.public_url, self.now())
@@ -159,6 +168,13 @@ impl Service {
     pub(crate) fn resource_metadata(&self) -> String {
         format!("{}{}", self.public_url, crate::discovery::METADATA_PATH)
     }
+}
+
+/// What clients are told; how far the store went back is for the owner.
+pub(crate) fn rolled_back() -> ReadError {
+    let message = "the server's data is older than what it had acknowledged, and its owner has not confirmed that yet";
+    let hint = "the owner runs `pdpp doctor` on the machine of the server, which says what to do; ask again later";
+    ReadError::new(ErrorCode::StoreRolledBack, message).with_hint(hint)
 }
 
 /// Nobody is kept waiting for longer than an answer may take.

@@ -1,6 +1,10 @@
 //! Whether what is stored still is what was written.
 
+use std::fmt;
 use std::path::PathBuf;
+
+use contract::time::Instant;
+use serde::{Deserialize, Serialize};
 
 use crate::Result;
 
@@ -37,10 +41,54 @@ pub struct Inspection {
     pub damaged_index: Vec<Damage>,
     /// Whether something was erased of which bytes may still be on the disk.
     pub traces_left: bool,
+    /// Whether the store went back in time, which nobody has accepted yet.
+    pub rolled_back: Option<Rollback>,
+    /// Why it could not be told at the next start whether it went back.
+    pub unmarked: Option<String>,
+}
+
+/// A store that is not what was acknowledged last: its newest part is gone, and with it perhaps revocations.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rollback {
+    /// How many transactions are gone; none where that cannot be told.
+    pub commits: Option<u64>,
+    /// How many changes of records were among them; none where that cannot be told.
+    pub changes: Option<u64>,
+    /// When the last transaction was made that is still there.
+    pub last_kept: Option<Instant>,
+    /// When the last one was made that is gone.
+    pub last_lost: Option<Instant>,
+    /// How it was found.
+    pub reason: String,
+}
+
+impl fmt::Display for Rollback {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the store went back in time: {}. ", self.reason)?;
+        match (self.commits, self.changes) {
+            (Some(1), _) => write!(f, "1 transaction is missing")?,
+            (Some(commits), _) => write!(f, "{commits} transactions are missing")?,
+            (None, _) => write!(f, "How much is missing cannot be told")?,
+        }
+        if let Some(changes) = self.changes {
+            write!(f, ", with {changes} changes of records")?;
+        }
+        if let Some(kept) = self.last_kept {
+            write!(f, "; the last one that is there is of {kept}")?;
+        }
+        if let Some(lost) = self.last_lost {
+            write!(f, "; the last one that was acknowledged is of {lost}")?;
+        }
+        write!(f, ". Grants and revocations may be among what is missing")
+    }
 }
 
 /// The port for looking after what is stored.
 pub trait Inspect {
+    /// Whether the store went back in time, until the owner has accepted it. Takes no time.
+    fn rolled_back(&self) -> Option<Rollback>;
+    /// Takes the store as it is. Answers what was accepted.
+    fn accept_rollback(&self) -> Result<Option<Rollback>>;
     /// Looks whether what is stored still is what was written. Changes nothing; damage is no error, but an answer.
     fn inspect(&self, depth: Depth) -> Result<Inspection>;
 }

@@ -20,6 +20,9 @@ use crate::shown::{Lines as _, hanging};
 /// how it sends strangers on, the stored credential, and a read with it. Ends with 0 only when all is well, with 69
 /// where the server cannot be reached.
 ///
+/// Data that is older than what was acknowledged, because its log was lost, is not served to clients until you have
+/// confirmed it with --accept-rollback.
+///
 /// With --thorough everything that is stored is read and held against what was written: records, index and blobs.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: pdpp doctor https://pdpp.example.org")]
@@ -35,6 +38,9 @@ pub(crate) struct Options {
     /// Read everything that is stored here, and say what is damaged
     #[arg(long, conflicts_with = "url")]
     thorough: bool,
+    /// Take data that went back in time as it is, so that clients are answered again
+    #[arg(long, conflicts_with = "url")]
+    accept_rollback: bool,
 }
 
 /// What was looked at, and how it is.
@@ -82,10 +88,13 @@ impl Finding {
 }
 
 pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
+    if options.accept_rollback {
+        stored::accept_rollback(context)?;
+    }
     let settings = RemoteSettings::resolve(options.url.clone(), options.cache_root.clone())?;
     let (findings, unreached) = match &settings.provider_url {
         // What is stored is here, whatever server is set.
-        Some(url) if !options.thorough => {
+        Some(url) if !options.thorough && !options.accept_rollback => {
             there::look(&ProviderUrl::parse(url)?, &settings, context)?
         }
         _ => (here::look(context, options.thorough), None),

@@ -99,6 +99,7 @@ pub(crate) fn run(options: Options, context: &Context) -> Outcome {
         let tcp = started(tokio::net::TcpListener::from_std(tcp))?;
         let unix = started(tokio::net::UnixListener::from_std(unix))?;
         announce(context, public_url, &own_url, sign_in.as_ref());
+        warn_of_rollback(context, &*store);
         serve(service, (tcp, unix), &mut stop).await;
         Ok(())
     });
@@ -120,6 +121,17 @@ fn limits(calls_per_minute: Option<u32>) -> Limits {
 
 fn started<T>(result: io::Result<T>) -> Outcome<T> {
     result.map_err(|error| Failure::new(format!("the server cannot start: {error}")))
+}
+
+/// Clients that are refused cannot tell the owner why.
+fn warn_of_rollback(context: &Context, store: &dyn Store) {
+    if let Some(rollback) = store.rolled_back() {
+        let accept = context.line("doctor").flag("accept-rollback");
+        let looks = context.line("doctor");
+        context.output.problem(&format!(
+            "warning: {rollback}. No client is answered: `{looks}` says what to do, `{accept}` takes the data as it is"
+        ));
+    }
 }
 
 /// Whether the owner has a password; the one of the environment is set where there is none.

@@ -16,7 +16,7 @@ use store::grants::{
     ChainCheck, Disclosure, LoggedDisclosure, NewApproval, NewToken, Revocable, Revoked,
     SELECTOR_BYTES, StoredGrant, StoredPackage, StoredToken, TokenUse,
 };
-use store::inspection::{Depth, Inspection};
+use store::inspection::{Depth, Inspection, Rollback};
 use store::records::{
     Applied, Change, ChangesPage, ChangesRequest, PageRequest, Purged, Revision, StoredRecord,
 };
@@ -192,6 +192,12 @@ impl Backup for Shut {
 }
 
 impl Inspect for Shut {
+    fn rolled_back(&self) -> Option<Rollback> {
+        None
+    }
+    fn accept_rollback(&self) -> Result<Option<Rollback>> {
+        touched()
+    }
     fn inspect(&self, _: Depth) -> Result<Inspection> {
         touched()
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use store::inspection::{Damage, Depth};
 
 use super::telling::{told, written};
-use super::wire::{Damaged, Indexed, Inspected, Purged, Refusal};
+use super::wire::{Accepted, Damaged, Indexed, Inspected, Purged, Refusal};
 use super::{blocking, store_problem};
 use crate::problem;
 use crate::table::{Ask, Outcome};
@@ -64,9 +64,23 @@ pub(super) async fn inspect(ask: Ask) -> Outcome {
             damaged_blobs: told_of(found.damaged_blobs),
             damaged_index: told_of(found.damaged_index),
             traces_left: found.traces_left,
+            rolled_back: found.rolled_back.map(|rollback| rollback.to_string()),
+            unmarked: found.unmarked,
         })
     });
     problem::json(StatusCode::OK, &inspected.await?)
+}
+
+/// Takes a store that went back in time as it is, so that clients are answered again.
+pub(super) async fn accept_rollback(ask: Ask) -> Outcome {
+    let accepted = blocking(ask.service, |service| {
+        let accepted = service.store.accept_rollback();
+        let accepted = accepted.map_err(|error| store_problem(&error))?;
+        Ok(Accepted {
+            rolled_back: accepted.map(|rollback| rollback.to_string()),
+        })
+    });
+    problem::json(StatusCode::OK, &accepted.await?)
 }
 
 fn told_of(damages: Vec<Damage>) -> Vec<Damaged> {

@@ -159,6 +159,19 @@ pub struct Inspected {
     pub damaged_index: Vec<Damaged>,
     /// Whether something was erased of which bytes may still be on the disk.
     pub traces_left: bool,
+    /// That the store went back in time, in words, until the owner has accepted it.
+    #[serde(default)]
+    pub rolled_back: Option<String>,
+    /// Why it could not be told at the next start whether the store went back.
+    #[serde(default)]
+    pub unmarked: Option<String>,
+}
+
+/// What the owner has accepted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Accepted {
+    /// How the store went back in time; none where it did not.
+    pub rolled_back: Option<String>,
 }
 
 /// Something that is not as it was written.

@@ -12,6 +12,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::EmbeddedStore;
 use super::directory::{BLOBS, DATABASE, SEALING_KEY};
+use super::mark;
 use super::sqlite::failed;
 use crate::{Backup, Result, StoreError};
 
@@ -23,6 +24,9 @@ impl Backup for EmbeddedStore {
         self.database.read(|connection| {
             connection.execute("VACUUM INTO ?1", [copy.to_string_lossy().as_ref()])
         })?;
+        Connection::open(&copy)
+            .and_then(|connection| mark::uncount(&connection))
+            .map_err(failed(&copy))?;
         let mut archive = tar::Builder::new(out);
         for (path, name) in [
             (&copy, DATABASE),

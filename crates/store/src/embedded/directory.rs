@@ -15,6 +15,8 @@ pub const INDEX: &str = "index";
 pub const BLOBS: &str = "blobs";
 /// The key that seals cursors and bookmarks.
 pub const SEALING_KEY: &str = "cursor.key";
+/// How far the database had come, told outside it.
+pub const MARK: &str = "commits.mark";
 /// Where a running server answers its owner.
 pub const OWNER_SOCKET: &str = "owner.sock";
 /// Credentials for other servers, which may be there before any record is.
@@ -132,7 +134,7 @@ fn refuse_foreign(path: &Path) -> Result<()> {
                 detail: format!("it is missing, although {name}/ is there"),
             });
         }
-        if ![LOCK, SEALING_KEY, CREDENTIALS].contains(&name.as_ref()) {
+        if ![LOCK, SEALING_KEY, CREDENTIALS, MARK].contains(&name.as_ref()) {
             return Err(StoreError::Foreign {
                 path: path.to_owned(),
                 reason: format!("it holds '{name}' and no {DATABASE}"),

@@ -9,7 +9,7 @@ use rusqlite::Connection;
 
 use super::blobs::{Verified, is_bound};
 use super::{EmbeddedStore, erase};
-use crate::inspection::{Damage, Depth, Inspect, Inspection};
+use crate::inspection::{Damage, Depth, Inspect, Inspection, Rollback};
 use crate::{Result, StoreError};
 
 /// How much damage of a kind is told.
@@ -18,6 +18,14 @@ const TOLD: usize = 10;
 const COUNTED: u32 = 3;
 
 impl Inspect for EmbeddedStore {
+    fn rolled_back(&self) -> Option<Rollback> {
+        self.database.marking().rolled_back()
+    }
+
+    fn accept_rollback(&self) -> Result<Option<Rollback>> {
+        self.database.accept_rollback()
+    }
+
     fn inspect(&self, depth: Depth) -> Result<Inspection> {
         let thorough = depth == Depth::Thorough;
         let (records, damaged_records) = damage_of(self.look_at_records(thorough))?;
@@ -36,6 +44,8 @@ impl Inspect for EmbeddedStore {
             damaged_blobs,
             damaged_index,
             traces_left: finished < begun,
+            rolled_back: self.rolled_back(),
+            unmarked: self.database.marking().trouble(),
         })
     }
 }

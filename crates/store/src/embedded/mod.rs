@@ -20,6 +20,7 @@ mod groups;
 mod index;
 mod inspect;
 mod layout;
+mod mark;
 mod migrations;
 mod phrase;
 mod prefix;
@@ -85,7 +86,10 @@ impl EmbeddedStore {
     /// Opens the directory, creating it if need be.
     pub fn open(path: &Path, options: OpenOptions) -> Result<Self> {
         let directory = DataDirectory::open(path, &options.holder)?;
-        let database = Database::open(&directory.join(directory::DATABASE))?;
+        let database = Database::open(
+            &directory.join(directory::DATABASE),
+            Arc::clone(&options.clock),
+        )?;
         let store_id = store_id(&database)?;
         let sources = load_sources(&database)?;
         let newest = database.read(newest_version)?;

@@ -5,12 +5,15 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use contract::time::Clock;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use super::directory::create_private_file;
+use super::directory::{MARK, create_private_file};
+use super::mark::Marking;
 use super::migrations;
+use crate::inspection::Rollback;
 use crate::{Result, StoreError, stop};
 
 /// Marks a file as ours ("pdpp").
@@ -31,11 +34,13 @@ pub(crate) struct Database {
     writer: Mutex<Connection>,
     /// How much the writer may keep in memory now; changed only by who holds it.
     writer_cache: AtomicI64,
+    /// What says outside the database how far it has come.
+    marking: Marking,
 }
 
 impl Database {
-    /// Opens or creates the file and brings it to the newest format.
-    pub(crate) fn open(path: &Path) -> Result<Self> {
+    /// Opens or creates the file, brings it to the newest format and holds it against its mark.
+    pub(crate) fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<Self> {
         refuse_truncated(path)?;
         // The engine would let everybody read a file it makes; those beside it get the mode of this one.
         create_private_file(path)?;
@@ -53,12 +58,35 @@ impl Database {
             )
             .map_err(failed(path))?;
         migrations::run(&mut writer, path)?;
-        Ok(Self {
+        let marking = Marking::new(path.with_file_name(MARK), clock);
+        marking.compare(&writer).map_err(failed(path))?;
+        let database = Self {
             path: path.to_owned(),
             writer: Mutex::new(writer),
             writer_cache: AtomicI64::new(CACHE_KIB),
             idle_readers: Mutex::new(Vec::new()),
-        })
+            marking,
+        };
+        if database.marking.rolled_back().is_some() {
+            // What cannot be written now is found again at the next start.
+            let _ = database
+                .transact(|transaction| database.marking.tell(transaction).map_err(failed(path)));
+        }
+        Ok(database)
+    }
+
+    /// What says outside the database how far it has come.
+    pub(crate) fn marking(&self) -> &Marking {
+        &self.marking
+    }
+
+    /// Takes the database as it is, although it went back in time. Nothing is counted meanwhile.
+    pub(crate) fn accept_rollback(&self) -> Result<Option<Rollback>> {
+        let mut writer = self.writer();
+        let transaction = writer.transaction().map_err(self.failed())?;
+        let counted = self.marking.accept(&transaction).map_err(self.failed())?;
+        transaction.commit().map_err(self.failed())?;
+        self.marking.accepted(counted)
     }
 
     /// The file.
@@ -145,8 +173,19 @@ impl Database {
         let transaction = writer
             .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)
             .map_err(failed(&self.path))?;
+        let unchanged = transaction.total_changes();
         let outcome = change(&transaction)?;
+        let counted = if transaction.total_changes() == unchanged {
+            None
+        } else {
+            self.marking
+                .count(&transaction)
+                .map_err(failed(&self.path))?
+        };
         transaction.commit().map_err(failed(&self.path))?;
+        if let Some(commit) = counted {
+            self.marking.note(commit, cache_kib == BULK_CACHE_KIB);
+        }
         Ok(outcome)
     }
 
@@ -326,12 +365,22 @@ fn io_failure(path: PathBuf, error: &rusqlite::Error) -> StoreError {
 
 #[cfg(test)]
 mod tests {
+    use contract::time::Instant;
+
     use super::*;
+
+    struct Noon;
+
+    impl Clock for Noon {
+        fn now(&self) -> Instant {
+            Instant(0)
+        }
+    }
 
     #[test]
     fn the_writer_keeps_much_in_memory_only_while_batches_come_in() {
         let folder = tempfile::tempdir().unwrap();
-        let database = Database::open(&folder.path().join("records")).unwrap();
+        let database = Database::open(&folder.path().join("records"), Arc::new(Noon)).unwrap();
         let kept = |connection: &Connection| {
             let kib: i64 = connection.query_row("PRAGMA cache_size", [], |row| row.get(0))?;
             Ok(-kib)

@@ -22,6 +22,7 @@ mod paging;
 mod ranking;
 mod redeclaring;
 mod repair;
+mod rollback;
 mod scopes;
 mod search_model;
 mod selecting;

@@ -1,7 +1,7 @@
 //! What is stored, held against what was written: damage, and what to do about it.
 
 use indicatif::HumanCount;
-use rest::owner::wire::{Damaged, Inspected};
+use rest::owner::wire::{Accepted, Damaged, Inspected};
 
 use super::Finding;
 use crate::context::Context;
@@ -22,6 +22,17 @@ pub(super) fn look(context: &Context, thorough: bool) -> Vec<Finding> {
             vec![Finding::of("stored", &failure, remedy)]
         }
     }
+}
+
+/// Takes a store that went back in time as it is.
+pub(super) fn accept_rollback(context: &Context) -> Outcome {
+    let owner = context.owner("pdpp doctor")?;
+    let accepted: Accepted = owner.post(&Target::of("/owner/rollback"), &())?;
+    context.output.note(&match accepted.rolled_back {
+        Some(rolled_back) => format!("Accepted: {}.", visible(&rolled_back)),
+        None => "Nothing to accept: the store did not go back in time.".to_owned(),
+    });
+    Ok(())
 }
 
 fn inspect(context: &Context, thorough: bool) -> Outcome<Inspected> {
@@ -52,6 +63,27 @@ fn findings(inspected: &Inspected, thorough: bool, line: &Line) -> Vec<Finding> 
             findings.push(Finding::well(check, well));
         }
     }
+    if let Some(rolled_back) = &inspected.rolled_back {
+        findings.push(Finding::ill(
+            "history",
+            format!("{}; no client is answered", visible(rolled_back)),
+            format!(
+                "look at `{}` and revoke what must not stand, import again what is missing, or restore a backup; then `{}`",
+                line.another("grants"),
+                line.another("doctor").flag("accept-rollback")
+            ),
+        ));
+    }
+    if let Some(detail) = &inspected.unmarked {
+        findings.push(Finding::ill(
+            "history",
+            format!(
+                "how far the data has come cannot be noted outside it: {}",
+                visible(detail)
+            ),
+            "make room, or make the folder writable; until then a lost log would not be noticed",
+        ));
+    }
     if inspected.traces_left {
         findings.push(Finding::ill(
             "erased",
@@ -81,6 +113,8 @@ mod tests {
             damaged_blobs: Vec::new(),
             damaged_index: Vec::new(),
             traces_left: false,
+            rolled_back: None,
+            unmarked: None,
         }
     }
 
