@@ -181,7 +181,7 @@ pub struct Disclosure {
 }
 
 /// That a token was presented.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenUse {
     /// The token's public name.
     pub token_id: String,

@@ -17,6 +17,8 @@ pub const BLOBS: &str = "blobs";
 pub const SEALING_KEY: &str = "cursor.key";
 /// How far the database had come, told outside it.
 pub const MARK: &str = "commits.mark";
+/// Disclosures that wait until the database can be written.
+pub(crate) const PENDING: &str = "disclosures.pending";
 /// Where a running server answers its owner.
 pub const OWNER_SOCKET: &str = "owner.sock";
 /// Credentials for other servers, which may be there before any record is.
@@ -128,13 +130,13 @@ fn refuse_foreign(path: &Path) -> Result<()> {
     for entry in fs::read_dir(path).map_err(StoreError::at(path))? {
         let name = entry.map_err(StoreError::at(path))?.file_name();
         let name = name.to_string_lossy();
-        if name == INDEX || name == BLOBS {
+        if [INDEX, BLOBS, MARK, PENDING].contains(&name.as_ref()) {
             return Err(StoreError::Corrupt {
                 path: path.join(DATABASE),
-                detail: format!("it is missing, although {name}/ is there"),
+                detail: format!("it is missing, although {name} is there"),
             });
         }
-        if ![LOCK, SEALING_KEY, CREDENTIALS, MARK].contains(&name.as_ref()) {
+        if ![LOCK, SEALING_KEY, CREDENTIALS].contains(&name.as_ref()) {
             return Err(StoreError::Foreign {
                 path: path.to_owned(),
                 reason: format!("it holds '{name}' and no {DATABASE}"),

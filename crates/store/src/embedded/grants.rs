@@ -2,6 +2,7 @@
 
 mod disclosures;
 mod narrow;
+mod pending;
 
 use contract::grant::Grant;
 use contract::id::{ClientId, GrantId, IdError, PackageId};
@@ -17,6 +18,7 @@ use crate::grants::{
 use crate::{Result, StoreError};
 
 pub(super) use self::narrow::forget_connection;
+pub(super) use self::pending::Pending;
 
 const GRANT_COLUMNS: &str = "id, package_id, client_id, document, issued_at, expires_at, revoked_at, \
                              revoked_reason, narrowed_at, last_used_at, redeem_by";

@@ -50,6 +50,7 @@ use rusqlite::OptionalExtension;
 
 use self::directory::DataDirectory;
 use self::extent::Extents;
+use self::grants::Pending;
 use self::index::{OpenIndex, SearchIndex};
 use self::sources::Sources;
 use self::sqlite::Database;
@@ -79,6 +80,7 @@ pub struct EmbeddedStore {
     /// The version of the last acknowledged change.
     newest: AtomicU64,
     extents: Mutex<Extents>,
+    pending: Mutex<Pending>,
     clock: Arc<dyn Clock>,
 }
 
@@ -93,6 +95,7 @@ impl EmbeddedStore {
         let store_id = store_id(&database)?;
         let sources = load_sources(&database)?;
         let newest = database.read(newest_version)?;
+        let pending = Pending::open_beside(&directory, &database)?;
         let store = Self {
             index: SearchIndex::new(directory.join(directory::INDEX), store_id, newest),
             directory,
@@ -101,6 +104,7 @@ impl EmbeddedStore {
             declaring: Mutex::new(()),
             newest: AtomicU64::new(newest),
             extents: Mutex::default(),
+            pending: Mutex::new(pending),
             clock: options.clock,
         };
         store.tidy()?;
@@ -113,6 +117,8 @@ impl EmbeddedStore {
         self.index.sweep();
         // What cannot be moved now can be read where it is.
         let _ = self.settle_arrived();
+        // What cannot be written now stays where it is, durable, and goes with the next.
+        let _ = self.settle_disclosures();
         self.resume_erasing()
     }
 

@@ -5,7 +5,8 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
 
 use contract::time::Clock;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
@@ -24,6 +25,9 @@ const PAGE_BYTES: u32 = 8192;
 const CACHE_KIB: i64 = 2048;
 /// How much the writer keeps while batches of records come in, whose keys fall anywhere.
 const BULK_CACHE_KIB: i64 = 65_536;
+
+/// How often it is looked whether the writer is free.
+const BETWEEN_TRIES: Duration = Duration::from_millis(5);
 
 /// One writer, and as many readers as are in use at a time.
 #[derive(Debug)]
@@ -139,6 +143,24 @@ impl Database {
         change: impl FnOnce(&rusqlite::Transaction<'_>) -> Result<T>,
     ) -> Result<T> {
         self.transact_then(change, || Ok(()))
+    }
+
+    /// Like [`Self::transact`], unless others write for longer than this: then nothing is done.
+    pub(crate) fn transact_within<T>(
+        &self,
+        patience: Duration,
+        change: impl FnOnce(&rusqlite::Transaction<'_>) -> Result<T>,
+    ) -> Result<Option<T>> {
+        let began = Instant::now();
+        let mut writer = loop {
+            match self.writer.try_lock() {
+                Ok(writer) => break writer,
+                Err(TryLockError::Poisoned(poisoned)) => break poisoned.into_inner(),
+                Err(TryLockError::WouldBlock) if began.elapsed() >= patience => return Ok(None),
+                Err(TryLockError::WouldBlock) => std::thread::sleep(BETWEEN_TRIES),
+            }
+        };
+        self.transact_with(&mut writer, CACHE_KIB, change).map(Some)
     }
 
     /// Like [`Self::transact`], for a batch of records.
@@ -365,15 +387,13 @@ fn io_failure(path: PathBuf, error: &rusqlite::Error) -> StoreError {
 
 #[cfg(test)]
 mod tests {
-    use contract::time::Instant;
-
     use super::*;
 
     struct Noon;
 
     impl Clock for Noon {
-        fn now(&self) -> Instant {
-            Instant(0)
+        fn now(&self) -> contract::time::Instant {
+            contract::time::Instant(0)
         }
     }
 

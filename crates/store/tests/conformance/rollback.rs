@@ -57,7 +57,7 @@ fn a_lost_log_is_told_with_how_far_it_goes_back() {
     drop(store);
     assert_eq!(rolled_back(killed.path()), None, "a kill loses nothing");
 
-    let store = settled(folder.path());
+    let store = open(folder.path());
     for name in ["d", "e"] {
         write(
             &store,

@@ -2,18 +2,26 @@
 //! taken out or put in without the chain showing it.
 
 use std::collections::BTreeMap;
+use std::sync::{MutexGuard, PoisonError};
+use std::time::Duration;
 
 use contract::id::GrantId;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use sha2::{Digest, Sha256};
 
-use super::EmbeddedStore;
+use super::{EmbeddedStore, Pending};
+use crate::embedded::directory::PENDING;
 use crate::grants::{ChainBreak, ChainCheck, Disclosure, LoggedDisclosure, TokenUse};
 use crate::{Result, StoreError};
 
 /// Where the chain starts, and what keeps its hashes apart from any other use of the same bytes.
 const DOMAIN: &[u8] = b"pdpp disclosure 1\0";
+
+/// How long disclosures wait for whoever writes: with the time they are gathered, well under the promised second.
+const PATIENCE: Duration = Duration::from_millis(300);
+/// As many may stand outside the database; then they wait.
+const MOST_PENDING: usize = 50_000;
 
 /// The end of the chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,6 +76,54 @@ impl EmbeddedStore {
         if disclosures.is_empty() && uses.is_empty() {
             return Ok(());
         }
+        let mut pending = self.pending();
+        let patience = if pending.len() < MOST_PENDING {
+            PATIENCE
+        } else {
+            Duration::MAX
+        };
+        let written = self.database.transact_within(patience, |transaction| {
+            self.append_pending(transaction, &pending)?;
+            self.append(transaction, disclosures, uses)
+        })?;
+        let path = self.directory.join(PENDING);
+        match written {
+            Some(()) if pending.is_empty() => {}
+            Some(()) => pending.clear(&path),
+            None => pending.append(&path, disclosures, uses)?,
+        }
+        Ok(())
+    }
+
+    /// Takes what waits into the database.
+    pub(in crate::embedded) fn settle_disclosures(&self) -> Result<()> {
+        let mut pending = self.pending();
+        if !pending.is_empty() {
+            self.database
+                .transact(|transaction| self.append_pending(transaction, &pending))?;
+            pending.clear(&self.directory.join(PENDING));
+        }
+        Ok(())
+    }
+
+    fn append_pending(&self, transaction: &Transaction<'_>, pending: &Pending) -> Result<()> {
+        if pending.is_empty() {
+            return Ok(());
+        }
+        for batch in pending.batches() {
+            self.append(transaction, &batch.disclosures, &batch.uses)?;
+        }
+        pending
+            .note_taken(transaction)
+            .map_err(self.database.failed())
+    }
+
+    fn append(
+        &self,
+        transaction: &Transaction<'_>,
+        disclosures: &[Disclosure],
+        uses: &[TokenUse],
+    ) -> Result<()> {
         let entries = disclosures
             .iter()
             .map(|disclosure| {
@@ -77,11 +133,13 @@ impl EmbeddedStore {
                 })
             })
             .collect::<Result<Vec<String>>>()?;
-        self.database.transact(|transaction| {
-            append(transaction, disclosures, &entries)
-                .and_then(|()| note_uses(transaction, disclosures, uses))
-                .map_err(self.database.failed())
-        })
+        append(transaction, disclosures, &entries)
+            .and_then(|()| note_uses(transaction, disclosures, uses))
+            .map_err(self.database.failed())
+    }
+
+    fn pending(&self) -> MutexGuard<'_, Pending> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn logged(
@@ -93,7 +151,17 @@ impl EmbeddedStore {
         let before = before
             .and_then(|before| i64::try_from(before).ok())
             .unwrap_or(i64::MAX);
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        // Held, so that nothing goes from there into the database between two looks.
+        let pending = self.pending();
+        let mut waiting = Vec::new();
+        if !pending.is_empty() {
+            let head = self.database.read(stored_head)?.unwrap_or(Head::EMPTY);
+            let until = u64::try_from(before).unwrap_or(0);
+            waiting = pending.logged(head.sequence, grant);
+            waiting.retain(|entry| entry.sequence < until);
+            waiting.truncate(limit);
+        }
+        let limit = i64::try_from(limit - waiting.len()).unwrap_or(i64::MAX);
         let rows: Vec<(u64, String)> = self.database.read(|connection| match grant {
             None => connection
                 .prepare_cached(
@@ -109,7 +177,8 @@ impl EmbeddedStore {
                 .query_map(params![before, limit, grant.as_str()], numbered_entry)?
                 .collect(),
         })?;
-        rows.into_iter()
+        let written = rows
+            .into_iter()
             .map(|(sequence, entry)| {
                 let disclosure = serde_json::from_str(&entry).map_err(|error| StoreError::Engine {
                     path: self.path().to_owned(),
@@ -121,8 +190,8 @@ impl EmbeddedStore {
                     sequence,
                     disclosure,
                 })
-            })
-            .collect()
+            });
+        waiting.into_iter().map(Ok).chain(written).collect()
     }
 
     pub(super) fn check_chain(&self) -> Result<ChainCheck> {
@@ -302,4 +371,92 @@ fn bytes<'row>(row: &'row Row<'_>, column: usize) -> rusqlite::Result<Option<&'r
         ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(bytes),
         _ => None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use contract::id::ClientId;
+    use contract::time::{Clock, Instant};
+
+    use super::*;
+    use crate::{Grants, OpenOptions};
+
+    struct Noon;
+
+    impl Clock for Noon {
+        fn now(&self) -> Instant {
+            Instant(0)
+        }
+    }
+
+    fn open(path: &Path) -> EmbeddedStore {
+        let options = OpenOptions {
+            holder: "a test of the log".to_owned(),
+            clock: Arc::new(Noon),
+        };
+        EmbeddedStore::open(path, options).unwrap()
+    }
+
+    fn call(number: i64) -> Disclosure {
+        Disclosure {
+            at: Instant(number),
+            grant_ids: vec![GrantId::parse("grt_1").unwrap()],
+            client_id: ClientId::parse("agent").unwrap(),
+            operation: "search".to_owned(),
+            records: Vec::new(),
+            fields: Vec::new(),
+        }
+    }
+
+    fn numbers(store: &EmbeddedStore) -> Vec<(u64, i64)> {
+        let grant = GrantId::parse("grt_1").unwrap();
+        let all = store.disclosures(None, None, 100).unwrap();
+        assert_eq!(all, store.disclosures(Some(&grant), None, 100).unwrap());
+        let numbers = all
+            .iter()
+            .map(|entry| (entry.sequence, entry.disclosure.at.0));
+        numbers.collect()
+    }
+
+    #[test]
+    fn what_is_disclosed_while_the_database_is_held_is_durable_all_the_same() {
+        // TR-36: disclosures are on disk within a second, also while an erasure rewrites the database.
+        let folder = tempfile::tempdir().unwrap();
+        let store = open(folder.path());
+        store.log_disclosures(&[call(0)], &[]).unwrap();
+        let held = store.database.writer();
+        store.log_disclosures(&[call(1), call(2)], &[]).unwrap();
+        store.log_disclosures(&[call(3)], &[]).unwrap();
+        assert_eq!(numbers(&store), [(4, 3), (3, 2), (2, 1), (1, 0)]);
+        let killed = tempfile::tempdir().unwrap();
+        for entry in fs::read_dir(folder.path()).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_file() {
+                fs::copy(&path, killed.path().join(path.file_name().unwrap())).unwrap();
+            }
+        }
+        drop(held);
+        store.log_disclosures(&[call(4)], &[]).unwrap();
+        let all = [(5, 4), (4, 3), (3, 2), (2, 1), (1, 0)];
+        assert_eq!(numbers(&store), all);
+        assert_eq!(store.check_disclosures().unwrap().broken, None);
+        drop(store);
+        assert_eq!(numbers(&open(folder.path())), all);
+
+        // Whoever is killed meanwhile has lost nothing, and what was taken is not taken again.
+        let path = killed.path().join(PENDING);
+        let left = fs::read(&path).unwrap();
+        for _ in 0..2 {
+            let store = open(killed.path());
+            assert_eq!(numbers(&store), all[1..]);
+            let check = store.check_disclosures().unwrap();
+            assert_eq!((check.entries, check.broken), (4, None));
+            drop(store);
+            fs::write(&path, &left).unwrap();
+        }
+    }
 }
