@@ -251,12 +251,14 @@ fn a_damaged_sealing_key_is_an_error_and_not_a_new_key() {
 
 #[test]
 fn an_interrupted_first_start_is_no_obstacle() {
-    // The lock and the key may be there before the database, and the database may be empty.
+    // The lock and the key may be there before the database, and the database may be empty. The mark comes after it.
     let folder = tempfile::tempdir().unwrap();
     drop(open(folder.path()));
     fs::remove_file(folder.path().join("records.db")).unwrap();
+    fs::remove_file(folder.path().join("commits.mark")).unwrap();
     let store: EmbeddedStore = open(folder.path());
     drop(store);
     fs::write(folder.path().join("records.db"), "").unwrap();
+    fs::remove_file(folder.path().join("commits.mark")).unwrap();
     open(folder.path());
 }
