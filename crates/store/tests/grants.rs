@@ -20,7 +20,7 @@ use store::grants::{
     Disclosure, NewApproval, NewToken, Revocable, RevocationReason, Revoked, TokenSubject, TokenUse,
 };
 use store::records::{Change, ChangeOp};
-use store::{Catalog, EmbeddedStore, Grants, Inspect, OpenOptions, Records, StoreError, StreamRef};
+use store::{Catalog, EmbeddedStore, Grants, OpenOptions, Records, StoreError, StreamRef};
 
 const MAIL: &str = include_str!("conformance/mail.json");
 const FIRST_FORMAT: &str = include_str!("../src/embedded/migrations/0001_initial.sql");
@@ -274,32 +274,6 @@ fn what_is_revoked_stays_so() {
         revoke(Revocable::Grant(&grant_id("grt_9")), later),
         Revoked::Unknown
     );
-}
-
-#[test]
-fn a_revocation_that_came_undone_is_told() {
-    // TR-34: what is lost is told whatever it was.
-    let folder = tempfile::tempdir().unwrap();
-    let store = with_mail(folder.path(), &["home"]);
-    let one = grant("grt_1", &[("messages", &["home"])]);
-    store.approve(&approval(None, vec![one], 1)).unwrap();
-    drop(store);
-    let store = open(folder.path());
-    let before = std::fs::read(folder.path().join("records.db")).unwrap();
-    let revoked = store.revoke(Revocable::Grant(&grant_id("grt_1")), noon());
-    assert_eq!(revoked.unwrap(), Revoked::Now);
-    drop(store);
-    std::fs::write(folder.path().join("records.db"), before).unwrap();
-    let store = open(folder.path());
-    assert!(
-        store
-            .grant(&grant_id("grt_1"))
-            .unwrap()
-            .unwrap()
-            .revoked
-            .is_none()
-    );
-    assert_eq!(store.rolled_back().unwrap().commits, Some(1));
 }
 
 #[test]
