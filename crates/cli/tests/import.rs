@@ -112,7 +112,7 @@ fn csv_rows_are_typed_by_the_declaration() {
     ));
     let file = home.file("broken.csv", "id,subject,id\n");
     home.run(&["import", &file, "--as", "mail/messages"])
-        .refused_saying(&["error: ~/broken.csv: the header row names the column 'id' twice\n"]);
+        .refused_saying(&["error: ~/broken.csv: the header row names the column 'id' twice; it was read as UTF-8 with commas between the cells"]);
     let file = home.file("other.csv", "id\nx\n");
     home.run(&["import", &file]).refused_saying(&[
         "error: ~/other.csv: nothing tells which stream it belongs to\nhint: pass --as mail/STREAM with one of: messages, receipts\n",

@@ -26,7 +26,7 @@ const PEEKED_BYTES: usize = 16 * 1024;
 pub enum Format {
     /// One JSON object per line.
     Jsonl,
-    /// Comma-separated values with a header.
+    /// A table as text, with a header.
     Csv,
     /// What a known program or service hands out.
     Export(Export),
@@ -242,7 +242,7 @@ impl FileName {
         let (stem, ending) = split_ending(unpacked);
         let format = match ending.as_str() {
             "jsonl" | "ndjson" | "json-lines" | "jsonlines" => Some(Format::Jsonl),
-            "csv" => Some(Format::Csv),
+            "csv" | "tsv" => Some(Format::Csv),
             _ => None,
         };
         Self {

@@ -3,6 +3,8 @@
 
 mod memory;
 
+use std::io::{BufRead, BufReader};
+
 use ingest::{
     Acceptor, BatchLimits, CsvImporter, Import, ImportError, ImportReport, LineForm, StreamChoice,
 };
@@ -12,6 +14,15 @@ fn import(
     store: &Memory,
     name: &str,
     text: &[u8],
+    limit: usize,
+) -> Result<ImportReport, ImportError> {
+    import_from(store, name, text, limit)
+}
+
+fn import_from(
+    store: &Memory,
+    name: &str,
+    text: impl BufRead,
     limit: usize,
 ) -> Result<ImportReport, ImportError> {
     let choice = StreamChoice::Always(stream(name));
@@ -67,7 +78,7 @@ fn an_empty_cell_is_null_where_null_is_declared_and_absent_otherwise() {
 #[test]
 fn a_wrong_cell_is_refused_with_its_column_and_physical_line() {
     let (_, report) = notes(
-        b"id,title,size\n\n1,\"two\nlines\",x\r\n\r\n2,t,1.5\n,t,1\n3,t\n4,t,1,2\n5,\xff,1\n6,t,+1\n7,t,1\n",
+        b"\xEF\xBB\xBFid,title,size\n\n1,\"two\nlines\",x\r\n\r\n2,t,1.5\n,t,1\n3,t\n4,t,1,2\n5,\xff,1\n6,t,+1\n7,t,1\n",
     );
     let faults: Vec<_> = report
         .rejections
@@ -159,7 +170,7 @@ fn a_cell_that_breaks_the_declaration_is_refused_with_line_column_and_value() {
     let headless = import(&store, "bookings", b"id,note\n1,x\n", 1000);
     assert_eq!(
         headless.unwrap_err().to_string(),
-        "f.csv: the header row has no column 'booked', which is required by stream 'bookings'"
+        "f.csv: the header row has no column 'booked', which is required by stream 'bookings'; it was read as UTF-8 with commas between the cells, and its columns are 'id', 'note'"
     );
 }
 
@@ -167,15 +178,114 @@ fn a_cell_that_breaks_the_declaration_is_refused_with_line_column_and_value() {
 fn a_header_that_cannot_name_fields_is_an_error_of_the_file() {
     assert_eq!(
         header_error(b"id,title,id\n1,2,3\n"),
-        "f.csv: the header row names the column 'id' twice"
+        "f.csv: the header row names the column 'id' twice; it was read as UTF-8 with commas between the cells, and its columns are 'id', 'title', 'id'"
     );
     assert_eq!(
         header_error(b"id,,x\n"),
-        "f.csv: the header row gives column 2 no name"
+        "f.csv: the header row gives column 2 no name; it was read as UTF-8 with commas between the cells, and its columns are 'id', '', 'x'"
     );
     assert_eq!(
         header_error(b"name\nx\n"),
-        "f.csv: the header row has no column 'id', which is the primary key of stream 'notes'"
+        "f.csv: the header row has no column 'id', which is the primary key of stream 'notes'; it was read as UTF-8 with commas between the cells, and its columns are 'name'"
+    );
+}
+
+/// What a file makes of the first note, read in chunks of a few bytes and all at once.
+fn first_note(file: &[u8]) -> (String, Vec<String>) {
+    let mut read = Vec::new();
+    for capacity in [3, 7, 4096] {
+        let store = Memory::new(memory::declaration());
+        let reader = BufReader::with_capacity(capacity, file);
+        let report = import_from(&store, "notes", reader, 1000).unwrap();
+        assert_eq!(report.rejected, 0, "{:?}", report.rejections);
+        read.push((store.body("notes", "1").unwrap(), report.notes));
+    }
+    assert!(read.windows(2).all(|two| two[0] == two[1]), "{read:?}");
+    read.remove(0)
+}
+
+#[test]
+fn what_stands_between_cells_is_found() {
+    // TR-14
+    let expected = r#"{"id":"1","title":"a, b","size":3}"#;
+    for file in [
+        "id;title;size\r\n1;a, b;3\r\n",
+        "id\ttitle\tsize\n1\ta, b\t3\n",
+        "id|title|size\n1|a, b|3",
+        "id,title,size\n1,\"a, b\",3\n",
+        "sep=;\r\nid;title;size\r\n1;a, b;3\r\n",
+        "\"id\";\"title\";\"size\"\n1;\"a, b\";3\n",
+    ] {
+        assert_eq!(first_note(file.as_bytes()).0, expected, "{file}");
+    }
+    // Known names decide, not how often a character occurs.
+    let named = b"id;title;what, when, where, why\n1;x;y\n";
+    assert_eq!(
+        first_note(named).0,
+        r#"{"id":"1","title":"x","what, when, where, why":"y"}"#
+    );
+    let line = import(
+        &Memory::new(memory::declaration()),
+        "notes",
+        b"sep=;\nid;size\n1;x\n",
+        1000,
+    );
+    assert_eq!(line.unwrap().rejections[0].line, 3);
+}
+
+#[test]
+fn what_the_bytes_mean_is_found() {
+    // TR-14
+    let text = "id;title\r\n1;M\u{fc}ller 5 \u{20ac}\r\n2;x\r\n";
+    let expected = "{\"id\":\"1\",\"title\":\"M\u{fc}ller 5 \u{20ac}\"}";
+    let wide = |bytes: fn(u16) -> [u8; 2], marked: bool| -> Vec<u8> {
+        let mark = marked.then_some('\u{feff}');
+        let text: String = mark.into_iter().chain(text.chars()).collect();
+        text.encode_utf16().flat_map(bytes).collect()
+    };
+    for file in [
+        text.as_bytes().to_vec(),
+        format!("\u{feff}{text}").into_bytes(),
+        wide(u16::to_le_bytes, true),
+        wide(u16::to_be_bytes, true),
+        wide(u16::to_le_bytes, false),
+        wide(u16::to_be_bytes, false),
+    ] {
+        assert_eq!(first_note(&file), (expected.to_owned(), Vec::new()));
+    }
+    let western = b"id;title\r\n1;M\xfcller 5 \x80\r\n2;x\r\n";
+    let (note, told) = first_note(western);
+    assert_eq!(note, expected);
+    assert_eq!(
+        told,
+        ["it is not UTF-8; its letters are read as Windows-1252"]
+    );
+}
+
+#[test]
+fn bytes_that_are_no_text_of_the_encoding_refuse_their_row_alone() {
+    let utf8 = "id,title\n1,\u{e4}\u{f6}\u{fc}\n2,".as_bytes();
+    let (_, report) = notes(&[utf8, b"\xff\n3,x\n"].concat());
+    assert_eq!((report.added, report.rejected), (2, 1));
+    assert_eq!(report.rejections[0].code.as_str(), "invalid_utf8");
+    // A half of a pair in UTF-16.
+    let mut wide: Vec<u8> = Vec::new();
+    let (head, tail) = ("\u{feff}id,title\n1,", "\n2,y\n");
+    wide.extend(head.encode_utf16().flat_map(u16::to_le_bytes));
+    wide.extend([0x00, 0xd8]);
+    wide.extend(tail.encode_utf16().flat_map(u16::to_le_bytes));
+    let (_, report) = notes(&wide);
+    assert_eq!((report.added, report.rejected), (1, 1));
+    assert_eq!(report.rejections[0].code.as_str(), "invalid_utf8");
+}
+
+#[test]
+fn a_refusal_of_the_header_says_how_it_was_read() {
+    // TR-14
+    assert_eq!(
+        header_error(b"Buchungstag;Betr\xe4ge\n1;2\n"),
+        "f.csv: the header row has no column 'id', which is the primary key of stream 'notes'; \
+         it was read as Windows-1252 with semicolons between the cells, and its columns are 'Buchungstag', 'Betr\u{e4}ge'"
     );
 }
 
@@ -243,7 +353,7 @@ fn a_cell_that_goes_on_after_its_closing_quote_is_refused() {
     let message = |line| {
         format!(
             "a cell goes on after its closing quote in line {line}; \
-             write a quote inside a cell twice, and close each before the comma"
+             write a quote inside a cell twice, and close each at the end of its cell"
         )
     };
     let expected = [(2, message(2)), (3, message(3)), (4, message(5))];

@@ -1,4 +1,5 @@
-//! Comma-separated values: a header row with the names of fields, then one bare record per row.
+//! Tables as text: a header row with the names of fields, then one bare record per row. What stands between cells and what
+//! the bytes mean is found by looking at the beginning.
 //!
 //! A cell becomes what its field is declared to be. Numbers must be written as JSON writes them and keep their digits;
 //! booleans are `true` or `false` in any case; objects and arrays are JSON; everything else, and every column the
@@ -7,16 +8,20 @@
 //!
 //! A row whose quotes do not fit is refused whole: where its cells end would be a guess.
 
+mod delimiter;
 mod quotes;
+mod text;
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::io::{self, BufRead};
 
 use contract::declaration::{FieldDeclaration, JsonType};
 use contract::json::{self, RecordBody};
 use contract::scalar::FieldKind;
-use csv_core::{ReadRecordResult, Reader};
+use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 use quotes::{Misquoted, Quotes};
+use text::{Encoding, Text};
 
 use crate::accept::Acceptor;
 use crate::error::InputError;
@@ -25,14 +30,20 @@ use crate::lines::MAX_LINE_BYTES;
 use crate::rejection::{Rejection, RejectionCode, quoted};
 use crate::validate::Cells;
 use crate::validate::value::{Fault, listed};
-use store::records::Change;
 
 /// Reads rows of a CSV file.
 pub struct CsvImporter<'a, R> {
-    rows: Rows<R>,
+    /// The file, until its beginning was looked at.
+    reader: Option<R>,
+    limit: usize,
     acceptor: &'a Acceptor<'a>,
-    /// The header, once it was read.
-    columns: Option<Vec<Column<'a>>>,
+    table: Option<Table<'a, R>>,
+}
+
+/// A table whose header was read.
+struct Table<'a, R> {
+    rows: Rows<R>,
+    columns: Vec<Column<'a>>,
 }
 
 /// A column: its name as JSON, and the field it fills.
@@ -52,46 +63,36 @@ impl<'a, R: BufRead> CsvImporter<'a, R> {
     /// An importer of rows of at most so many bytes.
     pub fn with_limit(reader: R, acceptor: &'a Acceptor<'a>, limit: usize) -> Self {
         Self {
-            rows: Rows::new(reader, limit),
+            reader: Some(reader),
+            limit,
             acceptor,
-            columns: None,
+            table: None,
         }
     }
 
-    /// Reads the header. Nothing if the file is empty.
-    fn header(&mut self) -> Result<Option<Vec<Column<'a>>>, InputError> {
+    /// Finds out how the table is written and reads its header. Nothing if the file is empty.
+    fn begin(&mut self) -> Result<Option<Table<'a, R>>, InputError> {
         let rules = self.acceptor.rules().map_err(|rejection| {
             InputError::Header(format!("has no stream: {}", rejection.message))
         })?;
-        let Some(row) = self.rows.read()? else {
+        let Some(reader) = self.reader.take() else {
             return Ok(None);
         };
-        if row.too_long {
-            return Err(InputError::Header("is too long".to_owned()));
-        }
-        if let Some(misquoted) = row.misquoted {
-            return Err(InputError::Header(misquoted.in_header()));
-        }
-        let mut names = HashSet::new();
-        let mut columns = Vec::new();
-        for cell in self.rows.cells() {
-            let Ok(name) = std::str::from_utf8(cell) else {
-                return Err(InputError::Header("is not UTF-8".to_owned()));
-            };
+        let mut rows = Rows::new(reader, self.limit, |name| rules.field(name).is_some())?;
+        let Some(row) = rows.read()? else {
+            return Ok(None);
+        };
+        let names = rows.names(&row)?;
+        let refused =
+            |why: String| Err(InputError::Header(format!("{why}; {}", rows.told(&names))));
+        let mut seen = HashSet::new();
+        for (at, name) in names.iter().enumerate() {
             if name.is_empty() {
-                let message = format!("gives column {} no name", columns.len() + 1);
-                return Err(InputError::Header(message));
+                return refused(format!("gives column {} no name", at + 1));
             }
-            if !names.insert(name.to_owned()) {
-                let message = format!("names the column {} twice", quoted(name));
-                return Err(InputError::Header(message));
+            if !seen.insert(name.as_str()) {
+                return refused(format!("names the column {} twice", quoted(name)));
             }
-            columns.push(Column {
-                name: name.to_owned(),
-                json_name: json_text(name),
-                field: rules.field(name),
-                takes_null: rules.takes_null(name),
-            });
         }
         let stream = &rules.declaration.name;
         let keys = rules.declaration.primary_key.iter();
@@ -99,17 +100,50 @@ impl<'a, R: BufRead> CsvImporter<'a, R> {
         let required = rules.required().iter();
         let required = required.map(|name| (name.as_str(), "is required by"));
         for (name, why) in keys.chain(required) {
-            if !names.contains(name) {
-                return Err(InputError::Header(format!(
-                    "has no column {}, which {why} stream '{stream}'",
-                    quoted(name)
-                )));
+            if !seen.contains(name) {
+                let name = quoted(name);
+                return refused(format!(
+                    "has no column {name}, which {why} stream '{stream}'"
+                ));
             }
         }
-        Ok(Some(columns))
+        let column = |name: &String| Column {
+            json_name: json_text(name),
+            field: rules.field(name),
+            takes_null: rules.takes_null(name),
+            name: name.clone(),
+        };
+        let columns = names.iter().map(column).collect();
+        Ok(Some(Table { rows, columns }))
+    }
+}
+
+impl<R: BufRead> Table<'_, R> {
+    fn next_item(&mut self, acceptor: &Acceptor<'_>) -> io::Result<Option<Item>> {
+        let Some(row) = self.rows.read()? else {
+            return Ok(None);
+        };
+        let outcome = if let Some(misquoted) = row.misquoted {
+            Err(misquoted.rejection())
+        } else if row.too_long {
+            let message = format!(
+                "the row is longer than {} MiB; a quote may be left open",
+                MAX_LINE_BYTES >> 20
+            );
+            Err(Rejection::new(RejectionCode::LineTooLong, message))
+        } else {
+            let record = self.record();
+            record.and_then(|body| acceptor.bare(body, Cells::Columns))
+        };
+        Ok(Some(Item {
+            line: row.line,
+            bytes: self.rows.text.len(),
+            outcome,
+        }))
     }
 
-    fn record(&self, columns: &[Column<'_>]) -> Result<Change, Rejection> {
+    fn record(&self) -> Result<RecordBody, Rejection> {
+        let columns = &self.columns;
         if self.rows.cells().count() != columns.len() {
             let message = format!(
                 "the row has {} cells and the header {}",
@@ -118,9 +152,10 @@ impl<'a, R: BufRead> CsvImporter<'a, R> {
             );
             return Err(Rejection::new(RejectionCode::MalformedCsv, message));
         }
+        let encoding = self.rows.input.encoding;
         let mut text = String::from("{");
         for (column, cell) in columns.iter().zip(self.rows.cells()) {
-            let Some(value) = column.value(cell)? else {
+            let Some(value) = column.value(encoding.decode(cell))? else {
                 continue;
             };
             if text.len() > 1 {
@@ -131,46 +166,33 @@ impl<'a, R: BufRead> CsvImporter<'a, R> {
             text.push_str(&value);
         }
         text.push('}');
-        let body = RecordBody::parse(text)
-            .map_err(|error| Rejection::new(RejectionCode::MalformedCsv, error.to_string()))?;
-        self.acceptor.bare(body, Cells::Columns)
+        RecordBody::parse(text)
+            .map_err(|error| Rejection::new(RejectionCode::MalformedCsv, error.to_string()))
     }
 }
 
 impl<R: BufRead> Importer for CsvImporter<'_, R> {
     fn next_item(&mut self) -> Result<Option<Item>, InputError> {
-        let columns = match self.columns.take() {
-            Some(columns) => columns,
-            None => match self.header()? {
-                Some(columns) => columns,
-                None => return Ok(None),
-            },
-        };
-        let row = self.rows.read()?;
-        let item = row.map(|row| Item {
-            line: row.line,
-            bytes: self.rows.text.len(),
-            outcome: if let Some(misquoted) = row.misquoted {
-                Err(misquoted.rejection())
-            } else if row.too_long {
-                let message = format!(
-                    "the row is longer than {} MiB; a quote may be left open",
-                    MAX_LINE_BYTES >> 20
-                );
-                Err(Rejection::new(RejectionCode::LineTooLong, message))
-            } else {
-                self.record(&columns)
-            },
-        });
-        self.columns = Some(columns);
-        Ok(item)
+        if self.table.is_none() {
+            self.table = self.begin()?;
+        }
+        match &mut self.table {
+            Some(table) => Ok(table.next_item(self.acceptor)?),
+            None => Ok(None),
+        }
+    }
+
+    fn note(&self) -> Option<String> {
+        let encoding = self.table.as_ref()?.rows.input.encoding;
+        let assumed = encoding == Encoding::Windows1252;
+        assumed.then(|| "it is not UTF-8; its letters are read as Windows-1252".to_owned())
     }
 }
 
 impl Column<'_> {
     /// The JSON of a cell, or nothing where the record goes without the field.
-    fn value(&self, cell: &[u8]) -> Result<Option<String>, Rejection> {
-        let Ok(cell) = std::str::from_utf8(cell) else {
+    fn value(&self, cell: Option<Cow<'_, str>>) -> Result<Option<String>, Rejection> {
+        let Some(cell) = cell.as_deref() else {
             let message = format!("column {} is not UTF-8", quoted(&self.name));
             return Err(Rejection::new(RejectionCode::InvalidUtf8, message).in_field(&self.name));
         };
@@ -224,7 +246,8 @@ fn is_json(cell: &str) -> bool {
 
 /// Splits bytes into rows and cells, holding one row at a time.
 struct Rows<R> {
-    reader: R,
+    input: Text<R>,
+    delimiter: u8,
     engine: Reader,
     limit: usize,
     quotes: Quotes,
@@ -245,18 +268,51 @@ struct Row {
 }
 
 impl<R: BufRead> Rows<R> {
-    fn new(reader: R, limit: usize) -> Self {
-        Self {
-            reader,
-            engine: Reader::new(),
+    fn new(reader: R, limit: usize, is_known: impl Fn(&str) -> bool) -> io::Result<Self> {
+        let mut input = Text::begin(reader)?;
+        let found = delimiter::find(input.head(), input.encoding, is_known);
+        input.consume(found.said_in);
+        let delimiter = found.delimiter;
+        Ok(Self {
+            input,
+            delimiter,
+            engine: ReaderBuilder::new().delimiter(delimiter).build(),
             limit,
-            quotes: Quotes::default(),
-            line_ends: 0,
+            quotes: Quotes::of(delimiter),
+            line_ends: u64::from(found.said_in > 0),
             room: vec![0; 16 * 1024],
             room_ends: [0; 64],
             text: Vec::new(),
             ends: Vec::new(),
+        })
+    }
+
+    /// The cells of the header.
+    fn names(&self, header: &Row) -> Result<Vec<String>, InputError> {
+        if header.too_long {
+            return Err(InputError::Header("is too long".to_owned()));
         }
+        if let Some(misquoted) = header.misquoted {
+            return Err(InputError::Header(misquoted.in_header()));
+        }
+        let cells = self.cells().map(|cell| self.input.encoding.decode(cell));
+        let names: Option<Vec<String>> = cells.map(|cell| cell.map(Cow::into_owned)).collect();
+        names.ok_or_else(|| InputError::Header(format!("is not {}", self.input.encoding.name())))
+    }
+
+    /// How the table was read, for whoever finds that it was read wrongly.
+    fn told(&self, names: &[String]) -> String {
+        const SHOWN: usize = 12;
+        let mut columns: Vec<String> = names.iter().take(SHOWN).map(|name| quoted(name)).collect();
+        if let Some(more) = names.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+            columns.push(format!("and {more} more"));
+        }
+        format!(
+            "it was read as {} with {} between the cells, and its columns are {}",
+            self.input.encoding.name(),
+            delimiter::described(self.delimiter),
+            columns.join(", ")
+        )
     }
 
     /// The cells of the row that was read last.
@@ -277,13 +333,13 @@ impl<R: BufRead> Rows<R> {
         self.text.shrink_to(1024 * 1024);
         self.ends.clear();
         loop {
-            let input = self.reader.fill_buf()?;
+            let input = self.input.fill_buf()?;
             let (state, consumed, bytes, ends) =
                 self.engine
                     .read_record(input, &mut self.room, &mut self.room_ends);
             let consumed_part = input.get(..consumed).unwrap_or_default();
             self.line_ends = self.quotes.follow(consumed_part, self.line_ends);
-            self.reader.consume(consumed);
+            self.input.consume(consumed);
             written += bytes;
             fields += ends;
             too_long |= written > self.limit || fields > self.limit / 8;
@@ -294,6 +350,7 @@ impl<R: BufRead> Rows<R> {
             }
             match state {
                 ReadRecordResult::Record => {
+                    self.input.encoding = self.input.encoding.decided_by(&self.text);
                     return Ok(Some(Row {
                         line,
                         too_long,
@@ -311,13 +368,13 @@ impl<R: BufRead> Rows<R> {
     /// Steps over line ends, so that a row is known to begin where the next byte is.
     fn skip_blank_lines(&mut self) -> io::Result<()> {
         loop {
-            let input = self.reader.fill_buf()?;
+            let input = self.input.fill_buf()?;
             match input.first() {
                 Some(b'\n') => self.line_ends += 1,
                 Some(b'\r') => {}
                 _ => return Ok(()),
             }
-            self.reader.consume(1);
+            self.input.consume(1);
         }
     }
 }

@@ -3,11 +3,10 @@
 //! The engine that splits rows forgives everything: it ends an open quote with the file, and takes what follows a closed
 //! one for more of the cell. Both would store what nobody wrote, so the same bytes are followed here.
 
-use crate::lines::BYTE_ORDER_MARK;
 use crate::rejection::{Rejection, RejectionCode};
 
 /// Follows the quotes through the bytes of a file.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Quotes {
     place: Place,
     /// The line of the last quote that opened a cell.
@@ -16,15 +15,13 @@ pub(super) struct Quotes {
     followed: Option<u64>,
     /// Whether the last byte ended a line.
     line_ended: bool,
-    /// How much of a byte order mark was seen, at the very beginning of the file.
-    mark: Option<usize>,
+    delimiter: u8,
 }
 
 /// Where in a row the next byte stands.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     /// At the beginning of a cell.
-    #[default]
     Begin,
     /// In a cell without quotes, where a quote is a character like others.
     Plain,
@@ -52,6 +49,16 @@ pub(super) enum Misquoted {
 }
 
 impl Quotes {
+    pub(super) fn of(delimiter: u8) -> Self {
+        Self {
+            place: Place::Begin,
+            opened: 0,
+            followed: None,
+            line_ended: false,
+            delimiter,
+        }
+    }
+
     pub(super) fn begin_row(&mut self) {
         self.place = Place::Begin;
         self.followed = None;
@@ -60,9 +67,6 @@ impl Quotes {
     /// Follows the next bytes of the row, and says how many lines have ended after them.
     pub(super) fn follow(&mut self, bytes: &[u8], mut line_ends: u64) -> u64 {
         for byte in bytes {
-            if self.is_mark(*byte) {
-                continue;
-            }
             self.place = match (self.place, *byte) {
                 (Place::Begin, b'"') => {
                     self.opened = line_ends + 1;
@@ -70,7 +74,8 @@ impl Quotes {
                 }
                 (Place::Quoted, b'"') => Place::Closed,
                 (Place::Closed, b'"') | (Place::Quoted, _) => Place::Quoted,
-                (_, b',' | b'\r' | b'\n') => Place::Begin,
+                (_, b'\r' | b'\n') => Place::Begin,
+                (_, other) if other == self.delimiter => Place::Begin,
                 (Place::Closed, _) => {
                     self.followed.get_or_insert(line_ends + 1);
                     Place::Plain
@@ -92,18 +97,6 @@ impl Quotes {
             line: self.opened,
             end: line_ends + u64::from(!self.line_ended),
         })
-    }
-
-    /// Whether the byte belongs to the byte order mark a file may begin with.
-    fn is_mark(&mut self, byte: u8) -> bool {
-        let seen = self.mark.unwrap_or_default();
-        let belongs = seen < BYTE_ORDER_MARK.len() && BYTE_ORDER_MARK.get(seen) == Some(&byte);
-        self.mark = Some(if belongs {
-            seen + 1
-        } else {
-            BYTE_ORDER_MARK.len()
-        });
-        belongs
     }
 }
 
@@ -131,7 +124,7 @@ impl Misquoted {
             ),
             Misquoted::Followed { line } => format!(
                 "a cell goes on after its closing quote in line {line}; \
-                 write a quote inside a cell twice, and close each before the comma"
+                 write a quote inside a cell twice, and close each at the end of its cell"
             ),
         };
         Rejection::new(RejectionCode::MalformedCsv, message)
