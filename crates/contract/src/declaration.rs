@@ -12,6 +12,7 @@ mod parse;
 mod pattern;
 mod query;
 mod references;
+mod relationships;
 mod validate;
 
 use std::collections::BTreeMap;
@@ -132,7 +133,7 @@ pub struct StreamDeclaration {
     pub selection: Selection,
     /// Named sets of fields.
     pub views: Vec<View>,
-    /// How other streams of the same source point at this one.
+    /// How streams of the same source are related to this one.
     pub relationships: Vec<Relationship>,
     /// What may be asked beyond plain reading and exact filters.
     pub query: QueryCapabilities,
@@ -200,20 +201,31 @@ pub struct View {
     pub fields: Vec<FieldName>,
 }
 
-/// A child stream whose records point at records of this one.
+/// A stream whose records belong to records of this one, or the other way round.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Relationship {
     /// Unique within the stream.
     pub name: String,
-    /// The child stream, in the same source.
+    /// The related stream, in the same source.
     pub stream: StreamName,
-    /// The field **of the child** that holds this stream's record key.
+    /// The field that holds a record key of the other stream.
     pub foreign_key: FieldName,
-    /// How many children a record may have.
+    /// Which of the two streams has that field.
+    pub pointing: Pointing,
+    /// How many related records a record may have.
     pub cardinality: Cardinality,
 }
 
-/// How many children a record may have.
+/// Which side of a relationship has the foreign key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pointing {
+    /// Related records hold the key of the record they belong to.
+    Here,
+    /// The record itself holds the key of the one it is related to.
+    There,
+}
+
+/// How many related records a record may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cardinality {

@@ -397,7 +397,7 @@ pub struct RelationshipMetadata {
     pub name: String,
     /// The child stream.
     pub stream: String,
-    /// The child's field that holds the record key.
+    /// The field that holds a record key of the other stream: the child's, or for `has_one` possibly this stream's.
     pub foreign_key: String,
     /// How many children.
     pub cardinality: Cardinality,

@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use contract::declaration::{
-    Aggregations, Cardinality, Declaration, Expand, FieldDeclaration, RangeOperator, Relationship,
-    StreamDeclaration, View,
+    Aggregations, Cardinality, Declaration, Expand, FieldDeclaration, Pointing, RangeOperator,
+    Relationship, StreamDeclaration, View,
 };
 use contract::error::{ErrorCode, ReadError};
 use contract::grant::{Authority, GrantedAuthority, GrantedRow, TimeConstraint};
@@ -122,14 +122,18 @@ impl<'a> Reach<'a> {
         })
     }
 
-    /// The relationships of a row that may be followed: the child stream is visible in the same connection, foreign key
-    /// included.
+    /// The relationships of a row that may be followed: the related stream is visible in the same connection, and so is the
+    /// foreign key, on whichever side it is.
     pub(crate) fn relations(&self, row: &Row) -> Vec<Relation> {
         let declared = row.stream().query.expand.iter();
         let visible = declared.filter_map(|expand| {
             let relationship = row.stream().relationship(&expand.name)?;
             let child = self.row(&row.connection, relationship.stream.as_str())?;
-            child
+            let holder = match relationship.pointing {
+                Pointing::Here => &child,
+                Pointing::There => row,
+            };
+            holder
                 .sees_field(relationship.foreign_key.as_str())
                 .then(|| Relation {
                     expand: expand.clone(),

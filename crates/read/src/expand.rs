@@ -1,6 +1,9 @@
-//! Related records beside a record: the children of the same connection that point at it, each seen through its own row.
+//! Related records beside a record: those of the same connection that point at it, or the one it points at, each seen
+//! through its own row.
 
+use contract::declaration::Pointing;
 use contract::error::{ErrorCode, ReadError};
+use contract::json::{self, JsonKind, RecordBody};
 use contract::key::RecordKey;
 use contract::query::{ExpandRequest, Filter, Projection, RecordsQuery};
 use contract::record::{Expanded, ExpandedList, Record};
@@ -10,7 +13,7 @@ use crate::conditions::Conditions;
 use crate::disclosure::Shown;
 use crate::enforce::{Reach, Relation, Row};
 use crate::failure::Outcome;
-use crate::project::Shape;
+use crate::project::{Shape, admitted};
 use crate::reader::Session;
 use crate::records::{PageOrder, Plan, select};
 use crate::sight;
@@ -102,7 +105,7 @@ fn limit_of(relation: &Relation, requested: Option<u32>) -> Result<usize, ReadEr
 pub(crate) fn attach(
     session: &Session,
     wanted: &[Wanted],
-    (key, record): (&RecordKey, &mut Record),
+    (key, body, record): (&RecordKey, &RecordBody, &mut Record),
     shown: &mut Shown,
 ) -> Outcome<()> {
     if wanted.is_empty() {
@@ -110,7 +113,11 @@ pub(crate) fn attach(
     }
     let mut expanded = OrderedMap::default();
     for one in wanted {
-        let related = related(session, one, key, shown)?;
+        let relation = &one.relation;
+        let related = match relation.relationship.pointing {
+            Pointing::Here => related(session, one, key, shown)?,
+            Pointing::There => pointed_at(session, relation, body, shown)?,
+        };
         expanded.0.push((one.relation.expand.name.clone(), related));
     }
     record.expanded = Some(expanded);
@@ -147,6 +154,45 @@ fn related(
         data.push(plan.shape.record(child, &stored.key, &emitted_at, body)?);
     }
     Ok(expanded(&wanted.relation, data, has_more))
+}
+
+/// The record whose key stands in the foreign key of this one.
+fn pointed_at(
+    session: &Session,
+    relation: &Relation,
+    body: &RecordBody,
+    shown: &mut Shown,
+) -> Outcome<Expanded> {
+    let child = &relation.child;
+    shown.row(child);
+    let Some(key) = key_in(relation, body) else {
+        return Ok(Expanded::None);
+    };
+    let Some(mut stored) = session.store.get(&child.stream_ref(), &key)? else {
+        return Ok(Expanded::None);
+    };
+    let body = std::mem::take(&mut stored.body);
+    let Some(body) = admitted(child, &key, body)? else {
+        return Ok(Expanded::None);
+    };
+    let shape = Shape::of(child, &Projection::All)?;
+    let emitted_at = sight::emitted_at(session, child, &stored)?;
+    shown.fields(shape.names(child));
+    shown.record(child, &key);
+    let record = shape.record(child, &key, &emitted_at, &body)?;
+    Ok(Expanded::One(Box::new(record)))
+}
+
+/// The key that the foreign key of a record holds, if it can be one.
+fn key_in(relation: &Relation, body: &RecordBody) -> Option<RecordKey> {
+    let raw = body.get(relation.relationship.foreign_key.as_str())?;
+    let text = match json::kind_of(raw) {
+        JsonKind::String => json::decode_string(raw)?.into_owned(),
+        JsonKind::Number => json::canonical_number(raw),
+        _ => return None,
+    };
+    let parts = relation.child.stream().primary_key.len();
+    RecordKey::from_wire(&text, parts).ok()
 }
 
 /// The condition that a child points at this record; none where its foreign key cannot hold such a key.

@@ -37,7 +37,8 @@ pub(crate) fn record(session: &Session, query: &RecordQuery) -> Answer<Record> {
         .public_url
         .as_ref()
         .map(|url| route::citation(url, &row.connection().id, stream, &key));
-    expand::attach(session, &relations, (&key, &mut record), &mut shown)?;
+    let parts = (&key, &body, &mut record);
+    expand::attach(session, &relations, parts, &mut shown)?;
     record.meta = Some(Meta::default());
     Ok((record, shown))
 }

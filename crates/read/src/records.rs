@@ -69,7 +69,8 @@ fn list(session: &Session, plan: &Plan<'_>, options: &ListOptions) -> Answer<Pag
         let emitted_at = sight::emitted_at(session, row, stored)?;
         let mut record = plan.shape.record(row, &stored.key, &emitted_at, body)?;
         shown.record(row, &stored.key);
-        expand::attach(session, &relations, (&stored.key, &mut record), &mut shown)?;
+        let parts = (&stored.key, body, &mut record);
+        expand::attach(session, &relations, parts, &mut shown)?;
         data.push(record);
     }
     let mut page = page_of(plan, data);

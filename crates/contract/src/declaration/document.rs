@@ -147,6 +147,11 @@ pub(super) struct Object {
 }
 
 impl Object {
+    /// Whether there is such a member, whether it is asked for or not.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.body.get(name).is_some()
+    }
+
     /// A member that may be absent.
     pub(super) fn optional(&mut self, name: &'static str) -> Option<Node> {
         self.known.push(name);

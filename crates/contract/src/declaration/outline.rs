@@ -7,6 +7,7 @@ use super::field::{self, FieldDeclaration};
 use super::references::{Reading, Schema};
 use super::validate::{FieldUse, check_schema};
 use crate::id::{FieldName, StreamName};
+use crate::json;
 
 /// What the first pass learns about a stream.
 pub(super) struct Outline {
@@ -14,6 +15,8 @@ pub(super) struct Outline {
     pub(super) fields: Vec<FieldDeclaration>,
     /// False when the schema could not be read; then nothing can be said about its fields.
     fields_known: bool,
+    /// The names in `primary_key`, as far as they can be read; the second pass reports the others.
+    key: Vec<String>,
     pub(super) schema: String,
 }
 
@@ -51,6 +54,16 @@ impl Outlines {
 }
 
 impl Outline {
+    /// Whether the stream has that field; also where its fields are not known.
+    pub(super) fn may_have(&self, name: &str) -> bool {
+        !self.fields_known || self.fields.iter().any(|field| field.name.as_str() == name)
+    }
+
+    /// Whether that field alone identifies a record.
+    pub(super) fn is_key(&self, name: &str) -> bool {
+        matches!(self.key.as_slice(), [only] if only == name)
+    }
+
     /// Reads a reference to a field of this stream and checks that the field may serve that use.
     pub(super) fn field(
         &self,
@@ -151,6 +164,7 @@ fn read_outline(node: &Node, reading: Reading, mistakes: &mut Mistakes) -> Outli
         name: None,
         fields: Vec::new(),
         fields_known: false,
+        key: Vec::new(),
         schema: String::new(),
     };
     let Some(mut stream) = node.object(mistakes) else {
@@ -163,6 +177,12 @@ fn read_outline(node: &Node, reading: Reading, mistakes: &mut Mistakes) -> Outli
             Ok(name) => outline.name = Some(name),
             Err(error) => mistakes.add(&node.path, error.to_string()),
         }
+    }
+    if let Some(key) = stream.optional("primary_key") {
+        outline.key = match json::decode_string(&key.raw) {
+            Some(only) => vec![only.into_owned()],
+            None => serde_json::from_str(&key.raw).unwrap_or_default(),
+        };
     }
     if let Some(schema) = stream.required("schema", mistakes)
         && let Some(mut object) = schema.object(mistakes)

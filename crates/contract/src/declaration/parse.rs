@@ -10,16 +10,19 @@ use super::outline::{Outline, Outlines, read_outlines};
 use super::references::Reading;
 use super::validate::{FieldUse, connector_key_of};
 use super::{
-    Cardinality, Declaration, DeclarationErrors, PROTOCOL_VERSION, PresetPart, PresetStream,
-    Relationship, Selection, SelectionPreset, Semantics, Source, SourceKind, StreamDeclaration,
-    View, query,
+    Declaration, DeclarationErrors, PROTOCOL_VERSION, PresetPart, PresetStream, Selection,
+    SelectionPreset, Semantics, Source, SourceKind, StreamDeclaration, View, query, relationships,
 };
 use crate::id::{ConnectorKey, FieldName, ViewId};
 
 pub(super) fn parse(text: &str, reading: Reading) -> Result<Declaration, DeclarationErrors> {
     let mut mistakes = Mistakes::default();
     let mut file = open(text)?;
-    let identity = read_identity(&mut file, &mut mistakes);
+    let form = Form::of(&file);
+    let identity = match form {
+        Form::Declaration => read_identity(&mut file, &mut mistakes),
+        Form::Manifest => read_manifest(&mut file, &mut mistakes),
+    };
     let streams_node = file.required("streams", &mut mistakes);
     let stream_nodes = streams_node
         .and_then(|node| node.filled_array(&mut mistakes))
@@ -27,11 +30,13 @@ pub(super) fn parse(text: &str, reading: Reading) -> Result<Declaration, Declara
     let outlines = read_outlines(&stream_nodes, reading, &mut mistakes);
     let mut streams = Vec::new();
     for (node, outline) in stream_nodes.iter().zip(&outlines.0) {
-        streams.extend(read_stream(node, outline, &outlines, &mut mistakes));
+        streams.extend(read_stream((node, form), outline, &outlines, &mut mistakes));
     }
     let selection_presets = read_presets(&mut file, &outlines, &streams, &mut mistakes);
     let extensions = read_extensions(&mut file, &mut mistakes);
-    file.finish(&mut mistakes);
+    if form == Form::Declaration {
+        file.finish(&mut mistakes);
+    }
     if let Some(errors) = mistakes.into_errors() {
         return Err(errors);
     }
@@ -58,6 +63,26 @@ pub(super) fn parse(text: &str, reading: Reading) -> Result<Declaration, Declara
         reading,
         text: text.to_owned(),
     })
+}
+
+/// How a file is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// As described here: whatever it says beyond is a mistake.
+    Declaration,
+    /// As the reference implementation keeps its connectors: beside the streams it says how to run them, which is passed
+    /// over.
+    Manifest,
+}
+
+impl Form {
+    fn of(file: &Object) -> Form {
+        if !file.has("source") && file.has("connector_id") && file.has("version") {
+            Form::Manifest
+        } else {
+            Form::Declaration
+        }
+    }
 }
 
 struct Identity {
@@ -90,6 +115,53 @@ fn read_identity(file: &mut Object, mistakes: &mut Mistakes) -> Option<Identity>
     })
 }
 
+fn read_manifest(file: &mut Object, mistakes: &mut Mistakes) -> Option<Identity> {
+    if let Some(node) = file.required("protocol_version", mistakes) {
+        node.choice(&[(PROTOCOL_VERSION, ())], mistakes);
+    }
+    let node = match file.optional("manifest_uri") {
+        Some(node) => Some(node),
+        None => file.required("connector_id", mistakes),
+    };
+    let source = node.and_then(|node| read_source_id(&node, mistakes));
+    let version = file
+        .required("version", mistakes)
+        .and_then(|node| node.text(mistakes));
+    let display_name = file
+        .optional("display_name")
+        .and_then(|node| node.text(mistakes));
+    let (id, connector_key) = source?;
+    if let Some(node) = file.optional("connector_key")
+        && node.text(mistakes)? != connector_key.as_str()
+    {
+        let rule = format!(
+            "must be the last path segment of the manifest's URI, which is {:?}, {}",
+            connector_key.as_str(),
+            node.found()
+        );
+        mistakes.add(&node.path, rule);
+    }
+    let kind = SourceKind::Connector;
+    Some(Identity {
+        source: Source { kind, id },
+        connector_key,
+        declaration_version: version?,
+        publisher_id: None,
+        display_name,
+    })
+}
+
+fn read_source_id(node: &Node, mistakes: &mut Mistakes) -> Option<(String, ConnectorKey)> {
+    let id = node.text(mistakes)?;
+    match connector_key_of(&id) {
+        Ok(key) => Some((id, key)),
+        Err(rule) => {
+            mistakes.add(&node.path, rule);
+            None
+        }
+    }
+}
+
 fn read_source(node: &Node, mistakes: &mut Mistakes) -> Option<(Source, ConnectorKey)> {
     let mut object = node.object(mistakes)?;
     let kinds = [
@@ -99,16 +171,9 @@ fn read_source(node: &Node, mistakes: &mut Mistakes) -> Option<(Source, Connecto
     let kind = object
         .required("kind", mistakes)
         .and_then(|node| node.choice(&kinds, mistakes));
-    let id = object.required("id", mistakes).and_then(|node| {
-        let id = node.text(mistakes)?;
-        match connector_key_of(&id) {
-            Ok(key) => Some((id, key)),
-            Err(rule) => {
-                mistakes.add(&node.path, rule);
-                None
-            }
-        }
-    });
+    let id = object
+        .required("id", mistakes)
+        .and_then(|node| read_source_id(&node, mistakes));
     object.finish(mistakes);
     let (id, key) = id?;
     Some((Source { kind: kind?, id }, key))
@@ -142,7 +207,7 @@ fn read_extensions(file: &mut Object, mistakes: &mut Mistakes) -> BTreeMap<Strin
 
 /// Reads everything but name and schema. `None` when the stream cannot be used, which has then been reported.
 fn read_stream(
-    node: &Node,
+    (node, form): (&Node, Form),
     outline: &Outline,
     outlines: &Outlines,
     mistakes: &mut Mistakes,
@@ -154,6 +219,8 @@ fn read_stream(
     let semantics = [
         ("append_only", Semantics::AppendOnly),
         ("mutable_state", Semantics::MutableState),
+        // How manifests of before 0.1.0 spell it.
+        ("append", Semantics::AppendOnly),
     ];
     let semantics = stream
         .required("semantics", mistakes)
@@ -171,9 +238,12 @@ fn read_stream(
     let consent_time_field = single("consent_time_field", FieldUse::ConsentTime, mistakes);
     let selection = read_selection(&mut stream, mistakes);
     let views = read_views(&mut stream, outline, mistakes);
-    let (relationships, relationship_names) = read_relationships(&mut stream, outlines, mistakes);
+    let (relationships, relationship_names) =
+        relationships::read(&mut stream, outline, outlines, mistakes);
     let query = query::read(&mut stream, outline, &relationship_names, mistakes);
-    stream.finish(mistakes);
+    if form == Form::Declaration {
+        stream.finish(mistakes);
+    }
     Some(StreamDeclaration {
         name: outline.name.clone()?,
         semantics: semantics?,
@@ -290,55 +360,6 @@ fn read_views(stream: &mut Object, outline: &Outline, mistakes: &mut Mistakes) -
         views.push(View { id, label, fields });
     }
     views
-}
-
-/// The usable relationships, and the names of all of them: what refers to a broken one need not be reported as well.
-fn read_relationships(
-    stream: &mut Object,
-    outlines: &Outlines,
-    mistakes: &mut Mistakes,
-) -> (Vec<Relationship>, Vec<String>) {
-    let mut relationships: Vec<Relationship> = Vec::new();
-    let mut names: Vec<String> = Vec::new();
-    for mut object in objects(stream, "relationships", mistakes) {
-        let name = object
-            .required("name", mistakes)
-            .and_then(|node| node.text(mistakes));
-        let child = object.required("stream", mistakes);
-        let child = child.and_then(|node| outlines.resolve(&node, mistakes));
-        let foreign_key = object.required("foreign_key", mistakes);
-        let foreign_key = child.zip(foreign_key).and_then(|(child, node)| {
-            // The key stands on the child, whichever the cardinality: it holds the parent's record key.
-            child.field(&node, FieldUse::ForeignKey, mistakes)
-        });
-        let cardinalities = [
-            ("has_many", Cardinality::HasMany),
-            ("has_one", Cardinality::HasOne),
-        ];
-        let cardinality = object.required("cardinality", mistakes);
-        let cardinality = cardinality.and_then(|node| node.choice(&cardinalities, mistakes));
-        let name_path = step(&object.path, "name");
-        object.finish(mistakes);
-        let Some(name) = name else { continue };
-        if names.contains(&name) {
-            let rule =
-                format!("relationship names must be unique within a stream, {name} is repeated");
-            mistakes.add(name_path, rule);
-        }
-        names.push(name.clone());
-        let stream = child.and_then(|child| child.name.clone());
-        if let (Some(stream), Some(foreign_key), Some(cardinality)) =
-            (stream, foreign_key, cardinality)
-        {
-            relationships.push(Relationship {
-                name,
-                stream,
-                foreign_key,
-                cardinality,
-            });
-        }
-    }
-    (relationships, names)
 }
 
 fn read_presets(

@@ -91,10 +91,10 @@ pub struct ExpandCapability {
     /// Whether it may be used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usable: Option<bool>,
-    /// The child's field that holds the record key.
+    /// The field that holds a record key of the other stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub foreign_key: Option<String>,
-    /// The same field, under its other name.
+    /// The same field, under its other name, where it is the related stream that has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub child_parent_key_field: Option<String>,
     /// Children when no limit is named.

@@ -1,7 +1,7 @@
 //! What a file reads into, and how each mistake in it is told.
 
 use contract::declaration::{
-    Cardinality, Declaration, PresetPart, RangeOperator, Semantics, SourceKind,
+    Cardinality, Declaration, Pointing, PresetPart, RangeOperator, Semantics, SourceKind,
 };
 use contract::{FieldKind, FieldName};
 
@@ -123,6 +123,120 @@ fn a_field_accepts_by_json_type_alone() {
     assert!(accepts("anything", "[1]") && accepts("extra", "{}") && !accepts("extra", "7"));
 }
 
+/// Two streams, of which the second has these relationships and this semantics.
+fn two_streams(relationships: &str, semantics: &str) -> Result<Declaration, String> {
+    let text = format!(
+        r#"{{"protocol_version":"0.1.0","source":{{"kind":"connector","id":"https://a.example/budget"}},
+        "declaration_version":"1","streams":[
+        {{"name":"accounts","semantics":"mutable_state","primary_key":["id"],
+          "schema":{{"properties":{{"id":{{"type":"string"}},"budget_id":{{"type":"string"}}}}}}}},
+        {{"name":"budgets","semantics":"mutable_state","primary_key":["budget_id"],
+          "schema":{{"properties":{{"budget_id":{{"type":"string"}},"owner":{{"type":"string"}}}}}}}},
+        {{"name":"balances","semantics":"{semantics}","primary_key":["id"],
+          "schema":{{"properties":{{"id":{{"type":"string"}},"account_id":{{"type":"string"}},"budget_id":{{"type":"string"}},
+                                   "odd":{{"type":"array"}}}}}},
+          "relationships":[{relationships}]}}]}}"#
+    );
+    Declaration::parse(&text).map_err(|mistakes| mistakes.to_string())
+}
+
+#[test]
+fn a_record_may_point_at_the_one_it_is_related_to() {
+    // TR-30
+    let account = r#"{"name":"account","stream":"accounts","foreign_key":"account_id","cardinality":"has_one"}"#;
+    let budget =
+        r#"{"name":"budget","stream":"budgets","foreign_key":"budget_id","cardinality":"has_one"}"#;
+    let declaration = two_streams(&format!("{account},{budget}"), "append").unwrap();
+    let balances = declaration.stream("balances").unwrap();
+    assert_eq!(balances.semantics, Semantics::AppendOnly);
+    let pointing = |name: &str| balances.relationship(name).unwrap().pointing;
+    assert_eq!(pointing("account"), Pointing::There);
+    // Both streams have the field, and it is what identifies a budget.
+    assert_eq!(pointing("budget"), Pointing::There);
+    // Both have it, and it tells by its name whom it points at.
+    let both = [("budget", "There"), ("account", "Here")];
+    for (name, expected) in both {
+        let relationship = format!(
+            r#"{{"name":"{name}","stream":"accounts","foreign_key":"budget_id","cardinality":"has_one"}}"#
+        );
+        let declaration = two_streams(&relationship, "append_only").unwrap();
+        let found = declaration.streams[2].relationships[0].pointing;
+        assert_eq!(format!("{found:?}"), expected, "{name}");
+    }
+    let whole = Declaration::parse(GOOD).unwrap();
+    let attachments = &whole.stream("messages").unwrap().relationships[0];
+    assert_eq!(attachments.pointing, Pointing::Here);
+}
+
+#[test]
+fn a_relationship_that_cannot_be_says_why() {
+    // TR-30
+    for (foreign_key, cardinality, why) in [
+        (
+            "acount_id",
+            "has_one",
+            "must be a field in schema.properties of accounts, or of balances; neither has \"acount_id\" (did you mean \"account_id\"?)",
+        ),
+        (
+            "account_id",
+            "has_many",
+            "many records of accounts can only be told by a field of accounts, and it has no \"account_id\"; \
+             balances has: if a record of balances points at one of accounts, the cardinality is has_one",
+        ),
+        ("odd", "has_one", "\"odd\" has type array"),
+    ] {
+        let relationship = format!(
+            r#"{{"name":"x","stream":"accounts","foreign_key":"{foreign_key}","cardinality":"{cardinality}"}}"#
+        );
+        let refused = two_streams(&relationship, "append_only").unwrap_err();
+        assert!(refused.contains(why), "{refused}");
+        assert!(
+            refused.starts_with("/streams/2/relationships/0/foreign_key: "),
+            "{refused}"
+        );
+    }
+}
+
+#[test]
+fn a_manifest_of_the_reference_implementation_is_a_declaration() {
+    // TR-30
+    let manifest = |key: &str, stream: &str| {
+        format!(
+            r#"{{"protocol_version":"0.1.0","connector_id":"https://registry.example/connectors/budget","connector_key":"{key}",
+            "manifest_uri":"https://registry.example/connectors/budget","version":"0.3.0","display_name":"Budget",
+            "runtime_requirements":{{"bindings":{{}}}},"capabilities":{{"human_interaction":[]}},"setup":{{"modality":"x"}},
+            "streams":[{{"name":"days","semantics":"append","primary_key":["id"],"cursor_field":"day","incremental":true,
+            "coverage_strategy":"full_inventory","selection":{{"fields":true,"resources":true}},{stream}
+            "schema":{{"type":"object","required":["id"],"properties":{{"id":{{"type":"string"}},
+            "day":{{"type":"string","format":"date"}}}}}},"query":{{"search":{{}}}}}}]}}"#
+        )
+    };
+    let read = Declaration::parse(&manifest("budget", "")).unwrap();
+    assert_eq!(read.source.id, "https://registry.example/connectors/budget");
+    assert_eq!(read.connector_key().as_str(), "budget");
+    assert_eq!(
+        (
+            read.declaration_version.as_str(),
+            read.display_name.as_str()
+        ),
+        ("0.3.0", "Budget")
+    );
+    assert_eq!(read.streams[0].semantics, Semantics::AppendOnly);
+    let mistaken = Declaration::parse(&manifest(
+        "other",
+        r#""views":[{"id":"v","fields":["nope"]}],"#,
+    ));
+    let mistaken = mistaken.unwrap_err().to_string();
+    assert!(
+        mistaken.contains("/connector_key: must be the last path segment"),
+        "{mistaken}"
+    );
+    assert!(
+        mistaken.contains("/streams/0/views/0/fields/0: "),
+        "{mistaken}"
+    );
+}
+
 #[test]
 fn a_bare_declaration_gets_defaults() {
     let text = r#"{"protocol_version":"0.1.0","source":{"kind":"provider_native","id":"https://a.example/notes"},
@@ -156,7 +270,7 @@ const BROKEN_STREAMS: &str = r#"
 /streams/1/name | "messages" | = | stream names must be unique
 /streams/0/name | "*" | = | '*' is not a valid stream name
 /streams/0/semantics | - | /streams/0 | semantics is required and missing
-/streams/0/semantics | "append" | = | append_only, mutable_state
+/streams/0/semantics | "replace" | = | append_only, mutable_state
 /streams/0/cursor_feild | "id" | = | did you mean "cursor_field"?
 /streams/0/primary_key | [] | = | at least one
 /streams/0/primary_key | ["id", "id"] | /streams/0/primary_key/1 | must be unique
@@ -170,7 +284,8 @@ const BROKEN_STREAMS: &str = r#"
 /streams/0/views/0/fields | [] | = | at least one
 /streams/0/views/0/fields/1 | "nope" | = | there is no "nope"
 /streams/0/relationships/0/stream | "attachment" | = | did you mean "attachments"?
-/streams/0/relationships/0/foreign_key | "id" | = | schema.properties of attachments
+/streams/0/relationships/0/foreign_key | "id" | = | the cardinality is has_one
+/streams/0/relationships/0/foreign_key | "message_idd" | = | did you mean "message_id"?
 /streams/0/relationships/0/cardinality | "many" | = | has_many, has_one
 /streams/0/display/title | "x" | = | unknown member
 "#;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use contract::declaration::{Aggregations, FieldDeclaration, RangeOperator};
+use contract::declaration::{Aggregations, FieldDeclaration, Pointing, RangeOperator};
 use contract::id::{FieldName, GrantId};
 use contract::key::RecordKey;
 use contract::scalar::FieldKind;
@@ -163,7 +163,8 @@ fn expand(relation: &Relation) -> ExpandCapability {
         granted: Some(true),
         usable: Some(true),
         foreign_key: Some(declared.foreign_key.to_string()),
-        child_parent_key_field: Some(declared.foreign_key.to_string()),
+        child_parent_key_field: (declared.pointing == Pointing::Here)
+            .then(|| declared.foreign_key.to_string()),
         default_limit: limits.map(|(default, _)| default),
         max_limit: limits.map(|(_, max)| max),
         reason: None,

@@ -1,0 +1,133 @@
+//! Reads a stream's `relationships`: to which streams it is related, and which side holds the key of the other.
+
+use super::document::{Mistakes, Node, Object, did_you_mean, step};
+use super::outline::{Outline, Outlines};
+use super::parse::objects;
+use super::validate::FieldUse;
+use super::{Cardinality, Pointing, Relationship};
+use crate::id::FieldName;
+
+/// The usable relationships, and the names of all of them: what refers to a broken one need not be reported as well.
+pub(super) fn read(
+    stream: &mut Object,
+    own: &Outline,
+    outlines: &Outlines,
+    mistakes: &mut Mistakes,
+) -> (Vec<Relationship>, Vec<String>) {
+    let mut relationships: Vec<Relationship> = Vec::new();
+    let mut names: Vec<String> = Vec::new();
+    for mut object in objects(stream, "relationships", mistakes) {
+        let name = object
+            .required("name", mistakes)
+            .and_then(|node| node.text(mistakes));
+        let related = object.required("stream", mistakes);
+        let related = related.and_then(|node| outlines.resolve(&node, mistakes));
+        let foreign_key = object.required("foreign_key", mistakes);
+        let cardinalities = [
+            ("has_many", Cardinality::HasMany),
+            ("has_one", Cardinality::HasOne),
+        ];
+        let cardinality = object.required("cardinality", mistakes);
+        let cardinality = cardinality.and_then(|node| node.choice(&cardinalities, mistakes));
+        let pair = related.map(|related| (own, related));
+        let key = pair.zip(foreign_key).zip(cardinality);
+        let key = key.and_then(|((pair, node), cardinality)| {
+            foreign_key_of(pair, name.as_deref(), &node, cardinality, mistakes)
+        });
+        let name_path = step(&object.path, "name");
+        object.finish(mistakes);
+        let Some(name) = name else { continue };
+        if names.contains(&name) {
+            let rule =
+                format!("relationship names must be unique within a stream, {name} is repeated");
+            mistakes.add(name_path, rule);
+        }
+        names.push(name.clone());
+        let stream = related.and_then(|related| related.name.clone());
+        if let (Some(stream), Some((foreign_key, pointing)), Some(cardinality)) =
+            (stream, key, cardinality)
+        {
+            relationships.push(Relationship {
+                name,
+                stream,
+                foreign_key,
+                pointing,
+                cardinality,
+            });
+        }
+    }
+    (relationships, names)
+}
+
+/// Finds the foreign key on either side.
+///
+/// Many related records can only point here. One may as well be pointed at. Where both streams have the field, it is the
+/// record that points if the field is what identifies the related one and not the record, or is called after the
+/// relationship, as in `message` and `message_id`.
+fn foreign_key_of(
+    (own, related): (&Outline, &Outline),
+    relationship: Option<&str>,
+    node: &Node,
+    cardinality: Cardinality,
+    mistakes: &mut Mistakes,
+) -> Option<(FieldName, Pointing)> {
+    let name = node.text(mistakes)?;
+    let is_called_after_it = relationship.is_some_and(|it| name.strip_suffix("_id") == Some(it));
+    let identifies_it = related.is_key(&name) && !own.is_key(&name);
+    let pointing = match (own.may_have(&name), related.may_have(&name), cardinality) {
+        (true, false, Cardinality::HasOne) => Pointing::There,
+        (true, true, Cardinality::HasOne) if is_called_after_it || identifies_it => Pointing::There,
+        (_, true, _) => Pointing::Here,
+        (is_own, false, cardinality) => {
+            mistakes.add(
+                &node.path,
+                nowhere((own, related), &name, cardinality, is_own),
+            );
+            return None;
+        }
+    };
+    let holder = match pointing {
+        Pointing::Here => related,
+        Pointing::There => own,
+    };
+    let field = holder.field(node, FieldUse::ForeignKey, mistakes)?;
+    Some((field, pointing))
+}
+
+/// Why a foreign key cannot be found.
+fn nowhere(
+    (own, related): (&Outline, &Outline),
+    name: &str,
+    cardinality: Cardinality,
+    is_own: bool,
+) -> String {
+    let called = |outline: &Outline, otherwise: &str| {
+        let name = outline.name.as_ref();
+        name.map_or_else(|| otherwise.to_owned(), ToString::to_string)
+    };
+    let (here, there) = (
+        called(own, "this stream"),
+        called(related, "the other stream"),
+    );
+    let fields = |outline: &Outline| -> Vec<String> {
+        let fields = outline.fields.iter();
+        fields.map(|field| field.name.to_string()).collect()
+    };
+    match cardinality {
+        Cardinality::HasMany if is_own => format!(
+            "many records of {there} can only be told by a field of {there}, and it has no {name:?}; \
+             {here} has: if a record of {here} points at one of {there}, the cardinality is has_one"
+        ),
+        Cardinality::HasMany => {
+            let hint = did_you_mean(name, fields(related).iter().map(String::as_str));
+            format!("must be a field in schema.properties of {there}; there is no {name:?}{hint}")
+        }
+        Cardinality::HasOne => {
+            let all = [fields(own), fields(related)].concat();
+            let hint = did_you_mean(name, all.iter().map(String::as_str));
+            format!(
+                "must be a field in schema.properties of {there}, or of {here}; neither has {name:?}{hint}"
+            )
+        }
+    }
+}
