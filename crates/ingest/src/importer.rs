@@ -9,7 +9,7 @@ use contract::key::RecordKey;
 use store::StoreError;
 use store::blobs::Blobs;
 use store::catalog::StreamRef;
-use store::records::{Applied, Change, Records};
+use store::records::{Applied, Change, Direction, OrderBy, PageRequest, Records};
 
 use crate::error::{ImportError, InputError};
 use crate::preview::Preview;
@@ -21,6 +21,11 @@ pub trait Importer {
     /// The next item, or nothing at the end. An error means the input cannot be read any further.
     fn next_item(&mut self) -> Result<Option<Item>, InputError>;
 
+    /// Before the first item: looks at what is there already, where only that tells what the items belong to.
+    fn compare(&mut self, _held: &dyn Held) -> Result<(), Stopped> {
+        Ok(())
+    }
+
     /// At the end: what the owner should know about how the input was read, if something had to be assumed.
     fn note(&self) -> Option<String> {
         None
@@ -30,6 +35,14 @@ pub trait Importer {
     fn take_files(&mut self) -> Vec<File> {
         Vec::new()
     }
+}
+
+/// What is there already, the earlier inputs of the same import included.
+pub trait Held {
+    /// The keys of a stream.
+    fn keys(&self, stream: &str) -> Result<Vec<RecordKey>, StoreError>;
+    /// Whether a stream has a record of that key.
+    fn holds(&self, stream: &str, key: &RecordKey) -> Result<bool, StoreError>;
 }
 
 /// Bytes that a record refers to.
@@ -99,6 +112,63 @@ enum Destination<'a> {
     Preview(Preview<'a>),
 }
 
+/// Keys read at a time.
+const KEYS_AT_ONCE: usize = 1_000;
+
+impl Held for Destination<'_> {
+    fn keys(&self, stream: &str) -> Result<Vec<RecordKey>, StoreError> {
+        match self {
+            Destination::Store(store, connection) => stored_keys(*store, connection, stream),
+            Destination::Preview(preview) => preview.keys(stream),
+        }
+    }
+
+    fn holds(&self, stream: &str, key: &RecordKey) -> Result<bool, StoreError> {
+        match self {
+            Destination::Store(store, connection) => {
+                let Some(stream) = stream_of(connection, stream) else {
+                    return Ok(false);
+                };
+                Ok(store.get(&stream, key)?.is_some())
+            }
+            Destination::Preview(preview) => preview.holds(stream, key),
+        }
+    }
+}
+
+fn stream_of(connection: &ConnectionId, stream: &str) -> Option<StreamRef> {
+    let stream = StreamName::parse(stream).ok()?;
+    let connection = connection.clone();
+    Some(StreamRef { connection, stream })
+}
+
+/// The keys of a stream of a connection.
+pub(crate) fn stored_keys(
+    store: &dyn Records,
+    connection: &ConnectionId,
+    stream: &str,
+) -> Result<Vec<RecordKey>, StoreError> {
+    let mut keys = Vec::new();
+    let Some(stream) = stream_of(connection, stream) else {
+        return Ok(keys);
+    };
+    let mut request = PageRequest {
+        by: OrderBy::Key,
+        direction: Direction::Ascending,
+        after: None,
+        limit: KEYS_AT_ONCE,
+    };
+    loop {
+        let page = store.page(&stream, &request)?;
+        let is_last = page.len() < KEYS_AT_ONCE;
+        request.after = page.last().map(|record| record.position.clone());
+        keys.extend(page.into_iter().map(|record| record.key));
+        if is_last {
+            return Ok(keys);
+        }
+    }
+}
+
 /// An import of one or several inputs into one connection.
 pub struct Import<'a> {
     destination: Destination<'a>,
@@ -150,6 +220,7 @@ impl<'a> Import<'a> {
         file: Option<&str>,
         acknowledged: &mut dyn FnMut(&ImportReport),
     ) -> Result<(), Stopped> {
+        importer.compare(&self.destination)?;
         let (destination, blobs) = (&mut self.destination, self.blobs);
         let files = RefCell::new(Vec::new());
         let mut write = |batch| match destination {

@@ -12,6 +12,7 @@ use store::catalog::StreamRef;
 use store::records::{Applied, Change, ChangeOp, Records};
 
 use crate::fingerprint::fingerprint;
+use crate::importer::stored_keys;
 
 /// A dry run in progress.
 pub(crate) struct Preview<'a> {
@@ -20,7 +21,12 @@ pub(crate) struct Preview<'a> {
     declaration: &'a Declaration,
     /// By hash of stream and key: the fingerprint of the content the key would have, or nothing once deleted.
     changed: HashMap<u64, Option<u64>>,
+    /// The first keys that would be new, by stream.
+    added: HashMap<StreamName, Vec<RecordKey>>,
 }
+
+/// How many of them are kept of a stream.
+const KEPT_KEYS: usize = 10_000;
 
 impl<'a> Preview<'a> {
     pub(crate) fn new(
@@ -31,6 +37,7 @@ impl<'a> Preview<'a> {
             existing,
             declaration,
             changed: HashMap::new(),
+            added: HashMap::new(),
         }
     }
 
@@ -42,17 +49,40 @@ impl<'a> Preview<'a> {
             .collect()
     }
 
+    /// The keys that a stream would have.
+    pub(crate) fn keys(&self, stream: &str) -> Result<Vec<RecordKey>, StoreError> {
+        let mut keys = match self.existing {
+            Some((store, connection)) => stored_keys(store, connection, stream)?,
+            None => Vec::new(),
+        };
+        let added = self
+            .added
+            .iter()
+            .filter(|(name, _)| name.as_str() == stream);
+        keys.extend(added.flat_map(|(_, keys)| keys.iter().cloned()));
+        Ok(keys)
+    }
+
+    /// Whether a stream would have a record of that key.
+    pub(crate) fn holds(&self, stream: &str, key: &RecordKey) -> Result<bool, StoreError> {
+        let Ok(stream) = StreamName::parse(stream) else {
+            return Ok(false);
+        };
+        match self.changed.get(&id_of(&stream, key)) {
+            Some(changed) => Ok(changed.is_some()),
+            None => Ok(self.stored(stream, key)?.is_some()),
+        }
+    }
+
     fn outcome(&mut self, change: Change) -> Result<Applied, StoreError> {
         let append_only = self
             .declaration
             .stream(change.stream.as_str())
             .is_some_and(|stream| stream.semantics == Semantics::AppendOnly);
-        let mut hasher = DefaultHasher::new();
-        (change.stream.as_str(), change.key.ordering_form()).hash(&mut hasher);
-        let id = hasher.finish();
+        let id = id_of(&change.stream, &change.key);
         let current = match self.changed.get(&id) {
             Some(changed) => *changed,
-            None => self.stored(change.stream, &change.key)?,
+            None => self.stored(change.stream.clone(), &change.key)?,
         };
         let (applied, after) = match change.op {
             ChangeOp::Delete if current.is_none() => (Applied::AlreadyAbsent, None),
@@ -70,6 +100,12 @@ impl<'a> Preview<'a> {
         if current != after {
             self.changed.insert(id, after);
         }
+        if applied == Applied::Added {
+            let added = self.added.entry(change.stream).or_default();
+            if added.len() < KEPT_KEYS {
+                added.push(change.key);
+            }
+        }
         Ok(applied)
     }
 
@@ -85,4 +121,11 @@ impl<'a> Preview<'a> {
         let record = store.get(&stream, key)?;
         Ok(record.map(|record| fingerprint(&record.body)))
     }
+}
+
+/// A short name for a record.
+fn id_of(stream: &StreamName, key: &RecordKey) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (stream.as_str(), key.ordering_form()).hash(&mut hasher);
+    hasher.finish()
 }

@@ -5,7 +5,7 @@ mod memory;
 
 use std::io::{self, BufReader, Read};
 
-use ingest::{Export, ImportError, ImportReport, WhatsappImporter};
+use ingest::{BatchLimits, Export, Import, ImportError, ImportReport, WhatsappImporter};
 use memory::Memory;
 use proptest::prelude::*;
 
@@ -234,10 +234,107 @@ fn a_file_that_cannot_be_read_to_its_end_keeps_what_came_before() {
 }
 
 #[test]
-fn a_chat_without_a_name_is_not_mixed_up_with_another() {
-    let text = b"[30.12.23, 21:15:01] Anna: hello\n";
+fn one_chat_is_one_chat_whatever_its_file_is_called() {
+    // TR-16
+    for first in [
+        "WhatsApp Chat with Trip.txt",
+        "Trip.txt",
+        "exports/_chat.txt",
+    ] {
+        for second in [
+            "WhatsApp Chat with Trip (1).txt",
+            "WhatsApp Chat with The trip.txt",
+            "copy.txt",
+            "exports/_chat.txt",
+            "old phone/_chat.txt",
+            "_chat 2.txt",
+            "",
+        ] {
+            let store = whatsapp();
+            assert_eq!(import(&store, first, ANDROID).added, 8, "{first}");
+            let again = import(&store, second, ANDROID);
+            assert_eq!((again.read, again.unchanged), (8, 8), "{first} {second}");
+            // Later and longer, it continues.
+            let longer = format!("{ANDROID}1/3/24, 12:05\u{202f}AM - Ben: new\n");
+            let later = import(&store, second, &longer);
+            assert_eq!((later.added, later.unchanged), (1, 8), "{first} {second}");
+            // An export reaches back only so far, and says no more than that.
+            let cut = longer.split_once("12/30/23, 9:16").unwrap().1;
+            let newest = format!("12/30/23, 9:16{cut}1/3/24, 12:06\u{202f}AM - Ben: newest\n");
+            let newest = import(&store, second, &newest);
+            assert_eq!((newest.added, newest.unchanged), (1, 5), "{first} {second}");
+            assert_eq!(stored(&store, "chats").len(), 1);
+        }
+    }
+}
+
+#[test]
+fn a_chat_that_is_found_under_another_name_is_said_so() {
+    let store = whatsapp();
+    import(&store, "WhatsApp Chat with Trip.txt", ANDROID);
+    assert_eq!(
+        import(&store, "copy.txt", ANDROID).notes,
+        ["its messages are those of the chat 'Trip', and go there instead of into 'copy'"]
+    );
+}
+
+#[test]
+fn different_chats_stay_apart() {
+    // TR-16
+    let store = whatsapp();
+    let broadcast = "31/12/23, 21:15 - Ben: Happy new year!\n31/12/23, 21:16 - Ben: See you\n";
+    import(&store, "WhatsApp Chat with Anna.txt", broadcast);
+    // The same words at the same minutes to somebody else.
+    let other = import(&store, "WhatsApp Chat with Carl.txt", broadcast);
+    assert_eq!((other.added, other.unchanged), (3, 0));
+    // It begins alike, and goes on otherwise.
+    let begun = format!("{broadcast}31/12/23, 21:17 - Dora: You too\n");
+    let answered: String = (10..40)
+        .map(|minute| format!("1/1/24, 10:{minute} - Dora: {minute}\n"))
+        .collect();
+    let begun = import(
+        &store,
+        "WhatsApp Chat with Dora.txt",
+        &format!("{begun}{answered}"),
+    );
+    assert_eq!((begun.added, begun.unchanged), (34, 0));
+    // Nobody names these, and the same people are in both.
+    import(
+        &store,
+        "a/_chat.txt",
+        "[30.12.23, 21:15:01] Anna: hello\n[30.12.23, 21:16:01] Ben: hi\n",
+    );
+    let group = "[2.1.24, 21:15:01] Anna: who comes?\n[2.1.24, 21:16:01] Ben: me\n";
+    assert_eq!(import(&store, "b/_chat.txt", group).added, 3);
+    let names: Vec<String> = stored(&store, "chats");
+    assert!(
+        names
+            .iter()
+            .any(|chat| chat.contains(r#""name":"Anna, Ben (2)""#)),
+        "{names:?}"
+    );
+    assert_eq!(names.len(), 5);
+    assert_eq!(import(&store, "c/_chat.txt", group).unchanged, 3);
+}
+
+#[test]
+fn a_chat_nobody_wrote_in_needs_a_name() {
+    let text = b"[30.12.23, 21:15:01] Somebody joined\n";
     let error = try_import(&whatsapp(), "_chat.txt", text, 1_000).unwrap_err();
     assert!(error.to_string().contains("name the file after"), "{error}");
+}
+
+#[test]
+fn a_dry_run_knows_the_chats_of_the_files_before() {
+    let store = whatsapp();
+    let acceptor = store.acceptor();
+    let mut import = Import::dry(None, &store.declaration, BatchLimits::default());
+    for file in ["WhatsApp Chat with Trip.txt", "copy.txt"] {
+        let mut importer = WhatsappImporter::new(ANDROID.as_bytes(), file, &acceptor);
+        import.run(&mut importer, None, &mut |_| {}).unwrap();
+    }
+    let report = import.into_report();
+    assert_eq!((report.added, report.unchanged), (8, 8));
 }
 
 #[test]

@@ -350,7 +350,10 @@ impl<R: BufRead> Rows<R> {
             }
             match state {
                 ReadRecordResult::Record => {
-                    self.input.encoding = self.input.encoding.decided_by(&self.text);
+                    // Of a row that is too long there is a part, which may end within a character.
+                    if !too_long {
+                        self.input.encoding = self.input.encoding.decided_by(&self.text);
+                    }
                     return Ok(Some(Row {
                         line,
                         too_long,

@@ -1,10 +1,12 @@
 //! Exports of single `WhatsApp` chats: a text file with a line per message, and more lines where a message has some.
 //!
 //! A message has no id. Its key is made of the chat's name, the minute, and a hash of author and text; equal ones of the
-//! same minute are counted. So an export that was made again later, with more messages, gives the same keys. Times are
+//! same minute are counted. So an export that was made again later, with more messages, gives the same keys, whatever its
+//! file is called: [`identity`] finds the chat that has them. Times are
 //! the phone's, without offset. Messages of one minute get a millisecond more each, which keeps their order.
 
 mod content;
+mod identity;
 mod messages;
 mod order;
 mod stamp;
@@ -17,49 +19,39 @@ use sha2::{Digest, Sha256};
 
 use crate::accept::Acceptor;
 use crate::error::InputError;
-use crate::importer::{Importer, Item};
+use crate::importer::{Held, Importer, Item, Stopped};
 use crate::lines::MAX_LINE_BYTES;
 use crate::rejection::{Rejection, RejectionCode, quoted};
 use content::{Content, Kind};
+use identity::{By, Name, Sample};
 use messages::{Message, Messages};
 use order::{DateOrder, Evidence};
-use stamp::{LocalTime, is_mark, is_space_or_mark};
+use stamp::{LocalTime, is_mark};
 
 /// How far is read ahead to find a date that tells its order.
 const AHEAD_BYTES: usize = 16 * 1024 * 1024;
+/// How far to find messages of a chat that is there already: whichever is reached first.
+const SAMPLED_BYTES: usize = 1024 * 1024;
+const SAMPLED_MESSAGES: usize = 4_000;
 /// Minutes whose messages are remembered, so that equal ones are counted also where a clock was put back.
 const REMEMBERED_MINUTES: usize = 256;
 /// Of one minute; nobody writes more, so this only bounds what a made-up file can take.
 const REMEMBERED_MESSAGES: usize = 10_000;
-
-/// Names of files that hold one chat, up to the name of the chat.
-const FILE_NAMES: [&str; 14] = [
-    "WhatsApp Chat with ",
-    "WhatsApp Chat - ",
-    "WhatsApp Chat mit ",
-    "WhatsApp-Chat mit ",
-    "Chat de WhatsApp con ",
-    "Chat WhatsApp con ",
-    "Chat di WhatsApp con ",
-    "Discussion WhatsApp avec ",
-    "Conversa do WhatsApp com ",
-    "WhatsApp-chat met ",
-    "WhatsApp Chat met ",
-    "Czat WhatsApp z ",
-    "Чат WhatsApp с ",
-    "WhatsApp-chatt med ",
-];
 
 /// Reads the messages of one chat.
 pub struct WhatsappImporter<'a, R> {
     messages: Messages<R>,
     acceptor: &'a Acceptor<'a>,
     /// The name of the chat, if the path tells it.
-    named: Option<String>,
+    named: Option<Name>,
     /// What was read ahead, and why not further.
     ahead: VecDeque<Message>,
     failed: Option<InputError>,
     chat: Option<Chat>,
+    /// Whether the record of the chat was given.
+    introduced: bool,
+    /// What the file itself would call the chat, if it is there under another name.
+    otherwise: Option<String>,
     counted: Counted,
 }
 
@@ -82,19 +74,22 @@ impl<'a, R: BufRead> WhatsappImporter<'a, R> {
         Self {
             messages: Messages::new(reader, limit),
             acceptor,
-            named: chat_named_by(path),
+            named: identity::named_by_path(path),
             ahead: VecDeque::new(),
             failed: None,
             chat: None,
+            introduced: false,
+            otherwise: None,
             counted: Counted::default(),
         }
     }
 
-    /// Reads until the order of dates is told, and says which chat this is. Without a name, the messages of two chats
-    /// would become one.
-    fn begin(&mut self) -> Result<Chat, InputError> {
+    /// Reads until the order of dates is told and there are messages to compare, and says how the export itself calls its
+    /// chat. Without a name, the messages of two chats would become one.
+    fn begin(&mut self) -> Result<(Chat, Option<Name>), InputError> {
         let (mut evidence, mut bytes) = (Evidence::default(), 0);
-        while bytes < AHEAD_BYTES && !evidence.is_enough() {
+        let few = |count: usize, bytes: usize| count < SAMPLED_MESSAGES && bytes < SAMPLED_BYTES;
+        while few(self.ahead.len(), bytes) || (bytes < AHEAD_BYTES && !evidence.is_enough()) {
             let message = match self.messages.next() {
                 Ok(Some(message)) => message,
                 Ok(None) => break,
@@ -104,22 +99,27 @@ impl<'a, R: BufRead> WhatsappImporter<'a, R> {
                 }
             };
             bytes += size_of::<Message>() + message.rest.len();
-            if let Some(stamp) = message.stamp {
+            if let Some(stamp) = message.stamp.filter(|_| !evidence.is_enough()) {
                 evidence.add(stamp);
             }
             self.ahead.push_back(message);
         }
         let (order, certain) = evidence.order();
         let told = || self.ahead.front().and_then(Message::chat_name);
-        let name = self.named.take().or_else(told);
+        let people = || Sample::of(self.ahead.iter(), order).people();
+        let name = self.named.clone().or_else(told).or_else(people);
         if name.is_none() && !self.ahead.is_empty() {
             return Err(InputError::NamelessChat);
         }
-        Ok(Chat {
-            name: name.unwrap_or_default(),
+        let chat = Chat {
+            name: name
+                .as_ref()
+                .map(|name| name.text.clone())
+                .unwrap_or_default(),
             order,
             certain,
-        })
+        };
+        Ok((chat, name))
     }
 
     /// The next message: first those that were read ahead, then what ended that.
@@ -135,11 +135,25 @@ impl<'a, R: BufRead> WhatsappImporter<'a, R> {
 }
 
 impl<R: BufRead> Importer for WhatsappImporter<'_, R> {
+    fn compare(&mut self, held: &dyn Held) -> Result<(), Stopped> {
+        let (mut chat, own) = self.begin()?;
+        let Some(own) = own else {
+            return Ok(());
+        };
+        let sample = Sample::of(self.ahead.iter(), chat.order);
+        chat.name = sample.chat(&own, held)?;
+        self.otherwise = (own.by != By::Nobody && chat.name != own.text).then_some(own.text);
+        self.chat = Some(chat);
+        Ok(())
+    }
+
     fn next_item(&mut self) -> Result<Option<Item>, InputError> {
         if self.chat.is_none() {
-            let begun = self.begin()?;
-            let chat = self.chat.insert(begun);
-            if let Some(first) = self.ahead.front() {
+            self.chat = Some(self.begin()?.0);
+        }
+        if !self.introduced {
+            self.introduced = true;
+            if let (Some(first), Some(chat)) = (self.ahead.front(), &self.chat) {
                 return Ok(Some(Item {
                     line: first.line,
                     bytes: 0,
@@ -159,11 +173,17 @@ impl<R: BufRead> Importer for WhatsappImporter<'_, R> {
     }
 
     fn note(&self) -> Option<String> {
-        let assumed = self.chat.as_ref().filter(|chat| !chat.certain)?;
-        let order = assumed.order.as_str();
-        Some(format!(
-            "no date in it tells the day from the month; they are read as {order}"
-        ))
+        let chat = self.chat.as_ref()?;
+        let known = self.otherwise.as_ref().map(|own| {
+            let (own, name) = (quoted(own), quoted(&chat.name));
+            format!("its messages are those of the chat {name}, and go there instead of into {own}")
+        });
+        let assumed = (!chat.certain).then(|| {
+            let order = chat.order.as_str();
+            format!("no date in it tells the day from the month; they are read as {order}")
+        });
+        let notes: Vec<String> = known.into_iter().chain(assumed).collect();
+        (!notes.is_empty()).then(|| notes.join("; "))
     }
 }
 
@@ -205,11 +225,14 @@ struct MessageRecord<'m> {
 
 impl Message {
     /// The chat's name, where the app speaks in its name, as iPhones have it in the first line.
-    fn chat_name(&self) -> Option<String> {
+    fn chat_name(&self) -> Option<Name> {
         let (author, said) = content::split_author(&self.rest);
         let author = author.filter(|_| said.starts_with('\u{200e}'))?;
         let speaks = content::read(&self.rest, Some(author)).kind == Kind::System;
-        speaks.then(|| author.to_owned())
+        speaks.then(|| Name {
+            text: author.to_owned(),
+            by: By::App,
+        })
     }
 
     fn record<'m>(
@@ -313,40 +336,6 @@ impl Counted {
     }
 }
 
-/// The name of the chat, as the app puts it into the name of the file, or of the folder if the file is called `_chat`,
-/// as every iPhone calls it. Any other name somebody chose for the file is the chat's name.
-fn chat_named_by(path: &str) -> Option<String> {
-    let mut parts = path.rsplit(['/', '\\']);
-    let file = parts.next().unwrap_or_default();
-    let file = file.trim_end_matches(".gz").trim_end_matches(".txt");
-    let name = match named_by_app(file) {
-        Some(chat) => chat,
-        None if file.starts_with("_chat") => named_by_app(parts.next()?)?,
-        None => file,
-    };
-    let name: String = name.chars().filter(|c| !c.is_control()).collect();
-    Some(name.trim_matches(is_space_or_mark).to_owned()).filter(|name| !name.is_empty())
-}
-
-/// What follows the app's words. A number that a browser put behind it, because the file was there already, is no part.
-fn named_by_app(name: &str) -> Option<&str> {
-    let mut known = FILE_NAMES.iter();
-    known
-        .find_map(|known| name.strip_prefix(known))
-        .map(without_number)
-}
-
-/// Without ` (1)` or `(1)` at the end.
-fn without_number(name: &str) -> &str {
-    let cut = name
-        .strip_suffix(')')
-        .and_then(|open| open.rsplit_once('('))
-        .filter(|(_, number)| {
-            matches!(number.len(), 1 | 2) && number.bytes().all(|b| b.is_ascii_digit())
-        });
-    cut.map_or(name, |(before, _)| before.trim_end())
-}
-
 /// Whether a file begins as an export of `WhatsApp` does. Logs begin with a time in brackets too, so that alone is not
 /// enough: the name must say so, or the mark that iPhones put before the app's own words.
 pub(crate) fn recognise(head: &[u8], file_name: &str) -> bool {
@@ -395,29 +384,6 @@ mod tests {
             ("", "_chat.txt", false),
         ] {
             assert_eq!(recognise(head.as_bytes(), file), known, "{head} {file}");
-        }
-    }
-
-    #[test]
-    fn the_name_of_a_file_tells_the_chat() {
-        for (file, chat) in [
-            ("WhatsApp Chat with Anna.txt", Some("Anna")),
-            ("WhatsApp Chat with Anna (1).txt", Some("Anna")),
-            (
-                "WhatsApp Chat with Class of (1998).txt.gz",
-                Some("Class of (1998)"),
-            ),
-            ("WhatsApp Chat mit Anna & Ben.txt", Some("Anna & Ben")),
-            ("Anna.txt", Some("Anna")),
-            ("exports/WhatsApp Chat - Anna/_chat.txt", Some("Anna")),
-            ("WhatsApp Chat - Anna/Ben.txt", Some("Ben")),
-            ("exports/_chat.txt", None),
-            ("_chat.txt", None),
-            ("_chat 2.txt", None),
-            (".txt", None),
-            ("", None),
-        ] {
-            assert_eq!(chat_named_by(file).as_deref(), chat, "{file}");
         }
     }
 }

@@ -21,8 +21,8 @@ use ingest::{
 use store::StoreError;
 use store::catalog::StreamRef;
 use store::records::{
-    Applied, Change, ChangeOp, ChangesPage, ChangesRequest, PagePosition, PageRequest, Purged,
-    Records, Revision, SortValue, StoredRecord,
+    Applied, Change, ChangeOp, ChangesPage, ChangesRequest, OrderBy, PagePosition, PageRequest,
+    Purged, Records, Revision, SortValue, StoredRecord,
 };
 
 /// A moment that never passes.
@@ -157,8 +157,27 @@ impl Records for Memory {
         }))
     }
 
-    fn page(&self, _: &StreamRef, _: &PageRequest) -> Result<Vec<StoredRecord>, StoreError> {
-        unreachable!("imports read no pages")
+    fn page(
+        &self,
+        stream: &StreamRef,
+        request: &PageRequest,
+    ) -> Result<Vec<StoredRecord>, StoreError> {
+        assert_eq!(request.by, OrderBy::Key, "imports read pages by key only");
+        let after = request.after.as_ref().map(|after| after.key.as_str());
+        let records = self.records.borrow();
+        let mut keys: Vec<RecordKey> = records
+            .keys()
+            .filter(|(of, key)| {
+                *of == stream.stream && after.is_none_or(|after| key.as_str() > after)
+            })
+            .map(|(_, key)| key.clone())
+            .collect();
+        keys.sort_by(|one, other| one.as_str().cmp(other.as_str()));
+        keys.truncate(request.limit);
+        let found = keys.iter().map(|key| self.get(stream, key));
+        Ok(found
+            .filter_map(|found| found.transpose())
+            .collect::<Result<_, _>>()?)
     }
 
     fn changes(&self, _: &StreamRef, _: &ChangesRequest) -> Result<ChangesPage, StoreError> {
