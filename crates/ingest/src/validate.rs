@@ -226,14 +226,14 @@ fn check_size(field: &FieldDeclaration, raw: &str) -> Result<(), Fault> {
 impl Cells {
     /// A rejection that names the field, the rule and the value.
     pub(crate) fn rejection(self, name: &str, fault: Fault) -> Rejection {
-        let mut message = format!("{} {}", self.noun(), quoted(name));
-        if !fault.at.is_empty() {
-            message.push_str(&format!(" at {}", fault.at));
-        }
-        message.push_str(&format!(" {}", fault.rule));
-        if let Some(value) = &fault.value {
-            message.push_str(&format!(", got {value}"));
-        }
+        let (noun, name_shown, rule) = (self.noun(), quoted(name), &fault.rule);
+        let at = match fault.at.as_str() {
+            "" => String::new(),
+            at => format!(" at {at}"),
+        };
+        let got = fault.value.as_ref().map(|value| format!(", got {value}"));
+        let got = got.unwrap_or_default();
+        let message = format!("{noun} {name_shown}{at} {rule}{got}");
         let rejection = Rejection::new(fault.code, message).in_field(name);
         match fault.value {
             Some(value) => rejection.with_value(value),

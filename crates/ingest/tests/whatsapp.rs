@@ -289,9 +289,8 @@ fn different_chats_stay_apart() {
     assert_eq!((other.added, other.unchanged), (3, 0));
     // It begins alike, and goes on otherwise.
     let begun = format!("{broadcast}31/12/23, 21:17 - Dora: You too\n");
-    let answered: String = (10..40)
-        .map(|minute| format!("1/1/24, 10:{minute} - Dora: {minute}\n"))
-        .collect();
+    let lines = (10..40).map(|minute| format!("1/1/24, 10:{minute} - Dora: {minute}\n"));
+    let answered = lines.collect::<Vec<_>>().concat();
     let begun = import(
         &store,
         "WhatsApp Chat with Dora.txt",

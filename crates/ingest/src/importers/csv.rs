@@ -155,7 +155,7 @@ impl<R: BufRead> Table<'_, R> {
         let encoding = self.rows.input.encoding;
         let mut text = String::from("{");
         for (column, cell) in columns.iter().zip(self.rows.cells()) {
-            let Some(value) = column.value(encoding.decode(cell))? else {
+            let Some(value) = column.value(encoding.decode(cell).as_deref())? else {
                 continue;
             };
             if text.len() > 1 {
@@ -191,8 +191,8 @@ impl<R: BufRead> Importer for CsvImporter<'_, R> {
 
 impl Column<'_> {
     /// The JSON of a cell, or nothing where the record goes without the field.
-    fn value(&self, cell: Option<Cow<'_, str>>) -> Result<Option<String>, Rejection> {
-        let Some(cell) = cell.as_deref() else {
+    fn value(&self, cell: Option<&str>) -> Result<Option<String>, Rejection> {
+        let Some(cell) = cell else {
             let message = format!("column {} is not UTF-8", quoted(&self.name));
             return Err(Rejection::new(RejectionCode::InvalidUtf8, message).in_field(&self.name));
         };

@@ -175,9 +175,7 @@ impl Records for Memory {
         keys.sort_by(|one, other| one.as_str().cmp(other.as_str()));
         keys.truncate(request.limit);
         let found = keys.iter().map(|key| self.get(stream, key));
-        Ok(found
-            .filter_map(|found| found.transpose())
-            .collect::<Result<_, _>>()?)
+        found.filter_map(Result::transpose).collect()
     }
 
     fn changes(&self, _: &StreamRef, _: &ChangesRequest) -> Result<ChangesPage, StoreError> {

@@ -73,7 +73,7 @@ impl<'m> Sample<'m> {
             let mut at = 0;
             messages.retain(|_| {
                 at += 1;
-                at <= COMPARED || (at - COMPARED) % step == 0
+                at <= COMPARED || (at - COMPARED).is_multiple_of(step)
             });
         }
         Self { messages, order }
