@@ -13,6 +13,7 @@ mod evidence;
 mod fixture;
 mod leaks;
 mod paging;
+mod pointing;
 mod races;
 mod refusals;
 mod schemas;

@@ -1,7 +1,6 @@
 //! The shape of each answer, member by member.
 
 use contract::declaration::RangeOperator::{self, Gt, Gte, Lt, Lte};
-use contract::error::ErrorCode;
 use contract::id::ViewId;
 use contract::query::{
     ChangesSince, Count, ExpandRequest, Filter, ListOptions, Order, Projection, Reading,
@@ -215,84 +214,6 @@ fn streams_are_listed_per_connection() {
     assert_eq!(names, ["messages", "attachments", "receipts", "events"]);
     assert_eq!(told["data"][1]["last_updated"], Value::Null);
     assert_eq!(told["data"][1]["freshness"], json!({"status": "unknown"}));
-}
-
-/// Mail whose attachments are related to the message they belong to.
-fn world_that_points() -> World {
-    let pointing = MAIL.replacen(
-        r#""query": { "search": { "lexical_fields": ["name"] } }"#,
-        r#""relationships": [{ "name": "message", "stream": "messages", "foreign_key": "message_id", "cardinality": "has_one" }],
-           "query": { "search": { "lexical_fields": ["name"] }, "expand": [{ "name": "message" }] }"#,
-        1,
-    );
-    assert_ne!(pointing, MAIL);
-    let world = World::empty();
-    world.connect(&pointing, "work", "Work mail");
-    world.put(
-        "work",
-        "messages",
-        &json!({"id": "m1", "subject": "One", "secret": "s"}),
-    );
-    for (id, message) in [("a1", "m1"), ("a2", "gone")] {
-        let attachment = json!({"id": id, "message_id": message, "name": "plan.pdf"});
-        world.put("work", "attachments", &attachment);
-    }
-    world.put(
-        "work",
-        "attachments",
-        &json!({"id": "a3", "name": "plan.pdf"}),
-    );
-    world
-}
-
-#[test]
-fn a_record_brings_along_the_one_it_points_at() {
-    // TR-30
-    let world = world_that_points();
-    let ask = |reader: &Reader, id: &str| {
-        let mut query = RecordQuery::new(stream("attachments"), id);
-        query.expand = vec![ExpandRequest {
-            name: "message".to_owned(),
-            limit: None,
-        }];
-        // What is asked for of the record does not decide what it points at.
-        query.projection = fields(&["name"]);
-        reader.record(query)
-    };
-    let owner = world.owner();
-    let record = ask(&owner, "a1").unwrap();
-    assert_eq!(record["data"], json!({"name": "plan.pdf"}));
-    assert_eq!(record["expanded"]["message"]["data"]["subject"], "One");
-    for id in ["a2", "a3"] {
-        assert_eq!(ask(&owner, id).unwrap()["expanded"]["message"], Value::Null);
-    }
-    let streams = |attachment: &[&str], keys: Value| {
-        let mut messages =
-            json!({"name": "messages", "instance_ids": ["work"], "fields": ["id", "subject"]});
-        if keys.is_array() {
-            messages["resources"] = keys;
-        }
-        json!([messages, {"name": "attachments", "instance_ids": ["work"], "fields": attachment}])
-    };
-    let seeing = world.client(
-        "demo_mail",
-        streams(&["id", "message_id", "name"], Value::Null),
-    );
-    let record = ask(&seeing, "a1").unwrap();
-    assert_eq!(
-        record["expanded"]["message"]["data"],
-        json!({"id": "m1", "subject": "One"})
-    );
-    // Whoever may not see the field that points, or the record it points at, is not led there.
-    let blind = world.client("demo_mail", streams(&["id", "name"], Value::Null));
-    let refused = ask(&blind, "a1").unwrap_err();
-    assert_eq!(refused.code, ErrorCode::InsufficientScope);
-    let limited = streams(&["id", "message_id", "name"], json!(["another"]));
-    let limited = world.client("demo_mail", limited);
-    assert_eq!(
-        ask(&limited, "a1").unwrap()["expanded"]["message"],
-        Value::Null
-    );
 }
 
 #[test]
