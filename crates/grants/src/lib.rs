@@ -22,5 +22,5 @@ pub use listing::{
     ShowError, Shown, State, list, owner_tokens, revoke, show,
 };
 pub use secret::Secret;
-pub use selection::{ChosenStream, Draft, Flags, Mistake, Selection, SelectionError};
+pub use selection::{ChosenStream, Draft, Flags, Mistake, Offer, Selection, SelectionError};
 pub use token::{Resolved, Surface, TokenError, TokenKind, authority_of, resolve, resolve_for};

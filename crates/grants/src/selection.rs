@@ -72,6 +72,28 @@ impl Selection {
             Asked::Chosen(chosen, mode) => chosen::resolve(chosen, *mode, store),
         }
     }
+
+    /// What of the selection can be given, and why the rest cannot.
+    pub(crate) fn offer(&self, store: &dyn Store) -> Offer {
+        let resolved = match &self.0 {
+            Asked::Details(details) => return details::offer(details, store),
+            Asked::Flags(_) | Asked::Chosen(..) => self.resolve(store),
+        };
+        let (drafts, missing) = match resolved {
+            Ok(drafts) => (drafts, Vec::new()),
+            Err(mistakes) => (Vec::new(), mistakes.0),
+        };
+        Offer { drafts, missing }
+    }
+}
+
+/// What is asked, held against the catalog, for the owner to choose from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Offer {
+    /// What can be given, never more than was asked.
+    pub drafts: Vec<Draft>,
+    /// What cannot, or only once the owner has chosen which is meant.
+    pub missing: Vec<Mistake>,
 }
 
 /// A grant that only lacks its id, its client and its time.

@@ -7,6 +7,9 @@ use thiserror::Error;
 use crate::secret::NoRandomness;
 use crate::selection::{Mistake, SelectionError};
 
+/// As many mistakes in details are told one by one.
+const MISTAKES_TOLD: usize = 20;
+
 /// An error as an OAuth endpoint sends it. It never carries a secret, nor what failed inside the store.
 #[derive(Debug, Clone, PartialEq, Eq, Error, Serialize)]
 #[error("{error}: {description}")]
@@ -89,21 +92,14 @@ impl From<NoRandomness> for OAuthError {
 impl OAuthError {
     /// What is wrong in the form of a client's details. Nothing of this comes from the catalog.
     pub(super) fn of_form(error: &SelectionError) -> Self {
-        Self::of_details(error, |mistake| &mistake.rule)
-    }
-
-    /// What the catalog does not have. Who asks has no grant yet, so only the places in its own details are told: what is
-    /// there instead, and how much of it, is the owner's to know.
-    pub(super) fn of_catalog(error: &SelectionError) -> Self {
-        Self::of_details(error, |_| "cannot be granted here")
-    }
-
-    fn of_details(error: &SelectionError, rule: impl Fn(&Mistake) -> &str) -> Self {
-        let told = error
-            .0
-            .iter()
-            .map(|mistake| format!("authorization_details{}: {}", mistake.path, rule(mistake)));
-        Self::invalid_authorization_details(told.collect::<Vec<_>>().join("; "))
+        let one =
+            |mistake: &Mistake| format!("authorization_details{}: {}", mistake.path, mistake.rule);
+        let mut told: Vec<String> = error.0.iter().take(MISTAKES_TOLD).map(one).collect();
+        let more = error.0.len().saturating_sub(MISTAKES_TOLD);
+        if more > 0 {
+            told.push(format!("and {more} more mistakes"));
+        }
+        Self::invalid_authorization_details(told.join("; "))
     }
 }
 

@@ -168,7 +168,8 @@ impl Issuer<'_> {
         })
     }
 
-    /// The details and the resource of a request, checked as far as can be told without the owner.
+    /// The details and the resource of a request, checked by their form alone. Who asks has no grant yet and nobody has
+    /// signed in, so nothing is looked up: what is not here is told to the owner, at the review.
     pub(super) fn what(
         &self,
         parameters: &Parameters,
@@ -181,10 +182,7 @@ impl Issuer<'_> {
                     "authorization_details must be a JSON array",
                 ));
             }
-            let asked = Selection::from_details(details);
-            let asked = asked.map_err(|error| OAuthError::of_form(&error))?;
-            let resolved = asked.resolve(self.store);
-            resolved.map_err(|error| OAuthError::of_catalog(&error))?;
+            Selection::from_details(details).map_err(|error| OAuthError::of_form(&error))?;
         }
         Ok((details.map(str::to_owned), resource))
     }

@@ -14,7 +14,7 @@ use super::decision::{DecisionError, as_granted};
 use super::request::{PendingRequest, RequestEntry};
 use crate::documents::{Found, text};
 use crate::issue::{IssueError, SINGLE_USE, after, approval, end};
-use crate::selection::{AI_TRAINING, ChosenStream, Draft, Selection, narrow};
+use crate::selection::{AI_TRAINING, ChosenStream, Draft, Offer, Selection, narrow};
 
 /// What the owner chooses about a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,13 +79,13 @@ impl Issuer<'_> {
         Ok(self.undecided(request_id)?.value.asked)
     }
 
-    /// What a request that waits asks for, all of it; nothing where the owner picks.
-    pub fn asked(&self, request_id: &str) -> Result<Option<Vec<Draft>>, DecisionError> {
+    /// What a request that waits asks for, as far as it is here; nothing where the owner picks.
+    pub fn asked(&self, request_id: &str) -> Result<Option<Offer>, DecisionError> {
         let asked = self.undecided(request_id)?.value.asked;
-        if asked.details.is_none() {
+        let Some(details) = &asked.details else {
             return Ok(None);
-        }
-        self.drafts(&asked, &Choice::default()).map(Some)
+        };
+        Ok(Some(Selection::from_details(details)?.offer(self.store)))
     }
 
     /// Resolves a choice against the catalog and freezes it. A new review replaces the one before.
@@ -179,8 +179,9 @@ impl Issuer<'_> {
             }
             (Some(details), None) => Selection::from_details(details)?.resolve(self.store)?,
             (Some(details), Some(chosen)) => {
-                let drafts = Selection::from_details(details)?.resolve(self.store)?;
-                narrow(drafts, chosen, self.store)?
+                // What is not here cannot be chosen, and does not keep the owner from giving the rest.
+                let offer = Selection::from_details(details)?.offer(self.store);
+                narrow(offer.drafts, chosen, self.store)?
             }
         };
         if drafts.is_empty() {

@@ -1,5 +1,7 @@
 //! RFC 9396 authorization details: a closed schema, read with every mistake, then resolved to one draft per entry.
 
+use std::collections::HashSet;
+
 use contract::declaration::{Declaration, PresetPart, SourceKind};
 use contract::grant::{AccessMode, GrantedStream};
 use jiff::Span;
@@ -9,7 +11,7 @@ use store::catalog::Connection;
 
 use super::document::{Members, Node};
 use super::resolve::{connections_for, granted, stream_named, time_ask};
-use super::{Draft, Mistakes, Named, PartAsk, SelectionError, StreamAsk, TimeAsk, known};
+use super::{Draft, Mistakes, Named, Offer, PartAsk, SelectionError, StreamAsk, TimeAsk, known};
 
 const DETAIL_TYPE: &str = "https://pdpp.dev/data-access";
 /// Training needs the owner's explicit yes.
@@ -243,9 +245,10 @@ fn read_asked(members: &mut Members, mistakes: &mut Mistakes) -> Option<What> {
 
 fn read_streams(node: &Node, mistakes: &mut Mistakes) -> Option<What> {
     let mut asks: Vec<StreamAsk> = Vec::new();
+    let mut names = HashSet::new();
     for element in node.elements(mistakes)? {
         let ask = read_stream(&element, mistakes)?;
-        if asks.iter().any(|known| known.name.text == ask.name.text) {
+        if !names.insert(ask.name.text.clone()) {
             let rule = format!("names the stream {:?} a second time", ask.name.text);
             mistakes.add(&ask.name.path, rule);
         }
@@ -324,15 +327,30 @@ fn read_time(node: &Node, mistakes: &mut Mistakes) -> Option<TimeAsk> {
     )
 }
 
-/// One draft per entry.
+/// One draft per entry, all of it.
 pub(super) fn resolve(details: &[Detail], store: &dyn Store) -> Result<Vec<Draft>, SelectionError> {
+    let (drafts, mistakes) = held(details, store);
+    mistakes.unless_any(drafts)
+}
+
+/// One draft per entry of which something can be given, with what can be given of it.
+pub(super) fn offer(details: &[Detail], store: &dyn Store) -> Offer {
+    let (mut drafts, mistakes) = held(details, store);
+    drafts.retain(|draft| !draft.streams.is_empty());
+    Offer {
+        drafts,
+        missing: mistakes.0,
+    }
+}
+
+fn held(details: &[Detail], store: &dyn Store) -> (Vec<Draft>, Mistakes) {
     let mut mistakes = Mistakes::default();
     let connections = store.connections();
     let mut drafts = Vec::new();
     for detail in details {
         drafts.extend(draft(detail, store, &connections, &mut mistakes));
     }
-    mistakes.unless_any(drafts)
+    (drafts, mistakes)
 }
 
 fn draft(
@@ -360,7 +378,9 @@ fn draft(
     if let Some((path, kind)) = &detail.kind
         && *kind != declaration.source.kind
     {
+        // The client trusts another kind of source, so nothing of this one is what it asked for.
         mistakes.add(path, "is not the kind this source is declared as");
+        return None;
     }
     let asks = asks_of(detail, declaration, mistakes)?;
     let mut streams: Vec<GrantedStream> = Vec::new();
@@ -370,7 +390,8 @@ fn draft(
         };
         let asked = ask.connections.as_ref();
         let found = connections_for(&ask.path, asked, declaration, connections, mistakes);
-        streams.extend(found.and_then(|found| granted(ask, stream, found, mistakes)));
+        let stream = granted(ask, stream, found, mistakes);
+        streams.extend(stream.filter(|stream| !stream.instance_ids.is_empty()));
     }
     Some(Draft {
         source: declaration.source.clone(),

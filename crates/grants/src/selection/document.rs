@@ -2,6 +2,8 @@
 //!
 //! Objects are closed: a member that was not asked for by name when the object is finished is a mistake.
 
+use std::collections::HashSet;
+
 use contract::json::{self, JsonKind, RecordBody};
 use serde_json::value::RawValue;
 
@@ -62,12 +64,13 @@ impl Node {
     /// An array of at least one text, none of them twice.
     pub(super) fn texts(&self, mistakes: &mut Mistakes) -> Option<Vec<Named>> {
         let mut texts: Vec<Named> = Vec::new();
+        let mut known = HashSet::new();
         for element in self.elements(mistakes)? {
             let text = element.text(mistakes)?;
-            if texts.iter().any(|known| known.text == text.text) {
-                mistakes.add(&text.path, format!("names {:?} a second time", text.text));
-            } else {
+            if known.insert(text.text.clone()) {
                 texts.push(text);
+            } else {
+                mistakes.add(&text.path, format!("names {:?} a second time", text.text));
             }
         }
         Some(texts)

@@ -1,5 +1,7 @@
 //! Closes one asked stream against its declaration: exact fields, exact connections, canonical keys.
 
+use std::collections::HashSet;
+
 use contract::declaration::{Declaration, StreamDeclaration};
 use contract::grant::{GrantedStream, TimeConstraint};
 use contract::id::{ConnectionId, FieldName};
@@ -40,15 +42,16 @@ pub(super) fn time_ask(
     })
 }
 
-/// The stream as it will be granted on these connections.
+/// The stream as it will be granted on these connections; nothing if not one of its fields can be given, or not within
+/// the bounds that were asked. A field that is not there is a mistake and only narrows.
 pub(super) fn granted(
     ask: &StreamAsk,
     stream: &StreamDeclaration,
     connections: Vec<ConnectionId>,
     mistakes: &mut Mistakes,
 ) -> Option<GrantedStream> {
-    let before = mistakes.0.len();
     let fields = fields(ask, stream, mistakes);
+    let before = mistakes.0.len();
     let time_constraint = ask
         .time
         .as_ref()
@@ -57,7 +60,7 @@ pub(super) fn granted(
         .resources
         .as_ref()
         .map(|keys| canonical_keys(&ask.path, keys, stream, mistakes));
-    (mistakes.0.len() == before).then(|| GrantedStream {
+    (mistakes.0.len() == before && !fields.is_empty()).then(|| GrantedStream {
         name: stream.name.clone(),
         instance_ids: connections,
         fields,
@@ -91,14 +94,15 @@ pub(super) fn stream_named<'a>(
     found
 }
 
-/// The connections asked for, or the only one there is. Leaving them out never means all of several.
+/// The connections asked for, or the only one there is. Leaving them out never means all of several: those are what may
+/// be chosen from, and a mistake until they are.
 pub(super) fn connections_for(
     path: &str,
     asked: Option<&Vec<Named>>,
     declaration: &Declaration,
     all: &[Connection],
     mistakes: &mut Mistakes,
-) -> Option<Vec<ConnectionId>> {
+) -> Vec<ConnectionId> {
     let connector = declaration.connector_key();
     let ours: Vec<&ConnectionId> = all
         .iter()
@@ -107,25 +111,24 @@ pub(super) fn connections_for(
         .collect();
     let names = || known(ours.iter().map(|id| id.as_str()));
     let Some(asked) = asked else {
-        return match ours.as_slice() {
-            [only] => Some(vec![(*only).clone()]),
+        match ours.as_slice() {
+            [_] => {}
             [] => {
                 let rule = format!(
                     "{connector} has no connection; add one with `pdpp connections add {connector} --name NAME`"
                 );
                 mistakes.add(path, rule);
-                None
             }
             several => {
                 let rule = format!(
-                    "{} connections of {connector} carry this; name them in the instance_ids of each stream ({})",
+                    "{} connections of {connector} carry this, and which of them is not said; choose, or name them in the instance_ids of each stream ({})",
                     several.len(),
                     names()
                 );
                 mistakes.add(path, rule);
-                None
             }
-        };
+        }
+        return ours.into_iter().cloned().collect();
     };
     let mut found = Vec::new();
     for name in asked {
@@ -137,7 +140,7 @@ pub(super) fn connections_for(
             ),
         }
     }
-    (found.len() == asked.len()).then_some(found)
+    found
 }
 
 fn fields(ask: &StreamAsk, stream: &StreamDeclaration, mistakes: &mut Mistakes) -> Vec<FieldName> {
@@ -243,13 +246,16 @@ fn canonical_keys(
         return Vec::new();
     }
     let mut canonical: Vec<String> = Vec::new();
+    let mut known = HashSet::new();
     for key in keys {
         match RecordKey::from_wire(&key.text, stream.primary_key.len()) {
             Err(error) => mistakes.add(&key.path, error.to_string()),
-            Ok(found) if canonical.iter().any(|known| known == found.as_str()) => {
+            Ok(found) if known.insert(found.as_str().to_owned()) => {
+                canonical.push(found.as_str().to_owned());
+            }
+            Ok(found) => {
                 mistakes.add(&key.path, format!("names the record {found} a second time"));
             }
-            Ok(found) => canonical.push(found.as_str().to_owned()),
         }
     }
     canonical

@@ -125,48 +125,49 @@ fn a_client_uses_only_what_it_registered_for() {
 }
 
 #[test]
-fn details_are_held_against_the_catalog_when_they_arrive() {
-    let world = World::new();
-    let client = client(&world);
-    let good = json!([detail(|_| {})]).to_string();
-    let id = ask(&world, &client, &[("authorization_details", &good)]).unwrap();
-    assert_eq!(
-        issuer(&world).pending(&id).unwrap().details.as_deref(),
-        Some(good.as_str())
-    );
-    let unknown =
-        json!([detail(|detail| detail["streams"][0]["name"] = json!("nope"))]).to_string();
-    let error = ask(&world, &client, &[("authorization_details", &unknown)]).unwrap_err();
-    assert_eq!(error.error.error, "invalid_authorization_details");
-    assert!(
-        error.error.description.contains("/0/streams/0/name"),
-        "{}",
-        error.error
-    );
-}
-
-#[test]
-fn who_has_no_grant_learns_no_name_from_a_mistake_in_its_details() {
+fn before_the_owner_has_signed_in_the_catalog_makes_no_difference() {
+    // TR-04: two servers that differ in all they hold give the same answers to whoever has no grant.
     type Edit = fn(&mut serde_json::Value);
-    let world = World::new();
-    let client = client(&world);
-    let edits: [Edit; 6] = [
+    let (full, empty) = (World::new(), World::empty());
+    let edits: [Edit; 16] = [
+        |_| {},
         |detail| detail["source"]["id"] = json!("https://sources.example/nope"),
+        |detail| detail["source"]["kind"] = json!("provider_native"),
         |detail| detail["streams"][0]["name"] = json!("nope"),
         |detail| detail["streams"][0]["instance_ids"] = json!(["nope"]),
         |detail| detail["streams"][0]["fields"] = json!(["nope"]),
         |detail| detail["streams"][0]["view"] = json!("nope"),
-        // Several connections have it: not even how many.
+        |detail| detail["streams"][0]["time_range"] = json!({ "since": "2026-01-01" }),
+        |detail| detail["streams"][0]["resources"] = json!(["a", "b"]),
         |detail| detail["streams"] = json!([{ "name": "messages" }]),
+        |detail| detail["streams"] = json!([{ "name": "folders", "fields": ["name"] }]),
+        |detail| detail["streams"] = json!([{ "name": "*" }]),
+        // Malformed, which is told, and in the same words.
+        |detail| detail["streams"] = json!([]),
+        |detail| detail["streams"] = json!("messages"),
+        |detail| detail["nope"] = json!(1),
+        |detail| detail["streams"][0]["time_range"] = json!({ "since": "yesterday" }),
     ];
-    for edit in edits {
+    let (mut taken, mut refused) = (0, 0);
+    for (at, edit) in edits.into_iter().enumerate() {
         let details = json!([detail(edit)]).to_string();
-        let error = ask(&world, &client, &[("authorization_details", &details)]).unwrap_err();
-        assert_eq!(error.error.error, "invalid_authorization_details");
-        let told = error.error.description;
-        assert!(told.starts_with("authorization_details/0/"), "{told}");
-        assert!(told.ends_with(": cannot be granted here"), "{told}");
+        let answers = [&full, &empty].map(|world| {
+            let client = client(world);
+            let changes = [("authorization_details", details.as_str())];
+            let page = ask(world, &client, &changes).map(|id| id.len());
+            let page = page.map_err(|refused| (refused.error, refused.back));
+            let mut form = vec![("client_id", client.client_id.as_str())];
+            form.extend(changes);
+            let code = issuer(world).start_device(&client, &form.into_iter().collect(), "/device");
+            (page, code.map(|code| (code.expires_in, code.interval)))
+        });
+        assert_eq!(answers[0], answers[1], "edit {at}");
+        match answers[0].0 {
+            Ok(_) => taken += 1,
+            Err(_) => refused += 1,
+        }
     }
+    assert_eq!((taken, refused), (12, 4));
 }
 
 #[test]

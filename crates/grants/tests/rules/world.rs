@@ -70,17 +70,8 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new() -> World {
-        let folder = tempfile::tempdir().unwrap();
-        let noon = Instant::parse("2026-06-01T12:00:00Z").unwrap();
-        let clock = Arc::new(HandClock(AtomicI64::new(noon.0)));
-        let store = EmbeddedStore::open(
-            folder.path(),
-            OpenOptions {
-                holder: "a test".to_owned(),
-                clock: Arc::clone(&clock) as Arc<dyn Clock>,
-            },
-        )
-        .unwrap();
+        let world = World::empty();
+        let store = &world.store;
         for text in [MAIL, CHAT, SHOP] {
             store.declare(&Declaration::parse(text).unwrap()).unwrap();
         }
@@ -93,6 +84,22 @@ impl World {
                 })
                 .unwrap();
         }
+        world
+    }
+
+    /// The same without any source.
+    pub(crate) fn empty() -> World {
+        let folder = tempfile::tempdir().unwrap();
+        let noon = Instant::parse("2026-06-01T12:00:00Z").unwrap();
+        let clock = Arc::new(HandClock(AtomicI64::new(noon.0)));
+        let store = EmbeddedStore::open(
+            folder.path(),
+            OpenOptions {
+                holder: "a test".to_owned(),
+                clock: Arc::clone(&clock) as Arc<dyn Clock>,
+            },
+        )
+        .unwrap();
         World {
             store: Arc::new(store),
             clock,

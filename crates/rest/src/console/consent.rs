@@ -6,6 +6,7 @@ use askama::Template;
 use axum::http::StatusCode;
 use contract::error::{ErrorCode, ReadError};
 use contract::grant::AccessMode;
+use grants::Mistake;
 use grants::oauth::{Answer, Decider, DecisionError, PendingRequest, Review, Way};
 use grants::sign_in::Session;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -19,6 +20,9 @@ use crate::owner::blocking;
 use crate::problem::Problem;
 use crate::service::Service;
 use crate::table::{Ask, Outcome};
+
+/// As many mistakes of a request are shown one by one.
+const MISTAKES_SHOWN: usize = 20;
 
 #[derive(Template)]
 #[template(path = "consent.html")]
@@ -38,6 +42,8 @@ struct ConsentPage {
     once: bool,
     sources: Vec<SourceRow>,
     ends: Vec<EndRow>,
+    /// What of the asked cannot be given as it is asked, one line each.
+    missing: Vec<String>,
     mistakes: Vec<String>,
 }
 
@@ -180,7 +186,10 @@ async fn page(
             .pending(&request)
             .and_then(|waiting| Ok((waiting, issuer.asked(&request)?)));
         let (waiting, asked) = waiting.map_err(|error| decision_problem(&error))?;
-        let drafts = asked.as_deref().unwrap_or_default();
+        let (drafts, missing) = match &asked {
+            Some(offer) => (offer.drafts.as_slice(), offer.missing.as_slice()),
+            None => Default::default(),
+        };
         let once = |mode: AccessMode| mode == AccessMode::SingleUse;
         let purposes: Vec<Purpose> = drafts.iter().map(Purpose::of).collect();
         let page = ConsentPage {
@@ -192,8 +201,9 @@ async fn page(
             purposes,
             only_once: drafts.iter().any(|draft| once(draft.access_mode)),
             once: form.one("mode") == "single_use",
-            sources: choice::rows(service, asked.as_deref(), &form)?,
+            sources: choice::rows(service, asked.as_ref().map(|_| drafts), &form)?,
             ends: choice::ends(&form),
+            missing: rules(missing),
             mistakes,
         };
         Ok((page, answer_origin(&waiting)))
@@ -237,12 +247,20 @@ fn answer_origin(asked: &PendingRequest) -> String {
 /// What is wrong with a choice, one line each.
 fn mistakes(error: &DecisionError) -> Vec<String> {
     match error {
-        DecisionError::Selection(mistakes) => {
-            let rule = |mistake: &grants::Mistake| label(&mistake.rule);
-            mistakes.0.iter().map(rule).collect()
-        }
+        DecisionError::Selection(mistakes) => rules(&mistakes.0),
         other => vec![label(&other.to_string())],
     }
+}
+
+/// Mistakes one by one, and how many more there are.
+fn rules(mistakes: &[Mistake]) -> Vec<String> {
+    let told = mistakes.iter().take(MISTAKES_SHOWN);
+    let mut told: Vec<String> = told.map(|mistake| label(&mistake.rule)).collect();
+    let more = mistakes.len().saturating_sub(MISTAKES_SHOWN);
+    if more > 0 {
+        told.push(format!("and {more} more"));
+    }
+    told
 }
 
 pub(super) fn decision_problem(error: &DecisionError) -> Problem {

@@ -134,6 +134,44 @@ async fn of_details_all_or_less_is_given_but_never_more() {
 }
 
 #[tokio::test]
+async fn the_owner_is_told_what_is_not_here_and_may_give_the_rest_or_deny() {
+    // TR-04
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    let client = world.client().await;
+    let asked = details(|detail| {
+        let diaries = json!({"name": "dia\u{202e}ries", "instance_ids": ["work"]});
+        detail["streams"].as_array_mut().unwrap().push(diaries);
+    });
+    let request = browser
+        .ask(&client, &[("authorization_details", &asked)])
+        .await;
+    let page = browser.get(&format!("/consent?request={request}")).await;
+    assert_eq!(page.status, 200, "{}", page.text);
+    let told = "has no stream &#34;dia\\u{202e}ries&#34;; known: messages";
+    assert!(page.text.contains(told), "{}", page.text);
+    assert!(!page.text.contains("Review all that is asked"));
+    assert_eq!(browser.review(&request, &[("all", "1")]).await.status, 400);
+    let page = browser
+        .review(&request, &[("stream", "work/messages")])
+        .await;
+    assert!(page.text.contains("Fields: id, subject, received_at"));
+    assert!(!browser.allow(&page).await.is_empty());
+
+    let nothing = details(|detail| detail["source"]["id"] = json!("https://sources.example/x"));
+    let request = browser
+        .ask(&client, &[("authorization_details", &nothing)])
+        .await;
+    let page = browser.get(&format!("/consent?request={request}")).await;
+    assert!(page.text.contains("Nothing of what it asks for is here"));
+    assert!(!page.text.contains("Review what I ticked"));
+    let csrf = page.field("csrf");
+    let form = [("csrf", csrf.as_str()), ("request", &request)];
+    let denied = browser.post("/consent/deny", &form).await;
+    assert_eq!(denied.sent_with("error").as_deref(), Some("access_denied"));
+}
+
+#[tokio::test]
 async fn once_stays_once_and_training_takes_a_yes() {
     let world = World::new().await;
     let mut browser = world.browser().await;
