@@ -1,7 +1,9 @@
 //! Fetching a document that a stranger named, without being led inside a network.
 //!
 //! Only `https`, only addresses of the public internet, and the connection goes to the very address that was looked at:
-//! the name is resolved once. No redirect, no proxy, no credentials, little time and few bytes.
+//! the name is resolved once. No redirect, no proxy, no credentials, little time and few bytes. Whoever named the document
+//! learns nothing of the network the server is in: until a public server has answered, every failure is told in the same
+//! words and after the same time.
 
 mod public;
 
@@ -10,6 +12,7 @@ use std::time::Duration;
 
 use reqwest::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE};
 use reqwest::{Client, Response, Url, redirect};
+use tokio::time::Instant;
 
 use crate::transport::{USER_AGENT, tls};
 
@@ -34,89 +37,127 @@ pub struct Document {
 /// Why there is no document, in words that may be shown to anybody.
 pub type Refusal = String;
 
+/// What is told of every document that no public server gave, whatever the reason was.
+const NOT_FETCHED: &str =
+    "it could not be fetched within 5 seconds from a server on the public internet";
+
+/// Why a fetch ended without a document.
+#[derive(Debug, PartialEq, Eq)]
+enum Failed {
+    /// Before a public server answered. Why, the stranger does not learn: names and addresses inside are not theirs to know.
+    Unreached,
+    /// Something that says nothing about networks.
+    Told(Refusal),
+}
+
 /// Fetches documents from the public internet.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DocumentFetcher {
+    /// Reaches this machine alone, in clear: tests have no public server.
+    #[cfg(test)]
     loopback_in_clear: bool,
 }
 
 impl DocumentFetcher {
-    /// One that reaches the public internet alone.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// One that reaches this machine alone, in clear: for tests, which have no public server.
-    pub fn for_tests_on_loopback() -> Self {
-        Self {
-            loopback_in_clear: true,
-        }
-    }
-
     /// Fetches the document at an address.
     pub async fn fetch(&self, address: &str) -> Result<Document, Refusal> {
-        match tokio::time::timeout(TOTAL, self.fetched(address)).await {
-            Ok(fetched) => fetched,
-            Err(_) => Err("its server did not answer within 5 seconds".to_owned()),
+        let end = Instant::now() + TOTAL;
+        match tokio::time::timeout_at(end, self.fetched(address)).await {
+            Ok(Ok(document)) => Ok(document),
+            Ok(Err(Failed::Told(refusal))) => Err(refusal),
+            Ok(Err(Failed::Unreached)) | Err(_) => {
+                // How soon it failed would tell as much as why.
+                tokio::time::sleep_until(end).await;
+                Err(NOT_FETCHED.to_owned())
+            }
         }
     }
 
-    async fn fetched(&self, address: &str) -> Result<Document, Refusal> {
-        let url = Url::parse(address).map_err(|_| "it is not at a web address".to_owned())?;
-        let scheme = if self.loopback_in_clear {
-            "http"
-        } else {
-            "https"
-        };
+    async fn fetched(&self, address: &str) -> Result<Document, Failed> {
+        let url = Url::parse(address).map_err(|_| told("it is not at a web address"))?;
+        let scheme = self.scheme();
         let plain =
             url.username().is_empty() && url.password().is_none() && url.fragment().is_none();
         if url.scheme() != scheme || !plain {
-            return Err(format!("its address must be plain {scheme}"));
+            return Err(Failed::Told(format!("its address must be plain {scheme}")));
         }
         let (host, port) = match (url.host_str(), url.port_or_known_default()) {
             (Some(host), Some(port)) => (host.to_owned(), port),
-            _ => return Err("its address has no host".to_owned()),
+            _ => return Err(told("its address has no host")),
         };
         let addresses = self.resolved(&host, port).await?;
         fetched_from(url, &host, &addresses).await
     }
 
     /// Every address of a host, if each may be reached.
-    async fn resolved(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, Refusal> {
+    async fn resolved(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, Failed> {
         let bare = host.trim_start_matches('[').trim_end_matches(']');
         let addresses: Vec<SocketAddr> = match bare.parse::<IpAddr>() {
             Ok(address) => vec![SocketAddr::new(address, port)],
             Err(_) => tokio::net::lookup_host((bare, port))
                 .await
-                .map_err(|_| "its host has no address".to_owned())?
+                .map_err(|_| Failed::Unreached)?
                 .collect(),
         };
         self.vetted(addresses)
     }
 
-    /// The addresses, if each may be reached.
-    fn vetted(self, addresses: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, Refusal> {
-        let may_reach = |address: &SocketAddr| {
-            if self.loopback_in_clear {
-                address.ip().is_loopback()
-            } else {
-                is_public(address.ip())
-            }
-        };
-        if addresses.is_empty() || addresses.len() > MAX_ADDRESSES {
-            return Err("its host has no usable address".to_owned());
+    /// The addresses, if each may be reached: one inner address among outer ones is how one would be led inside.
+    fn vetted(self, addresses: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, Failed> {
+        let usable = (1..=MAX_ADDRESSES).contains(&addresses.len());
+        if usable && addresses.iter().all(|address| self.may_reach(address.ip())) {
+            Ok(addresses)
+        } else {
+            Err(Failed::Unreached)
         }
-        // One inner address among outer ones is how one would be led inside.
-        if !addresses.iter().all(may_reach) {
-            return Err("its host is not on the public internet".to_owned());
-        }
-        Ok(addresses)
     }
 }
 
+#[cfg(not(test))]
+impl DocumentFetcher {
+    #[expect(clippy::unused_self, reason = "the fetcher of the tests differs")]
+    fn scheme(self) -> &'static str {
+        "https"
+    }
+
+    #[expect(clippy::unused_self, reason = "the fetcher of the tests differs")]
+    fn may_reach(self, address: IpAddr) -> bool {
+        is_public(address)
+    }
+}
+
+#[cfg(test)]
+impl DocumentFetcher {
+    fn on_loopback() -> Self {
+        Self {
+            loopback_in_clear: true,
+        }
+    }
+
+    fn scheme(self) -> &'static str {
+        if self.loopback_in_clear {
+            "http"
+        } else {
+            "https"
+        }
+    }
+
+    fn may_reach(self, address: IpAddr) -> bool {
+        if self.loopback_in_clear {
+            address.is_loopback()
+        } else {
+            is_public(address)
+        }
+    }
+}
+
+fn told(refusal: &str) -> Failed {
+    Failed::Told(refusal.to_owned())
+}
+
 /// Fetches from these addresses and no other: the name is not resolved again, whatever it may mean by now.
-async fn fetched_from(url: Url, host: &str, addresses: &[SocketAddr]) -> Result<Document, Refusal> {
-    let tls = tls(true).map_err(|_| "no encryption can be set up".to_owned())?;
+async fn fetched_from(url: Url, host: &str, addresses: &[SocketAddr]) -> Result<Document, Failed> {
+    let tls = tls(true).map_err(|_| told("no encryption can be set up"))?;
     let client = Client::builder()
         .tls_backend_preconfigured(tls)
         .user_agent(USER_AGENT)
@@ -126,13 +167,15 @@ async fn fetched_from(url: Url, host: &str, addresses: &[SocketAddr]) -> Result<
         .http1_only()
         .resolve_to_addrs(host, addresses)
         .build()
-        .map_err(|_| "no connection can be set up".to_owned())?;
+        .map_err(|_| told("no connection can be set up"))?;
     let answer = client
         .get(url)
         .header(ACCEPT, "application/json")
         .send()
         .await;
-    read(answer.map_err(|_| "its server could not be reached".to_owned())?).await
+    read(answer.map_err(|_| Failed::Unreached)?)
+        .await
+        .map_err(Failed::Told)
 }
 
 async fn read(mut response: Response) -> Result<Document, Refusal> {
@@ -206,7 +249,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_small_json_document_is_read() {
-        let fetcher = DocumentFetcher::for_tests_on_loopback();
+        let fetcher = DocumentFetcher::on_loopback();
         let address = answering(ok("application/json; charset=utf-8", "{}")).await;
         let document = fetcher.fetch(&address).await.unwrap();
         assert_eq!(document.body, b"{}");
@@ -215,7 +258,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_large_elsewhere_or_not_json_is_refused() {
-        let fetcher = DocumentFetcher::for_tests_on_loopback();
+        let fetcher = DocumentFetcher::on_loopback();
         let large = ok("application/json", &"x".repeat(6_000));
         let moved =
             "HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n";
@@ -246,7 +289,7 @@ mod tests {
 
     #[test]
     fn one_inner_address_among_outer_ones_is_refused() {
-        let fetcher = DocumentFetcher::new();
+        let fetcher = DocumentFetcher::default();
         let at = |text: &str| SocketAddr::new(text.parse().unwrap(), 443);
         let outer = vec![at("1.1.1.1"), at("2606:4700::1111")];
         assert_eq!(fetcher.vetted(outer.clone()), Ok(outer.clone()));
@@ -269,7 +312,7 @@ mod tests {
 
     #[tokio::test]
     async fn nothing_inside_is_reached() {
-        let fetcher = DocumentFetcher::new();
+        let fetcher = DocumentFetcher::default();
         for address in [
             "https://127.0.0.1/c",
             "https://localhost/c",
@@ -289,8 +332,8 @@ mod tests {
             "https://[2002:7f00:1::]/c",
             "https://127.0.0.1.:8443/c",
         ] {
-            let refusal = fetcher.fetch(address).await.unwrap_err();
-            assert!(refusal.contains("public internet"), "{address}: {refusal}");
+            let failed = fetcher.fetched(address).await.unwrap_err();
+            assert_eq!(failed, Failed::Unreached, "{address}");
         }
         for address in [
             "http://example.com/c",
@@ -300,6 +343,31 @@ mod tests {
         ] {
             let refusal = fetcher.fetch(address).await.unwrap_err();
             assert!(refusal.contains("address"), "{address}: {refusal}");
+        }
+    }
+
+    #[tokio::test]
+    async fn names_and_addresses_inside_cannot_be_told_apart() {
+        // TR-09: an inner address, an inner name, a name that is none and a server that is not there.
+        let (inside, here) = (DocumentFetcher::default(), DocumentFetcher::on_loopback());
+        let fetches = [
+            (inside, "https://10.0.0.1/c"),
+            (inside, "https://localhost/c"),
+            (inside, "https://nobody.invalid/c"),
+            (here, "http://127.0.0.1:1/c"),
+        ]
+        .map(|(fetcher, address)| {
+            tokio::spawn(async move {
+                let early = TOTAL.saturating_sub(Duration::from_millis(500));
+                let fetch = fetcher.fetch(address);
+                tokio::pin!(fetch);
+                let told = tokio::time::timeout(early, &mut fetch).await;
+                assert!(told.is_err(), "{address} is told before the others");
+                fetch.await.unwrap_err()
+            })
+        });
+        for fetch in fetches {
+            assert_eq!(fetch.await.unwrap(), NOT_FETCHED);
         }
     }
 }
