@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use clap::error::ErrorKind;
+use contract::steering::is_steering;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use serde::Serialize;
@@ -299,8 +300,7 @@ fn colour(text: &str) -> Option<usize> {
 
 /// Whether a character shows as itself: it neither steers the terminal nor reorders or hides text around it.
 pub(crate) fn is_visible(c: char) -> bool {
-    !c.is_control()
-        && !matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+    !is_steering(c)
 }
 
 /// Sees to it that whoever is stopped while a secret is typed leaves a terminal that shows what is typed next.
@@ -370,6 +370,11 @@ mod tests {
             format!("a\\u{{1b}}[1;31mb\\u{{1b}}[0m{rest}")
         );
         assert_eq!(harmless("\u{1b}[1", true), "\\u{1b}[1");
+        // TR-09: an instruction in characters that show nothing, as a model would read it.
+        assert_eq!(
+            harmless("ok\u{e0001}\u{e0061}\u{e007f}\u{e0100}", true),
+            "ok\\u{e0001}\\u{e0061}\\u{e007f}\\u{e0100}"
+        );
         assert_eq!(harmless("\u{e9} \u{6771}", false), "\u{e9} \u{6771}");
     }
 }

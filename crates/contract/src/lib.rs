@@ -21,6 +21,7 @@ pub mod schema;
 pub mod seal;
 pub mod search;
 pub mod segment;
+pub mod steering;
 pub mod time;
 pub mod upstream;
 pub mod window;

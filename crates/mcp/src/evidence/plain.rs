@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use contract::numeral;
+pub(crate) use contract::steering::is_steering;
 use serde_json::Value;
 
 /// The text cut to so many bytes at a character, with `…` where something is missing.
@@ -119,23 +120,6 @@ pub(crate) fn line(text: &str, bytes: usize) -> String {
         .strip_prefix('"')
         .and_then(|inner| inner.strip_suffix('"'));
     inner.unwrap_or_default().replace("\\\"", "\"")
-}
-
-/// Control, bidirectional and zero-width characters, and those that end a line somewhere.
-pub(crate) fn is_steering(character: char) -> bool {
-    character.is_control()
-        || matches!(character,
-            '\u{ad}'
-            | '\u{61c}'
-            | '\u{180e}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{2069}'
-            | '\u{fe00}'..='\u{fe0f}'
-            | '\u{feff}'
-            | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e007f}'
-            | '\u{e0100}'..='\u{e01ef}')
 }
 
 #[cfg(test)]

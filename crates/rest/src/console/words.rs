@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use contract::steering::is_steering;
 use contract::time::Instant;
 use contract::wire::OrderedMap;
 use serde_json::value::RawValue;
@@ -13,7 +14,7 @@ const LABEL_CHARS: usize = 300;
 pub(super) fn label(text: &str) -> String {
     let mut shown = String::new();
     for c in text.chars().take(LABEL_CHARS) {
-        if is_invisible(c) {
+        if is_steering(c) {
             let _ = write!(shown, "\\u{{{:04x}}}", u32::from(c));
         } else {
             shown.push(c);
@@ -23,13 +24,6 @@ pub(super) fn label(text: &str) -> String {
         shown.push('…');
     }
     shown
-}
-
-fn is_invisible(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
 /// A moment in words: `2026-06-01 12:00 UTC`.
