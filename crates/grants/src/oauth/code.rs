@@ -23,7 +23,7 @@ use crate::documents::{find, key_of, text};
 /// How long a code may be redeemed.
 pub(super) const LIFE: Duration = Duration::from_mins(2);
 /// How long a redeemed code is remembered, to notice that somebody else has it too.
-const REMEMBERED: Duration = Duration::from_hours(24);
+pub(super) const REMEMBERED: Duration = Duration::from_hours(24);
 
 /// What is stored of a code.
 #[derive(Debug, Clone, Serialize, Deserialize)]

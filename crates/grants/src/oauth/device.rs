@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use store::registry::{Change, EntryKind, Expect};
 
 use super::clients::{Client, GrantType};
+use super::code::REMEMBERED;
 use super::decision::{Approval, DecisionError};
 use super::error::OAuthError;
 use super::parameters::Parameters;
@@ -50,7 +51,8 @@ struct DeviceEntry {
     expires_at: Instant,
     interval: u32,
     polled_at: Option<Instant>,
-    consumed: bool,
+    /// The family of the tokens it became.
+    redeemed: Option<String>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -114,7 +116,7 @@ impl Issuer<'_> {
             expires_at,
             interval: INTERVAL_SECONDS,
             polled_at: None,
-            consumed: false,
+            redeemed: None,
         });
         let typed = text(&UserCodeEntry { request_id });
         let (device_key, user_key) = (
@@ -167,7 +169,11 @@ impl Issuer<'_> {
         let key = key_of(parameters.required("device_code")?);
         let found = find::<DeviceEntry>(self.store, EntryKind::DeviceCode, &key, self.now)?
             .ok_or_else(refused)?;
-        if found.value.consumed || found.value.client_id != client.client_id {
+        if let Some(family) = &found.value.redeemed {
+            self.end_family(family)?;
+            return Err(refused());
+        }
+        if found.value.client_id != client.client_id {
             return Err(refused());
         }
         let request = self.request_entry(&found.value.request_id)?;
@@ -241,24 +247,29 @@ impl Issuer<'_> {
             generation: 1,
         })?;
         let document = text(&DeviceEntry {
-            consumed: true,
+            redeemed: Some(minted.family.clone()),
             ..found.value
         });
         let once = Change::Put {
             kind: EntryKind::DeviceCode,
             key: &found.key,
             document: &document,
-            expires_at: found.expires_at,
+            expires_at: Some(later(self.now, REMEMBERED)),
             expect: Expect::Revision(found.revision),
         };
         if self
             .store
             .apply(&minted.changes(approval, Some(once))?, self.now)?
         {
-            Ok(minted.response)
-        } else {
-            Err(refused())
+            return Ok(minted.response);
         }
+        // Somebody redeemed it at the same time. Two holders of one code are one too many.
+        let kind = EntryKind::DeviceCode;
+        let winner = find::<DeviceEntry>(self.store, kind, &found.key, self.now)?;
+        if let Some(family) = winner.and_then(|winner| winner.value.redeemed) {
+            self.end_family(&family)?;
+        }
+        Err(refused())
     }
 }
 

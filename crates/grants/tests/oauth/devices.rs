@@ -67,12 +67,25 @@ fn a_device_gets_its_token_after_the_owner_approved() {
         .kind;
     assert_eq!(kind, TokenKind::Client, "never the owner's");
     assert!(refresh(&world, &client, renewing(&response), &[]).is_ok());
-    assert_eq!(
-        poll(&world, &client, &device).unwrap_err().error,
-        "invalid_grant",
-        "consumed"
-    );
-    assert!(is_live(&world, &response));
+}
+
+#[test]
+fn a_second_use_of_a_device_code_ends_what_came_of_the_first() {
+    // TR-09: also by another client, and also long after the code could have been redeemed.
+    let world = World::new();
+    let (client, other) = (client(&world), client(&world));
+    for (who, wait) in [(&client, Duration::ZERO), (&other, Duration::from_mins(59))] {
+        let device = start(&world, &client);
+        approve(&world, &device);
+        let first = poll(&world, &client, &device).unwrap();
+        world.wait(wait);
+        assert!(is_live(&world, &first));
+        let again = poll(&world, who, &device).unwrap_err();
+        assert_eq!(again.error, "invalid_grant");
+        assert!(!is_live(&world, &first));
+        let renewed = refresh(&world, &client, renewing(&first), &[]);
+        assert_eq!(renewed.unwrap_err().error, "invalid_grant");
+    }
 }
 
 #[test]
