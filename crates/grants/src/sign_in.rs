@@ -2,24 +2,29 @@
 //!
 //! Guessing is slowed by a [`Throttle`] that whoever serves requests keeps for the life of the process.
 
+mod browser;
+mod lane;
 mod one_time_code;
 mod password;
 mod session;
 mod throttle;
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use contract::time::Instant;
 use store::{Store, StoreError};
 use thiserror::Error;
 
+pub use browser::{BROWSER_LIFE, KnownBrowser, known_browser};
+pub use lane::Lane;
 pub use one_time_code::new_code;
 pub use password::{PasswordError, has_password, remove_password, set_password};
 pub use session::{
     NewSession, Session, SessionOverview, end_all_sessions, end_other_sessions, end_session,
     session, sessions,
 };
-pub use throttle::{Throttle, Throttled};
+pub use throttle::Throttle;
 
 use crate::secret::{NoRandomness, Secret};
 
@@ -30,17 +35,29 @@ pub struct Visitor {
     pub address: IpAddr,
     /// What the browser calls itself; shown in the list of sessions.
     pub browser: String,
+    /// Which browser it proved to be, if the owner signed in with it before.
+    pub known: Option<KnownBrowser>,
+}
+
+impl Visitor {
+    /// Under what their guesses are counted.
+    pub fn lane(&self) -> Lane {
+        match &self.known {
+            Some(known) => known.lane(),
+            None => Lane::of(self.address),
+        }
+    }
 }
 
 /// Why nobody was let in.
 #[derive(Debug, Error)]
 pub enum SignInError {
-    /// Too many guesses.
-    #[error(transparent)]
-    Throttled(#[from] Throttled),
     /// Not the password, or not a code that holds.
     #[error("that is not right; try again, or make a new sign-in code at the terminal")]
-    Refused,
+    Refused {
+        /// How long to wait, from its arrival on, before the guess is answered.
+        wait: Duration,
+    },
     /// No randomness.
     #[error(transparent)]
     Randomness(#[from] NoRandomness),
@@ -67,21 +84,17 @@ impl Door<'_> {
         visitor: &Visitor,
         password: &str,
     ) -> Result<NewSession, SignInError> {
-        let attempt = self.throttle.admit(visitor.address, self.now)?;
         if !password::verify(self.store, password, self.now)? {
-            return Err(SignInError::Refused);
+            return Err(self.wrong(visitor));
         }
         let session = session::start(self.store, visitor, &[], self.now)?;
-        let session = session.ok_or(SignInError::Refused)?;
-        attempt.succeeded();
-        Ok(session)
+        self.entered(visitor, session)
     }
 
     /// Signs in by a one-time code, which is used up by it.
     pub fn by_code(&self, visitor: &Visitor, code: &str) -> Result<NewSession, SignInError> {
-        let attempt = self.throttle.admit(visitor.address, self.now)?;
         let Some((key, expect)) = one_time_code::found(self.store, code, self.now)? else {
-            return Err(SignInError::Refused);
+            return Err(self.wrong(visitor));
         };
         let used = store::registry::Change::Remove {
             kind: store::registry::EntryKind::SignIn,
@@ -89,9 +102,22 @@ impl Door<'_> {
             expect,
         };
         let session = session::start(self.store, visitor, &[used], self.now)?;
-        let session = session.ok_or(SignInError::Refused)?;
-        attempt.succeeded();
+        self.entered(visitor, session)
+    }
+
+    fn entered(
+        &self,
+        visitor: &Visitor,
+        session: Option<NewSession>,
+    ) -> Result<NewSession, SignInError> {
+        let session = session.ok_or_else(|| self.wrong(visitor))?;
+        self.throttle.right(&visitor.lane());
         Ok(session)
+    }
+
+    fn wrong(&self, visitor: &Visitor) -> SignInError {
+        let wait = self.throttle.wrong(&visitor.lane(), self.now);
+        SignInError::Refused { wait }
     }
 }
 

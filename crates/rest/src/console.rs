@@ -7,12 +7,14 @@ mod assets;
 mod choice;
 mod consent;
 mod device;
+mod door;
 mod grant;
 mod home;
 mod record;
 mod review;
 mod sessions;
 mod sign_in;
+mod turns;
 mod visit;
 mod words;
 
@@ -26,6 +28,8 @@ use crate::problem::{Problem, SelfTold};
 use crate::table::{Answers, Content, Endpoint, Outcome, Run, Verb};
 
 pub(crate) use self::consent::consent_path;
+pub(crate) use self::door::lane;
+pub(crate) use self::turns::Turns;
 pub(crate) use self::visit::session_of;
 
 /// The media type of pages.

@@ -16,6 +16,7 @@ use read::{Disclosure, Disclosures, ReaderSettings};
 use store::Store;
 
 use crate::auth::Caller;
+use crate::console::Turns;
 use crate::line::{Line, Place};
 use crate::metrics::Metrics;
 use crate::oauth::{Arrivals, ClientDocuments};
@@ -34,8 +35,10 @@ pub struct Service {
     pub(crate) line: Line,
     /// What slows guessing at the sign-in page.
     pub(crate) throttle: Arc<Throttle>,
+    /// Whose password is checked next.
+    pub(crate) turns: Turns,
     /// What bounds how much strangers can make the server remember.
-    pub(crate) arrivals: Arc<Arrivals>,
+    pub(crate) arrivals: Arrivals,
     /// Who fetches client metadata documents, if anybody does.
     pub(crate) documents: Option<Arc<dyn ClientDocuments>>,
     /// Whose word on where a request came from is taken.
@@ -107,7 +110,8 @@ impl Service {
             metrics: Arc::default(),
             line: Line::default(),
             throttle: Arc::default(),
-            arrivals: Arc::default(),
+            turns: Turns::default(),
+            arrivals: Arrivals::default(),
             documents: None,
             proxies: Arc::default(),
         }

@@ -27,6 +27,8 @@ pub enum EntryKind {
     Refresh,
     /// A signed-in browser of the owner.
     Session,
+    /// A browser in which the owner has signed in before.
+    Browser,
     /// A one-time way to sign in.
     SignIn,
     /// How the owner signs in: at most one entry.
@@ -44,6 +46,7 @@ impl EntryKind {
             Self::UserCode => "user_code",
             Self::Refresh => "refresh",
             Self::Session => "session",
+            Self::Browser => "browser",
             Self::SignIn => "sign_in",
             Self::Password => "password",
         }

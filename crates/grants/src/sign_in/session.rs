@@ -11,6 +11,7 @@ use sha2::{Digest as _, Sha256};
 use store::registry::{Change, EntryKind, Expect};
 use store::{Store, StoreError};
 
+use super::browser::{self, Remembered};
 use super::{SignInError, Visitor, same};
 use crate::documents::{Found, all, find, key_of, text};
 use crate::issue::after;
@@ -29,6 +30,8 @@ pub struct NewSession {
     pub secret: Secret,
     /// Its public name.
     pub id: String,
+    /// What the browser sends to be known again, also after this session.
+    pub browser: Secret,
 }
 
 /// A session that was verified. There is no other way to one.
@@ -107,7 +110,9 @@ pub(super) fn start(
         last_used_at: now,
     });
     let key = key_of(secret.expose());
+    let remembered = Remembered::of(visitor.known.as_ref(), now)?;
     let mut changes = with.to_vec();
+    changes.push(remembered.change());
     changes.push(Change::Put {
         kind: EntryKind::Session,
         key: &key,
@@ -116,7 +121,12 @@ pub(super) fn start(
         expect: Expect::Absent,
     });
     let begun = store.apply(&changes, now)?;
-    Ok(begun.then_some(NewSession { secret, id }))
+    let browser = remembered.secret;
+    Ok(begun.then_some(NewSession {
+        secret,
+        id,
+        browser,
+    }))
 }
 
 /// The session of a presented secret, if it holds.
@@ -189,7 +199,7 @@ pub fn end_other_sessions(store: &dyn Store, kept: &str, now: Instant) -> Result
     store.apply(&changes, now).map(drop)
 }
 
-/// Ends every session together with another change.
+/// Ends every session and forgets every browser together with another change.
 pub(super) fn all_ended(
     store: &dyn Store,
     with: Change<'_>,
@@ -197,6 +207,12 @@ pub(super) fn all_ended(
 ) -> Result<(), StoreError> {
     let found = all::<SessionEntry>(store, EntryKind::Session, now)?;
     let mut changes: Vec<Change<'_>> = found.iter().map(|entry| ended(&entry.key)).collect();
+    let known = browser::known(store, now)?;
+    changes.extend(known.iter().map(|key| Change::Remove {
+        kind: EntryKind::Browser,
+        key,
+        expect: Expect::Anything,
+    }));
     changes.push(with);
     store.apply(&changes, now).map(drop)
 }

@@ -1,126 +1,96 @@
-//! What slows guessing: after some failures each further attempt has to wait, twice as long every time.
+//! What slows guessing: after some wrong guesses each further one is answered later, twice as late every time, up to five
+//! seconds.
 //!
-//! It is kept in memory, per address and over all addresses. The wait over all is short, so that strangers can slow the
-//! owner's sign-in but not close it.
+//! Nothing is ever refused for it. The right password is taken at once, whoever else guesses, from the same address too:
+//! otherwise guessing would be a way to lock the owner out. Counts are kept in memory, per lane and over all addresses.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use contract::time::Instant;
-use thiserror::Error;
 
+use super::lane::Lane;
 use crate::issue::after;
 
-/// Failures that cost nothing, for one address and for all together.
+/// Wrong guesses that are answered at once, of one lane and of all addresses together.
 const FREE: (u32, u32) = (5, 20);
-/// The longest wait, for one address and for all together.
-const LONGEST: (Duration, Duration) = (Duration::from_mins(15), Duration::from_secs(30));
-/// After this long without a failure all is forgotten.
+/// How long the first answer waits that is not given at once.
+const FIRST_WAIT: Duration = Duration::from_millis(250);
+/// The longest that an answer waits.
+pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(5);
+/// After this long without a wrong guess all is forgotten.
 const FORGOTTEN: Duration = Duration::from_hours(1);
-/// More addresses than this are not remembered singly; the wait over all holds for them.
-const MAX_ADDRESSES: usize = 10_000;
-
-/// Too many wrong attempts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("too many attempts; try again in {} seconds", retry_after.as_secs().max(1))]
-pub struct Throttled {
-    /// How long to wait.
-    pub retry_after: Duration,
-}
+/// More lanes than this are not remembered singly; what is counted over all holds for them.
+const MAX_LANES: usize = 10_000;
 
 #[derive(Debug, Default)]
-struct Failures {
+struct Wrong {
     count: u32,
     last: Instant,
 }
 
-impl Failures {
-    /// How long is still to wait, if at all.
-    fn wait(&self, (free, longest): (u32, Duration), now: Instant) -> Option<Duration> {
-        let over = self.count.checked_sub(free)?;
-        let wait = Duration::from_secs(1_u64.checked_shl(over).unwrap_or(u64::MAX)).min(longest);
-        let until = after(self.last, wait);
-        let left = u64::try_from(until.0.saturating_sub(now.0)).ok()?;
-        (left > 0).then(|| Duration::from_micros(left))
-    }
-
-    fn add(&mut self, now: Instant) {
+impl Wrong {
+    /// Counts a guess; how long its answer waits.
+    fn add(&mut self, free: u32, now: Instant) -> Duration {
         if after(self.last, FORGOTTEN) <= now {
             self.count = 0;
         }
         self.count = self.count.saturating_add(1);
         self.last = now;
+        let Some(over) = self.count.checked_sub(free + 1) else {
+            return Duration::ZERO;
+        };
+        FIRST_WAIT
+            .saturating_mul(1_u32.checked_shl(over).unwrap_or(u32::MAX))
+            .min(LONGEST_WAIT)
     }
 }
 
 #[derive(Debug, Default)]
 struct Counts {
-    all: Failures,
-    by_address: HashMap<IpAddr, Failures>,
+    all: Wrong,
+    by_lane: HashMap<Lane, Wrong>,
 }
 
 /// What slows guessing, for the life of a process.
 #[derive(Debug, Default)]
 pub struct Throttle(Mutex<Counts>);
 
-/// An attempt under way. It counts as failed until it says otherwise, so attempts side by side gain nothing.
-#[derive(Debug)]
-pub struct Attempt<'a> {
-    throttle: &'a Throttle,
-    address: IpAddr,
-}
-
 impl Throttle {
-    /// Lets an attempt through, or says how long to wait.
-    pub fn admit(&self, address: IpAddr, now: Instant) -> Result<Attempt<'_>, Throttled> {
-        let address = neighbourhood(address);
+    /// Notes a wrong guess, and says how long its answer waits.
+    pub fn wrong(&self, lane: &Lane, now: Instant) -> Duration {
         let mut counts = self.counts();
-        let waits = [
-            counts.all.wait((FREE.1, LONGEST.1), now),
+        if counts.by_lane.len() >= MAX_LANES {
             counts
-                .by_address
-                .get(&address)
-                .and_then(|failures| failures.wait((FREE.0, LONGEST.0), now)),
-        ];
-        if let Some(retry_after) = waits.into_iter().flatten().max() {
-            return Err(Throttled { retry_after });
+                .by_lane
+                .retain(|_, wrong| after(wrong.last, FORGOTTEN) > now);
         }
-        counts.all.add(now);
-        if counts.by_address.len() >= MAX_ADDRESSES {
-            counts
-                .by_address
-                .retain(|_, failures| after(failures.last, FORGOTTEN) > now);
+        let remembered = counts.by_lane.len() < MAX_LANES || counts.by_lane.contains_key(lane);
+        let own = match remembered {
+            true => counts
+                .by_lane
+                .entry(lane.clone())
+                .or_default()
+                .add(FREE.0, now),
+            false => Duration::ZERO,
+        };
+        match lane {
+            // What strangers guess is none of a known browser's business.
+            Lane::Browser(_) => own,
+            Lane::Address(_) => own.max(counts.all.add(FREE.1, now)),
         }
-        if counts.by_address.len() < MAX_ADDRESSES || counts.by_address.contains_key(&address) {
-            counts.by_address.entry(address).or_default().add(now);
+    }
+
+    /// Notes that a browser got it right: what it got wrong before was the owner's typing. Of an address that is not known.
+    pub fn right(&self, lane: &Lane) {
+        if let Lane::Browser(_) = lane {
+            self.counts().by_lane.remove(lane);
         }
-        Ok(Attempt {
-            throttle: self,
-            address,
-        })
     }
 
     fn counts(&self) -> MutexGuard<'_, Counts> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Attempt<'_> {
-    /// It was right: this address starts anew, and the attempt is not counted over all.
-    pub fn succeeded(self) {
-        let mut counts = self.throttle.counts();
-        counts.by_address.remove(&self.address);
-        counts.all.count = counts.all.count.saturating_sub(1);
-    }
-}
-
-/// One IPv6 customer holds a whole /64, so that counts as one address; an IPv4 address in IPv6 is that IPv4 address.
-fn neighbourhood(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V4(address) => IpAddr::V4(address),
-        IpAddr::V6(address) => IpAddr::V6((address.to_bits() >> 64 << 64).into()),
     }
 }
 
@@ -132,59 +102,44 @@ mod tests {
         Instant(1_000_000_000_000_000 + seconds * 1_000_000)
     }
 
-    #[test]
-    fn after_five_failures_each_attempt_waits_twice_as_long() {
-        let throttle = Throttle::default();
-        let address: IpAddr = "203.0.113.9".parse().unwrap();
-        for _ in 0..5 {
-            throttle.admit(address, at(0)).unwrap();
-        }
-        let mut now = 0;
-        for wait in [1, 2, 4, 8, 16] {
-            let error = throttle.admit(address, at(now)).unwrap_err();
-            assert_eq!(error.retry_after, Duration::from_secs(wait));
-            now += i64::try_from(wait).unwrap();
-            throttle.admit(address, at(now)).unwrap();
-        }
-        assert!(
-            throttle
-                .admit("203.0.113.10".parse().unwrap(), at(now))
-                .is_ok()
-        );
-        assert!(
-            throttle.admit(address, at(now + 3_600)).is_ok(),
-            "all is forgotten"
-        );
+    fn address(n: u8) -> Lane {
+        Lane::of([203, 0, 113, n].into())
     }
 
     #[test]
-    fn the_wait_is_bounded_and_many_addresses_are_slowed_together() {
+    fn after_five_wrong_guesses_each_is_answered_twice_as_late_up_to_five_seconds() {
+        // TR-06
         let throttle = Throttle::default();
-        let mut now = 0;
-        for n in 0..60_u128 {
-            let address = IpAddr::V6((n << 64).into());
-            while let Err(error) = throttle.admit(address, at(now)) {
-                assert!(error.retry_after <= Duration::from_secs(30));
-                now += 1;
-            }
+        let waits = |lane: &Lane, seconds| throttle.wrong(lane, at(seconds)).as_millis();
+        let first: Vec<u128> = (0..12).map(|n| waits(&address(9), n)).collect();
+        assert_eq!(
+            first,
+            [0, 0, 0, 0, 0, 250, 500, 1_000, 2_000, 4_000, 5_000, 5_000]
+        );
+        assert_eq!(waits(&address(10), 12), 0, "another address");
+        assert_eq!(waits(&address(9), 12 + 3_600), 0, "all is forgotten");
+        for _ in 0..100 {
+            assert!(throttle.wrong(&address(9), at(4_000)) <= LONGEST_WAIT);
         }
-        assert!(now > 0, "somebody had to wait");
-        let same = |text: &str| neighbourhood(text.parse().unwrap());
-        assert_eq!(same("2001:db8::1"), same("2001:db8::ffff:1"));
-        assert_eq!(same("::ffff:203.0.113.9"), same("203.0.113.9"));
     }
 
     #[test]
-    fn a_success_clears_the_address() {
+    fn many_addresses_are_slowed_together_and_a_known_browser_by_itself() {
+        // TR-06
         let throttle = Throttle::default();
-        let address: IpAddr = "203.0.113.9".parse().unwrap();
-        for _ in 0..4 {
-            throttle.admit(address, at(0)).unwrap();
+        for n in 0..60 {
+            throttle.wrong(&address(n), at(0));
         }
-        throttle.admit(address, at(0)).unwrap().succeeded();
+        assert_eq!(throttle.wrong(&address(99), at(0)), LONGEST_WAIT);
+        let known = Lane::Browser("a browser".to_owned());
         for _ in 0..5 {
-            throttle.admit(address, at(0)).unwrap();
+            assert_eq!(throttle.wrong(&known, at(0)), Duration::ZERO);
         }
-        assert!(throttle.admit(address, at(0)).is_err());
+        assert_eq!(throttle.wrong(&known, at(0)), FIRST_WAIT);
+        throttle.right(&known);
+        assert_eq!(throttle.wrong(&known, at(0)), Duration::ZERO);
+        // A right password from an address does not give whoever else guesses there free guesses.
+        throttle.right(&address(99));
+        assert_eq!(throttle.wrong(&address(99), at(0)), LONGEST_WAIT);
     }
 }

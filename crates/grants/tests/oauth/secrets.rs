@@ -157,6 +157,7 @@ fn what_signs_in_stays_out_of_debug_forms_errors_documents_and_the_disk() {
     let visitor = Visitor {
         address: "203.0.113.9".parse().unwrap(),
         browser: String::new(),
+        known: None,
     };
     let new = door.by_code(&visitor, code.expose()).unwrap();
     let verified = session(world.store(), new.secret.expose(), world.now())
@@ -170,6 +171,7 @@ fn what_signs_in_stays_out_of_debug_forms_errors_documents_and_the_disk() {
     for secret in [
         code.expose(),
         new.secret.expose(),
+        new.browser.expose(),
         csrf.expose(),
         "correct horse battery",
         "a wrong password",

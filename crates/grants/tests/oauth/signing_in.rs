@@ -5,8 +5,8 @@ use std::time::Duration;
 use grants::oauth::Decider;
 use grants::sign_in::{
     Door, NewSession, PasswordError, Session, SignInError, Throttle, Visitor, end_all_sessions,
-    end_other_sessions, end_session, has_password, new_code, remove_password, session, sessions,
-    set_password,
+    end_other_sessions, end_session, has_password, known_browser, new_code, remove_password,
+    session, sessions, set_password,
 };
 
 use crate::flow::{ask, client, issuer, mail, review, winners};
@@ -19,6 +19,7 @@ fn visitor() -> Visitor {
     Visitor {
         address: "203.0.113.9".parse().unwrap(),
         browser: "A browser\u{7}".to_owned(),
+        known: None,
     }
 }
 
@@ -47,7 +48,7 @@ fn a_password_lets_its_owner_in_and_nobody_else() {
     let throttle = Throttle::default();
     let enter = |password: &str| door(&world, &throttle).by_password(&visitor(), password);
     assert!(
-        matches!(enter(PASSWORD), Err(SignInError::Refused)),
+        matches!(enter(PASSWORD), Err(SignInError::Refused { .. })),
         "none is set"
     );
     for short in ["", "short", "elevenchars"] {
@@ -57,7 +58,7 @@ fn a_password_lets_its_owner_in_and_nobody_else() {
     set_password(world.store(), PASSWORD, world.now()).unwrap();
     assert!(has_password(world.store(), world.now()).unwrap());
     for wrong in ["", "correct horse batterx", "correct horse battery "] {
-        assert!(matches!(enter(wrong), Err(SignInError::Refused)));
+        assert!(matches!(enter(wrong), Err(SignInError::Refused { .. })));
     }
     let old = enter(PASSWORD).unwrap();
     assert!(verified(&world, &old).is_some());
@@ -66,7 +67,7 @@ fn a_password_lets_its_owner_in_and_nobody_else() {
         verified(&world, &old).is_none(),
         "a new password ends sessions"
     );
-    assert!(matches!(enter(PASSWORD), Err(SignInError::Refused)));
+    assert!(matches!(enter(PASSWORD), Err(SignInError::Refused { .. })));
     assert!(enter("another good password").is_ok());
     remove_password(world.store(), world.now()).unwrap();
     assert!(!has_password(world.store(), world.now()).unwrap());
@@ -87,11 +88,11 @@ fn a_sign_in_code_works_once_within_a_quarter_of_an_hour() {
         .is_some()
     );
     let again = door(&world, &throttle).by_code(&visitor(), code.expose());
-    assert!(matches!(again, Err(SignInError::Refused)));
+    assert!(matches!(again, Err(SignInError::Refused { .. })));
     let late = new_code(world.store(), world.now()).unwrap();
     world.wait(Duration::from_mins(15));
     let refused = door(&world, &throttle).by_code(&visitor(), late.expose());
-    assert!(matches!(refused, Err(SignInError::Refused)));
+    assert!(matches!(refused, Err(SignInError::Refused { .. })));
     let raced = new_code(world.store(), world.now()).unwrap();
     let enter = || {
         door(&world, &Throttle::default())
@@ -102,38 +103,47 @@ fn a_sign_in_code_works_once_within_a_quarter_of_an_hour() {
 }
 
 #[test]
-fn guessing_is_slowed_whatever_is_guessed() {
+fn wrong_guesses_wait_and_the_right_one_never_does() {
+    // TR-06: whatever is guessed, and however often.
     let world = World::new();
     let throttle = Throttle::default();
     set_password(world.store(), PASSWORD, world.now()).unwrap();
-    for _ in 0..3 {
-        door(&world, &throttle)
-            .by_password(&visitor(), "wrong")
-            .unwrap_err();
-    }
-    for _ in 0..2 {
-        door(&world, &throttle)
-            .by_code(&visitor(), "wrong")
-            .unwrap_err();
-    }
-    let throttled = |error: SignInError| match error {
-        SignInError::Throttled(throttled) => throttled.retry_after,
+    let wait = |refused: Result<NewSession, SignInError>| match refused.unwrap_err() {
+        SignInError::Refused { wait } => wait.as_secs(),
         other => panic!("{other}"),
     };
-    let right = door(&world, &throttle).by_password(&visitor(), PASSWORD);
-    assert_eq!(
-        throttled(right.unwrap_err()),
-        Duration::from_secs(1),
-        "the right one waits too"
-    );
-    let code = door(&world, &throttle).by_code(&visitor(), "wrong");
-    assert_eq!(throttled(code.unwrap_err()), Duration::from_secs(1));
-    world.wait(Duration::from_secs(1));
+    for _ in 0..10 {
+        wait(door(&world, &throttle).by_password(&visitor(), "wrong"));
+        wait(door(&world, &throttle).by_code(&visitor(), "wrong"));
+    }
+    let slow = door(&world, &throttle).by_password(&visitor(), "wrong");
+    assert_eq!(wait(slow), 5);
     assert!(
         door(&world, &throttle)
             .by_password(&visitor(), PASSWORD)
             .is_ok()
     );
+    let code = new_code(world.store(), world.now()).unwrap();
+    let new = door(&world, &throttle)
+        .by_code(&visitor(), code.expose())
+        .unwrap();
+    // The browser is known from now on, whatever others do at its address.
+    let known = |new: &NewSession| known_browser(world.store(), new.browser.expose(), world.now());
+    let own = Visitor {
+        known: known(&new).unwrap(),
+        ..visitor()
+    };
+    assert!(own.known.is_some());
+    assert_eq!(wait(door(&world, &throttle).by_password(&own, "wrong")), 0);
+    let again = door(&world, &throttle).by_password(&own, PASSWORD).unwrap();
+    assert_eq!(again.browser.expose(), new.browser.expose());
+    assert!(
+        known_browser(world.store(), "pdpp_browser_made-up", world.now())
+            .unwrap()
+            .is_none()
+    );
+    set_password(world.store(), "another good password", world.now()).unwrap();
+    assert!(known(&new).unwrap().is_none(), "a new password forgets it");
 }
 
 #[test]

@@ -3,15 +3,14 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::http::{StatusCode, header};
-use contract::error::ErrorCode;
+use axum::http::StatusCode;
 use grants::oauth::DecisionError;
+use grants::sign_in::Lane;
 
 use super::consent::{consent_path, decision_problem};
 use super::{html, see_other, visit};
 use crate::form::Form;
 use crate::owner::blocking;
-use crate::problem::Problem;
 use crate::table::{Ask, Outcome};
 
 #[derive(Template)]
@@ -43,25 +42,21 @@ pub(super) async fn enter(mut ask: Ask) -> Outcome {
         return Ok(visit::to_sign_in(&ask));
     };
     visit::check(&session, &ask, &form)?;
-    let (code, address) = (form.one("user_code").to_owned(), ask.address);
+    let code = form.one("user_code").to_owned();
+    let lane = Lane::Browser(session.id().to_owned());
     let found = blocking(Arc::clone(&ask.service), move |service| {
-        let attempt = service.throttle.admit(address, service.now());
-        let attempt = attempt.map_err(|throttled| {
-            let seconds = throttled.retry_after.as_secs().max(1);
-            Problem::new(ErrorCode::RateLimitExceeded, throttled.to_string())
-                .with_header(header::RETRY_AFTER, &seconds.to_string())
-        })?;
         match service.issuer().request_of_user_code(&code) {
             Ok(request) => {
-                attempt.succeeded();
-                Ok(Some(request))
+                service.throttle.right(&lane);
+                Ok(Ok(request))
             }
-            Err(DecisionError::Unknown) => Ok(None),
+            Err(DecisionError::Unknown) => Ok(Err(service.throttle.wrong(&lane, service.now()))),
             Err(error) => Err(decision_problem(&error)),
         }
     });
-    if let Some(request) = found.await? {
-        return Ok(see_other(&consent_path(&request)));
+    match found.await? {
+        Ok(request) => return Ok(see_other(&consent_path(&request))),
+        Err(wait) => tokio::time::sleep(wait).await,
     }
     let page = DevicePage {
         session: &visit::token(&session),

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::http::{StatusCode, header};
+use axum::http::StatusCode;
 use axum::response::Response;
-use contract::error::ErrorCode;
-use grants::sign_in::{Door, SignInError, Visitor, end_session, has_password};
+use grants::sign_in::{end_session, has_password};
 
+use super::door::{self, Word};
 use super::{html, see_other, visit};
 use crate::form::Form;
 use crate::owner::blocking;
@@ -63,39 +63,12 @@ pub(super) async fn enter(mut ask: Ask) -> Outcome {
         return Err(visit::foreign_form());
     }
     let mut entry = Entry::of(&form);
-    let browser = ask.headers.get(header::USER_AGENT);
-    let visitor = Visitor {
-        address: ask.address,
-        browser: browser
-            .map(|name| String::from_utf8_lossy(name.as_bytes()).into_owned())
-            .unwrap_or_default(),
+    let word = if entry.code.is_empty() {
+        Word::Password(form.one("password").to_owned())
+    } else {
+        Word::Code(entry.code.clone())
     };
-    let (code, password) = (entry.code.clone(), form.one("password").to_owned());
-    let entered = blocking(Arc::clone(&ask.service), move |service| {
-        let door = Door {
-            store: &*service.store,
-            throttle: &service.throttle,
-            now: service.now(),
-        };
-        let entered = if code.is_empty() {
-            door.by_password(&visitor, &password)
-        } else {
-            door.by_code(&visitor, &code)
-        };
-        match entered {
-            Ok(session) => Ok(Some(session)),
-            Err(SignInError::Refused) => Ok(None),
-            Err(SignInError::Throttled(throttled)) => {
-                let seconds = throttled.retry_after.as_secs().max(1);
-                Err(
-                    Problem::new(ErrorCode::RateLimitExceeded, throttled.to_string())
-                        .with_header(header::RETRY_AFTER, &seconds.to_string()),
-                )
-            }
-            Err(error) => Err(Problem::internal("nobody could sign in", &error)),
-        }
-    });
-    let Some(session) = entered.await? else {
+    let Some(session) = door::enter(&ask, word).await? else {
         entry.mistake = if entry.code.is_empty() {
             "That is not the password."
         } else {
@@ -106,6 +79,8 @@ pub(super) async fn enter(mut ask: Ask) -> Outcome {
     };
     let response = see_other(&entry.return_to);
     let response = visit::set_cookie(response, &ask.service, "form", None);
+    let browser = session.browser.expose();
+    let response = visit::set_cookie(response, &ask.service, visit::BROWSER, Some(browser));
     let secret = session.secret.expose();
     Ok(visit::set_cookie(
         response,

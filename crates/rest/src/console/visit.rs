@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::http::{HeaderMap, header};
 use axum::response::Response;
 use contract::error::{ErrorCode, ReadError};
-use grants::sign_in::{self, Session};
+use grants::sign_in::{self, BROWSER_LIFE, Session};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::see_other;
@@ -16,7 +16,9 @@ use crate::service::Service;
 use crate::table::Ask;
 
 /// How long a browser keeps the session; the server forgets one that rests as long.
-const KEPT_SECONDS: u32 = 7 * 24 * 60 * 60;
+const KEPT_SECONDS: u64 = 7 * 24 * 60 * 60;
+/// The cookie by which a browser is known again in which the owner has signed in; it signs nobody in.
+pub(super) const BROWSER: &str = "browser";
 /// The longest own address that is returned to.
 const MAX_RETURN_BYTES: usize = 2_048;
 
@@ -116,7 +118,11 @@ pub(super) fn set_cookie(
     value: Option<&str>,
 ) -> Response {
     let secure = if service.is_https() { "; Secure" } else { "" };
-    let life = value.map_or(0, |_| KEPT_SECONDS);
+    let life = match value {
+        None => 0,
+        Some(_) if name == BROWSER => BROWSER_LIFE.as_secs(),
+        Some(_) => KEPT_SECONDS,
+    };
     let name = cookie_name(service, name);
     let cookie = format!(
         "{name}={}; Path=/; HttpOnly; SameSite=Lax; Max-Age={life}{secure}",

@@ -108,7 +108,7 @@ async fn codes_of_devices_cannot_be_guessed_for_long() {
     for _ in 0..5 {
         assert_eq!(browser.post("/device", &form).await.status, 404);
     }
-    let slowed = browser.post("/device", &form).await;
-    assert_eq!(slowed.status, 429);
-    assert!(!slowed.header("retry-after").is_empty());
+    let soon = Duration::from_millis(200);
+    let slowed = tokio::time::timeout(soon, browser.post("/device", &form));
+    assert!(slowed.await.is_err(), "the sixth is answered later");
 }

@@ -227,6 +227,47 @@ async fn registrations_are_checked_and_bounded() {
 }
 
 #[tokio::test]
+async fn only_accepted_requests_count_and_the_owner_is_not_locked_out() {
+    // TR-05
+    let world = World::new().await;
+    let client = world.client().await;
+    let unseen = |target: String, verb: &str| {
+        Request::builder()
+            .method(verb)
+            .uri(target)
+            .header("sec-fetch-site", "cross-site")
+            .header("sec-fetch-mode", "no-cors")
+            .header("sec-fetch-dest", "image")
+            .header("content-type", "application/json")
+            .body(Body::from(
+                "{\"redirect_uris\": [\"https://app.example/cb\"]}",
+            ))
+            .unwrap()
+    };
+    for _ in 0..150 {
+        let pictures = world.send(unseen(authorize(&client, &[]), "GET")).await;
+        assert_eq!(pictures.status, 403);
+        let sent = world.send(unseen("/oauth/register".to_owned(), "POST"));
+        assert_eq!(sent.await.status, 403);
+        assert_eq!(world.registering(&json!([])).await.status, 400);
+        let wrong = [("response_type", "token")];
+        assert_eq!(world.get(&authorize(&client, &wrong)).await.status, 303);
+    }
+    let good = json!({"redirect_uris": ["https://app.example/cb"]});
+    for _ in 0..119 {
+        assert_eq!(world.registering(&good).await.status, 201);
+    }
+    assert_eq!(world.registering(&good).await.status, 429);
+    assert_eq!(world.get(&authorize(&client, &[])).await.status, 429);
+    let mut browser = world.browser().await;
+    let request = browser.ask(&client, &[]).await;
+    assert!(request.starts_with("req_"), "{request}");
+    // Also before they have signed in again.
+    browser.cookies.retain(|name, _| name.contains("browser"));
+    assert!(browser.ask(&client, &[]).await.starts_with("req_"));
+}
+
+#[tokio::test]
 async fn a_form_from_elsewhere_does_nothing() {
     let world = World::new().await;
     let mut browser = world.browser().await;

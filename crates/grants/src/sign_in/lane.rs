@@ -1,0 +1,40 @@
+//! Whom limits count together.
+
+use std::net::IpAddr;
+
+/// One address, or one browser in which the owner has signed in.
+///
+/// A browser that is known is counted by itself, so that whoever shares its address cannot use up what is meant for it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Lane {
+    /// Whoever comes from this address.
+    Address(IpAddr),
+    /// The browser of this name, which only it can prove.
+    Browser(String),
+}
+
+impl Lane {
+    /// The lane of an address. One IPv6 customer holds a whole /64, so that counts as one address; an IPv4 address in IPv6 is
+    /// that IPv4 address.
+    pub fn of(address: IpAddr) -> Self {
+        Self::Address(match address.to_canonical() {
+            IpAddr::V4(address) => IpAddr::V4(address),
+            IpAddr::V6(address) => IpAddr::V6((address.to_bits() >> 64 << 64).into()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ipv6_network_of_64_bits_is_one_address() {
+        // TR-05
+        let lane = |text: &str| Lane::of(text.parse().unwrap());
+        assert_eq!(lane("2001:db8::1"), lane("2001:db8::ffff:1"));
+        assert_ne!(lane("2001:db8::1"), lane("2001:db8:0:1::1"));
+        assert_eq!(lane("::ffff:203.0.113.9"), lane("203.0.113.9"));
+        assert_ne!(lane("203.0.113.9"), lane("203.0.113.8"));
+    }
+}
