@@ -11,6 +11,7 @@
 mod ask;
 mod auth;
 mod blobs;
+mod connections;
 mod connectors;
 mod console;
 mod discovery;
@@ -39,7 +40,8 @@ mod unheard;
 mod writes;
 
 pub use auth::{AS_GRANT, LOOK_AS_GRANT};
+pub use connections::Capacity;
 pub use oauth::{ClientDocuments, Fetched, Fetching};
 pub use router::{owner_router, router};
-pub use serve::{serve, serve_on};
+pub use serve::{serve, serve_on, serve_within};
 pub use service::{Limits, Service};

@@ -16,6 +16,11 @@ impl Peer {
         Self(address.to_canonical())
     }
 
+    /// The address at the other end.
+    pub(crate) fn address(self) -> IpAddr {
+        self.0
+    }
+
     /// The address that sent the request. A proxy adds whom it heard from at the end of `X-Forwarded-For`, so the list
     /// is read from there for as long as proxies are trusted; whatever stands before was written by anybody.
     pub(crate) fn behind(self, proxies: &[IpAddr], headers: &HeaderMap) -> IpAddr {

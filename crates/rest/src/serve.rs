@@ -1,11 +1,13 @@
 //! Listening, until told to stop: then nothing new is taken, what is under way ends, and what does not end is left.
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::http::Request;
+use axum::http::{Request, Response};
 use axum::serve::{Listener, ListenerExt as _};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -13,25 +15,43 @@ use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 
+use crate::connections::{Capacity, Connections, Held, Sending};
 use crate::peer::Peer;
-use crate::unheard::wired;
+use crate::unheard::{Rest, wired};
 
 /// How long requests under way may take to end after the server was told to stop.
 const DRAIN: Duration = Duration::from_secs(10);
 /// How long the head of a request may take to arrive, and how long a connection may idle.
 const HEAD: Duration = Duration::from_mins(1);
 
-/// Serves over TCP, small answers without delay, until `shutdown` resolves and the requests under way have ended.
+/// Serves over TCP as [`serve_within`] does, within what a process usually can hold.
 pub async fn serve(listener: TcpListener, router: Router, shutdown: impl Future<Output = ()>) {
+    serve_within(Capacity::default(), listener, router, shutdown).await;
+}
+
+/// Serves over TCP, small answers without delay, until `shutdown` resolves and the requests under way have ended. Where
+/// there are more connections than fit, those that have been idle for longest are closed.
+pub async fn serve_within(
+    capacity: Capacity,
+    listener: TcpListener,
+    router: Router,
+    shutdown: impl Future<Output = ()>,
+) {
     let listener = listener.tap_io(|stream| {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "TCP_NODELAY could not be set");
         }
     });
     let peer = |address: &SocketAddr| Some(Peer::at(address.ip()));
-    serve_from(listener, router, shutdown, (HEAD, peer)).await;
+    let terms = Terms {
+        head: HEAD,
+        connections: Connections::new(capacity),
+        peer,
+    };
+    serve_from(listener, router, shutdown, terms).await;
 }
 
 /// Serves on any listener, such as a Unix socket.
@@ -40,40 +60,54 @@ pub async fn serve_on<L: Listener>(
     router: Router,
     shutdown: impl Future<Output = ()>,
 ) {
-    serve_from(listener, router, shutdown, (HEAD, |_: &L::Addr| None)).await;
+    let terms = Terms {
+        head: HEAD,
+        connections: Connections::new(Capacity::default()),
+        peer: |_: &L::Addr| None,
+    };
+    serve_from(listener, router, shutdown, terms).await;
+}
+
+/// On what terms connections are taken.
+struct Terms<F> {
+    /// How long the head of a request may take.
+    head: Duration,
+    connections: Connections,
+    /// The other end of a connection, where that is an address: only those are counted.
+    peer: F,
 }
 
 /// Serves whoever sends the head of a request in time, and tells each request from where its connection came.
-async fn serve_from<L: Listener>(
+async fn serve_from<L: Listener, F: Fn(&L::Addr) -> Option<Peer>>(
     mut listener: L,
     router: Router,
     shutdown: impl Future<Output = ()>,
-    (head, peer): (Duration, impl Fn(&L::Addr) -> Option<Peer>),
+    terms: Terms<F>,
 ) {
     let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(head);
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(terms.head);
     let connections = GracefulShutdown::new();
     let mut shutdown = pin!(shutdown);
     loop {
         tokio::select! {
             (stream, address) = listener.accept() => {
-                let (inner, peer) = (TowerToHyperService::new(router.clone()), peer(&address));
-                let service = service_fn(move |mut request: Request<Incoming>| {
-                    if let Some(peer) = peer {
-                        request.extensions_mut().insert(peer);
-                    }
-                    inner.call(request)
-                });
+                let peer = (terms.peer)(&address);
+                let held = match peer {
+                    None => None,
+                    Some(peer) => match terms.connections.enter(peer.address()) {
+                        Some(held) => Some(Arc::new(held)),
+                        None => {
+                            tracing::debug!("a connection was closed: there are too many, and none is idle");
+                            continue;
+                        }
+                    },
+                };
+                let service = answering(router.clone(), peer, held.clone());
                 let (wire, rest) = wired(stream);
                 let connection = builder.serve_connection(TokioIo::new(wire), service);
-                let connection = connections.watch(connection);
-                tokio::spawn(async move {
-                    let ended = connection.await;
-                    if let Err(error) = &ended {
-                        tracing::debug!(%error, "a connection ended early");
-                    }
-                    rest.tell(ended).await;
-                });
+                tokio::spawn(attended(connections.watch(connection), rest, held));
             }
             () = &mut shutdown => break,
         }
@@ -85,6 +119,52 @@ async fn serve_from<L: Listener>(
     {
         tracing::warn!("requests that did not end in time were left");
     }
+}
+
+/// The service of one connection. While a request is answered, the connection is not idle.
+fn answering(
+    router: Router,
+    peer: Option<Peer>,
+    held: Option<Arc<Held>>,
+) -> impl hyper::service::Service<
+    Request<Incoming>,
+    Response = Response<Sending>,
+    Error = Infallible,
+    Future: Send,
+> {
+    let inner = TowerToHyperService::new(router);
+    service_fn(move |mut request: Request<Incoming>| {
+        let busy = held.as_ref().map(|held| held.request());
+        if let Some(peer) = peer {
+            request.extensions_mut().insert(peer);
+        }
+        let answer = inner.call(request);
+        async move { Ok(answer.await?.map(|body| Sending::new(body, busy))) }
+    })
+}
+
+/// Attends a connection until it ends, or is idle and has to make room.
+async fn attended<S: AsyncRead + AsyncWrite + Unpin>(
+    connection: impl Future<Output = hyper::Result<()>>,
+    rest: Rest<S>,
+    held: Option<Arc<Held>>,
+) {
+    let making_room = async {
+        match &held {
+            Some(held) => held.makes_room().await,
+            None => std::future::pending().await,
+        }
+    };
+    let ended = tokio::select! {
+        // What has arrived is looked at before the connection is closed.
+        biased;
+        ended = connection => ended,
+        () = making_room => return,
+    };
+    if let Err(error) = &ended {
+        tracing::debug!(%error, "a connection ended early");
+    }
+    rest.tell(ended).await;
 }
 
 #[cfg(test)]
@@ -103,7 +183,11 @@ mod tests {
             listener,
             router,
             std::future::pending(),
-            (head, |_: &SocketAddr| None),
+            Terms {
+                head,
+                connections: Connections::new(Capacity::default()),
+                peer: |_: &SocketAddr| None,
+            },
         );
         let asking = async {
             for begun in ["", "G", "GET / HTTP/1.1\r\nauthorization: Bearer half"] {
