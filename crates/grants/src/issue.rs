@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use contract::declaration::PROTOCOL_VERSION;
 use contract::grant::{
-    AccessMode, Grant, GrantClient, GrantDocument, GrantError, GrantedAuthority,
-    SourceDeclarationVersion, Subject,
+    AccessMode, Grant, GrantClient, GrantDocument, GrantError, GrantedAuthority, GrantedStream,
+    SourceDeclarationVersion, Subject, TimeConstraint,
 };
 use contract::id::{ClientId, ConnectionId, FieldName, GrantId, IdError, PackageId, StreamName};
 use contract::time::{Clock, Instant};
@@ -49,7 +49,7 @@ pub struct Issued {
 }
 
 /// One stream of one connection, as far as it was granted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct IssuedStream {
     /// The connection.
     pub connection_id: ConnectionId,
@@ -57,6 +57,35 @@ pub struct IssuedStream {
     pub stream: StreamName,
     /// The fields.
     pub fields: Vec<FieldName>,
+    /// Only records of this time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_constraint: Option<TimeConstraint>,
+    /// Only these records, by canonical key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resources: Option<Vec<String>>,
+}
+
+impl IssuedStream {
+    fn of(stream: &GrantedStream, connection: &ConnectionId) -> Self {
+        Self {
+            connection_id: connection.clone(),
+            stream: stream.name.clone(),
+            fields: stream.fields.clone(),
+            time_constraint: stream.time_constraint.clone(),
+            resources: stream.resources.clone(),
+        }
+    }
+
+    /// The same as a stream of a grant.
+    pub(crate) fn granted(&self) -> GrantedStream {
+        GrantedStream {
+            name: self.stream.clone(),
+            instance_ids: vec![self.connection_id.clone()],
+            fields: self.fields.clone(),
+            time_constraint: self.time_constraint.clone(),
+            resources: self.resources.clone(),
+        }
+    }
 }
 
 /// An owner token. It is in clear here and nowhere else.
@@ -191,13 +220,8 @@ pub fn owner_token(
 pub(crate) fn streams_of(grant: &Grant) -> Vec<IssuedStream> {
     let mut streams = Vec::new();
     for stream in grant.streams() {
-        for connection in &stream.instance_ids {
-            streams.push(IssuedStream {
-                connection_id: connection.clone(),
-                stream: stream.name.clone(),
-                fields: stream.fields.clone(),
-            });
-        }
+        let connections = stream.instance_ids.iter();
+        streams.extend(connections.map(|connection| IssuedStream::of(stream, connection)));
     }
     streams
 }

@@ -14,6 +14,7 @@ mod secret;
 mod selection;
 pub mod sign_in;
 mod token;
+mod words;
 
 pub use disclosures::{DisclosureLog, LogError, verify};
 pub use issue::{IssueError, Issued, IssuedStream, OwnerToken, issue, owner_token};
@@ -24,3 +25,4 @@ pub use listing::{
 pub use secret::Secret;
 pub use selection::{ChosenStream, Draft, Flags, Mistake, Offer, Selection, SelectionError};
 pub use token::{Resolved, Surface, TokenError, TokenKind, authority_of, resolve, resolve_for};
+pub use words::{Harmless, Wording};

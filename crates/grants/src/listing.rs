@@ -74,6 +74,8 @@ pub struct Overview {
     pub grant_ids: Vec<GrantId>,
     /// What may be read; of an ended grant, what could be read last.
     pub streams: Vec<IssuedStream>,
+    /// The grants in full.
+    pub grants: Vec<Grant>,
 }
 
 /// A grant or package with everything known about it.
@@ -82,8 +84,6 @@ pub struct Shown {
     /// At a glance.
     #[serde(flatten)]
     pub overview: Overview,
-    /// The grants in full.
-    pub grants: Vec<Grant>,
     /// The last calls that disclosed something, newest first.
     pub disclosures: Vec<DisclosedCall>,
 }
@@ -179,8 +179,7 @@ pub fn list(store: &dyn Store, now: Instant) -> Result<Vec<Overview>, StoreError
 
 /// One grant or package, with its last calls, at most `calls` of them.
 pub fn show(store: &dyn Store, id: &str, now: Instant, calls: usize) -> Result<Shown, ShowError> {
-    let (overview, stored) = find(store, id, now)?;
-    let grants = stored.iter().filter_map(document).collect();
+    let overview = find(store, id, now)?;
     let mut disclosures: Vec<LoggedDisclosure> = Vec::new();
     for grant in &overview.grant_ids {
         disclosures.extend(store.disclosures(Some(grant), None, calls)?);
@@ -190,7 +189,6 @@ pub fn show(store: &dyn Store, id: &str, now: Instant, calls: usize) -> Result<S
     disclosures.truncate(calls);
     Ok(Shown {
         overview,
-        grants,
         disclosures: disclosures.into_iter().map(DisclosedCall::from).collect(),
     })
 }
@@ -255,20 +253,16 @@ impl From<LoggedDisclosure> for DisclosedCall {
     }
 }
 
-fn find(
-    store: &dyn Store,
-    id: &str,
-    now: Instant,
-) -> Result<(Overview, Vec<StoredGrant>), ShowError> {
+fn find(store: &dyn Store, id: &str, now: Instant) -> Result<Overview, ShowError> {
     if let Ok(id) = GrantId::parse(id)
         && let Some(grant) = store.grant(&id)?
     {
-        return Ok((of_grant(&grant, now), vec![grant]));
+        return Ok(of_grant(&grant, now));
     }
     if let Ok(id) = PackageId::parse(id)
         && let Some(package) = store.package(&id)?
     {
-        return Ok((of_package(&package, now), package.grants));
+        return Ok(of_package(&package, now));
     }
     Err(IdNotFound(id.to_owned()).into())
 }
@@ -310,6 +304,7 @@ fn of_grant(stored: &StoredGrant, now: Instant) -> Overview {
         last_used_at: stored.last_used_at.map(Instant::to_rfc3339_millis),
         grant_ids: vec![stored.id.clone()],
         streams: grant.as_ref().map(streams_of).unwrap_or_default(),
+        grants: grant.into_iter().collect(),
     }
 }
 
@@ -359,6 +354,7 @@ fn of_package(stored: &StoredPackage, now: Instant) -> Overview {
             .filter(readable)
             .flat_map(|part| part.streams.clone())
             .collect(),
+        grants: parts.iter().flat_map(|part| part.grants.clone()).collect(),
     }
 }
 

@@ -2,7 +2,6 @@
 
 mod create;
 mod revoke;
-mod scope;
 mod show;
 
 use clap::{Args, Subcommand};

@@ -1,7 +1,7 @@
 //! `pdpp grants`: everything that was granted, and the disclosure log checked.
 
 use clap::{Args, Subcommand};
-use grants::{IssuedStream, Overview, OwnerTokenOverview, State};
+use grants::{Overview, OwnerTokenOverview, State, Wording};
 use indicatif::HumanCount;
 use rest::owner::wire::Verified;
 
@@ -10,10 +10,10 @@ use crate::failure::{Failure, Outcome};
 use crate::moment;
 use crate::output::visible;
 use crate::owner::{Owner, Target};
-use crate::shown::columns;
+use crate::shown::{Lines as _, columns};
 
-/// Streams named per row.
-const STREAMS_SHOWN: usize = 3;
+/// Streams named per grant, and names in each list of fields and records.
+const NAMES_SHOWN: usize = 6;
 
 /// List what was granted, or check the log of what was disclosed
 #[derive(Debug, Args)]
@@ -52,8 +52,15 @@ fn list(context: &Context) -> Outcome {
     } else {
         let heads = ["ID", "CLIENT", "STATE", "ENDS", "LAST USED", "MAY READ"];
         let mut table = vec![heads.map(str::to_owned)];
-        table.extend(all.iter().map(row));
-        output.text(&columns(&table, 0, output.style()))?;
+        table.extend(all.iter().flat_map(rows));
+        let mut text = columns(&table, 0, output.style());
+        if all.iter().any(is_cut) {
+            let show = context.line("grant show").argument("ID");
+            text.line(format_args!(
+                "All of one, to its last field and record: {show}"
+            ));
+        }
+        output.text(&text)?;
     }
     tell_owner_tokens(&owner, context)
 }
@@ -63,30 +70,33 @@ pub(crate) fn everything(owner: &Owner) -> Outcome<Vec<Overview>> {
     Ok(owner.get(&Target::of("/owner/grants"))?)
 }
 
-fn row(overview: &Overview) -> [String; 6] {
+/// What may be read stands line by line beside the first cells.
+fn rows(overview: &Overview) -> Vec<[String; 6]> {
     let time = |time: &Option<String>| time.as_deref().map_or("never".to_owned(), moment::shown);
     let client = overview.client_name.as_deref();
-    [
+    let mut lines = brief(overview).into_iter();
+    let first = [
         overview.id.clone(),
         visible(client.unwrap_or(overview.client_id.as_str())),
         state_name(overview).to_owned(),
         time(&overview.expires_at),
         time(&overview.last_used_at),
-        streams(&overview.streams),
-    ]
+        lines.next().unwrap_or_default(),
+    ];
+    let below = lines.map(|line| {
+        let mut row: [String; 6] = std::array::from_fn(|_| String::new());
+        row[5] = line;
+        row
+    });
+    std::iter::once(first).chain(below).collect()
 }
 
-fn streams(all: &[IssuedStream]) -> String {
-    let shown: Vec<String> = all
-        .iter()
-        .take(STREAMS_SHOWN)
-        .map(|one| format!("{} {}", one.connection_id, visible(one.stream.as_str())))
-        .collect();
-    let more = all.len().saturating_sub(shown.len());
-    match more {
-        0 => shown.join(", "),
-        more => format!("{} and {more} more", shown.join(", ")),
-    }
+fn brief(overview: &Overview) -> Vec<String> {
+    Wording::brief(NAMES_SHOWN, visible).overview(overview)
+}
+
+fn is_cut(overview: &Overview) -> bool {
+    brief(overview) != Wording::whole(visible).overview(overview)
 }
 
 /// The state of a grant or package in one word.

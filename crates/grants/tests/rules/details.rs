@@ -62,7 +62,7 @@ fn details_of_one_source_make_a_grant_with_all_they_say() {
         assert!(folders.grants_key("[\"a\",\"b\"]") && !folders.grants_key("[\"a\", \"b\"]"));
         let id = issued.grant_id.unwrap().to_string();
         let shown = grants::show(world.store(), &id, world.now(), 10).unwrap();
-        let document = serde_json::to_value(shown.grants.first().unwrap()).unwrap();
+        let document = serde_json::to_value(shown.overview.grants.first().unwrap()).unwrap();
         assert_eq!(document["purpose_description"], "To plan trips");
         assert_eq!(document["retention"]["max_duration"], "P90D");
         assert_eq!(document["source_declaration"]["version"], "1");

@@ -8,10 +8,10 @@ use contract::grant::{AccessMode, GrantedStream};
 use contract::id::{ConnectionId, FieldName};
 use contract::time::Instant;
 use grants::oauth::Choice;
-use grants::{ChosenStream, Draft};
+use grants::{ChosenStream, Draft, Wording};
 use store::catalog::{Connection, StreamRef};
 
-use super::words::{counted, label, moment};
+use super::words::{counted, label, whole};
 use crate::form::Form;
 use crate::problem::Problem;
 use crate::service::Service;
@@ -50,8 +50,8 @@ pub(super) struct StreamRow {
     pub(super) time: String,
     pub(super) since: String,
     pub(super) until: String,
-    /// The time the application asked for, in words.
-    pub(super) asked_time: String,
+    /// The records the application asked for, in words; empty for all of them.
+    pub(super) asked_records: String,
 }
 
 /// One field to tick.
@@ -187,27 +187,24 @@ fn stream_row(
             .unwrap_or_default(),
         since: written("since"),
         until: written("until"),
-        asked_time: asked.map(span).unwrap_or_default(),
+        asked_records: asked.map(limits).unwrap_or_default(),
         value,
     }
 }
 
-/// The time of a granted stream in words; empty where there is no bound.
-pub(super) fn span(stream: &GrantedStream) -> String {
-    let Some(time) = &stream.time_constraint else {
-        return String::new();
-    };
-    let field = label(time.field.as_str());
-    match (&time.since, &time.until) {
-        (Some(since), Some(until)) => format!(
-            "only records with {field} from {} until before {}",
-            moment(since),
-            moment(until)
-        ),
-        (Some(since), None) => format!("only records with {field} from {} on", moment(since)),
-        (None, Some(until)) => format!("only records with {field} before {}", moment(until)),
-        (None, None) => String::new(),
-    }
+/// The time and the records of a granted stream in words; empty where there is no limit.
+fn limits(stream: &GrantedStream) -> String {
+    let wording = Wording::whole(whole);
+    let time = stream.time_constraint.as_ref();
+    let limits = [
+        time.map(|time| wording.span(time)),
+        stream
+            .resources
+            .as_deref()
+            .map(|keys| wording.records(keys)),
+    ];
+    let limits: Vec<String> = limits.into_iter().flatten().collect();
+    limits.join("; ")
 }
 
 /// What a form chooses. Whether that can be granted is not decided here.

@@ -5,12 +5,11 @@ use contract::grant::{AccessMode, Authority, GrantedRow};
 use contract::query::{Count, ListOptions, PageLimit, Reading, RecordsQuery};
 use contract::reader::ReadContract as _;
 use contract::record::Record;
-use grants::Draft;
 use grants::oauth::{Client, ClientTrust, PendingRequest, Review, Way};
+use grants::{Draft, Wording};
 use read::GrantReader;
 
-use super::choice::span;
-use super::words::{Member, counted, label, members, moment};
+use super::words::{Member, counted, label, members, moment, whole};
 use crate::problem::Problem;
 use crate::service::Service;
 
@@ -120,8 +119,8 @@ pub(super) struct Purpose {
 impl Purpose {
     pub(super) fn of(draft: &Draft) -> Self {
         Self {
-            code: label(&draft.purpose_code),
-            said: label(draft.purpose_description.as_deref().unwrap_or_default()),
+            code: whole(&draft.purpose_code),
+            said: whole(draft.purpose_description.as_deref().unwrap_or_default()),
             training: draft.purpose_code.ends_with("/purpose/ai_training"),
         }
     }
@@ -132,9 +131,8 @@ pub(super) struct RowShown {
     pub(super) source: String,
     pub(super) stream: String,
     pub(super) total: String,
-    pub(super) fields: String,
-    pub(super) time: String,
-    pub(super) only: String,
+    /// All that would be granted of it.
+    pub(super) words: String,
     pub(super) samples: Vec<Vec<Member>>,
 }
 
@@ -142,6 +140,16 @@ pub(super) struct RowShown {
 pub(super) fn is_once(review: &Review) -> bool {
     let once = |draft: &Draft| draft.access_mode == AccessMode::SingleUse;
     review.grants.iter().all(once)
+}
+
+/// What is left to say of what would be granted, once its streams are told.
+pub(super) fn terms(review: &Review) -> Vec<String> {
+    let mut terms: Vec<String> = Vec::new();
+    for draft in &review.grants {
+        terms.extend(Wording::whole(whole).draft(draft));
+    }
+    terms.dedup();
+    terms
 }
 
 /// Reads what the review would grant, exactly as a token of it would.
@@ -199,16 +207,8 @@ async fn row_shown(
             || "Some records".to_owned(),
             |total| counted(total, "record"),
         ),
-        fields: row
-            .fields
-            .iter()
-            .map(|field| label(field.as_str()))
-            .collect::<Vec<_>>()
-            .join(", "),
-        time: stream.map(span).unwrap_or_default(),
-        only: row.resources.as_ref().map_or_else(String::new, |keys| {
-            let count = u64::try_from(keys.len()).unwrap_or(u64::MAX);
-            format!("only {} by name", counted(count, "record"))
+        words: stream.map_or_else(String::new, |stream| {
+            Wording::whole(whole).row(&row.connection, stream)
         }),
         samples: page.data.iter().take(shown).map(sample).collect(),
     })

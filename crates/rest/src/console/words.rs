@@ -12,16 +12,21 @@ const LABEL_CHARS: usize = 300;
 
 /// Somebody's label: cut, and with every character visible that would show nothing, end a line or turn it around.
 pub(super) fn label(text: &str) -> String {
+    match text.char_indices().nth(LABEL_CHARS) {
+        None => whole(text),
+        Some((end, _)) => format!("{}…", whole(text.get(..end).unwrap_or_default())),
+    }
+}
+
+/// The same without a cut, for what is granted or was disclosed.
+pub(super) fn whole(text: &str) -> String {
     let mut shown = String::new();
-    for c in text.chars().take(LABEL_CHARS) {
+    for c in text.chars() {
         if is_steering(c) {
             let _ = write!(shown, "\\u{{{:04x}}}", u32::from(c));
         } else {
             shown.push(c);
         }
-    }
-    if text.chars().nth(LABEL_CHARS).is_some() {
-        shown.push('…');
     }
     shown
 }

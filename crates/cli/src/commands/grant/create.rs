@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use contract::time::Instant;
-use grants::{Flags, Issued, Selection, SelectionError};
+use grants::{Flags, Issued, Selection, SelectionError, Wording};
 use rest::owner::wire::{Asked, NewGrant, Sources};
 
-use super::{scope, shown};
+use super::shown;
 use crate::beginning;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
@@ -196,7 +196,7 @@ fn describe(issued: &Issued, owner: &Owner, context: &Context) -> Outcome {
     let overview = &shown.overview;
     let client = overview.client_name.as_deref();
     let client = visible(client.unwrap_or(overview.client_id.as_str()));
-    let kind = match shown.grants.len() {
+    let kind = match overview.grants.len() {
         1 => "Grant",
         _ => "Package",
     };
@@ -204,7 +204,7 @@ fn describe(issued: &Issued, owner: &Owner, context: &Context) -> Outcome {
         "{kind} {id}: until {} '{client}' may read",
         crate::moment::shown(&issued.expires_at)
     ));
-    for line in shown.grants.iter().flat_map(scope::lines) {
+    for line in Wording::whole(visible).overview(overview) {
         output.note(&format!("  {line}"));
     }
     output.note(&format!(

@@ -1,9 +1,9 @@
 //! `pdpp grant show`: what was granted, and what it has been used for.
 
 use clap::Args;
-use grants::{DisclosedCall, Overview, Shown, State, TokenKind};
+use grants::{DisclosedCall, Overview, Shown, State, TokenKind, Wording};
 
-use super::{not_found, refuse_secret, scope, shown};
+use super::{not_found, refuse_secret, shown};
 use crate::commands::grants::state_name;
 use crate::context::Context;
 use crate::failure::Outcome;
@@ -110,8 +110,8 @@ fn or_never(at: Option<&str>) -> String {
 
 /// What each grant gives, and for which purpose.
 fn terms(whole: &Shown, owner: &Owner, output: Output) -> Outcome {
-    for grant in &whole.grants {
-        let terms = grant.document();
+    let wording = Wording::whole(visible);
+    for grant in &whole.overview.grants {
         let own = match whole.overview.token_kind {
             TokenKind::Package => {
                 let part = shown(owner, grant.id().as_str(), 0)?;
@@ -119,12 +119,8 @@ fn terms(whole: &Shown, owner: &Owner, output: Output) -> Outcome {
             }
             _ => "Of ".to_owned(),
         };
-        output.data(&format!(
-            "{own}{} for {}:",
-            visible(&terms.source.id),
-            visible(&terms.purpose_code)
-        ))?;
-        for line in scope::lines(grant) {
+        output.data(&format!("{own}{}:", wording.title(grant)))?;
+        for line in wording.grant(grant) {
             output.data(&format!("  {line}"))?;
         }
     }
