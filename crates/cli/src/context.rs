@@ -43,6 +43,12 @@ impl Context {
         create.option("connection", Some("ID"))
     }
 
+    /// The command that lets programs on this machine read, to be completed with a connection.
+    pub(crate) fn granting_locally(&self) -> Line {
+        let create = self.line("grant create").flag("local");
+        create.option("connection", Some("ID"))
+    }
+
     /// Opens the data directory in the name of a command.
     pub(crate) fn open(&self, holder: &str) -> Result<EmbeddedStore, StoreError> {
         let options = OpenOptions {

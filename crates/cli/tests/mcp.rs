@@ -11,7 +11,7 @@ use harness::agent::Agent;
 use harness::server::Server;
 use serde_json::{Value, json};
 
-/// A home with two messages and a grant over them.
+/// A home with two messages and a grant over them that has no client of its own.
 fn granted() -> (Home, String) {
     let home = Home::with_mail();
     let lines = r#"{"key":"m1","data":{"id":"m1","subject":"Harbour bridge","body":"We chose the vendor."}}
@@ -23,14 +23,22 @@ fn granted() -> (Home, String) {
     let made = home.run(&[
         "grant",
         "create",
-        "--client",
-        "agent",
+        "--local",
         "--connection",
         "mail-work",
         "--json",
     ]);
     let made: Value = serde_json::from_str(&made.succeeds().stdout).unwrap();
     (home, made["grant_id"].as_str().unwrap().to_owned())
+}
+
+fn create(home: &Home, to: &[&str]) -> String {
+    let over = ["--connection", "mail-work", "--json"];
+    let made = home.run(&[&["grant", "create"], to, &over].concat());
+    made.succeeds().json()["grant_id"]
+        .as_str()
+        .unwrap()
+        .to_owned()
 }
 
 /// Writes a credential for a server nobody runs, and gives the arguments to use it.
@@ -55,8 +63,10 @@ fn args(words: &[String]) -> Vec<&str> {
 }
 
 #[test]
-fn the_only_live_grant_is_read_under_in_both_protocol_eras() {
+fn the_only_local_grant_is_read_under_in_both_protocol_eras() {
     let (home, _) = granted();
+    // TR-12: what is issued to a client changes nothing for who names no grant.
+    create(&home, &["--client", "another"]);
     let mut agent = Agent::start(&mut home.command(&["mcp"]));
     let info = agent.initialize();
     assert_eq!(info["result"]["protocolVersion"], "2025-11-25");
@@ -94,27 +104,95 @@ fn the_only_live_grant_is_read_under_in_both_protocol_eras() {
 }
 
 #[test]
-fn without_a_grant_or_with_several_it_says_what_to_do() {
+fn without_a_local_grant_or_with_several_it_says_what_to_do() {
+    // TR-12: a grant of a client is never used unasked, whether it is the only one or not.
     let home = Home::with_mail();
     let none = home.run(&["mcp"]);
     assert_eq!((none.code, none.stdout.as_str()), (Some(78), ""));
-    assert!(none.stderr.contains("pdpp grant create"), "{}", none.stderr);
-    for client in ["one", "two"] {
-        home.run(&[
-            "grant",
-            "create",
-            "--client",
-            client,
-            "--connection",
-            "mail-work",
-        ])
-        .succeeds();
+    let make = "pdpp grant create --connection ID --local";
+    assert!(none.stderr.contains(make), "{}", none.stderr);
+    let mut own = Vec::new();
+    for client in ["one", "Claude Desktop"] {
+        own.push((client, create(&home, &["--client", client])));
+        let refused = home.run(&["mcp"]);
+        assert_eq!((refused.code, refused.stdout.as_str()), (Some(78), ""));
+        for (client, id) in &own {
+            let line = format!("hint: as {client}: pdpp mcp --grant {id}\n");
+            assert!(refused.stderr.contains(&line), "{}", refused.stderr);
+        }
+        assert!(refused.stderr.contains(make), "{}", refused.stderr);
     }
+    let local = create(&home, &["--local"]);
+    let reads = home.run(&["mcp"]).succeeds();
+    assert!(reads.stderr.contains(&local), "{}", reads.stderr);
+    // Its end gives the place to nobody.
+    home.run(&["grant", "revoke", &local]).succeeds();
+    assert_eq!(home.run(&["mcp"]).code, Some(78));
+    let both = [(); 2].map(|()| create(&home, &["--local"]));
     let several = home.run(&["mcp"]);
     assert_eq!((several.code, several.stdout.as_str()), (Some(78), ""));
-    assert!(several.stderr.contains("--grant"), "{}", several.stderr);
+    for id in &both {
+        assert!(several.stderr.contains(&format!("--grant {id}\n")));
+    }
+    assert!(!several.stderr.contains(&own[0].1), "{}", several.stderr);
     let unknown = home.run(&["mcp", "--grant", "grt_nope"]);
     assert_eq!(unknown.code, Some(78));
+}
+
+#[test]
+fn a_client_whose_grant_ended_reads_under_no_other() {
+    // TR-12: the configuration that `pdpp setup` prints names the grant, and with it nothing else is ever read.
+    let (home, _) = granted();
+    create(&home, &["--client", "another"]);
+    let setup = [
+        "setup",
+        "claude-desktop",
+        "--connection",
+        "mail-work",
+        "--json",
+    ];
+    let made = home.run(&setup).succeeds().json();
+    let id = made["grant"].as_str().unwrap();
+    let command = made["command"].as_array().unwrap();
+    let command: Vec<&str> = command.iter().map(|word| word.as_str().unwrap()).collect();
+    let named = ["--data-dir", "~/data"];
+    assert_eq!(
+        command,
+        [&["pdpp", "mcp", "--grant", id][..], &named].concat()
+    );
+    let grant = home.run(&["grant", "show", id, "--json"]).succeeds().json();
+    assert_eq!(grant["client_name"], "Claude Desktop");
+    // Once more, without making another: the same grant is named, with what it may read.
+    let text = home.run(&["setup", "Claude Desktop"]).succeeds().stdout;
+    assert!(text.contains(&format!("\"--grant\", \"{id}\"")), "{text}");
+    let shown = home.run(&["grant", "show", id]).succeeds().stdout;
+    let granted = shown.lines().filter(|line| line.starts_with("  "));
+    for line in granted {
+        assert!(text.contains(line), "{line} is not in {text}");
+    }
+    home.run(&["mcp", "--grant", id]).succeeds();
+    home.run(&["grant", "revoke", id]).succeeds();
+    let ended = home.run(&["mcp", "--grant", id]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(78), ""));
+    let text = home.run(&["setup", "claude-desktop"]).succeeds().stdout;
+    assert!(
+        !text.contains(id) && text.contains("\"--grant\", \"GRANT\""),
+        "{text}"
+    );
+}
+
+#[test]
+fn setup_makes_a_grant_only_for_a_named_agent_over_known_connections() {
+    // TR-12: nothing is granted silently.
+    let home = Home::with_mail();
+    home.run(&["setup", "codex"]).succeeds();
+    assert_eq!(
+        home.run(&["setup", "--connection", "mail-work"]).code,
+        Some(2)
+    );
+    home.run(&["setup", "codex", "--connection", "mail-wrok"])
+        .refused_saying(&["mail-wrok"]);
+    assert_eq!(home.run(&["grants", "--json"]).json(), json!([]));
 }
 
 #[test]

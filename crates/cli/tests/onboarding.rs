@@ -292,8 +292,10 @@ Recommended
 
 Other ways
   Over standard input and output:
-  pdpp grant create --client 'Claude Code' --connection ID --data-dir ~/data
-  claude mcp add pdpp -- pdpp mcp --data-dir ~/data
+  pdpp setup claude-code --connection ID --data-dir ~/data
+  That lets it read the connection, all of it, and prints this again with the id of the grant instead of GRANT.
+  To let it read less: pdpp grant create --client 'Claude Code' --connection ID --stream NAME --data-dir ~/data
+  claude mcp add pdpp -- pdpp mcp --grant GRANT --data-dir ~/data
 "
     );
     for name in [

@@ -50,9 +50,11 @@ fn what_ends_a_token_ends_it_where_it_is() {
     assert!(ended.starts_with("Revoked grant grt_"), "{ended}");
     let nothing = at(&["mcp"]);
     assert_eq!(nothing.code, Some(78));
-    assert!(nothing.stderr.ends_with(
-        "hint: pdpp grant create --client NAME --connection ID --data-dir '~/other data'\n"
-    ));
+    assert!(
+        nothing.stderr.ends_with(
+            "hint: pdpp grant create --connection ID --data-dir '~/other data' --local\n"
+        )
+    );
     let token = at(&["owner-token"]).succeeds();
     let listed = at(&["grants"]).succeeds().stderr;
     for (told, expected) in [
@@ -133,13 +135,13 @@ fn an_agent_is_given_the_whole_path() {
     };
     let named = run(&["setup", "codex", "--data-dir", "demo"], &[]);
     assert!(
-        named.contains("codex mcp add pdpp -- pdpp mcp --data-dir ~/demo\n"),
+        named.contains("codex mcp add pdpp -- pdpp mcp --grant GRANT --data-dir ~/demo\n"),
         "{named}"
     );
-    assert!(named.contains("pdpp grant create --client Codex --connection ID --data-dir ~/demo\n"));
+    assert!(named.contains("pdpp setup codex --connection ID --data-dir ~/demo\n"));
     let set = run(&["setup", "cursor"], &[("PDPP_DATA_DIR", "demo")]);
     assert!(
-        set.contains(r#""args": ["mcp", "--data-dir", "~/demo"]"#),
+        set.contains(r#""args": ["mcp", "--grant", "GRANT", "--data-dir", "~/demo"]"#),
         "{set}"
     );
     let usual = run(&["setup"], &[]);
@@ -159,7 +161,7 @@ fn an_agent_is_given_the_whole_path() {
     assert_eq!(json["mcp_url"], "http://127.0.0.1:7420/mcp");
     assert_eq!(
         json["command"],
-        serde_json::json!(["pdpp", "mcp", "--data-dir", "~/demo"])
+        serde_json::json!(["pdpp", "mcp", "--grant", "GRANT", "--data-dir", "~/demo"])
     );
     for way in ["recommended", "other_ways"] {
         let text = json[way].as_str().unwrap();

@@ -72,6 +72,9 @@ pub struct GrantClient {
     /// What it showed of itself at consent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_display: Option<serde_json::Value>,
+    /// Whether it has no client of its own: the owner made it for programs on the machine of the data.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub local: bool,
 }
 
 /// Which revision of a declaration.

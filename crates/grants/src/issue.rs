@@ -29,6 +29,24 @@ pub(crate) const SINGLE_USE: Duration = DAY;
 /// The longest life of an owner token.
 const OWNER_TOKEN_MAX: Duration = DAY.saturating_mul(366);
 
+/// The client that grants without a client of their own are logged under.
+const LOCAL: &str = "local";
+
+/// To whom something is issued.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recipient<'a> {
+    /// A client, by its id or a name for people.
+    Client(&'a str),
+    /// No client: programs on the machine of the data.
+    Local,
+}
+
+impl<'a> From<&'a str> for Recipient<'a> {
+    fn from(client: &'a str) -> Self {
+        Self::Client(client)
+    }
+}
+
 /// What was issued. The token is in clear here and nowhere else.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Issued {
@@ -110,6 +128,11 @@ pub enum IssueError {
         "the client name {0:?} cannot be used: it takes 1 to 256 bytes with at least one letter or digit and no control characters"
     )]
     ClientName(String),
+    /// The name stands for what has no client.
+    #[error(
+        "the client name \"{LOCAL}\" is what grants without a client are logged under; leave the client out for one of those, or name another"
+    )]
+    Reserved,
     /// The end lies in the past.
     #[error("the grant would end at {0}, which is past; name a later moment")]
     AlreadyOver(Instant),
@@ -131,17 +154,20 @@ pub enum IssueError {
 }
 
 /// Issues what the selection names to a client, until `expires` or for the default time.
-pub fn issue(
+pub fn issue<'a>(
     store: &dyn Store,
     selection: &Selection,
-    client: &str,
+    client: impl Into<Recipient<'a>>,
     expires: Option<Instant>,
     clock: &dyn Clock,
 ) -> Result<Issued, IssueError> {
     let drafts = selection.resolve(store)?;
     let now = clock.now();
     let expires_at = end(&drafts, expires, now)?;
-    let client = named_client(client)?;
+    let client = match client.into() {
+        Recipient::Client(name) => named_client(name)?,
+        Recipient::Local => nobody()?,
+    };
     let mut approval = approval(drafts, &client, (now, expires_at))?;
     let access_token = Secret::random("pdpp_at_")?;
     approval.token = Some(new_token(&access_token, now, expires_at)?);
@@ -292,6 +318,14 @@ fn frozen(
     })?)
 }
 
+fn nobody() -> Result<GrantClient, IssueError> {
+    Ok(GrantClient {
+        client_id: ClientId::parse(LOCAL)?,
+        client_display: Some(serde_json::json!({ "name": "programs on this machine" })),
+        local: true,
+    })
+}
+
 /// A name that is an id is the client's id; any other name is shown, and the id is made from it.
 fn named_client(name: &str) -> Result<GrantClient, IssueError> {
     let refused = || IssueError::ClientName(name.to_owned());
@@ -300,9 +334,10 @@ fn named_client(name: &str) -> Result<GrantClient, IssueError> {
         return Err(refused());
     }
     if let Ok(client_id) = ClientId::parse(name) {
-        return Ok(GrantClient {
+        return not_reserved(GrantClient {
             client_id,
             client_display: None,
+            local: false,
         });
     }
     let words: Vec<String> = name
@@ -310,10 +345,18 @@ fn named_client(name: &str) -> Result<GrantClient, IssueError> {
         .filter(|word| !word.is_empty())
         .map(str::to_lowercase)
         .collect();
-    Ok(GrantClient {
+    not_reserved(GrantClient {
         client_id: ClientId::parse(words.join("-")).map_err(|_| refused())?,
         client_display: Some(serde_json::json!({ "name": name })),
+        local: false,
     })
+}
+
+fn not_reserved(client: GrantClient) -> Result<GrantClient, IssueError> {
+    if client.client_id.as_str() == LOCAL {
+        return Err(IssueError::Reserved);
+    }
+    Ok(client)
 }
 
 #[cfg(test)]
@@ -339,6 +382,9 @@ mod tests {
                 .unwrap()["name"],
             "Claude Desktop"
         );
+        for name in ["local", "Local"] {
+            assert!(matches!(id(name), Err(IssueError::Reserved)), "{name:?}");
+        }
         for name in ["", "  ", "- -", "a\nb", &"x".repeat(300)] {
             assert!(
                 matches!(id(name), Err(IssueError::ClientName(_))),

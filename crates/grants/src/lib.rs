@@ -17,7 +17,7 @@ mod token;
 mod words;
 
 pub use disclosures::{DisclosureLog, LogError, verify};
-pub use issue::{IssueError, Issued, IssuedStream, OwnerToken, issue, owner_token};
+pub use issue::{IssueError, Issued, IssuedStream, OwnerToken, Recipient, issue, owner_token};
 pub use listing::{
     DisclosedCall, IdNotFound, Overview, OwnerTokenOverview, RevokeError, RevokedKind, Revoking,
     ShowError, Shown, State, list, owner_tokens, revoke, show,

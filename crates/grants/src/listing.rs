@@ -50,6 +50,9 @@ pub struct Overview {
     /// The client's name for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_name: Option<String>,
+    /// Whether it has no client of its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub local: bool,
     /// Whether it can still be used.
     pub state: State,
     /// When it was issued.
@@ -294,6 +297,7 @@ fn of_grant(stored: &StoredGrant, now: Instant) -> Overview {
         token_kind: TokenKind::Client,
         client_id: stored.client_id.clone(),
         client_name: name,
+        local: grant.as_ref().is_some_and(is_local),
         state: state(stored, now),
         issued_at: stored.issued_at.to_rfc3339_millis(),
         expires_at: stored.expires_at.map(Instant::to_rfc3339_millis),
@@ -340,6 +344,7 @@ fn of_package(stored: &StoredPackage, now: Instant) -> Overview {
         token_kind: TokenKind::Package,
         client_id: stored.client_id.clone(),
         client_name: parts.iter().find_map(|part| part.client_name.clone()),
+        local: parts.iter().all(|part| part.local),
         state,
         issued_at: stored.issued_at.to_rfc3339_millis(),
         expires_at: latest(|grant| grant.expires_at),
@@ -356,6 +361,10 @@ fn of_package(stored: &StoredPackage, now: Instant) -> Overview {
             .collect(),
         grants: parts.iter().flat_map(|part| part.grants.clone()).collect(),
     }
+}
+
+fn is_local(grant: &Grant) -> bool {
+    grant.document().client.local
 }
 
 fn ended(revoked: Option<Revocation>) -> Option<String> {

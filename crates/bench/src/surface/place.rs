@@ -47,7 +47,13 @@ impl Place {
         let selection = everything(&store)?;
         let issue = |number: usize| {
             let client = format!("bench-{number}");
-            let issued = grants::issue(&store, &selection, &client, None, self.clock.as_ref());
+            let issued = grants::issue(
+                &store,
+                &selection,
+                client.as_str(),
+                None,
+                self.clock.as_ref(),
+            );
             Ok(issued.map_err(refused)?.access_token)
         };
         (0..clients).map(issue).collect()

@@ -26,13 +26,13 @@ const HOLDER: &str = "pdpp mcp";
 /// Serve the tools to an agent over standard input and output
 ///
 /// With --provider-url: over that server, with the credential that `pdpp connect` stored. Without: over the local data,
-/// as far as one grant allows.
+/// as far as one grant allows. A grant that was issued to a client is used only when it is named.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: pdpp mcp --provider-url https://pdpp.example.org")]
 pub(crate) struct Options {
     #[command(flatten)]
     provider: Provider,
-    /// The grant to read the local data under [default: the only live one]
+    /// The grant to read the local data under [default: the one of `pdpp grant create --local`]
     #[arg(long, value_name = "ID", conflicts_with = "provider_url")]
     grant: Option<String>,
     #[arg(
@@ -150,18 +150,17 @@ fn local(named: Option<&str>, context: &Context) -> Outcome<Arc<LocalServer>> {
     Ok(Arc::new(server))
 }
 
-/// The named live grant, or the only one.
+/// The named live grant, or the only one without a client of its own. What was issued to a client is never used unasked: it
+/// would be read, and logged, in that client's name.
 fn choose(owner: &Owner, named: Option<&str>, context: &Context) -> Outcome<Overview> {
     let all: Vec<Overview> = owner.get(&Target::of("/owner/grants"))?;
     let ids: Vec<&str> = all.iter().map(|grant| grant.id.as_str()).collect();
     let meant = named.and_then(|id| did_you_mean(id, &ids));
-    let mut live: Vec<Overview> = all
-        .iter()
-        .filter(|grant| grant.state == State::Live && named.is_none_or(|id| grant.id == id))
-        .cloned()
-        .collect();
+    let live = || all.iter().filter(|grant| grant.state == State::Live);
+    let meets = |grant: &&Overview| named.map_or(grant.local, |id| grant.id == id);
+    let mut usable: Vec<Overview> = live().filter(meets).cloned().collect();
     let refused = |message: String, hint: &str| Err(Failure::coded(NO_CREDENTIAL, message, hint));
-    match (live.pop(), live.as_slice(), named) {
+    match (usable.pop(), usable.as_slice(), named) {
         (Some(grant), [], _) => Ok(grant),
         (None, _, Some(id)) => refused(
             format!("there is no live grant '{}'", visible(id)),
@@ -171,24 +170,51 @@ fn choose(owner: &Owner, named: Option<&str>, context: &Context) -> Outcome<Over
             ),
         )
         .map_err(|failure: Failure| failure.hints(meant.filter(|_| !ids.contains(&id)))),
-        (None, _, None) => refused(
+        (None, _, None) if live().next().is_none() => refused(
             "nothing is granted, so there is nothing an agent may read".to_owned(),
-            &context.granting("NAME").to_string(),
+            &context.granting_locally().to_string(),
         ),
-        (Some(last), others, _) => {
-            let ids: Vec<&str> = others
-                .iter()
-                .chain([&last])
-                .map(|grant| grant.id.as_str())
-                .collect();
-            let ids = ids.get(..12).unwrap_or(&ids).join(", ");
-            refused(
-                format!(
-                    "there are {} live grants, and one must be named",
-                    others.len() + 1
-                ),
-                &format!("pass --grant with one of {ids}"),
-            )
-        }
+        (None, _, None) => Err(naming(
+            "every live grant was issued to a client, and such a grant is used only when it is named",
+            live(),
+            context,
+        )
+        .hint(format!(
+            "for one that needs no name: {}",
+            context.granting_locally()
+        ))),
+        (Some(last), others, _) => Err(naming(
+            &format!(
+                "there are {} live grants of `grant create --local`, and one must be named",
+                others.len() + 1
+            ),
+            others.iter().chain([&last]),
+            context,
+        )),
     }
+}
+
+/// Says which grants could be named, each with the line to use.
+fn naming<'a>(
+    message: &str,
+    grants: impl Iterator<Item = &'a Overview>,
+    context: &Context,
+) -> Failure {
+    const MOST: usize = 12;
+    let mut hints: Vec<String> = grants
+        .map(|grant| {
+            let client = grant.client_name.as_deref();
+            let client = client.unwrap_or(grant.client_id.as_str());
+            let line = context.line("mcp").option("grant", Some(&grant.id));
+            format!("as {}: {line}", visible(client))
+        })
+        .collect();
+    let more = hints.len().saturating_sub(MOST);
+    hints.truncate(MOST);
+    if more > 0 {
+        hints.push(format!("and {more} more: {}", context.line("grants")));
+    }
+    let mut hints = hints.into_iter();
+    let first = hints.next().unwrap_or_default();
+    Failure::coded(NO_CREDENTIAL, message, first).hints(hints)
 }

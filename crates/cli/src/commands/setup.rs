@@ -6,13 +6,16 @@ use std::path::PathBuf;
 
 use clap::Args;
 use client::ProviderUrl;
+use grants::{Flags, Issued, Overview, State, Wording};
+use rest::owner::wire::{Asked, NewGrant};
 use serde::Deserialize;
 use serde_json::json;
 
-use self::clients::{CLIENTS, Client, Places};
+use self::clients::{CLIENTS, Client, Named, Places};
 use crate::config::RemoteSettings;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
+use crate::moment;
 use crate::output::visible;
 use crate::owner::{Owner, Target};
 use crate::spelling::did_you_mean;
@@ -20,8 +23,8 @@ use crate::spelling::did_you_mean;
 #[derive(Debug, Args)]
 #[command(
     about = "Print how to connect an agent",
-    long_about = "Print how to connect an agent: Claude Code, Claude Desktop, Codex, ChatGPT, Cursor, VS Code, Gemini CLI,\nor any other that speaks MCP",
-    after_help = "Example: pdpp setup claude-code"
+    long_about = "Print how to connect an agent: Claude Code, Claude Desktop, Codex, ChatGPT, Cursor, VS Code, Gemini CLI,\nor any other that speaks MCP.\n\nAn agent that starts `pdpp mcp` on this machine reads under a grant of its own, which is named here. With\n--connection it is made first.",
+    after_help = "Example: pdpp setup claude-desktop --connection mail-work"
 )]
 pub(crate) struct Options {
     /// The agent; without it the way that suits any
@@ -32,10 +35,13 @@ pub(crate) struct Options {
         help = "The server to connect to [env: PDPP_PROVIDER_URL] [default: the one on this machine]"
     )]
     provider_url: Option<String>,
+    /// Let the agent read these connections, all their streams and fields, and name that grant
+    #[arg(long, value_name = "ID", num_args = 1.., requires = "client", conflicts_with = "provider_url")]
+    connection: Vec<String>,
 }
 
 pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
-    let places = places(options, context)?;
+    let mut places = places(options, context)?;
     let output = context.output;
     let ways = match &options.client {
         None => clients::anyone(&places),
@@ -43,7 +49,9 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
             let spelled = spelling(name);
             let mut all = CLIENTS.iter();
             let client = all.find(|client| spelling(client.name) == spelled);
-            client.ok_or_else(|| unknown(name))?.ways(&places)
+            let client = client.ok_or_else(|| unknown(name))?;
+            places.grant = grant_of(client, options, &places, context)?;
+            client.ways(&places)
         }
     };
     if output.is_json() {
@@ -51,11 +59,59 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
             "client": options.client.as_ref().map(|_| ways.name),
             "mcp_url": places.mcp_url,
             "command": places.stdio_words(),
+            "grant": places.grant.as_ref().map(|grant| &grant.id),
             "recommended": ways.recommended,
             "other_ways": ways.others,
         }));
     }
     output.data(ways.text().trim_end())
+}
+
+/// The grant that the agent reads under on this machine: a new one where connections are named, else its newest live one.
+///
+/// Only what was issued at the terminal counts: an application that asks over the network chooses its own name.
+fn grant_of(
+    client: &Client,
+    options: &Options,
+    places: &Places,
+    context: &Context,
+) -> Outcome<Option<Named>> {
+    if places.is_another {
+        if options.connection.is_empty() {
+            return Ok(None);
+        }
+        let message = "--connection is for the local data, and PDPP_PROVIDER_URL names a server";
+        return Err(
+            Failure::new(message).hint("unset PDPP_PROVIDER_URL, or leave out --connection")
+        );
+    }
+    if options.connection.is_empty() && !context.settings.data_dir.exists() {
+        return Ok(None);
+    }
+    let owner = context.owner("pdpp setup")?;
+    if !options.connection.is_empty() {
+        let new = NewGrant {
+            client: Some(client.name.to_owned()),
+            expires_at: None,
+            selection: Asked::Flags(Flags {
+                connections: options.connection.clone(),
+                ..Flags::default()
+            }),
+        };
+        // Its token is for nobody: the command reads by the id of the grant.
+        let _: Issued = owner.post(&Target::of("/owner/grants"), &new)?;
+    }
+    let all: Vec<Overview> = owner.get(&Target::of("/owner/grants"))?;
+    let own = |grant: &&Overview| {
+        grant.state == State::Live && !grant.local && grant.client_id.as_str() == client.key()
+    };
+    let mut own = all.iter().filter(own);
+    Ok(own.next().map(|grant| Named {
+        id: grant.id.clone(),
+        ends: grant.expires_at.as_deref().map(moment::shown),
+        lines: Wording::whole(visible).overview(grant),
+        others: own.count(),
+    }))
 }
 
 /// The name without what people write differently.
@@ -116,5 +172,6 @@ fn places(options: &Options, context: &Context) -> Outcome<Places> {
         place,
         is_another: settings.provider_url.is_some(),
         is_here: here,
+        grant: None,
     })
 }

@@ -34,15 +34,21 @@ fn grants_are_listed_newest_first() {
     home.run(&["grant", "revoke", &first]).succeeds();
     let listed = home.run(&["grants"]).succeeds();
     let pad = " ".repeat("0123456789abcdef".len());
+    let below = " ".repeat(86);
     assert_eq!(
         masked(&listed.stdout),
         format!(
-            "ID  {pad}  CLIENT          STATE    ENDS                        LAST USED  MAY READ\ngrt_…  Claude Desktop  live     {END_HERE}  never      mail-work receipts\ngrt_…  agent           revoked  {END_HERE}  never      mail-work messages, mail-work receipts\n"
+            "ID  {pad}  CLIENT          STATE    ENDS                        LAST USED  MAY READ\ngrt_…  Claude Desktop  live     {END_HERE}  never      mail-work receipts: message, number, note\ngrt_…  agent           revoked  {END_HERE}  never      mail-work messages: id, subject, body, size, read, sent_at\n{below}mail-work receipts: message, number, note\n"
         )
     );
     assert_eq!(listed.stderr, "");
     let json = home.run(&["grants", "--json"]).succeeds();
-    let of_first = json.json()[1].to_string();
+    let mut of_first = json.json()[1].clone();
+    // TR-11: the list holds the grants as `grant show` has them.
+    let shown = home.run(&["grant", "show", &first, "--json"]).succeeds();
+    assert_eq!(of_first["grants"], shown.json()["grants"]);
+    of_first.as_object_mut().unwrap().remove("grants");
+    let of_first = of_first.to_string();
     assert_eq!(
         masked(&of_first),
         "{\"id\":\"grt_…\",\"token_kind\":\"client\",\"client_id\":\"agent\",\"state\":\"revoked\",\"issued_at\":\"NOW\",\"expires_at\":\"2099-01-01T00:00:00.000Z\",\"revoked_at\":\"NOW\",\"revoked_reason\":\"owner\",\"last_used_at\":null,\"grant_ids\":[\"grt_…\"],\"streams\":[{\"connection_id\":\"mail-work\",\"stream\":\"messages\",\"fields\":[\"id\",\"subject\",\"body\",\"size\",\"read\",\"sent_at\"]},{\"connection_id\":\"mail-work\",\"stream\":\"receipts\",\"fields\":[\"message\",\"number\",\"note\"]}]}"

@@ -94,7 +94,7 @@ fn a_time_range_is_granted_where_the_stream_has_one() {
     .succeeds();
     assert!(
         ran.stderr.contains(
-            "  chat-team posts: subject; only sent_at from 2026-01-01 before 2026-02-01\n"
+            "  chat-team posts: subject; only sent_at from 2026-01-01 00:00 UTC before 2026-02-01 00:00 UTC\n"
         ),
         "{ran:?}"
     );
@@ -228,7 +228,7 @@ fn details_grant_what_flags_cannot_say() {
     let ran = create(&home, &["--details", &file]).succeeds();
     assert!(
         ran.stderr
-            .contains("\n  mail-work messages: subject; only 2 records\n"),
+            .contains("\n  mail-work messages: subject; only the 2 records a, b\n"),
         "{ran:?}"
     );
     let args = ["grant", "create", "--client", "agent", "--details", "-"];
@@ -256,7 +256,7 @@ fn the_details_of_the_documentation_are_granted() {
     let ran = create(&home, &["--details", &file]).succeeds();
     assert_eq!(
         masked(&ran.stderr),
-        "Grant grt_…: until 2099-01-01 02:00:00 +02:00 'agent' may read\n  mail-work messages: id, subject, from_email, received_at; only received_at from 2026-01-01 before 2026-07-01\nThe token on stdout is shown this once. End it early with: pdpp grant revoke grt_…\n"
+        "Grant grt_…: until 2099-01-01 02:00:00 +02:00 'agent' may read\n  mail-work messages: id, subject, from_email, received_at; only received_at from 2026-01-01 00:00 UTC before 2026-07-01 00:00 UTC\nThe token on stdout is shown this once. End it early with: pdpp grant revoke grt_…\n"
     );
 }
 

@@ -344,5 +344,6 @@ pub(super) fn as_granted(client: &Client) -> GrantClient {
     GrantClient {
         client_id: client.client_id.clone(),
         client_display: client.client_name.as_ref().map(display),
+        local: false,
     }
 }

@@ -63,9 +63,8 @@ impl Part {
 pub(super) struct GrantRow {
     pub(super) id: String,
     pub(super) client: String,
+    /// The client's id, where it has a name beside it.
     pub(super) client_id: String,
-    /// Whether the client has a name beside its id.
-    pub(super) named: bool,
     pub(super) state: &'static str,
     pub(super) open: bool,
     pub(super) waiting: bool,
@@ -85,8 +84,7 @@ impl GrantRow {
         Self {
             id: overview.id.clone(),
             client: label(name.unwrap_or(overview.client_id.as_str())),
-            client_id: label(overview.client_id.as_str()),
-            named: name.is_some(),
+            client_id: name.map_or_else(String::new, |_| label(overview.client_id.as_str())),
             state: state(overview),
             open: overview.state.is_open(),
             waiting: overview.state == State::Waiting,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use contract::error::ErrorCode;
 use contract::time::Instant;
-use grants::{IssueError, Selection, SelectionError, ShowError};
+use grants::{IssueError, Recipient, Selection, SelectionError, ShowError};
 
 use super::wire::{Asked, Broken, NewGrant, NewOwnerToken, Verified};
 use super::{blocking, question, refused, store_problem, with_mistakes};
@@ -38,7 +38,9 @@ pub(super) async fn create(mut ask: Ask) -> Outcome {
         };
         let selection = selection.map_err(|mistakes| mistaken(&mistakes))?;
         let clock = &*service.reading.clock;
-        grants::issue(&*service.store, &selection, &new.client, expires, clock)
+        let client = new.client.as_deref().map(Recipient::Client);
+        let client = client.unwrap_or(Recipient::Local);
+        grants::issue(&*service.store, &selection, client, expires, clock)
             .map_err(|error| issue_problem(&error))
     });
     problem::json(StatusCode::OK, &issued.await?)

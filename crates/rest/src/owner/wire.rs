@@ -186,8 +186,8 @@ pub struct Damaged {
 /// What is asked to be granted: flags, or authorization details as they were written.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct NewGrant {
-    /// Who may read.
-    pub client: String,
+    /// Who may read; none for a grant without a client of its own.
+    pub client: Option<String>,
     /// When it ends, RFC 3339; none for the default.
     pub expires_at: Option<String>,
     /// What may be read.

@@ -114,7 +114,12 @@ async fn of_details_all_or_less_is_given_but_never_more() {
         ("field", "work/messages/subject"),
     ];
     let page = browser.review(&request, &less).await;
-    assert!(page.text.contains("work messages: subject; only received_at from"), "{}", page.text);
+    assert!(
+        page.text
+            .contains("work messages: subject; only received_at from"),
+        "{}",
+        page.text
+    );
     let page = browser.review(&request, &[("all", "1")]).await;
     assert!(
         page.text.contains(

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
+use clap::{ArgGroup, Args};
 use contract::time::Instant;
 use grants::{Flags, Issued, Selection, SelectionError, Wording};
 use rest::owner::wire::{Asked, NewGrant, Sources};
@@ -23,12 +23,16 @@ use crate::spelling::did_you_mean;
 /// kept. Connections of several sources make a package: one grant for each, one token for all.
 #[derive(Debug, Args)]
 #[command(
+    group = ArgGroup::new("recipient").required(true).args(["client", "local"]),
     after_help = "Example: pdpp grant create --client claude-code --connection mail-work --stream messages --fields subject,sent_at --since 2026-01-01"
 )]
 pub(crate) struct Options {
     /// Who may read: an id, or a name for people
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
-    client: String,
+    client: Option<String>,
+    /// For no client: what `pdpp mcp` reads under on this machine when no grant is named
+    #[arg(long)]
+    local: bool,
     /// The connections; alone, all their streams and fields
     #[arg(long, value_name = "ID", num_args = 1.., alias = "connection-id")]
     connection: Vec<String>,
@@ -57,14 +61,13 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
-    let (client, expires) = (options.client.clone(), options.expires);
     let details = options.details.clone();
     let named = flags(options);
     let selection = asked(options, context)?;
     let owner = context.owner("pdpp grant create")?;
     let new = NewGrant {
-        client,
-        expires_at: expires.map(|expires| expires.to_string()),
+        client: options.client.clone(),
+        expires_at: options.expires.map(|expires| expires.to_string()),
         selection,
     };
     let issued: Issued = match owner.post(&Target::of("/owner/grants"), &new) {

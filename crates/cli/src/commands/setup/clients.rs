@@ -14,22 +14,43 @@ pub(super) struct Places {
     pub(super) is_another: bool,
     /// Whether only programs on this machine reach the server.
     pub(super) is_here: bool,
+    /// The grant that the client reads the local data under.
+    pub(super) grant: Option<Named>,
+}
+
+/// A live grant of the client.
+pub(super) struct Named {
+    pub(super) id: String,
+    /// When it ends.
+    pub(super) ends: Option<String>,
+    /// What it lets the client read.
+    pub(super) lines: Vec<String>,
+    /// How many older live ones there are.
+    pub(super) others: usize,
 }
 
 impl Places {
+    /// Under what the command reads: another server, or a grant of the local data. The latter is always named, so that
+    /// no client ever reads in another's name.
+    fn under(&self) -> (&'static str, String) {
+        if self.is_another {
+            return ("provider-url", self.origin.clone());
+        }
+        let named = self.grant.as_ref().map(|grant| grant.id.clone());
+        ("grant", named.unwrap_or_else(|| "GRANT".to_owned()))
+    }
+
     /// The command that speaks MCP on standard input and output.
     fn stdio(&self) -> Line {
-        let url = self.is_another.then_some(&self.origin);
-        let line = Line::of("mcp").option("provider-url", url);
+        let (name, value) = self.under();
+        let line = Line::of("mcp").option(name, Some(value));
         line.at(self.place.clone())
     }
 
     /// The same, word by word.
     pub(super) fn stdio_words(&self) -> Vec<String> {
-        let url = self.is_another.then_some(("provider-url", &self.origin));
-        let place = self.place.iter().map(|(name, value)| (*name, value));
-        let options = url.into_iter().chain(place);
-        let options = options.flat_map(|(name, value)| [format!("--{name}"), value.clone()]);
+        let options = std::iter::once(self.under()).chain(self.place.clone());
+        let options = options.flat_map(|(name, value)| [format!("--{name}"), value]);
         let command = ["pdpp", "mcp"].map(str::to_owned);
         command.into_iter().chain(options).collect()
     }
@@ -90,7 +111,7 @@ pub(super) static CLIENTS: [Client; 7] = [
             let before = before_stdio(places, "Claude Desktop");
             let config = stdio_config(places);
             format!(
-                "{before}\nThen put this into claude_desktop_config.json (on macOS in ~/Library/Application Support/Claude,\non Windows in %APPDATA%\\Claude) and start it anew:\n{config}"
+                "{before}\nPut this into claude_desktop_config.json (on macOS in ~/Library/Application Support/Claude,\non Windows in %APPDATA%\\Claude) and start it anew:\n{config}"
             )
         },
         advanced: |places| {
@@ -245,13 +266,44 @@ fn over_stdio(places: &Places, client: &str, way: &str) -> String {
 
 /// What lets the command read.
 fn before_stdio(places: &Places, client: &str) -> String {
-    let line = if places.is_another {
-        Line::of("connect").argument(&places.origin)
-    } else {
-        let create = Line::of("grant create").option("client", Some(client));
-        create.option("connection", Some("ID"))
+    let line = |line: Line| line.at(places.place.clone()).to_string();
+    if places.is_another {
+        return line(Line::of("connect").argument(&places.origin));
+    }
+    let create = Line::of("grant create").option("client", Some(client));
+    let create = create.option("connection", Some("ID"));
+    let Some(grant) = &places.grant else {
+        let known = CLIENTS.iter().find(|known| known.name == client);
+        return match known {
+            Some(known) => {
+                let setup = Line::of("setup").argument(known.key());
+                let setup = line(setup.option("connection", Some("ID")));
+                format!(
+                    "{setup}\nThat lets it read the connection, all of it, and prints this again with the id of the grant instead of GRANT.\nTo let it read less: {}",
+                    line(create.option("stream", Some("NAME")))
+                )
+            }
+            None => format!(
+                "{}\nThat prints the id of a grant, which goes where GRANT stands:",
+                line(create)
+            ),
+        };
     };
-    line.at(places.place.clone()).to_string()
+    let until = match &grant.ends {
+        Some(ends) => format!("until {ends} "),
+        None => String::new(),
+    };
+    let mut text = format!("Under grant {} {until}{client} may read", grant.id);
+    for granted in &grant.lines {
+        text.push_str("\n  ");
+        text.push_str(granted);
+    }
+    if grant.others > 0 {
+        let more = grant.others;
+        let all = line(Line::of("grants"));
+        text.push_str(&format!("\nOlder live grants of it: {more}; see {all}"));
+    }
+    text
 }
 
 /// The command as JSON: the program, and its arguments.
@@ -283,6 +335,7 @@ mod tests {
             place: Vec::new(),
             is_another,
             is_here: true,
+            grant: None,
         }
     }
 
