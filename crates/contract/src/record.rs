@@ -4,8 +4,42 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 use crate::page::{Links, Meta};
+use crate::time::Instant;
 use crate::window::Window;
 use crate::wire::{ObjectTag, OrderedMap, Other};
+
+/// Fields that say when an author wrote a record, the most telling first.
+const AUTHORED: [&str; 10] = [
+    "sent_at",
+    "sentAt",
+    "authored_at",
+    "authoredAt",
+    "created_at",
+    "createdAt",
+    "source_created_at",
+    "sourceCreatedAt",
+    "occurred_at",
+    "occurredAt",
+];
+/// Fields that say when it was last changed, for a record that says nothing better.
+const CHANGED: [&str; 2] = ["updated_at", "updatedAt"];
+
+/// The time of a record in its source's own words, and the field that says it: by its name, else by what the stream declares
+/// as the time of its records (`consent_time_field`, then `cursor_field`). When it was imported says nothing about it.
+pub fn own_time(
+    declared: [Option<&str>; 2],
+    text: impl Fn(&str) -> Option<String>,
+) -> Option<(String, String)> {
+    let said = |name: &str| Some((name.to_owned(), text(name).filter(|text| !text.is_empty())?));
+    // A stream may be ordered by what is no time.
+    let is_time = |(_, text): &(String, String)| Instant::parse(text).is_some();
+    let mut declared = declared.into_iter().flatten();
+    let named = AUTHORED.into_iter().find_map(said);
+    let declared = || declared.find_map(|name| said(name).filter(is_time));
+    named
+        .or_else(declared)
+        .or_else(|| CHANGED.into_iter().find_map(said))
+}
 
 /// A record, or the tombstone of one.
 ///
@@ -20,7 +54,8 @@ pub struct Record {
     /// The stream; empty when a server did not say.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub stream: String,
-    /// When the source emitted it, as stored; empty when a server did not say.
+    /// When the source emitted it, or where it does not say when it was imported; empty when a server did not say. When what it
+    /// tells happened is [`own_time`].
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub emitted_at: String,
     /// The connection it belongs to.
@@ -216,4 +251,37 @@ pub struct WindowField {
     /// Members of another server.
     #[serde(flatten)]
     pub other: Other,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_a_record_is_its_sources() {
+        // TR-15
+        let told = |declared: [Option<&str>; 2], fields: &[(&str, &str)]| {
+            let text = |name: &str| {
+                let (_, text) = fields.iter().find(|(known, _)| *known == name)?;
+                Some((*text).to_owned())
+            };
+            own_time(declared, text).map(|(name, _)| name)
+        };
+        let declared = [Some("booked_on"), Some("position")];
+        let booked = ("booked_on", "2026-03-01");
+        for (fields, expected) in [
+            (&[booked, ("sent_at", "2026-02-01")][..], Some("sent_at")),
+            (&[booked, ("updated_at", "2026-04-01")], Some("booked_on")),
+            (&[("updated_at", "2026-04-01")], Some("updated_at")),
+            (
+                &[("booked_on", ""), ("position", "2026-05-01")],
+                Some("position"),
+            ),
+            // What orders a stream need not be a time.
+            (&[("position", "0007")], None),
+            (&[], None),
+        ] {
+            assert_eq!(told(declared, fields).as_deref(), expected, "{fields:?}");
+        }
+    }
 }

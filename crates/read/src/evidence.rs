@@ -4,6 +4,7 @@
 use contract::id::FieldName;
 use contract::json::RecordBody;
 use contract::key::RecordKey;
+use contract::record::own_time;
 use contract::search::{
     EvidenceExcerpt, FieldWindowRead, MAX_EXCERPTS, MatchSpan, SearchHit, Snippet,
 };
@@ -20,22 +21,6 @@ const TITLE_CHARS: usize = 200;
 
 /// Fields that name a record where no field has the role.
 const TITLES: [&str; 3] = ["title", "name", "subject"];
-
-/// Fields that say when an author wrote a record, the most telling first.
-const AUTHORED: [&str; 12] = [
-    "sent_at",
-    "sentAt",
-    "authored_at",
-    "authoredAt",
-    "created_at",
-    "createdAt",
-    "source_created_at",
-    "sourceCreatedAt",
-    "occurred_at",
-    "occurredAt",
-    "updated_at",
-    "updatedAt",
-];
 
 /// Writes into a hit what proves it. A hit that nothing proves says nothing.
 pub(crate) fn prove(
@@ -185,17 +170,15 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// When its author wrote a record, and the field that says so: by its name, else by what the stream declares as the time
-/// of its records. When it was imported says nothing about it.
+/// When its author wrote a record, and the field that says so, as far as it may be seen.
 pub(crate) fn authored_at(row: &Row, body: &RecordBody) -> Option<(String, String)> {
     let stream = row.stream();
     let declared = [&stream.consent_time_field, &stream.cursor_field];
-    let declared = declared.into_iter().flatten().map(FieldName::as_str);
-    let visible = AUTHORED.into_iter().chain(declared);
-    visible
-        .filter(|name| row.sees_member(name))
-        .filter_map(|name| Some((name.to_owned(), body.text(name)?.into_owned())))
-        .find(|(_, text)| !text.is_empty())
+    let declared = declared.map(|field| field.as_ref().map(FieldName::as_str));
+    own_time(declared, |name| {
+        let seen = row.sees_member(name).then(|| body.text(name)).flatten();
+        seen.map(std::borrow::Cow::into_owned)
+    })
 }
 
 #[cfg(test)]

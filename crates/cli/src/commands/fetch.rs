@@ -69,6 +69,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
             } else {
                 Vec::new()
             },
+            times: reading.times(&one),
         };
         record(&one, &sheet)
     })

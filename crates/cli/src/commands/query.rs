@@ -105,6 +105,11 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
             chars: LISTED_CHARS,
             keep_lines: false,
             relations: cut.map(|one| reading.relations(one)).unwrap_or_default(),
+            times: page
+                .data
+                .first()
+                .map(|one| reading.times(one))
+                .unwrap_or_default(),
         };
         show(page, &sheet)
     })?;

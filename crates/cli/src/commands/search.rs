@@ -110,8 +110,14 @@ fn hit(hit: &SearchHit, line: &Line, style: Style) -> String {
         hit.stream.as_deref(),
         hit.record_key.as_deref(),
     );
-    let when = hit.authored_at.as_deref().or(hit.emitted_at.as_deref());
-    let when = when.map(|when| moment::local(when).unwrap_or_else(|| one_line(when)));
+    let shown = |when: &str| moment::local(when).unwrap_or_else(|| one_line(when));
+    let emitted = || {
+        Some(format!(
+            "(emitted or imported {})",
+            shown(hit.emitted_at.as_deref()?)
+        ))
+    };
+    let when = hit.authored_at.as_deref().map(shown).or_else(emitted);
     let named = hit
         .title
         .as_deref()
@@ -196,7 +202,7 @@ mod tests {
             "snippet":{"field":"body","text":"<mark>x</mark> y"}}"#;
         assert_eq!(
             shown(text),
-            "notes  c1  then\n  preview, no proven match: x y\n  pdpp fetch c1/notes:n1\n"
+            "notes  c1  (emitted or imported then)\n  preview, no proven match: x y\n  pdpp fetch c1/notes:n1\n"
         );
         assert_eq!(shown(r#"{"title":"T"}"#), "T\n");
     }

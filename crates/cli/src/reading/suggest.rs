@@ -5,7 +5,7 @@ use contract::error::ErrorCode;
 use contract::handle::Handle;
 use contract::record::Record;
 use contract::schema::{
-    CompactSchema, CompactStream, ExpandCapability, GrantedConnection, SchemaAnswer,
+    CompactSchema, CompactStream, ExpandCapability, GrantedConnection, SchemaAnswer, StreamMetadata,
 };
 use contract::upstream::Get;
 
@@ -68,6 +68,19 @@ impl Reading<'_> {
             .filter_map(|stream| stream.expand_capabilities)
             .flatten()
             .collect()
+    }
+
+    /// The fields that a record's stream declares as the time of its records.
+    pub(crate) fn times(&self, record: &Record) -> [Option<String>; 2] {
+        let connection = record.connection_id.as_deref();
+        let question = Get::v1(["streams", &record.stream]).with("connection_id", connection);
+        let answer = self.answer(question).ok();
+        let answer = answer.filter(|(answer, _)| answer.status == 200);
+        let stream: Option<StreamMetadata> =
+            answer.and_then(|(_, text)| serde_json::from_str(&text).ok());
+        stream
+            .map(|stream| [stream.consent_time_field, stream.cursor_field])
+            .unwrap_or_default()
     }
 
     pub(super) fn schema(

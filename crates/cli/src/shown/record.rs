@@ -1,7 +1,7 @@
 //! A record: its handle, and its fields one below the other.
 
 use contract::handle::RecordHandle;
-use contract::record::{Expanded, Record};
+use contract::record::{Expanded, Record, own_time};
 use contract::schema::ExpandCapability;
 use contract::wire::OrderedMap;
 use serde_json::value::RawValue;
@@ -28,6 +28,8 @@ pub(crate) struct Sheet<'a> {
     pub(crate) keep_lines: bool,
     /// The relationships of the stream, where some are cut.
     pub(crate) relations: Vec<ExpandCapability>,
+    /// The fields that the stream declares as the time of its records.
+    pub(crate) times: [Option<String>; 2],
 }
 
 /// Whether some related records were left out.
@@ -97,7 +99,7 @@ pub(crate) fn record(record: &Record, sheet: &Sheet<'_>) -> String {
         Some(&record.stream),
         Some(&record.id),
     );
-    let mut text = headed(record, handle.as_ref(), style);
+    let mut text = headed(record, handle.as_ref(), sheet);
     if handle.is_none() {
         let field = key_field(record);
         let key = field.as_deref().map(|field| (field, record.id.as_str()));
@@ -138,13 +140,29 @@ pub(crate) fn record(record: &Record, sheet: &Sheet<'_>) -> String {
     text
 }
 
-fn headed(record: &Record, handle: Option<&RecordHandle>, style: Style) -> String {
+/// The time of a record is its own. When it was emitted or imported stands apart, and says so.
+fn headed(record: &Record, handle: Option<&RecordHandle>, sheet: &Sheet<'_>) -> String {
     let id = handle.map_or_else(|| record.id.clone(), ToString::to_string);
     let id = visible(&id);
     let label = record.display_name.as_deref().map(one_line);
-    let emitted = moment::local(&record.emitted_at);
-    let beside: Vec<String> = label.into_iter().chain(emitted).collect();
-    heading(&id, &beside, style)
+    let shown = |at: &str| moment::local(at).unwrap_or_else(|| one_line(at));
+    let own = time_of(record, &sheet.times).map(|at| shown(&at));
+    let emitted = Some(record.emitted_at.as_str()).filter(|at| !at.is_empty());
+    let emitted = emitted.map(shown).filter(|at| own.as_ref() != Some(at));
+    let emitted = emitted.map(|at| format!("(emitted or imported {at})"));
+    let beside = [label, own, emitted].into_iter().flatten();
+    heading(&id, &beside.collect::<Vec<_>>(), sheet.style)
+}
+
+fn time_of(record: &Record, times: &[Option<String>; 2]) -> Option<String> {
+    let data = record.data.as_deref()?;
+    let fields: OrderedMap<&RawValue> = serde_json::from_str(data.get()).ok()?;
+    let declared = times.each_ref().map(Option::as_deref);
+    let (_, at) = own_time(declared, |name| {
+        let (_, value) = fields.iter().find(|(known, _)| *known == name)?;
+        serde_json::from_str(value.get()).ok()
+    })?;
+    Some(at)
 }
 
 fn field(name: &str, value: &Value, columns: usize, style: Style) -> String {

@@ -58,6 +58,7 @@ Its records:
 
 #[test]
 fn records_are_listed_with_their_fields_and_every_cut_says_how_to_go_on() {
+    // TR-15: beside a record stands the time its stream declares, and apart from it when it was emitted or imported.
     let home = library();
     let listed = read(
         &home,
@@ -65,7 +66,7 @@ fn records_are_listed_with_their_fields_and_every_cut_says_how_to_go_on() {
     );
     assert_eq!(
         without_cursors(&listed.succeeds().stdout),
-        "library-home/books:b3  Home  2026-03-03 14:00:00 +02:00
+        "library-home/books:b3  Home  2026-03-03 12:00:00 +02:00  (emitted or imported 2026-03-03 14:00:00 +02:00)
   id         b3
   bought_at  2026-03-03 12:00:00 +02:00
   title      Salt
@@ -73,7 +74,7 @@ fn records_are_listed_with_their_fields_and_every_cut_says_how_to_go_on() {
   genre      food
   pages      210
 
-library-home/books:b2  Home  2026-03-02 14:00:00 +02:00
+library-home/books:b2  Home  2026-03-02 12:00:00 +02:00  (emitted or imported 2026-03-02 14:00:00 +02:00)
   id         b2
   bought_at  2026-03-02 12:00:00 +02:00
   title      Bread
@@ -99,7 +100,7 @@ library-home/books:b2  Home  2026-03-02 14:00:00 +02:00
     assert_eq!(
         read(&home, &args).succeeds().stdout,
         format!(
-            "library-home/books:b1  Home  2026-03-01 14:00:00 +02:00
+            "library-home/books:b1  Home  (emitted or imported 2026-03-01 14:00:00 +02:00)
   title  Tides
   text   {cut} \u{2026}
     160 of 520 characters; the rest:
@@ -199,7 +200,7 @@ fn a_record_and_a_window_are_shown_as_they_are_set() {
     let home = library();
     assert_eq!(
         read(&home, &["fetch", "books:b2"]).succeeds().stdout,
-        "library-home/books:b2  Home  2026-03-02 14:00:00 +02:00
+        "library-home/books:b2  Home  2026-03-02 12:00:00 +02:00  (emitted or imported 2026-03-02 14:00:00 +02:00)
   id         b2
   bought_at  2026-03-02 12:00:00 +02:00
   title      Bread

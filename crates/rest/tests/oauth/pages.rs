@@ -117,6 +117,14 @@ async fn a_citation_opens_its_record() {
     assert_eq!(page.status, 200, "{path}");
     assert!(page.text.contains("The overdraft fee is 42 EUR."));
     assert!(page.text.contains("hunter2"), "the owner sees every field");
+    // TR-15: its own time, and apart from it when it was imported.
+    assert!(
+        page.text.contains("<p>2026-03-01 09:00 UTC</p>"),
+        "{}",
+        page.text
+    );
+    let imported = ", emitted or imported 2026-06-01 12:00 UTC</p>";
+    assert!(page.text.contains(imported), "{}", page.text);
 }
 
 #[tokio::test]
