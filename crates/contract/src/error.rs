@@ -92,6 +92,7 @@ error_codes! {
     FieldNotText Served "field_not_text" 422 FAILED "The field is not a text that can be read in windows.";
     RateLimitExceeded Served "rate_limit_exceeded" 429 FAILED "Too many attempts; wait.";
     InternalError Served "internal_error" 500 FAILED "Something failed on our side; the request id finds it in the log.";
+    RecordDamaged Served "record_damaged" 500 FAILED "A record that the answer needs was damaged on the server's disk.";
     ConnectorInstanceBusy Served "connector_instance_busy" 503 FAILED "The connection is being written by someone else.";
     IngestBatchStorageError Served "ingest_batch_storage_error" 503 FAILED "Nothing of the batch is acknowledged; send it again.";
     StoreRolledBack Served "store_rolled_back" 503 FAILED "The server lost what it had acknowledged, and answers nobody until its owner has confirmed that.";

@@ -40,7 +40,7 @@ impl From<StoreError> for Failure {
 
 impl Failure {
     /// The error as the caller may see it. What it does not say is written to the log.
-    pub(crate) fn into_read_error(self, operation: &'static str) -> ReadError {
+    pub(crate) fn into_read_error(self, operation: &'static str, is_owner: bool) -> ReadError {
         match self {
             Self::Refused(error) => *error,
             Self::Store(StoreError::BookmarkExpired) => ReadError::new(
@@ -62,6 +62,10 @@ impl Failure {
                 tracing::debug!(operation, "a read was stopped");
                 ReadError::internal()
             }
+            Self::Store(StoreError::RecordDamaged { record, .. }) => {
+                tracing::error!(operation, record, "a record was damaged on the disk");
+                damaged(&record, is_owner)
+            }
             Self::Store(error) => {
                 tracing::error!(operation, error = %error, "the store could not answer");
                 ReadError::internal()
@@ -72,6 +76,19 @@ impl Failure {
             }
         }
     }
+}
+
+/// Which record it is, only the owner may know: it may lie outside a grant.
+fn damaged(record: &str, is_owner: bool) -> ReadError {
+    if is_owner {
+        let message = format!("{record}: it was damaged on the disk");
+        return ReadError::new(ErrorCode::RecordDamaged, message).with_hint(
+            "import the record again, or restore a backup; `pdpp doctor --thorough` lists all damage",
+        );
+    }
+    let message = "a record that the answer needs was damaged on the server's disk";
+    ReadError::new(ErrorCode::RecordDamaged, message)
+        .with_hint("ask for other records; the owner of the server finds the damage with `pdpp doctor --thorough`")
 }
 
 /// A body that was valid when it was accepted.

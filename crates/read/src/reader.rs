@@ -99,7 +99,10 @@ impl Session {
                 self.note(operation, shown);
                 Ok(answer)
             }
-            Err(failure) => Err(failure.into_read_error(operation)),
+            Err(failure) => {
+                let is_owner = matches!(self.authority, Authority::Owner);
+                Err(failure.into_read_error(operation, is_owner))
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 //!
 //! Every message names the file or the thing concerned and the next step; engine details stay in `detail` for the log.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use contract::declaration::DeclarationErrors;
@@ -49,6 +50,14 @@ pub enum StoreError {
         /// What was found.
         detail: String,
     },
+    /// One record is not what was written.
+    #[error("{record}: {} was damaged on the disk. Import the record again, or restore a backup made with `pdpp backup`; all other records are given as before.", path.display())]
+    RecordDamaged {
+        /// The database file.
+        path: PathBuf,
+        /// Which record, in words.
+        record: String,
+    },
     /// Another process has the data directory open.
     #[error("the data directory {} is in use by {holder}. Wait until it ends, or stop it.", path.display())]
     Held {
@@ -62,6 +71,16 @@ pub enum StoreError {
     Full {
         /// The file that could not grow.
         path: PathBuf,
+    },
+    /// There is less room than what was asked for needs, so it was not begun.
+    #[error("{} needs {} of room and the disk has {}. Make room, or move the folder and name it with --data-dir; everything acknowledged so far is kept and can be read.", path.display(), Bytes(*needed), Bytes(*free))]
+    NoRoom {
+        /// Where it would be written.
+        path: PathBuf,
+        /// How many bytes are needed.
+        needed: u64,
+        /// How many there are.
+        free: u64,
     },
     /// The directory cannot be written.
     #[error("{} cannot be written: {detail}. Make it writable for this user, or choose another folder with --data-dir.", path.display())]
@@ -142,6 +161,19 @@ pub enum StoreError {
         /// What the engine said.
         detail: String,
     },
+}
+
+/// A number of bytes as people read it.
+struct Bytes(u64);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const MIB: u64 = 1024 * 1024;
+        match self.0 {
+            bytes if bytes >= 10 * 1024 * MIB => write!(f, "{} GiB", bytes.div_ceil(1024 * MIB)),
+            bytes => write!(f, "{} MiB", bytes.div_ceil(MIB)),
+        }
+    }
 }
 
 impl StoreError {

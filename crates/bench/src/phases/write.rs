@@ -55,6 +55,20 @@ pub(crate) fn write(
             seconds(raw.cpu),
         ));
     }
+    for (what, took) in [
+        ("digests of all records once", digests(options)),
+        (
+            "checksums of the whole index once",
+            checksums(&Places::new(folder).ours())?,
+        ),
+    ] {
+        measurements.push(Measurement::new(
+            &format!("{what}, beside the processor time of our ingest"),
+            Unit::Seconds,
+            seconds(took),
+            seconds(ours.cpu),
+        ));
+    }
     Ok(Report {
         records: options.records,
         seed: options.seed,
@@ -63,6 +77,41 @@ pub(crate) fn write(
         wrote,
         measurements,
     })
+}
+
+/// What it costs to make, or to check, the digest that every record carries. Making the records is not timed.
+fn digests(options: &BenchOptions) -> Duration {
+    let corpus = Corpus::new(options.seed, options.records);
+    let mut records = corpus.iter();
+    let mut took = Duration::ZERO;
+    loop {
+        let batch: Vec<CorpusRecord> = records.by_ref().take(options.batch.max(1)).collect();
+        if batch.is_empty() {
+            return took;
+        }
+        let begin = Instant::now();
+        for record in &batch {
+            std::hint::black_box(store::record_digest(&record.json));
+        }
+        took += begin.elapsed();
+    }
+}
+
+/// What it costs to hold every file of our index against its checksum, as is done when it is opened.
+fn checksums(ours: &Path) -> Result<Duration, BenchError> {
+    let root = ours.join("index");
+    let folders = std::fs::read_dir(&root).map_err(BenchError::file(&root))?;
+    let newest = folders
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<u64>().ok())
+        .max();
+    let Some(newest) = newest else {
+        return Ok(Duration::ZERO);
+    };
+    let index = tantivy::Index::open_in_dir(root.join(newest.to_string()))?;
+    let begin = Instant::now();
+    index.validate_checksum()?;
+    Ok(begin.elapsed())
 }
 
 /// Writes only our side of the corpus, or finds it from an earlier run of any kind over the same folder.

@@ -11,6 +11,7 @@ use rusqlite::{OptionalExtension as _, Transaction, params};
 
 use super::EmbeddedStore;
 use super::changes::parse_stored;
+use super::digest::{CHECKED, checked};
 use super::layout::StreamLayout;
 use super::sources::{reading_number, taken_slots};
 use super::write::sort_value;
@@ -220,13 +221,13 @@ impl EmbeddedStore {
         let failed = self.database.failed();
         for id in stream_ids(transaction, declaration.connector_key(), stream).map_err(&failed)? {
             let mut statement = transaction
-                .prepare_cached(
-                    "SELECT data FROM records WHERE stream_id = ?1 AND data IS NOT NULL",
-                )
+                .prepare_cached(&format!(
+                    "SELECT {CHECKED} FROM records WHERE stream_id = ?1 AND data IS NOT NULL"
+                ))
                 .map_err(&failed)?;
             let mut rows = statement.query([id]).map_err(&failed)?;
             while let Some(row) = rows.next().map_err(&failed)? {
-                let data: String = row.get(0).map_err(&failed)?;
+                let data = checked(row, 0).map_err(&failed)?.unwrap_or_default();
                 if test(&parse_stored(data, self.path())?) {
                     return Ok(true);
                 }
@@ -352,12 +353,12 @@ pub(super) fn live_rows(
     limit: usize,
 ) -> rusqlite::Result<Vec<(i64, String, String)>> {
     connection
-        .prepare_cached(
-            "SELECT row_id, emitted_at, data FROM records
-             WHERE row_id > ?2 AND row_id <= ?3 AND stream_id = ?1 AND data IS NOT NULL ORDER BY row_id LIMIT ?4",
-        )?
+        .prepare_cached(&format!(
+            "SELECT row_id, {CHECKED} FROM records
+             WHERE row_id > ?2 AND row_id <= ?3 AND stream_id = ?1 AND data IS NOT NULL ORDER BY row_id LIMIT ?4"
+        ))?
         .query_map(params![stream, after, upto, limit], |row| {
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+            Ok((row.get(0)?, row.get(4)?, checked(row, 1)?.unwrap_or_default()))
         })?
         .collect()
 }

@@ -7,6 +7,7 @@ use contract::json::RecordBody;
 use contract::key::RecordKey;
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::digest::{CHECKED, checked};
 use super::index::{ChangeSource, IndexChange, Indexable};
 use super::sources::StreamEntry;
 use super::sqlite::failed;
@@ -58,19 +59,19 @@ impl EmbeddedStore {
         self.database.read(|connection| {
             connection
                 .prepare_cached(
-                    "SELECT version, emitted_at, data FROM records
+                    "SELECT stream_id, key, version, emitted_at, data, digest FROM records
                      WHERE stream_id = ?1 AND key = ?2 AND version <= ?3
                      UNION ALL
-                     SELECT version, emitted_at, data FROM versions
+                     SELECT stream_id, ?2, version, emitted_at, data, digest FROM versions
                      WHERE row_id = (SELECT row_id FROM records WHERE stream_id = ?1 AND key = ?2)
                        AND version <= ?3
                      ORDER BY version DESC LIMIT ?4",
                 )?
                 .query_map(params![id, key.ordering_form(), upto, limit], |row| {
                     Ok(Revision {
-                        version: row.get(0)?,
-                        emitted_at: row.get(1)?,
-                        body: row.get(2)?,
+                        version: row.get(2)?,
+                        emitted_at: row.get(3)?,
+                        body: checked(row, 0)?,
                     })
                 })?
                 .collect()
@@ -92,11 +93,12 @@ fn entries(
         "AND next_version > ?3"
     };
     let mut statement = connection.prepare_cached(&format!(
-        "SELECT version, row_id, key, emitted_at, data,
+        "SELECT stream_id, key, version, emitted_at, data, digest, row_id,
                 EXISTS (SELECT 1 FROM versions WHERE versions.row_id = records.row_id)
          FROM records WHERE stream_id = ?1 AND version > ?2 AND version <= ?3
          UNION ALL
-         SELECT versions.version, versions.row_id, records.key, versions.emitted_at, versions.data, TRUE
+         SELECT versions.stream_id, records.key, versions.version, versions.emitted_at, versions.data, versions.digest,
+                versions.row_id, TRUE
          FROM versions JOIN records ON records.row_id = versions.row_id
          WHERE versions.stream_id = ?1 AND versions.version > ?2 AND versions.version <= ?3 {superseded}
          ORDER BY version LIMIT ?4"
@@ -108,14 +110,14 @@ fn entries(
     let mut rows = statement.query(params![stream, after, until, limit])?;
     let mut entries = Vec::new();
     while let Some(row) = rows.next()? {
-        let form: String = row.get(2)?;
+        let form: String = row.get(1)?;
         entries.push(ChangeEntry {
-            version: row.get(0)?,
+            version: row.get(2)?,
             key: RecordKey::from_ordering_form(&form),
             emitted_at: row.get(3)?,
-            current: row.get(4)?,
-            previous: state_at(connection, row.get(1)?, request.since)?,
-            revised: row.get(5)?,
+            current: checked(row, 0)?,
+            previous: state_at(connection, row.get(6)?, request.since)?,
+            revised: row.get(7)?,
         });
     }
     Ok(entries)
@@ -128,9 +130,11 @@ fn state_at(connection: &Connection, row: i64, since: u64) -> rusqlite::Result<O
     }
     connection
         .prepare_cached(
-            "SELECT data FROM versions WHERE row_id = ?1 AND version <= ?2 AND next_version > ?2",
+            "SELECT versions.stream_id, records.key, versions.version, versions.emitted_at, versions.data, versions.digest
+             FROM versions JOIN records ON records.row_id = versions.row_id
+             WHERE versions.row_id = ?1 AND versions.version <= ?2 AND next_version > ?2",
         )?
-        .query_row(params![row, since], |row| row.get(0))
+        .query_row(params![row, since], |row| checked(row, 0))
         .optional()
         .map(Option::flatten)
 }
@@ -195,21 +199,21 @@ impl Replay<'_> {
         known: bool,
         each: &mut dyn FnMut(IndexChange<'_>) -> Result<()>,
     ) -> Result<()> {
-        let failed = failed(self.path());
+        let failed = self.store.database.failed();
         let mut statement = self
             .connection
-            .prepare_cached(
-                "SELECT row_id, emitted_at, data FROM records
-                 WHERE stream_id = ?1 AND version > ?2 AND version <= ?3 ORDER BY version",
-            )
+            .prepare_cached(&format!(
+                "SELECT row_id, {CHECKED} FROM records
+                 WHERE stream_id = ?1 AND version > ?2 AND version <= ?3 ORDER BY version"
+            ))
             .map_err(&failed)?;
         let mut rows = statement
             .query(params![entry.id, after, upto])
             .map_err(&failed)?;
         while let Some(row) = rows.next().map_err(&failed)? {
             let number = row.get::<_, i64>(0).map_err(&failed)?.cast_unsigned();
-            let emitted_at: String = row.get(1).map_err(&failed)?;
-            let Some(data) = row.get::<_, Option<String>>(2).map_err(&failed)? else {
+            let emitted_at: String = row.get(4).map_err(&failed)?;
+            let Some(data) = checked(row, 1).map_err(&failed)? else {
                 each(IndexChange::Drop { row: number })?;
                 continue;
             };

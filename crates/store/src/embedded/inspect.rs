@@ -8,6 +8,8 @@ use contract::json::RecordBody;
 use rusqlite::Connection;
 
 use super::blobs::{Verified, is_bound};
+use super::digest::{CHECKED, checked};
+use super::sqlite::{changed, named};
 use super::{EmbeddedStore, erase};
 use crate::inspection::{Damage, Depth, Inspect, Inspection, Rollback};
 use crate::{Result, StoreError};
@@ -152,7 +154,13 @@ impl EmbeddedStore {
                 detail: "its bytes are not those that were written".to_owned(),
             }),
         };
-        let mut found: Vec<Damage> = changed.take(TOLD).collect();
+        let earlier = self.index_damage()?.map(|(at, path)| Damage {
+            path,
+            detail: format!(
+                "its bytes were not those that were written, found {at}; the index was derived anew from the records, but the disk may be failing"
+            ),
+        });
+        let mut found: Vec<Damage> = earlier.into_iter().chain(changed).take(TOLD).collect();
         found.extend(self.miscounted_index()?.map(|detail| Damage {
             path: folder,
             detail,
@@ -211,18 +219,35 @@ fn miscounted(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     Ok(wrong)
 }
 
-/// Records that are not JSON any more, or changed into other kinds of values.
+/// Records that are not what was written, not JSON any more, or changed into other kinds of values.
 fn unreadable(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     let mut wrong = Vec::new();
-    for table in ["records", "versions"] {
-        let sql = format!("SELECT row_id, data FROM {table} WHERE data IS NOT NULL");
-        let mut statement = connection.prepare(&sql)?;
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
+    for (table, rows) in [
+        ("records", format!("SELECT row_id, {CHECKED} FROM records")),
+        (
+            "versions",
+            "SELECT row_id, versions.stream_id, records.key, versions.version, versions.emitted_at, versions.data,
+                    versions.digest
+             FROM versions LEFT JOIN records USING (row_id)"
+                .to_owned(),
+        ),
+    ] {
+        let mut statement = connection.prepare(&rows)?;
+        let mut found = statement.query([])?;
+        while let Some(row) = found.next()? {
             let number: i64 = row.get(0)?;
-            let read = row.get::<_, String>(1);
-            if read.is_err() || read.is_ok_and(|text| RecordBody::parse(text).is_err()) {
-                wrong.push(format!("row {number} of {table} is not JSON any more"));
+            match checked(row, 1) {
+                Ok(text) => {
+                    if text.is_some_and(|text| RecordBody::parse(text).is_err()) {
+                        wrong.push(format!("row {number} of {table} is not JSON any more"));
+                    }
+                }
+                Err(error) => wrong.push(match changed(&error) {
+                    Some(changed) => {
+                        format!("{}, row {number} of {table}", named(connection, changed)?)
+                    }
+                    None => format!("row {number} of {table} cannot be read: {error}"),
+                }),
             }
             if wrong.len() >= TOLD {
                 return Ok(wrong);

@@ -10,6 +10,7 @@ mod buckets;
 mod catalog;
 mod changes;
 mod column_test;
+mod digest;
 pub mod directory;
 mod documents;
 mod erase;
@@ -29,6 +30,7 @@ mod rank;
 mod records;
 mod registry;
 mod restrict;
+mod room;
 mod search;
 mod seen;
 mod select;
@@ -58,6 +60,7 @@ use crate::catalog::StreamRef;
 use crate::search::IndexStatus;
 use crate::{Result, StoreError, stop};
 
+pub use self::digest::record_digest;
 pub use self::index::tokenizer::WordTokenizer;
 
 /// How a data directory is opened.
@@ -117,6 +120,8 @@ impl EmbeddedStore {
         self.index.sweep();
         // What cannot be moved now can be read where it is.
         let _ = self.settle_arrived();
+        // What has no digest yet is read as before.
+        let _ = self.fill_digests();
         // What cannot be written now stays where it is, durable, and goes with the next.
         let _ = self.settle_disclosures();
         self.resume_erasing()
@@ -157,6 +162,10 @@ impl EmbeddedStore {
     /// The index, holding everything acknowledged so far.
     fn current_index(&self) -> Result<Arc<OpenIndex>> {
         let open = self.index.open(self.sources().capacity())?;
+        if let Some(path) = self.index.take_damaged() {
+            self.note_index_damage(&path);
+        }
+        open.refuse_damaged()?;
         if open.committed() < self.newest() {
             // Everybody needs it, so it is not given up with whoever came first.
             stop::apart(|| {

@@ -7,6 +7,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{OptionalExtension, Row};
 
 use super::EmbeddedStore;
+use super::digest::Content;
 use super::walk::Walk;
 use crate::Result;
 use crate::catalog::StreamRef;
@@ -77,7 +78,7 @@ impl Records for EmbeddedStore {
                      ORDER BY latest DESC LIMIT ?3"
                 ))?
                 .query_map((id, after, limit), |row| {
-                    Ok((Instant(row.get(6)?), stored(row)?))
+                    Ok((Instant(row.get(8)?), stored(row)?))
                 })?
                 .collect()
         })
@@ -90,17 +91,27 @@ impl Records for EmbeddedStore {
 
 /// The columns of a stored record.
 pub(super) const STORED: &str = "key, emitted_at, data, sort, version,
-    EXISTS (SELECT 1 FROM versions WHERE versions.row_id = records.row_id)";
+    EXISTS (SELECT 1 FROM versions WHERE versions.row_id = records.row_id), stream_id, records.digest";
 
-/// Reads the columns of [`STORED`].
+/// Reads the columns of [`STORED`]; what is not as it was written is refused.
 pub(super) fn stored(row: &Row<'_>) -> rusqlite::Result<StoredRecord> {
     let form: String = row.get(0)?;
+    let (emitted_at, body): (String, String) = (row.get(1)?, row.get(2)?);
+    let version = row.get(4)?;
+    let content = Content {
+        stream: row.get(6)?,
+        key: &form,
+        version,
+        emitted_at: &emitted_at,
+        data: Some(&body),
+    };
+    content.check(row.get(7)?)?;
     let key = RecordKey::from_ordering_form(&form);
     let sort = sort_of(row.get_ref(3)?);
     Ok(StoredRecord {
-        emitted_at: row.get(1)?,
-        body: row.get(2)?,
-        version: row.get(4)?,
+        emitted_at,
+        body,
+        version,
         revised: row.get(5)?,
         position: PagePosition {
             sort,

@@ -60,7 +60,7 @@ impl Search for EmbeddedStore {
             open.rest()?;
             Ok(open.view().searcher.num_docs())
         })?);
-        Ok(())
+        self.forget_index_damage()
     }
 }
 
@@ -169,7 +169,7 @@ impl EmbeddedStore {
     ) -> Result<Vec<Hit>> {
         self.database.read(|connection| {
             let mut statement = connection.prepare_cached(&format!(
-                "SELECT {STORED}, stream_id FROM records WHERE row_id = ?1 AND data IS NOT NULL"
+                "SELECT {STORED} FROM records WHERE row_id = ?1 AND data IS NOT NULL"
             ))?;
             let mut hits = Vec::with_capacity(ranked.len());
             for one in ranked {

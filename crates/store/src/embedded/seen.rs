@@ -57,7 +57,7 @@ impl Sight<'_> {
         let earlier: Vec<StoredRecord> = self.store.database.read(|connection| {
             connection
                 .prepare_cached(
-                    "SELECT key, versions.emitted_at, versions.data, NULL, versions.version, TRUE
+                    "SELECT key, versions.emitted_at, versions.data, NULL, versions.version, TRUE, versions.stream_id, versions.digest
                      FROM versions CROSS JOIN records USING (row_id)
                      WHERE versions.row_id = ?1 AND versions.stream_id = ?2 AND versions.data IS NOT NULL
                      ORDER BY versions.version DESC LIMIT ?3",

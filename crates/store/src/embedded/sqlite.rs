@@ -8,9 +8,11 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
+use contract::key::RecordKey;
 use contract::time::Clock;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
+use super::digest::Changed;
 use super::directory::{MARK, create_private_file};
 use super::mark::Marking;
 use super::migrations;
@@ -117,7 +119,7 @@ impl Database {
                 connect(&self.path, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(failed(&self.path))?
             }
         };
-        let outcome = read(&connection).map_err(failed(&self.path));
+        let outcome = read(&connection).map_err(self.failed());
         self.idle().push(connection);
         outcome
     }
@@ -213,7 +215,15 @@ impl Database {
 
     /// Turns an engine error into ours.
     pub(crate) fn failed(&self) -> impl Fn(rusqlite::Error) -> StoreError + '_ {
-        failed(&self.path)
+        |error| match changed(&error) {
+            None => failed(&self.path)(error),
+            Some(changed) => StoreError::RecordDamaged {
+                path: self.path.clone(),
+                record: self
+                    .read(|connection| named(connection, changed))
+                    .unwrap_or_else(|_| changed.to_string()),
+            },
+        }
     }
 
     fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {
@@ -341,6 +351,10 @@ pub(crate) fn failed(path: &Path) -> impl Fn(rusqlite::Error) -> StoreError + '_
     move |error| {
         let path = path.to_owned();
         let detail = error.to_string();
+        if let Some(changed) = changed(&error) {
+            let record = changed.to_string();
+            return StoreError::RecordDamaged { path, record };
+        }
         match error.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => StoreError::Full { path },
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
@@ -355,6 +369,25 @@ pub(crate) fn failed(path: &Path) -> impl Fn(rusqlite::Error) -> StoreError + '_
             _ => StoreError::Engine { path, detail },
         }
     }
+}
+
+/// The record that an error says is not what was written.
+pub(super) fn changed(error: &rusqlite::Error) -> Option<&Changed> {
+    match error {
+        rusqlite::Error::FromSqlConversionFailure(_, _, cause) => cause.downcast_ref(),
+        _ => None,
+    }
+}
+
+/// A record by the names of its connection and stream.
+pub(super) fn named(connection: &Connection, changed: &Changed) -> rusqlite::Result<String> {
+    let sql = "SELECT connection_id, name FROM streams WHERE id = ?1";
+    let (source, stream): (String, String) =
+        connection.query_row(sql, [changed.stream], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let key = RecordKey::from_ordering_form(&changed.key);
+    Ok(format!(
+        "record '{key}' of {source}/{stream} is not what was written"
+    ))
 }
 
 fn is_misread(error: &rusqlite::Error) -> bool {

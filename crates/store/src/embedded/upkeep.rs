@@ -2,6 +2,7 @@
 //! resumable after every one.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rusqlite::OptionalExtension;
@@ -14,6 +15,8 @@ use crate::{Result, StoreError, stop};
 
 /// Records indexed again between two commits.
 const CHUNK: usize = 20_000;
+/// Where it is kept that a file of the index was damaged.
+const INDEX_DAMAGE: &str = "index_damage";
 /// How often a read is tried when the index is replaced under it.
 const ATTEMPTS: usize = 5;
 
@@ -27,7 +30,15 @@ impl EmbeddedStore {
         for _ in 1..ATTEMPTS {
             let before = self.index.opened();
             match catch_unwind(AssertUnwindSafe(&read)) {
-                Ok(Err(StoreError::IndexDamaged { .. })) | Err(_) => {
+                Ok(Err(StoreError::IndexDamaged { path, .. })) => {
+                    // The folder is named where it cannot be read at all, a file where its checksum does not fit.
+                    if path.extension().is_some() {
+                        self.note_index_damage(&path);
+                    }
+                    let failed = before.or_else(|| self.index.opened());
+                    self.index.discard(failed.as_ref());
+                }
+                Err(_) => {
                     // Opened by this very read, if it was not open before.
                     let failed = before.or_else(|| self.index.opened());
                     self.index.discard(failed.as_ref());
@@ -36,6 +47,43 @@ impl EmbeddedStore {
             }
         }
         read()
+    }
+
+    /// Keeps which file of the index was not what was written: it is derived anew and answers as before, but the disk has
+    /// changed something, which the owner must know.
+    pub(super) fn note_index_damage(&self, path: &Path) {
+        let noted = self.database.transact(|transaction| {
+            let text = format!("{} {}", self.clock.now(), path.display());
+            transaction
+                .execute(
+                    "INSERT OR IGNORE INTO meta VALUES (?1, ?2)",
+                    (INDEX_DAMAGE, text),
+                )
+                .map_err(self.database.failed())
+        });
+        // A disk that is full as well is told by itself.
+        drop(noted);
+    }
+
+    /// When a file of the index was found damaged, and which one, since it was last derived anew by the owner.
+    pub(super) fn index_damage(&self) -> Result<Option<(String, PathBuf)>> {
+        let text: Option<String> = self.database.read(|connection| {
+            connection
+                .prepare_cached("SELECT value FROM meta WHERE name = ?1")?
+                .query_row([INDEX_DAMAGE], |row| row.get(0))
+                .optional()
+        })?;
+        let parts = text.as_deref().and_then(|text| text.split_once(' '));
+        Ok(parts.map(|(at, path)| (at.to_owned(), PathBuf::from(path))))
+    }
+
+    pub(super) fn forget_index_damage(&self) -> Result<()> {
+        self.database.transact(|transaction| {
+            transaction
+                .execute("DELETE FROM meta WHERE name = ?1", [INDEX_DAMAGE])
+                .map(drop)
+                .map_err(self.database.failed())
+        })
     }
 
     /// Indexes some more records of a stream whose declaration changed. Answers whether there may be more.

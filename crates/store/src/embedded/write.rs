@@ -11,6 +11,7 @@ use contract::time::Instant;
 use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, Transaction, params};
 
+use super::digest::Content;
 use super::index::{IndexChange, Indexable};
 use super::layout::StreamLayout;
 use super::sources::{Sources, StreamEntry};
@@ -85,6 +86,9 @@ struct Current {
     version: u64,
     emitted_at: String,
     data: Option<String>,
+    digest: Option<i64>,
+    /// It is not what was written.
+    is_damaged: bool,
 }
 
 impl<'a> Writing<'a> {
@@ -126,8 +130,8 @@ impl<'a> Writing<'a> {
                 let sort = sort_value(&entry.layout, &body);
                 let inserted = transaction
                     .prepare_cached(
-                        "INSERT INTO records (stream_id, key, version, sort, emitted_at, data)
-                         VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (stream_id, key) DO NOTHING",
+                        "INSERT INTO records (stream_id, key, version, sort, emitted_at, data, digest)
+                         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (stream_id, key) DO NOTHING",
                     )?
                     .execute(params![
                         entry.id,
@@ -135,7 +139,8 @@ impl<'a> Writing<'a> {
                         self.version + 1,
                         sort,
                         change.emitted_at,
-                        body.as_str()
+                        body.as_str(),
+                        self.digest(entry, &key, &change.emitted_at, Some(&body))
                     ])?;
                 if inserted == 1 {
                     let row = transaction.last_insert_rowid();
@@ -160,6 +165,8 @@ impl<'a> Writing<'a> {
         };
         let applied = match &current.data {
             None => Applied::Added,
+            // What is damaged is mended by sending it again.
+            Some(_) if current.is_damaged => Applied::Updated,
             Some(data) if contract::json::same_value(data, body.as_str()) => {
                 return Ok(Applied::Unchanged);
             }
@@ -170,14 +177,15 @@ impl<'a> Writing<'a> {
         note_earlier_date(transaction, entry, &current, &emitted_at)?;
         transaction
             .prepare_cached(
-                "UPDATE records SET version = ?2, sort = ?3, emitted_at = ?4, data = ?5 WHERE row_id = ?1",
+                "UPDATE records SET version = ?2, sort = ?3, emitted_at = ?4, data = ?5, digest = ?6 WHERE row_id = ?1",
             )?
             .execute(params![
                 current.row,
                 self.version + 1,
                 sort_value(&entry.layout, &body),
                 emitted_at,
-                body.as_str()
+                body.as_str(),
+                self.digest(entry, key, &emitted_at, Some(&body))
             ])?;
         self.note(entry, i64::from(applied == Applied::Added));
         self.stage(current.row, entry, Some((body, emitted_at)), true);
@@ -199,25 +207,51 @@ impl<'a> Writing<'a> {
         self.keep_version(transaction, entry, &current)?;
         transaction
             .prepare_cached(
-                "UPDATE records SET version = ?2, sort = NULL, emitted_at = ?3, data = NULL WHERE row_id = ?1",
+                "UPDATE records SET version = ?2, sort = NULL, emitted_at = ?3, data = NULL, digest = ?4 WHERE row_id = ?1",
             )?
-            .execute(params![current.row, self.version + 1, emitted_at])?;
+            .execute(params![
+                current.row,
+                self.version + 1,
+                emitted_at,
+                self.digest(entry, key, emitted_at, None)
+            ])?;
         self.note(entry, -1);
         self.stage(current.row, entry, None, true);
         Ok(Applied::Deleted)
     }
 
-    /// Moves what the row held into history.
+    /// The digest of what the next version holds.
+    fn digest(
+        &self,
+        entry: &StreamEntry,
+        key: &str,
+        emitted_at: &str,
+        body: Option<&RecordBody>,
+    ) -> i64 {
+        let content = Content {
+            stream: entry.id,
+            key,
+            version: self.version + 1,
+            emitted_at,
+            data: body.map(RecordBody::as_str),
+        };
+        content.digest()
+    }
+
+    /// Moves what the row held into history. What is not as it was written was never the record's.
     fn keep_version(
         &self,
         transaction: &Transaction<'_>,
         entry: &StreamEntry,
         current: &Current,
     ) -> rusqlite::Result<()> {
+        if current.is_damaged {
+            return Ok(());
+        }
         transaction
             .prepare_cached(
-                "INSERT INTO versions (row_id, stream_id, version, next_version, emitted_at, data)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                "INSERT INTO versions (row_id, stream_id, version, next_version, emitted_at, data, digest)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
             )?
             .execute(params![
                 current.row,
@@ -225,7 +259,8 @@ impl<'a> Writing<'a> {
                 current.version,
                 self.version + 1,
                 current.emitted_at,
-                current.data
+                current.data,
+                current.digest
             ])
             .map(drop)
     }
@@ -299,14 +334,25 @@ fn current(
     key: &str,
 ) -> rusqlite::Result<Option<Current>> {
     transaction
-        .prepare_cached("SELECT row_id, version, emitted_at, data FROM records WHERE stream_id = ?1 AND key = ?2")?
+        .prepare_cached("SELECT row_id, version, emitted_at, data, digest FROM records WHERE stream_id = ?1 AND key = ?2")?
         .query_row(params![stream, key], |row| {
-            Ok(Current {
+            let mut current = Current {
                 row: row.get(0)?,
                 version: row.get(1)?,
                 emitted_at: row.get(2)?,
                 data: row.get(3)?,
-            })
+                digest: row.get(4)?,
+                is_damaged: false,
+            };
+            let content = Content {
+                stream,
+                key,
+                version: current.version,
+                emitted_at: &current.emitted_at,
+                data: current.data.as_deref(),
+            };
+            current.is_damaged = content.check(current.digest).is_err();
+            Ok(current)
         })
         .optional()
 }

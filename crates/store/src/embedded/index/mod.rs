@@ -8,6 +8,7 @@ mod open;
 mod schema;
 mod strong;
 pub(crate) mod tokenizer;
+mod verify;
 mod view;
 
 use std::fs;
@@ -63,6 +64,8 @@ pub(crate) struct SearchIndex {
     /// The newest version when the directory was opened: an index on disk that claims more is not of these records.
     newest: u64,
     opened: Mutex<Opened>,
+    /// A file that was damaged when it was opened, until somebody asks.
+    damaged: Mutex<Option<PathBuf>>,
 }
 
 /// Whether the index is open, and whether what is on disk may be opened.
@@ -81,6 +84,7 @@ impl SearchIndex {
             store_id,
             newest,
             opened: Mutex::default(),
+            damaged: Mutex::default(),
         }
     }
 
@@ -93,7 +97,7 @@ impl SearchIndex {
             return Ok(Arc::clone(open));
         }
         let found = match opened.open.take() {
-            None if !opened.discarded => self.on_disk(needed),
+            None if !opened.discarded => self.on_disk(needed)?,
             None => None,
             Some(outgrown) => {
                 outgrown.retire();
@@ -118,7 +122,10 @@ impl SearchIndex {
         let opened = self.lock();
         match &opened.open {
             Some(open) => open.committed(),
-            None => self.on_disk(needed).map_or(0, |found| found.committed()),
+            None => self
+                .newest_folder()
+                .and_then(|folder| OpenIndex::found(&folder, self.store_id, needed))
+                .map_or(0, |(_, version)| version),
         }
     }
 
@@ -166,10 +173,28 @@ impl SearchIndex {
         })
     }
 
-    fn on_disk(&self, needed: Capacity) -> Option<OpenIndex> {
-        let (_, folder) = self.folders().ok()?.pop()?;
-        OpenIndex::existing(&folder, self.store_id, needed)
-            .filter(|found| found.committed() <= self.newest)
+    /// The file that was damaged when the index was opened; told once.
+    pub(crate) fn take_damaged(&self) -> Option<PathBuf> {
+        let mut damaged = self.damaged.lock().unwrap_or_else(PoisonError::into_inner);
+        damaged.take()
+    }
+
+    /// The index on disk, unless it is another's, of another format or damaged: then it is derived anew.
+    fn on_disk(&self, needed: Capacity) -> Result<Option<OpenIndex>> {
+        let Some(folder) = self.newest_folder() else {
+            return Ok(None);
+        };
+        match OpenIndex::existing(&folder, self.store_id, needed) {
+            Err(StoreError::IndexDamaged { path, .. }) => {
+                *self.damaged.lock().unwrap_or_else(PoisonError::into_inner) = Some(path);
+                Ok(None)
+            }
+            found => Ok(found?.filter(|found| found.committed() <= self.newest)),
+        }
+    }
+
+    fn newest_folder(&self) -> Option<PathBuf> {
+        self.folders().ok()?.pop().map(|(_, folder)| folder)
     }
 
     /// An empty index in the next folder. What earlier processes left goes first.

@@ -1,18 +1,22 @@
 //! An open index: what readers see of it, and how changes get into it.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
+use tantivy::directory::error::{OpenDirectoryError, OpenReadError, OpenWriteError};
 use tantivy::index::SegmentComponent;
 use tantivy::indexer::LogMergePolicy;
-use tantivy::{Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, SegmentMeta, Term};
+use tantivy::{Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, TantivyError, Term};
 
 use super::super::directory::create_private;
+use super::super::room;
 use super::schema::{self, Capacity, Fields, Indexable};
 use super::strong::StrongPlugin;
+use super::verify::{MergeWhole, Verifier};
 use super::view::View;
 use super::{ChangeSource, IndexChange, tokenizer};
 use crate::{Result, StoreError};
@@ -42,6 +46,7 @@ pub(crate) struct OpenIndex {
     reader: IndexReader,
     view: Mutex<Arc<View>>,
     index: Index,
+    verifier: Arc<Verifier>,
     pub(crate) fields: Fields,
     pub(super) capacity: Capacity,
     writing: Mutex<Writing>,
@@ -70,7 +75,26 @@ struct Writing {
 
 impl OpenIndex {
     /// The index on disk, unless something about it is not as it should be.
-    pub(super) fn existing(folder: &Path, store_id: [u8; 16], needed: Capacity) -> Option<Self> {
+    pub(super) fn existing(
+        folder: &Path,
+        store_id: [u8; 16],
+        needed: Capacity,
+    ) -> Result<Option<Self>> {
+        let Some((index, version)) = Self::found(folder, store_id, needed) else {
+            return Ok(None);
+        };
+        let verifier = Verifier::new(&index, folder);
+        let segments = index.searchable_segment_metas().map_err(failed(folder))?;
+        verifier.check_new(&segments)?;
+        Ok(Self::around((index, verifier), folder, store_id, version).ok())
+    }
+
+    /// What is on disk, without a look at its content, and the version of its last change.
+    pub(super) fn found(
+        folder: &Path,
+        store_id: [u8; 16],
+        needed: Capacity,
+    ) -> Option<(Index, u64)> {
         let mut index = Index::open_in_dir(folder).ok()?;
         index.register_plugin(Arc::new(StrongPlugin));
         let (_, capacity) = Fields::of(&index.schema(), store_id)?;
@@ -87,7 +111,7 @@ impl OpenIndex {
         for segment in index.searchable_segments().ok()? {
             segment.open_read(SegmentComponent::Positions).ok()?;
         }
-        Self::around(index, folder, store_id, bookmark.version).ok()
+        Some((index, bookmark.version))
     }
 
     pub(super) fn fresh(folder: &Path, store_id: [u8; 16], needed: Capacity) -> Result<Self> {
@@ -98,10 +122,16 @@ impl OpenIndex {
             .register_plugin(Arc::new(StrongPlugin))
             .create_in_dir(folder)
             .map_err(failed(folder))?;
-        Self::around(index, folder, store_id, 0)
+        let verifier = Verifier::new(&index, folder);
+        Self::around((index, verifier), folder, store_id, 0)
     }
 
-    fn around(index: Index, folder: &Path, store_id: [u8; 16], version: u64) -> Result<Self> {
+    fn around(
+        (index, verifier): (Index, Arc<Verifier>),
+        folder: &Path,
+        store_id: [u8; 16],
+        version: u64,
+    ) -> Result<Self> {
         index
             .tokenizers()
             .register(tokenizer::NAME, tokenizer::WordTokenizer::default());
@@ -123,6 +153,7 @@ impl OpenIndex {
             reader,
             view: Mutex::new(Arc::new(view)),
             index,
+            verifier,
             fields,
             capacity,
             writing: Mutex::new(Writing {
@@ -133,6 +164,11 @@ impl OpenIndex {
             committed: AtomicU64::new(version),
             retired: AtomicBool::new(false),
         })
+    }
+
+    /// Refuses an index of which a file is not what was written.
+    pub(crate) fn refuse_damaged(&self) -> Result<()> {
+        self.verifier.refuse_damaged()
     }
 
     /// Says that another index takes its place.
@@ -148,6 +184,9 @@ impl OpenIndex {
 
     /// Shows readers what was committed or merged.
     fn reload(&self) -> Result<()> {
+        let segments = self.index.searchable_segment_metas();
+        self.verifier
+            .check_new(&segments.map_err(failed(&self.folder))?)?;
         let refresh = || -> tantivy::Result<()> {
             self.reader.reload()?;
             let view = View::new(self.reader.searcher())?;
@@ -247,17 +286,15 @@ impl OpenIndex {
         }
         // A merge under way may have taken documents before they were deleted, so its outcome is looked at.
         self.finish_merges(&mut writing)?;
-        let stale: Vec<_> = self
+        let mut stale = self
             .index
             .searchable_segment_metas()
-            .map_err(failed(&self.folder))?
-            .iter()
-            .filter(|segment| segment.num_deleted_docs() > 0)
-            .map(SegmentMeta::id)
-            .collect();
+            .map_err(failed(&self.folder))?;
+        stale.retain(|segment| segment.num_deleted_docs() > 0);
+        self.verifier.check_again(&stale)?;
         for segment in stale {
             let writer = self.writer(&mut writing)?;
-            let merged = writer.merge(&[segment]).wait();
+            let merged = writer.merge(&[segment.id()]).wait();
             merged.map_err(failed(&self.folder))?;
         }
         self.reload()?;
@@ -355,7 +392,10 @@ impl OpenIndex {
                 .map_err(failed(&self.folder))?;
             let mut policy = LogMergePolicy::default();
             policy.set_del_docs_ratio_before_merge(0.3);
-            writer.set_merge_policy(Box::new(policy));
+            writer.set_merge_policy(Box::new(MergeWhole {
+                policy,
+                verifier: Arc::clone(&self.verifier),
+            }));
             // A new writer numbers its first operation as the last commit was numbered. A deletion of that number is
             // taken by a merge for part of the commit and so for done in some segments, where it is then lost. This
             // uses the number up.
@@ -392,22 +432,50 @@ fn hex(bytes: [u8; 16]) -> String {
     })
 }
 
-/// Turns an engine error into ours, naming the folder.
-pub(crate) fn failed(folder: &Path) -> impl Fn(tantivy::TantivyError) -> StoreError + '_ {
+/// The file that an error is about, and what the system said.
+fn cause(error: &TantivyError) -> Option<(&Path, &std::io::Error)> {
+    match error {
+        TantivyError::IoError(cause) => Some((Path::new(""), cause)),
+        TantivyError::OpenReadError(OpenReadError::IoError { io_error, filepath })
+        | TantivyError::OpenWriteError(OpenWriteError::IoError { io_error, filepath }) => {
+            Some((filepath, io_error))
+        }
+        TantivyError::OpenDirectoryError(OpenDirectoryError::IoError {
+            io_error,
+            directory_path,
+        }) => Some((directory_path, io_error)),
+        _ => None,
+    }
+}
+
+/// Turns an engine error into ours, naming the folder. Only what cannot be read as it was written is damage: a disk that is full or
+/// fails is told as such, and nothing is thrown away for it.
+pub(crate) fn failed(folder: &Path) -> impl Fn(TantivyError) -> StoreError + '_ {
     move |error| {
         let damaged = |detail: String| StoreError::IndexDamaged {
             path: folder.to_owned(),
             detail,
         };
-        match error {
-            tantivy::TantivyError::IoError(error) => {
-                let error = std::io::Error::new(error.kind(), error.to_string());
-                match StoreError::io(folder, error) {
-                    StoreError::Io { source, .. } => damaged(source.to_string()),
-                    full_or_read_only => full_or_read_only,
-                }
+        let Some((path, cause)) = cause(&error) else {
+            return match error {
+                // Those who write in the background do not say why they ended.
+                TantivyError::ErrorInThread(_)
+                | TantivyError::SystemError(_)
+                | TantivyError::Poisoned
+                | TantivyError::LockFailure(..) => room::unable(folder, &error.to_string()),
+                other => damaged(other.to_string()),
+            };
+        };
+        match cause.raw_os_error() {
+            // What the system does not say, the engine found in what it read.
+            None => match StoreError::io(folder.join(path), cause.kind().into()) {
+                StoreError::Io { .. } => damaged(cause.to_string()),
+                full_or_read_only => full_or_read_only,
+            },
+            Some(_) if cause.kind() == ErrorKind::NotFound => damaged(cause.to_string()),
+            Some(code) => {
+                StoreError::io(folder.join(path), std::io::Error::from_raw_os_error(code))
             }
-            other => damaged(other.to_string()),
         }
     }
 }

@@ -1,0 +1,250 @@
+//! The digest that every record carries, in the table of records and in that of their versions, checked whenever it is read.
+//!
+//! The engine keeps no checksums: a bit that flips on the disk inside a text would be read as if it had been written. The
+//! digest is a 64-bit hash, not a proof against somebody who can write the file. Rows of older formats have none until
+//! they are given one, some at every start.
+
+use std::hash::Hasher;
+
+use rusqlite::types::Type;
+use rusqlite::{OptionalExtension, Row, Transaction, params};
+use siphasher::sip::SipHasher13;
+
+use super::EmbeddedStore;
+use crate::Result;
+
+/// How many rows get a digest in one transaction, and how often at a start.
+const CHUNK: usize = 5_000;
+const CHUNKS_AT_START: usize = 20;
+
+/// What a digest is over.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Content<'a> {
+    pub(super) stream: i64,
+    pub(super) key: &'a str,
+    pub(super) version: u64,
+    pub(super) emitted_at: &'a str,
+    pub(super) data: Option<&'a str>,
+}
+
+/// The columns of a content with its digest, for [`checked`].
+pub(super) const CHECKED: &str = "stream_id, key, version, emitted_at, data, digest";
+
+/// A record that is not what was written.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("record '{key}' of stream number {stream} is not what was written")]
+pub(super) struct Changed {
+    pub(super) stream: i64,
+    pub(super) key: String,
+}
+
+impl<'a> Content<'a> {
+    /// Reads the columns of [`CHECKED`] from this one on, without the digest.
+    fn of(row: &'a Row<'_>, first: usize) -> rusqlite::Result<Self> {
+        Ok(Self {
+            stream: row.get(first)?,
+            key: text(row, first + 1)?.unwrap_or_default(),
+            version: row.get(first + 2)?,
+            emitted_at: text(row, first + 3)?.unwrap_or_default(),
+            data: text(row, first + 4)?,
+        })
+    }
+
+    pub(super) fn digest(&self) -> i64 {
+        let mut hasher = SipHasher13::new();
+        hasher.write_i64(self.stream);
+        hasher.write_u64(self.version);
+        for part in [self.key, self.emitted_at] {
+            hasher.write_usize(part.len());
+            hasher.write(part.as_bytes());
+        }
+        if let Some(data) = self.data {
+            hasher.write_u8(1);
+            hasher.write(data.as_bytes());
+        }
+        hasher.finish().cast_signed()
+    }
+
+    /// Refuses what is not as it was written. Without a digest there is nothing to hold it against.
+    pub(super) fn check(&self, digest: Option<i64>) -> rusqlite::Result<()> {
+        if digest.is_none_or(|digest| digest == self.digest()) {
+            return Ok(());
+        }
+        let changed = Changed {
+            stream: self.stream,
+            key: self.key.to_owned(),
+        };
+        Err(rusqlite::Error::FromSqlConversionFailure(
+            0,
+            Type::Text,
+            Box::new(changed),
+        ))
+    }
+}
+
+/// The digest of a record, for those who measure what it costs.
+pub fn record_digest(data: &str) -> i64 {
+    let content = Content {
+        stream: 1,
+        key: "",
+        version: 1,
+        emitted_at: "",
+        data: Some(data),
+    };
+    content.digest()
+}
+
+/// Reads the columns of [`CHECKED`] from this one on: what the record holds, if it is what was written.
+pub(super) fn checked(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<String>> {
+    let content = Content::of(row, first)?;
+    content.check(row.get(first + 5)?)?;
+    Ok(content.data.map(str::to_owned))
+}
+
+fn text<'a>(row: &'a Row<'_>, column: usize) -> rusqlite::Result<Option<&'a str>> {
+    let value = row.get_ref(column)?;
+    value.as_str_or_null().map_err(|error| {
+        rusqlite::Error::FromSqlConversionFailure(column, value.data_type(), Box::new(error))
+    })
+}
+
+impl EmbeddedStore {
+    /// Gives rows of an older format their digests, a bounded number of them.
+    pub(super) fn fill_digests(&self) -> Result<()> {
+        for table in TABLES {
+            for _ in 0..CHUNKS_AT_START {
+                let filled = self.database.transact(|transaction| {
+                    fill(transaction, &table).map_err(self.database.failed())
+                });
+                if !filled? {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A table whose rows have digests, and where it is kept up to which row they may have none.
+struct Table {
+    bookmark: &'static str,
+    rows: &'static str,
+    update: &'static str,
+}
+
+const TABLES: [Table; 2] = [
+    Table {
+        bookmark: "undigested_records",
+        rows: "SELECT row_id, stream_id, key, version, emitted_at, data FROM records
+               WHERE row_id <= ?1 AND digest IS NULL ORDER BY row_id DESC LIMIT ?2",
+        update: "UPDATE records SET digest = ?2 WHERE row_id = ?1",
+    },
+    Table {
+        bookmark: "undigested_versions",
+        rows: "SELECT versions.rowid, versions.stream_id, records.key, versions.version, versions.emitted_at, versions.data
+               FROM versions JOIN records ON records.row_id = versions.row_id
+               WHERE versions.rowid <= ?1 AND versions.digest IS NULL ORDER BY versions.rowid DESC LIMIT ?2",
+        update: "UPDATE versions SET digest = ?2 WHERE rowid = ?1",
+    },
+];
+
+/// Gives some rows their digests. Answers whether there may be more.
+fn fill(transaction: &Transaction<'_>, table: &Table) -> rusqlite::Result<bool> {
+    let upto: Option<i64> = transaction
+        .prepare_cached("SELECT value FROM meta WHERE name = ?1")?
+        .query_row([table.bookmark], |row| row.get(0))
+        .optional()?;
+    let Some(upto) = upto else { return Ok(false) };
+    let found: Vec<(i64, i64)> = transaction
+        .prepare_cached(table.rows)?
+        .query_map(params![upto, CHUNK], |row| {
+            Ok((row.get(0)?, Content::of(row, 1)?.digest()))
+        })?
+        .collect::<rusqlite::Result<_>>()?;
+    let mut update = transaction.prepare_cached(table.update)?;
+    for (row, digest) in &found {
+        update.execute([row, digest])?;
+    }
+    match found.last() {
+        Some((row, _)) if found.len() == CHUNK => {
+            transaction.execute(
+                "UPDATE meta SET value = ?2 WHERE name = ?1",
+                params![table.bookmark, row - 1],
+            )?;
+            Ok(true)
+        }
+        _ => {
+            transaction.execute("DELETE FROM meta WHERE name = ?1", [table.bookmark])?;
+            Ok(false)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use contract::time::{Clock, Instant};
+
+    use super::*;
+    use crate::OpenOptions;
+
+    struct Noon;
+
+    impl Clock for Noon {
+        fn now(&self) -> Instant {
+            Instant(0)
+        }
+    }
+
+    #[test]
+    fn rows_of_an_older_format_get_their_digests_at_the_next_start() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = || {
+            let options = OpenOptions {
+                holder: "a test of digests".to_owned(),
+                clock: Arc::new(Noon),
+            };
+            EmbeddedStore::open(folder.path(), options).unwrap()
+        };
+        let older = |transaction: &Transaction<'_>| {
+            for row in 1..=CHUNK + 3 {
+                transaction.execute(
+                    "INSERT INTO records (row_id, stream_id, key, version, emitted_at, data) VALUES (?1, 7, ?1, ?1, '', '{}')",
+                    [row],
+                )?;
+                transaction.execute(
+                    "INSERT INTO versions (row_id, stream_id, version, next_version, emitted_at, data) VALUES (?1, 7, ?1, 9, '', '[]')",
+                    [row],
+                )?;
+            }
+            transaction.execute_batch(
+                "INSERT INTO meta SELECT 'undigested_records', max(row_id) FROM records;
+                 INSERT INTO meta SELECT 'undigested_versions', max(rowid) FROM versions;",
+            )
+        };
+        let store = open();
+        store
+            .database
+            .transact(|transaction| older(transaction).map_err(store.database.failed()))
+            .unwrap();
+        drop(store);
+        let store = open();
+        for table in ["records", "versions"] {
+            let sql = format!("SELECT count(*) FROM {table} WHERE digest IS NULL");
+            let left: i64 = store
+                .database
+                .read(|connection| connection.query_row(&sql, [], |row| row.get(0)))
+                .unwrap();
+            assert_eq!(left, 0, "{table}");
+        }
+        let data: String = store
+            .database
+            .read(|connection| {
+                let sql = format!("SELECT {CHECKED} FROM records WHERE row_id = 5000");
+                connection.query_row(&sql, [], |row| Ok(checked(row, 0)?.unwrap_or_default()))
+            })
+            .unwrap();
+        assert_eq!(data, "{}");
+    }
+}
