@@ -235,12 +235,8 @@ pub(crate) fn far(
         context.output.problem(&format!("warning: {warning}"));
     }
     let clock = Arc::new(SystemClock);
-    Ok(HttpServer::with_credential(
-        url,
-        credential,
-        clock,
-        Limits::default(),
-    ))
+    let server = HttpServer::with_credential(url, credential, clock, Limits::default());
+    Ok(server.for_agents())
 }
 
 /// The command that gets a credential for a server, into the same place.

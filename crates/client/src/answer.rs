@@ -63,22 +63,34 @@ fn beginning(text: &str) -> &str {
     &text[..text.floor_char_boundary(OTHER_BYTES)]
 }
 
+/// The codes of a 401 that say so. The reference server has two of its own.
+const ENDED: [&str; 4] = [
+    "invalid_token",
+    "authentication_error",
+    "context.active_false",
+    "context.expired",
+];
+
 /// Whether a refusal says that this token has ended, so that a renewed one may help.
 pub(crate) fn token_has_ended(challenges: &[String], answer: &Answer) -> bool {
-    if answer.status != 401 {
-        return false;
+    let code = match &answer.body {
+        Body::Json(body) => body["error"]["code"].as_str().or(body["error"].as_str()),
+        Body::Other(_) => None,
+    };
+    match answer.status {
+        // The reference server says of a token that it is its grant that has ended; one that has, renews nothing.
+        403 => code == Some("grant_expired"),
+        401 => code.is_some_and(|code| ENDED.contains(&code)) || names_it(challenges),
+        _ => false,
     }
-    let names_it = challenges.iter().any(|challenge| {
+}
+
+fn names_it(challenges: &[String]) -> bool {
+    challenges.iter().any(|challenge| {
         let bare: String = challenge
             .chars()
             .filter(|c| !c.is_whitespace() && *c != '"')
             .collect();
         bare.to_ascii_lowercase().contains("error=invalid_token")
-    });
-    let Body::Json(body) = &answer.body else {
-        return names_it;
-    };
-    let error = &body["error"];
-    let code = error["code"].as_str().or(error.as_str());
-    names_it || code.is_some_and(|code| ["invalid_token", "authentication_error"].contains(&code))
+    })
 }

@@ -7,6 +7,8 @@ mod file;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use contract::error::{ErrorCode, ReadError};
@@ -21,6 +23,12 @@ use crate::token::Granted;
 
 /// Where a file says whose credential it is.
 const KIND_MEMBERS: [&str; 4] = ["pdpp_token_kind", "token_kind", "kind", "role"];
+
+/// What a file says of the token of a grant or a package.
+const CLIENT_KINDS: [&str; 2] = ["client", "mcp_package"];
+
+/// How long before its end a credential is renewed.
+const RENEWED_AHEAD: Duration = Duration::from_mins(1);
 
 /// The folder below a root.
 const FOLDER: &str = "clients";
@@ -116,6 +124,12 @@ impl CredentialCache {
         }
         let mut credential = Map::new();
         entry.granted.write_into(&mut credential, now);
+        // It was given for a grant; should the server say otherwise in an answer, that answer counts.
+        if kinds_in(&credential).next().is_none() {
+            let several = credential.contains_key("grant_package_id");
+            let kind = CLIENT_KINDS[usize::from(several)];
+            credential.insert(KIND_MEMBERS[0].to_owned(), kind.into());
+        }
         if let Some(grant) = entry.granted.grant() {
             members.insert("grant_id".to_owned(), grant.into());
         }
@@ -158,6 +172,11 @@ pub struct Credential {
     members: Map<String, Value>,
     access_token: Secret,
     refresh_token: Option<Secret>,
+    ends: Option<Instant>,
+    /// How long before its end it is renewed.
+    ahead: Duration,
+    /// Whether it may be read with; a renewed one is no other.
+    cleared: Arc<AtomicBool>,
     warning: Option<String>,
     /// The options of the command that gets another.
     connect_options: String,
@@ -189,6 +208,18 @@ impl Credential {
         self.refresh_token.as_ref()
     }
 
+    /// Whether it may be read with: its file calls it a client's, or the server was asked whose it is.
+    pub(crate) fn cleared(&self) -> &AtomicBool {
+        &self.cleared
+    }
+
+    /// Whether it ends so soon that it is renewed before it is used.
+    pub(crate) fn is_due(&self, now: Instant) -> bool {
+        let ahead = i64::try_from(self.ahead.as_micros()).unwrap_or(i64::MAX);
+        let ends = |ends: Instant| ends.0.saturating_sub(ahead) <= now.0;
+        self.refresh_token.is_some() && self.ends.is_some_and(ends)
+    }
+
     /// A text of the file, of the credential itself first.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         let own = self.members.get("credential").and_then(|own| own.get(name));
@@ -207,6 +238,10 @@ impl Credential {
             granted.write_into(credential, now);
         }
         renewed.access_token = granted.access_token.clone();
+        renewed.ends = granted.expires_at(now);
+        // A token of a few seconds would otherwise be due as soon as it is there.
+        let half = granted.lifetime().map(|lifetime| lifetime / 2);
+        renewed.ahead = half.map_or(RENEWED_AHEAD, |half| half.min(RENEWED_AHEAD));
         if granted.refresh_token.is_some() {
             renewed.refresh_token.clone_from(&granted.refresh_token);
         }
@@ -226,7 +261,11 @@ impl Credential {
             ReadError::new(ErrorCode::NotConnected, message).with_hint(self.connect_hint(provider))
         })?;
         let stored = (self.file.clone(), members);
-        Self::read(stored, provider, &self.connect_options, now)
+        let mut read = Self::read(stored, provider, &self.connect_options, now)?;
+        if read.access_token == self.access_token {
+            read.cleared = Arc::clone(&self.cleared);
+        }
+        Ok(read)
     }
 
     /// How to get another.
@@ -274,12 +313,16 @@ impl Credential {
             let message = format!("the credential for {provider} in {shown} expired at {ended}");
             return Err(ReadError::new(ErrorCode::CredentialExpired, message).with_hint(hint));
         }
+        let cleared = is_a_clients(&members) || is_a_clients(own);
         Ok(Self {
+            cleared: Arc::new(AtomicBool::new(cleared)),
             warning: file::exposure(&file),
             connect_options: connect_options.to_owned(),
             file,
             access_token,
             refresh_token,
+            ends,
+            ahead: RENEWED_AHEAD,
             members,
         })
     }
@@ -297,10 +340,23 @@ impl fmt::Debug for Credential {
 
 /// Whether an object says that it is an owner's.
 pub(crate) fn is_owner(members: &Map<String, Value>) -> bool {
-    KIND_MEMBERS.iter().any(|name| {
-        let kind = members.get(*name).and_then(Value::as_str);
-        kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case("owner"))
-    })
+    kinds_in(members).any(|kind| kind.eq_ignore_ascii_case("owner"))
+}
+
+/// Whether an object says that it is the token of a grant or a package.
+fn is_a_clients(members: &Map<String, Value>) -> bool {
+    let is_named = |kind: &str| {
+        CLIENT_KINDS
+            .iter()
+            .any(|one| kind.eq_ignore_ascii_case(one))
+    };
+    kinds_in(members).any(is_named)
+}
+
+/// What an object says of whose credential it is.
+fn kinds_in(members: &Map<String, Value>) -> impl Iterator<Item = &str> {
+    let named = KIND_MEMBERS.iter().filter_map(|name| members.get(*name));
+    named.filter_map(Value::as_str).map(str::trim)
 }
 
 /// The refusal of an owner's credential; `where_from` is a subject and a verb.

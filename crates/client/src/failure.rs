@@ -129,7 +129,7 @@ fn caused_by<E: Error + 'static>(error: &reqwest::Error) -> Option<&E> {
 }
 
 /// One bounded line.
-fn short(text: &str) -> String {
+pub(crate) fn short(text: &str) -> String {
     let line = text.chars().map(|c| if c.is_control() { ' ' } else { c });
     line.take(SHOWN).collect()
 }

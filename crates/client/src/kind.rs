@@ -1,6 +1,6 @@
-//! Whose token it is. An agent reads with a grant's and never with an owner's, whatever the file calls it: only the server
-//! knows, and its schema says so. So a token that the server has not spoken of is asked about before anything else is
-//! asked with it.
+//! Whose token it is. Reads use a grant's and never an owner's, whatever a file calls it: only the server knows. Ours says so
+//! in a header of every answer, others in their schema. A token that its file calls a client's is used at once and refused
+//! by the first answer that says otherwise; one that nothing is said of is asked about before anything else is.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -14,20 +14,12 @@ use crate::server::Said;
 /// What the server has said of our tokens.
 #[derive(Default)]
 pub(crate) struct Kinds {
-    /// Held while the server is asked, so that it is asked once.
-    pub(crate) last: Mutex<Last>,
+    /// Held while the server is asked, so that it is asked once: the token of which nothing was learned the last time, and
+    /// what was said instead.
+    pub(crate) open: Mutex<Option<(Secret, Result<Said, ReadError>)>>,
     /// How often it was asked.
     looks: AtomicU64,
     owner: AtomicBool,
-}
-
-/// What came of it the last time.
-#[derive(Default)]
-pub(crate) struct Last {
-    /// The token that may be read with.
-    pub(crate) passed: Option<Secret>,
-    /// The token of which nothing was learned, and what was said instead.
-    pub(crate) open: Option<(Secret, Result<Said, ReadError>)>,
 }
 
 impl Kinds {
@@ -57,17 +49,25 @@ impl Kinds {
         )))
     }
 
-    /// Takes note of what an answer says of the token, and gives whether it says anything.
-    pub(crate) fn hear(&self, server: &str, answer: &Answer) -> Result<bool, ReadError> {
-        let told = match (&answer.body, answer.status) {
-            (Body::Json(schema), 200..300) => Bearer::told_by(schema),
-            _ => None,
-        };
+    /// Takes note of what an answer says of the token.
+    pub(crate) fn hear(&self, server: &str, told: Option<Bearer>) -> Result<(), ReadError> {
         if told == Some(Bearer::Owner) {
             self.owner.store(true, Ordering::Relaxed);
         }
-        self.refuse_owner(server)?;
-        Ok(told.is_some())
+        self.refuse_owner(server)
+    }
+}
+
+/// What an answer says of the token it was asked with: in a header, and where it is a schema in its body too.
+pub(crate) fn told(header: Option<&str>, question: &Get, answer: &Answer) -> Option<Bearer> {
+    let said = header.map(Bearer::of_kind);
+    let schema = match (&answer.body, answer.status) {
+        (Body::Json(schema), 200..300) if question.is_schema() => Bearer::told_by(schema),
+        _ => None,
+    };
+    match (said, schema) {
+        (Some(Bearer::Owner), _) | (_, Some(Bearer::Owner)) => Some(Bearer::Owner),
+        (said, schema) => said.or(schema),
     }
 }
 

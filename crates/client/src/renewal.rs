@@ -43,24 +43,30 @@ impl Session {
         Arc::clone(&current.unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn adopt(&self, credential: Credential) -> Secret {
-        let token = credential.access_token().clone();
-        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
-        *current = Arc::new(credential);
-        token
+    /// Whether a credential is to be renewed before it is used.
+    pub(crate) fn is_due(&self, credential: &Credential) -> bool {
+        credential.is_due(self.clock.now())
     }
 
-    /// A token in place of one that has ended; none if there is none to be had for the same grant.
+    fn adopt(&self, credential: Credential) -> Arc<Credential> {
+        let credential = Arc::new(credential);
+        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+        *current = Arc::clone(&credential);
+        credential
+    }
+
+    /// A credential in place of one whose token has ended or is about to; none if there is none to be had for the same
+    /// grant.
     pub(crate) async fn renew(
         &self,
         transport: &Transport,
         provider: &ProviderUrl,
         ended: &Secret,
-    ) -> Result<Option<Secret>, ReadError> {
+    ) -> Result<Option<Arc<Credential>>, ReadError> {
         let mut refused = self.renewing.lock().await;
         let known = self.current();
         if known.access_token() != ended {
-            return Ok(Some(known.access_token().clone()));
+            return Ok(Some(known));
         }
         let _held = lock(known.file(), transport.limits().total).await?;
         let stored = known.reread(provider, self.clock.now())?;
@@ -70,7 +76,8 @@ impl Session {
             // Somebody connected anew: that is another grant, and not for this session.
             return Ok(None);
         }
-        if stored.access_token() != ended {
+        // What another process wrote may have come to its end since.
+        if stored.access_token() != ended && !self.is_due(&stored) {
             return Ok(Some(self.adopt(stored)));
         }
         let Some(refresh_token) = stored.refresh_token().cloned() else {
@@ -92,9 +99,9 @@ impl Session {
             }
         };
         // In use before it is kept: a full disk must not cost this session its only token.
-        let token = self.adopt(renewed.clone());
-        renewed.write()?;
-        Ok(Some(token))
+        let adopted = self.adopt(renewed);
+        adopted.write()?;
+        Ok(Some(adopted))
     }
 
     /// Trades the refresh token for new ones, or gives the code the server refuses it with.

@@ -1,11 +1,12 @@
 //! A resource server over HTTP.
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use contract::error::{ErrorCode, ReadError};
 use contract::time::Clock;
-use contract::upstream::{Answer, Asked, Get, Upstream};
+use contract::upstream::{Answer, Asked, Get, TOKEN_KIND_HEADER, Upstream};
 use reqwest::Url;
 use reqwest::header::WWW_AUTHENTICATE;
 
@@ -28,12 +29,20 @@ struct Asking {
     kinds: OnceLock<Kinds>,
 }
 
-/// An answer with its text, and whether it says that the token has ended.
-pub(crate) type Said = ((Answer, String), bool);
+/// What a server said.
+#[derive(Clone)]
+pub(crate) struct Said {
+    /// The answer, with its text.
+    answer: (Answer, String),
+    /// Whether it says that the token has ended.
+    has_ended: bool,
+    /// Whose token it says that it is.
+    told: Option<contract::upstream::Bearer>,
+}
 
 enum Bearer {
-    /// As it is, for as long as it works.
-    Fixed(Secret),
+    /// As it is, for as long as it works; and whether it may be read with.
+    Fixed(Secret, AtomicBool),
     /// From a file, where it can be renewed.
     Stored(Session),
 }
@@ -41,11 +50,15 @@ enum Bearer {
 impl HttpServer {
     /// Asks with a token that is never renewed.
     pub fn with_token(provider: ProviderUrl, token: Secret, limits: Limits) -> Self {
-        Self::of(provider, Bearer::Fixed(token), limits)
+        Self::of(
+            provider,
+            Bearer::Fixed(token, AtomicBool::new(false)),
+            limits,
+        )
     }
 
-    /// Asks with a stored credential. When it has ended and can be renewed, that is done once, kept in its file, and the
-    /// question is asked once more; the grant stays the same.
+    /// Asks with a stored credential. Where it can be renewed, that is done shortly before its end, or once when the server says
+    /// that it has ended, and the question is asked once more. It is kept in its file; the grant stays the same.
     pub fn with_credential(
         provider: ProviderUrl,
         credential: Credential,
@@ -56,8 +69,9 @@ impl HttpServer {
         Self::of(provider, Bearer::Stored(session), limits)
     }
 
-    /// Reads nothing with an owner's token: before the first question with each token the server is asked whose it is,
-    /// unless that question tells. A server that tells no kind is taken at its word.
+    /// Reads nothing with an owner's token. A credential that its file calls a client's is used at once; otherwise the server
+    /// is asked once whose it is, unless the first question tells. Every answer that says it is refused from then on. A
+    /// server that tells no kind stays usable.
     #[must_use]
     pub fn for_agents(self) -> Self {
         self.0.kinds.get_or_init(Kinds::default);
@@ -103,76 +117,132 @@ impl Upstream for HttpServer {
 impl Asking {
     async fn ask(self: &Arc<Self>, question: Get) -> Result<(Answer, String), ReadError> {
         let session = match &self.bearer {
-            Bearer::Fixed(token) => return Ok(self.checked(&question, token).await?.0),
+            Bearer::Fixed(token, cleared) => {
+                let said = self.checked(&question, token, cleared).await?;
+                return Ok(said.answer);
+            }
             Bearer::Stored(session) => session,
         };
-        let credential = session.current();
-        let token = credential.access_token();
-        let (answer, has_ended) = self.checked(&question, token).await?;
-        if !has_ended || credential.refresh_token().is_none() {
-            return Ok(answer);
+        let mut credential = session.current();
+        // Whatever comes of it, a question renews once.
+        let mut renewed = None;
+        if session.is_due(&credential) {
+            let ahead = self.renew(&credential).await;
+            if let Ok(Some(fresh)) = &ahead {
+                credential = Arc::clone(fresh);
+            }
+            renewed = Some(ahead);
         }
-        let (asking, ended) = (Arc::clone(self), token.clone());
-        // A task of its own: who stops waiting must not lose the token that is being traded.
-        let renewal = tokio::spawn(async move { asking.renew(&ended).await });
-        match renewal.await.map_err(|_| ReadError::internal())?? {
-            Some(fresh) => Ok(self.checked(&question, &fresh).await?.0),
-            None => Ok(answer),
+        let said = self.asked_with(&question, &credential).await?;
+        if !said.has_ended || credential.refresh_token().is_none() {
+            return Ok(said.answer);
+        }
+        let renewed = match renewed {
+            // It was asked with already.
+            Some(Ok(_)) => None,
+            Some(Err(error)) => return Err(error),
+            None => self.renew(&credential).await?,
+        };
+        match renewed {
+            Some(fresh) => Ok(self.asked_with(&question, &fresh).await?.answer),
+            None => Ok(said.answer),
         }
     }
 
-    async fn renew(&self, ended: &Secret) -> Result<Option<Secret>, ReadError> {
-        match &self.bearer {
-            Bearer::Fixed(_) => Ok(None),
-            Bearer::Stored(session) => session.renew(&self.transport, &self.provider, ended).await,
-        }
+    /// The credential to use in place of this one.
+    async fn renew(
+        self: &Arc<Self>,
+        old: &Credential,
+    ) -> Result<Option<Arc<Credential>>, ReadError> {
+        let (asking, ended) = (Arc::clone(self), old.access_token().clone());
+        // A task of its own: who stops waiting must not lose the token that is being traded.
+        let renewal = tokio::spawn(async move {
+            match &asking.bearer {
+                Bearer::Fixed(..) => Ok(None),
+                Bearer::Stored(session) => {
+                    let (transport, provider) = (&asking.transport, &asking.provider);
+                    session.renew(transport, provider, &ended).await
+                }
+            }
+        });
+        renewal.await.map_err(|_| ReadError::internal())?
+    }
+
+    async fn asked_with(&self, question: &Get, credential: &Credential) -> Result<Said, ReadError> {
+        let (token, cleared) = (credential.access_token(), credential.cleared());
+        self.checked(question, token, cleared).await
     }
 
     /// Asks with a token that may be used; else gives the answer that left it open whether it may.
-    async fn checked(&self, question: &Get, token: &Secret) -> Result<Said, ReadError> {
+    async fn checked(
+        &self,
+        question: &Get,
+        token: &Secret,
+        cleared: &AtomicBool,
+    ) -> Result<Said, ReadError> {
         let Some(kinds) = self.kinds.get() else {
             return self.once(question, token).await;
         };
         let server = self.provider.as_str();
         kinds.refuse_owner(server)?;
-        if question.is_schema() {
-            let said = self.once(question, token).await?;
-            if kinds.hear(server, &said.0.0)? {
-                kinds.last.lock().await.passed = Some(token.clone());
-            }
-            return Ok(said);
+        if !question.is_schema()
+            && !cleared.load(Ordering::Relaxed)
+            && let Some(open) = self.learn(kinds, token, cleared).await?
+        {
+            return Ok(open);
         }
-        let looks = kinds.looks();
-        let mut last = kinds.last.lock().await;
-        kinds.refuse_owner(server)?;
-        if last.passed.as_ref() != Some(token) {
-            // Whoever waited for another's look has what came of it: a server that does not answer is not waited for
-            // once more by each of them.
-            if kinds.looks() != looks
-                && let Some((of, open)) = &last.open
-                && of == token
-            {
-                return open.clone();
-            }
-            let learned = self.learn(kinds, token).await;
-            kinds.looked();
-            if let Some(open) = learned.transpose() {
-                last.open = Some((token.clone(), open.clone()));
-                return open;
-            }
-            last.passed = Some(token.clone());
+        let said = self.once(question, token).await?;
+        kinds.hear(server, said.told)?;
+        if said.told.is_some() {
+            cleared.store(true, Ordering::Relaxed);
         }
-        drop(last);
-        self.once(question, token).await
+        Ok(said)
     }
 
     /// Learns whose token it is, or gives the answer that does not say.
-    async fn learn(&self, kinds: &Kinds, token: &Secret) -> Result<Option<Said>, ReadError> {
+    async fn learn(
+        &self,
+        kinds: &Kinds,
+        token: &Secret,
+        cleared: &AtomicBool,
+    ) -> Result<Option<Said>, ReadError> {
+        let looks = kinds.looks();
+        let mut last = kinds.open.lock().await;
+        kinds.refuse_owner(self.provider.as_str())?;
+        if cleared.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        // Whoever waited for another's look has what came of it: a server that does not answer is not waited for once
+        // more by each of them.
+        if kinds.looks() != looks
+            && let Some((of, open)) = &*last
+            && of == token
+        {
+            return open.clone().map(Some);
+        }
+        let learned = self.look(kinds, token).await;
+        kinds.looked();
+        match learned.transpose() {
+            Some(open) => {
+                *last = Some((token.clone(), open.clone()));
+                open.map(Some)
+            }
+            None => {
+                cleared.store(true, Ordering::Relaxed);
+                Ok(None)
+            }
+        }
+    }
+
+    async fn look(&self, kinds: &Kinds, token: &Secret) -> Result<Option<Said>, ReadError> {
         for question in kind::questions() {
-            let said = self.once(&question, token).await?;
-            let answer = &said.0.0;
-            kinds.hear(self.provider.as_str(), answer)?;
-            match answer.status {
+            let said = self.once(&question, token).await.map_err(|mut error| {
+                let asked = "before the first read the server is asked whose credential this is";
+                error.message = format!("{asked}: {}", error.message);
+                error
+            })?;
+            kinds.hear(self.provider.as_str(), said.told)?;
+            match said.answer.0.status {
                 status if kind::is_open(status) => return Ok(Some(said)),
                 400 => {}
                 _ => break,
@@ -194,9 +264,13 @@ impl Asking {
         let challenges: Vec<String> = challenges
             .filter_map(|value| value.to_str().ok().map(str::to_owned))
             .collect();
-        let read = answer::read(server, said, token)?;
-        let has_ended = answer::token_has_ended(&challenges, &read.0);
-        Ok((read, has_ended))
+        let kind = said.header(TOKEN_KIND_HEADER).map(str::to_owned);
+        let answer = answer::read(server, said, token)?;
+        Ok(Said {
+            has_ended: answer::token_has_ended(&challenges, &answer.0),
+            told: kind::told(kind.as_deref(), question, &answer.0),
+            answer,
+        })
     }
 
     fn url(&self, question: &Get) -> Result<Url, ReadError> {

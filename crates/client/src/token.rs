@@ -1,6 +1,7 @@
 //! What a token endpoint says: a token, or why there is none.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use contract::error::{ErrorCode, ReadError};
 use contract::time::Instant;
@@ -41,9 +42,19 @@ impl Granted {
         named("grant_id").or(named("grant_package_id"))
     }
 
+    /// Whether it stands for a package of grants.
+    pub(crate) fn is_package(&self) -> bool {
+        self.kept.contains_key("grant_package_id")
+    }
+
+    /// How long it lives.
+    pub(crate) fn lifetime(&self) -> Option<Duration> {
+        self.expires_in.map(Duration::from_secs)
+    }
+
     /// When it ends.
     pub(crate) fn expires_at(&self, now: Instant) -> Option<Instant> {
-        let micros = i64::try_from(self.expires_in?.checked_mul(1_000_000)?).ok()?;
+        let micros = i64::try_from(self.lifetime()?.as_micros()).ok()?;
         Some(Instant(now.0.checked_add(micros)?))
     }
 
@@ -135,9 +146,13 @@ pub(crate) fn object(said: &Exchange) -> Option<Map<String, Value>> {
 /// The code of an OAuth error, in either spelling. Only characters of a code are taken over.
 pub(crate) fn error_code(body: &Map<String, Value>) -> Option<String> {
     let error = body.get("error")?;
-    let code = error.as_str().or_else(|| error.get("code")?.as_str())?;
+    code_of(error.as_str().or_else(|| error.get("code")?.as_str())?)
+}
+
+/// What a code consists of.
+pub(crate) fn code_of(text: &str) -> Option<String> {
     let named = |c: &char| c.is_ascii_alphanumeric() || *c == '_' || *c == '.';
-    let code: String = code.chars().filter(named).take(CODE_CHARS).collect();
+    let code: String = text.chars().filter(named).take(CODE_CHARS).collect();
     (!code.is_empty()).then_some(code)
 }
 
@@ -146,6 +161,15 @@ pub(crate) fn refused(server: &str, code: &str) -> ReadError {
     let message = format!("{server} gave no credential: {code}");
     ReadError::new(ErrorCode::NotConnected, message)
         .with_hint("run `pdpp connect` again; if it stays, look at the server's log")
+}
+
+/// A refusal of what carried no secret, so that its words can be shown as well.
+pub(crate) fn refused_as(server: &str, said: &Exchange, body: &Map<String, Value>) -> ReadError {
+    let mut code = error_code(body).unwrap_or_else(|| format!("status {}", said.status));
+    if let Some(told) = body.get("error_description").and_then(Value::as_str) {
+        code = format!("{code} ({})", failure::short(told));
+    }
+    refused(server, &code)
 }
 
 /// A form body.

@@ -127,20 +127,29 @@ pub enum Bearer {
     Client,
 }
 
+/// The header in which a server names the kind of token that an answer was given for.
+pub const TOKEN_KIND_HEADER: &str = "pdpp-token-kind";
+
 impl Bearer {
+    /// What the kind of a token, as a server names it, stands for.
+    pub fn of_kind(kind: &str) -> Bearer {
+        let kind = kind.to_ascii_lowercase();
+        if kind.contains("owner") || kind.contains("control") {
+            return Bearer::Owner;
+        }
+        Bearer::Client
+    }
+
     /// What a schema says of the token it was asked with. Other answers say nothing: what stands in a record is data.
     pub fn told_by(schema: &Value) -> Option<Bearer> {
         let mut told = None;
         for bearer in [schema.get("bearer"), schema.pointer("/data/bearer")] {
             for name in ["token_kind", "scope"] {
                 let kind = bearer.and_then(|bearer| bearer.get(name)?.as_str());
-                let Some(kind) = kind.map(str::to_ascii_lowercase) else {
-                    continue;
-                };
-                if kind.contains("owner") || kind.contains("control") {
-                    return Some(Bearer::Owner);
+                match kind.map(Bearer::of_kind) {
+                    Some(Bearer::Owner) => return Some(Bearer::Owner),
+                    found => told = found.or(told),
                 }
-                told = Some(Bearer::Client);
             }
         }
         told

@@ -321,9 +321,12 @@ fn next_step(code: &str, param: Option<&str>) -> Option<&'static str> {
         }
         "field_not_found" => "call fetch with this id to see which fields the record has",
         "not_found" => "check the id; search or query_records prints ids that can be fetched",
-        "invalid_token" | "authentication_error" | "grant_revoked" | "grant_expired" => {
-            "ask the person to connect again; nothing can be read until then"
-        }
+        "invalid_token"
+        | "authentication_error"
+        | "context.active_false"
+        | "context.expired"
+        | "grant_revoked"
+        | "grant_expired" => "ask the person to connect again; nothing can be read until then",
         "rate_limit_exceeded" => "wait a little, then repeat the call",
         "invalid_request" => return Some(correction(param)),
         _ => return None,

@@ -29,6 +29,10 @@ pub(crate) fn document(public_url: &str) -> Value {
         "paths": paths,
         "components": {
             "schemas": crate::openapi_schemas::schemas(),
+            "headers": {"PDPP-Token-Kind": {
+                "description": "The kind of token that was presented. Absent where none was, or where it is unknown.",
+                "schema": {"type": "string", "enum": ["owner", "client", "mcp_package"]},
+            }},
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
         },
     })
@@ -186,6 +190,12 @@ fn responses(endpoint: &Endpoint) -> Value {
                 "content": {"application/json": {"schema": shape}},
             }),
         );
+    }
+    if let Run::Reader(_) | Run::Owner(_) | Run::Operator(_) = endpoint.run {
+        let kind = json!({"$ref": "#/components/headers/PDPP-Token-Kind"});
+        for response in responses.values_mut() {
+            response["headers"] = json!({"PDPP-Token-Kind": kind});
+        }
     }
     Value::Object(responses)
 }

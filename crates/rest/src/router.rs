@@ -9,10 +9,11 @@ use axum::Router;
 use axum::extract::{FromRequestParts as _, RawPathParams, Request};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
-use axum::http::{Extensions, HeaderMap, StatusCode, Version};
+use axum::http::{Extensions, HeaderMap, HeaderValue, StatusCode, Version};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodFilter, on};
 use contract::error::{ErrorCode, ReadError};
+use contract::upstream::TOKEN_KIND_HEADER;
 use tower_http::CompressionLevel;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
@@ -107,6 +108,10 @@ async fn handle(
         Run::Page(_) => console::guarded(problem.on_a_page().into_response()),
         _ => problem.into_response(),
     });
+    if let Some(kind) = served.token {
+        let kind = HeaderValue::from_static(kind);
+        response.headers_mut().insert(TOKEN_KIND_HEADER, kind);
+    }
     response.extensions_mut().insert(served);
     response
 }

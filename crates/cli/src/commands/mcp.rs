@@ -129,7 +129,7 @@ fn remote(url: &str, settings: &RemoteSettings, context: &Context) -> Outcome<Pl
     })?;
     let connect = reading::connecting(&url, settings).to_string();
     let server = reading::far(url, settings, context, Output::note)?;
-    Ok(Place::Far(Arc::new(server.for_agents()), connect))
+    Ok(Place::Far(Arc::new(server), connect))
 }
 
 fn local(named: Option<&str>, context: &Context) -> Outcome<Arc<LocalServer>> {

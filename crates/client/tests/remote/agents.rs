@@ -1,12 +1,15 @@
 //! An agent reads with the token of a grant and never with an owner's, whatever its file calls it.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use client::HttpServer;
 use contract::error::ErrorCode;
+use contract::time::Clock as _;
 use contract::upstream::{Body, Get, Upstream as _};
 use serde_json::{Value, json};
 
-use crate::fake::{Asked, Fake, Reply, http, json, shown};
+use crate::fake::{Asked, Fake, LIMITS, NOW, Reply, TOKEN, cache_with, http, json, shown};
 
 fn records() -> Get {
     Get::v1(["streams", "orders", "records"])
@@ -177,4 +180,101 @@ async fn callers_at_once_wait_together_for_a_server_that_fails() {
     // The next one looks again.
     assert_eq!(server.get(records()).await.unwrap().status, 503);
     assert_eq!(fake.asked().len(), 2);
+}
+
+/// The server, asked with a credential from a file that says this of it.
+fn labelled(fake: &Fake, outer: &Value, own: &Value) -> HttpServer {
+    let mut file = outer.clone();
+    file["credential"] = own.clone();
+    file["credential"]["access_token"] = TOKEN.into();
+    let (_folder, cache) = cache_with(&fake.provider(), &file.to_string());
+    let credential = cache.load(&fake.provider(), NOW.now()).unwrap();
+    let server = HttpServer::with_credential(fake.provider(), credential, Arc::new(NOW), LIMITS);
+    server.for_agents()
+}
+
+// TR-24: the schema was asked for first, and where that failed every read failed.
+#[tokio::test]
+async fn a_credential_that_is_labelled_a_clients_is_used_without_asking() {
+    for (outer, own) in [
+        (json!({}), json!({"pdpp_token_kind": "client"})),
+        (json!({}), json!({"token_kind": "mcp_package"})),
+        (json!({}), json!({"kind": " Client "})),
+        (json!({"role": "client"}), json!({})),
+        (json!({"kind": "credential"}), json!({"role": "CLIENT"})),
+    ] {
+        let fake = over(|_| http(503, "", "")).await;
+        let server = labelled(&fake, &outer, &own);
+        for _ in 0..2 {
+            assert_eq!(server.get(records()).await.unwrap().status, 200);
+        }
+        assert_eq!(fake.count("/v1/schema"), 0, "{outer} {own}");
+    }
+    // What says nothing of it is no label.
+    for own in [json!({}), json!({"kind": "oauth"}), json!({"role": 7})] {
+        let fake = over(|_| said(&json!({"token_kind": "client"}))).await;
+        let server = labelled(&fake, &json!({}), &own);
+        for _ in 0..2 {
+            assert_eq!(server.get(records()).await.unwrap().status, 200);
+        }
+        assert_eq!(fake.count("/v1/schema"), 1, "{own}");
+    }
+}
+
+// TR-24
+#[tokio::test]
+async fn an_owners_token_labelled_a_clients_is_refused_by_the_first_answer_that_tells() {
+    let client = json!({"pdpp_token_kind": "client"});
+    for status in [200, 403, 404, 500] {
+        let fake = Fake::start(move |_, _| {
+            http(
+                status,
+                "PDPP-Token-Kind: owner\r\n",
+                r#"{"data": "a letter"}"#,
+            )
+        })
+        .await;
+        let server = labelled(&fake, &json!({}), &client);
+        for _ in 0..2 {
+            let error = server.get(records()).await.unwrap_err();
+            assert_eq!(error.code, ErrorCode::OwnerTokenRefused);
+            assert!(!shown(&error).contains("letter"));
+        }
+        assert!(server.refused_an_owner());
+        assert_eq!(paths(&fake), ["/v1/streams/orders/records"]);
+    }
+    // A server that says it in its schema only.
+    let fake = over(|_| said(&json!({"token_kind": "owner"}))).await;
+    let server = labelled(&fake, &json!({}), &client);
+    assert_eq!(server.get(records()).await.unwrap().status, 200);
+    for question in [Get::v1(["schema"]), records()] {
+        let error = server.get(question).await.unwrap_err();
+        assert_eq!(error.code, ErrorCode::OwnerTokenRefused);
+    }
+    assert_eq!(fake.asked().len(), 2);
+}
+
+// TR-24
+#[tokio::test]
+async fn the_question_about_a_token_is_told_when_it_fails_and_asked_again() {
+    static UP: AtomicBool = AtomicBool::new(false);
+    let fake = over(|_| {
+        if UP.load(Ordering::Relaxed) {
+            return said(&json!({"token_kind": "client"}));
+        }
+        Reply::Reset
+    })
+    .await;
+    let server = labelled(&fake, &json!({}), &json!({}));
+    let error = server.get(records()).await.unwrap_err();
+    assert_eq!(error.code, ErrorCode::RsUnreachable);
+    assert!(
+        error.message.contains("whose credential this is"),
+        "{error}"
+    );
+    assert!(error.message.contains("broke off"), "{error}");
+    UP.store(true, Ordering::Relaxed);
+    assert_eq!(server.get(records()).await.unwrap().status, 200);
+    assert_eq!(server.get(records()).await.unwrap().status, 200);
+    assert_eq!(fake.count("/v1/schema"), 2);
 }

@@ -2,12 +2,12 @@
 
 use std::fs;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use client::{CredentialCache, HttpServer, ProviderUrl};
 use contract::error::ErrorCode;
 use contract::time::Clock as _;
-use contract::upstream::{Get, Upstream as _};
+use contract::upstream::{Body, Get, Upstream as _};
 use serde_json::{Value, json};
 
 use crate::fake::{Asked, Fake, LIMITS, NOW, Reply, cache_with, http, json, shown};
@@ -45,7 +45,7 @@ fn file(url: &str) -> Value {
         "provider_url": url, "authorization_server": url, "resource": url, "x_other_tool": {"keep": [1]},
         "client": {"client_id": "cli_1", "client_name": "PDPP CLI"},
         "credential": {"access_token": OLD, "refresh_token": REFRESH, "token_type": "Bearer",
-                       "grant_id": "grt_1", "x_unknown": "kept", "expires_at": "2026-06-01T11:00:00Z"},
+                       "grant_id": "grt_1", "x_unknown": "kept", "expires_at": "2026-06-01T14:00:00Z"},
     })
 }
 
@@ -80,9 +80,9 @@ impl Stored {
     }
 }
 
-// AU-05: each token is asked about before it is read with, and once.
+// AU-05: an ended token tells nothing, so the one in its place is asked about.
 #[tokio::test]
-async fn an_agents_renewed_token_is_asked_about_anew() {
+async fn an_agents_renewed_token_is_asked_about_where_the_old_one_told_nothing() {
     let fake = Fake::start(reply).await;
     let stored = Stored::new(&fake, &file(&fake.url));
     let server = stored.server().for_agents();
@@ -269,6 +269,11 @@ async fn other_refusals_renew_nothing() {
         (403, json!({"error": {"code": "grant_revoked"}})),
         (403, json!({"error": {"code": "invalid_token"}})),
         (401, json!({"error": {"code": "something_else"}})),
+        (
+            401,
+            json!({"error": {"code": "context.stream_not_allowed"}}),
+        ),
+        (403, json!({"error": {"code": "package_revoked"}})),
         (500, json!({})),
     ] {
         let fake = Fake::start(move |_, _| json(status, &body)).await;
@@ -278,22 +283,188 @@ async fn other_refusals_renew_nothing() {
     }
 }
 
+// TR-23: the reference server has codes of its own, and a status that says it is the grant.
 #[tokio::test]
 async fn the_body_may_say_that_a_token_has_ended() {
-    for body in [
-        json!({"error": {"code": "invalid_token"}}),
-        json!({"error": {"code": "authentication_error"}}),
-        json!({"error": "invalid_token"}),
+    for (status, body) in [
+        (401, json!({"error": {"code": "invalid_token"}})),
+        (401, json!({"error": {"code": "authentication_error"}})),
+        (401, json!({"error": "invalid_token"})),
+        (
+            401,
+            json!({"error": {"code": "context.active_false", "type": "authentication_error"}}),
+        ),
+        (
+            401,
+            json!({"error": {"code": "context.expired", "type": "authentication_error"}}),
+        ),
+        (
+            403,
+            json!({"error": {"code": "grant_expired", "type": "permission_error"}}),
+        ),
     ] {
+        let refusal = body.clone();
         let fake = Fake::start(move |asked, own| match asked.bearer() {
-            OLD => json(401, &body),
+            OLD => json(status, &refusal),
             _ => reply(asked, own),
         })
         .await;
         let stored = Stored::new(&fake, &file(&fake.url));
         let answer = stored.server().get(Get::v1(["schema"])).await.unwrap();
-        assert_eq!(answer.status, 200);
+        assert_eq!(answer.status, 200, "{body}");
+        assert_eq!(stored.file()["credential"]["access_token"], NEW);
     }
+}
+
+// TR-23: a grant that has really ended, or was revoked, is told as the server tells it, after one attempt to renew.
+#[tokio::test]
+async fn an_ended_grant_is_told_as_such() {
+    for (before, after) in [
+        ((403, "grant_expired"), (403, "grant_expired")),
+        ((403, "grant_expired"), (403, "grant_revoked")),
+        ((401, "context.active_false"), (403, "grant_revoked")),
+    ] {
+        // The refresh token may still be traded, or be gone with its grant.
+        for refuses in [false, true] {
+            let fake = Fake::start(move |asked, own| {
+                let told = |(status, code)| json(status, &json!({"error": {"code": code}}));
+                match (asked.path(), asked.bearer()) {
+                    ("/oauth/token", _) if refuses => json(400, &json!({"error": "invalid_grant"})),
+                    (_, OLD) => told(before),
+                    (_, NEW) => told(after),
+                    _ => reply(asked, own),
+                }
+            })
+            .await;
+            let stored = Stored::new(&fake, &file(&fake.url));
+            let answer = stored.server().get(Get::v1(["schema"])).await.unwrap();
+            let (status, code) = if refuses { before } else { after };
+            let Body::Json(body) = answer.body else {
+                unreachable!("the fake answers JSON")
+            };
+            assert_eq!(
+                (answer.status, &body["error"]["code"]),
+                (status, &json!(code))
+            );
+            assert_eq!(fake.count("/oauth/token"), 1);
+        }
+    }
+}
+
+/// The same file with a token that ends then.
+fn ending(url: &str, at: &str) -> Value {
+    let mut file = file(url);
+    file["credential"]["expires_at"] = at.into();
+    file
+}
+
+// TR-23: nothing was renewed before a read had failed.
+#[tokio::test]
+async fn a_token_is_renewed_ahead_of_its_end() {
+    // Soon, and long ago.
+    for at in ["2026-06-01T12:00:59Z", "2026-06-01T11:00:00Z"] {
+        let fake = Fake::start(reply).await;
+        let stored = Stored::new(&fake, &ending(&fake.url, at));
+        let server = stored.server();
+        for _ in 0..2 {
+            assert_eq!(server.get(Get::v1(["schema"])).await.unwrap().status, 200);
+        }
+        let asked = fake.asked();
+        let bearers = asked.iter().filter(|one| one.path().starts_with("/v1"));
+        assert!(bearers.map(Asked::bearer).eq([NEW, NEW]), "{at}");
+        assert_eq!(fake.count("/oauth/token"), 1, "{at}");
+        let kept = &stored.file()["credential"];
+        assert_eq!(kept["refresh_token"], ROTATED);
+        assert_eq!(kept["expires_at"], "2026-06-01T13:00:00.000Z");
+    }
+    // Not yet.
+    let fake = Fake::start(|asked, own| match asked.bearer() {
+        OLD => json(200, &json!({})),
+        _ => reply(asked, own),
+    })
+    .await;
+    let stored = Stored::new(&fake, &ending(&fake.url, "2026-06-01T12:01:01Z"));
+    let answer = stored.server().get(Get::v1(["schema"])).await.unwrap();
+    assert_eq!((answer.status, fake.asked().len()), (200, 1));
+}
+
+// TR-23
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn many_questions_at_once_renew_ahead_once() {
+    let fake = Fake::start(reply).await;
+    let stored = Stored::new(&fake, &ending(&fake.url, "2026-06-01T12:00:30Z"));
+    // They share nothing but the file, as two processes do.
+    let servers = [Arc::new(stored.server()), Arc::new(stored.server())];
+    let asking: Vec<_> = (0..16)
+        .map(|n| {
+            let server = Arc::clone(&servers[n % 2]);
+            tokio::spawn(async move { server.get(Get::v1(["schema"])).await.unwrap().status })
+        })
+        .collect();
+    for one in asking {
+        assert_eq!(one.await.unwrap(), 200);
+    }
+    assert_eq!(fake.count("/oauth/token"), 1);
+    assert!(fake.asked().iter().all(|one| one.bearer() != OLD));
+}
+
+// TR-23
+#[tokio::test]
+async fn a_token_that_cannot_be_renewed_ahead_is_used_to_its_end() {
+    for (status, body) in [(400, r#"{"error": "invalid_grant"}"#), (502, "<html>")] {
+        let fake = Fake::start(move |asked, own| match (asked.path(), asked.bearer()) {
+            ("/oauth/token", _) => http(status, "", body),
+            (_, OLD) => json(200, &json!({})),
+            _ => reply(asked, own),
+        })
+        .await;
+        let stored = Stored::new(&fake, &ending(&fake.url, "2026-06-01T12:00:30Z"));
+        let answer = stored.server().get(Get::v1(["schema"])).await.unwrap();
+        assert_eq!((answer.status, fake.count("/oauth/token")), (200, 1));
+    }
+}
+
+// TR-23: a token of a few seconds is not renewed before each question.
+#[tokio::test]
+async fn a_renewed_token_that_ends_soon_is_used() {
+    let fake = Fake::start(|asked, own| match asked.path() {
+        "/oauth/token" => json(
+            200,
+            &json!({"access_token": NEW, "refresh_token": ROTATED, "expires_in": 20}),
+        ),
+        _ => reply(asked, own),
+    })
+    .await;
+    let stored = Stored::new(&fake, &ending(&fake.url, "2026-06-01T12:00:30Z"));
+    let server = stored.server();
+    for _ in 0..3 {
+        assert_eq!(server.get(Get::v1(["schema"])).await.unwrap().status, 200);
+    }
+    assert_eq!(fake.count("/oauth/token"), 1);
+}
+
+// TR-24: a renewed token is the same credential, which is asked about once.
+#[tokio::test]
+async fn an_agents_token_that_was_asked_about_is_not_asked_about_when_renewed() {
+    let ended = Arc::new(AtomicBool::new(false));
+    let now = Arc::clone(&ended);
+    let fake = Fake::start(move |asked, own| match asked.bearer() {
+        OLD if !now.load(Ordering::SeqCst) => {
+            json(200, &json!({"bearer": {"token_kind": "client"}}))
+        }
+        _ => reply(asked, own),
+    })
+    .await;
+    let stored = Stored::new(&fake, &file(&fake.url));
+    let server = stored.server().for_agents();
+    let records = || Get::v1(["streams", "orders", "records"]);
+    assert_eq!(server.get(records()).await.unwrap().status, 200);
+    ended.store(true, Ordering::SeqCst);
+    assert_eq!(server.get(records()).await.unwrap().status, 200);
+    assert_eq!(
+        (fake.count("/v1/schema"), fake.count("/v1/streams")),
+        (1, 3)
+    );
 }
 
 #[tokio::test]

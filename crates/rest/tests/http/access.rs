@@ -8,7 +8,7 @@ use contract::time::{Clock as _, Instant};
 use serde_json::json;
 use store::catalog::NewConnection;
 
-use crate::fixture::{MAIL, Noon, PUBLIC_URL, World, letter, send};
+use crate::fixture::{MAIL, Noon, PUBLIC_URL, World, letter, send, the_document};
 
 const METADATA: &str = "http://127.0.0.1:7420/.well-known/oauth-protected-resource";
 
@@ -77,6 +77,57 @@ async fn owner_client_and_package_each_see_their_own() {
     );
 }
 
+// TR-24: an adapter can tell an owner's token from every answer, a refusal included.
+#[tokio::test]
+async fn every_answer_names_the_kind_of_token() {
+    let world = World::new().await;
+    let (client, grant) = world.grant(&["work"], &["messages"], &[]);
+    let owner = world.owner.as_str();
+    for (target, status) in [
+        ("/v1/schema", 200),
+        ("/v1/schema?view=compact", 200),
+        ("/v1/streams", 200),
+        ("/v1/streams/messages?connection_id=work", 200),
+        ("/v1/search?q=overdraft", 200),
+        ("/v1/streams/messages/records?connection_id=work", 200),
+        ("/v1/streams/messages/records/m1?connection_id=work", 200),
+        (
+            "/v1/streams/messages/records/m1/field-window?connection_id=work&field=body",
+            200,
+        ),
+        (
+            "/v1/streams/messages/aggregate?connection_id=work&metric=count",
+            200,
+        ),
+        ("/v1/schema?nonsense=1", 400),
+        ("/v1/streams/messages/records/none?connection_id=work", 404),
+        ("/v1/blobs/none", 404),
+    ] {
+        for (token, kind) in [(owner, "owner"), (&client, "client")] {
+            let answer = world.get(token, target).await;
+            assert_eq!(answer.status, status, "{target} {}", answer.body);
+            assert_eq!(answer.header("pdpp-token-kind"), kind, "{target}");
+        }
+    }
+    let writing = Request::post("/v1/ingest/messages?connection_id=work")
+        .header("authorization", format!("Bearer {client}"));
+    let writing = world.send(writing.body(Body::empty()).unwrap()).await;
+    assert_eq!(writing.failure(), (403, "permission_error"));
+    assert_eq!(writing.header("pdpp-token-kind"), "client");
+    grants::revoke(&*world.store, &grant, Noon.now()).unwrap();
+    for token in ["pdpp_at_unknown", &client] {
+        let refused = world.get(token, "/v1/schema").await;
+        assert_eq!(refused.header("pdpp-token-kind"), "", "{}", refused.body);
+    }
+    let document = the_document();
+    let answers = &document["paths"]["/v1/search"]["get"]["responses"];
+    for status in ["200", "404"] {
+        let header = &answers[status]["headers"]["PDPP-Token-Kind"]["$ref"];
+        let described = document.pointer(header.as_str().unwrap().trim_start_matches('#'));
+        assert_eq!(described.unwrap()["schema"]["enum"][0], "owner");
+    }
+}
+
 #[tokio::test]
 async fn a_package_reads_over_all_its_grants_at_once() {
     // Decision 3
@@ -95,7 +146,9 @@ async fn a_package_reads_over_all_its_grants_at_once() {
     let line = letter("p1", "Overdraft by post", "On paper.", 9);
     world.ingest("post", "messages", &line).await;
     let (package, id) = world.grant(&["work", "post"], &["messages"], &[]);
-    let found = world.get(&package, "/v1/search?q=overdraft").await.body;
+    let found = world.get(&package, "/v1/search?q=overdraft").await;
+    assert_eq!(found.header("pdpp-token-kind"), "mcp_package");
+    let found = found.body;
     let mut keys: Vec<&str> = found["data"]
         .as_array()
         .unwrap()
