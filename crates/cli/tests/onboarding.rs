@@ -163,7 +163,7 @@ Next: give an agent this command as an MCP server, see `pdpp setup`
         format!(
             "ok    address    {url}
 ok    metadata   the server describes itself
-ok    sign-in    {url} gives credentials, also to `pdpp connect`
+ok    sign-in    {url} gives credentials: `pdpp connect {url} --cache-root ~/cache` shows a link and a code, and the owner chooses what to grant
 ok    challenge  strangers are refused and told where to sign in
 ok    read       the stored credential may read 2 streams
 "

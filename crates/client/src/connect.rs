@@ -1,56 +1,53 @@
-//! Getting a credential from a server: the device flow of RFC 8628. The owner approves in a browser; we wait.
+//! Getting a credential from a server. The owner approves in a browser; we wait.
 //!
-//! Nothing is printed here. [`begin`] gives what to show, [`Pending::wait`] waits and keeps the credential.
+//! Nothing is printed here. [`begin`] gives what to show, [`Pending::wait`] waits and keeps the credential. There are two ways: a
+//! link with a code (RFC 8628), which works from any machine, and a browser on this one that comes back to us (RFC 8252).
+
+mod browser;
+mod device;
+mod ways;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use contract::error::{ErrorCode, ReadError};
 use contract::time::{Clock, Instant};
-use reqwest::Url;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use self::browser::Browser;
+use self::device::Device;
+use self::ways::Way;
+pub use self::ways::{Ways, ways};
 use crate::credentials::{CredentialCache, Entry};
 use crate::failure;
-use crate::metadata::{self, AuthorizationServer};
+use crate::metadata::AuthorizationServer;
 use crate::provider_url::ProviderUrl;
-use crate::secret::Secret;
-use crate::token::{self, Granted, TokenAnswer};
-use crate::transport::{Exchange, Limits, Transport};
+use crate::token::{self, Granted};
+use crate::transport::{Limits, Transport};
 
 /// The name the owner is shown.
 const CLIENT_NAME: &str = "pdpp CLI";
-/// The grant type of the flow.
-const DEVICE_CODE: &str = "urn:ietf:params:oauth:grant-type:device_code";
-/// How often to ask when the server does not say, and how much slower when it says so (RFC 8628 §3.2, §3.5).
-const INTERVAL: Duration = Duration::from_secs(5);
-/// The shortest and the longest time between two questions, whatever the server says.
-const INTERVAL_BOUNDS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
-/// The longest time to wait for a person.
-const LONGEST_WAIT: Duration = Duration::from_hours(1);
-/// The longest code a person is asked to type.
-const USER_CODE_CHARS: usize = 64;
 
 /// What to ask a server for.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// The server.
     pub provider: ProviderUrl,
-    /// What the token is for; the provider itself if none is named.
+    /// What the token is for; what the server expects if none is named.
     pub resource: Option<String>,
     /// RFC 9396 authorization details. Without them the owner chooses.
     pub authorization_details: Option<Value>,
+    /// Whether to use a browser on this machine also where a link with a code would do.
+    pub browser: bool,
 }
 
 /// What the person is to be shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompt {
-    /// Where to go.
-    pub verification_uri: String,
-    /// The same with the code filled in, where the server has it.
-    pub verification_uri_complete: Option<String>,
-    /// What to type there.
-    pub user_code: String,
+    /// Where to go, with the code filled in where the server has that.
+    pub link: String,
+    /// The code that is shown there, or is to be typed. None where the browser must be one on this machine.
+    pub user_code: Option<String>,
     /// How long it works.
     pub expires_in: Duration,
 }
@@ -62,23 +59,34 @@ pub struct Connected {
     pub file: PathBuf,
     /// The grant it stands for, if the server said so.
     pub grant_id: Option<String>,
+    /// Whether it stands for a package of grants.
+    pub is_package: bool,
     /// When it ends, if the server said so.
     pub expires_at: Option<Instant>,
 }
 
 /// A flow that waits for the owner.
 pub struct Pending {
+    flow: Flow,
+    waiting: Waiting,
+    prompt: Prompt,
+}
+
+enum Waiting {
+    Device(Device),
+    Browser(Browser),
+}
+
+/// What both ways share.
+struct Flow {
     transport: Transport,
     provider: ProviderUrl,
     resource: String,
     server: AuthorizationServer,
     client_id: String,
-    device_code: Secret,
-    interval: Duration,
-    prompt: Prompt,
 }
 
-/// Starts the flow: finds the authorization server, registers where needed, and asks for a code.
+/// Starts the flow: finds the authorization server, registers where needed, and asks for a code or opens a door for the browser.
 pub async fn begin(
     request: &Request,
     cache: &CredentialCache,
@@ -86,49 +94,42 @@ pub async fn begin(
 ) -> Result<Pending, ReadError> {
     let transport = Transport::new(limits);
     let provider = &request.provider;
-    let issuer = metadata::authorization_server_of(&transport, provider).await?;
-    let server = metadata::authorization_server(&transport, &issuer).await?;
-    let lacking = || {
-        let reason = "it offers no device flow, which `pdpp connect` needs";
-        failure::not_the_contract(issuer.as_str(), reason)
-    };
-    let server = server.ok_or_else(lacking)?;
-    let endpoint = server.device_authorization.clone().ok_or_else(lacking)?;
-    let resource = request.resource.as_deref().unwrap_or(provider.as_str());
+    let (server, offered) = ways::of(&transport, provider).await?;
     let details = request.authorization_details.as_ref().map(Value::to_string);
-
-    let mut known = cache.client(provider, &issuer);
-    let mut client_id = match &known {
-        Some(known) => known.clone(),
-        None => register(&transport, &server).await?,
-    };
-    let said = loop {
-        let mut fields = vec![("client_id", client_id.as_str()), ("resource", resource)];
-        fields.extend(
-            details
-                .as_deref()
-                .map(|text| ("authorization_details", text)),
-        );
-        let said = transport
-            .post(issuer.as_str(), endpoint.clone(), token::form(&fields))
-            .await?;
-        let forgotten = token::object(&said).and_then(|body| token::error_code(&body));
-        // A server may have forgotten the client we were; then we are a new one, once.
-        if forgotten.as_deref() == Some("invalid_client") && known.take().is_some() {
-            client_id = register(&transport, &server).await?;
-            continue;
-        }
-        break said;
-    };
-    let (device_code, interval, prompt) = device_answer(&issuer, &said)?;
-    Ok(Pending {
-        resource: resource.to_owned(),
+    let way = offered.choose(details.is_some(), request.browser, provider, &server.issuer)?;
+    let mut flow = Flow {
+        resource: match &request.resource {
+            Some(resource) => resource.clone(),
+            None => offered.resource(provider),
+        },
         provider: provider.clone(),
+        client_id: String::new(),
         transport,
         server,
-        client_id,
-        device_code,
-        interval,
+    };
+    if way == Way::Device {
+        match device::begin(&mut flow, details.as_deref(), cache).await? {
+            device::Begun::Waits(device, prompt) => {
+                let waiting = Waiting::Device(device);
+                return Ok(Pending {
+                    flow,
+                    waiting,
+                    prompt,
+                });
+            }
+            // Its documents did not say so.
+            device::Begun::NeedsDetails => {
+                let offered = offered.needing_details();
+                offered.choose(false, false, provider, &flow.server.issuer)?;
+                flow.resource = offered.resource(provider);
+            }
+        }
+    }
+    let (browser, prompt) = browser::begin(&mut flow, details.as_deref()).await?;
+    let waiting = Waiting::Browser(browser);
+    Ok(Pending {
+        flow,
+        waiting,
         prompt,
     })
 }
@@ -139,48 +140,24 @@ impl Pending {
         &self.prompt
     }
 
-    /// Asks until the owner has decided, with a `pause` before each question, and keeps the credential.
+    /// Waits until the owner has decided, and keeps the credential. Where the server must be asked again and again, there is a
+    /// `pause` before each question.
     pub async fn wait(
         self,
         cache: &CredentialCache,
         clock: &dyn Clock,
-        mut pause: impl AsyncFnMut(Duration),
+        pause: impl AsyncFnMut(Duration),
     ) -> Result<Connected, ReadError> {
-        let mut interval = self.interval;
-        let mut waited = Duration::ZERO;
-        while waited < self.prompt.expires_in {
-            pause(interval).await;
-            waited += interval;
-            match self.ask().await {
-                Ok(TokenAnswer::Granted(granted)) => {
-                    return self.keep(cache, clock, &granted).await;
-                }
-                Ok(TokenAnswer::Refused(code)) => match code.as_str() {
-                    "authorization_pending" => {}
-                    "slow_down" => interval += INTERVAL,
-                    "access_denied" => return Err(self.ended("the owner did not approve")),
-                    "expired_token" => break,
-                    _ => return Err(token::refused(self.server.issuer.as_str(), &code)),
-                },
-                // The network may come back while the person still decides.
-                Err(error) if is_passing(error.code) => interval *= 2,
-                Err(error) => return Err(error),
-            }
-            interval = interval.min(INTERVAL_BOUNDS.1);
-        }
-        Err(self.ended("the code expired before the owner approved"))
+        let patience = self.prompt.expires_in;
+        let granted = match self.waiting {
+            Waiting::Device(device) => device.wait(&self.flow, patience, pause).await?,
+            Waiting::Browser(browser) => browser.wait(&self.flow, patience).await?,
+        };
+        self.flow.keep(cache, clock, &granted).await
     }
+}
 
-    async fn ask(&self) -> Result<TokenAnswer, ReadError> {
-        let fields = [
-            ("grant_type", DEVICE_CODE),
-            ("device_code", self.device_code.expose()),
-            ("client_id", &self.client_id),
-            ("resource", &self.resource),
-        ];
-        token::ask(&self.transport, &self.server.token, &fields).await
-    }
-
+impl Flow {
     async fn keep(
         &self,
         cache: &CredentialCache,
@@ -200,6 +177,7 @@ impl Pending {
         Ok(Connected {
             file,
             grant_id: granted.grant().map(str::to_owned),
+            is_package: granted.is_package(),
             expires_at: granted.expires_at(now),
         })
     }
@@ -209,93 +187,39 @@ impl Pending {
         ReadError::new(ErrorCode::NotConnected, message)
             .with_hint(format!("run `pdpp connect {}` again", self.provider))
     }
-}
 
-fn is_passing(code: ErrorCode) -> bool {
-    matches!(code, ErrorCode::RsUnreachable | ErrorCode::RsTimeout)
-}
-
-/// Registers as a public client (RFC 7591). Some servers refuse to name a refresh grant beside the device flow.
-async fn register(
-    transport: &Transport,
-    server: &AuthorizationServer,
-) -> Result<String, ReadError> {
-    let issuer = server.issuer.as_str();
-    let Some(endpoint) = &server.registration else {
-        let reason = "it registers no clients, and none is known for this machine";
-        return Err(failure::not_the_contract(issuer, reason));
-    };
-    let mut code = None;
-    for grant_types in [&[DEVICE_CODE, "refresh_token"][..], &[DEVICE_CODE]] {
-        let metadata = json!({
-            "client_name": CLIENT_NAME,
-            "token_endpoint_auth_method": "none",
-            "grant_types": grant_types,
-        });
-        let body = ("application/json", metadata.to_string());
-        let said = transport.post(issuer, endpoint.clone(), body).await?;
-        let answer = token::object(&said).unwrap_or_default();
-        let id = answer.get("client_id").and_then(Value::as_str);
-        if let (200 | 201, Some(id)) = (said.status, id) {
-            return Ok(id.to_owned());
+    /// Registers as a public client (RFC 7591), with the first of these grant types that the server takes.
+    async fn register(&mut self, grant_types: &[&[&str]], more: &Value) -> Result<(), ReadError> {
+        let issuer = self.server.issuer.as_str();
+        let Some(endpoint) = &self.server.registration else {
+            let reason = "it registers no clients, and none is known for this machine";
+            return Err(failure::not_the_contract(issuer, reason));
+        };
+        let mut refusal = None;
+        for grant_types in grant_types {
+            let mut metadata = json!({
+                "client_name": CLIENT_NAME,
+                "token_endpoint_auth_method": "none",
+                "grant_types": grant_types,
+            });
+            for (name, value) in more.as_object().into_iter().flatten() {
+                metadata[name] = value.clone();
+            }
+            let body = ("application/json", metadata.to_string());
+            let said = self.transport.post(issuer, endpoint.clone(), body).await?;
+            let answer = token::object(&said).unwrap_or_default();
+            let id = answer.get("client_id").and_then(Value::as_str);
+            if let (200 | 201, Some(id)) = (said.status, id) {
+                id.clone_into(&mut self.client_id);
+                return Ok(());
+            }
+            let code = token::error_code(&answer);
+            let is_metadata = code.as_deref() == Some("invalid_client_metadata");
+            refusal = Some(token::refused_as(issuer, &said, &answer));
+            if !is_metadata {
+                break;
+            }
         }
-        code = token::error_code(&answer);
-        if code.as_deref() != Some("invalid_client_metadata") {
-            break;
-        }
+        Err(refusal.unwrap_or_else(|| token::refused(issuer, "registration failed")))
     }
-    Err(token::refused(
-        issuer,
-        code.as_deref().unwrap_or("registration failed"),
-    ))
-}
-
-fn device_answer(
-    issuer: &ProviderUrl,
-    said: &Exchange,
-) -> Result<(Secret, Duration, Prompt), ReadError> {
-    let body = token::object(said).unwrap_or_default();
-    if said.status != 200 {
-        let code = token::error_code(&body);
-        let status = format!("status {}", said.status);
-        return Err(token::refused(
-            issuer.as_str(),
-            code.as_deref().unwrap_or(&status),
-        ));
-    }
-    read_device(&body).ok_or_else(|| {
-        let reason = "its device authorization lacks a code or an address to open";
-        failure::not_the_contract(issuer.as_str(), reason)
-    })
-}
-
-fn read_device(body: &Map<String, Value>) -> Option<(Secret, Duration, Prompt)> {
-    let text = |name: &str| body.get(name).and_then(Value::as_str);
-    let seconds = |name: &str| {
-        body.get(name)
-            .and_then(Value::as_u64)
-            .map(Duration::from_secs)
-    };
-    let user_code = text("user_code")?;
-    let typed = user_code.chars().all(|c| !c.is_control()) && !user_code.is_empty();
-    if !typed || user_code.chars().count() > USER_CODE_CHARS {
-        return None;
-    }
-    let prompt = Prompt {
-        verification_uri: web_address(text("verification_uri")?)?,
-        verification_uri_complete: text("verification_uri_complete").and_then(web_address),
-        user_code: user_code.to_owned(),
-        expires_in: seconds("expires_in")?.min(LONGEST_WAIT),
-    };
-    let interval = seconds("interval").unwrap_or(INTERVAL);
-    let interval = interval.clamp(INTERVAL_BOUNDS.0, INTERVAL_BOUNDS.1);
-    Some((Secret::new(text("device_code")?)?, interval, prompt))
-}
-
-/// An address a person may be sent to.
-fn web_address(text: &str) -> Option<String> {
-    let url = Url::parse(text).ok()?;
-    ["http", "https"]
-        .contains(&url.scheme())
-        .then(|| url.to_string())
 }

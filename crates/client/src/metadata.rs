@@ -13,8 +13,21 @@ use crate::transport::Transport;
 pub(crate) struct AuthorizationServer {
     pub(crate) issuer: ProviderUrl,
     pub(crate) token: Url,
+    pub(crate) authorization: Option<Url>,
     pub(crate) device_authorization: Option<Url>,
     pub(crate) registration: Option<Url>,
+    /// All it says of itself.
+    pub(crate) document: Map<String, Value>,
+}
+
+impl AuthorizationServer {
+    /// Whether it says who it is when it sends a browser back (RFC 9207).
+    pub(crate) fn names_itself(&self) -> bool {
+        let says = self
+            .document
+            .get("authorization_response_iss_parameter_supported");
+        says.and_then(Value::as_bool).unwrap_or(false)
+    }
 }
 
 /// The authorization server of a resource server: the one it names, or itself.
@@ -83,8 +96,10 @@ pub(crate) async fn authorization_server(
     Ok(Some(AuthorizationServer {
         issuer: issuer.clone(),
         token,
+        authorization: named("authorization_endpoint")?,
         device_authorization: named("device_authorization_endpoint")?,
         registration: named("registration_endpoint")?,
+        document,
     }))
 }
 

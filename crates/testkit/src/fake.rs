@@ -10,6 +10,7 @@ mod cursor;
 mod filter;
 pub mod fixtures;
 mod hostile;
+mod issuer;
 mod misbehave;
 mod records;
 mod reply;
@@ -25,6 +26,7 @@ mod world;
 
 pub use call::Call;
 pub use hostile::{Dice, NEEDLE, hostile};
+pub use issuer::{Decides, Issuer};
 pub use misbehave::Misbehaviour;
 pub use reply::{Failure, Reply};
 pub use server::FakeServer;

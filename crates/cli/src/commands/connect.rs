@@ -1,11 +1,13 @@
 //! `pdpp connect`: a credential from a server, which its owner approves in a browser.
 
+mod details;
+
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use client::connect::{self, Connected, Prompt, Request};
-use client::{Limits, ProviderUrl};
-use contract::error::ErrorCode;
+use client::{HttpServer, Limits, ProviderUrl};
+use contract::error::{ErrorCode, ReadError};
 use contract::schema::SchemaAnswer;
 use contract::time::Instant;
 use contract::upstream::Get;
@@ -23,9 +25,14 @@ const STREAMS_SHOWN: usize = 12;
 
 /// Get a credential from a server, to read from it
 ///
-/// Prints a link and a code, waits until the owner has approved, stores the credential and reads once with it.
+/// Prints a link, waits until the owner has approved, stores the credential and reads once with it.
+///
+/// The owner chooses what to grant, unless it is named here with --source or --details. Some servers want it named, or show
+/// their choice only to a browser on this machine; `pdpp doctor URL` says which way works.
 #[derive(Debug, Args)]
-#[command(after_help = "Example: pdpp connect https://pdpp.example.org")]
+#[command(
+    after_help = "Example: pdpp connect https://pdpp.example.org --source https://registry.pdpp.dev/connectors/mail --stream messages"
+)]
 pub(crate) struct Options {
     /// The server
     url: String,
@@ -35,6 +42,11 @@ pub(crate) struct Options {
         help = "Where to keep the credential [env: PDPP_CACHE_ROOT] [default: the platform's data folder, pdpp]"
     )]
     cache_root: Option<PathBuf>,
+    #[command(flatten)]
+    asked: details::Asked,
+    /// Approve in a browser on this machine, also where a code would do
+    #[arg(long)]
+    browser: bool,
 }
 
 pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
@@ -54,11 +66,14 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
     let request = Request {
         provider: provider.clone(),
         resource: None,
-        authorization_details: None,
+        authorization_details: options.asked.details(output)?,
+        browser: options.browser,
     };
     let pending = runtime.block_on(connect::begin(&request, &cache, Limits::default()))?;
     tell(output, pending.prompt());
-    let again = reading::connecting(&provider, &settings);
+    let again = options
+        .asked
+        .said(reading::connecting(&provider, &settings));
     let connected = runtime
         .block_on(pending.wait(&cache, &SystemClock, tokio::time::sleep))
         .map_err(|error| match error.code {
@@ -66,20 +81,30 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
             _ => error,
         })?;
     let server = reading::far(provider.clone(), &settings, context, Output::detail)?;
-    let question = Get::v1(["schema"]).with("view", Some("compact"));
-    let (answer, text) = runtime.block_on(server.get_text(question))?;
-    if answer.status != 200 {
+    let (status, text) = runtime.block_on(first_read(&server)).inspect_err(|error| {
+        if error.code == ErrorCode::OwnerTokenRefused {
+            // Nothing may use it. Where it cannot be removed, it is refused whenever it is read with.
+            let _ = std::fs::remove_file(&connected.file);
+        }
+    })?;
+    if status != 200 {
         let message = format!(
-            "the credential is kept in {}, but {provider} refuses a read with it: status {}",
+            "the credential is kept in {}, but {provider} refuses a read with it: status {status}",
             connected.file.display(),
-            answer.status
         );
         let exit = ErrorCode::AuthenticationError.exit_code();
         let doctor = Line::of("doctor").argument(provider.as_str()).option(
             "cache-root",
             options.cache_root.as_ref().map(|root| root.display()),
         );
-        let hint = format!("run `{again}` again; `{doctor}` says more");
+        let hint = if connected.is_package {
+            format!(
+                "it stands for a package of grants, which some servers take at /mcp only; name one source instead: `{} --source ID --stream NAME`",
+                reading::connecting(&provider, &settings)
+            )
+        } else {
+            format!("run `{again}` again; `{doctor}` says more")
+        };
         return Err(Failure::coded(exit, message, hint));
     }
     let place = Line::of("mcp")
@@ -95,14 +120,28 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
     told(output, (&provider, &connected), &streams(&text), &place)
 }
 
+/// The status and text of the schema, which every credential may read. Older servers have no short one.
+async fn first_read(server: &HttpServer) -> Result<(u16, String), ReadError> {
+    let whole = Get::v1(["schema"]);
+    let short = whole.clone().with("view", Some("compact"));
+    let mut read = server.get_text(short).await?;
+    if read.0.status == 400 {
+        read = server.get_text(whole).await?;
+    }
+    Ok((read.0.status, read.1))
+}
+
 fn tell(output: Output, prompt: &Prompt) {
-    let whole = prompt.verification_uri_complete.as_ref();
-    let link = visible(whole.unwrap_or(&prompt.verification_uri));
+    let link = visible(&prompt.link);
     let minutes = prompt.expires_in.as_secs().div_ceil(60);
-    output.problem(&format!(
-        "Open this page and approve:\n  {link}\nThe code shown there must be: {}",
-        visible(&prompt.user_code)
-    ));
+    let how = match &prompt.user_code {
+        Some(code) => format!(
+            "Open this page and approve:\n  {link}\nThe code shown there must be: {}",
+            visible(code)
+        ),
+        None => format!("Open this page in a browser on this machine and approve:\n  {link}"),
+    };
+    output.problem(&how);
     output.note(&format!("Waiting for at most {minutes} minutes."));
 }
 

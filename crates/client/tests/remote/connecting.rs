@@ -8,6 +8,7 @@ use client::{CredentialCache, ProviderUrl};
 use contract::error::{ErrorCode, ReadError};
 use contract::time::{Clock as _, Instant};
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::fake::{Asked, Fake, LIMITS, NOW, Reply, TOKEN, cache_with, http, json, shown};
 
@@ -60,6 +61,7 @@ fn request(fake: &Fake) -> Request {
         provider: fake.provider(),
         resource: None,
         authorization_details: None,
+        browser: false,
     }
 }
 
@@ -99,9 +101,8 @@ async fn an_approved_flow_ends_with_a_usable_credential() {
     let (_folder, cache) = empty_cache();
     let pending = begin(&request(&fake), &cache, LIMITS).await.unwrap();
     let prompt = Prompt {
-        verification_uri: format!("{}/device", fake.url),
-        verification_uri_complete: Some(format!("{}/device?user_code=WDJB-MJHT", fake.url)),
-        user_code: "WDJB-MJHT".to_owned(),
+        link: format!("{}/device?user_code=WDJB-MJHT", fake.url),
+        user_code: Some("WDJB-MJHT".to_owned()),
         expires_in: Duration::from_mins(5),
     };
     assert_eq!(pending.prompt(), &prompt);
@@ -124,6 +125,8 @@ async fn an_approved_flow_ends_with_a_usable_credential() {
     assert_eq!(kept["authorization_server"], fake.url.as_str());
     assert_eq!(kept["client"]["client_id"], "cli_9");
     assert_eq!(kept["credential"]["refresh_token"], "ref_1");
+    // TR-24
+    assert_eq!(kept["credential"]["pdpp_token_kind"], "client");
     assert_eq!(kept["resource"], fake.url.as_str());
 
     let asked = fake.asked();
@@ -257,4 +260,93 @@ async fn a_server_that_cannot_do_this_says_so() {
     let other = Fake::start(|_, _| json(200, &json!({"resource": "https://other.example"}))).await;
     let (outcome, _) = connect(&other, &cache).await;
     assert!(outcome.unwrap_err().message.contains("another resource"));
+}
+
+/// A server that offers a code by a browser only, and says who it is.
+fn by_browser(asked: &Asked, own: &str) -> Reply {
+    match asked.path() {
+        "/.well-known/oauth-protected-resource" => json(
+            200,
+            &json!({"resource": own, "authorization_servers": [own]}),
+        ),
+        "/.well-known/oauth-authorization-server" => json(
+            200,
+            &json!({"issuer": own, "registration_endpoint": format!("{own}/r"),
+                "authorization_endpoint": format!("{own}/authorize?x=1"),
+                "authorization_response_iss_parameter_supported": true}),
+        ),
+        "/r" => json(201, &json!({"client_id": "cli_9"})),
+        "/oauth/token" if asked.body.contains("code=sesame%5Fcode") => json(200, &granted()),
+        "/oauth/token" => json(400, &json!({"error": "invalid_grant"})),
+        _ => http(404, "", ""),
+    }
+}
+
+// TR-22: who does not say whose answer it brings, or names another server, brings nothing (RFC 9207).
+#[tokio::test]
+async fn a_browser_must_come_back_from_the_server_that_was_asked() {
+    for (brings, says) in [
+        ("code=sesame_code&iss=OWN", None),
+        ("code=sesame_code", Some("another authorization server")),
+        (
+            "code=sesame_code&iss=https%3A%2F%2Fevil.example",
+            Some("another authorization server"),
+        ),
+        ("code=other&iss=OWN", Some("invalid_grant")),
+        ("error=access_denied&iss=OWN", Some("did not approve")),
+        ("error=server_error&iss=OWN", Some("server_error")),
+    ] {
+        let fake = Fake::start(by_browser).await;
+        let (_folder, cache) = empty_cache();
+        let pending = begin(&request(&fake), &cache, LIMITS).await.unwrap();
+        let prompt = pending.prompt().clone();
+        assert_eq!(prompt.user_code, None);
+        let value = |name: &str| {
+            let query = prompt.link.split_once('?').unwrap().1;
+            let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+            let found = pairs.find(|(found, _)| *found == name).unwrap().1;
+            percent_encoding::percent_decode_str(found)
+                .decode_utf8()
+                .unwrap()
+                .into_owned()
+        };
+        assert!(
+            prompt
+                .link
+                .starts_with(&format!("{}/authorize?x=1&response_type=code&", fake.url))
+        );
+        assert_eq!(
+            (value("code_challenge").len(), value("resource")),
+            (43, fake.url.clone())
+        );
+        let brought = brings.replace("OWN", &fake.url.replace(':', "%3A").replace('/', "%2F"));
+        let back = format!(
+            "{}?{brought}&state={}",
+            value("redirect_uri"),
+            value("state")
+        );
+        let browser = async {
+            let address = back.strip_prefix("http://").unwrap();
+            let (host, path) = address.split_once('/').unwrap();
+            let mut stream = tokio::net::TcpStream::connect(host).await.unwrap();
+            let request = format!("GET /{path} HTTP/1.1\r\nhost: {host}\r\n\r\n");
+            stream.write_all(request.as_bytes()).await.unwrap();
+            let mut page = String::new();
+            stream.read_to_string(&mut page).await.unwrap();
+        };
+        let waiting = pending.wait(&cache, &NOW, async |_: Duration| {});
+        let (outcome, ()) = tokio::join!(waiting, browser);
+        match says {
+            None => assert_eq!(outcome.unwrap().grant_id.as_deref(), Some("grt_1")),
+            Some(says) => {
+                let error = outcome.unwrap_err();
+                assert!(error.message.contains(says), "{brings}: {error}");
+                assert!(
+                    error.hint.is_some() && !shown(&error).contains("sesame"),
+                    "{error}"
+                );
+                assert!(!cache.file(&fake.provider()).exists());
+            }
+        }
+    }
 }

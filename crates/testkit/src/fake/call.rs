@@ -19,6 +19,10 @@ pub struct Call {
     pub query: Vec<(String, String)>,
     /// The `Authorization` header.
     pub authorization: Option<String>,
+    /// The `Host` header.
+    pub host: String,
+    /// The body.
+    pub body: String,
 }
 
 impl Call {
@@ -40,7 +44,14 @@ impl Call {
                 .map(pair)
                 .collect(),
             authorization: authorization.map(str::to_owned),
+            host: String::new(),
+            body: String::new(),
         }
+    }
+
+    /// The values of a form in the body.
+    pub(crate) fn form(&self) -> Call {
+        Call::new("POST", &format!("/?{}", self.body), None)
     }
 
     /// The values of one parameter.

@@ -12,10 +12,15 @@ pub(crate) fn answer(state: &State, call: &Call, request_id: &str) -> Reply {
     if let Some((_, how)) = state.trouble.iter().rev().find(|(prefix, _)| at(prefix)) {
         return how.reply(request_id);
     }
+    if let Some(issuer) = &state.issuer
+        && let Some(reply) = issuer.answer(call)
+    {
+        return reply;
+    }
     let refused = |failure: &Failure| failure.reply(state.error_shape, request_id);
     if let Err(failure) = admitted(state, call) {
         let reply = refused(&failure);
-        return if failure.status == 401 {
+        return if failure.status == 401 && state.issuer.is_none() {
             reply.header("www-authenticate", "Bearer error=\"invalid_token\"")
         } else {
             reply
@@ -32,7 +37,9 @@ pub(crate) fn answer(state: &State, call: &Call, request_id: &str) -> Reply {
 }
 
 fn admitted(state: &State, call: &Call) -> Result<(), Failure> {
-    if let Some(token) = &state.access.token {
+    if let Some(issuer) = &state.issuer {
+        issuer.admit(call.authorization.as_deref())?;
+    } else if let Some(token) = &state.access.token {
         let expected = format!("Bearer {token}");
         match call.authorization.as_deref() {
             Some(found) if found == expected => {}

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::thread::JoinHandle;
 
-use axum::body::{Body, Bytes};
+use axum::body::{Body, Bytes, to_bytes};
 use axum::http::{HeaderValue, Request, Response, header};
 use futures_core::Stream;
 use hyper::body::Incoming;
@@ -23,6 +23,9 @@ use super::call::Call;
 use super::reply::{Delivery, Reply};
 use super::routes;
 use super::state::{RequestId, State, TOKEN};
+
+/// The largest body that is taken.
+const BODY_BYTES: usize = 64 * 1024;
 
 /// A running fake server on the loopback. It stops when dropped.
 #[derive(Debug)]
@@ -149,7 +152,13 @@ async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> io::Result<R
         .headers()
         .get(header::AUTHORIZATION)
         .and_then(|value| value.to_str().ok());
-    let call = Call::new(request.method().as_str(), target, authorization);
+    let mut call = Call::new(request.method().as_str(), target, authorization);
+    let host = request.headers().get(header::HOST);
+    let host = host.and_then(|value| value.to_str().ok());
+    call.host = host.unwrap_or_default().to_owned();
+    let body = to_bytes(Body::new(request.into_body()), BODY_BYTES).await;
+    let body = body.map_err(io::Error::other)?;
+    call.body = String::from_utf8_lossy(&body).into_owned();
     let number = {
         let mut calls = held(&shared.calls);
         calls.push(call.clone());

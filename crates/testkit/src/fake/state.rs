@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::call::Call;
+use super::issuer::Issuer;
 use super::misbehave::Misbehaviour;
 use super::reply::{Failure, Reply};
 use super::world::World;
@@ -125,6 +126,8 @@ pub struct State {
     pub world: World,
     /// Who may ask.
     pub access: Access,
+    /// Who gives tokens, in place of the one of `access`.
+    pub issuer: Option<Issuer>,
     /// How it differs from the strict server.
     pub quirks: BTreeSet<Quirk>,
     /// Where records stand.
@@ -161,6 +164,7 @@ impl State {
                 token_kind: "client".to_owned(),
                 refusal: None,
             },
+            issuer: None,
             quirks: BTreeSet::new(),
             list_shape: ListShape::default(),
             search_shape: SearchShape::default(),
@@ -181,6 +185,13 @@ impl State {
     #[must_use]
     pub fn with(mut self, quirk: Quirk) -> State {
         self.quirks.insert(quirk);
+        self
+    }
+
+    /// Gives tokens as the reference does, whose resource server knows no other.
+    #[must_use]
+    pub fn issuing(mut self, issuer: Issuer) -> State {
+        self.issuer = Some(issuer);
         self
     }
 

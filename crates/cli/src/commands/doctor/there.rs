@@ -1,5 +1,6 @@
 //! A server as a client meets it: its documents, its challenge, its clock, and a read with the stored credential.
 
+use client::connect::{self, Ways};
 use client::look::{self, Seen};
 use client::{Limits, ProviderUrl};
 use contract::error::ReadError;
@@ -45,10 +46,12 @@ pub(super) fn look(
         // Whoever answered something else was reached.
         return Ok((findings, (exit == UNREACHABLE).then_some(exit)));
     }
-    findings.push(sign_in(
-        &issuer,
-        seen(&issuer, "/.well-known/oauth-authorization-server"),
-    ));
+    let described = seen(&issuer, "/.well-known/oauth-authorization-server");
+    let connect = reading::connecting(provider, settings).to_string();
+    findings.push(sign_in(&issuer, described).unwrap_or_else(|| {
+        let offered = runtime.block_on(connect::ways(provider, Limits::default()));
+        ways(&issuer, &connect, offered)
+    }));
     let stranger = seen(provider, "/v1/schema");
     findings.extend(stranger.as_ref().ok().and_then(clock));
     findings.push(challenge(stranger));
@@ -109,38 +112,55 @@ fn resource_document(
     (finding, issuer)
 }
 
-fn sign_in(issuer: &ProviderUrl, seen: Result<Seen, ReadError>) -> Finding {
+/// What is wrong with the document about signing in.
+fn sign_in(issuer: &ProviderUrl, seen: Result<Seen, ReadError>) -> Option<Finding> {
     let check = "sign-in";
     let seen = match seen {
         Ok(seen) => seen,
-        Err(error) => return ill(check, error),
+        Err(error) => return Some(ill(check, error)),
     };
     let body = seen.body.unwrap_or_default();
     let named = body["issuer"]
         .as_str()
         .and_then(|text| ProviderUrl::parse(text).ok());
-    let device = body["device_authorization_endpoint"].is_string();
     match (seen.status, named) {
-        (200, Some(named)) if named == *issuer && device => Finding::well(
-            check,
-            format!("{issuer} gives credentials, also to `pdpp connect`"),
-        ),
-        (200, Some(named)) if named == *issuer => Finding::ill(
-            check,
-            format!("{issuer} offers no device flow"),
-            "connect with an agent that opens a browser; `pdpp connect` cannot",
-        ),
-        (200, _) => Finding::ill(
+        (200, Some(named)) if named == *issuer => None,
+        (200, _) => Some(Finding::ill(
             check,
             format!("the authorization server at {issuer} calls itself something else"),
             format!("start the server with --public-url {issuer}"),
-        ),
-        (status, _) => Finding::ill(
+        )),
+        (status, _) => Some(Finding::ill(
             check,
             format!("{issuer} publishes nothing about signing in (status {status})"),
             "update the server; until then grants are issued at its terminal with `pdpp grant create`",
-        ),
+        )),
     }
+}
+
+/// Which commands get a credential, and what the owner does then.
+fn ways(issuer: &ProviderUrl, connect: &str, offered: Result<Ways, ReadError>) -> Finding {
+    let check = "sign-in";
+    let offered = match offered {
+        Ok(offered) => offered,
+        Err(error) => return ill(check, error),
+    };
+    let named = format!("`{connect} --source ID --stream NAME` shows a link and a code");
+    let browser = "a browser on this machine, where the owner chooses what to grant";
+    let told = match (offered.device, offered.browser) {
+        (true, _) if !offered.device_needs_details => {
+            format!("`{connect}` shows a link and a code, and the owner chooses what to grant")
+        }
+        (true, true) => format!("{named}; `{connect}` shows a link for {browser}"),
+        (true, false) => format!("{named}; what is read must be named"),
+        (false, true) => format!("`{connect}` shows a link for {browser}"),
+        (false, false) => {
+            let message = format!("{issuer} offers no device flow and no authorization code");
+            let remedy = "update the server; until then its owner issues tokens another way";
+            return Finding::ill(check, message, remedy);
+        }
+    };
+    Finding::well(check, format!("{issuer} gives credentials: {told}"))
 }
 
 fn challenge(seen: Result<Seen, ReadError>) -> Finding {
