@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::{Method, Request, Response, header};
+use axum::http::{HeaderMap, Method, Request, Response, header};
 use contract::seal::SealingKey;
 use grants::DisclosureLog;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -135,16 +135,16 @@ impl Owner {
         target: &Target,
         take: &mut dyn FnMut(&[u8]) -> Outcome,
     ) -> Result<(), Trouble> {
-        self.wait(self.poured(target, take))
+        self.wait(self.poured(target, take)).map(drop)
     }
 
     /// The same until a signal asks this process to end, so that what is half done can be cleared away. Whoever takes
-    /// the bytes must not wait for others.
+    /// the bytes must not wait for others. The headers they came with are given back.
     pub(crate) fn pour_unless_stopped(
         &self,
         target: &Target,
         take: &mut dyn FnMut(&[u8]) -> Outcome,
-    ) -> Result<(), Trouble> {
+    ) -> Result<HeaderMap, Trouble> {
         self.wait(async {
             let mut stop = Stop::new()
                 .map_err(|error| Failure::new(format!("no signal can be heard: {error}")))?;
@@ -162,12 +162,12 @@ impl Owner {
         &self,
         target: &Target,
         take: &mut dyn FnMut(&[u8]) -> Outcome,
-    ) -> Result<(), Trouble> {
+    ) -> Result<HeaderMap, Trouble> {
         let mut answer = self.send(Method::GET, target, Body::empty()).await?;
         while let Some(piece) = answer.piece().await? {
             take(&piece)?;
         }
-        Ok(())
+        Ok(answer.headers)
     }
 
     /// Asks for work that tells how far it is.

@@ -173,3 +173,58 @@ fn what_is_stopped_half_way_leaves_nothing_and_what_is_killed_is_cleared_away_la
     home.run(&["backup", file.to_str().unwrap()]).succeeds();
     assert_eq!(names(&folder), [".pdpp-held.partial", "all.tar"]);
 }
+
+// TR-39: a backup left a missing blob out and ended with 0; importing the file again did not bring it back.
+#[test]
+fn a_backup_without_a_blob_says_so_and_the_same_file_mends_it() {
+    let (home, _) = home();
+    let blobs = home.data_dir().join("blobs");
+    let folder = fs::read_dir(&blobs)
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
+    let blob = fs::read_dir(&folder)
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
+    let whole = fs::read(&blob).unwrap();
+    fs::remove_file(&blob).unwrap();
+    let (first, second) = (home.path("first.tar"), home.path("second.tar"));
+    let ran = home.run(&["backup", first.to_str().unwrap()]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    for told in [
+        "1 blob is missing",
+        "blob_sha256_",
+        "everything else is saved",
+        "hint: import the files again",
+    ] {
+        assert!(ran.stderr.contains(told), "{told} in {ran:?}");
+    }
+    let restored = home.path("restored");
+    tar::Archive::new(File::open(&first).unwrap())
+        .unpack(&restored)
+        .unwrap();
+    let shown = home.run(&["--data-dir", restored.to_str().unwrap(), "search", "Ticket"]);
+    assert!(shown.succeeds().stdout.contains("Ticket"));
+    let ran = home.run(&["backup", second.to_str().unwrap(), "--json"]);
+    assert_eq!(
+        (ran.code, &ran.json()["missing_blobs"]),
+        (Some(1), &serde_json::json!(1))
+    );
+    for damage in [None, Some([b"x", &whole[1..]].concat())] {
+        if let Some(damaged) = damage {
+            fs::write(&blob, damaged).unwrap();
+            assert_eq!(home.run(&["doctor", "--thorough"]).code, Some(1));
+        }
+        home.run(&["import", home.path("ticket.eml").to_str().unwrap()])
+            .succeeds();
+        assert_eq!(fs::read(&blob).unwrap(), whole);
+        home.run(&["doctor", "--thorough"]).succeeds();
+    }
+    let third = home.path("third.tar");
+    home.run(&["backup", third.to_str().unwrap()]).succeeds();
+}

@@ -2,6 +2,7 @@
 //! Memory is bounded by one batch, whatever the size of the input.
 
 use std::cell::RefCell;
+use std::io;
 
 use contract::declaration::Declaration;
 use contract::id::{BlobId, ConnectionId, StreamName};
@@ -268,7 +269,7 @@ impl<'a> Import<'a> {
     }
 }
 
-/// Stores files that are not there yet.
+/// Stores files that are not there yet, or are damaged or missing now.
 fn keep(
     blobs: Option<&dyn Blobs>,
     connection: &ConnectionId,
@@ -283,12 +284,19 @@ fn keep(
             stream: file.stream,
         };
         let bound = blobs.blob(&stream, &file.blob)?;
-        if bound.is_none_or(|(_, keys)| !keys.contains(&file.key)) {
+        let bound = bound.is_some_and(|(_, keys)| keys.contains(&file.key));
+        if !bound || !is_whole(blobs, &file.blob) {
             let owner = (&stream, &file.key);
             blobs.put_blob(owner, &file.media_type, &mut file.bytes.as_slice())?;
         }
     }
     Ok(())
+}
+
+/// Whether the bytes of a blob can be read to their end, which they can only if they are the right ones.
+fn is_whole(blobs: &dyn Blobs, id: &BlobId) -> bool {
+    let opened = blobs.open_blob(id);
+    opened.is_ok_and(|mut bytes| io::copy(&mut bytes, &mut io::sink()).is_ok())
 }
 
 /// Why a run ended before its input did.

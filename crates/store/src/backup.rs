@@ -2,10 +2,16 @@
 
 use std::io::Write;
 
+use contract::id::BlobId;
+
 use crate::Result;
 
 /// The port for backups.
 pub trait Backup {
-    /// Writes a backup as a tar archive. Writers may go on meanwhile; it shows the store as it was when it began.
-    fn backup(&self, out: &mut dyn Write) -> Result<()>;
+    /// The blobs that records refer to and whose files are missing or cannot be opened.
+    fn missing_blobs(&self) -> Result<Vec<BlobId>>;
+
+    /// Writes a backup as a tar archive. Writers may go on meanwhile; it shows the store as it was when it began. Blobs that
+    /// are known to be `missing` are left out; any other that cannot be had breaks it off.
+    fn backup(&self, out: &mut dyn Write, missing: &[BlobId]) -> Result<()>;
 }

@@ -3,10 +3,12 @@
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use axum::http::HeaderMap;
 use clap::Args;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use indicatif::HumanBytes;
+use rest::owner::wire::{MISSING_BLOB_IDS, MISSING_BLOBS};
 use serde::Serialize;
 
 use crate::context::Context;
@@ -33,6 +35,16 @@ pub(crate) struct Options {
 struct Answer<'a> {
     file: &'a Path,
     bytes: u64,
+    #[serde(flatten)]
+    missing: Missing,
+}
+
+/// What the backup lacks, because it is missing in the store.
+#[derive(Serialize)]
+struct Missing {
+    missing_blobs: u64,
+    /// The first of them.
+    missing_blob_ids: Vec<String>,
 }
 
 pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
@@ -50,10 +62,16 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
     }
     let owner = context.owner("pdpp backup")?;
     let spinner = context.output.spinner("backing up");
-    let bytes = write(&owner, file)?;
+    let (bytes, missing) = write(&owner, file)?;
     spinner.finish_and_clear();
+    let lacking = missing.told(file, context);
     if context.output.is_json() {
-        return context.output.json(&Answer { file, bytes });
+        context.output.json(&Answer {
+            file,
+            bytes,
+            missing,
+        })?;
+        return lacking.map_or(Ok(()), Err);
     }
     context.output.note(&format!(
         "Backed up to {} ({}). To restore: mkdir DIR && tar -xf {} -C DIR, then use --data-dir DIR.",
@@ -61,29 +79,69 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
         HumanBytes(bytes),
         quoted(&file.to_string_lossy())
     ));
-    Ok(())
+    lacking.map_or(Ok(()), Err)
+}
+
+impl Missing {
+    fn of(headers: &HeaderMap) -> Self {
+        let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+        let count = text(MISSING_BLOBS).and_then(|text| text.parse().ok());
+        let ids = text(MISSING_BLOB_IDS).unwrap_or_default().split(',');
+        let ids = ids.filter(|id| !id.is_empty()).map(str::to_owned);
+        Self {
+            missing_blobs: count.unwrap_or(0),
+            missing_blob_ids: ids.collect(),
+        }
+    }
+
+    /// What is left out, where something is.
+    fn told(&self, file: &Path, context: &Context) -> Option<Failure> {
+        let count = self.missing_blobs;
+        if count == 0 {
+            return None;
+        }
+        let (blobs, are) = if count == 1 {
+            ("blob", "is")
+        } else {
+            ("blobs", "are")
+        };
+        let ids = self.missing_blob_ids.join(", ");
+        let more = match count.saturating_sub(self.missing_blob_ids.len() as u64) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let message = format!(
+            "{count} {blobs} {are} missing in the data directory and so in {}; everything else is saved: {ids}{more}",
+            file.display()
+        );
+        let doctor = context.line("doctor").flag("thorough");
+        Some(Failure::new(message).hint(format!(
+            "import the files again that they came from, then back up into a new file; `{doctor}` says what else is damaged"
+        )))
+    }
 }
 
 /// Writes beside the file first, so that it appears whole or not at all.
-fn write(owner: &Owner, file: &Path) -> Outcome<u64> {
+fn write(owner: &Owner, file: &Path) -> Outcome<(u64, Missing)> {
     let partial = Partial::of(file)?;
     let mut out = BufWriter::with_capacity(256 * 1024, partial.file());
-    if is_compressed(file) {
+    let missing = if is_compressed(file) {
         let mut gzip = GzEncoder::new(&mut out, Compression::default());
-        fetch(owner, file, &mut gzip)?;
+        let missing = fetch(owner, file, &mut gzip)?;
         gzip.finish().map_err(Failure::at(file))?;
+        missing
     } else {
-        fetch(owner, file, &mut out)?;
-    }
+        fetch(owner, file, &mut out)?
+    };
     out.flush().map_err(Failure::at(file))?;
     drop(out);
-    partial.settle(|| exists(file))
+    Ok((partial.settle(|| exists(file))?, missing))
 }
 
-fn fetch(owner: &Owner, file: &Path, out: &mut dyn Write) -> Outcome {
+fn fetch(owner: &Owner, file: &Path, out: &mut dyn Write) -> Outcome<Missing> {
     let mut take = |bytes: &[u8]| out.write_all(bytes).map_err(Failure::at(file));
-    owner.pour_unless_stopped(&Target::of("/owner/backup"), &mut take)?;
-    Ok(())
+    let headers = owner.pour_unless_stopped(&Target::of("/owner/backup"), &mut take)?;
+    Ok(Missing::of(&headers))
 }
 
 fn is_compressed(file: &Path) -> bool {

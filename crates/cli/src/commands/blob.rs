@@ -132,7 +132,7 @@ fn write(owner: &Owner, target: &Target, file: &Path) -> Outcome<u64> {
         out.write_all(bytes).map_err(Failure::at(file))
     };
     let poured = match &destination {
-        Destination::Whole(_) => owner.pour_unless_stopped(target, &mut take),
+        Destination::Whole(_) => owner.pour_unless_stopped(target, &mut take).map(drop),
         // It takes as long as whoever reads it, and there is nothing to clear away.
         Destination::Passing(_) => owner.pour(target, &mut take),
     };

@@ -3,7 +3,7 @@
 use std::pin::Pin;
 
 use axum::body::{Body, Bytes, HttpBody as _};
-use axum::http::Response;
+use axum::http::{HeaderMap, Response};
 use rest::owner::wire::Refusal;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -47,6 +47,7 @@ struct ErrorBody {
 
 /// An answer that has begun.
 pub(crate) struct Answer {
+    pub(super) headers: HeaderMap,
     body: Body,
     /// Bytes after the last line that was read.
     rest: Vec<u8>,
@@ -58,8 +59,10 @@ impl Answer {
     /// Takes what comes back, unless it is a refusal.
     pub(super) async fn of(response: Response<Body>, link: Option<Link>) -> Result<Self, Trouble> {
         let refused = !response.status().is_success();
+        let (parts, body) = response.into_parts();
         let answer = Self {
-            body: response.into_body(),
+            headers: parts.headers,
+            body,
             rest: Vec::new(),
             link,
         };

@@ -1,21 +1,43 @@
 //! Backups, the index, and what deleted records held.
 
-use axum::http::StatusCode;
+use axum::http::{HeaderValue, StatusCode};
+use contract::id::BlobId;
 use std::sync::Arc;
 use store::inspection::{Damage, Depth};
 
 use super::telling::{told, written};
-use super::wire::{Accepted, Damaged, Indexed, Inspected, Purged, Refusal};
+use super::wire::{
+    Accepted, Damaged, Indexed, Inspected, MISSING_BLOB_IDS, MISSING_BLOBS, Purged, Refusal,
+};
 use super::{blocking, store_problem};
 use crate::problem;
 use crate::table::{Ask, Outcome};
 
-/// Everything, as a tar archive. It is sent and not written here: whoever asked for it knows where they may write.
+/// How many missing blobs are named.
+const NAMED: usize = 10;
+
+/// Everything, as a tar archive. It is sent and not written here: whoever asked for it knows where they may write. What is
+/// missing is known before it begins, and named in headers.
 pub(super) async fn backup(ask: Ask) -> Outcome {
     let store = Arc::clone(&ask.service.store);
-    Ok(written("application/x-tar", move |out| {
-        store.backup(out).map_err(|error| Refusal::from(&error))
-    }))
+    let missing = blocking(ask.service, |service| {
+        let missing = service.store.missing_blobs();
+        missing.map_err(|error| store_problem(&error))
+    });
+    let missing = missing.await?;
+    let count = HeaderValue::from(missing.len());
+    let named: Vec<&str> = missing.iter().take(NAMED).map(BlobId::as_str).collect();
+    let named = HeaderValue::from_str(&named.join(","));
+    let mut response = written("application/x-tar", move |out| {
+        let saved = store.backup(out, &missing);
+        saved.map_err(|error| Refusal::from(&error))
+    });
+    let headers = response.headers_mut();
+    headers.insert(MISSING_BLOBS, count);
+    if let Ok(named) = named {
+        headers.insert(MISSING_BLOB_IDS, named);
+    }
+    Ok(response)
 }
 
 pub(super) async fn rebuild_index(ask: Ask) -> Outcome {

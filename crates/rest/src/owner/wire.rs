@@ -4,6 +4,11 @@ use contract::id::{ConnectionId, ConnectorKey, StreamName};
 use ingest::ImportReport;
 use serde::{Deserialize, Serialize};
 
+/// The header of a backup that says how many blobs it lacks, because their files are missing.
+pub const MISSING_BLOBS: &str = "pdpp-missing-blobs";
+/// The ids of the first of them, with commas between.
+pub const MISSING_BLOB_IDS: &str = "pdpp-missing-blob-ids";
+
 /// The declared connectors and the connections configured from them.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Sources {

@@ -11,13 +11,30 @@ use contract::id::BlobId;
 use rusqlite::{Connection, OpenFlags};
 
 use super::EmbeddedStore;
+use super::blobs::is_bound;
 use super::directory::{BLOBS, DATABASE, SEALING_KEY};
 use super::mark;
 use super::sqlite::failed;
 use crate::{Backup, Result, StoreError};
 
 impl Backup for EmbeddedStore {
-    fn backup(&self, out: &mut dyn Write) -> Result<()> {
+    fn missing_blobs(&self) -> Result<Vec<BlobId>> {
+        let ids = self.database.read(blobs_in)?;
+        let is_missing = |id: &BlobId| self.blob_file(id).is_err();
+        let missing: Vec<BlobId> = ids.into_iter().filter(is_missing).collect();
+        // One that was erased since it was listed is not missed.
+        self.database.read(|connection| {
+            let mut missed = Vec::new();
+            for id in missing {
+                if is_bound(connection, &id)? {
+                    missed.push(id);
+                }
+            }
+            Ok(missed)
+        })
+    }
+
+    fn backup(&self, out: &mut dyn Write, missing: &[BlobId]) -> Result<()> {
         self.sealing_key()?;
         let folder = self.directory.prepare()?;
         let copy = folder.path().join(DATABASE);
@@ -35,7 +52,9 @@ impl Backup for EmbeddedStore {
             let file = File::open(path).map_err(StoreError::at(path))?;
             append(&mut archive, Path::new(name), file).map_err(StoreError::at(path))?;
         }
-        self.append_blobs(&mut archive, &blobs_of(&copy).map_err(failed(&copy))?)?;
+        let mut ids = blobs_of(&copy).map_err(failed(&copy))?;
+        ids.retain(|id| !missing.contains(id));
+        self.append_blobs(&mut archive, &ids)?;
         archive
             .finish()
             .map_err(StoreError::at(Path::new("the backup file")))
@@ -50,7 +69,7 @@ impl EmbeddedStore {
         for id in ids {
             // As it is: a damaged file is no reason to have no backup of all the others.
             let (_, file) = match self.blob_file(id) {
-                Err(StoreError::UnknownBlob(_)) => continue,
+                Err(StoreError::UnknownBlob(_)) if !self.is_bound(id)? => continue,
                 opened => opened?,
             };
             let (folder, name) = id.hex().split_at(2);
@@ -66,11 +85,21 @@ impl EmbeddedStore {
         }
         Ok(())
     }
+
+    fn is_bound(&self, id: &BlobId) -> Result<bool> {
+        self.database.read(|connection| is_bound(connection, id))
+    }
 }
 
 /// The blobs of a copy.
 fn blobs_of(copy: &Path) -> rusqlite::Result<Vec<BlobId>> {
-    let connection = Connection::open_with_flags(copy, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    blobs_in(&Connection::open_with_flags(
+        copy,
+        OpenFlags::SQLITE_OPEN_READ_ONLY,
+    )?)
+}
+
+fn blobs_in(connection: &Connection) -> rusqlite::Result<Vec<BlobId>> {
     let mut statement = connection.prepare("SELECT id FROM blobs ORDER BY id")?;
     let ids = statement.query_map([], |row| row.get::<_, String>(0))?;
     ids.map(|id| {

@@ -7,7 +7,7 @@
 //! start finds it at a glance.
 
 use std::fs::{self, File};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use contract::id::BlobId;
@@ -116,7 +116,7 @@ impl Verified {
 
 impl Read for Verified {
     /// The last bytes are given only if all of them together are right.
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.file.read(buffer)?;
         self.hasher.update(buffer.get(..read).unwrap_or_default());
         self.left = self.left.saturating_sub(read as u64);
@@ -127,7 +127,7 @@ impl Read for Verified {
                 path: self.path.clone(),
                 detail: "its bytes are not those that were stored".to_owned(),
             };
-            return Err(std::io::Error::new(ErrorKind::InvalidData, damaged));
+            return Err(io::Error::new(ErrorKind::InvalidData, damaged));
         }
         Ok(read)
     }
@@ -138,6 +138,8 @@ struct Received {
     file: NamedTempFile,
     id: BlobId,
     size_bytes: u64,
+    /// Whether the same bytes lay in their folder already when these had come.
+    is_known: bool,
 }
 
 impl EmbeddedStore {
@@ -189,19 +191,31 @@ impl EmbeddedStore {
             size_bytes += read as u64;
         }
         let id = BlobId::of_sha256(hasher.finalize().into());
-        if !is_whole(&self.settled(&id), size_bytes) {
+        let is_known = self.is_intact(&id, size_bytes);
+        if !is_known {
             file.as_file().sync_all().map_err(StoreError::at(&root))?;
         }
         Ok(Received {
             file,
             id,
             size_bytes,
+            is_known,
         })
+    }
+
+    /// Whether the bytes in a blob's folder are those its name says. Others are replaced when the right ones come again.
+    fn is_intact(&self, id: &BlobId, size_bytes: u64) -> bool {
+        let path = self.settled(id);
+        let Ok(file) = File::open(&path) else {
+            return false;
+        };
+        let mut bytes = Verified::new(file, &path, id, size_bytes);
+        is_whole(&path, size_bytes) && io::copy(&mut bytes, &mut io::sink()).is_ok()
     }
 
     /// Gives received bytes their name, durably, unless a file has it already. Only the one writer may call this.
     fn name(&self, received: Received) -> Result<()> {
-        if is_whole(&self.settled(&received.id), received.size_bytes) {
+        if received.is_known && is_whole(&self.settled(&received.id), received.size_bytes) {
             return Ok(());
         }
         let path = self.arrived(&received.id);
@@ -311,7 +325,7 @@ pub(super) fn is_bound(connection: &Connection, id: &BlobId) -> rusqlite::Result
         .query_row([id.as_str()], |row| row.get(0))
 }
 
-/// Whether a file of that size is there. One that was cut short is replaced when its bytes come again.
+/// Whether a file of that size is there.
 fn is_whole(path: &Path, size_bytes: u64) -> bool {
     fs::metadata(path).is_ok_and(|found| found.len() == size_bytes)
 }

@@ -11,7 +11,7 @@ use crate::fixture::{
 
 fn backup(store: &EmbeddedStore) -> Vec<u8> {
     let mut archive = Vec::new();
-    store.backup(&mut archive).unwrap();
+    store.backup(&mut archive, &[]).unwrap();
     archive
 }
 
@@ -158,4 +158,39 @@ fn the_backup_of_an_empty_store_is_an_empty_store() {
         .unpack(restored.path())
         .unwrap();
     assert!(open(restored.path()).connections().is_empty());
+}
+
+// TR-39: what is missing is told, and everything else is saved.
+#[test]
+fn a_missing_blob_is_left_out_only_if_it_is_known_to_be_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    filled(&store);
+    let owner = stream("work", "messages");
+    let put = |bytes: &[u8]| {
+        let mut bytes = bytes;
+        let blob = store.put_blob((&owner, &key("m02")), "text/plain", &mut bytes);
+        blob.unwrap().id
+    };
+    let (lost, kept) = (put(b"lost"), put(b"kept"));
+    assert!(store.missing_blobs().unwrap().is_empty());
+    let place = |id: &contract::id::BlobId| {
+        let (start, name) = id.hex().split_at(2);
+        format!("blobs/{start}/{name}")
+    };
+    std::fs::remove_file(folder.path().join(place(&lost))).unwrap();
+    let missing = store.missing_blobs().unwrap();
+    assert_eq!(missing, [lost.clone()]);
+    // Nobody was told of it, so it must not pass for whole.
+    let refused = store.backup(&mut Vec::new(), &[]).unwrap_err();
+    assert!(refused.to_string().contains(lost.as_str()), "{refused}");
+    let mut archive = Vec::new();
+    store.backup(&mut archive, &missing).unwrap();
+    let mut archive = tar::Archive::new(archive.as_slice());
+    let entries = archive.entries().unwrap();
+    let names: Vec<String> = entries
+        .map(|entry| entry.unwrap().path().unwrap().display().to_string())
+        .collect();
+    assert!(names.contains(&place(&kept)) && names.contains(&"records.db".to_owned()));
+    assert!(!names.contains(&place(&lost)), "{names:?}");
 }
