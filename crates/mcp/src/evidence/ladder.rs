@@ -2,10 +2,13 @@
 //!
 //! It is built from what a record really holds (or, in a search, from proven windows), never from guesses.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
 use contract::numeral;
 use serde_json::{Map, Value, json};
 
 use super::identity::Identity;
+use super::payload::is_bytes;
 use super::plain;
 use crate::args::can_be_listed;
 use crate::budget;
@@ -40,7 +43,7 @@ impl Content {
                 Self::Small
             }
             Value::String(text) if text.is_empty() => Self::Small,
-            Value::String(text) if is_base64(text) => Self::Binary,
+            Value::String(text) if is_bytes(text) => Self::Binary,
             Value::String(_) => Self::Text,
             Value::Object(object) if is_blob(object) => Self::Binary,
             Value::Object(_) | Value::Array(_) => Self::Json,
@@ -254,13 +257,18 @@ fn is_blob(object: &Map<String, Value>) -> bool {
     tagged || object.get("blob_id").is_some_and(Value::is_string)
 }
 
-/// Long texts of nothing but the base64 alphabet, with some variety. A long word of prose is shorter than this.
+/// Long texts of nothing but the base64 alphabet, as varied as bytes are or with words behind them. A long word of prose is
+/// shorter than this.
 pub(crate) fn is_base64(text: &str) -> bool {
-    if text.len() < BASE64_FROM || !text.len().is_multiple_of(4) {
-        return false;
-    }
     let body = text.trim_end_matches('=');
-    if text.len() - body.len() > 2 {
+    let padding = text.len() - body.len();
+    // Without padding every length but one occurs.
+    let is_whole = match padding {
+        0 => text.len() % 4 != 1,
+        1 | 2 => text.len().is_multiple_of(4),
+        _ => false,
+    };
+    if text.len() < BASE64_FROM || !is_whole {
         return false;
     }
     let mut seen = [false; 128];
@@ -273,13 +281,23 @@ pub(crate) fn is_base64(text: &str) -> bool {
         distinct += usize::from(!*seen);
         *seen = true;
     }
-    distinct >= 12 && is_mixed(body)
+    (distinct >= 12 && is_mixed(body)) || encodes_words(body)
 }
 
 /// Bytes of any length have capitals, small letters and digits; a word or an alphabet repeated has not.
 fn is_mixed(text: &str) -> bool {
     let has = |test: fn(&u8) -> bool| text.bytes().any(|byte| test(&byte));
     has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase) && has(u8::is_ascii_digit)
+}
+
+/// Whether what it encodes begins with readable characters. What people write in this alphabet encodes none.
+fn encodes_words(text: &str) -> bool {
+    let start = text.get(..BASE64_FROM).unwrap_or_default();
+    let start = start.replace('-', "+").replace('_', "/");
+    let is_readable = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~');
+    STANDARD_NO_PAD
+        .decode(start)
+        .is_ok_and(|bytes| !bytes.is_empty() && bytes.iter().all(is_readable))
 }
 
 #[cfg(test)]
@@ -341,6 +359,38 @@ mod tests {
         assert!(!is_base64(&"word ".repeat(100)));
         assert!(!is_base64(&"a".repeat(400)));
         assert!(!is_base64(&"abcdefghijklmnopqrstuvwxyz".repeat(40)));
+        assert!(!is_base64(&"0123456789".repeat(40)));
         assert!(is_base64(&"QUJDREVGR0hJSktM".repeat(40)));
+    }
+
+    // TR-29: it was offered as a text to be read in windows.
+    #[test]
+    fn bytes_written_as_text_are_offered_as_bytes() {
+        let varied = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ".repeat(10);
+        let line = format!("{}\r\n", &varied[..76]);
+        let data = json!({
+            "padded": format!("{varied}AA=="),
+            "unpadded": format!("{}-_", &varied[..400]),
+            "of_one_word": "YWFh".repeat(100),
+            "in_lines": line.repeat(6),
+            "inline": format!("data:image/png;base64,{varied}"),
+            "prose": "words of prose ".repeat(40),
+        });
+        let entry = record(&identity(), data.as_object().unwrap()).unwrap();
+        let names = |list: &str| {
+            let fields = entry[list].as_array().unwrap().iter();
+            let mut names: Vec<&str> = fields
+                .map(|one| one["field_path"].as_str().unwrap())
+                .collect();
+            names.sort_unstable();
+            names
+        };
+        assert_eq!(names("field_windows"), ["prose"]);
+        let binary = ["in_lines", "inline", "of_one_word", "padded", "unpadded"];
+        assert_eq!(names("binary_fields"), binary);
+        for field in entry["binary_fields"].as_array().unwrap() {
+            assert_eq!(field["encoding"], "base64");
+            assert!(field["read"].is_object());
+        }
     }
 }

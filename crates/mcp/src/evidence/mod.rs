@@ -3,6 +3,7 @@
 
 pub(crate) mod compact;
 pub(crate) mod envelope;
+pub(crate) mod fan_in;
 pub(crate) mod identity;
 pub(crate) mod ladder;
 pub(crate) mod lines;

@@ -10,6 +10,7 @@ use contract::segment;
 use contract::upstream::Get;
 use serde_json::{Map, Value, json};
 
+use super::expand::{self, Filters};
 use super::{Definition, Running};
 use crate::args::{Arg, Args, Kind};
 use crate::budget;
@@ -87,13 +88,26 @@ async fn run(call: Call<'_>, args: Args) -> Outcome {
         return Err(Fault::from(error).with_answer(None, request_id));
     };
     let text = match figure.body.get("groups").and_then(Value::as_array) {
-        Some(groups) => groups::text(&figure, groups),
+        Some(groups) => groups::text(&figure, groups, filters(call, &args).await),
         None => figure.text(),
     };
     let data = bounded(body);
     let structured =
         json!({"data": data, "provider_url": call.provider_url(), "request_id": request_id});
     Ok(Reply::new(text, structured))
+}
+
+/// Which filters the grouped field takes: a call that leads on must not be one that is refused.
+async fn filters(call: Call<'_>, args: &Args) -> Filters {
+    let grouped = args.text("group_by").or(args.text("group_by_time"));
+    let place = (
+        args.text("stream").unwrap_or_default(),
+        args.text("connection_id"),
+    );
+    match grouped {
+        Some(field) => expand::filters(call, place, field).await,
+        None => Filters::default(),
+    }
 }
 
 /// The answer as it came, unless a server sends more groups than a result may hold.

@@ -166,17 +166,41 @@ pub(super) async fn look_ahead<'a>(
         let (Some(target), Some(field)) = (&relation.target, &relation.foreign_key) else {
             continue;
         };
-        let Ok(answered) = call.get(question(target, connection)).await else {
-            continue;
+        let filters = filters(call, (target, connection), field).await;
+        relation.is_filtered = filters.exact;
+    }
+}
+
+/// The filters that a field takes, as the schema tells.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Filters {
+    /// By equality.
+    pub(super) exact: bool,
+    /// From a value on.
+    pub(super) range: bool,
+}
+
+/// Asks the schema which filters a field of a stream takes. What is not told is taken for a no.
+pub(super) async fn filters(
+    call: Call<'_>,
+    (stream, connection): (&str, Option<&str>),
+    field: &str,
+) -> Filters {
+    let Ok(answered) = call.get(question(stream, connection)).await else {
+        return Filters::default();
+    };
+    // Without a connection there may be rows of several, and the call may go to any.
+    let rows = rows(&answered.body, stream);
+    let all = |takes: fn(&str, &Value) -> bool| {
+        let taken = |row: &&Value| {
+            let capability = row.get("field_capabilities")?.get(field)?;
+            Some(takes(field, capability))
         };
-        // Without a connection there may be rows of several, and the call may go to any.
-        let rows = rows(&answered.body, target);
-        relation.is_filtered = !rows.is_empty()
-            && rows.iter().all(|row| {
-                let fields = row.get("field_capabilities");
-                let capability = fields.and_then(|fields| fields.get(field));
-                capability.is_some_and(|capability| schema::takes_exact_filter(field, capability))
-            });
+        !rows.is_empty() && rows.iter().all(|row| taken(row) == Some(true))
+    };
+    Filters {
+        exact: all(schema::takes_exact_filter),
+        range: all(schema::takes_range_filter),
     }
 }
 

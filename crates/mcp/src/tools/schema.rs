@@ -19,7 +19,7 @@ use crate::evidence::envelope::{self, Paging};
 use crate::evidence::plain;
 use crate::fault::Fault;
 use crate::reply::{Outcome, Reply};
-pub(super) use capability::takes_exact_filter;
+pub(super) use capability::{takes_exact_filter, takes_range_filter};
 use document::Document;
 
 pub(super) static TOOL: Definition = Definition {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-use super::{Figure, label, scalar};
+use super::{Figure, Filters, label, scalar};
 use crate::args::{can_be_listed, is_filter_name};
 use crate::budget;
 use crate::evidence::envelope;
@@ -21,8 +21,8 @@ struct Line {
     is_cut: bool,
 }
 
-/// Writes the groups, in the order they came.
-pub(super) fn text(figure: &Figure<'_>, groups: &[Value]) -> String {
+/// Writes the groups, in the order they came. What leads on filters only by what the server takes.
+pub(super) fn text(figure: &Figure<'_>, groups: &[Value], filters: Filters) -> String {
     // A group takes four bytes at least, so no more than this can ever be shown.
     let most = budget::GROUPS_TEXT / 4;
     let keys: Vec<String> = groups.iter().take(most).map(key).collect();
@@ -36,7 +36,7 @@ pub(super) fn text(figure: &Figure<'_>, groups: &[Value]) -> String {
         let line = |(place, group)| line(place, group, &keys, width);
         written = groups.iter().take(most).enumerate().map(line).collect();
         if written.len() == groups.len()
-            && let Some(text) = fitting(figure, groups, &written)
+            && let Some(text) = fitting(figure, (groups, filters), &written)
         {
             return text;
         }
@@ -44,15 +44,19 @@ pub(super) fn text(figure: &Figure<'_>, groups: &[Value]) -> String {
     // Without groups there is always room.
     (0..=written.len())
         .rev()
-        .find_map(|shown| fitting(figure, groups, written.get(..shown)?))
+        .find_map(|shown| fitting(figure, (groups, filters), written.get(..shown)?))
         .unwrap_or_default()
 }
 
 /// The text with these lines. What stands around them depends on how many there are, so it is measured with them.
-fn fitting(figure: &Figure<'_>, groups: &[Value], written: &[Line]) -> Option<String> {
+fn fitting(
+    figure: &Figure<'_>,
+    (groups, filters): (&[Value], Filters),
+    written: &[Line],
+) -> Option<String> {
     let cut = written.iter().filter(|line| line.is_cut).count();
     let head = head(figure, groups.len(), (written.len(), cut));
-    let tail = next(figure, groups, (written.len(), cut));
+    let tail = next(figure, (groups, filters), (written.len(), cut));
     let mut lines = Lines::new(budget::GROUPS_TEXT, head);
     lines.reserve(tail.len());
     if let Some(warnings) = envelope::warnings(figure.envelope) {
@@ -185,33 +189,45 @@ fn time_zone<'a>(figure: &Figure<'a>) -> Option<&'a str> {
 }
 
 /// The last line: how to see the groups that are not here, else the records behind the first group.
-fn next(figure: &Figure<'_>, groups: &[Value], (shown, cut): (usize, usize)) -> String {
+fn next(
+    figure: &Figure<'_>,
+    (groups, filters): (&[Value], Filters),
+    (shown, cut): (usize, usize),
+) -> String {
+    let later = |from| later(figure, from).filter(|_| filters.range);
     let long = if cut > 0 {
-        values(figure)
+        values(figure, filters)
     } else if shown < groups.len() {
-        later(figure, groups.get(shown)).unwrap_or_else(|| values(figure))
+        later(groups.get(shown)).unwrap_or_else(|| values(figure, filters))
     } else if figure.whole("other_count").is_some_and(|others| others > 0) {
-        more(figure, groups)
+        let larger = larger(figure);
+        larger
+            .or_else(|| later(groups.last()))
+            .unwrap_or_else(|| values(figure, filters))
     } else {
-        format!("next: {}", figure.records(first(figure, groups)))
+        let first = first(figure, groups).filter(|_| filters.exact);
+        format!("next: {}", figure.records(first))
     };
-    // A filter may be longer than all there is room for; the caller still has it.
+    // What was asked may be longer than all there is room for; the caller still has it.
     if long.len() <= budget::GROUPS_TEXT / 3 {
         long
-    } else {
+    } else if figure.args.has("filter") {
         "next: repeat the call with limit=100 or a narrower filter; query_records with the same filter lists the records"
+            .to_owned()
+    } else {
+        "next: repeat the call with limit=100; query_records with the same stream lists the records"
             .to_owned()
     }
 }
 
-/// A larger answer, or where it is already the largest, one that begins later or lists the values themselves.
-fn more(figure: &Figure<'_>, groups: &[Value]) -> String {
-    if figure.args.whole("limit").unwrap_or_default() < budget::MAX_LIMIT {
+/// The same call with the largest answer, where it was not that already.
+fn larger(figure: &Figure<'_>) -> Option<String> {
+    let is_largest = figure.args.whole("limit").unwrap_or_default() >= budget::MAX_LIMIT;
+    (!is_largest).then(|| {
         let mut args = figure.args.given().clone();
         args.insert("limit".to_owned(), json!(budget::MAX_LIMIT));
-        return called(args);
-    }
-    later(figure, groups.last()).unwrap_or_else(|| values(figure))
+        called(args)
+    })
 }
 
 /// The same call from this calendar unit on. Keys carry no offset, so this is exact in UTC only.
@@ -238,7 +254,7 @@ fn later(figure: &Figure<'_>, from: Option<&Value>) -> Option<String> {
 }
 
 /// The grouped values record by record.
-fn values(figure: &Figure<'_>) -> String {
+fn values(figure: &Figure<'_>, filters: Filters) -> String {
     let mut args = Map::new();
     for name in ["stream", "connection_id", "filter"] {
         if let Some(value) = figure.args.given().get(name) {
@@ -253,7 +269,12 @@ fn values(figure: &Figure<'_>) -> String {
     }
     args.insert("limit".to_owned(), json!(budget::MAX_LIMIT));
     let call = plain::json(&Value::Object(args));
-    format!("next: narrow with filter, or query_records {call} for the values themselves")
+    let narrower = if filters == Filters::default() {
+        ""
+    } else {
+        "narrow with filter, or "
+    };
+    format!("next: {narrower}query_records {call} for the values themselves")
 }
 
 fn called(args: Map<String, Value>) -> String {

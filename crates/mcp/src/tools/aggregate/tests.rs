@@ -1,6 +1,6 @@
 //! What an agent reads of an aggregate.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::budget;
 use crate::reply::Reply;
@@ -8,8 +8,21 @@ use crate::stub::Stub;
 
 const PATH: &str = "/v1/streams/messages/aggregate";
 
+/// A schema whose fields take these filters, `eq` and `r=gte`.
+fn schema(flags: &str) -> Value {
+    let fields = ["folder", "sent_at", "text", "url", "amount", "n", "sender"];
+    let fields: Map<String, Value> = fields
+        .iter()
+        .map(|name| ((*name).to_owned(), json!(flags)))
+        .collect();
+    let row = json!({"name": "messages", "field_capabilities": fields});
+    json!({"object": "schema", "detail": "compact", "connectors": [{"streams": [row]}]})
+}
+
 fn asked(body: Value, args: Value) -> (Reply, Stub) {
-    let stub = Stub::default().on(PATH, body);
+    let stub = Stub::default()
+        .on(PATH, body)
+        .on("/v1/schema", schema("eq,r=gte"));
     let reply = stub.call("aggregate", args).unwrap();
     (reply, stub)
 }
@@ -364,5 +377,44 @@ fn definitions_are_short() {
         let tool = crate::tools::find(name).unwrap().tool();
         let bytes = serde_json::to_string(&tool).unwrap().len();
         assert!(bytes <= 1_850, "{name}: {bytes}");
+    }
+}
+
+// TR-29: a call was named that the server refuses.
+#[test]
+fn what_leads_on_filters_only_by_what_the_server_advertises() {
+    let folders = json!({"groups": [{"key": "inbox", "count": 3}], "other_count": 0});
+    let by_folder = json!({"stream": "messages", "metric": "count", "group_by": "folder"});
+    let by_month = json!({"stream": "messages", "metric": "count", "group_by_time": "sent_at", "granularity": "month", "limit": 100});
+    let ask = |schema: Value, body: &Value, args: &Value| {
+        let stub = Stub::default()
+            .on(PATH, body.clone())
+            .on("/v1/schema", schema);
+        stub.call("aggregate", args.clone()).unwrap().text
+    };
+    let nowhere = [
+        schema("declared"),
+        schema("r=gte"),
+        json!({}),
+        json!({"connectors": []}),
+    ];
+    for told in nowhere {
+        let text = ask(told.clone(), &folders, &by_folder);
+        let last = text.lines().last().unwrap();
+        assert_eq!(
+            last, r#"next: query_records {"stream":"messages","limit":10}"#,
+            "{told}"
+        );
+    }
+    let text = ask(schema("eq"), &folders, &by_folder);
+    assert!(
+        text.ends_with(r#""filter":{"folder":"inbox"},"limit":10}"#),
+        "{text}"
+    );
+    for (told, filtered) in [("eq", false), ("declared", false), ("r=gte|lt", true)] {
+        let text = ask(schema(told), &monthly(60, 7), &by_month);
+        let last = text.lines().last().unwrap();
+        assert_eq!(last.contains("gte"), filtered, "{told}: {last}");
+        assert!(told != "declared" || !last.contains("filter"), "{last}");
     }
 }

@@ -10,12 +10,11 @@ use serde_json::{Map, Value, json};
 
 use super::{Asked, Relation, WayOn, own_members, payload};
 use crate::budget;
-use crate::evidence::compact;
 use crate::evidence::envelope::{self, Paging};
-use crate::evidence::identity::{Identity, text};
+use crate::evidence::identity::{Identity, connection_of, text};
 use crate::evidence::ladder::{self, Content};
 use crate::evidence::lines::Lines;
-use crate::evidence::{oversize, plain};
+use crate::evidence::{compact, fan_in, oversize, plain};
 
 /// What the mandatory last lines may take when a first line is already too long.
 const TAIL: usize = 360;
@@ -78,7 +77,7 @@ pub(super) fn write(asked: &Asked<'_>, body: &Value) -> String {
         let most = if is_long { WARNINGS / 4 } else { WARNINGS };
         tail.push(format!("warnings={}", plain::cut(&warnings, most)));
     }
-    tail.push(last_line(&rows, &paging, is_long));
+    tail.push(last_line(asked, &rows, &paging, is_long));
     // Room for what is not shown is kept only where something is not.
     let (mut lines, mut shown) = written(&rows, &first, &tail, "");
     if shown < rows.len() {
@@ -122,7 +121,7 @@ fn first_line(asked: &Asked<'_>, rows: &[Row<'_>], paging: &Paging) -> String {
     line
 }
 
-fn last_line(rows: &[Row<'_>], paging: &Paging, is_short: bool) -> String {
+fn last_line(asked: &Asked<'_>, rows: &[Row<'_>], paging: &Paging, is_short: bool) -> String {
     let has_ids = rows.iter().any(|row| row.identity.is_some());
     if is_short {
         let steps = [
@@ -131,6 +130,8 @@ fn last_line(rows: &[Row<'_>], paging: &Paging, is_short: bool) -> String {
                 .next_cursor
                 .as_ref()
                 .map(|_| "pass next_cursor as cursor"),
+            (paging.has_more == Some(true) && paging.next_cursor.is_none())
+                .then_some("for more repeat this call with one connection_id"),
             paging
                 .next_changes_since
                 .as_ref()
@@ -148,7 +149,9 @@ fn last_line(rows: &[Row<'_>], paging: &Paging, is_short: bool) -> String {
     if paging.next_cursor.is_some() {
         line.push_str(" For the next page repeat this call with next_cursor as cursor.");
     } else if paging.has_more == Some(true) && paging.next_changes_since.is_none() {
-        line.push_str(" There are more, but no cursor: narrow the filter or raise limit.");
+        let connections = rows.iter().filter_map(|row| connection_of(row.record));
+        let given = ("query_records", asked.args.given());
+        line.push_str(&fan_in::way_on(given, connections, CALL));
     }
     if paging.next_changes_since.is_some() {
         // The bookmark lies behind all pages: who goes on with it now passes over those that follow.

@@ -229,6 +229,15 @@ fn flags_of(value: &Value) -> String {
     }
 }
 
+/// Whether a field with this capability, in either form, may be filtered from a value on.
+pub(in crate::tools) fn takes_range_filter(name: &str, capability: &Value) -> bool {
+    let field = Field::read(name, &flags_of(capability));
+    // Where the operators are not told, all of them are.
+    let from =
+        |operators: &Vec<String>| operators.is_empty() || operators.iter().any(|one| one == "gte");
+    field.granted && field.range.as_ref().is_some_and(from)
+}
+
 /// Whether a field with this capability, in either form, may be filtered by equality.
 pub(in crate::tools) fn takes_exact_filter(name: &str, capability: &Value) -> bool {
     let field = Field::read(name, &flags_of(capability));

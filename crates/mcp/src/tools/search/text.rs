@@ -10,7 +10,7 @@ use super::hit::{Excerpt, Hit};
 use crate::budget;
 use crate::evidence::envelope;
 use crate::evidence::lines::Lines;
-use crate::evidence::{compact, marks, plain};
+use crate::evidence::{compact, fan_in, marks, plain};
 
 /// What the mandatory last lines may take when a first line is already too long.
 const TAIL: usize = 320;
@@ -160,7 +160,9 @@ fn last_line(page: &Page<'_>) -> String {
     if page.paging.next_cursor.is_some() {
         line.push_str(" For more hits repeat this search with next_cursor as cursor.");
     } else if page.paging.has_more == Some(true) && page.beyond == 0 {
-        line.push_str(" There are more, but no cursor: narrow the search or raise limit.");
+        let connections = page.hits.iter().filter_map(Hit::connection);
+        let given = ("search", page.args.given());
+        line.push_str(&fan_in::way_on(given, connections, CALL));
     } else if line.ends_with(':') {
         line.push_str(" try fewer or other words, or call schema to see what can be searched.");
     }
