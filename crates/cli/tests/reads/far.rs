@@ -148,8 +148,8 @@ fn an_owners_token_labelled_a_clients_shows_nothing() {
             &["query", "books"],
             &["query", "books", "--json"],
             &["fetch", "library-home/books:b1"],
-            &["read", "library-home/books:b1", "--field", "text"],
-            &["aggregate", "books", "--metric", "count"],
+            &["read", "library-home/books:b1", "text"],
+            &["aggregate", "books", "count"],
         ] {
             let ran = machine.read(args);
             assert_eq!(ran.code, Some(77), "{args:?} {ran:?}");

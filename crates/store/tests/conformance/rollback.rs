@@ -243,7 +243,7 @@ fn an_unpacked_backup_begins_anew() {
     let folder = tempfile::tempdir().unwrap();
     let store = settled(folder.path());
     let mut archive = Vec::new();
-    store.backup(&mut archive).unwrap();
+    store.backup(&mut archive, &[]).unwrap();
     let restored = tempfile::tempdir().unwrap();
     tar::Archive::new(archive.as_slice())
         .unpack(restored.path())
