@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use contract::id::BlobId;
 use contract::key::RecordKey;
+use store::inspection::{Depth, Inspect};
 use store::{Blobs, Catalog, Records, Search, Store, StoreError};
 
 use crate::fixture::{
@@ -299,4 +300,38 @@ fn a_file_that_was_cut_short_is_whole_again_when_its_bytes_come_again() {
     fs::write(blob_files(folder.path()).pop().unwrap(), "all").unwrap();
     put(&store, "work", &key("m1"), b"all of it");
     assert_eq!(content(&store, &id), b"all of it");
+}
+
+// TR-39: the same bytes sent again were taken for those that lay there, because they had the same size.
+#[test]
+fn a_damaged_blob_is_mended_by_its_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    add_mail(&store, "work");
+    let bytes: Vec<u8> = (0..50_000_u32).flat_map(u32::to_le_bytes).collect();
+    let id = put(&store, "work", &key("m1"), &bytes);
+    let (start, name) = id.hex().split_at(2);
+    let path = folder.path().join("blobs").join(start).join(name);
+    let is_whole = || {
+        let mut read = Vec::new();
+        let end = store.open_blob(&id).unwrap().read_to_end(&mut read);
+        end.is_ok() && read == bytes
+    };
+    let mut changed = bytes.clone();
+    changed[70_000] ^= 1;
+    let longer = [&bytes[..], b"more"].concat();
+    for damaged in [&changed[..], &bytes[..100], &longer, b""] {
+        fs::write(&path, damaged).unwrap();
+        assert!(!is_whole());
+        assert_eq!(put(&store, "work", &key("m1"), &bytes), id);
+        assert!(is_whole());
+        let found = store.inspect(Depth::Thorough).unwrap();
+        assert_eq!(found.damaged_blobs, []);
+    }
+    // What is whole stays the file it is.
+    let before = fs::metadata(&path).unwrap().modified().unwrap();
+    put(&store, "work", &key("m1"), &bytes);
+    assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), before);
+    let left = fs::read_dir(folder.path().join("blobs")).unwrap();
+    assert_eq!(left.count(), 1);
 }

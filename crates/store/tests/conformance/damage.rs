@@ -267,49 +267,6 @@ fn a_changed_missing_or_cut_blob_is_found_and_never_given_as_whole() {
     assert_eq!(damage()[0].detail, "it is missing");
 }
 
-// TR-39: the same bytes sent again were taken for those that lay there, because they had the same size.
-#[test]
-fn a_damaged_blob_is_mended_by_its_bytes() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
-    add_mail(&store, "work");
-    let owner = stream("work", "messages");
-    let bytes: Vec<u8> = (0..50_000_u32).flat_map(u32::to_le_bytes).collect();
-    let put = || {
-        let blob = store.put_blob((&owner, &key("m1")), "text/plain", &mut bytes.as_slice());
-        blob.unwrap().id
-    };
-    let id = put();
-    let (start, name) = id.hex().split_at(2);
-    let path = folder.path().join("blobs").join(start).join(name);
-    let read = || {
-        let mut read = Vec::new();
-        store
-            .open_blob(&id)
-            .unwrap()
-            .read_to_end(&mut read)
-            .map(|_| read)
-    };
-    let mut changed = bytes.clone();
-    changed[70_000] ^= 1;
-    let longer = [&bytes[..], b"more"].concat();
-    for damaged in [&changed[..], &bytes[..100], &longer, b""] {
-        fs::write(&path, damaged).unwrap();
-        assert!(read().is_err());
-        assert_eq!(put(), id);
-        assert_eq!(read().unwrap(), bytes);
-        assert_eq!(store.inspect(Depth::Thorough).unwrap().damaged_blobs, []);
-    }
-    // What is whole stays the file it is.
-    let before = fs::metadata(&path).unwrap().modified().unwrap();
-    put();
-    assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), before);
-    assert_eq!(
-        fs::read_dir(folder.path().join("blobs")).unwrap().count(),
-        1
-    );
-}
-
 #[test]
 fn a_flipped_byte_in_a_segment_of_the_index_is_always_found_or_mended() {
     let original = tempfile::tempdir().unwrap();
