@@ -86,9 +86,13 @@ fn a_dry_run_tells_and_makes_nothing() {
 }
 
 #[test]
-fn a_chat_without_a_name_is_refused_with_what_to_do() {
+fn a_chat_without_a_name_is_called_after_who_writes_in_it() {
     let home = Home::new();
     let file = home.file("_chat.txt", "[30.12.23, 21:15:01] Anna: hello\n");
+    home.run(&["import", &file]).succeeds();
+    let chats = home.run(&["export", "chats"]).succeeds().stdout;
+    assert!(chats.contains("\"name\":\"Anna\""), "{chats}");
+    let file = home.file("_chat.txt", "[30.12.23, 21:15:01] Somebody joined\n");
     home.run(&["import", &file])
         .refused_saying(&["_chat.txt", "name the file after the person or group"]);
 }

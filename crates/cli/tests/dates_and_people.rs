@@ -19,7 +19,7 @@ const CONTACTS: &str = "BEGIN:VCARD\nVERSION:3.0\nFN:Jonas Huber\nORG:Bakery Hub
     BEGIN:VCARD\nVERSION:2.1\nN;ENCODING=QUOTED-PRINTABLE;CHARSET=UTF-8:M=C3=BCller;Eva;;;\nTEL;CELL:0170 1234\nEND:VCARD\n";
 
 fn refused() -> Value {
-    json!([{ "line": 20, "code": "malformed_export", "message": "DTSTART is no time: 'soon'" }])
+    json!([{ "line": 20, "code": "malformed_export", "message": "DTSTART is no time: 'soon'", "field": "starts_at" }])
 }
 
 #[test]

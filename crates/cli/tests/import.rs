@@ -60,7 +60,7 @@ fn refused_lines_are_reported_and_the_others_kept() {
         json.json(),
         serde_json::json!({"read": 5, "added": 0, "updated": 0, "unchanged": 1, "rejected": 4, "rejections": [
             {"line": 3, "code": "malformed_ndjson", "message": "expected a JSON value (at byte 0)"},
-            {"line": 4, "code": "invalid_field_type", "message": "field 'size' must be integer, got 'big'", "field": "size", "value": "'big'"},
+            {"line": 4, "code": "invalid_field_type", "message": "field 'size' must be integer, got 'big'", "field": "size", "value": "big"},
             {"line": 5, "code": "invalid_record_identity", "message": "'key' says 'c' and the primary key field 'id' says 'd'", "field": "id"},
             {"line": 6, "code": "missing_key", "message": "the primary key field 'id' is missing", "field": "id"},
         ]})

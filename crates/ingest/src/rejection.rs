@@ -101,8 +101,12 @@ impl Rejection {
         self
     }
 
-    pub(crate) fn with_value(mut self, shown: String) -> Self {
-        self.value = Some(shown);
+    /// Keeps the value as a message quotes it, without the quotes.
+    pub(crate) fn with_value(mut self, quoted: &str) -> Self {
+        let bare = quoted
+            .strip_prefix('\'')
+            .and_then(|it| it.strip_suffix('\''));
+        self.value = Some(bare.unwrap_or(quoted).to_owned());
         self
     }
 }

@@ -34,7 +34,7 @@ pub struct StreamRules<'a> {
 #[derive(Debug, Clone)]
 struct Demands {
     required: Vec<String>,
-    values: HashMap<String, ValueRules>,
+    values: HashMap<String, (FieldKind, ValueRules)>,
 }
 
 /// What the values of a record are called where they come from.
@@ -73,7 +73,7 @@ impl<'a> StreamRules<'a> {
     /// Whether null may stand in a field.
     pub(crate) fn takes_null(&self, name: &str) -> bool {
         let rules = self.demands().values.get(name);
-        rules.is_some_and(|rules| rules.check("null").is_ok())
+        rules.is_some_and(|(_, rules)| rules.check("null").is_ok())
     }
 
     fn demands(&self) -> &Demands {
@@ -82,7 +82,7 @@ impl<'a> StreamRules<'a> {
             values: self
                 .fields
                 .iter()
-                .map(|(name, field)| ((*name).to_owned(), ValueRules::of(field)))
+                .map(|(name, field)| ((*name).to_owned(), (field.kind, ValueRules::of(field))))
                 .collect(),
         })
     }
@@ -91,13 +91,9 @@ impl<'a> StreamRules<'a> {
     pub(crate) fn check_values(&self, body: &RecordBody, cells: Cells) -> Checked<()> {
         let demands = self.demands();
         for (name, raw) in body.members() {
-            if let Some(rules) = demands.values.get(name) {
-                rules
-                    .check(raw)
-                    .map_err(|fault| cells.rejection(name, fault))?;
-            }
-            if let Some(field) = self.field(name) {
-                check_size(field, raw).map_err(|fault| cells.rejection(name, fault))?;
+            if let Some((kind, rules)) = demands.values.get(name) {
+                let checked = rules.check(raw).and_then(|()| check_size(*kind, raw));
+                checked.map_err(|fault| cells.rejection(name, fault))?;
             }
         }
         match demands.required.iter().find(|it| body.get(it).is_none()) {
@@ -205,14 +201,14 @@ fn key_part(name: &str, raw: &str) -> Checked<String> {
 }
 
 /// Checks that a number fits the column it is compared and summed in.
-fn check_size(field: &FieldDeclaration, raw: &str) -> Result<(), Fault> {
-    let rule = match field.kind {
+fn check_size(kind: FieldKind, raw: &str) -> Result<(), Fault> {
+    let rule = match kind {
         FieldKind::Integer => "must fit an integer of 64 bits",
         FieldKind::Number => "must fit a floating-point number of 64 bits",
         _ => return Ok(()),
     };
     let is_number = json::kind_of(raw) == JsonKind::Number;
-    if !is_number || Scalar::from_json(field.kind, raw).is_some() {
+    if !is_number || Scalar::from_json(kind, raw).is_some() {
         return Ok(());
     }
     Err(Fault {
@@ -236,7 +232,7 @@ impl Cells {
         let message = format!("{noun} {name_shown}{at} {rule}{got}");
         let rejection = Rejection::new(fault.code, message).in_field(name);
         match fault.value {
-            Some(value) => rejection.with_value(value),
+            Some(value) => rejection.with_value(&value),
             None => rejection,
         }
     }
@@ -249,7 +245,7 @@ impl Cells {
         let message = format!("{} {} {why}", self.noun(), quoted(name));
         let rejection = Rejection::new(RejectionCode::MissingField, message).in_field(name);
         match value {
-            Some(value) => rejection.with_value(value),
+            Some(value) => rejection.with_value(&value),
             None => rejection,
         }
     }

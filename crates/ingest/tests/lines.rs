@@ -314,7 +314,7 @@ fn a_value_that_breaks_the_declaration_is_refused_with_line_field_and_value() {
         ]
     );
     assert_eq!(report.rejections[1].field.as_deref(), Some("currency"));
-    assert_eq!(report.rejections[1].value.as_deref(), Some("'CHF'"));
+    assert_eq!(report.rejections[1].value.as_deref(), Some("CHF"));
     // What is deleted need not be whole.
     assert_eq!((report.added, report.updated), (1, 1));
 }

@@ -46,7 +46,7 @@ async fn lines_are_taken_or_answered_for_one_by_one() {
         ]
     );
     assert_eq!(rejections[2]["field"], "size_bytes");
-    assert_eq!(rejections[2]["value"], "'ten'");
+    assert_eq!(rejections[2]["value"], "ten");
     assert!(
         rejections[0]["receipt_id"]
             .as_str()
