@@ -93,6 +93,7 @@ error_codes! {
     RateLimitExceeded Served "rate_limit_exceeded" 429 FAILED "Too many attempts; wait.";
     InternalError Served "internal_error" 500 FAILED "Something failed on our side; the request id finds it in the log.";
     RecordDamaged Served "record_damaged" 500 FAILED "A record that the answer needs was damaged on the server's disk.";
+    IndexBuilding Served "index_building" 503 FAILED "The search index is being built, and this cannot be answered before it is; ask again.";
     ConnectorInstanceBusy Served "connector_instance_busy" 503 FAILED "The connection is being written by someone else.";
     IngestBatchStorageError Served "ingest_batch_storage_error" 503 FAILED "Nothing of the batch is acknowledged; send it again.";
     StoreRolledBack Served "store_rolled_back" 503 FAILED "The server lost what it had acknowledged, and answers nobody until its owner has confirmed that.";

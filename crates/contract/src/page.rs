@@ -258,6 +258,9 @@ pub struct IndexMaintenance {
     /// How many streams are waiting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending_scopes: Option<u64>,
+    /// How much of an index that is being built is done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub percent: Option<u64>,
     /// Members of another server.
     #[serde(flatten)]
     pub other: Other,

@@ -57,6 +57,13 @@ impl Failure {
                 )
                 .with_param("connection_id")
             }
+            Self::Store(StoreError::IndexBuilding { indexed, written }) => {
+                let percent = percent(indexed, written);
+                let message = format!("the search index is being built, {percent} % are done");
+                ReadError::new(ErrorCode::IndexBuilding, message).with_hint(
+                    "ask again in a few seconds; records, pages of them and windows can be read meanwhile",
+                )
+            }
             // Nobody waits for this answer any more.
             Self::Store(StoreError::Stopped) => {
                 tracing::debug!(operation, "a read was stopped");
@@ -89,6 +96,13 @@ fn damaged(record: &str, is_owner: bool) -> ReadError {
     let message = "a record that the answer needs was damaged on the server's disk";
     ReadError::new(ErrorCode::RecordDamaged, message)
         .with_hint("ask for other records; the owner of the server finds the damage with `pdpp doctor --thorough`")
+}
+
+/// How much of something is done, in whole percents. All is told only when it is all.
+pub(crate) fn percent(done: u64, all: u64) -> u64 {
+    done.saturating_mul(100)
+        .checked_div(all)
+        .map_or(100, |percent| percent.min(99))
 }
 
 /// A body that was valid when it was accepted.

@@ -20,7 +20,7 @@ use crate::conditions::{self, Conditions};
 use crate::disclosure::Shown;
 use crate::enforce::Row;
 use crate::evidence;
-use crate::failure::Outcome;
+use crate::failure::{Outcome, percent};
 use crate::project::admitted;
 use crate::reader::{Answer, Session};
 use crate::route;
@@ -70,7 +70,9 @@ pub(crate) fn search(session: &Session, query: &SearchQuery) -> Answer<Page<Sear
         expression,
     };
     let mut answer = session.store.search(&request)?;
-    if let (true, Some((position, before))) = (answer.ranking_changed, last) {
+    // While the index is being built, hits come that nobody wrote since the last page.
+    if let (true, None, Some((position, before))) = (answer.ranking_changed, answer.building, last)
+    {
         let mut rows = plan.searched.iter().map(|one| &one.row);
         answer.ranking_changed =
             before != searched || sight::changed_since(session, &mut rows, position.version)?;
@@ -284,23 +286,34 @@ fn meta(query: &SearchQuery, plan: &Plan, request: &SearchRequest, answer: &Sear
         .count();
     let number = |count: usize| u64::try_from(count).ok();
     meta.recall = Some(Recall {
-        complete: searched && rebuilding == 0 && !answer.prefix_truncated,
+        complete: searched
+            && rebuilding == 0
+            && answer.building.is_none()
+            && !answer.prefix_truncated,
         ranking_scope: if searched { "all_matches" } else { "unknown" }.to_owned(),
         truncated: answer.prefix_truncated,
         ranked_candidate_count: total,
         sources_searched_count: searched.then(|| number(plan.connections().len())).flatten(),
         ..Recall::default()
     });
-    if rebuilding > 0 {
-        meta.index_maintenance = Some(IndexMaintenance {
+    meta.index_maintenance = match answer.building {
+        Some((indexed, written)) => Some(IndexMaintenance {
+            note: Some("the index is being built; hits may be missing until it is done".to_owned()),
+            pending_scopes: number(plan.searched.len()),
+            percent: Some(percent(indexed, written)),
+            other: Other::new(),
+        }),
+        None if rebuilding > 0 => Some(IndexMaintenance {
             note: Some(
                 "newly declared fields are still being indexed; their words may be missed"
                     .to_owned(),
             ),
             pending_scopes: number(rebuilding),
+            percent: None,
             other: Other::new(),
-        });
-    }
+        }),
+        None => None,
+    };
     for warning in warnings(query, plan, request, answer) {
         meta.warn(warning);
     }

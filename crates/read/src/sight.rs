@@ -9,7 +9,7 @@ use store::records::{ChangesRequest, Revision, StoredRecord};
 
 use crate::conditions::Conditions;
 use crate::enforce::Row;
-use crate::failure::{Outcome, parse_stored};
+use crate::failure::{Failure, Outcome, parse_stored};
 use crate::project::{Shape, admitted};
 use crate::reader::Session;
 
@@ -107,18 +107,22 @@ pub(crate) fn emitted_at(session: &Session, row: &Row, stored: &StoredRecord) ->
     Ok(change.map_or_else(|| stored.emitted_at.clone(), |change| change.emitted_at))
 }
 
-/// How many records a row shows, and when the latest of them became what is shown.
-pub(crate) fn extent(session: &Session, row: &Row) -> Outcome<(u64, Option<String>)> {
+/// How many records a row shows, and when the latest of them became what is shown. Neither is told while the index is
+/// being built: what can be asked must not wait for that.
+pub(crate) fn extent(session: &Session, row: &Row) -> Outcome<(Option<u64>, Option<String>)> {
     let mut latest = Latest {
         session,
         row,
         found: None,
     };
-    let (records, complete) = latest.look_by_date()?;
+    let (records, complete) = match latest.look_by_date() {
+        Err(Failure::Store(StoreError::IndexBuilding { .. })) => return Ok((None, None)),
+        looked => looked?,
+    };
     let complete = complete && (row.is_owner() || latest.look_at_redated()?);
     // Where thousands of the latest changes were all hidden, no date is told rather than one that depends on how many.
     let found = latest.found.filter(|_| complete);
-    Ok((records, found.map(|(_, shown)| shown)))
+    Ok((Some(records), found.map(|(_, shown)| shown)))
 }
 
 /// Looks for the latest date that is shown. A record has a moment that none of its dates is after, and records are looked

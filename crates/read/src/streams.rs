@@ -39,7 +39,7 @@ fn summary(session: &Session, row: &Row) -> Outcome<StreamSummary> {
     Ok(StreamSummary {
         object: ObjectTag::STREAM,
         name: row.stream().name.to_string(),
-        record_count: Some(records),
+        record_count: records,
         freshness: Some(freshness(last_updated.as_deref().and_then(Instant::parse))),
         last_updated: Nullable::or_null(last_updated),
         connection_id: Some(connection.id.to_string()),

@@ -4,7 +4,8 @@
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse as _;
 use contract::error::{ErrorCode, ReadError};
-use serde_json::json;
+use serde_json::{Value, json};
+use store::search::IndexStatus;
 
 use crate::problem::{self, Problem};
 use crate::table::{Ask, Outcome};
@@ -25,20 +26,39 @@ pub(crate) async fn readyz(ask: Ask) -> Outcome {
     };
     ask.service.refuse_rolled_back()?;
     let store = ask.service.store.clone();
-    let read = read::run_blocking(move || store.token_candidates(Default::default())).await;
-    match read {
-        Ok(Ok(_)) => {}
+    let looked = move || {
+        store.token_candidates(Default::default())?;
+        store.index_status()
+    };
+    let index = match read::run_blocking(looked).await {
+        Ok(Ok(status)) => index_state(&status),
         Ok(Err(error)) => {
             tracing::error!(cause = %error, "the store cannot be read");
             return Err(not_ready("the store cannot be read"));
         }
         Err(error) => return Err(Problem::internal("readyz", &error)),
-    }
+    };
     if let Some(trouble) = ask.service.disclosures.trouble() {
         tracing::error!(waiting = trouble.waiting, "disclosures cannot be written");
         return Err(not_ready("disclosures cannot be written"));
     }
-    problem::json(StatusCode::OK, &json!({"status": "ready"}))
+    problem::json(StatusCode::OK, &json!({"status": "ready", "index": index}))
+}
+
+/// How far the index is, without figures that tell how much there is: anybody may ask this.
+fn index_state(status: &IndexStatus) -> Value {
+    if status.building {
+        let percent = status.taken.saturating_mul(100).checked_div(status.written);
+        let percent = percent.unwrap_or(0).min(99);
+        return json!({"state": "building", "percent": percent});
+    }
+    if status.rebuilding > 0 {
+        let done = status.records.saturating_sub(status.rebuilding);
+        let percent = done.saturating_mul(100).checked_div(status.records);
+        let percent = percent.unwrap_or(0).min(99);
+        return json!({"state": "reindexing", "percent": percent});
+    }
+    json!({"state": "current"})
 }
 
 pub(crate) async fn metrics(ask: Ask) -> Outcome {

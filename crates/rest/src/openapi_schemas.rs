@@ -331,7 +331,17 @@ fn writes() -> Value {
         "Status": {
             "type": "object",
             "required": ["status"],
-            "properties": {"status": {"type": "string"}},
+            "properties": {
+                "status": {"type": "string"},
+                "index": {
+                    "type": "object",
+                    "required": ["state"],
+                    "properties": {
+                        "state": {"type": "string", "enum": ["current", "building", "reindexing"]},
+                        "percent": {"type": "integer"},
+                    },
+                },
+            },
         },
         "Document": {"type": "object", "required": ["openapi", "info", "paths"]},
     })

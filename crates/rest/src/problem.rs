@@ -11,6 +11,9 @@ use serde_json::{Map, Value, json};
 
 use crate::console;
 
+/// After how many seconds to ask again while the index is being built.
+const BUILDING_SECONDS: &str = "5";
+
 /// A failed request.
 #[derive(Debug, Clone)]
 pub(crate) struct Problem {
@@ -180,12 +183,17 @@ impl Problem {
 
 impl From<ReadError> for Problem {
     fn from(error: ReadError) -> Self {
-        Self {
+        let building = error.code == ErrorCode::IndexBuilding;
+        let problem = Self {
             error: Box::new(error),
             status: None,
             form: Form::Contract,
             extra: Box::default(),
+        };
+        if building {
+            return problem.with_header(header::RETRY_AFTER, BUILDING_SECONDS);
         }
+        problem
     }
 }
 
@@ -223,3 +231,17 @@ pub(crate) fn json(status: StatusCode, body: &impl serde::Serialize) -> Result<R
 
 /// The media type of every answer that is not a blob.
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // TR-32: what cannot be answered while the index is being built says when to ask again.
+    #[test]
+    fn an_index_that_is_being_built_is_told_with_when_to_ask_again() {
+        let problem = Problem::new(ErrorCode::IndexBuilding, "half of it is done");
+        let response = problem.into_response();
+        assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(response.headers()[header::RETRY_AFTER], BUILDING_SECONDS);
+    }
+}

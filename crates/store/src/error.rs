@@ -150,6 +150,14 @@ pub enum StoreError {
         /// What kept them there.
         detail: String,
     },
+    /// The index is being built, and what was asked cannot be answered before it is.
+    #[error("the search index is being built: {indexed} of {written} changes are in it")]
+    IndexBuilding {
+        /// Changes it has taken.
+        indexed: u64,
+        /// All changes.
+        written: u64,
+    },
     /// Whoever asked is gone, or did not want to wait any longer.
     #[error("the work was stopped")]
     Stopped,

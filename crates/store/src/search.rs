@@ -38,6 +38,11 @@ impl Scope {
             filters: Vec::new(),
         }
     }
+
+    /// Whether every record of the stream passes.
+    pub fn is_whole_stream(&self) -> bool {
+        self.time.is_none() && self.keys.is_none() && self.filters.is_empty()
+    }
 }
 
 /// A condition on one top-level field. Null and absent values never match.
@@ -112,6 +117,8 @@ pub struct SearchAnswer {
     pub ranking_changed: bool,
     /// Streams whose newly declared fields are still being indexed.
     pub rebuilding: Vec<StreamRef>,
+    /// The index is being built, and this is how far: changes it has taken, of how many.
+    pub building: Option<(u64, u64)>,
     /// A phrase that ends in a prefix stood for more words than are looked for.
     pub prefix_truncated: bool,
 }
@@ -246,8 +253,14 @@ pub struct IndexStatus {
     pub written: u64,
     /// The newest change the index holds on disk.
     pub indexed: u64,
+    /// The newest change the index has taken, on disk or not.
+    pub taken: u64,
+    /// So much is missing that it takes long: the index is absent, or was cut off.
+    pub building: bool,
     /// Records waiting to be indexed again after a declaration changed.
     pub rebuilding: u64,
+    /// All records.
+    pub records: u64,
 }
 
 /// The port for search and aggregates.
@@ -264,6 +277,10 @@ pub trait Search {
     fn index_status(&self) -> Result<IndexStatus>;
     /// Brings the index up to date and onto disk.
     fn settle_index(&self) -> Result<()>;
+    /// Works off whatever takes long: replays what the index misses, and indexes again what is queued. To be called again
+    /// and again by one thread in the background. From the first call on no read waits for such work: searches answer from
+    /// what is there, pages are read from the records, and what must be exact is [`crate::StoreError::IndexBuilding`].
+    fn tend_index(&self) -> Result<()>;
     /// Throws the index away and derives it anew from the records.
     fn rebuild_index(&self, progress: &mut dyn FnMut(u64)) -> Result<()>;
 }

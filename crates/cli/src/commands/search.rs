@@ -97,8 +97,12 @@ fn show(page: &Page<SearchHit>, line: &Line, style: Style) -> String {
         .meta
         .as_ref()
         .and_then(|meta| meta.index_maintenance.as_ref());
-    if maintained.is_some() {
-        text.push_str("The index is being rebuilt: hits may be missing until it is done.\n");
+    if let Some(maintained) = maintained {
+        let done = maintained.percent;
+        let done = done.map_or(String::new(), |percent| format!(", {percent} % are done"));
+        text.line(format_args!(
+            "The index is being rebuilt{done}: hits may be missing until it is done."
+        ));
     }
     text
 }

@@ -12,7 +12,7 @@ use clap::Args;
 use contract::seal::SealingKey;
 use contract::time::Clock as _;
 use grants::{DisclosureLog, Secret};
-use rest::{Limits, Service};
+use rest::{IndexTending, Limits, Service};
 use store::Store;
 use store::directory::OWNER_SOCKET;
 use tokio::runtime::Runtime;
@@ -77,6 +77,7 @@ pub(crate) fn run(options: Options, context: &Context) -> Outcome {
     let own_url = format!("http://{address}");
     let public_url = settings.public_url.as_deref().unwrap_or(&own_url);
     let log = Arc::new(started(DisclosureLog::start(Arc::clone(&store)))?);
+    let _tending = started(IndexTending::start(Arc::clone(&store)))?;
     let service = Service::new(
         Arc::clone(&store),
         key,

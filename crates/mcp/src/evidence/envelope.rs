@@ -201,6 +201,10 @@ pub(crate) fn recall(body: &Value) -> Option<String> {
             let _ = write!(written, " {name}={number}");
         }
     }
+    let percent = body.pointer("/meta/index_maintenance/percent");
+    if let Some(percent) = percent.and_then(Value::as_u64) {
+        let _ = write!(written, "; the index is being built, {percent} % are done");
+    }
     Some(written)
 }
 

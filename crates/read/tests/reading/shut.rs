@@ -112,6 +112,9 @@ impl Search for Shut {
     fn settle_index(&self) -> Result<()> {
         touched()
     }
+    fn tend_index(&self) -> Result<()> {
+        touched()
+    }
     fn rebuild_index(&self, _: &mut dyn FnMut(u64)) -> Result<()> {
         touched()
     }

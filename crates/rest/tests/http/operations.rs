@@ -1,9 +1,10 @@
 //! What whoever runs the server sees, and what every answer carries.
 
 use axum::body::Body;
-use axum::http::{Method, Request};
+use axum::http::{Method, Request, StatusCode};
+use serde_json::json;
 
-use crate::fixture::{World, gunzip};
+use crate::fixture::{MAIL, World, gunzip};
 
 #[tokio::test]
 async fn a_sane_request_id_is_kept_and_any_other_replaced() {
@@ -85,6 +86,44 @@ async fn the_process_lives_is_ready_and_counts() {
         assert!(text.lines().any(|known| known == line), "{line} in {text}");
     }
     assert!(!text.contains("overdraft") && !text.contains("messages"));
+}
+
+// TR-31: a declaration sent over HTTP is indexed by the server itself, and /readyz says how far that is.
+#[tokio::test]
+async fn what_a_declaration_queues_is_worked_off_in_the_background() {
+    let world = World::new().await;
+    world.read("/v1/search?q=overdraft").await;
+    let mut document: serde_json::Value = serde_json::from_str(MAIL).unwrap();
+    document["declaration_version"] = json!("2");
+    let lexical = &mut document["streams"][0]["query"]["search"]["lexical_fields"];
+    lexical.as_array_mut().unwrap().push(json!("from_email"));
+    let declared = world.write(Method::POST, "/v1/connectors", document.to_string());
+    assert_eq!(declared.await.status, StatusCode::OK);
+    let ready = async || {
+        let request = Request::get("/readyz").body(Body::empty()).unwrap();
+        world.send(request).await.body
+    };
+    let index = &ready().await["index"];
+    assert_eq!(index["state"], "reindexing");
+    assert!(
+        index["percent"]
+            .as_u64()
+            .is_some_and(|percent| percent < 100)
+    );
+    let page = world.read("/v1/search?q=overdraft").await;
+    assert_eq!(page["meta"]["recall"]["complete"], false);
+    assert!(page["meta"]["index_maintenance"]["pending_scopes"].is_number());
+
+    let _tending = rest::IndexTending::start(world.store.clone()).unwrap();
+    for _ in 0..600 {
+        if ready().await["index"] == json!({"state": "current"}) {
+            let page = world.read("/v1/search?q=overdraft").await;
+            assert_eq!(page["meta"]["recall"]["complete"], true);
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    panic!("the queue is not worked off: {}", ready().await);
 }
 
 #[tokio::test]

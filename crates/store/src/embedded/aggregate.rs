@@ -19,14 +19,14 @@ impl EmbeddedStore {
     fn figure(&self, request: &AggregateRequest) -> Result<Option<AggregateAnswer>> {
         let sources = self.sources();
         let entry = sources.stream(&request.scope.stream)?;
-        let open = self.index_with_columns(entry.id)?;
-        let restriction = self.restriction(entry, &request.scope, &open.fields)?;
         if request.metric == Metric::Count
             && request.grouping.is_none()
-            && restriction.is_whole_stream()
+            && request.scope.is_whole_stream()
         {
             return self.whole_count(entry.id).map(Some);
         }
+        let open = self.index_with_columns(entry.id)?;
+        let restriction = self.restriction(entry, &request.scope, &open.fields)?;
         let view = open.view();
         let failed = super::index::failed(self.path());
         let measure = Measure::of(&request.metric, entry)?;

@@ -51,7 +51,7 @@ impl EmbeddedStore {
 
     fn purge_rows(&self) -> Result<Purged> {
         // The index learns of deletions from the tombstones, so only those go that it has seen.
-        let indexed = self.with_index(|| Ok(self.current_index()?.committed()))?;
+        let indexed = self.with_index(|| Ok(self.whole_index(&mut |_| {})?.committed()))?;
         self.database.transact(|transaction| {
             purge_rows(transaction, indexed).map_err(self.database.failed())
         })
@@ -103,7 +103,7 @@ impl EmbeddedStore {
     }
 
     fn rewrite_index(&self) -> Result<()> {
-        self.with_index(|| self.current_index()?.expunge())?;
+        self.with_index(|| self.whole_index(&mut |_| {})?.expunge())?;
         self.index.await_retired()
     }
 

@@ -138,7 +138,11 @@ impl EmbeddedStore {
     }
 
     fn look_at_index(&self, thorough: bool) -> Result<Vec<Damage>> {
-        let open = self.with_index(|| self.current_index())?;
+        let open = match self.with_index(|| self.current_index()) {
+            // How far it is, is told elsewhere; what is not there yet cannot be damaged.
+            Err(StoreError::IndexBuilding { .. }) => return Ok(Vec::new()),
+            open => open?,
+        };
         let folder = self.directory.join(super::directory::INDEX);
         let changed = if thorough {
             open.changed_files()
@@ -173,7 +177,10 @@ impl EmbeddedStore {
         for _ in 0..COUNTED {
             let before = self.newest();
             let indexed =
-                self.with_index(|| Ok(self.current_index()?.view().searcher.num_docs()))?;
+                match self.with_index(|| Ok(self.current_index()?.view().searcher.num_docs())) {
+                    Err(StoreError::IndexBuilding { .. }) => return Ok(None),
+                    indexed => indexed?,
+                };
             let records = self.database.read(kept)?;
             if self.newest() == before {
                 let detail = || format!("it holds {indexed} records of {records}");
@@ -185,7 +192,7 @@ impl EmbeddedStore {
 }
 
 /// How many records there are, as it is kept.
-fn kept(connection: &Connection) -> rusqlite::Result<u64> {
+pub(super) fn kept(connection: &Connection) -> rusqlite::Result<u64> {
     let sql = "SELECT coalesce(sum(live_records), 0) FROM streams";
     connection.query_row(sql, [], |row| row.get(0))
 }

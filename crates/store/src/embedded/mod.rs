@@ -44,7 +44,7 @@ mod word;
 mod write;
 
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use contract::time::Clock;
@@ -58,7 +58,7 @@ use self::sources::Sources;
 use self::sqlite::Database;
 use crate::catalog::StreamRef;
 use crate::search::IndexStatus;
-use crate::{Result, StoreError, stop};
+use crate::{Result, StoreError};
 
 pub use self::digest::record_digest;
 pub use self::index::tokenizer::WordTokenizer;
@@ -84,6 +84,8 @@ pub struct EmbeddedStore {
     newest: AtomicU64,
     extents: Mutex<Extents>,
     pending: Mutex<Pending>,
+    /// Somebody works off in the background whatever takes long, so no read does.
+    tended: AtomicBool,
     clock: Arc<dyn Clock>,
 }
 
@@ -108,6 +110,7 @@ impl EmbeddedStore {
             newest: AtomicU64::new(newest),
             extents: Mutex::default(),
             pending: Mutex::new(pending),
+            tended: AtomicBool::new(false),
             clock: options.clock,
         };
         store.tidy()?;
@@ -160,24 +163,49 @@ impl EmbeddedStore {
     }
 
     /// The index, holding everything acknowledged so far.
+    ///
+    /// Where it is worked off in the background whatever takes long, a read does not wait for that.
     fn current_index(&self) -> Result<Arc<OpenIndex>> {
+        let open = self.open_index()?;
+        if self.is_tended() && open.is_far_behind(self.newest()) {
+            return Err(self.still_building(&open));
+        }
+        self.bring_up_to_date(&open, &mut |_| {})?;
+        Ok(open)
+    }
+
+    /// The index, holding everything acknowledged so far, however long that takes.
+    fn whole_index(&self, progress: &mut dyn FnMut(u64)) -> Result<Arc<OpenIndex>> {
+        let open = self.open_index()?;
+        self.bring_up_to_date(&open, progress)?;
+        Ok(open)
+    }
+
+    /// The index as it is.
+    fn open_index(&self) -> Result<Arc<OpenIndex>> {
         let open = self.index.open(self.sources().capacity())?;
         if let Some(path) = self.index.take_damaged() {
             self.note_index_damage(&path);
         }
         open.refuse_damaged()?;
-        if open.committed() < self.newest() {
-            // Everybody needs it, so it is not given up with whoever came first.
-            stop::apart(|| {
-                self.database.snapshot(|connection| {
-                    open.catch_up(&changes::Replay {
-                        connection,
-                        store: self,
-                    })
-                })
-            })?;
-        }
         Ok(open)
+    }
+
+    fn bring_up_to_date(&self, open: &OpenIndex, progress: &mut dyn FnMut(u64)) -> Result<()> {
+        if open.committed() >= self.newest() {
+            return Ok(());
+        }
+        self.database.snapshot(|connection| {
+            let source = changes::Replay {
+                connection,
+                store: self,
+            };
+            open.catch_up(&source, progress)
+        })
+    }
+
+    fn is_tended(&self) -> bool {
+        self.tended.load(Ordering::Acquire)
     }
 
     /// How far the index is, without bringing it any further.
@@ -190,10 +218,20 @@ impl EmbeddedStore {
                 |row| row.get(0),
             )
         })?;
+        let written = self.newest();
+        let indexed = self.index.committed(self.sources().capacity());
+        let opened = self.index.opened();
+        let (taken, building) = match &opened {
+            Some(open) => (open.staged(), open.is_far_behind(written)),
+            None => (indexed, written.saturating_sub(indexed) > index::WINDOW),
+        };
         Ok(IndexStatus {
-            written: self.newest(),
-            indexed: self.index.committed(self.sources().capacity()),
+            written,
+            indexed,
+            taken: taken.min(written),
+            building,
             rebuilding,
+            records: self.database.read(inspect::kept)?,
         })
     }
 

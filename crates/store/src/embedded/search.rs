@@ -1,6 +1,8 @@
 //! Search over many streams with one ranking.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use rusqlite::OptionalExtension;
 
@@ -18,7 +20,7 @@ use crate::search::{
     AggregateAnswer, AggregateRequest, Extent, Hit, IndexStatus, Scope, Search, SearchAnswer,
     SearchPosition, SearchRequest,
 };
-use crate::{Result, stop};
+use crate::{Result, StoreError, stop};
 
 impl Search for EmbeddedStore {
     fn search(&self, request: &SearchRequest) -> Result<SearchAnswer> {
@@ -40,9 +42,13 @@ impl Search for EmbeddedStore {
         self.status()
     }
 
+    fn tend_index(&self) -> Result<()> {
+        self.tend()
+    }
+
     fn settle_index(&self) -> Result<()> {
         self.with_index(|| {
-            let open = self.current_index()?;
+            let open = self.whole_index(&mut |_| {})?;
             while self.reindex_chunk(&open)? {}
             open.rest()
         })
@@ -55,11 +61,13 @@ impl Search for EmbeddedStore {
                 .execute("DELETE FROM reindexing", [])
                 .map_err(self.database.failed())
         })?;
-        progress(self.with_index(|| {
-            let open = self.current_index()?;
+        let progress = RefCell::new(progress);
+        let records = self.with_index(|| {
+            let open = self.whole_index(&mut |taken| progress.borrow_mut()(taken))?;
             open.rest()?;
             Ok(open.view().searcher.num_docs())
-        })?);
+        })?;
+        progress.into_inner()(records);
         self.forget_index_damage()
     }
 }
@@ -71,14 +79,18 @@ impl EmbeddedStore {
     fn find(&self, request: &SearchRequest) -> Result<SearchAnswer> {
         let sources = self.sources();
         for scope in &request.scopes {
-            // A filter must be exact, so columns that are being filled are filled first.
+            // A filter must be exact, so columns that are being filled are filled first. Where that takes long, records
+            // without their columns do not pass, and the stream is named as not complete.
             if scope.time.is_some() || !scope.filters.is_empty() {
-                self.index_with_columns(sources.stream(&scope.stream)?.id)?;
+                match self.index_with_columns(sources.stream(&scope.stream)?.id) {
+                    Ok(_) | Err(StoreError::IndexBuilding { .. }) => {}
+                    Err(error) => return Err(error),
+                }
             }
         }
         // Read before the view is taken, which may hold more than this already, but never less.
         let version = self.newest();
-        let open = self.current_index()?;
+        let (open, building) = self.searchable_index()?;
         let view = open.view();
         let rebuilding = self.rebuilding_streams(&sources)?;
         let mut groups = self.groups(&sources, &open, request)?;
@@ -132,8 +144,24 @@ impl EmbeddedStore {
             total: request.count.then_some(total),
             ranking_changed: moved,
             rebuilding,
+            building,
             prefix_truncated: expansions.cut,
         })
+    }
+
+    /// The index; one that is being built as far as it is, if there is anything in it.
+    fn searchable_index(&self) -> Result<(Arc<OpenIndex>, Option<(u64, u64)>)> {
+        match self.current_index() {
+            Ok(open) => Ok((open, None)),
+            Err(StoreError::IndexBuilding { indexed, written }) => {
+                let open = self.open_index()?;
+                if open.committed() == 0 {
+                    return Err(StoreError::IndexBuilding { indexed, written });
+                }
+                Ok((open, Some((indexed, written))))
+            }
+            Err(error) => Err(error),
+        }
     }
 
     fn groups(

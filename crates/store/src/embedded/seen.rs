@@ -89,10 +89,20 @@ impl Sight<'_> {
 
     /// What a record has in a column.
     pub(super) fn value(&self, name: &str, body: &RecordBody) -> Option<ColumnValue> {
-        let mut places = self.entry.layout.places.iter();
-        let place = places.find(|place| slot_name(place.kind, place.slot) == name)?;
-        self.fields.column_value(place, body)
+        value_of(self.entry, self.fields, name, body)
     }
+}
+
+/// What a record has in a column of its stream.
+pub(super) fn value_of(
+    entry: &StreamEntry,
+    fields: &Fields,
+    name: &str,
+    body: &RecordBody,
+) -> Option<ColumnValue> {
+    let mut places = entry.layout.places.iter();
+    let place = places.find(|place| slot_name(place.kind, place.slot) == name)?;
+    fields.column_value(place, body)
 }
 
 /// Makes a figure until every record behind it could be read.

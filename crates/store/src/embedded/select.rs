@@ -10,15 +10,20 @@ use contract::key::RecordKey;
 use rusqlite::{Connection, params};
 
 use super::EmbeddedStore;
+use super::changes::parse_stored;
 use super::documents::Blocks;
 use super::records::{STORED, sort_of, stored};
+use super::seen::value_of;
+use super::sources::StreamEntry;
 use super::walk::Walk;
 use crate::records::{Direction, OrderBy, PagePosition, PageRequest, SortValue, StoredRecord};
 use crate::search::Scope;
-use crate::{Result, stop};
+use crate::{Result, StoreError, stop};
 
 /// Up to this many matches are fetched and sorted.
 const FEW: usize = 4_000;
+/// How many records are looked at for a page while the index is being built.
+const WALKED: usize = 20_000;
 /// After how many records it is looked whether anybody still waits for the page.
 const LOOK_EVERY: u32 = 1024;
 
@@ -30,11 +35,16 @@ impl EmbeddedStore {
     ) -> Result<Vec<StoredRecord>> {
         let sources = self.sources();
         let entry = sources.stream(&scope.stream)?;
-        let open = self.index_with_columns(entry.id)?;
-        let restriction = self.restriction(entry, scope, &open.fields)?;
-        if restriction.is_whole_stream() {
+        if scope.is_whole_stream() {
             return crate::Records::page(self, &scope.stream, request);
         }
+        let open = match self.index_with_columns(entry.id) {
+            Err(StoreError::IndexBuilding { .. }) => {
+                return self.page_without_index(entry, scope, request);
+            }
+            open => open?,
+        };
+        let restriction = self.restriction(entry, scope, &open.fields)?;
         let view = open.view();
         let failed = super::index::failed(self.path());
         let mut rows = Vec::new();
@@ -56,6 +66,50 @@ impl EmbeddedStore {
         })?;
         stop::check()?;
         Ok(page)
+    }
+}
+
+impl EmbeddedStore {
+    /// A page while there is no index to ask: the order is walked, and each record held against the scope. Where too many
+    /// do not pass, the index must be waited for.
+    fn page_without_index(
+        &self,
+        entry: &StreamEntry,
+        scope: &Scope,
+        request: &PageRequest,
+    ) -> Result<Vec<StoredRecord>> {
+        let open = self.open_index()?;
+        let restriction = self.restriction(entry, scope, &open.fields)?;
+        let (mut page, mut looked, mut unreadable) = (Vec::new(), 0, None);
+        if request.limit == 0 {
+            return Ok(page);
+        }
+        let columns = format!("{STORED}, row_id");
+        self.database.read(|connection| {
+            Walk::new(entry.id, request).for_each(connection, &columns, &mut |row| {
+                let record = stored(row)?;
+                match parse_stored(record.body.clone(), self.path()) {
+                    Ok(body) => {
+                        let value = |name: &str| value_of(entry, &open.fields, name, &body);
+                        if restriction.admits(row.get("row_id")?, value) {
+                            page.push(record);
+                        }
+                    }
+                    Err(error) => unreadable = Some(error),
+                }
+                looked += 1;
+                let wanted = page.len() < request.limit && unreadable.is_none();
+                Ok(wanted && looked < WALKED && !stop::asked())
+            })
+        })?;
+        stop::check()?;
+        match unreadable {
+            Some(error) => Err(error),
+            None if looked >= WALKED && page.len() < request.limit => {
+                Err(self.still_building(&open))
+            }
+            None => Ok(page),
+        }
     }
 }
 

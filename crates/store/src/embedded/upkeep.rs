@@ -4,6 +4,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use rusqlite::OptionalExtension;
 
@@ -124,6 +125,13 @@ impl EmbeddedStore {
         Ok(true)
     }
 
+    pub(super) fn still_building(&self, open: &OpenIndex) -> StoreError {
+        StoreError::IndexBuilding {
+            indexed: open.staged().min(self.newest()),
+            written: self.newest(),
+        }
+    }
+
     /// Keeps how far a stream is, or that it is done.
     fn note_reindexed(&self, stream: i64, resume: Option<i64>) -> Result<()> {
         self.database.transact(|transaction| {
@@ -140,18 +148,42 @@ impl EmbeddedStore {
         })
     }
 
-    /// The index with every column of the stream filled: an aggregate must be exact, so it waits for that.
+    /// Works off what takes long: first what is missing, then what is queued.
+    pub(super) fn tend(&self) -> Result<()> {
+        self.tended.store(true, Ordering::Release);
+        self.with_index(|| {
+            let mut open = self.open_index()?;
+            // What was only not committed yet is left to the next read, which does it in a moment.
+            if open.staged() < self.newest() {
+                open = self.whole_index(&mut |_| {})?;
+            }
+            loop {
+                stop::check()?;
+                if !stop::apart(|| self.reindex_chunk(&open))? {
+                    return Ok(());
+                }
+            }
+        })
+    }
+
+    /// The index with every column of the stream filled: an aggregate must be exact, so it waits for that, unless it takes
+    /// long and somebody else does it.
     pub(super) fn index_with_columns(&self, stream: i64) -> Result<Arc<OpenIndex>> {
         let open = self.current_index()?;
         loop {
-            let pending: Option<i64> = self.database.read(|connection| {
+            let pending: Option<usize> = self.database.read(|connection| {
                 connection
-                    .prepare_cached("SELECT 1 FROM reindexing WHERE stream_id = ?1")?
+                    .prepare_cached(
+                        "SELECT max(0, last_row - next_row + 1) FROM reindexing WHERE stream_id = ?1",
+                    )?
                     .query_row([stream], |row| row.get(0))
                     .optional()
             })?;
-            if pending.is_none() {
+            let Some(pending) = pending else {
                 return Ok(open);
+            };
+            if self.is_tended() && pending > CHUNK {
+                return Err(self.still_building(&open));
             }
             stop::check()?;
             stop::apart(|| self.reindex_chunk(&open))?;

@@ -27,5 +27,6 @@ mod scopes;
 mod search_model;
 mod selecting;
 mod stopping;
+mod tending;
 mod together;
 mod writing;

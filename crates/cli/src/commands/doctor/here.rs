@@ -17,7 +17,7 @@ use crate::clock::SystemClock;
 use crate::context::Context;
 use crate::failure::Outcome;
 use crate::moment;
-use crate::owner::Owner;
+use crate::owner::{Owner, Target};
 use crate::reading::{Line, Reading};
 
 /// With less room than this an import may not end.
@@ -157,10 +157,11 @@ fn index(context: &Context) -> Finding {
         Ok(meta) => match meta.and_then(|meta| meta.index_maintenance) {
             Some(behind) => {
                 let waiting = behind.pending_scopes.unwrap_or(1);
+                let done = done(context);
                 Finding::ill(
                     "index",
                     format!(
-                        "{waiting} streams are still being indexed, so searches may miss records"
+                        "{waiting} streams are still being indexed{done}, so searches may miss records"
                     ),
                     format!("wait while `pdpp serve` runs, or finish it now with `{rebuild}`"),
                 )
@@ -173,6 +174,22 @@ fn index(context: &Context) -> Finding {
             &format!("derive it anew with `{rebuild}`"),
         ),
     }
+}
+
+/// How much of the index is done, where that can be told.
+fn done(context: &Context) -> String {
+    #[derive(Deserialize)]
+    struct Ready {
+        index: Progress,
+    }
+    #[derive(Deserialize)]
+    struct Progress {
+        percent: Option<u64>,
+    }
+    let owner = context.owner("pdpp doctor").ok();
+    let ready = owner.and_then(|owner| owner.get::<Ready>(&Target::of("/readyz")).ok());
+    let percent = ready.and_then(|ready| ready.index.percent);
+    percent.map_or(String::new(), |percent| format!(", {percent} % are done"))
 }
 
 #[cfg(test)]

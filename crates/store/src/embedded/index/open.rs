@@ -1,5 +1,7 @@
 //! An open index: what readers see of it, and how changes get into it.
 
+mod pass;
+
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -18,8 +20,10 @@ use super::schema::{self, Capacity, Fields, Indexable};
 use super::strong::StrongPlugin;
 use super::verify::{MergeWhole, Verifier};
 use super::view::View;
-use super::{ChangeSource, IndexChange, tokenizer};
+use super::{IndexChange, tokenizer};
 use crate::{Result, StoreError};
+
+pub(crate) use pass::WINDOW;
 
 /// Bumped whenever documents are built differently or an index on disk may be wrong, so that it is derived anew.
 const FORMAT: u32 = 4;
@@ -27,8 +31,6 @@ const FORMAT: u32 = 4;
 const WRITER_BYTES: usize = 160_000_000;
 /// A commit costs some 100 ms, and a crash replays what was not committed: this bounds both.
 const COMMIT_EVERY: u64 = 250_000;
-/// How many versions are replayed at a time; the bookmark moves by such steps.
-const WINDOW: u64 = 20_000;
 
 /// What an index commit says of itself.
 #[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
@@ -49,9 +51,16 @@ pub(crate) struct OpenIndex {
     verifier: Arc<Verifier>,
     pub(crate) fields: Fields,
     pub(super) capacity: Capacity,
+    /// Held by who brings the index up to date or works on all of it. Changes of one pass come from one state of the
+    /// records, so nobody may come between.
+    pass: Mutex<()>,
     writing: Mutex<Writing>,
+    /// The last version handed to the writer, as it was when nobody was writing.
+    staged: AtomicU64,
     /// The bookmark of the last commit that readers see.
     committed: AtomicU64,
+    /// A pass is under way that takes long.
+    building: AtomicBool,
     /// Another index has taken its place.
     retired: AtomicBool,
 }
@@ -156,6 +165,9 @@ impl OpenIndex {
             verifier,
             fields,
             capacity,
+            pass: Mutex::new(()),
+            staged: AtomicU64::new(version),
+            building: AtomicBool::new(false),
             writing: Mutex::new(Writing {
                 writer: None,
                 staged: version,
@@ -201,60 +213,6 @@ impl OpenIndex {
         self.committed.load(Ordering::Acquire)
     }
 
-    /// Takes changes right after they were acknowledged, if nothing before them is missing. They are committed later.
-    ///
-    /// An error here is no error of the write, which is safe in the records: the staged work is dropped, and the next
-    /// catch-up either replays it or reports what is wrong.
-    pub(crate) fn stage<'a>(
-        &self,
-        (before, newest): (u64, u64),
-        mut changes: impl Iterator<Item = IndexChange<'a>>,
-    ) {
-        let mut writing = self.writing();
-        if writing.staged != before {
-            return;
-        }
-        let mut outcome = changes.try_for_each(|change| self.apply(&mut writing, change));
-        writing.staged = newest;
-        if outcome.is_ok() && writing.uncommitted >= COMMIT_EVERY {
-            outcome = self.commit(&mut writing);
-        }
-        if outcome.is_err() {
-            self.forget(&mut writing);
-        }
-    }
-
-    /// Replays whatever is missing and makes it visible to readers.
-    pub(crate) fn catch_up(&self, source: &dyn ChangeSource) -> Result<()> {
-        let mut writing = self.writing();
-        let outcome = self.replay(&mut writing, source);
-        if outcome.is_err() {
-            self.forget(&mut writing);
-        }
-        outcome
-    }
-
-    fn replay(&self, writing: &mut Writing, source: &dyn ChangeSource) -> Result<()> {
-        let newest = source.newest()?;
-        // One snapshot holds each record once, so an index that starts out empty never meets an earlier form of it.
-        let known = writing.staged > 0;
-        while writing.staged < newest {
-            let upto = newest.min(writing.staged + WINDOW);
-            let after = writing.staged;
-            source.replay((after, upto), known, &mut |change| {
-                self.apply(writing, change)
-            })?;
-            writing.staged = upto;
-            if writing.uncommitted >= COMMIT_EVERY {
-                self.commit(writing)?;
-            }
-        }
-        if writing.staged > self.committed() {
-            self.commit(writing)?;
-        }
-        Ok(())
-    }
-
     /// Drops what was staged and not committed.
     fn forget(&self, writing: &mut Writing) {
         *writing = Writing {
@@ -262,6 +220,7 @@ impl OpenIndex {
             staged: self.committed(),
             uncommitted: 0,
         };
+        self.staged.store(writing.staged, Ordering::Release);
     }
 
     /// Indexes records again whose version the index has passed already. `records` reads them while no other change can
@@ -270,6 +229,7 @@ impl OpenIndex {
         &self,
         records: impl FnOnce(&mut dyn FnMut(Indexable<'_>) -> Result<()>) -> Result<()>,
     ) -> Result<()> {
+        let _pass = self.pass();
         let mut writing = self.writing();
         records(&mut |record| {
             let known = true;
@@ -280,6 +240,7 @@ impl OpenIndex {
 
     /// Rewrites every segment that still holds what was deleted, so that nothing of it stays on disk.
     pub(crate) fn expunge(&self) -> Result<()> {
+        let _pass = self.pass();
         let mut writing = self.writing();
         if writing.uncommitted > 0 {
             self.commit(&mut writing)?;
@@ -312,6 +273,7 @@ impl OpenIndex {
 
     /// The files whose bytes are not those that were written. Nothing is merged meanwhile.
     pub(crate) fn changed_files(&self) -> Result<Vec<PathBuf>> {
+        let _pass = self.pass();
         let mut writing = self.writing();
         if writing.uncommitted > 0 {
             self.commit(&mut writing)?;
@@ -326,6 +288,7 @@ impl OpenIndex {
 
     /// Waits for background merges, so that the folder is at rest.
     pub(crate) fn rest(&self) -> Result<()> {
+        let _pass = self.pass();
         let mut writing = self.writing();
         if writing.uncommitted == 0 {
             self.finish_merges(&mut writing)?;
@@ -406,6 +369,10 @@ impl OpenIndex {
             path: self.folder.clone(),
             detail: "the index has no writer".to_owned(),
         })
+    }
+
+    fn pass(&self) -> MutexGuard<'_, ()> {
+        self.pass.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn writing(&self) -> MutexGuard<'_, Writing> {

@@ -1,0 +1,165 @@
+//! An index that is worked off in the background: no read waits for what takes long, and what is queued gets done.
+
+use std::fs;
+use std::path::Path;
+
+use contract::declaration::Declaration;
+use contract::scalar::Scalar;
+use serde_json::json;
+use store::records::{Direction, OrderBy, PageRequest};
+use store::search::{AggregateRequest, Metric, Scope, Test};
+use store::stop::Stop;
+use store::{Catalog, EmbeddedStore, Records, Search, StoreError};
+
+use crate::fixture::{
+    MAIL, add_mail, filtered, found_sorted, key, message_with, messages, open, request, scope,
+    stream, write,
+};
+
+/// More than is replayed in two pieces, so that there is something in between.
+const MANY: usize = 20_500;
+
+fn filled(path: &Path) {
+    let store = open(path);
+    add_mail(&store, "work");
+    for part in 0..5 {
+        let size = MANY / 5;
+        let batch = (part * size..(part + 1) * size).map(|at| {
+            let members = format!("\"subject\":\"everyword\",\"size_bytes\":{}", at % 100);
+            message_with(&format!("m{at:05}"), &members)
+        });
+        write(&store, "work", batch.collect());
+    }
+}
+
+/// The store after a start without an index, of which the worker has done so many pieces.
+fn begun(path: &Path, pieces: u64) -> EmbeddedStore {
+    let index = path.join("index");
+    if index.exists() {
+        fs::remove_dir_all(index).unwrap();
+    }
+    let store = open(path);
+    // It looks once before it begins, and once before each piece.
+    let stopped = Stop::after(1 + pieces).during(|| store.tend_index());
+    assert!(matches!(stopped, Err(StoreError::Stopped)), "{stopped:?}");
+    store
+}
+
+fn of_size(size: i64) -> Scope {
+    let test = Test::Equals(Scalar::Integer(size));
+    filtered(messages("work"), "size_bytes", test)
+}
+
+fn page(limit: usize) -> PageRequest {
+    PageRequest {
+        by: OrderBy::Key,
+        direction: Direction::Ascending,
+        after: None,
+        limit,
+    }
+}
+
+fn count(scope: Scope) -> AggregateRequest {
+    AggregateRequest {
+        scope,
+        metric: Metric::Count,
+        grouping: None,
+    }
+}
+
+fn is_building<T: std::fmt::Debug>(outcome: store::Result<T>) -> bool {
+    matches!(outcome, Err(StoreError::IndexBuilding { .. }))
+}
+
+// TR-32: an absent index is built in the background, and neither pages nor fetches nor searches wait for it.
+#[test]
+fn while_the_index_is_built_nothing_waits_for_it() {
+    let folder = tempfile::tempdir().unwrap();
+    filled(folder.path());
+    let store = begun(folder.path(), 0);
+    let status = store.index_status().unwrap();
+    assert!(status.building && status.taken == 0);
+    assert!(is_building(
+        store.search(&request("everyword", vec![messages("work")]))
+    ));
+    // Pages come from the records, with conditions and without.
+    let keys = |scope: &Scope, limit| {
+        let found = store.select(scope, &page(limit)).unwrap();
+        found
+            .iter()
+            .map(|one| one.key.to_string())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(keys(&messages("work"), 2), ["m00000", "m00001"]);
+    assert_eq!(keys(&of_size(7), 2), ["m00007", "m00107"]);
+    assert!(
+        store
+            .get(&stream("work", "messages"), &key("m00042"))
+            .unwrap()
+            .is_some()
+    );
+    // What must be exact says that it cannot be told yet, but for what needs no index.
+    assert!(is_building(store.aggregate(&count(of_size(7)))));
+    assert!(is_building(store.extent(&of_size(7), 1)));
+    assert_eq!(
+        store.aggregate(&count(messages("work"))).unwrap().matched,
+        MANY as u64
+    );
+    assert!(is_building(store.select(&of_size(100), &page(1))));
+    // Writes do not wait either, and nothing of them is lost.
+    write(
+        &store,
+        "work",
+        vec![message_with("new", "\"subject\":\"everyword new\"")],
+    );
+    drop(store);
+
+    let store = begun(folder.path(), 1);
+    let answer = store
+        .search(&request("everyword", vec![messages("work")]))
+        .unwrap();
+    assert_eq!(answer.building, Some((10_000, MANY as u64 + 1)));
+    assert!(
+        answer
+            .total
+            .is_some_and(|total| total > 0 && total < MANY as u64)
+    );
+    assert_eq!(store.index_status().unwrap().taken, 10_000);
+
+    store.tend_index().unwrap();
+    assert!(!store.index_status().unwrap().building);
+    let answer = store
+        .search(&request("everyword", vec![messages("work")]))
+        .unwrap();
+    assert_eq!(
+        (answer.building, answer.total),
+        (None, Some(MANY as u64 + 1))
+    );
+    assert_eq!(store.aggregate(&count(of_size(7))).unwrap().matched, 205);
+    assert_eq!(found_sorted(&store, "new", vec![messages("work")]), ["new"]);
+}
+
+// TR-31: what a declaration queued is carried on after a restart, whoever sent it.
+#[test]
+fn what_is_queued_is_worked_off_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    add_mail(&store, "work");
+    let members = r#""from_email":"anna@example.org","subject":"hello""#;
+    write(&store, "work", vec![message_with("m1", members)]);
+    store.settle_index().unwrap();
+    let mut document: serde_json::Value = serde_json::from_str(MAIL).unwrap();
+    document["declaration_version"] = json!("2");
+    document["streams"][0]["query"]["search"]["lexical_fields"] =
+        json!(["subject", "body", "from_email"]);
+    let later = Declaration::parse(&document.to_string()).unwrap();
+    store.declare(&later).unwrap();
+    drop(store);
+
+    let store = open(folder.path());
+    assert_eq!(store.index_status().unwrap().rebuilding, 1);
+    store.tend_index().unwrap();
+    assert_eq!(store.index_status().unwrap().rebuilding, 0);
+    let wide = scope("work", "messages", &["subject", "body", "from_email"]);
+    assert_eq!(found_sorted(&store, "anna", vec![wide]), ["m1"]);
+}
