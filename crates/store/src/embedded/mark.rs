@@ -25,7 +25,8 @@ use crate::{Result, StoreError};
 
 const MAGIC: &[u8; 8] = b"pdppmrk1";
 /// A place is a page of its own, so that no write touches both.
-const PLACE_BYTES: u64 = 4096;
+const PLACE: usize = 4096;
+const SECOND_PLACE: u64 = PLACE as u64;
 const COMMIT_BYTES: usize = 56;
 /// Batches of records make the mark durable no more often than this.
 const SYNC_EVERY: Duration = Duration::from_millis(100);
@@ -220,12 +221,6 @@ impl Marking {
             .map(drop)
     }
 
-    /// Takes the database as it is: it no longer says that it went back. [`Self::accepted`] must follow.
-    pub(crate) fn accept(&self, transaction: &Transaction<'_>) -> rusqlite::Result<Option<Commit>> {
-        transaction.execute("DELETE FROM meta WHERE name = ?1", [WENT_BACK])?;
-        last_counted(transaction)
-    }
-
     /// Sets the mark by what was accepted.
     pub(crate) fn accepted(&self, counted: Option<Commit>) -> Result<Option<Rollback>> {
         let made = MarkFile::create(&self.path, counted)?;
@@ -336,6 +331,12 @@ fn meta<T: rusqlite::types::FromSql>(
         .optional()
 }
 
+/// Takes the database as it is: it no longer says that it went back. [`Marking::accepted`] must follow.
+pub(crate) fn accept(transaction: &Transaction<'_>) -> rusqlite::Result<Option<Commit>> {
+    transaction.execute("DELETE FROM meta WHERE name = ?1", [WENT_BACK])?;
+    last_counted(transaction)
+}
+
 /// Takes the count out of a copy, so that a directory made of it begins a count of its own.
 pub(crate) fn uncount(copy: &Connection) -> rusqlite::Result<()> {
     copy.execute("DELETE FROM meta WHERE name = ?1", [COUNTED])
@@ -355,7 +356,7 @@ impl MarkFile {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(StoreError::io(path, error)),
         };
-        let places = [0, PLACE_BYTES].map(|at| read_place(&file, at));
+        let places = [0, SECOND_PLACE].map(|at| read_place(&file, at));
         let latest = places
             .into_iter()
             .flatten()
@@ -384,7 +385,7 @@ impl MarkFile {
             digest: [0; 32],
         };
         let first = place(counted.unwrap_or(none));
-        for at in [0, PLACE_BYTES] {
+        for at in [0, SECOND_PLACE] {
             let written = made.file.write_all_at(&first, at);
             written.map_err(StoreError::at(path))?;
         }
@@ -394,7 +395,7 @@ impl MarkFile {
     }
 
     fn write(&self, commit: Commit) -> Result<()> {
-        let at = (commit.number % 2) * PLACE_BYTES;
+        let at = (commit.number % 2) * SECOND_PLACE;
         let written = self.file.write_all_at(&place(commit), at);
         written.map_err(StoreError::at(&self.path))
     }
@@ -406,12 +407,12 @@ impl MarkFile {
 
 /// An entry as it stands in the file. The whole page is written, so that the disk need not read it first.
 fn place(commit: Commit) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(PLACE_BYTES as usize);
+    let mut bytes = Vec::with_capacity(PLACE);
     bytes.extend_from_slice(MAGIC);
     bytes.extend_from_slice(&commit.to_bytes());
     let sum = Sha256::digest(&bytes);
     bytes.extend_from_slice(&sum);
-    bytes.resize(PLACE_BYTES as usize, 0);
+    bytes.resize(PLACE, 0);
     bytes
 }
 

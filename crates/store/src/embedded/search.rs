@@ -72,22 +72,16 @@ impl Search for EmbeddedStore {
     }
 }
 
+/// How many records an index that is being built has, and how many there are.
+type Built = (u64, u64);
+
 /// Scopes that look at the same slots can share a query.
 type Groups = BTreeMap<Vec<usize>, Vec<Restriction>>;
 
 impl EmbeddedStore {
     fn find(&self, request: &SearchRequest) -> Result<SearchAnswer> {
         let sources = self.sources();
-        for scope in &request.scopes {
-            // A filter must be exact, so columns that are being filled are filled first. Where that takes long, records
-            // without their columns do not pass, and the stream is named as not complete.
-            if scope.time.is_some() || !scope.filters.is_empty() {
-                match self.index_with_columns(sources.stream(&scope.stream)?.id) {
-                    Ok(_) | Err(StoreError::IndexBuilding { .. }) => {}
-                    Err(error) => return Err(error),
-                }
-            }
-        }
+        self.fill_columns(&sources, request)?;
         // Read before the view is taken, which may hold more than this already, but never less.
         let version = self.newest();
         let (open, building) = self.searchable_index()?;
@@ -149,8 +143,22 @@ impl EmbeddedStore {
         })
     }
 
+    /// A filter must be exact, so columns that are being filled are filled first. Where that takes long, records without
+    /// their columns do not pass, and the stream is named as not complete.
+    fn fill_columns(&self, sources: &Sources, request: &SearchRequest) -> Result<()> {
+        for scope in &request.scopes {
+            if scope.time.is_some() || !scope.filters.is_empty() {
+                match self.index_with_columns(sources.stream(&scope.stream)?.id) {
+                    Ok(_) | Err(StoreError::IndexBuilding { .. }) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// The index; one that is being built as far as it is, if there is anything in it.
-    fn searchable_index(&self) -> Result<(Arc<OpenIndex>, Option<(u64, u64)>)> {
+    fn searchable_index(&self) -> Result<(Arc<OpenIndex>, Option<Built>)> {
         match self.current_index() {
             Ok(open) => Ok((open, None)),
             Err(StoreError::IndexBuilding { indexed, written }) => {

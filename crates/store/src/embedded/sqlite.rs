@@ -14,7 +14,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::digest::Changed;
 use super::directory::{MARK, create_private_file};
-use super::mark::Marking;
+use super::mark::{self, Marking};
 use super::migrations;
 use crate::inspection::Rollback;
 use crate::{Result, StoreError, stop};
@@ -90,7 +90,7 @@ impl Database {
     pub(crate) fn accept_rollback(&self) -> Result<Option<Rollback>> {
         let mut writer = self.writer();
         let transaction = writer.transaction().map_err(self.failed())?;
-        let counted = self.marking.accept(&transaction).map_err(self.failed())?;
+        let counted = mark::accept(&transaction).map_err(self.failed())?;
         transaction.commit().map_err(self.failed())?;
         self.marking.accepted(counted)
     }
