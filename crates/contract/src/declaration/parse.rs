@@ -219,8 +219,9 @@ fn read_stream(
     let semantics = [
         ("append_only", Semantics::AppendOnly),
         ("mutable_state", Semantics::MutableState),
-        // How manifests of before 0.1.0 spell it.
+        // How manifests in the wild spell it.
         ("append", Semantics::AppendOnly),
+        ("immutable_log", Semantics::AppendOnly),
     ];
     let semantics = stream
         .required("semantics", mistakes)

@@ -149,6 +149,8 @@ fn a_record_may_point_at_the_one_it_is_related_to() {
     let declaration = two_streams(&format!("{account},{budget}"), "append").unwrap();
     let balances = declaration.stream("balances").unwrap();
     assert_eq!(balances.semantics, Semantics::AppendOnly);
+    let log = two_streams("", "immutable_log").unwrap();
+    assert_eq!(log.streams[2].semantics, Semantics::AppendOnly);
     let pointing = |name: &str| balances.relationship(name).unwrap().pointing;
     assert_eq!(pointing("account"), Pointing::There);
     // Both streams have the field, and it is what identifies a budget.
