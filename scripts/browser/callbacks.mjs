@@ -11,16 +11,25 @@ export class Callbacks {
     const callbacks = new Callbacks();
     const answer = (request, response) => callbacks.#came(request, response);
     callbacks.server = secure ? https.createServer(pair, answer) : http.createServer(answer);
-    callbacks.server.listen(0, "127.0.0.1");
+    // By every name this machine has, so that `localhost` is found whichever address the browser tries first.
+    callbacks.server.listen(0);
     await once(callbacks.server, "listening");
     callbacks.port = callbacks.server.address().port;
     return callbacks;
   }
 
   seen = [];
+  /** What came with each request. */
+  heard = [];
 
   #came(request, response) {
     this.seen.push(request.url);
+    this.heard.push(request.headers);
+    if (request.url.startsWith("/lure")) {
+      const host = new URL(process.env.BROWSER_CONSOLE).hostname;
+      response.writeHead(302, { location: `http://${host}:${this.port}/caught` }).end();
+      return;
+    }
     response.setHeader("content-type", "text/html; charset=utf-8");
     response.end("<!doctype html><html lang=en><title>Back</title><h1>Back at the application</h1>");
   }

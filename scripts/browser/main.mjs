@@ -4,6 +4,7 @@ import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 
+import { callbacks, lure } from "./apart.mjs";
 import { Callbacks } from "./callbacks.mjs";
 import { conformance } from "./conformance.mjs";
 import { discovered, Host, secrets } from "./host.mjs";
@@ -11,6 +12,8 @@ import { launched, Owner, windowOf } from "./owner.mjs";
 import { toured } from "./pages.mjs";
 
 const ORIGIN = new URL(process.env.BROWSER_MCP).origin;
+/** Where the owner's pages are. */
+const CONSOLE = new URL(process.env.BROWSER_CONSOLE).origin;
 const CLAUDE = "https://claude.ai/api/mcp/auth_callback";
 const CHATGPT = "https://chatgpt.com/connector_platform_oauth_redirect";
 const done = (what) => console.log(`ok  ${what}`);
@@ -86,11 +89,17 @@ async function document(found, owner) {
     const host = new Host(found, "A document", address);
     await owner.page.goto(host.asking(`https://${name}:${near.port}/callback`));
     assert.equal(await owner.heading(), "That did not work", address);
-    assert.equal(new URL(owner.page.url()).origin, ORIGIN);
+    assert.equal(new URL(owner.page.url()).origin, CONSOLE);
   }
   assert.deepEqual(near.seen, [], "nobody came for it");
   near.close();
   done("a client's document is not fetched from this machine");
+}
+
+/** A link that `pdpp sign-in` prints. */
+function freshLink() {
+  const args = ["--data-dir", `${process.env.BROWSER_WORK}/data`, "sign-in"];
+  return execFileSync(process.env.PDPP, args, { encoding: "utf8", timeout: 30_000 }).trim();
 }
 
 /** A new password signs everybody out; somebody who signed in elsewhere is seen, and signed out from here. */
@@ -99,7 +108,7 @@ async function sessions(owner, other) {
   const args = ["--data-dir", `${process.env.BROWSER_WORK}/data`, "owner-password"];
   execFileSync(process.env.PDPP, args, { input: `${password}\n`, stdio: ["pipe", "ignore", "ignore"], timeout: 30_000 });
   for (const one of [owner, other]) {
-    await one.page.goto(`${ORIGIN}/sessions`);
+    await one.page.goto(`${CONSOLE}/sessions`);
     assert.equal(await one.heading(), "Sign in");
     await one.enter(password);
     assert.equal(await one.heading(), "Where you are signed in");
@@ -124,13 +133,17 @@ try {
   await claude(found, owner);
   await chatgpt(found, owner);
   await codex(found, owner);
+  await callbacks(found, owner);
+  await lure(owner);
+  done("no callback receives the session, and what a lure to another port of the pages' name receives is none");
   await document(found, owner);
   done(`${await conformance(found, owner)} scenarios of the conformance suite for authorization servers`);
 
-  const judged = await Owner.in(await windowOf(browser, true, await owner.context.storageState()));
+  const judged = await Owner.in(await windowOf(browser, true));
+  await judged.signIn(freshLink());
   const stranger = await Owner.in(await windowOf(browser, true));
   const host = await Host.registered(found, "A program whose name is rather long for a telephone", CHATGPT);
-  done(`${await toured({ stranger, owner: judged, host, origin: ORIGIN })} pages are found good in light and dark`);
+  done(`${await toured({ stranger, owner: judged, host, origin: CONSOLE })} pages are found good in light and dark`);
 
   const other = await Owner.in(await windowOf(browser, false));
   await sessions(owner, other);

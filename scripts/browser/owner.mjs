@@ -24,9 +24,9 @@ export async function launched(hostedPort, hosted) {
   return chromium.launch({ executablePath: "/usr/bin/chromium", args, timeout: 60_000 });
 }
 
-/** A window in which no script runs, or one in which they do, with what another one remembers. */
-export async function windowOf(browser, javaScriptEnabled, storageState) {
-  const context = await browser.newContext({ viewport: VIEWPORT, javaScriptEnabled, ignoreHTTPSErrors: true, storageState });
+/** A window in which no script runs, or one in which they do. */
+export async function windowOf(browser, javaScriptEnabled) {
+  const context = await browser.newContext({ viewport: VIEWPORT, javaScriptEnabled, ignoreHTTPSErrors: true });
   context.setDefaultTimeout(20_000);
   return context;
 }

@@ -6,7 +6,8 @@ const { join } = require("node:path");
 const { chromium } = require("playwright-core");
 
 const [link, sessions, pictures] = process.argv.slice(2);
-const origin = new URL(link).origin;
+// Pages are at the link's host; applications ask at the address of the server.
+const origin = `http://127.0.0.1:${new URL(link).port}`;
 
 // What our program writes for a terminal, and nothing else of it.
 const colours = { 1: "font-weight:600", 2: "color:#8b949e", 31: "color:#ff7b72", 32: "color:#7ee787", 33: "color:#f2cc60", 36: "color:#79c0ff" };

@@ -46,10 +46,15 @@ impl Settings {
         elsewhere(&self.data_dir)
     }
 
-    /// Where people would reach a server of this machine, for a command that reads without one.
+    /// Where people reach the server, if that was said.
     #[expect(clippy::unused_self, reason = "it is a setting like the others")]
+    pub(crate) fn named_public_url(&self) -> Result<Option<String>, Failure> {
+        environment("PDPP_PUBLIC_URL")
+    }
+
+    /// Where people would reach a server of this machine that is started as the environment says.
     pub(crate) fn public_url(&self) -> Result<String, Failure> {
-        if let Some(named) = environment("PDPP_PUBLIC_URL")? {
+        if let Some(named) = self.named_public_url()? {
             return Ok(named);
         }
         // Port 0 is any, and which one nobody knows who does not run the server.
@@ -65,6 +70,8 @@ pub(crate) struct ServerSettings {
     pub(crate) listen: String,
     /// The address clients use, where it differs.
     pub(crate) public_url: Option<String>,
+    /// The address of the owner's pages, where it was chosen.
+    pub(crate) console_url: Option<String>,
     /// Whose word on where a request came from is taken.
     pub(crate) trusted_proxies: Vec<IpAddr>,
     /// How many tool calls a grant may make in a minute, where it is not the usual number.
@@ -78,6 +85,7 @@ impl ServerSettings {
     pub(crate) fn resolve(
         listen: Option<String>,
         public_url: Option<String>,
+        console_url: Option<String>,
     ) -> Result<Self, Failure> {
         let setting = |option: Option<String>, name| match option {
             Some(text) => Ok(Some(text)),
@@ -86,6 +94,7 @@ impl ServerSettings {
         Ok(Self {
             listen: setting(listen, "PDPP_LISTEN")?.unwrap_or_else(|| LISTEN.to_owned()),
             public_url: setting(public_url, "PDPP_PUBLIC_URL")?,
+            console_url: setting(console_url, "PDPP_CONSOLE_URL")?,
             trusted_proxies: trusted_proxies()?,
             calls_per_minute: calls_per_minute()?,
             log: log_level()?,

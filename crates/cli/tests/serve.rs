@@ -227,8 +227,6 @@ fn other_machines_are_let_in_only_with_a_password() {
     let (code, told) = with_password("a few good words", &["owner-password"]);
     assert_eq!(code, Some(0), "{told}");
     assert!(!told.contains("good words"), "{told}");
-    home.run(&["serve", "--listen", "0.0.0.0:0"])
-        .refused_saying(&["0.0.0.0:0", "--public-url"]);
     let listen = [
         "serve",
         "--listen",
@@ -400,4 +398,79 @@ fn a_revocation_that_was_lost_with_the_log_lets_nobody_in_until_the_owner_has_co
     assert!(!accepted.stdout.contains("history"), "{accepted:?}");
     assert_eq!(read(&server).0, 403, "revoked, and told so again");
     assert_eq!(server.ask("GET /readyz", None, "").0, 200);
+}
+
+// TR-18: a lost link is replaced while the server runs, with a password or without.
+#[test]
+fn sign_in_prints_a_fresh_link_while_a_server_runs() {
+    let home = Home::with_mail();
+    home.run(&["sign-in"])
+        .refused_saying(&["no server runs", "pdpp serve"]);
+    let server = Server::start(&home);
+    let port = server.address.rsplit(':').next().unwrap();
+    let console = format!("http://pdpp.localhost:{port}/sign-in?code=pdpp_signin_");
+    let first = home.run(&["sign-in"]).succeeds().stdout;
+    assert!(first.starts_with(&console), "{first}");
+    let json = home.run(&["sign-in", "--json"]).succeeds().stdout;
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let second = json["link"].as_str().unwrap();
+    assert!(second.starts_with(&console) && second != first.trim());
+    let page = first.trim().strip_prefix("http://pdpp.localhost:").unwrap();
+    let path = page.strip_prefix(port).unwrap();
+    let (status, _) = server.ask(&format!("GET {path}"), None, "");
+    assert_eq!(status, 303, "the pages are at their own host");
+}
+
+// TR-07: without a public address, those of this machine are its hosts.
+#[test]
+fn a_server_that_listens_everywhere_goes_by_its_own_addresses() {
+    let home = Home::new();
+    let mut command = home.command(&["serve", "--listen", "0.0.0.0:0"]);
+    let server = Server::of({
+        command.env("PDPP_OWNER_PASSWORD", "a few good words");
+        command
+    });
+    let (host, port) = server.address.rsplit_once(':').unwrap();
+    assert!(
+        host.parse::<std::net::Ipv4Addr>()
+            .is_ok_and(|own| !own.is_unspecified())
+    );
+    for (host, status) in [
+        ("localhost", 401),
+        ("evil.example", 421),
+        ("192.0.2.200", 421),
+    ] {
+        let mut stream = TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();
+        write!(
+            stream,
+            "GET /v1/streams HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n"
+        )
+        .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {status} ")),
+            "{answer}"
+        );
+    }
+}
+
+// TR-01: nobody else answers for the pages at the other loopback address, and where applications wait they are not.
+#[test]
+fn the_pages_are_where_nobody_else_is() {
+    let home = Home::new();
+    if let Ok(other) = TcpListener::bind("[::1]:0") {
+        let port = other.local_addr().unwrap().port();
+        let ran = home.run(&["serve", "--listen", &format!("127.0.0.1:{port}")]);
+        ran.refused_saying(&[&format!("[::1]:{port} is in use by another program")]);
+    }
+    for url in [
+        "http://127.0.0.1:7420",
+        "http://localhost:7420",
+        "http://[::1]:7420",
+    ] {
+        let ran = home.run(&["serve", "--console-url", url]);
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert!(ran.stderr.contains("pdpp.localhost"), "{ran:?}");
+    }
 }

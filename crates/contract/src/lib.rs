@@ -8,6 +8,7 @@ pub mod declaration;
 pub mod error;
 pub mod grant;
 pub mod handle;
+pub mod host;
 pub mod id;
 pub mod json;
 pub mod key;
@@ -29,6 +30,7 @@ pub mod wire;
 
 pub use error::{AvailableConnection, ConnectionChoice, ErrorCode, ReadError};
 pub use handle::{Handle, HandleError, RecordHandle, WindowHandle};
+pub use host::Host;
 pub use id::{
     BlobId, ClientId, ConnectionId, ConnectorKey, FieldName, GrantId, IdError, PackageId,
     StreamName, ViewId,

@@ -19,6 +19,7 @@ mod revocation;
 mod token_endpoint;
 mod uri;
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use contract::time::Instant;
@@ -36,23 +37,45 @@ pub use review::{Choice, Review};
 pub use token_endpoint::TokenResponse;
 
 use crate::issue::after;
+use crate::sign_in::Console;
 
 /// The authorization server of one origin at one moment.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Issuer<'a> {
     store: &'a dyn Store,
     origin: &'a str,
+    console: Cow<'a, Console>,
     now: Instant,
 }
 
 impl<'a> Issuer<'a> {
     /// The server of `origin`, which is scheme, host and port without a slash at the end.
     pub fn new(store: &'a dyn Store, origin: &'a str, now: Instant) -> Self {
+        let origin = origin.trim_end_matches('/');
         Self {
             store,
-            origin: origin.trim_end_matches('/'),
+            origin,
+            console: Cow::Owned(Console::of(origin)),
             now,
         }
+    }
+
+    /// The same server, whose pages are there.
+    #[must_use]
+    pub fn with_console(mut self, console: &'a Console) -> Self {
+        self.console = Cow::Borrowed(console);
+        self
+    }
+
+    /// Refuses an address whose host is that of the owner's pages: with a code it would receive their session.
+    fn check_redirect(&self, redirect_uri: &str) -> Result<(), OAuthError> {
+        if !self.console.would_tell(redirect_uri) {
+            return Ok(());
+        }
+        Err(OAuthError::invalid_redirect_uri(format!(
+            "codes are not sent to {:?}: its host is kept for the owner's pages; a program on the same machine waits at 127.0.0.1, [::1] or localhost",
+            metadata::shown(redirect_uri)
+        )))
     }
 
     /// The issuer's name, for metadata and for `iss`.

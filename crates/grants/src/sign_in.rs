@@ -3,6 +3,7 @@
 //! Guessing is slowed by a [`Throttle`] that whoever serves requests keeps for the life of the process.
 
 mod browser;
+mod console;
 mod lane;
 mod one_time_code;
 mod password;
@@ -17,12 +18,13 @@ use store::{Store, StoreError};
 use thiserror::Error;
 
 pub use browser::{BROWSER_LIFE, KnownBrowser, known_browser};
+pub use console::Console;
 pub use lane::Lane;
 pub use one_time_code::new_code;
 pub use password::{PasswordError, has_password, remove_password, set_password};
 pub use session::{
-    NewSession, Session, SessionOverview, end_all_sessions, end_other_sessions, end_session,
-    session, sessions,
+    NewSession, Presented, Session, SessionOverview, end_all_sessions, end_other_sessions,
+    end_session, require_second, second_in, session, sessions, with_second,
 };
 pub use throttle::Throttle;
 

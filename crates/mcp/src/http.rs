@@ -1,7 +1,7 @@
 //! The server over HTTP: one POST, one answer, nothing kept between requests. Both protocol eras share the endpoint.
 //!
-//! Who may call is decided before a request comes here; what is checked here is that a browser was not tricked into
-//! sending it (Host and Origin) and that it is not too large.
+//! Who may call is decided before a request comes here; what is checked here is that it is not too large, and unless
+//! that was done before, that a browser was not tricked into sending it (Host and Origin).
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -33,14 +33,24 @@ impl HttpSettings {
         origins: impl IntoIterator<Item = String>,
         max_body_bytes: usize,
     ) -> Self {
+        let mut settings = Self::checked_before(max_body_bytes);
+        settings.config = settings
+            .config
+            .with_allowed_hosts(hosts)
+            .with_allowed_origins(origins)
+            .enforce_origin_validation();
+        settings
+    }
+
+    /// Takes every request: its host and origin were looked at before.
+    pub fn checked_before(max_body_bytes: usize) -> Self {
         let config = StreamableHttpServerConfig::default()
             .with_legacy_session_mode(false)
             .with_json_response(true)
             .with_sse_keep_alive(None)
             .with_max_request_body_bytes(max_body_bytes)
-            .with_allowed_hosts(hosts)
-            .with_allowed_origins(origins)
-            .enforce_origin_validation();
+            .disable_allowed_hosts()
+            .disable_allowed_origins();
         Self {
             config,
             sessions: Arc::default(),

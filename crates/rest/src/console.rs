@@ -29,6 +29,7 @@ use crate::table::{Answers, Content, Endpoint, Outcome, Run, Verb};
 
 pub(crate) use self::consent::consent_path;
 pub(crate) use self::door::lane;
+pub(crate) use self::home::wants_page;
 pub(crate) use self::turns::Turns;
 pub(crate) use self::visit::session_of;
 
@@ -53,12 +54,22 @@ macro_rules! page {
     };
 }
 
+/// What pages are made of and others show too: the same at every host, and for nobody in particular.
+macro_rules! asset {
+    ($path:literal, $operation:literal, $handler:path) => {{
+        let mut asset = page!(Get $path, $operation, $handler);
+        asset.run = Run::Anybody(|ask| Box::pin($handler(ask)));
+        asset
+    }};
+}
+
 /// The pages. They are for people, so the `OpenAPI` document does not have them.
 pub(crate) static PAGES: &[Endpoint] = &[
     page!(Get "/", "pageHome", home::index),
     page!(Get "/oauth/authorize", "authorize", oauth::authorize),
     page!(Get "/sign-in", "pageSignIn", sign_in::show),
     page!(Post "/sign-in", "signIn", sign_in::enter),
+    page!(Get "/signed-in", "pageSignedIn", sign_in::keep),
     page!(Post "/sign-out", "signOut", sign_in::leave),
     page!(Get "/sessions", "pageSessions", sessions::show),
     page!(Post "/sessions/end-others", "endOtherSessions", sessions::end_others),
@@ -72,14 +83,9 @@ pub(crate) static PAGES: &[Endpoint] = &[
     page!(Get "/grants/{id}", "pageGrant", grant::show),
     page!(Post "/grants/{id}/revoke", "revokeGrant", grant::revoke),
     page!(Get "/records/{connection_id}/{stream}/{record_id}", "pageRecord", record::show),
-    page!(Get "/style.css", "getStyle", assets::style),
-    page!(Get "/icon.svg", "getIcon", assets::icon),
+    asset!("/style.css", "getStyle", assets::style),
+    asset!("/icon.svg", "getIcon", assets::icon),
 ];
-
-/// Whether it is part of every page and says nothing by itself.
-pub(crate) fn is_asset(endpoint: &Endpoint) -> bool {
-    ["/style.css", "/icon.svg"].contains(&endpoint.path)
-}
 
 /// A page that tells what went wrong.
 #[derive(Template)]
@@ -166,8 +172,11 @@ pub(crate) fn guarded(mut response: Response) -> Response {
 /// Lets the forms of a page end at another origin too: browsers hold the redirect that answers a form against the policy
 /// of the page, and the answer of a decision is such a redirect.
 fn answering_to(mut response: Response, origin: &str) -> Response {
+    // Such a policy cannot name an IPv6 address; there only the scheme is left to name.
+    let address = origin.split_once("://[");
+    let source = address.map_or_else(|| origin.to_owned(), |(scheme, _)| format!("{scheme}:"));
     let policy = format!(
-        "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self' {origin}; base-uri 'none'; frame-ancestors 'none'"
+        "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self' {source}; base-uri 'none'; frame-ancestors 'none'"
     );
     // An origin that cannot stand there leaves the strict policy.
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b":/.-[]".contains(&byte);

@@ -61,7 +61,7 @@ pub(crate) fn routes(service: Arc<Service>, reads: Router) -> Router {
     let url = service.public_url.to_string();
     let door = Door::new(&url);
     let hosted = Arc::new(Hosted {
-        http: HttpSettings::new(door.hosts(), door.origins(), MAX_BODY_BYTES),
+        http: HttpSettings::checked_before(MAX_BODY_BYTES),
         door,
         rates: Rates::new(service.limits.calls_per_minute),
         presented: Options {

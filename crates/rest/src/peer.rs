@@ -3,28 +3,54 @@
 use std::net::IpAddr;
 
 use axum::http::{HeaderMap, header};
+use contract::Host;
+
+use crate::hosts::names_this_machine;
 
 /// What a proxy adds. One of these says that somebody else sent the request, trusted or not.
 const FORWARDED: [&str; 4] = ["forwarded", "x-forwarded-for", "x-real-ip", "via"];
 
 /// The other end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Peer(IpAddr);
+pub(crate) struct Peer {
+    address: IpAddr,
+    /// The address of this machine that it reached.
+    reached: Option<IpAddr>,
+}
 
 impl Peer {
     pub(crate) fn at(address: IpAddr) -> Self {
-        Self(address.to_canonical())
+        Self {
+            address: address.to_canonical(),
+            reached: None,
+        }
+    }
+
+    /// The same, connected to this address of ours.
+    pub(crate) fn reaching(mut self, own: Option<IpAddr>) -> Self {
+        self.reached = own.map(|own| own.to_canonical());
+        self
+    }
+
+    /// Whether a host is the address of ours that it is connected to.
+    pub(crate) fn reached(self, host: &Host) -> bool {
+        matches!(host, Host::Address(address) if Some(address.to_canonical()) == self.reached)
+    }
+
+    /// Whether it is one of these proxies.
+    pub(crate) fn is_one_of(self, proxies: &[IpAddr]) -> bool {
+        proxies.contains(&self.address)
     }
 
     /// The address at the other end.
     pub(crate) fn address(self) -> IpAddr {
-        self.0
+        self.address
     }
 
     /// The address that sent the request. A proxy adds whom it heard from at the end of `X-Forwarded-For`, so the list
     /// is read from there for as long as proxies are trusted; whatever stands before was written by anybody.
     pub(crate) fn behind(self, proxies: &[IpAddr], headers: &HeaderMap) -> IpAddr {
-        let mut address = self.0;
+        let mut address = self.address;
         let lists = headers.get_all("x-forwarded-for");
         let said: Vec<&str> = lists
             .iter()
@@ -47,20 +73,11 @@ impl Peer {
     /// tricked into trusting asks by another name; what a trusted proxy passes on never counts.
     pub(crate) fn is_here(self, proxies: &[IpAddr], headers: &HeaderMap) -> bool {
         let host = headers.get(header::HOST).map(|host| host.to_str());
-        self.0.is_loopback()
-            && !proxies.contains(&self.0)
+        self.address.is_loopback()
+            && !self.is_one_of(proxies)
             && !FORWARDED.iter().any(|name| headers.contains_key(*name))
-            && matches!(host, Some(Ok(host)) if is_this_machine(host))
+            && matches!(host, Some(Ok(host)) if names_this_machine(host))
     }
-}
-
-/// Whether a host, with or without a port, is a name of this machine.
-pub(crate) fn is_this_machine(host: &str) -> bool {
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => host.split(':').next().unwrap_or_default(),
-    };
-    matches!(name, "localhost" | "127.0.0.1" | "::1")
 }
 
 #[cfg(test)]
@@ -106,6 +123,7 @@ mod tests {
             "localhost:7420",
             "127.0.0.1:7420",
             "[::1]:7420",
+            "pdpp.localhost:7420",
         ] {
             assert!(is_here("127.0.0.1", &[], &[("host", host)]), "{host}");
             assert!(is_here("::1", &["10.0.0.1"], &[("host", host)]), "{host}");
@@ -129,5 +147,18 @@ mod tests {
             assert!(!is_here("127.0.0.1", &[], &[("host", host)]), "{host}");
         }
         assert!(!is_here("127.0.0.1", &[], &[]));
+    }
+
+    // TR-07: an address of this machine is the one the connection reached.
+    #[test]
+    fn only_the_address_that_was_reached_is_a_host() {
+        let own = "192.0.2.1".parse().ok();
+        let peer = Peer::at("192.0.2.9".parse().unwrap()).reaching(own);
+        let reached = |host| peer.reached(&Host::parse(host).unwrap());
+        assert!(reached("192.0.2.1:7420"));
+        assert!(!reached("192.0.2.2:7420") && !reached("evil.example"));
+        assert!(
+            !Peer::at("192.0.2.9".parse().unwrap()).reached(&Host::parse("192.0.2.1").unwrap())
+        );
     }
 }

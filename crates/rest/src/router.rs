@@ -23,6 +23,7 @@ use crate::auth::{AS_GRANT, Caller, Gate, caller};
 use crate::console::{self, PAGES};
 use crate::endpoints::ENDPOINTS;
 use crate::hosted;
+use crate::hosts::{self, Asked};
 use crate::line::Place;
 use crate::observe::{Served, check_version, observe};
 use crate::owner::OWNER_ENDPOINTS;
@@ -38,7 +39,10 @@ const COMPRESSED_FROM: u64 = 1024;
 /// All routes, for callers who prove who they are with a bearer token, and the tools over them.
 pub fn router(service: Service) -> Router {
     let reads = build(service.clone(), Gate::Bearer);
-    hosted::routes(Arc::new(service), reads.clone()).merge(reads)
+    let service = Arc::new(service);
+    let guard = axum::middleware::from_fn_with_state(Arc::clone(&service), hosts::guard);
+    let all = hosted::routes(service, reads.clone()).merge(reads);
+    all.layer(guard)
 }
 
 /// All routes and those of [`crate::owner`], for a place that only the owner can reach: every caller is the owner, no token is
@@ -121,8 +125,7 @@ fn serves_clients(endpoint: &Endpoint, gate: Gate, headers: &HeaderMap) -> bool 
     match (gate, &endpoint.run) {
         (Gate::Owner, _) => headers.contains_key(AS_GRANT),
         (Gate::Bearer, Run::Anybody(_) | Run::Operator(_)) => false,
-        (Gate::Bearer, Run::Page(_)) => !console::is_asset(endpoint),
-        (Gate::Bearer, Run::OAuth(_) | Run::Reader(_) | Run::Owner(_)) => true,
+        (Gate::Bearer, Run::Page(_) | Run::OAuth(_) | Run::Reader(_) | Run::Owner(_)) => true,
     }
 }
 
@@ -191,6 +194,11 @@ async fn run(
     if serves_clients(endpoint, gate, &parts.headers) {
         service.refuse_rolled_back()?;
     }
+    if let Run::Page(_) = endpoint.run
+        && let Some(elsewhere) = not_at_the_console(&service, endpoint.verb, &parts)
+    {
+        return elsewhere;
+    }
     // A tool that asks has a place already.
     let is_known = parts.extensions.get::<Caller>().is_some();
     let caller = who(endpoint, (&service, gate), &mut parts).await?;
@@ -245,6 +253,35 @@ async fn run(
     tokio::time::timeout(time, running)
         .await
         .unwrap_or_else(|_| Err(too_slow()))
+}
+
+/// The answer to a page that is asked for at another host than that of the owner's pages, where they have one of their
+/// own: the browser is sent there, with all it asked for. A form that comes by another host is not of our pages.
+fn not_at_the_console(service: &Service, verb: Verb, parts: &Parts) -> Option<Outcome> {
+    let console = &service.console;
+    let asked = parts.extensions.get::<Asked>();
+    if !console.is_apart() || asked.is_some_and(|Asked(host)| console.is_at(host)) {
+        return None;
+    }
+    // The root is a page to browsers only.
+    if parts.uri.path() == "/" && !console::wants_page(&parts.headers) {
+        return None;
+    }
+    let target = parts
+        .uri
+        .path_and_query()
+        .map_or("/", |target| target.as_str());
+    if verb == Verb::Get {
+        return Some(Ok(console::see_other(&format!(
+            "{}{target}",
+            console.origin()
+        ))));
+    }
+    let message = format!("the pages of this server are at {}/", console.origin());
+    let error = ReadError::new(ErrorCode::MisdirectedRequest, message);
+    let problem =
+        Problem::from(error.with_hint("nothing was done; open that page and go on from there"));
+    Some(Err(problem.with_status(StatusCode::MISDIRECTED_REQUEST)))
 }
 
 /// From where a request was sent.

@@ -16,7 +16,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 
 use crate::connections::{Capacity, Connections, Held, Sending};
 use crate::peer::Peer;
@@ -27,25 +27,68 @@ const DRAIN: Duration = Duration::from_secs(10);
 /// How long the head of a request may take to arrive, and how long a connection may idle.
 const HEAD: Duration = Duration::from_mins(1);
 
+/// Where one server listens: at one address, or at two.
+pub struct Listeners(TcpListener, Option<TcpListener>);
+
+impl From<TcpListener> for Listeners {
+    fn from(only: TcpListener) -> Self {
+        Self(only, None)
+    }
+}
+
+impl Listeners {
+    /// Listens there too.
+    #[must_use]
+    pub fn and(self, other: Option<TcpListener>) -> Self {
+        Self(self.0, other)
+    }
+}
+
+impl Listener for Listeners {
+    type Io = TcpStream;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (TcpStream, SocketAddr) {
+        match &mut self.1 {
+            Some(other) => tokio::select! {
+                accepted = Listener::accept(&mut self.0) => accepted,
+                accepted = Listener::accept(other) => accepted,
+            },
+            None => Listener::accept(&mut self.0).await,
+        }
+    }
+
+    fn local_addr(&self) -> std::io::Result<SocketAddr> {
+        self.0.local_addr()
+    }
+}
+
 /// Serves over TCP as [`serve_within`] does, within what a process usually can hold.
-pub async fn serve(listener: TcpListener, router: Router, shutdown: impl Future<Output = ()>) {
-    serve_within(Capacity::default(), listener, router, shutdown).await;
+pub async fn serve(
+    listeners: impl Into<Listeners>,
+    router: Router,
+    shutdown: impl Future<Output = ()>,
+) {
+    serve_within(Capacity::default(), listeners, router, shutdown).await;
 }
 
 /// Serves over TCP, small answers without delay, until `shutdown` resolves and the requests under way have ended. Where
 /// there are more connections than fit, those that have been idle for longest are closed.
 pub async fn serve_within(
     capacity: Capacity,
-    listener: TcpListener,
+    listeners: impl Into<Listeners>,
     router: Router,
     shutdown: impl Future<Output = ()>,
 ) {
-    let listener = listener.tap_io(|stream| {
+    let listener = listeners.into().tap_io(|stream| {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "TCP_NODELAY could not be set");
         }
     });
-    let peer = |address: &SocketAddr| Some(Peer::at(address.ip()));
+    let peer = |stream: &TcpStream, address: &SocketAddr| {
+        let own = stream.local_addr().ok().map(|own| own.ip());
+        Some(Peer::at(address.ip()).reaching(own))
+    };
     let terms = Terms {
         head: HEAD,
         connections: Connections::new(capacity),
@@ -63,7 +106,7 @@ pub async fn serve_on<L: Listener>(
     let terms = Terms {
         head: HEAD,
         connections: Connections::new(Capacity::default()),
-        peer: |_: &L::Addr| None,
+        peer: |_: &L::Io, _: &L::Addr| None,
     };
     serve_from(listener, router, shutdown, terms).await;
 }
@@ -78,7 +121,7 @@ struct Terms<F> {
 }
 
 /// Serves whoever sends the head of a request in time, and tells each request from where its connection came.
-async fn serve_from<L: Listener, F: Fn(&L::Addr) -> Option<Peer>>(
+async fn serve_from<L: Listener, F: Fn(&L::Io, &L::Addr) -> Option<Peer>>(
     mut listener: L,
     router: Router,
     shutdown: impl Future<Output = ()>,
@@ -93,7 +136,7 @@ async fn serve_from<L: Listener, F: Fn(&L::Addr) -> Option<Peer>>(
     loop {
         tokio::select! {
             (stream, address) = listener.accept() => {
-                let peer = (terms.peer)(&address);
+                let peer = (terms.peer)(&stream, &address);
                 let held = match peer {
                     None => None,
                     Some(peer) => match terms.connections.enter(peer.address()) {
@@ -171,7 +214,6 @@ async fn attended<S: AsyncRead + AsyncWrite + Unpin>(
 mod tests {
     use super::*;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-    use tokio::net::TcpStream;
 
     #[tokio::test]
     async fn a_head_that_does_not_come_ends_its_connection_and_no_other() {
@@ -186,7 +228,7 @@ mod tests {
             Terms {
                 head,
                 connections: Connections::new(Capacity::default()),
-                peer: |_: &SocketAddr| None,
+                peer: |_: &TcpStream, _: &SocketAddr| None,
             },
         );
         let asking = async {

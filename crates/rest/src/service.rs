@@ -11,7 +11,7 @@ use contract::seal::SealingKey;
 use contract::time::{Clock, Instant};
 use grants::DisclosureLog;
 use grants::oauth::Issuer;
-use grants::sign_in::Throttle;
+use grants::sign_in::{Console, Throttle};
 use read::{Disclosure, Disclosures, ReaderSettings};
 use store::Store;
 
@@ -29,6 +29,12 @@ pub struct Service {
     pub(crate) disclosures: Arc<DisclosureLog>,
     pub(crate) reading: ReaderSettings,
     pub(crate) public_url: Arc<str>,
+    /// Where the owner's pages are.
+    pub(crate) console: Arc<Console>,
+    /// Whether clients and browsers reach it at all.
+    pub(crate) listening: bool,
+    /// Whether the addresses of this machine's interfaces are its hosts.
+    pub(crate) at_own_addresses: bool,
     pub(crate) limits: Limits,
     pub(crate) metrics: Arc<Metrics>,
     /// Where reads and calls of tools wait for their turn.
@@ -106,6 +112,9 @@ impl Service {
             },
             disclosures,
             public_url: public_url.into(),
+            console: Arc::new(Console::of(public_url)),
+            listening: true,
+            at_own_addresses: false,
             limits: Limits::default(),
             metrics: Arc::default(),
             line: Line::default(),
@@ -115,6 +124,28 @@ impl Service {
             documents: None,
             proxies: Arc::default(),
         }
+    }
+
+    /// The same service where nobody listens: it tells no address, unless one was named for it.
+    #[must_use]
+    pub fn unheard(mut self, is_named: bool) -> Self {
+        self.listening = false;
+        self.reading.public_url = self.reading.public_url.filter(|_| is_named);
+        self
+    }
+
+    /// The same service with the owner's pages there.
+    #[must_use]
+    pub fn with_console(mut self, console: Console) -> Self {
+        self.console = Arc::new(console);
+        self
+    }
+
+    /// The same service, asked also by the addresses of this machine's interfaces.
+    #[must_use]
+    pub fn at_own_addresses(mut self) -> Self {
+        self.at_own_addresses = true;
+        self
     }
 
     /// The same service with other limits.
@@ -156,12 +187,12 @@ impl Service {
 
     /// The authorization server, now.
     pub(crate) fn issuer(&self) -> Issuer<'_> {
-        Issuer::new(&*self.store, &self.public_url, self.now())
+        Issuer::new(&*self.store, &self.public_url, self.now()).with_console(&self.console)
     }
 
-    /// Whether browsers reach it encrypted, so that cookies may insist on that.
+    /// Whether browsers reach the pages encrypted, so that cookies may insist on that.
     pub(crate) fn is_https(&self) -> bool {
-        self.public_url.starts_with("https://")
+        self.console.origin().starts_with("https://")
     }
 
     pub(crate) fn now(&self) -> Instant {

@@ -11,8 +11,9 @@ use std::time::Duration;
 use clap::Args;
 use contract::seal::SealingKey;
 use contract::time::Clock as _;
+use grants::sign_in::Console;
 use grants::{DisclosureLog, Secret};
-use rest::{IndexTending, Limits, Service};
+use rest::{IndexTending, Limits, Listeners, Service};
 use store::Store;
 use store::directory::OWNER_SOCKET;
 use tokio::runtime::Runtime;
@@ -52,14 +53,23 @@ pub(crate) struct Options {
         help = "The address clients reach this server at [env: PDPP_PUBLIC_URL] [default: where it listens]"
     )]
     public_url: Option<String>,
+    #[arg(
+        long,
+        value_name = "URL",
+        help = "The address of your own pages, whose host no application shares [env: PDPP_CONSOLE_URL] [default: the public one; on this machine http://pdpp.localhost:PORT]"
+    )]
+    console_url: Option<String>,
 }
 
 pub(crate) fn run(options: Options, context: &Context) -> Outcome {
-    let settings = ServerSettings::resolve(options.listen, options.public_url)?;
+    let settings =
+        ServerSettings::resolve(options.listen, options.public_url, options.console_url)?;
     let address = listen::address(&settings.listen)?;
     if let Some(url) = &settings.public_url {
         listen::check_public_url(url)?;
     }
+    let chosen = settings.console_url.as_deref();
+    let chosen = chosen.map(listen::console).transpose()?;
     log::start(settings.log);
     let store = context.open("pdpp serve")?;
     if options.demo {
@@ -69,13 +79,14 @@ pub(crate) fn run(options: Options, context: &Context) -> Outcome {
     let has_password = password_is_set(&store)?;
     let set = context.line("owner-password");
     let exposed = (!has_password).then_some(&set);
-    listen::check_exposure(address, exposed, settings.public_url.as_deref())?;
+    listen::check_exposure(address, exposed)?;
     // Held to the end: the directory must be ours for as long as the socket in it is.
     let store: Arc<dyn Store> = Arc::new(store);
-    let (tcp, address) = listen::tcp(address)?;
+    let (tcp, beside, address) = listen::both(address)?;
     let (unix, _socket) = OwnerSocket::bind(&context.settings.data_dir.join(OWNER_SOCKET))?;
-    let own_url = format!("http://{address}");
+    let own_url = format!("http://{}", listen::reachable(address));
     let public_url = settings.public_url.as_deref().unwrap_or(&own_url);
+    let console = chosen.unwrap_or_else(|| Console::of(public_url));
     let log = Arc::new(started(DisclosureLog::start(Arc::clone(&store)))?);
     let _tending = started(IndexTending::start(Arc::clone(&store)))?;
     let service = Service::new(
@@ -85,9 +96,14 @@ pub(crate) fn run(options: Options, context: &Context) -> Outcome {
         public_url,
         Arc::clone(&log),
     )
+    .with_console(console.clone())
     .with_documents(Arc::new(documents::Guarded::default()))
     .with_trusted_proxies(settings.trusted_proxies)
     .with_limits(limits(settings.calls_per_minute));
+    let service = match settings.public_url {
+        None if address.ip().is_unspecified() => service.at_own_addresses(),
+        _ => service,
+    };
     let sign_in = if has_password {
         None
     } else {
@@ -98,8 +114,10 @@ pub(crate) fn run(options: Options, context: &Context) -> Outcome {
     let served = runtime.block_on(async {
         let mut stop = started(Stop::new())?;
         let tcp = started(tokio::net::TcpListener::from_std(tcp))?;
+        let beside = beside.map(tokio::net::TcpListener::from_std).transpose();
+        let tcp = Listeners::from(tcp).and(started(beside)?);
         let unix = started(tokio::net::UnixListener::from_std(unix))?;
-        announce(context, public_url, &own_url, sign_in.as_ref());
+        announce(context, (public_url, &own_url), &console, sign_in.as_ref());
         warn_of_rollback(context, &*store);
         serve(service, (tcp, unix), &mut stop).await;
         Ok(())
@@ -154,7 +172,12 @@ fn sign_in_code(store: &dyn Store) -> Outcome<Secret> {
         .map_err(|error| Failure::new(format!("no sign-in code can be made: {error}")))
 }
 
-fn announce(context: &Context, public_url: &str, own_url: &str, sign_in: Option<&Secret>) {
+fn announce(
+    context: &Context,
+    (public_url, own_url): (&str, &str),
+    console: &Console,
+    sign_in: Option<&Secret>,
+) {
     let public_url = public_url.trim_end_matches('/');
     let output = context.output;
     output.note(&format!("API: {public_url}/v1"));
@@ -164,10 +187,11 @@ fn announce(context: &Context, public_url: &str, own_url: &str, sign_in: Option<
     match sign_in {
         // Shown once, good for a quarter of an hour.
         Some(code) => output.note(&format!(
-            "Console: {public_url}/sign-in?code={}",
+            "Console: {}/sign-in?code={}",
+            console.origin(),
             code.expose()
         )),
-        None => output.note(&format!("Console: {public_url}/")),
+        None => output.note(&format!("Console: {}/", console.origin())),
     }
     output.note(&format!("MCP: {public_url}/mcp"));
     output.note(&format!(
@@ -176,10 +200,12 @@ fn announce(context: &Context, public_url: &str, own_url: &str, sign_in: Option<
     output.note(&format!("Tokens: {}", context.granting("NAME")));
 }
 
-type Listeners = (tokio::net::TcpListener, tokio::net::UnixListener);
-
 /// Serves both listeners until the first signal and until what is under way has ended, or a second signal comes.
-async fn serve(service: Service, (tcp, unix): Listeners, stop: &mut Stop) {
+async fn serve(
+    service: Service,
+    (tcp, unix): (Listeners, tokio::net::UnixListener),
+    stop: &mut Stop,
+) {
     let (stopping, stopped) = watch::channel(false);
     let told = |mut stopped: watch::Receiver<bool>| async move {
         // A sender that is gone will not let anybody serve on either.

@@ -66,9 +66,14 @@ impl Visitor {
     }
 
     fn send(&mut self, method: &str, address: &str, form: &[(&str, &str)]) -> Page {
-        let path = address.strip_prefix(&self.url).unwrap_or(address);
-        let host = self.url.strip_prefix("http://").unwrap();
-        let mut stream = TcpStream::connect(host).unwrap();
+        let server = self.url.strip_prefix("http://").unwrap();
+        let host = server.replace("127.0.0.1", "pdpp.localhost");
+        // Pages are at a host of their own, to which the server sends whoever asks at another.
+        let path = [&self.url, &format!("http://{host}")]
+            .iter()
+            .find_map(|origin| address.strip_prefix(origin.as_str()))
+            .unwrap_or(address);
+        let mut stream = TcpStream::connect(server).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let mut head = format!(
             "{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nAccept: text/html\r\n"

@@ -12,6 +12,7 @@ const KINDS: &[(&str, &str)] = &[
     ("pdpp_owner_", "OWNER-TOKEN"),
     ("pdpp_signin_", "CODE"),
     ("127.0.0.1:", "ADDRESS"),
+    ("pdpp.localhost:", "CONSOLE"),
 ];
 
 pub(crate) struct Masks {
@@ -67,9 +68,10 @@ impl Masks {
             if let Some(rest) = text.strip_prefix(prefix) {
                 let length = prefix.len() + rest.find(|c| !word(c)).unwrap_or(rest.len());
                 // Ports of servers that were started here; the customary one stays.
-                let customary = *kind == "ADDRESS" && length < "127.0.0.1:10000".len();
+                let is_address = prefix.ends_with(':');
+                let customary = is_address && length < prefix.len() + "10000".len();
                 // Ids are long; what is short was made up.
-                let made_up = *kind != "ADDRESS"
+                let made_up = !is_address
                     && (length < prefix.len() + 12 || text[..length].ends_with("00000000"));
                 return (!customary && !made_up)
                     .then(|| (length, self.named(&text[..length], kind)));

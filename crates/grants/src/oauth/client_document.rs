@@ -75,6 +75,9 @@ impl Issuer<'_> {
         max_age: Option<Duration>,
     ) -> Result<Client, OAuthError> {
         let client = client_in_document(address, body)?;
+        for uri in &client.redirect_uris {
+            self.check_redirect(uri)?;
+        }
         let known = self.client_entry(address)?;
         if let Some(known) = &known
             && known.value.client.redirect_uris != client.redirect_uris

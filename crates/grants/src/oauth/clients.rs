@@ -161,6 +161,9 @@ impl Issuer<'_> {
             )
         })?;
         let metadata = read_metadata(&metadata)?;
+        for uri in &metadata.redirect_uris {
+            self.check_redirect(uri)?;
+        }
         let id = random_words("cli_")?;
         let client_id = ClientId::parse(id)
             .map_err(|_| OAuthError::server_error("no client id could be made; try again"))?;

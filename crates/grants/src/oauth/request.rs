@@ -136,6 +136,7 @@ impl Issuer<'_> {
             ))
             .into());
         }
+        self.check_redirect(redirect_uri)?;
         let state = parameters.optional("state")?;
         if state.is_some_and(|state| state.len() > MAX_STATE_BYTES) {
             return Err(OAuthError::invalid_request("state is longer than 4 KiB").into());

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use contract::time::Instant;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -23,11 +23,13 @@ const IDLE: Duration = Duration::from_hours(24 * 7);
 const NOTED: Duration = Duration::from_hours(1);
 const MAX_BROWSER_CHARS: usize = 200;
 
-/// A session that just began. Its secret is in clear here and in the browser.
+/// A session that just began. Its secrets are in clear here and in the browser.
 #[derive(Debug, Clone)]
 pub struct NewSession {
     /// What the browser sends from now on.
     pub secret: Secret,
+    /// What the browser may be made to send besides, see [`require_second`].
+    pub second: Secret,
     /// Its public name.
     pub id: String,
     /// What the browser sends to be known again, also after this session.
@@ -85,12 +87,59 @@ pub struct SessionOverview {
     pub last_used_at: String,
 }
 
+/// What a browser presents: the session's secret, and the second half where it was given one.
+#[derive(Debug, Clone, Copy)]
+pub struct Presented<'a> {
+    /// The secret.
+    pub secret: &'a str,
+    /// The second half.
+    pub second: Option<&'a str>,
+}
+
+impl<'a> From<&'a str> for Presented<'a> {
+    fn from(secret: &'a str) -> Self {
+        Self {
+            secret,
+            second: None,
+        }
+    }
+}
+
+/// Under which name browsers send the second half, as a password of HTTP's basic authentication.
+const SECOND_NAME: &str = "owner";
+
+/// The address of the pages at which a browser learns the second half: it keeps what stands before the `@` for this
+/// origin, port included, and sends it nowhere else.
+pub fn with_second(origin: &str, path: &str, second: &Secret) -> Secret {
+    let (scheme, authority) = origin.split_once("://").unwrap_or(("http", origin));
+    let second = second.expose();
+    Secret::holding(format!(
+        "{scheme}://{SECOND_NAME}:{second}@{authority}{path}"
+    ))
+}
+
+/// The second half in an `Authorization` header.
+pub fn second_in(authorization: &str) -> Option<Secret> {
+    let (scheme, encoded) = authorization.split_once(' ')?;
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return None;
+    }
+    let bytes = STANDARD.decode(encoded.trim()).ok()?;
+    let text = String::from_utf8(bytes).ok()?;
+    let (name, second) = text.split_once(':')?;
+    (name == SECOND_NAME).then(|| Secret::holding(second.to_owned()))
+}
+
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct SessionEntry {
     id: String,
     browser: String,
     started_at: Instant,
     last_used_at: Instant,
+    /// The hash of the second half.
+    second: String,
+    /// Whether the secret counts only together with it.
+    needs_second: bool,
 }
 
 /// Begins a session together with other changes. Nothing if those did not hold.
@@ -101,6 +150,7 @@ pub(super) fn start(
     now: Instant,
 ) -> Result<Option<NewSession>, SignInError> {
     let secret = Secret::random("pdpp_session_")?;
+    let second = Secret::random("pdpp_second_")?;
     let id = random_id("ses_")?;
     let browser = visitor.browser.chars().filter(|c| !c.is_control());
     let document = text(&SessionEntry {
@@ -108,6 +158,8 @@ pub(super) fn start(
         browser: browser.take(MAX_BROWSER_CHARS).collect(),
         started_at: now,
         last_used_at: now,
+        second: key_of(second.expose()),
+        needs_second: false,
     });
     let key = key_of(secret.expose());
     let remembered = Remembered::of(visitor.known.as_ref(), now)?;
@@ -124,19 +176,25 @@ pub(super) fn start(
     let browser = remembered.secret;
     Ok(begun.then_some(NewSession {
         secret,
+        second,
         id,
         browser,
     }))
 }
 
-/// The session of a presented secret, if it holds.
-pub fn session(
+/// The session of what is presented, if it holds.
+pub fn session<'a>(
     store: &dyn Store,
-    presented: &str,
+    presented: impl Into<Presented<'a>>,
     now: Instant,
 ) -> Result<Option<Session>, StoreError> {
-    let key = key_of(presented);
-    let Some(found) = find::<SessionEntry>(store, EntryKind::Session, &key, now)? else {
+    let presented = presented.into();
+    let key = key_of(presented.secret);
+    let found = find::<SessionEntry>(store, EntryKind::Session, &key, now)?;
+    let counts = |found: &Found<SessionEntry>| {
+        !found.value.needs_second || found.value.is_second(presented.second)
+    };
+    let Some(found) = found.filter(counts) else {
         return Ok(None);
     };
     if after(found.value.last_used_at, NOTED) <= now {
@@ -158,8 +216,44 @@ pub fn session(
     }
     Ok(Some(Session {
         id: found.value.id,
-        secret: Secret::holding(presented.to_owned()),
+        secret: Secret::holding(presented.secret.to_owned()),
     }))
+}
+
+/// From now on the secret of a session counts only together with its second half, which this browser has shown to
+/// send. `false`: what is presented is not both of them.
+pub fn require_second(
+    store: &dyn Store,
+    presented: Presented<'_>,
+    now: Instant,
+) -> Result<bool, StoreError> {
+    let key = key_of(presented.secret);
+    let found = find::<SessionEntry>(store, EntryKind::Session, &key, now)?;
+    let Some(found) = found.filter(|found| found.value.is_second(presented.second)) else {
+        return Ok(false);
+    };
+    if found.value.needs_second {
+        return Ok(true);
+    }
+    let document = text(&SessionEntry {
+        needs_second: true,
+        ..found.value
+    });
+    let change = Change::Put {
+        kind: EntryKind::Session,
+        key: &key,
+        document: &document,
+        expires_at: Some(after(now, IDLE)),
+        expect: Expect::Revision(found.revision),
+    };
+    store.apply(&[change], now)
+}
+
+impl SessionEntry {
+    /// Whether this is the second half. Hashes are compared, so how long that takes tells nothing.
+    fn is_second(&self, presented: Option<&str>) -> bool {
+        presented.is_some_and(|second| key_of(second) == self.second)
+    }
 }
 
 /// The owner's sessions, the last used first.

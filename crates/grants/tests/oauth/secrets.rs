@@ -206,7 +206,7 @@ proptest! {
             prop_assert!(!issuer(&world).introspect(text).unwrap().active);
             prop_assert!(issuer(&world).request_of_user_code(text).is_err());
             prop_assert!(issuer(&world).pending(text).is_err());
-            prop_assert!(session(world.store(), text, world.now()).unwrap().is_none());
+            prop_assert!(session(world.store(), text.as_str(), world.now()).unwrap().is_none());
             prop_assert!(!client.may_redirect_to(text));
             if let Err(error) = ask(&world, &client, &[("state", text), ("resource", text)])
                 && let Some(back) = error.back

@@ -57,7 +57,7 @@ pub(super) async fn index(ask: Ask) -> Outcome {
 }
 
 /// Whether a page is preferred over JSON: browsers name it, and nothing else does.
-fn wants_page(headers: &HeaderMap) -> bool {
+pub(crate) fn wants_page(headers: &HeaderMap) -> bool {
     let accepted = headers.get_all(header::ACCEPT);
     accepted
         .iter()

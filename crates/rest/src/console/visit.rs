@@ -5,7 +5,8 @@ use std::sync::Arc;
 use axum::http::{HeaderMap, header};
 use axum::response::Response;
 use contract::error::{ErrorCode, ReadError};
-use grants::sign_in::{self, BROWSER_LIFE, Session};
+use grants::Secret;
+use grants::sign_in::{self, BROWSER_LIFE, Presented, Session};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::see_other;
@@ -35,18 +36,32 @@ pub(crate) fn session_of(
     service: Arc<Service>,
     headers: &HeaderMap,
 ) -> impl Future<Output = Result<Option<Session>, Problem>> + Send + use<> {
-    let name = cookie_name(&service, "session");
-    let secret = cookie(headers, &name).map(str::to_owned);
+    let presented = presented(&service, headers);
     async move {
-        let Some(secret) = secret else {
+        let Some((secret, second)) = presented else {
             return Ok(None);
         };
         let look_up = move |service: &Service| {
-            sign_in::session(&*service.store, &secret, service.now())
+            let presented = Presented {
+                secret: &secret,
+                second: second.as_ref().map(Secret::expose),
+            };
+            sign_in::session(&*service.store, presented, service.now())
                 .map_err(|error| Problem::internal("a session could not be looked up", &error))
         };
         blocking(service, look_up).await
     }
+}
+
+/// The secret of the session, and the second half where the browser has one.
+pub(super) fn presented(
+    service: &Service,
+    headers: &HeaderMap,
+) -> Option<(String, Option<Secret>)> {
+    let secret = cookie(headers, &cookie_name(service, "session"))?.to_owned();
+    let second = headers.get(header::AUTHORIZATION);
+    let second = second.and_then(|second| sign_in::second_in(second.to_str().ok()?));
+    Some((secret, second))
 }
 
 /// The token that forms of a session carry.
@@ -56,7 +71,7 @@ pub(super) fn token(session: &Session) -> String {
 
 /// Refuses a form that this session's pages did not make.
 pub(super) fn check(session: &Session, ask: &Ask, form: &Form) -> Result<(), Problem> {
-    if is_from_elsewhere(&ask.headers) || !session.checks_csrf(form.one("csrf")) {
+    if is_from_elsewhere(ask) || !session.checks_csrf(form.one("csrf")) {
         return Err(foreign_form());
     }
     Ok(())
@@ -69,11 +84,13 @@ pub(super) fn foreign_form() -> Problem {
         .into()
 }
 
-/// Whether the browser says that another site sent the request.
-pub(super) fn is_from_elsewhere(headers: &HeaderMap) -> bool {
-    headers
-        .get("sec-fetch-site")
-        .is_some_and(|site| site == "cross-site")
+/// Whether the browser says that something else than our pages sent the request. Another port of the same host is
+/// something else: browsers call that the same site and send it the same cookies.
+pub(super) fn is_from_elsewhere(ask: &Ask) -> bool {
+    let said = |name: &str| ask.headers.get(name);
+    let site = said("sec-fetch-site").is_some_and(|site| site != "same-origin" && site != "none");
+    let ours = |origin: &str| origin == "null" || ask.service.console.is_origin(origin);
+    site || said("origin").is_some_and(|origin| !origin.to_str().is_ok_and(ours))
 }
 
 /// Sends a visitor to sign in and then back to what they asked for.

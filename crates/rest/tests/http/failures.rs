@@ -332,7 +332,7 @@ async fn a_slow_client_is_given_up_wherever_it_writes() {
         ("/consent/approve", form),
     ] {
         let request = Request::post(target)
-            .header("host", "127.0.0.1:7420")
+            .header("host", "pdpp.localhost:7420")
             .header("authorization", format!("Bearer {client}"))
             .header("content-type", kind)
             .header("accept", "application/json, text/event-stream")
@@ -364,6 +364,7 @@ async fn slow_clients_hold_up_nobody_else() {
     // They come first.
     tokio::time::sleep(Duration::from_millis(200)).await;
     let read = Request::get("/v1/schema")
+        .header("host", "127.0.0.1:7420")
         .header("authorization", &token)
         .body(Body::empty());
     let answer = router.oneshot(read.unwrap());

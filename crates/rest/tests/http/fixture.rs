@@ -204,6 +204,9 @@ impl World {
 
 /// Sends a request and holds the answer against the document.
 pub(crate) async fn send(router: Router, request: Request<Body>) -> Answer {
+    let mut request = request;
+    let host = "127.0.0.1:7420".parse().unwrap();
+    request.headers_mut().entry("host").or_insert(host);
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let response = router.oneshot(request).await.unwrap();
     let (parts, body) = response.into_parts();
@@ -240,6 +243,7 @@ pub(crate) fn the_document() -> &'static Value {
             runtime.unwrap().block_on(async {
                 let world = World::empty();
                 let request = Request::get("/v1/openapi.json")
+                    .header("host", "127.0.0.1:7420")
                     .body(Body::empty())
                     .unwrap();
                 let response = world.router.clone().oneshot(request).await.unwrap();

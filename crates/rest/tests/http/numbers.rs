@@ -10,7 +10,9 @@ use crate::fixture::{World, letter};
 const FAR: &str = r#"{"far":1E400,"whole":123456789012345678901234567890,"cents":[2.50,-0]}"#;
 
 /// The body of an answer, as it came.
-async fn raw(world: &World, request: Request<Body>) -> String {
+async fn raw(world: &World, mut request: Request<Body>) -> String {
+    let host = "127.0.0.1:7420".parse().unwrap();
+    request.headers_mut().entry("host").or_insert(host);
     let response = world.router.clone().oneshot(request).await.unwrap();
     assert_eq!(response.status(), StatusCode::OK);
     let bytes = to_bytes(response.into_body(), usize::MAX).await.unwrap();

@@ -32,7 +32,7 @@ async fn a_server_answers_on_one_connection_until_it_is_told_to_stop() {
     }));
     let mut stream = TcpStream::connect(address).await.unwrap();
     let request = format!(
-        "GET /v1/search?q=overdraft HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\r\n",
+        "GET /v1/search?q=overdraft HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {}\r\n\r\n",
         world.owner
     );
     for _ in 0..3 {
@@ -59,7 +59,7 @@ async fn a_request_under_way_is_answered_although_the_server_stops() {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let line = "{\"key\":\"late\",\"data\":{\"id\":\"late\",\"secret\":\"s\"}}";
     let head = format!(
-        "POST /v1/ingest/messages?connection_id=work HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
+        "POST /v1/ingest/messages?connection_id=work HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {}\r\n\
          content-length: {}\r\n\r\n",
         world.owner,
         line.len()
@@ -87,7 +87,7 @@ async fn a_body_that_breaks_off_leaves_no_half_of_anything() {
     ));
     let mut stream = TcpStream::connect(address).await.unwrap();
     let request = format!(
-        "POST /v1/ingest/messages?connection_id=work HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
+        "POST /v1/ingest/messages?connection_id=work HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {}\r\n\
          content-length: 1000\r\n\r\n{{\"key\":\"half\",\"data\":{{\"id\":\"half\",\"secret\":\"s\"}}}}",
         world.owner
     );
@@ -129,14 +129,17 @@ async fn what_never_becomes_a_request_is_told_like_every_failure() {
     let many = "x-more: y\r\n".repeat(120);
     for (sent, status) in [
         (
-            format!("GET /v1/schema?x={long} HTTP/1.1\r\nhost: x\r\n\r\n"),
+            format!("GET /v1/schema?x={long} HTTP/1.1\r\nhost: localhost\r\n\r\n"),
             414,
         ),
         (
-            format!("GET / HTTP/1.1\r\nhost: x\r\nx-long: {longer}\r\n\r\n"),
+            format!("GET / HTTP/1.1\r\nhost: localhost\r\nx-long: {longer}\r\n\r\n"),
             431,
         ),
-        (format!("GET / HTTP/1.1\r\nhost: x\r\n{many}\r\n"), 431),
+        (
+            format!("GET / HTTP/1.1\r\nhost: localhost\r\n{many}\r\n"),
+            431,
+        ),
         ("this is\r\nnot HTTP\r\n\r\n".to_owned(), 400),
     ] {
         let said = said_to(&world, sent.as_bytes()).await;
@@ -172,10 +175,13 @@ async fn an_answer_before_one_that_cannot_be_given_is_whole() {
     world.ingest("home", "messages", &letter).await;
     let target = "/v1/streams/messages/records/bare?connection_id=home";
     let good = format!(
-        "GET {target} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\r\n",
+        "GET {target} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {}\r\n\r\n",
         world.owner
     );
-    let bad = format!("GET /{} HTTP/1.1\r\nhost: x\r\n\r\n", "a".repeat(70_000));
+    let bad = format!(
+        "GET /{} HTTP/1.1\r\nhost: localhost\r\n\r\n",
+        "a".repeat(70_000)
+    );
     let said = said_to(&world, format!("{good}{good}{bad}").as_bytes()).await;
     assert_eq!(said.matches("HTTP/1.1 200 OK").count(), 2, "{said}");
     assert_eq!(
@@ -202,7 +208,6 @@ async fn figures_are_for_whoever_runs_the_server() {
     let told = ask(&world, "host: localhost:7420\r\n").await;
     assert!(told.contains("pdpp_requests_total"), "{told}");
     for headers in [
-        "host: pages.example\r\n",
         "host: localhost\r\nx-forwarded-for: 203.0.113.7\r\n",
         "host: localhost\r\nx-forwarded-for: 127.0.0.1\r\n",
         "host: localhost\r\nforwarded: for=203.0.113.7\r\n",
@@ -232,4 +237,75 @@ async fn figures_are_for_whoever_runs_the_server() {
     let (client, _) = proxied.grant(&["work"], &["messages"], &["id"]);
     let answer = proxied.get(&client, "/metrics").await;
     assert_eq!(answer.failure(), (403, "permission_error"));
+}
+
+// TR-07: a request for another host is refused on every route but those of health.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whatever_is_sent_to_another_host_is_refused() {
+    let mut world = World::new().await;
+    let ask = async |world: &World, line: &str, headers: &str| {
+        let request = format!("{line} HTTP/1.1\r\nconnection: close\r\n{headers}\r\n");
+        said_to(world, request.as_bytes()).await
+    };
+    let lines = [
+        "GET /v1/streams",
+        "GET /v1/openapi.json",
+        "POST /mcp",
+        "GET /mcp",
+        "GET /metrics",
+        "GET /sign-in",
+        "POST /sign-in",
+        "GET /oauth/authorize",
+        "POST /oauth/token",
+        "POST /oauth/register",
+        "POST /oauth/device_authorization",
+        "GET /.well-known/oauth-authorization-server",
+        "GET /.well-known/oauth-protected-resource",
+        "GET /style.css",
+        "GET /icon.svg",
+        "GET /nowhere",
+        "DELETE /v1/streams",
+        "GET http://evil.example/v1/streams",
+    ];
+    for line in lines {
+        let told = ask(&world, line, "host: evil.example\r\n").await;
+        assert!(told.starts_with("HTTP/1.1 421 "), "{line}: {told}");
+        assert!(told.contains("\"code\":\"misdirected_request\""), "{told}");
+        assert!(!told.contains("set-cookie"), "{told}");
+    }
+    for headers in [
+        "",
+        "host: 127.0.0.1.evil.example\r\n",
+        "host: evil.localhost\r\n",
+        "host: localhost@evil.example\r\n",
+        "host: 127.0.0.1\r\nhost: evil.example\r\n",
+        "host: evil.example\r\nx-forwarded-host: 127.0.0.1\r\n",
+    ] {
+        let told = ask(&world, "GET /v1/streams", headers).await;
+        let refused = told.starts_with("HTTP/1.1 421 ") || told.starts_with("HTTP/1.1 400 ");
+        assert!(refused, "{headers}: {told}");
+    }
+    let absolute = ask(&world, "GET http://evil.example/", "host: localhost\r\n").await;
+    assert!(absolute.starts_with("HTTP/1.1 421 "), "{absolute}");
+    for line in ["GET /healthz", "GET /readyz"] {
+        let told = ask(&world, line, "host: evil.example\r\n").await;
+        assert!(told.starts_with("HTTP/1.1 200 "), "{told}");
+    }
+    for host in [
+        "127.0.0.1:1",
+        "localhost",
+        "[::1]:7420",
+        "pdpp.localhost:7420",
+    ] {
+        let told = ask(&world, "GET /v1/streams", &format!("host: {host}\r\n")).await;
+        assert!(told.starts_with("HTTP/1.1 401 "), "{host}: {told}");
+    }
+    // A trusted proxy says which host it was asked by.
+    let proxy = "127.0.0.1".parse().unwrap();
+    world.router = rest::router(world.service.clone().with_trusted_proxies(vec![proxy]));
+    for (passed, status) in [("127.0.0.1:7420", 401), ("evil.example", 421)] {
+        let headers = format!("host: backend:7420\r\nx-forwarded-host: {passed}\r\n");
+        let told = ask(&world, "GET /v1/streams", &headers).await;
+        assert!(told.starts_with(&format!("HTTP/1.1 {status} ")), "{told}");
+    }
 }

@@ -13,6 +13,7 @@ use contract::id::{ConnectionId, ConnectorKey};
 use contract::seal::SealingKey;
 use contract::time::{Clock, Instant};
 use grants::DisclosureLog;
+use grants::sign_in::Console;
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use rest::{ClientDocuments, Fetched, Fetching, Service};
 use serde_json::{Value, json};
@@ -68,6 +69,8 @@ pub(crate) struct World {
     pub(crate) router: Router,
     pub(crate) owner: String,
     pub(crate) clock: Arc<Settable>,
+    /// The public address.
+    pub(crate) url: String,
     _folder: tempfile::TempDir,
 }
 
@@ -153,6 +156,7 @@ impl World {
             store,
             owner: owner.access_token.expose().to_owned(),
             clock,
+            url: url.to_owned(),
             _folder: folder,
         };
         for (id, name) in [("work", "Work mail"), ("home", "<b>Home</b> \u{202e}mail")] {
@@ -196,7 +200,10 @@ impl World {
         self.clock.0.fetch_add(micros, Ordering::SeqCst);
     }
 
-    pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
+    /// Sends a request, to the public address unless it names another.
+    pub(crate) async fn send(&self, mut request: Request<Body>) -> Answer {
+        let host = self.url.split_once("://").unwrap().1.parse().unwrap();
+        request.headers_mut().entry("host").or_insert(host);
         let response = self.router.clone().oneshot(request).await.unwrap();
         let (parts, body) = response.into_parts();
         let bytes = to_bytes(body, usize::MAX).await.unwrap();
@@ -296,10 +303,36 @@ impl<'a> Browser<'a> {
         self.send(request, encoded(pairs)).await
     }
 
+    /// Opens a page with more headers.
+    pub(crate) async fn get_with(&mut self, target: &str, headers: &[(&str, &str)]) -> Answer {
+        let mut request = Request::get(target);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        self.send(request, String::new()).await
+    }
+
+    /// Sends a form with more headers.
+    pub(crate) async fn post_with(
+        &mut self,
+        target: &str,
+        pairs: &[(&str, &str)],
+        headers: &[(&str, &str)],
+    ) -> Answer {
+        let mut request =
+            Request::post(target).header("content-type", "application/x-www-form-urlencoded");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        self.send(request, encoded(pairs)).await
+    }
+
     async fn send(&mut self, request: axum::http::request::Builder, body: String) -> Answer {
         let pair = |(name, value): (&String, &String)| format!("{name}={value}");
         let cookies: Vec<String> = self.cookies.iter().map(pair).collect();
+        let console = Console::of(&self.world.url);
         let request = request
+            .header("host", console.origin().split_once("://").unwrap().1)
             .header("accept", "text/html,application/xhtml+xml,*/*;q=0.8")
             .header("user-agent", "a browser of the test")
             .header("cookie", cookies.join("; "));

@@ -5,6 +5,7 @@
     reason = "a broken fixture is a failed test"
 )]
 
+mod apart;
 mod consent;
 mod device;
 mod fixture;

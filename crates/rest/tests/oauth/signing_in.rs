@@ -66,7 +66,7 @@ async fn a_link_with_a_code_signs_in_once_and_only_when_it_is_sent() {
         let page = browser.get(&link).await;
         assert_eq!(page.status, 200);
         assert_eq!(page.field("code"), code.expose());
-        assert_eq!(page.header("referrer-policy"), "no-referrer");
+        assert_eq!(page.header("referrer-policy"), "same-origin");
     }
     let answer = enter(&mut browser, &[("code", code.expose())]).await;
     assert_eq!(
@@ -79,6 +79,30 @@ async fn a_link_with_a_code_signs_in_once_and_only_when_it_is_sent() {
     assert_eq!(answer.status, 403);
     assert!(answer.text.contains("not valid any more"));
     crate::listening::kept_secret([code.expose()]);
+}
+
+// TR-18: where a code is asked for, the link that the terminal printed is as good.
+#[tokio::test]
+async fn a_pasted_link_signs_in_like_its_code() {
+    let world = World::at("http://127.0.0.1:7420").await;
+    for pasted in [
+        "CODE",
+        " CODE\n",
+        "http://pdpp.localhost:7420/sign-in?code=CODE",
+        "Console: http://127.0.0.1:7420/sign-in?code=CODE&return_to=/ ",
+        "pdpp.localhost:7420/sign-in?return_to=%2F&code=CODE#top",
+    ] {
+        let code = grants::sign_in::new_code(&*world.store, world.clock.now()).unwrap();
+        let pasted = pasted.replace("CODE", code.expose());
+        let mut browser = Browser::new(&world);
+        let answer = enter(&mut browser, &[("code", &pasted)]).await;
+        assert_eq!(answer.status, 303, "{pasted}: {}", answer.text);
+        assert_eq!(browser.get("/").await.status, 200);
+    }
+    let mut browser = Browser::new(&world);
+    let answer = enter(&mut browser, &[("code", "http://pdpp.localhost:7420/")]).await;
+    assert_eq!(answer.status, 403);
+    assert!(answer.text.contains("pdpp sign-in"), "{}", answer.text);
 }
 
 #[tokio::test]
@@ -166,6 +190,6 @@ async fn without_a_password_the_page_asks_for_a_code() {
     let world = World::new().await;
     grants::sign_in::remove_password(&*world.store, world.clock.now()).unwrap();
     let page = Browser::new(&world).get("/sign-in").await;
-    assert!(page.text.contains("Sign-in code") && !page.text.contains("type=\"password\""));
+    assert!(page.text.contains("Sign-in link or code") && !page.text.contains("type=\"password\""));
     assert!(page.text.contains("pdpp owner-password"));
 }

@@ -1,7 +1,9 @@
 //! Where the server listens: an address of this machine, and which addresses can stand for it.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
+
+use grants::sign_in::Console;
 
 use crate::failure::{Failure, Outcome};
 use crate::output::visible;
@@ -9,6 +11,8 @@ use crate::reading::Line;
 
 /// The exit code of a setting that can mean nothing.
 const USAGE: u8 = 2;
+const OTHER_PORT: &str =
+    "choose another port with --listen, such as --listen 127.0.0.1:0 for any free one";
 
 /// Reads an address.
 pub(super) fn address(text: &str) -> Outcome<SocketAddr> {
@@ -28,26 +32,81 @@ pub(super) fn address(text: &str) -> Outcome<SocketAddr> {
 }
 
 /// Refuses to be reached by other machines while anybody with a sign-in code would be the owner, for there is no password
-/// yet but a command that sets one, or without a name.
-pub(super) fn check_exposure(
-    address: SocketAddr,
-    set_password: Option<&Line>,
-    public_url: Option<&str>,
-) -> Outcome {
-    if address.ip().is_loopback() {
-        return Ok(());
+/// yet but a command that sets one.
+pub(super) fn check_exposure(address: SocketAddr, set_password: Option<&Line>) -> Outcome {
+    match set_password {
+        Some(set) if !address.ip().is_loopback() => {
+            let message = format!(
+                "{address} can be reached from other machines, and the pages have no password"
+            );
+            Err(Failure::new(message).hint(format!("set one with: {set}")))
+        }
+        _ => Ok(()),
     }
-    if let Some(set) = set_password {
-        let message =
-            format!("{address} can be reached from other machines, and the pages have no password");
-        return Err(Failure::new(message).hint(format!("set one with: {set}")));
+}
+
+/// An address that clients can use: where it listens, or if that is everywhere, the address of this machine by which it
+/// would reach others. Asking for that sends nothing.
+pub(super) fn reachable(address: SocketAddr) -> SocketAddr {
+    if !address.ip().is_unspecified() {
+        return address;
     }
-    if address.ip().is_unspecified() && public_url.is_none() {
-        let message = format!("{address} is no address that clients could use");
-        return Err(Failure::new(message)
-            .hint("name the one they use with --public-url, such as https://pdpp.example.org"));
+    let way = |from: IpAddr, to: IpAddr| {
+        let socket = UdpSocket::bind((from, 0)).ok()?;
+        socket.connect((to, 9)).ok()?;
+        let own = socket.local_addr().ok()?.ip();
+        (!own.is_unspecified()).then_some(own)
+    };
+    // Addresses that stand for no machine: only the way to them is of interest.
+    let (v4, v6) = (
+        Ipv4Addr::new(192, 0, 2, 1),
+        Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1),
+    );
+    let own = way(Ipv4Addr::UNSPECIFIED.into(), v4.into());
+    let own = match address.ip() {
+        IpAddr::V4(_) => own,
+        IpAddr::V6(_) => own.or_else(|| way(Ipv6Addr::UNSPECIFIED.into(), v6.into())),
+    };
+    (own.unwrap_or(Ipv4Addr::LOCALHOST.into()), address.port()).into()
+}
+
+/// The address of the owner's pages that was chosen.
+pub(super) fn console(url: &str) -> Outcome<Console> {
+    check_public_url(url)?;
+    Console::chosen(url).ok_or_else(|| {
+        let message = format!(
+            "the pages cannot be at {}: applications wait for their answers at that host, and would be sent your session",
+            visible(url)
+        );
+        let hint = "leave --console-url out for http://pdpp.localhost, or name a host that is theirs alone, such as http://[::ffff:127.0.0.1]:7420";
+        Failure::coded(USAGE, message, hint)
+    })
+}
+
+/// The same port at the other loopback address. Browsers look for `pdpp.localhost` at both, so nobody else may answer at
+/// the other one. A machine that has no such address needs none.
+fn beside(address: SocketAddr) -> Outcome<Option<TcpListener>> {
+    let other: IpAddr = match address.ip() {
+        IpAddr::V4(own) if own == Ipv4Addr::LOCALHOST || own.is_unspecified() => {
+            Ipv6Addr::LOCALHOST.into()
+        }
+        IpAddr::V6(Ipv6Addr::LOCALHOST) => Ipv4Addr::LOCALHOST.into(),
+        _ => return Ok(None),
+    };
+    let other = SocketAddr::new(other, address.port());
+    let bound = TcpListener::bind(other).and_then(|listener| {
+        listener.set_nonblocking(true)?;
+        Ok(listener)
+    });
+    match bound {
+        Ok(listener) => Ok(Some(listener)),
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => Err(in_use(other)),
+        Err(_) => Ok(None),
     }
-    Ok(())
+}
+
+fn in_use(address: SocketAddr) -> Failure {
+    Failure::new(format!("{address} is in use by another program")).hint(OTHER_PORT)
 }
 
 /// Refuses what cannot be the beginning of the addresses in answers.
@@ -71,22 +130,28 @@ pub(super) fn check_public_url(url: &str) -> Outcome {
     }
 }
 
-/// Takes the address and says which one it is, because port 0 stands for any.
-pub(super) fn tcp(address: SocketAddr) -> Outcome<(TcpListener, SocketAddr)> {
+/// Takes the address and the same port of the other loopback address, and says which one it is: port 0 stands for any,
+/// so one that is free at one of them only is passed over.
+pub(super) fn both(address: SocketAddr) -> Outcome<(TcpListener, Option<TcpListener>, SocketAddr)> {
+    for _ in 0..8 {
+        let (first, bound) = tcp(address)?;
+        match beside(bound) {
+            Ok(second) => return Ok((first, second, bound)),
+            Err(_) if address.port() == 0 => {}
+            Err(failure) => return Err(failure),
+        }
+    }
+    Err(in_use(address))
+}
+
+fn tcp(address: SocketAddr) -> Outcome<(TcpListener, SocketAddr)> {
     let bound = TcpListener::bind(address).and_then(|listener| {
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         Ok((listener, address))
     });
-    bound.map_err(|error| {
-        let failure = match error.kind() {
-            io::ErrorKind::AddrInUse => {
-                Failure::new(format!("{address} is in use by another program"))
-            }
-            _ => Failure::new(format!("cannot listen on {address}: {error}")),
-        };
-        failure.hint(
-            "choose another port with --listen, such as --listen 127.0.0.1:0 for any free one",
-        )
+    bound.map_err(|error| match error.kind() {
+        io::ErrorKind::AddrInUse => in_use(address),
+        _ => Failure::new(format!("cannot listen on {address}: {error}")).hint(OTHER_PORT),
     })
 }
