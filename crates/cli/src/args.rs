@@ -8,7 +8,7 @@ use clap::{ArgAction, Args, CommandFactory as _, FromArgMatches as _, Parser, Su
 use crate::commands::{
     aggregate, backup, bench, blob, completions, connect, connections, declare, doctor, export,
     fetch, grant, grants, help, import, index, man, mcp, owner_password, owner_token, purge, query,
-    read, schema, search, serve, setup,
+    read, schema, search, serve, setup, sign_in,
 };
 
 /// Your records in one place, readable by the agents you allow.
@@ -70,6 +70,7 @@ pub(crate) enum Command {
     Grants(grants::Options),
     OwnerToken(owner_token::Options),
     OwnerPassword(owner_password::Options),
+    SignIn(sign_in::Options),
     Backup(backup::Options),
     Index(index::Options),
     Purge(purge::Options),

@@ -27,6 +27,7 @@ pub(crate) mod schema;
 pub(crate) mod search;
 pub(crate) mod serve;
 pub(crate) mod setup;
+pub(crate) mod sign_in;
 
 use crate::args::Command;
 use crate::context::Context;
@@ -52,6 +53,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Grants(options) => grants::run(&options, context),
         Command::OwnerToken(options) => owner_token::run(&options, context),
         Command::OwnerPassword(options) => owner_password::run(&options, context),
+        Command::SignIn(options) => sign_in::run(&options, context),
         Command::Backup(options) => backup::run(&options, context),
         Command::Index(options) => index::run(&options, context),
         Command::Purge(options) => purge::run(&options, context),

@@ -4,15 +4,16 @@
 //! a socket of ours, so that several of us, and all other commands, work side by side. Whoever held the directory may end
 //! at any time; then the way is found anew.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::body::{Body as HttpBody, to_bytes};
-use axum::http::{Request, Response, header};
+use axum::http::{Method, Request, Response, header};
 use contract::error::{ErrorCode, ReadError};
 use contract::upstream::{Answer, Asked, Body, Get, Upstream};
 use grants::Overview;
-use rest::owner::wire::Sources;
+use rest::owner::wire::{ServerPlace, Sources};
 use store::directory::OWNER_SOCKET;
 use tokio::task::JoinHandle;
 
@@ -39,8 +40,16 @@ pub(crate) struct LocalServer {
     context: Context,
     holder: &'static str,
     behalf: Behalf,
-    public_url: String,
+    place: Mutex<Place>,
     way: Mutex<Option<Arc<Way>>>,
+}
+
+/// Where the server that answers is reached by others, if it is.
+#[derive(Default)]
+struct Place {
+    public_url: Option<String>,
+    /// The socket that was asked. Another one is another server's, perhaps elsewhere.
+    socket: Option<(u64, i64, i64)>,
 }
 
 /// A way to the data that worked last time.
@@ -66,15 +75,16 @@ impl LocalServer {
         behalf: Behalf,
         owner: Owner,
     ) -> Outcome<Self> {
-        let public_url = context.settings.public_url()?;
+        let place: ServerPlace = owner.get(&Target::of("/owner/server"))?;
         let server = Self {
             way: Mutex::new(None),
-            public_url: public_url.trim_end_matches('/').to_owned(),
+            place: Mutex::default(),
             context,
             holder,
             behalf,
         };
         server.keep(owner);
+        server.note_place(place.public_url);
         Ok(server)
     }
 
@@ -137,6 +147,9 @@ impl LocalServer {
 
     /// Asks once, and gives the answer with its text as it was written: a number parsed may not have all its digits.
     pub(crate) async fn get_text(&self, question: &Get) -> Result<(Answer, String), ReadError> {
+        if self.place().socket != self.socket() {
+            self.learn_place().await;
+        }
         for attempt in 0..2 {
             let way = self.way().map_err(|failure| unreachable(&failure))?;
             let request = self.request(question)?;
@@ -155,6 +168,39 @@ impl LocalServer {
         Err(unreachable(&Failure::from(Trouble::Lost)))
     }
 
+    /// Asks whoever answers now where others reach it.
+    async fn learn_place(&self) {
+        let Ok(way) = self.way() else {
+            return;
+        };
+        let target = Target::of("/owner/server");
+        let place = match way
+            .owner
+            .send(Method::GET, &target, HttpBody::empty())
+            .await
+        {
+            Ok(answer) => answer.document::<ServerPlace>().await.ok(),
+            Err(_) => None,
+        };
+        self.note_place(place.and_then(|place| place.public_url));
+    }
+
+    fn place(&self) -> MutexGuard<'_, Place> {
+        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note_place(&self, public_url: Option<String>) {
+        let socket = self.socket();
+        *self.place() = Place { public_url, socket };
+    }
+
+    /// What tells one socket of the data directory from the next.
+    fn socket(&self) -> Option<(u64, i64, i64)> {
+        let path = self.context.settings.data_dir.join(OWNER_SOCKET);
+        let file = std::fs::symlink_metadata(path).ok()?;
+        Some((file.ino(), file.ctime(), file.ctime_nsec()))
+    }
+
     fn request(&self, question: &Get) -> Result<Request<HttpBody>, ReadError> {
         let request = Request::get(question.target()).header(header::HOST, "localhost");
         let request = match &self.behalf {
@@ -169,8 +215,8 @@ impl LocalServer {
 }
 
 impl Upstream for LocalServer {
-    fn provider_url(&self) -> &str {
-        &self.public_url
+    fn provider_url(&self) -> Option<String> {
+        self.place().public_url.clone()
     }
 
     fn get(&self, question: Get) -> Asked<'_> {

@@ -265,13 +265,15 @@ fn in_process(store: EmbeddedStore, context: &Context) -> Outcome<Way> {
         .map_err(|error| Failure::new(format!("no work can be started: {error}")))?;
     let log = Arc::new(log);
     let public_url = context.settings.public_url()?;
+    let is_named = context.settings.named_public_url()?.is_some();
     let service = Service::new(
         store,
         key,
         Arc::new(SystemClock),
         &public_url,
         Arc::clone(&log),
-    );
+    )
+    .unheard(is_named);
     Ok(Way::Here(rest::owner_router(service), log))
 }
 

@@ -414,3 +414,38 @@ fn a_profile_in_the_environment_changes_nothing() {
     };
     assert_eq!(list(None), list(Some("full")));
 }
+
+// TR-19: the local tools name the address of the server that runs, or none.
+#[test]
+fn the_address_told_is_the_running_server_s_or_none() {
+    let (home, grant) = granted();
+    let told = |agent: &mut Agent| {
+        let found = agent.call("search", json!({"query": "vendor"}));
+        let content = &found["structuredContent"];
+        let url = content["results"][0]["url"].as_str().unwrap().to_owned();
+        (content.get("provider_url").cloned(), url)
+    };
+    let mut agent = Agent::start(&mut home.command(&["mcp", "--grant", &grant]));
+    agent.initialize();
+    let (provider, url) = told(&mut agent);
+    assert_eq!(provider, None);
+    assert!(url.starts_with("pdpp://record/"), "{url}");
+    assert_eq!(agent.leave(), Some(0));
+
+    let server = Server::start(&home);
+    let mut agent = Agent::start(&mut home.command(&["mcp", "--grant", &grant]));
+    agent.initialize();
+    let address = format!("http://{}", server.address);
+    let (provider, url) = told(&mut agent);
+    assert_eq!(provider, Some(json!(address)));
+    assert!(url.starts_with(&format!("{address}/records/")), "{url}");
+    // Another server takes its place, elsewhere.
+    server.signal("TERM");
+    server.ended();
+    let server = Server::start(&home);
+    let address = format!("http://{}", server.address);
+    let (provider, url) = told(&mut agent);
+    assert_eq!(provider, Some(json!(address)));
+    assert!(url.starts_with(&address), "{url}");
+    assert_eq!(agent.leave(), Some(0));
+}

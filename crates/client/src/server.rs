@@ -105,8 +105,8 @@ impl fmt::Debug for HttpServer {
 }
 
 impl Upstream for HttpServer {
-    fn provider_url(&self) -> &str {
-        self.0.provider.as_str()
+    fn provider_url(&self) -> Option<String> {
+        Some(self.0.provider.as_str().to_owned())
     }
 
     fn get(&self, question: Get) -> Asked<'_> {

@@ -161,8 +161,8 @@ pub type Asked<'a> = Pin<Box<dyn Future<Output = Result<Answer, ReadError>> + Se
 
 /// A resource server. It already knows on whose behalf it is asked.
 pub trait Upstream: Send + Sync + 'static {
-    /// The address people know it by, without a trailing slash.
-    fn provider_url(&self) -> &str;
+    /// The address people know it by, without a trailing slash; none where no server is reached by one.
+    fn provider_url(&self) -> Option<String>;
 
     /// Asks once.
     fn get(&self, question: Get) -> Asked<'_>;

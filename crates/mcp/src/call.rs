@@ -31,8 +31,8 @@ impl<'a> Call<'a> {
         Self { upstream, owner }
     }
 
-    /// The address of the server, without a trailing slash.
-    pub(crate) fn provider_url(&self) -> &'a str {
+    /// The address of the server, without a trailing slash, if it has one.
+    pub(crate) fn provider_url(&self) -> Option<String> {
         self.upstream.provider_url()
     }
 

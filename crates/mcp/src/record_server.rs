@@ -111,8 +111,8 @@ pub(crate) fn run<T>(future: impl Future<Output = T>) -> T {
 }
 
 impl Upstream for RecordServer {
-    fn provider_url(&self) -> &'static str {
-        "https://provider.test"
+    fn provider_url(&self) -> Option<String> {
+        Some("https://provider.test".to_owned())
     }
 
     fn get(&self, question: Get) -> Asked<'_> {

@@ -58,8 +58,8 @@ pub(crate) fn printed_args(text: &str, tool: &str) -> Vec<Value> {
 }
 
 impl Upstream for Stub {
-    fn provider_url(&self) -> &'static str {
-        "https://provider.test"
+    fn provider_url(&self) -> Option<String> {
+        Some("https://provider.test".to_owned())
     }
 
     fn get(&self, question: Get) -> Asked<'_> {

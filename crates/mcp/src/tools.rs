@@ -100,7 +100,13 @@ impl Definition {
     /// Checks the arguments and runs the tool.
     pub(crate) async fn call(&self, call: Call<'_>, given: Map<String, Value>) -> Outcome {
         let args = Args::read(given, self.args)?;
-        (self.run)(call, args).await
+        let mut reply = (self.run)(call, args).await?;
+        if let Some(members) = reply.structured.as_object_mut()
+            && members.get("provider_url").is_some_and(Value::is_null)
+        {
+            members.shift_remove("provider_url");
+        }
+        Ok(reply)
     }
 }
 

@@ -108,6 +108,8 @@ pub(crate) static OWNER_ENDPOINTS: &[Endpoint] = &[
     route!(Get "/owner/tokens", "ownerTokens", &[], grants::tokens),
     route!(Post "/owner/tokens", "ownerToken", &[], grants::token),
     route!(Post "/owner/password", "ownerPassword", &[], sign_in::password),
+    route!(Post "/owner/sign-in", "ownerSignIn", &[], sign_in::link),
+    route!(Get "/owner/server", "ownerServer", &[], sign_in::server),
     route!(Get "/owner/disclosures/check", "ownerVerify", &[], grants::verify),
 ];
 

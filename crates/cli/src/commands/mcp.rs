@@ -111,7 +111,7 @@ impl Place {
                 ErrorCode::OwnerTokenRefused.exit_code(),
                 format!(
                     "Reading was refused: {} says that the credential is an owner's",
-                    server.provider_url()
+                    server.provider_url().unwrap_or_default()
                 ),
                 format!("remove it and run `{connect}` to get a credential for a grant"),
             )),

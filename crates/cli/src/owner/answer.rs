@@ -93,7 +93,7 @@ impl Answer {
     }
 
     /// The whole as one JSON document.
-    pub(super) async fn document<T: DeserializeOwned>(mut self) -> Result<T, Trouble> {
+    pub(crate) async fn document<T: DeserializeOwned>(mut self) -> Result<T, Trouble> {
         let mut whole = Vec::new();
         while let Some(piece) = self.piece().await? {
             whole.extend_from_slice(&piece);

@@ -84,7 +84,7 @@ async fn a_path_in_front_of_the_server_is_kept() {
     let server = HttpServer::with_token(provider, token(), LIMITS);
     server.get(Get::v1(["schema"])).await.unwrap();
     assert_eq!(fake.asked()[0].path(), "/my/data/v1/schema");
-    assert!(server.provider_url().ends_with("/my/data"));
+    assert!(server.provider_url().unwrap().ends_with("/my/data"));
 }
 
 #[tokio::test]

@@ -113,18 +113,22 @@ impl Identity {
         args
     }
 
-    /// The citation address: the one the server gives, else the record's own on that server. Always absolute.
-    pub(crate) fn url(&self, value: &Value, provider: &str) -> String {
+    /// The citation address: the one the server gives, else the record's own on that server; where no server is reached
+    /// by an address, the handle as one. Always absolute.
+    pub(crate) fn url(&self, value: &Value, provider: Option<&str>) -> String {
         if let Some(given) = text(value, "citation_url").filter(|url| is_absolute(url)) {
             return given.to_owned();
         }
         if let Some(handle) = &self.handle {
             let path = ["streams", handle.stream(), "records", handle.record()];
             let question = Get::v1(path).with("connection_id", handle.connection());
-            return format!("{provider}{}", question.target());
+            return match provider {
+                Some(provider) => format!("{provider}{}", question.target()),
+                None => handle.to_uri(),
+            };
         }
         let own = text(value, "url").filter(|url| is_absolute(url));
-        own.unwrap_or(provider).to_owned()
+        own.or(provider).unwrap_or(self.id.as_str()).to_owned()
     }
 }
 
@@ -329,7 +333,7 @@ mod tests {
             assert!(!identity.id.starts_with("c1/"));
             assert!(
                 !identity
-                    .url(&hit, "https://p.test")
+                    .url(&hit, Some("https://p.test"))
                     .contains("/v1/streams/")
             );
         }

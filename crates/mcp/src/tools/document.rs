@@ -38,7 +38,7 @@ pub(super) struct Asked<'a> {
 }
 
 /// The document.
-pub(super) fn of(payload: &Payload, asked: &Asked<'_>, provider: &str) -> Value {
+pub(super) fn of(payload: &Payload, asked: &Asked<'_>, provider: Option<&str>) -> Value {
     let identity = identity(payload, asked.handle);
     let mut face = payload.face();
     if payload

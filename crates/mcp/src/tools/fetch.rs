@@ -64,7 +64,7 @@ async fn run(call: Call<'_>, args: Args) -> Outcome {
         related: related(call, &payload, &handle, relations).await,
         warnings,
     };
-    let document = document::of(&payload, &asked, call.provider_url());
+    let document = document::of(&payload, &asked, call.provider_url().as_deref());
     let mut reply = Reply::new(numeral::write(&document), document);
     reply.meta = request_id.map(|id| {
         let mut meta = MetaObject::new();

@@ -70,7 +70,8 @@ pub(super) async fn read(call: Call<'_>, asked: &Asked, refusal: Fault) -> Outco
 pub(super) struct Place<'a> {
     pub(super) asked: &'a Asked,
     pub(super) identity: &'a Identity,
-    pub(super) provider: &'a str,
+    /// Where the server is, if it has an address.
+    pub(super) provider: Option<String>,
     /// The record's page, where the server names one.
     pub(super) page: Option<&'a str>,
 }
@@ -227,9 +228,12 @@ fn metadata(
 ) -> Reply {
     about.insert("complete".to_owned(), json!(false));
     let mut text = format!(
-        "{}{note} complete=false\nbytes are not shown by any tool\nexport: {route} at {} for programs, {NEEDS}\nowner: {command}",
+        "{}{note} complete=false\nbytes are not shown by any tool\nexport: {route}{} for programs, {NEEDS}\nowner: {command}",
         first_line(place.identity, &place.asked.field),
-        place.provider,
+        place
+            .provider
+            .as_ref()
+            .map_or_else(String::new, |url| format!(" at {url}")),
     );
     let mut export = json!({"route": route, "needs": NEEDS, "owner_command": command});
     if let Some(page) = place.page.filter(|page| page.len() <= budget::PREVIEW) {

@@ -137,7 +137,7 @@ async fn run(call: Call<'_>, args: Args) -> Outcome {
     };
     let answered = call.get(question(&asked)).await?;
     look_ahead(call, &mut asked, &answered.body).await;
-    Ok(reply(call.provider_url(), &asked, answered))
+    Ok(reply(call.provider_url().as_deref(), &asked, answered))
 }
 
 /// Learns how the relations that hold more than was sent are read on.
@@ -180,7 +180,7 @@ fn question(asked: &Asked<'_>) -> Get {
     question
 }
 
-fn reply(provider: &str, asked: &Asked<'_>, answered: Answered) -> Reply {
+fn reply(provider: Option<&str>, asked: &Asked<'_>, answered: Answered) -> Reply {
     let Answered {
         mut body,
         request_id,

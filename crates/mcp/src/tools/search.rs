@@ -92,7 +92,7 @@ async fn run(call: Call<'_>, args: Args) -> Outcome {
         .get(question(&args, mode))
         .await
         .map_err(|fault| without_mode(fault, mode))?;
-    Ok(reply(call.provider_url(), &args, answered))
+    Ok(reply(call.provider_url().as_deref(), &args, answered))
 }
 
 fn question(args: &Args, mode: SearchMode) -> Get {
@@ -147,7 +147,7 @@ fn without_mode(fault: Fault, mode: SearchMode) -> Fault {
         .with_answer(fault.http_status(), request_id)
 }
 
-fn reply(provider: &str, args: &Args, answered: Answered) -> Reply {
+fn reply(provider: Option<&str>, args: &Args, answered: Answered) -> Reply {
     let Answered {
         mut body,
         request_id,

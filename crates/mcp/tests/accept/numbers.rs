@@ -64,8 +64,8 @@ impl Written {
 }
 
 impl Upstream for Written {
-    fn provider_url(&self) -> &'static str {
-        "https://provider.test"
+    fn provider_url(&self) -> Option<String> {
+        Some("https://provider.test".to_owned())
     }
 
     fn get(&self, question: Get) -> Asked<'_> {

@@ -69,8 +69,8 @@ fn too_large() -> ReadError {
 }
 
 impl Upstream for OwnReads {
-    fn provider_url(&self) -> &str {
-        &self.public_url
+    fn provider_url(&self) -> Option<String> {
+        Some(self.public_url.clone())
     }
 
     fn get(&self, question: Get) -> Asked<'_> {

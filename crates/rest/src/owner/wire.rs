@@ -240,3 +240,17 @@ pub struct NewPassword {
     /// The password.
     pub password: String,
 }
+
+/// Where the server is that answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerPlace {
+    /// The address clients reach it at; none where nobody listens.
+    pub public_url: Option<String>,
+}
+
+/// A link that signs in once. It has no `Debug`, so that nothing prints it by accident.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct SignInLink {
+    /// The address to open.
+    pub link: String,
+}

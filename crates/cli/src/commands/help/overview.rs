@@ -49,6 +49,7 @@ const GROUPS: &[(&str, &[&str])] = &[
         "Look after it",
         &[
             "doctor",
+            "sign-in",
             "owner-password",
             "owner-token",
             "index",

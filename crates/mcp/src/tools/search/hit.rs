@@ -116,7 +116,7 @@ impl<'a> Hit<'a> {
     }
 
     /// The entry of `results`.
-    pub(super) fn result(&self, provider: &str) -> Value {
+    pub(super) fn result(&self, provider: Option<&str>) -> Value {
         let mut entry = Map::new();
         let handle = self.identity.handle.as_ref();
         let label = self.label();

@@ -1,0 +1,33 @@
+//! `pdpp sign-in`: a fresh link to the pages of the running server.
+
+use clap::Args;
+use rest::owner::wire::SignInLink;
+
+use crate::context::Context;
+use crate::failure::{Failure, Outcome};
+use crate::owner::{Owner, Target};
+
+/// Print a link that signs you in at the pages of the running server
+///
+/// It works once, for 15 minutes, with or without a password. Open it, or paste it where the page asks for it.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: pdpp sign-in")]
+pub(crate) struct Options {}
+
+pub(crate) fn run(_: &Options, context: &Context) -> Outcome {
+    if !Owner::is_served(&context.settings.data_dir)? {
+        let message = "no server runs over this data, so there is no page to sign in at";
+        let serve = context.line("serve");
+        return Err(Failure::new(message).hint(format!("start one: {serve} (it prints a link)")));
+    }
+    let owner = context.owner("pdpp sign-in")?;
+    let fresh: SignInLink = owner.post(&Target::of("/owner/sign-in"), &())?;
+    if context.output.is_json() {
+        return context.output.json(&fresh);
+    }
+    context.output.data(&fresh.link)?;
+    context
+        .output
+        .note("It signs in once, within 15 minutes. Give it to nobody.");
+    Ok(())
+}
