@@ -1,6 +1,10 @@
 //! A running server, from its first line to its last: who is let in, what it answers, and how it ends.
 #![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
 
+// Only there does a machine have many addresses of its own.
+#[cfg(target_os = "linux")]
+#[path = "serve/crowd.rs"]
+mod crowd;
 mod harness;
 
 use std::fs;

@@ -137,16 +137,12 @@ async fn serve_from<L: Listener, F: Fn(&L::Io, &L::Addr) -> Option<Peer>>(
         tokio::select! {
             (stream, address) = listener.accept() => {
                 let peer = (terms.peer)(&stream, &address);
-                let held = match peer {
-                    None => None,
-                    Some(peer) => match terms.connections.enter(peer.address()) {
-                        Some(held) => Some(Arc::new(held)),
-                        None => {
-                            tracing::debug!("a connection was closed: there are too many, and none is idle");
-                            continue;
-                        }
-                    },
-                };
+                let held = peer.map(|peer| terms.connections.enter(peer.address()));
+                if let Some(None) = held {
+                    tracing::debug!("a connection was closed: there are too many, and none is idle");
+                    continue;
+                }
+                let held = held.flatten().map(Arc::new);
                 let service = answering(router.clone(), peer, held.clone());
                 let (wire, rest) = wired(stream);
                 let connection = builder.serve_connection(TokioIo::new(wire), service);

@@ -1,6 +1,7 @@
 //! `pdpp serve`: the API over TCP for clients with a token, and over a socket in the data directory for the owner.
 
 mod documents;
+mod files;
 mod listen;
 mod sample;
 
@@ -13,7 +14,7 @@ use contract::seal::SealingKey;
 use contract::time::Clock as _;
 use grants::sign_in::Console;
 use grants::{DisclosureLog, Secret};
-use rest::{IndexTending, Limits, Listeners, Service};
+use rest::{Capacity, IndexTending, Limits, Listeners, Service};
 use store::Store;
 use store::directory::OWNER_SOCKET;
 use tokio::runtime::Runtime;
@@ -71,6 +72,7 @@ pub(crate) fn run(options: Options, context: &Context) -> Outcome {
     let chosen = settings.console_url.as_deref();
     let chosen = chosen.map(listen::console).transpose()?;
     log::start(settings.log);
+    let capacity = Capacity::of_files(files::raise_limit()).behind(&settings.trusted_proxies);
     let store = context.open("pdpp serve")?;
     if options.demo {
         sample::fill(&store, context)?;
@@ -119,7 +121,7 @@ pub(crate) fn run(options: Options, context: &Context) -> Outcome {
         let unix = started(tokio::net::UnixListener::from_std(unix))?;
         announce(context, (public_url, &own_url), &console, sign_in.as_ref());
         warn_of_rollback(context, &*store);
-        serve(service, (tcp, unix), &mut stop).await;
+        serve(service, (tcp, unix), capacity, &mut stop).await;
         Ok(())
     });
     runtime.shutdown_timeout(LAST_WORK);
@@ -204,6 +206,7 @@ fn announce(
 async fn serve(
     service: Service,
     (tcp, unix): (Listeners, tokio::net::UnixListener),
+    capacity: Capacity,
     stop: &mut Stop,
 ) {
     let (stopping, stopped) = watch::channel(false);
@@ -211,7 +214,8 @@ async fn serve(
         // A sender that is gone will not let anybody serve on either.
         let _ = stopped.wait_for(|stopped| *stopped).await;
     };
-    let clients = rest::serve(tcp, rest::router(service.clone()), told(stopped.clone()));
+    let router = rest::router(service.clone());
+    let clients = rest::serve_within(capacity, tcp, router, told(stopped.clone()));
     let owner = rest::serve_on(unix, rest::owner_router(service), told(stopped));
     let signals = async {
         stop.signalled().await;
