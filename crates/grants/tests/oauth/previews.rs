@@ -1,6 +1,7 @@
 //! What a review shows before it is approved is what would be granted.
 
 use contract::grant::Authority;
+use contract::id::FieldName;
 use grants::ChosenStream;
 use grants::oauth::Choice;
 use serde_json::json;
@@ -34,75 +35,78 @@ fn a_review_stands_for_exactly_the_rows_it_would_grant() {
     assert_eq!((offer.drafts, offer.missing), (review.grants, Vec::new()));
 }
 
+type Edit = fn(&mut serde_json::Value);
+
+/// What is asked, what of it is told to be missing, and what is offered.
+const MISSING: [(Edit, &str, &[&str]); 10] = [
+    (
+        |detail| detail["source"]["id"] = json!("https://sources.example/nope"),
+        "no source \"https://sources.example/nope\" is declared",
+        &[],
+    ),
+    (
+        |detail| detail["source"]["kind"] = json!("provider_native"),
+        "is not the kind",
+        &[],
+    ),
+    (
+        |detail| {
+            let nope = json!({ "name": "nope", "instance_ids": ["home"] });
+            detail["streams"].as_array_mut().unwrap().push(nope);
+        },
+        "mail has no stream \"nope\"",
+        &["home: id subject body sent_at"],
+    ),
+    (
+        |detail| detail["streams"][0]["instance_ids"] = json!(["nope", "work"]),
+        "mail has no connection \"nope\"",
+        &["work: id subject body sent_at"],
+    ),
+    (
+        |detail| detail["streams"][0]["fields"] = json!(["nope", "subject"]),
+        "no field \"nope\"",
+        &["home: subject"],
+    ),
+    (
+        |detail| detail["streams"][0]["view"] = json!("nope"),
+        "no view \"nope\"",
+        &[],
+    ),
+    (
+        |detail| detail["streams"] = json!([{ "name": "messages", "fields": ["id"] }]),
+        "2 connections of mail carry this",
+        &["home: id", "work: id"],
+    ),
+    // A bound that cannot be kept is never left out.
+    (
+        |detail| {
+            detail["streams"] = json!([{
+                "name": "folders", "instance_ids": ["home"], "time_range": { "since": "2026-01-01" }
+            }]);
+        },
+        "declares no consent_time_field",
+        &[],
+    ),
+    (
+        |detail| detail["streams"][0]["resources"] = json!(["a\nb"]),
+        "control character",
+        &[],
+    ),
+    (
+        |detail| {
+            detail["streams"] =
+                json!([{ "name": "folders", "instance_ids": ["home"], "fields": ["name"] }]);
+        },
+        "granted whole or not at all",
+        &[],
+    ),
+];
+
 #[test]
 fn what_is_not_here_is_told_at_review_and_the_rest_can_be_given() {
     // TR-04
-    type Edit = fn(&mut serde_json::Value);
     let world = World::new();
-    let cases: [(Edit, &str, &[&str]); 10] = [
-        (
-            |detail| detail["source"]["id"] = json!("https://sources.example/nope"),
-            "no source \"https://sources.example/nope\" is declared",
-            &[],
-        ),
-        (
-            |detail| detail["source"]["kind"] = json!("provider_native"),
-            "is not the kind",
-            &[],
-        ),
-        (
-            |detail| {
-                let nope = json!({ "name": "nope", "instance_ids": ["home"] });
-                detail["streams"].as_array_mut().unwrap().push(nope);
-            },
-            "mail has no stream \"nope\"",
-            &["home: id subject body sent_at"],
-        ),
-        (
-            |detail| detail["streams"][0]["instance_ids"] = json!(["nope", "work"]),
-            "mail has no connection \"nope\"",
-            &["work: id subject body sent_at"],
-        ),
-        (
-            |detail| detail["streams"][0]["fields"] = json!(["nope", "subject"]),
-            "no field \"nope\"",
-            &["home: subject"],
-        ),
-        (
-            |detail| detail["streams"][0]["view"] = json!("nope"),
-            "no view \"nope\"",
-            &[],
-        ),
-        (
-            |detail| detail["streams"] = json!([{ "name": "messages", "fields": ["id"] }]),
-            "2 connections of mail carry this",
-            &["home: id", "work: id"],
-        ),
-        // A bound that cannot be kept is never left out.
-        (
-            |detail| {
-                detail["streams"] = json!([{
-                    "name": "folders", "instance_ids": ["home"], "time_range": { "since": "2026-01-01" }
-                }]);
-            },
-            "declares no consent_time_field",
-            &[],
-        ),
-        (
-            |detail| detail["streams"][0]["resources"] = json!(["a\nb"]),
-            "control character",
-            &[],
-        ),
-        (
-            |detail| {
-                detail["streams"] =
-                    json!([{ "name": "folders", "instance_ids": ["home"], "fields": ["name"] }]);
-            },
-            "granted whole or not at all",
-            &[],
-        ),
-    ];
-    for (edit, told, offered) in cases {
+    for (edit, told, offered) in MISSING {
         let request = asked(&world, &json!([detail(edit)]));
         let offer = issuer(&world).asked(&request).unwrap().unwrap();
         let [mistake] = offer.missing.as_slice() else {
@@ -111,7 +115,7 @@ fn what_is_not_here_is_told_at_review_and_the_rest_can_be_given() {
         assert!(mistake.rule.contains(told), "{told}: {mistake}");
         let mut found = Vec::new();
         for granted in offer.drafts.iter().flat_map(|draft| &draft.streams) {
-            let fields: Vec<&str> = granted.fields.iter().map(|field| field.as_str()).collect();
+            let fields: Vec<&str> = granted.fields.iter().map(FieldName::as_str).collect();
             for connection in &granted.instance_ids {
                 found.push(format!("{connection}: {}", fields.join(" ")));
             }
@@ -126,7 +130,7 @@ fn what_is_not_here_is_told_at_review_and_the_rest_can_be_given() {
             let [row] = review.grants[0].streams.as_slice() else {
                 panic!("{review:?}");
             };
-            let given: Vec<&str> = row.fields.iter().map(|field| field.as_str()).collect();
+            let given: Vec<&str> = row.fields.iter().map(FieldName::as_str).collect();
             assert_eq!(given.join(" "), fields);
             assert_eq!(row.instance_ids.len(), 1);
         }
