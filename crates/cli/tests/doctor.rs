@@ -56,8 +56,8 @@ const FAULTS: &[(Broken, &str, &str, &str)] = &[
     (
         Broken::HasNoDeviceFlow,
         "sign-in",
-        "URL offers no device flow",
-        "connect with an agent that opens a browser; `pdpp connect` cannot",
+        "URL offers no device flow and no authorization code",
+        "update the server; until then its owner has to give you a token another way",
     ),
     (
         Broken::HasNoSignIn,

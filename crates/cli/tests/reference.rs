@@ -14,7 +14,7 @@ use testkit::fake::{Decides, FakeServer, Issuer, fixtures};
 
 const SOURCE: [&str; 4] = [
     "--source",
-    "https://registry.pdpp.dev/connectors/shop",
+    "https://registry.example.org/connectors/shop",
     "--stream",
     "orders",
 ];
@@ -264,7 +264,7 @@ fn what_is_wrong_with_the_request_is_told_before_anybody_is_asked() {
     assert_eq!(ran.code, Some(78), "{ran:?}");
     assert!(ran.stderr.contains("the owner did not approve"), "{ran:?}");
     assert!(
-        ran.stderr.contains("--source https://registry.pdpp.dev"),
+        ran.stderr.contains("--source https://registry.example.org"),
         "{ran:?}"
     );
 }

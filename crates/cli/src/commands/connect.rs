@@ -31,7 +31,7 @@ const STREAMS_SHOWN: usize = 12;
 /// their choice only to a browser on this machine; `pdpp doctor URL` says which way works.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example: pdpp connect https://pdpp.example.org --source https://registry.pdpp.dev/connectors/mail --stream messages"
+    after_help = "Example: pdpp connect https://pdpp.example.org --source https://registry.example.org/connectors/mail --stream messages"
 )]
 pub(crate) struct Options {
     /// The server

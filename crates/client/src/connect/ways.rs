@@ -30,10 +30,15 @@ pub(super) enum Way {
     Browser,
 }
 
-/// Looks which ways a server offers: in its documents, and by asking for a code as a client nobody knows, which gives none.
-pub async fn ways(provider: &ProviderUrl, limits: Limits) -> Result<Ways, ReadError> {
+/// Looks which ways an authorization server offers for a provider: in its document, and by asking for a code as a client
+/// nobody knows, which gives none.
+pub async fn ways(
+    provider: &ProviderUrl,
+    issuer: &ProviderUrl,
+    limits: Limits,
+) -> Result<Ways, ReadError> {
     let transport = Transport::new(limits);
-    let (server, mut ways) = of(&transport, provider).await?;
+    let (server, mut ways) = described(&transport, issuer).await?;
     if let (true, Some(endpoint)) = (ways.device, &server.device_authorization) {
         let resource = ways.resource(provider);
         match device::probe(&transport, &server, endpoint, &resource).await? {
@@ -45,14 +50,21 @@ pub async fn ways(provider: &ProviderUrl, limits: Limits) -> Result<Ways, ReadEr
     Ok(ways)
 }
 
-/// The authorization server and what its documents say.
+/// The authorization server of a provider and what it says of itself.
 pub(super) async fn of(
     transport: &Transport,
     provider: &ProviderUrl,
 ) -> Result<(AuthorizationServer, Ways), ReadError> {
     let issuer = metadata::authorization_server_of(transport, provider).await?;
-    let server = metadata::authorization_server(transport, &issuer).await?;
-    let server = server.ok_or_else(|| nothing_offered(&issuer))?;
+    described(transport, &issuer).await
+}
+
+async fn described(
+    transport: &Transport,
+    issuer: &ProviderUrl,
+) -> Result<(AuthorizationServer, Ways), ReadError> {
+    let server = metadata::authorization_server(transport, issuer).await?;
+    let server = server.ok_or_else(|| nothing_offered(issuer))?;
     let ways = Ways {
         device: server.device_authorization.is_some(),
         device_needs_details: device_needs_details(&server.document),

@@ -107,7 +107,7 @@ impl Asked {
         }
         if let Some(id) = self.source.iter().find(|id| !id.contains(':')) {
             let message = format!("'{}' is no id of a source", visible(id));
-            let hint = "an id is an address, such as https://registry.pdpp.dev/connectors/mail; `pdpp connections` on the server's side names it";
+            let hint = "an id is an address, such as https://registry.example.org/connectors/mail; it is `source.id` of the declaration the server has";
             return Err(misused(&message, hint));
         }
         let entry = |id: &String| {

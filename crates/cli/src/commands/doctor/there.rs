@@ -49,7 +49,7 @@ pub(super) fn look(
     let described = seen(&issuer, "/.well-known/oauth-authorization-server");
     let connect = reading::connecting(provider, settings).to_string();
     findings.push(sign_in(&issuer, described).unwrap_or_else(|| {
-        let offered = runtime.block_on(connect::ways(provider, Limits::default()));
+        let offered = runtime.block_on(connect::ways(provider, &issuer, Limits::default()));
         ways(&issuer, &connect, offered)
     }));
     let stranger = seen(provider, "/v1/schema");
@@ -156,7 +156,8 @@ fn ways(issuer: &ProviderUrl, connect: &str, offered: Result<Ways, ReadError>) -
         (false, true) => format!("`{connect}` shows a link for {browser}"),
         (false, false) => {
             let message = format!("{issuer} offers no device flow and no authorization code");
-            let remedy = "update the server; until then its owner issues tokens another way";
+            let remedy =
+                "update the server; until then its owner has to give you a token another way";
             return Finding::ill(check, message, remedy);
         }
     };
