@@ -4,8 +4,9 @@
 mod harness;
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
@@ -231,4 +232,44 @@ fn a_full_disk_ends_an_import_and_keeps_what_was_acknowledged() {
     let json = home.run(&["import", &file, "--json"]).succeeds().json();
     assert_eq!(json["unchanged"], kept.len());
     assert_eq!(json["added"], 6_000 - kept.len());
+}
+
+#[test]
+fn a_server_that_breaks_off_is_not_told_to_have_ended() {
+    // TR-37: a live server is not "ended".
+    let home = Home::with_mail();
+    let socket = UnixListener::bind(home.data_dir().join("owner.sock")).unwrap();
+    std::thread::spawn(move || {
+        for stream in socket.incoming() {
+            let mut stream = stream.unwrap();
+            // Whoever only looks whether somebody is there sends nothing.
+            if stream.read(&mut [0; 4096]).is_ok_and(|read| read > 0) {
+                stream
+                    .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{")
+                    .unwrap();
+            }
+        }
+    });
+    let ran = home.run(&["connections"]).refused_saying(&[
+        "error: the running server broke off its answer",
+        "pdpp doctor",
+    ]);
+    assert!(!ran.stderr.contains("ended"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_local_command_tells_the_cause_and_names_nobody_else() {
+    // TR-37: local commands do not speak of whoever runs the server.
+    let home = Home::with_mail();
+    home.import_messages("{\"id\":\"a\",\"subject\":\"x\"}\n")
+        .succeeds();
+    let index = home.data_dir().join("index");
+    fs::remove_dir_all(&index).unwrap();
+    fs::write(&index, "in the way").unwrap();
+    let ran = home
+        .run(&["search", "x"])
+        .refused_saying(&["~/data/index", "pdpp doctor"]);
+    assert!(!ran.stderr.contains("whoever runs"), "{}", ran.stderr);
+    // Records are read as before.
+    assert_eq!(home.messages().lines().count(), 1);
 }

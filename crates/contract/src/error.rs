@@ -241,7 +241,13 @@ pub struct ReadError {
     pub retry_with: Option<String>,
     /// What that parameter may be. Boxed: few errors have it, every result carries the size.
     pub connections: Option<Box<ConnectionChoice>>,
+    /// What went wrong inside, for the owner at the machine itself. Never on the wire.
+    pub cause: Option<Box<Cause>>,
 }
+
+/// What went wrong inside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cause(pub String);
 
 impl ReadError {
     /// An error with its message; add the rest with the methods below.
@@ -253,6 +259,7 @@ impl ReadError {
             param: None,
             retry_with: None,
             connections: None,
+            cause: None,
         }
     }
 
@@ -263,6 +270,13 @@ impl ReadError {
             "the server could not answer this request",
         )
         .with_hint("try again; if it stays, give the request id to whoever runs the server")
+    }
+
+    /// Keeps what went wrong inside for the owner.
+    #[must_use]
+    pub fn with_cause(mut self, cause: impl Into<String>) -> Self {
+        self.cause = Some(Box::new(Cause(cause.into())));
+        self
     }
 
     /// More than one granted connection carries the stream: the caller must name one of them.

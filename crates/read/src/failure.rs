@@ -75,7 +75,7 @@ impl Failure {
             }
             Self::Store(error) => {
                 tracing::error!(operation, error = %error, "the store could not answer");
-                ReadError::internal()
+                ReadError::internal().with_cause(error.to_string())
             }
             Self::Damaged(error) => {
                 tracing::error!(operation, offset = error.offset, code = ?error.code, "a stored record is not JSON any more");

@@ -86,7 +86,12 @@ pub(crate) static OWNER_ENDPOINTS: &[Endpoint] = &[
         ],
         export::export
     ),
-    route!(Get "/owner/backup", "ownerBackup", &[], upkeep::backup),
+    route!(
+        Get "/owner/backup",
+        "ownerBackup",
+        &[Param::one("beside", "The folder that the backup is written to, for a copy that is needed meanwhile.")],
+        upkeep::backup
+    ),
     route!(Post "/owner/index", "ownerRebuildIndex", &[], upkeep::rebuild_index),
     route!(Post "/owner/purge", "ownerPurge", &[], upkeep::purge),
     route!(

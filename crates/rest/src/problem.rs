@@ -55,7 +55,26 @@ impl Problem {
     /// A failure on our side. The cause goes to the log and nowhere else.
     pub(crate) fn internal(what: &'static str, cause: &dyn std::fmt::Display) -> Self {
         tracing::error!(what, cause = %cause, "a request could not be answered");
-        ReadError::internal().into()
+        ReadError::internal()
+            .with_cause(format!("{what}: {cause}"))
+            .into()
+    }
+
+    /// The same for somebody at the machine itself: nobody else runs the server. The owner is told what went wrong.
+    pub(crate) fn told_here(mut self, is_owner: bool) -> Self {
+        if self.error.code != ErrorCode::InternalError {
+            return self;
+        }
+        let cause = self.error.cause.take();
+        if let Some(cause) = cause.filter(|_| is_owner) {
+            self.error.message = cause.0;
+        }
+        let given = ReadError::internal().hint;
+        if self.error.hint == given {
+            self.error.hint =
+                Some("`pdpp doctor` looks for what is wrong, and says what to do".to_owned());
+        }
+        self
     }
 
     pub(crate) fn with_status(mut self, status: StatusCode) -> Self {

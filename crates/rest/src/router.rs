@@ -106,7 +106,12 @@ async fn handle(
         operation: endpoint.operation,
         token: None,
     };
+    let is_client = request.headers().contains_key(AS_GRANT);
     let outcome = run(endpoint, (service, gate), request, &mut served).await;
+    let outcome = outcome.map_err(|problem| match gate {
+        Gate::Owner => problem.told_here(!is_client),
+        Gate::Bearer => problem,
+    });
     let mut response = outcome.unwrap_or_else(|problem| match endpoint.run {
         Run::OAuth(_) => problem.in_oauth().into_response(),
         Run::Page(_) => console::guarded(problem.on_a_page().into_response()),

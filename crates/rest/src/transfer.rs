@@ -154,20 +154,37 @@ impl<R: Read> Read for Bounded<R> {
 }
 
 /// The outgoing side: pieces that a blocking reader gives, as a body.
-struct Pieces(Receiver<io::Result<Bytes>>);
+struct Pieces {
+    first: Option<Bytes>,
+    rest: Receiver<io::Result<Bytes>>,
+}
 
 impl Stream for Pieces {
     type Item = io::Result<Bytes>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.0.poll_recv(context)
+        match self.first.take() {
+            Some(first) => Poll::Ready(Some(Ok(first))),
+            None => self.rest.poll_recv(context),
+        }
     }
 }
 
 /// A body, and where its pieces are put.
 pub(crate) fn channelled() -> (Sender<io::Result<Bytes>>, Body) {
-    let (sender, receiver) = channel(WAITING);
-    (sender, Body::from_stream(Pieces(receiver)))
+    let (sender, rest) = pieces();
+    (sender, Body::from_stream(Pieces { first: None, rest }))
+}
+
+/// Where pieces are put, and where they come out.
+pub(crate) fn pieces() -> (Sender<io::Result<Bytes>>, Receiver<io::Result<Bytes>>) {
+    channel(WAITING)
+}
+
+/// A body whose first piece is there already. What fails before it fails here.
+pub(crate) async fn begun(mut rest: Receiver<io::Result<Bytes>>) -> io::Result<Body> {
+    let first = rest.recv().await.transpose()?;
+    Ok(Body::from_stream(Pieces { first, rest }))
 }
 
 /// Takes what is left of a body, so that its sender can go on until it has heard the answer.

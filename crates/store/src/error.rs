@@ -72,6 +72,14 @@ pub enum StoreError {
         /// The file that could not grow.
         path: PathBuf,
     },
+    /// The disk gave an error of its own.
+    #[error("the disk failed at {}: {detail}. Make a backup on another disk with `pdpp backup`, see what the system's log says of this one, and restore the backup on a disk that works; what was acknowledged is kept as far as this disk gives it back.", path.display())]
+    DiskFailed {
+        /// The file concerned.
+        path: PathBuf,
+        /// What the system or the engine said.
+        detail: String,
+    },
     /// There is less room than what was asked for needs, so it was not begun.
     #[error("{} needs {} of room and the disk has {}. Make room, or move the folder and name it with --data-dir; everything acknowledged so far is kept and can be read.", path.display(), Bytes(*needed), Bytes(*free))]
     NoRoom {
@@ -185,10 +193,16 @@ impl fmt::Display for Bytes {
 }
 
 impl StoreError {
-    /// Sorts a file error into "full", "read-only" and the rest.
+    /// Sorts a file error into "full", "failed", "read-only" and the rest.
     pub(crate) fn io(path: impl Into<PathBuf>, source: std::io::Error) -> Self {
         use std::io::ErrorKind;
         let path = path.into();
+        if source.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error()) {
+            return Self::DiskFailed {
+                path,
+                detail: source.to_string(),
+            };
+        }
         match source.kind() {
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
                 Self::Full { path }

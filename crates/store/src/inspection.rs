@@ -41,6 +41,8 @@ pub struct Inspection {
     pub damaged_index: Vec<Damage>,
     /// Whether something was erased of which bytes may still be on the disk.
     pub traces_left: bool,
+    /// How many bytes of room it takes to finish that.
+    pub room_to_erase: u64,
     /// Whether the store went back in time, which nobody has accepted yet.
     pub rolled_back: Option<Rollback>,
     /// Why it could not be told at the next start whether it went back.

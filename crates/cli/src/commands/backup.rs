@@ -140,7 +140,14 @@ fn write(owner: &Owner, file: &Path) -> Outcome<(u64, Missing)> {
 
 fn fetch(owner: &Owner, file: &Path, out: &mut dyn Write) -> Outcome<Missing> {
     let mut take = |bytes: &[u8]| out.write_all(bytes).map_err(Failure::at(file));
-    let headers = owner.pour_unless_stopped(&Target::of("/owner/backup"), &mut take)?;
+    // A copy that is needed meanwhile is made where there is room for a backup, if the server may write there.
+    let folder = match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let folder = std::path::absolute(folder).map_err(Failure::at(file))?;
+    let target = Target::of("/owner/backup").with("beside", &folder.to_string_lossy());
+    let headers = owner.pour_unless_stopped(&target, &mut take)?;
     Ok(Missing::of(&headers))
 }
 

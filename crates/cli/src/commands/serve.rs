@@ -109,7 +109,7 @@ pub(crate) fn run(options: Options, context: &Context) -> Outcome {
     let sign_in = if has_password {
         None
     } else {
-        Some(sign_in_code(&*store)?)
+        sign_in_code(context, &*store)
     };
 
     let runtime = started(Runtime::new())?;
@@ -169,9 +169,16 @@ fn password_is_set(store: &dyn Store) -> Outcome<bool> {
     Ok(true)
 }
 
-fn sign_in_code(store: &dyn Store) -> Outcome<Secret> {
-    grants::sign_in::new_code(store, SystemClock.now())
-        .map_err(|error| Failure::new(format!("no sign-in code can be made: {error}")))
+/// A new code to sign in with. On a full disk there is none, and all else is served.
+fn sign_in_code(context: &Context, store: &dyn Store) -> Option<Secret> {
+    match grants::sign_in::new_code(store, SystemClock.now()) {
+        Ok(code) => Some(code),
+        Err(error) => {
+            let message = format!("warning: no sign-in code can be made: {error}");
+            context.output.problem(&message);
+            None
+        }
+    }
 }
 
 fn announce(

@@ -19,6 +19,8 @@ pub(crate) enum Trouble {
     Refused(Refused),
     /// The server went away.
     Lost,
+    /// The server is there, and its answer ended before its end.
+    BrokenOff,
     /// Something went wrong on this side.
     Here(Failure),
 }
@@ -86,8 +88,10 @@ impl Answer {
                         return Ok(Some(bytes));
                     }
                 }
-                Some(Err(_)) if self.link.is_some() => return Err(Trouble::Lost),
-                Some(Err(error)) => return Err(Failure::new(error.to_string()).into()),
+                Some(Err(error)) => {
+                    let lost = self.link.as_ref().map(Link::trouble);
+                    return Err(lost.unwrap_or_else(|| Failure::new(error.to_string()).into()));
+                }
             }
         }
     }
@@ -112,9 +116,11 @@ impl Answer {
             match self.piece().await? {
                 Some(piece) => self.rest.extend_from_slice(&piece),
                 // The last line is an outcome, so somebody fell silent before it.
-                None if self.link.is_some() => return Err(Trouble::Lost),
-                // Here only a defect does that, and it was told about.
-                None => return Err(Failure::Reported.into()),
+                None => {
+                    let lost = self.link.as_ref().map(Link::trouble);
+                    // Here only a defect does that, and it was told about.
+                    return Err(lost.unwrap_or_else(|| Failure::Reported.into()));
+                }
             }
         }
     }
@@ -148,6 +154,9 @@ impl From<Trouble> for Failure {
     fn from(trouble: Trouble) -> Self {
         match trouble {
             Trouble::Here(failure) => failure,
+            Trouble::BrokenOff => Failure::new("the running server broke off its answer").hint(
+                "the lines that `pdpp serve` prints say why; `pdpp doctor` looks for what is wrong",
+            ),
             Trouble::Lost => Failure::unreachable(
                 "the running server ended before it had answered",
                 "everything acknowledged is kept; run the command again",

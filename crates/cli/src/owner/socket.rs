@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::unix::net::UnixStream as BlockingStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use axum::body::Body;
 use axum::http::{Request, Response};
@@ -15,7 +15,25 @@ use super::shown;
 use crate::failure::{Failure, Outcome};
 
 /// What keeps a connection open until its answer is read.
-pub(crate) struct Link(#[expect(dead_code, reason = "dropping it is its use")] SendRequest<Body>);
+pub(crate) struct Link {
+    _sender: SendRequest<Body>,
+    path: PathBuf,
+}
+
+impl Link {
+    /// Why an answer broke off: the server ended, or it lives and could not go on.
+    pub(super) fn trouble(&self) -> Trouble {
+        lost(&self.path)
+    }
+}
+
+/// Whether a server that fell silent has ended.
+fn lost(path: &Path) -> Trouble {
+    match is_alive(path) {
+        Ok(true) => Trouble::BrokenOff,
+        _ => Trouble::Lost,
+    }
+}
 
 /// Whether a server answers there. A socket that a killed server left behind counts as none.
 pub(super) fn is_alive(path: &Path) -> Outcome<bool> {
@@ -44,6 +62,10 @@ pub(super) async fn send(
     // How it ends is seen where the answer is read.
     tokio::spawn(async { drop(connection.await) });
     let response = sender.send_request(request).await;
-    let response = response.map_err(|_| Trouble::Lost)?.map(Body::new);
-    Ok((response, Link(sender)))
+    let response = response.map_err(|_| lost(path))?.map(Body::new);
+    let link = Link {
+        _sender: sender,
+        path: path.to_owned(),
+    };
+    Ok((response, link))
 }

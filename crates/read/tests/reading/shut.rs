@@ -192,7 +192,12 @@ impl Backup for Shut {
     fn missing_blobs(&self) -> Result<Vec<BlobId>> {
         touched()
     }
-    fn backup(&self, _: &mut dyn Write, _: &[BlobId]) -> Result<()> {
+    fn backup_beside(
+        &self,
+        _: &mut dyn Write,
+        _: &[BlobId],
+        _: Option<&std::path::Path>,
+    ) -> Result<()> {
         touched()
     }
 }

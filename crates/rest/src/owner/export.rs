@@ -95,7 +95,7 @@ async fn all(service: Arc<Service>, place: StreamRef) -> Outcome {
         Ok((page, place, request))
     })
     .await?;
-    Ok(written(LINES, move |out| {
+    written(LINES, move |out| {
         let (mut page, mut request) = (first, asked);
         while !page.is_empty() {
             for record in &page {
@@ -111,7 +111,8 @@ async fn all(service: Arc<Service>, place: StreamRef) -> Outcome {
             page = next.map_err(|error| Refusal::from(&error))?;
         }
         Ok(())
-    }))
+    })
+    .await
 }
 
 /// A reader with the authority of a grant or package. The owner looks for themself, so nothing is noted as disclosed.
@@ -172,7 +173,7 @@ async fn granted_stream(
     };
     let mut page = reader.records(query(None)).await?;
     let runtime = tokio::runtime::Handle::current();
-    Ok(written(LINES, move |out| {
+    written(LINES, move |out| {
         loop {
             for record in &page.data {
                 let line = granted_line(&*service.store, record)?;
@@ -185,7 +186,8 @@ async fn granted_stream(
             };
             page = runtime.block_on(reader.records(query(Some(cursor))))?;
         }
-    }))
+    })
+    .await
 }
 
 fn granted_line(store: &dyn Store, record: &Record) -> Result<String, Refusal> {

@@ -5,11 +5,14 @@ use std::io::{self, Write};
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
+use contract::error::ErrorCode;
 use serde::Serialize;
 use tokio::sync::mpsc::Sender;
 
 use super::wire::{Refusal, Told};
-use crate::transfer::channelled;
+use crate::problem::Problem;
+use crate::table::Outcome;
+use crate::transfer::{begun, channelled, pieces};
 
 /// Bytes gathered before they are sent.
 const PIECE_BYTES: usize = 64 * 1024;
@@ -45,13 +48,13 @@ pub(super) fn told<D: Serialize>(
     answer(body, "application/x-ndjson")
 }
 
-/// Runs blocking work and answers with the bytes it writes. When it fails the answer breaks off, so that nobody takes a part
-/// for the whole.
-pub(super) fn written(
+/// Runs blocking work and answers with the bytes it writes. What fails before the first of them is refused; when it fails
+/// later the answer breaks off, so that nobody takes a part for the whole.
+pub(super) async fn written(
     media_type: &'static str,
     work: impl FnOnce(&mut dyn Write) -> Result<(), Refusal> + Send + 'static,
-) -> Response {
-    let (sender, body) = channelled();
+) -> Outcome {
+    let (sender, receiver) = pieces();
     tokio::task::spawn_blocking(move || {
         let mut ending = Ending {
             sender: sender.clone(),
@@ -63,7 +66,9 @@ pub(super) fn written(
             tracing::debug!(%error, "nobody took the end of an answer");
         }
     });
-    answer(body, media_type)
+    let begun = begun(receiver).await;
+    let body = begun.map_err(|error| Problem::new(ErrorCode::InternalError, error.to_string()))?;
+    Ok(answer(body, media_type))
 }
 
 fn answer(body: Body, media_type: &'static str) -> Response {
@@ -118,7 +123,15 @@ mod tests {
             write(out);
             Ok(())
         });
-        assert_eq!(whole(good).await.unwrap(), "part");
+        assert_eq!(whole(good.await.unwrap()).await.unwrap(), "part");
+        // TR-37: what fails before anything was sent is told in its own words.
+        let refused = written("text/plain", move |_| {
+            Err(Refusal {
+                message: "no room".to_owned(),
+                hints: Vec::new(),
+            })
+        });
+        assert_eq!(refused.await.unwrap_err().error.message, "no room");
         let refused = written("text/plain", move |out| {
             write(out);
             Err(Refusal {
@@ -126,11 +139,11 @@ mod tests {
                 hints: Vec::new(),
             })
         });
-        assert_eq!(whole(refused).await, None);
+        assert_eq!(whole(refused.await.unwrap()).await, None);
         let broken = written("text/plain", move |out| {
             write(out);
             panic!("a defect");
         });
-        assert_eq!(whole(broken).await, None);
+        assert_eq!(whole(broken.await.unwrap()).await, None);
     }
 }

@@ -2,6 +2,7 @@
 
 use axum::http::{HeaderValue, StatusCode};
 use contract::id::BlobId;
+use std::path::PathBuf;
 use std::sync::Arc;
 use store::inspection::{Damage, Depth};
 
@@ -20,6 +21,7 @@ const NAMED: usize = 10;
 /// missing is known before it begins, and named in headers.
 pub(super) async fn backup(ask: Ask) -> Outcome {
     let store = Arc::clone(&ask.service.store);
+    let beside = ask.params.text("beside").map(PathBuf::from);
     let missing = blocking(ask.service, |service| {
         let missing = service.store.missing_blobs();
         missing.map_err(|error| store_problem(&error))
@@ -29,9 +31,10 @@ pub(super) async fn backup(ask: Ask) -> Outcome {
     let named: Vec<&str> = missing.iter().take(NAMED).map(BlobId::as_str).collect();
     let named = HeaderValue::from_str(&named.join(","));
     let mut response = written("application/x-tar", move |out| {
-        let saved = store.backup(out, &missing);
+        let saved = store.backup_beside(out, &missing, beside.as_deref());
         saved.map_err(|error| Refusal::from(&error))
-    });
+    })
+    .await?;
     let headers = response.headers_mut();
     headers.insert(MISSING_BLOBS, count);
     if let Ok(named) = named {
@@ -86,6 +89,7 @@ pub(super) async fn inspect(ask: Ask) -> Outcome {
             damaged_blobs: told_of(found.damaged_blobs),
             damaged_index: told_of(found.damaged_index),
             traces_left: found.traces_left,
+            room_to_erase: found.room_to_erase,
             rolled_back: found.rolled_back.map(|rollback| rollback.to_string()),
             unmarked: found.unmarked,
         })

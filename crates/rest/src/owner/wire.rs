@@ -164,6 +164,9 @@ pub struct Inspected {
     pub damaged_index: Vec<Damaged>,
     /// Whether something was erased of which bytes may still be on the disk.
     pub traces_left: bool,
+    /// How many bytes of room it takes to finish that.
+    #[serde(default)]
+    pub room_to_erase: u64,
     /// That the store went back in time, in words, until the owner has accepted it.
     #[serde(default)]
     pub rolled_back: Option<String>,

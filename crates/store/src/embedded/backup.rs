@@ -34,9 +34,14 @@ impl Backup for EmbeddedStore {
         })
     }
 
-    fn backup(&self, out: &mut dyn Write, missing: &[BlobId]) -> Result<()> {
+    fn backup_beside(
+        &self,
+        out: &mut dyn Write,
+        missing: &[BlobId],
+        folder: Option<&Path>,
+    ) -> Result<()> {
         self.sealing_key()?;
-        let folder = self.directory.prepare()?;
+        let folder = self.directory.prepare(folder, self.room_to_copy()?)?;
         let copy = folder.path().join(DATABASE);
         self.database.read(|connection| {
             connection.execute("VACUUM INTO ?1", [copy.to_string_lossy().as_ref()])
@@ -62,6 +67,18 @@ impl Backup for EmbeddedStore {
 }
 
 impl EmbeddedStore {
+    /// How large a copy of the records is.
+    fn room_to_copy(&self) -> Result<u64> {
+        self.database.read(|connection| {
+            connection.query_row(
+                "SELECT (page_count - freelist_count) * page_size
+                 FROM pragma_page_count, pragma_freelist_count, pragma_page_size",
+                [],
+                |row| row.get(0),
+            )
+        })
+    }
+
     /// Appends the blobs that the copied records refer to, in the order of their ids, each folder before what is in it.
     /// One that was erased since is erased here too.
     fn append_blobs<W: Write>(&self, archive: &mut tar::Builder<W>, ids: &[BlobId]) -> Result<()> {

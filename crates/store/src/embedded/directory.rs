@@ -5,6 +5,7 @@ use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use super::room;
 use crate::{Result, StoreError};
 
 /// The truth: catalog, records, history.
@@ -19,6 +20,8 @@ pub const SEALING_KEY: &str = "cursor.key";
 pub const MARK: &str = "commits.mark";
 /// Disclosures that wait until the database can be written.
 pub(crate) const PENDING: &str = "disclosures.pending";
+/// Takes a little room, and has no content.
+pub(crate) const RESERVE: &str = "reserve";
 /// Where a running server answers its owner.
 pub const OWNER_SOCKET: &str = "owner.sock";
 /// Credentials for other servers, which may be there before any record is.
@@ -56,12 +59,15 @@ impl DataDirectory {
         &self.path
     }
 
-    /// A folder to prepare a backup in, which goes with the value.
-    pub(crate) fn prepare(&self) -> Result<tempfile::TempDir> {
-        tempfile::Builder::new()
-            .prefix(PREPARED)
-            .tempdir_in(&self.path)
-            .map_err(StoreError::at(&self.path))
+    /// A folder to prepare a backup of this size in, which goes with the value: within another, if it can be made there.
+    pub(crate) fn prepare(&self, within: Option<&Path>, bytes: u64) -> Result<tempfile::TempDir> {
+        let make = |folder: &Path| tempfile::Builder::new().prefix(PREPARED).tempdir_in(folder);
+        if let Some(made) = within.and_then(|folder| make(folder).ok()) {
+            room::require(made.path(), bytes)?;
+            return Ok(made);
+        }
+        room::require(&self.path, bytes)?;
+        make(&self.path).map_err(StoreError::at(&self.path))
     }
 
     /// Removes backups that were being prepared when a process was killed: they are whole copies of the records.
@@ -130,7 +136,7 @@ fn refuse_foreign(path: &Path) -> Result<()> {
     for entry in fs::read_dir(path).map_err(StoreError::at(path))? {
         let name = entry.map_err(StoreError::at(path))?.file_name();
         let name = name.to_string_lossy();
-        if [INDEX, BLOBS, MARK, PENDING].contains(&name.as_ref()) {
+        if [INDEX, BLOBS, MARK, PENDING, RESERVE].contains(&name.as_ref()) {
             return Err(StoreError::Corrupt {
                 path: path.join(DATABASE),
                 detail: format!("it is missing, although {name} is there"),
@@ -174,10 +180,12 @@ fn take_lock(directory: &Path, holder: &str) -> Result<File> {
     }
     // Advisory only: the lock is what counts, the text tells the next opener whom to wait for.
     let text = format!("{holder} (process {})\n", std::process::id());
-    file.set_len(0)
-        .and_then(|()| file.seek(SeekFrom::Start(0)))
+    // On a full disk there may be no room for it.
+    let written = file
+        .seek(SeekFrom::Start(0))
         .and_then(|_| file.write_all(text.as_bytes()))
-        .map_err(StoreError::at(&path))?;
+        .and_then(|()| file.set_len(text.len() as u64));
+    drop(written);
     Ok(file)
 }
 

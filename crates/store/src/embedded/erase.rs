@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use contract::id::ConnectionId;
 use rusqlite::{OptionalExtension, Transaction, params};
 
-use super::{EmbeddedStore, newest_version, set_newest_version};
+use super::{EmbeddedStore, newest_version, room, set_newest_version};
 use crate::catalog::Removed;
 use crate::records::Purged;
 use crate::{Result, StoreError};
@@ -24,12 +24,16 @@ const STEPS: [fn(&EmbeddedStore) -> Result<()>; 3] = [
 
 impl EmbeddedStore {
     pub(super) fn erase_connection(&self, id: &ConnectionId) -> Result<Removed> {
+        // A name that is not there is told before the room that it would need.
+        self.sources().connection(id)?;
+        self.require_room_to_erase()?;
         let removed = self.erase_rows_of(id)?;
         self.finish_erasing().map_err(|error| self.left(&error))?;
         Ok(removed)
     }
 
     pub(super) fn purge_tombstones(&self) -> Result<Purged> {
+        self.require_room_to_erase()?;
         let purged = self.purge_rows()?;
         self.finish_erasing().map_err(|error| self.left(&error))?;
         Ok(purged)
@@ -69,6 +73,7 @@ impl EmbeddedStore {
     fn finish_erasing(&self) -> Result<()> {
         // Another erasure may begin meanwhile, which this one does not finish.
         let (begun, _) = self.database.read(erasures)?;
+        self.require_room_to_erase()?;
         STEPS.into_iter().try_for_each(|step| step(self))?;
         self.database.transact(|transaction| {
             transaction
@@ -80,6 +85,23 @@ impl EmbeddedStore {
                 .map(drop)
                 .map_err(self.database.failed())
         })
+    }
+
+    /// How much room the steps need: the database is written a second time, then each segment of the index.
+    pub(super) fn room_to_erase(&self) -> Result<u64> {
+        let database: u64 = self.database.read(|connection| {
+            connection.query_row(
+                "SELECT (page_count - freelist_count) * (page_size + 24)
+                 FROM pragma_page_count, pragma_freelist_count, pragma_page_size",
+                [],
+                |row| row.get(0),
+            )
+        })?;
+        Ok(database.max(self.index.bytes_on_disk()))
+    }
+
+    fn require_room_to_erase(&self) -> Result<()> {
+        room::require(self.path(), self.room_to_erase()?)
     }
 
     /// Rewrites the database and empties the log.
@@ -426,6 +448,67 @@ mod tests {
         assert_eq!(holding(folder.path()), Vec::<PathBuf>::new());
         assert_eq!(hits(&store, &home, "quokka"), 1);
         assert!(!store.inspect(Depth::Glance).unwrap().traces_left);
+    }
+
+    #[test]
+    fn without_room_nothing_is_erased_and_no_start_tries_in_vain() {
+        // TR-33: room is checked first, and the figure is told; what was begun is finished when there is room.
+        let folder = tempfile::tempdir().unwrap();
+        let (store, [work, home]) = filled(folder.path());
+        let pretend = |free: Option<u64>| room::pretended::FREE.set(free);
+        pretend(Some(15 * 1024 * 1024));
+        for refused in [
+            store.purge().map(drop).unwrap_err(),
+            store.remove_connection(&work).map(drop).unwrap_err(),
+        ] {
+            assert!(matches!(refused, StoreError::NoRoom { .. }), "{refused}");
+            let words = refused.to_string();
+            assert!(
+                words.contains("MiB") && words.contains("the disk has 15 MiB"),
+                "{words}"
+            );
+        }
+        assert_eq!(hits(&store, &work, "zyzzyva"), 40, "nothing was begun");
+        assert!(!store.inspect(Depth::Glance).unwrap().traces_left);
+        // One that was begun and cut short waits until there is room, and takes nothing down.
+        pretend(None);
+        store.erase_rows_of(&work).unwrap();
+        drop(store);
+        pretend(Some(15 * 1024 * 1024));
+        for _ in 0..2 {
+            let before = holding(folder.path());
+            let store = open(folder.path());
+            assert!(store.inspect(Depth::Glance).unwrap().traces_left);
+            assert_eq!(hits(&store, &home, "quokka"), 1);
+            drop(store);
+            assert_eq!(holding(folder.path()), before);
+        }
+        pretend(None);
+        let store = open(folder.path());
+        assert!(!store.inspect(Depth::Glance).unwrap().traces_left);
+        assert_eq!(hits(&store, &home, "quokka"), 1);
+    }
+
+    #[test]
+    fn without_room_records_are_refused_with_the_figure_and_all_else_goes_on() {
+        // TR-33: reads go on, writes are refused with the figure needed, nothing is discarded.
+        let folder = tempfile::tempdir().unwrap();
+        let (store, [work, home]) = filled(folder.path());
+        room::pretended::FREE.set(Some(1024));
+        let refused = store.write(&home, vec![message("new", "x")]).unwrap_err();
+        assert!(
+            matches!(refused, StoreError::NoRoom { needed, free: 1024, .. } if needed > 16 * 1024 * 1024),
+            "{refused}"
+        );
+        assert_eq!(hits(&store, &work, "zyzzyva"), 40);
+        // A name is a small change, as a revocation is.
+        store.rename_connection(&work, "Other").unwrap();
+        assert!(folder.path().join("index/1").exists());
+        drop(store);
+        let store = open(folder.path());
+        assert_eq!(hits(&store, &work, "zyzzyva"), 40);
+        room::pretended::FREE.set(None);
+        store.write(&home, vec![message("new", "x")]).unwrap();
     }
 
     #[test]

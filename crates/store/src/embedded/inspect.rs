@@ -46,6 +46,11 @@ impl Inspect for EmbeddedStore {
             damaged_blobs,
             damaged_index,
             traces_left: finished < begun,
+            room_to_erase: if finished < begun {
+                self.room_to_erase()?
+            } else {
+                0
+            },
             rolled_back: self.rolled_back(),
             unmarked: self.database.marking().trouble(),
         })

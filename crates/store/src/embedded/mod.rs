@@ -93,6 +93,7 @@ impl EmbeddedStore {
     /// Opens the directory, creating it if need be.
     pub fn open(path: &Path, options: OpenOptions) -> Result<Self> {
         let directory = DataDirectory::open(path, &options.holder)?;
+        room::give_back(path);
         let database = Database::open(
             &directory.join(directory::DATABASE),
             Arc::clone(&options.clock),
@@ -114,6 +115,7 @@ impl EmbeddedStore {
             clock: options.clock,
         };
         store.tidy()?;
+        room::keep_back(path);
         Ok(store)
     }
 

@@ -1,16 +1,45 @@
-//! How much room there is on the disk.
+//! How much room there is on the disk, what is refused without it, and a little that is kept back.
+//!
+//! A full disk must not take away reading, revoking and the log of what was disclosed. So a file of no content takes some
+//! room while there is plenty, and goes when the disk is full.
 
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use crate::StoreError;
+use super::directory::RESERVE;
+use crate::{Result, StoreError};
 
-/// With less than this the index cannot be written.
+/// With less than this no records are written: the log, the index and the disclosures need some.
 const LEAST_BYTES: u64 = 16 * 1024 * 1024;
+/// How much is kept back, while there is more than this besides.
+const KEPT_BYTES: usize = 2 * 1024 * 1024;
+const PLENTY_BYTES: u64 = 256 * 1024 * 1024;
+/// With less than this what was kept back is needed.
+const TIGHT_BYTES: u64 = 1024 * 1024;
 
 /// How many bytes this user may still write where the path is; none where the system does not say.
 pub(crate) fn free(path: &Path) -> Option<u64> {
+    #[cfg(test)]
+    if let Some(pretended) = pretended::FREE.get() {
+        return Some(pretended);
+    }
     let disk = rustix::fs::statvfs(path).ok()?;
     Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
+/// Refuses what needs more room than there is, and says how much that is.
+pub(crate) fn require(path: &Path, bytes: u64) -> Result<()> {
+    let needed = bytes.saturating_add(LEAST_BYTES);
+    match free(path) {
+        Some(free) if free < needed => Err(StoreError::NoRoom {
+            path: path.to_owned(),
+            needed,
+            free,
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// What is told where an engine failed to write and did not say why.
@@ -25,5 +54,40 @@ pub(crate) fn unable(path: &Path, detail: &str) -> StoreError {
             path: path.to_owned(),
             detail: detail.to_owned(),
         },
+    }
+}
+
+/// Keeps some room back, if there is plenty.
+pub(crate) fn keep_back(folder: &Path) {
+    let path = folder.join(RESERVE);
+    if path.exists() || free(folder).is_none_or(|free| free < PLENTY_BYTES) {
+        return;
+    }
+    let made = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&path)
+        .and_then(|mut file| file.write_all(&vec![0; KEPT_BYTES]));
+    if made.is_err() {
+        // It is of no use to anybody.
+        let _ = fs::remove_file(&path);
+    }
+}
+
+/// Gives back what was kept, if there is hardly anything else.
+pub(crate) fn give_back(folder: &Path) {
+    if free(folder).is_some_and(|free| free < TIGHT_BYTES) {
+        let _ = fs::remove_file(folder.join(RESERVE));
+    }
+}
+
+/// A disk of any fullness, for tests.
+#[cfg(test)]
+pub(crate) mod pretended {
+    use std::cell::Cell;
+
+    thread_local! {
+        pub(crate) static FREE: Cell<Option<u64>> = const { Cell::new(None) };
     }
 }

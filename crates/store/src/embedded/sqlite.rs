@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -15,7 +16,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use super::digest::Changed;
 use super::directory::{MARK, create_private_file};
 use super::mark::{self, Marking};
-use super::migrations;
+use super::{migrations, room};
 use crate::inspection::Rollback;
 use crate::{Result, StoreError, stop};
 
@@ -191,6 +192,9 @@ impl Database {
         cache_kib: i64,
         change: impl FnOnce(&rusqlite::Transaction<'_>) -> Result<T>,
     ) -> Result<T> {
+        if cache_kib == CACHE_KIB {
+            room::give_back(self.path.parent().unwrap_or(Path::new(".")));
+        }
         if self.writer_cache.swap(cache_kib, Ordering::Relaxed) != cache_kib {
             limit_cache(writer, cache_kib).map_err(failed(&self.path))?;
         }
@@ -363,7 +367,7 @@ pub(crate) fn failed(path: &Path) -> impl Fn(rusqlite::Error) -> StoreError + '_
             Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
                 StoreError::ReadOnly { path, detail }
             }
-            Some(ErrorCode::SystemIoFailure) => io_failure(path, &error),
+            Some(ErrorCode::SystemIoFailure) => io_failure(path, detail),
             // What we wrote has the types we gave it, so another type is damage.
             None if is_misread(&error) => StoreError::Corrupt { path, detail },
             _ => StoreError::Engine { path, detail },
@@ -400,22 +404,22 @@ fn is_misread(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// A file-size limit or a quota shows as a plain write failure.
-fn io_failure(path: PathBuf, error: &rusqlite::Error) -> StoreError {
-    let extended = error.sqlite_error().map_or(0, |error| error.extended_code);
-    if matches!(
-        extended,
-        rusqlite::ffi::SQLITE_IOERR_WRITE
-            | rusqlite::ffi::SQLITE_IOERR_FSYNC
-            | rusqlite::ffi::SQLITE_IOERR_TRUNCATE
-    ) {
-        StoreError::Full { path }
-    } else {
-        StoreError::Engine {
-            path,
-            detail: error.to_string(),
-        }
+/// The engine tells a disk that fails, a quota and a limit of file sizes alike. Whoever tries to write as it did learns which
+/// it was.
+fn io_failure(path: PathBuf, detail: String) -> StoreError {
+    match try_to_write(&path) {
+        Err(error) => StoreError::io(path, error),
+        Ok(()) => StoreError::DiskFailed { path, detail },
     }
+}
+
+fn try_to_write(path: &Path) -> std::io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let log = std::fs::metadata(format!("{}-wal", path.display()));
+    let end = log.map_or(0, |log| log.len());
+    let file = tempfile::tempfile_in(folder)?;
+    file.write_all_at(&[0; PAGE_BYTES as usize], end)?;
+    file.sync_data()
 }
 
 #[cfg(test)]
@@ -428,6 +432,33 @@ mod tests {
         fn now(&self) -> contract::time::Instant {
             contract::time::Instant(0)
         }
+    }
+
+    #[test]
+    fn a_disk_that_fails_is_told_as_that_and_not_as_full() {
+        // TR-37: the true cause.
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("records");
+        for code in [
+            rusqlite::ffi::SQLITE_IOERR_WRITE,
+            rusqlite::ffi::SQLITE_IOERR_FSYNC,
+            rusqlite::ffi::SQLITE_IOERR_READ,
+        ] {
+            let cause = rusqlite::ffi::Error::new(code);
+            let error = failed(&path)(rusqlite::Error::SqliteFailure(cause, None));
+            assert!(matches!(error, StoreError::DiskFailed { .. }), "{error}");
+            let words = error.to_string();
+            assert!(
+                !words.contains("space") && words.contains("pdpp backup"),
+                "{words}"
+            );
+        }
+        let eio = StoreError::io(&path, std::io::Error::from_raw_os_error(5));
+        assert!(matches!(eio, StoreError::DiskFailed { .. }), "{eio}");
+        assert!(eio.to_string().contains("Input/output error"), "{eio}");
+        let full = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_FULL);
+        let full = failed(&path)(rusqlite::Error::SqliteFailure(full, None));
+        assert!(matches!(full, StoreError::Full { .. }), "{full}");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use super::digest::Content;
 use super::index::{IndexChange, Indexable};
 use super::layout::StreamLayout;
 use super::sources::{Sources, StreamEntry};
-use super::{EmbeddedStore, newest_version, set_newest_version};
+use super::{EmbeddedStore, newest_version, room, set_newest_version};
 use crate::catalog::StreamRef;
 use crate::records::{Applied, Change, ChangeOp};
 use crate::{Result, StoreError};
@@ -27,6 +27,7 @@ impl EmbeddedStore {
         connection: &ConnectionId,
         batch: Vec<Change>,
     ) -> Result<Vec<Applied>> {
+        room::require(self.path(), room_for(&batch))?;
         let (applied, writing) = self.database.transact_bulk(|transaction| {
             // Looked at inside the transaction: a declaration that changes meanwhile waits, or has been seen.
             let sources = self.sources();
@@ -57,6 +58,15 @@ impl EmbeddedStore {
             open.stage(versions, writing.staged.iter().map(Staged::index_change));
         }
     }
+}
+
+/// How much of the disk a batch may take: in the log, in the file, and in the index.
+fn room_for(batch: &[Change]) -> u64 {
+    let bytes = batch.iter().map(|change| match &change.op {
+        ChangeOp::Upsert(body) => body.as_str().len() as u64,
+        ChangeOp::Delete => 0,
+    });
+    bytes.sum::<u64>().saturating_mul(3)
 }
 
 /// A batch being written.

@@ -1,6 +1,8 @@
 //! A backup, unpacked into an empty folder, is a data directory with the same content.
 
-use std::io::Read;
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::Path;
 
 use store::{Backup, Blobs, Catalog, EmbeddedStore, Search};
 
@@ -123,7 +125,7 @@ fn a_backup_holds_what_cannot_be_derived_and_leaves_nothing_behind() {
     let store = open(folder.path());
     filled(&store);
     let names = || -> Vec<String> {
-        let entries = std::fs::read_dir(folder.path()).unwrap();
+        let entries = fs::read_dir(folder.path()).unwrap();
         let mut names: Vec<String> = entries
             .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
             .collect();
@@ -133,7 +135,7 @@ fn a_backup_holds_what_cannot_be_derived_and_leaves_nothing_behind() {
     store.sealing_key().unwrap();
     // Bytes that are still arriving belong to nobody yet.
     let arriving = format!("arriving-{}", "x".repeat(60));
-    std::fs::write(folder.path().join("blobs").join(arriving), "half").unwrap();
+    fs::write(folder.path().join("blobs").join(arriving), "half").unwrap();
     let before = names();
     let archive = backup(&store);
     assert_eq!(names(), before);
@@ -178,7 +180,7 @@ fn a_missing_blob_is_left_out_only_if_it_is_known_to_be_missing() {
         let (start, name) = id.hex().split_at(2);
         format!("blobs/{start}/{name}")
     };
-    std::fs::remove_file(folder.path().join(place(&lost))).unwrap();
+    fs::remove_file(folder.path().join(place(&lost))).unwrap();
     let missing = store.missing_blobs().unwrap();
     assert_eq!(missing, [lost.clone()]);
     // Nobody was told of it, so it must not pass for whole.
@@ -193,4 +195,53 @@ fn a_missing_blob_is_left_out_only_if_it_is_known_to_be_missing() {
         .collect();
     assert!(names.contains(&place(&kept)) && names.contains(&"records.db".to_owned()));
     assert!(!names.contains(&place(&lost)), "{names:?}");
+}
+
+/// Looks around when the first bytes come.
+struct Looking<'a> {
+    bytes: Vec<u8>,
+    data: &'a Path,
+    target: &'a Path,
+}
+
+impl Write for Looking<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let copies = |folder: &Path| {
+            let entries = fs::read_dir(folder).unwrap();
+            let names = entries.map(|entry| entry.unwrap().file_name());
+            names
+                .filter(|name| name.to_string_lossy().starts_with(".backup-"))
+                .count()
+        };
+        assert_eq!((copies(self.data), copies(self.target)), (0, 1));
+        self.bytes.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_backup_to_another_disk_needs_no_copy_beside_the_records() {
+    // TR-33: the copy that is needed meanwhile is made where the backup goes.
+    let folder = tempfile::tempdir().unwrap();
+    let target = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    filled(&store);
+    let mut out = Looking {
+        bytes: Vec::new(),
+        data: folder.path(),
+        target: target.path(),
+    };
+    store
+        .backup_beside(&mut out, &[], Some(target.path()))
+        .unwrap();
+    assert_eq!(out.bytes, backup(&store));
+    assert_eq!(fs::read_dir(target.path()).unwrap().count(), 0);
+    // Where it cannot be made there, it is made here.
+    let nowhere = target.path().join("not there");
+    let mut bytes = Vec::new();
+    store.backup_beside(&mut bytes, &[], Some(&nowhere)).unwrap();
+    assert_eq!(bytes, out.bytes);
 }

@@ -79,11 +79,27 @@ fn disk(folder: &Path) -> Finding {
 
 fn room(free: u64) -> Finding {
     let message = format!("{} free", HumanBytes(free));
-    if free < LEAST_BYTES {
-        let remedy = "make room, or move the folder and name it with --data-dir; full disks lose nothing, but refuse imports";
-        return Finding::ill("disk", message, remedy);
+    match room_needed(free) {
+        Some(remedy) => Finding::ill("disk", message, remedy),
+        None => Finding::well("disk", message),
     }
-    Finding::well("disk", message)
+}
+
+/// What to do where there is too little room, and how much of it.
+fn room_needed(free: u64) -> Option<String> {
+    (free < LEAST_BYTES).then(|| {
+        format!(
+            "make room for {} more, or move the folder and name it with --data-dir; full disks lose nothing, but refuse imports",
+            HumanBytes(LEAST_BYTES - free)
+        )
+    })
+}
+
+/// What to do about a failure: where the disk is full, that; else what is said.
+pub(super) fn remedy(context: &Context, otherwise: &str) -> String {
+    let disk = rustix::fs::statvfs(&context.settings.data_dir).ok();
+    disk.and_then(|disk| room_needed(disk.f_bavail.saturating_mul(disk.f_frsize)))
+        .unwrap_or_else(|| otherwise.to_owned())
 }
 
 /// A clock that is behind what was written makes grants live longer and new records look old.
@@ -142,7 +158,7 @@ fn index(context: &Context) -> Finding {
         Ok(reading) => reading,
         Err(failure) => {
             let remedy = "restore a backup where they are damaged, see `pdpp backup --help`; else do what is said above";
-            return Finding::of("records", &failure, remedy);
+            return Finding::of("records", &failure, &self::remedy(context, remedy));
         }
     };
     let search = || -> Outcome<Option<Meta>> {
@@ -171,7 +187,7 @@ fn index(context: &Context) -> Finding {
         Err(failure) => Finding::of(
             "index",
             &failure,
-            &format!("derive it anew with `{rebuild}`"),
+            &remedy(context, &format!("derive it anew with `{rebuild}`")),
         ),
     }
 }
@@ -200,11 +216,12 @@ mod tests {
     fn a_disk_that_is_nearly_full_is_told_with_the_remedy() {
         assert!(room(LEAST_BYTES).ok);
         let full = room(LEAST_BYTES - 1);
+        // TR-37: a full disk is told to need room, and how much.
         assert!(
             !full.ok
                 && full
                     .remedy
-                    .is_some_and(|remedy| remedy.starts_with("make room"))
+                    .is_some_and(|remedy| remedy.starts_with("make room for 1 B more"))
         );
     }
 }

@@ -1,9 +1,9 @@
 //! What is stored, held against what was written: damage, and what to do about it.
 
-use indicatif::HumanCount;
+use indicatif::{HumanBytes, HumanCount};
 use rest::owner::wire::{Accepted, Damaged, Inspected};
 
-use super::Finding;
+use super::{Finding, here};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::output::visible;
@@ -19,7 +19,11 @@ pub(super) fn look(context: &Context, thorough: bool) -> Vec<Finding> {
         Ok(inspected) => findings(&inspected, thorough, &context.line("doctor")),
         Err(failure) => {
             let remedy = "restore a backup where something is damaged, see `pdpp backup --help`";
-            vec![Finding::of("stored", &failure, remedy)]
+            vec![Finding::of(
+                "stored",
+                &failure,
+                &here::remedy(context, remedy),
+            )]
         }
     }
 }
@@ -89,8 +93,9 @@ fn findings(inspected: &Inspected, thorough: bool, line: &Line) -> Vec<Finding> 
             "erased",
             "something was erased, but bytes of it may still be on the disk",
             format!(
-                "{}, when no backup is being made and there is room for a second copy of the records",
-                line.another("purge")
+                "{}, when no backup is being made and there are {} of room",
+                line.another("purge"),
+                HumanBytes(inspected.room_to_erase)
             ),
         ));
     }
@@ -113,6 +118,7 @@ mod tests {
             damaged_blobs: Vec::new(),
             damaged_index: Vec::new(),
             traces_left: false,
+            room_to_erase: 0,
             rolled_back: None,
             unmarked: None,
         }

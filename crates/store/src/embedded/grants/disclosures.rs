@@ -85,7 +85,12 @@ impl EmbeddedStore {
         let written = self.database.transact_within(patience, |transaction| {
             self.append_pending(transaction, &pending)?;
             self.append(transaction, disclosures, uses)
-        })?;
+        });
+        let written = match written {
+            // They take less room in the file.
+            Err(StoreError::Full { .. }) => None,
+            written => written?,
+        };
         let path = self.directory.join(PENDING);
         match written {
             Some(()) if pending.is_empty() => {}

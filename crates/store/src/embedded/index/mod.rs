@@ -173,6 +173,16 @@ impl SearchIndex {
         })
     }
 
+    /// How much of the disk it takes.
+    pub(crate) fn bytes_on_disk(&self) -> u64 {
+        let Some(folder) = self.newest_folder() else {
+            return 0;
+        };
+        let files = fs::read_dir(folder).into_iter().flatten().flatten();
+        let sizes = files.filter_map(|file| file.metadata().ok());
+        sizes.map(|file| file.len()).sum()
+    }
+
     /// The file that was damaged when the index was opened; told once.
     pub(crate) fn take_damaged(&self) -> Option<PathBuf> {
         let mut damaged = self.damaged.lock().unwrap_or_else(PoisonError::into_inner);
