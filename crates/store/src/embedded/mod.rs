@@ -54,6 +54,7 @@ use self::directory::DataDirectory;
 use self::extent::Extents;
 use self::grants::Pending;
 use self::index::{OpenIndex, SearchIndex};
+use self::room::Reserve;
 use self::sources::Sources;
 use self::sqlite::Database;
 use crate::catalog::StreamRef;
@@ -87,6 +88,8 @@ pub struct EmbeddedStore {
     /// Somebody works off in the background whatever takes long, so no read does.
     tended: AtomicBool,
     clock: Arc<dyn Clock>,
+    /// Dropped last: the database gives room back when it is closed.
+    _reserve: Reserve,
 }
 
 impl EmbeddedStore {
@@ -113,9 +116,9 @@ impl EmbeddedStore {
             pending: Mutex::new(pending),
             tended: AtomicBool::new(false),
             clock: options.clock,
+            _reserve: Reserve::keep(path),
         };
         store.tidy()?;
-        room::keep_back(path);
         Ok(store)
     }
 

@@ -6,16 +6,15 @@
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::directory::RESERVE;
 use crate::{Result, StoreError};
 
 /// With less than this no records are written: the log, the index and the disclosures need some.
 const LEAST_BYTES: u64 = 16 * 1024 * 1024;
-/// How much is kept back, while there is more than this besides.
+/// How much is kept back.
 const KEPT_BYTES: usize = 2 * 1024 * 1024;
-const PLENTY_BYTES: u64 = 256 * 1024 * 1024;
 /// With less than this what was kept back is needed.
 const TIGHT_BYTES: u64 = 1024 * 1024;
 
@@ -57,10 +56,32 @@ pub(crate) fn unable(path: &Path, detail: &str) -> StoreError {
     }
 }
 
-/// Keeps some room back, if there is plenty.
-pub(crate) fn keep_back(folder: &Path) {
+/// Keeps some room back while it lives, and also for whoever opens the folder next: what was given back while the disk
+/// was full is often free again when the log of the database goes.
+#[derive(Debug)]
+pub(crate) struct Reserve {
+    folder: PathBuf,
+}
+
+impl Reserve {
+    pub(crate) fn keep(folder: &Path) -> Self {
+        keep_back(folder, LEAST_BYTES);
+        Self {
+            folder: folder.to_owned(),
+        }
+    }
+}
+
+impl Drop for Reserve {
+    fn drop(&mut self) {
+        keep_back(&self.folder, KEPT_BYTES as u64);
+    }
+}
+
+/// Keeps some room back, if there is as much as that.
+fn keep_back(folder: &Path, least: u64) {
     let path = folder.join(RESERVE);
-    if path.exists() || free(folder).is_none_or(|free| free < PLENTY_BYTES) {
+    if path.exists() || free(folder).is_none_or(|free| free < least) {
         return;
     }
     let made = OpenOptions::new()
