@@ -168,6 +168,14 @@ impl EmbeddedStore {
                 }
                 Ok((open, Some((indexed, written))))
             }
+            // Without room it stays as it is, which answers still.
+            Err(error @ (StoreError::Full { .. } | StoreError::NoRoom { .. })) => {
+                let open = self.open_index()?;
+                match open.committed() {
+                    0 => Err(error),
+                    indexed => Ok((open, Some((indexed, self.newest())))),
+                }
+            }
             Err(error) => Err(error),
         }
     }

@@ -242,6 +242,8 @@ fn a_backup_to_another_disk_needs_no_copy_beside_the_records() {
     // Where it cannot be made there, it is made here.
     let nowhere = target.path().join("not there");
     let mut bytes = Vec::new();
-    store.backup_beside(&mut bytes, &[], Some(&nowhere)).unwrap();
+    store
+        .backup_beside(&mut bytes, &[], Some(&nowhere))
+        .unwrap();
     assert_eq!(bytes, out.bytes);
 }
