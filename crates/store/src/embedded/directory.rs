@@ -136,13 +136,13 @@ fn refuse_foreign(path: &Path) -> Result<()> {
     for entry in fs::read_dir(path).map_err(StoreError::at(path))? {
         let name = entry.map_err(StoreError::at(path))?.file_name();
         let name = name.to_string_lossy();
-        if [INDEX, BLOBS, MARK, PENDING, RESERVE].contains(&name.as_ref()) {
+        if [INDEX, BLOBS, MARK, PENDING].contains(&name.as_ref()) {
             return Err(StoreError::Corrupt {
                 path: path.join(DATABASE),
                 detail: format!("it is missing, although {name} is there"),
             });
         }
-        if ![LOCK, SEALING_KEY, CREDENTIALS].contains(&name.as_ref()) {
+        if ![LOCK, SEALING_KEY, CREDENTIALS, RESERVE].contains(&name.as_ref()) {
             return Err(StoreError::Foreign {
                 path: path.to_owned(),
                 reason: format!("it holds '{name}' and no {DATABASE}"),
