@@ -16,6 +16,7 @@ use crate::commands::{
 #[command(
     name = "pdpp",
     version,
+    propagate_version = true,
     max_term_width = 100,
     disable_help_subcommand = true,
     subcommand_required = true,

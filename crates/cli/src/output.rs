@@ -215,6 +215,7 @@ pub(crate) fn answer_usage(answer: &clap::Error, speaks_protocol: bool) -> ExitC
     );
     match (explains, speaks_protocol) {
         (false, _) => tell(&coloured(&usage::told(answer, std::env::args_os()))),
+        (true, _) if answer.kind() == ErrorKind::DisplayVersion => tell_version(speaks_protocol),
         (true, true) => tell(&usage::fitted(&answer.to_string(), None)),
         (true, false) => {
             let is_terminal = if answer.use_stderr() {
@@ -241,6 +242,17 @@ pub(crate) fn answer_usage(answer: &clap::Error, speaks_protocol: bool) -> ExitC
         (false, _) => ExitCode::SUCCESS,
         (true, false) => ExitCode::from(2),
         (true, true) => ExitCode::from(64),
+    }
+}
+
+/// Which program this is, whichever command was asked.
+fn tell_version(speaks_protocol: bool) {
+    let version = concat!("pdpp ", env!("CARGO_PKG_VERSION"));
+    if speaks_protocol {
+        tell(version);
+    } else {
+        // Nobody may be listening; the exit code still tells.
+        let _ = writeln!(io::stdout().lock(), "{version}");
     }
 }
 

@@ -9,6 +9,42 @@ use std::path::Path;
 use harness::Home;
 use serde_json::Value;
 
+const MCP: &[&str] = &["mcp"];
+/// Every other command that does something.
+const COMMANDS: &[&[&str]] = &[
+    &["declare"],
+    &["connections"],
+    &["connections", "add"],
+    &["connections", "rename"],
+    &["connections", "remove"],
+    &["import"],
+    &["serve"],
+    &["export"],
+    &["blob"],
+    &["grant", "create"],
+    &["grant", "show"],
+    &["grant", "revoke"],
+    &["grants"],
+    &["grants", "verify"],
+    &["owner-token"],
+    &["backup"],
+    &["index", "rebuild"],
+    &["purge"],
+    &["bench"],
+    &["completions"],
+    &["man"],
+    &["schema"],
+    &["search"],
+    &["query"],
+    &["aggregate"],
+    &["fetch"],
+    &["read"],
+    &["connect"],
+    &["setup"],
+    &["doctor"],
+    &["help"],
+];
+
 #[test]
 fn help_and_version_are_data_and_end_well() {
     let home = Home::new();
@@ -49,41 +85,26 @@ fn help_and_version_are_data_and_end_well() {
 }
 
 #[test]
+fn every_command_says_its_version() {
+    // TR-28: on standard output, but for the command whose standard output belongs to a protocol.
+    let home = Home::new();
+    let version = concat!("pdpp ", env!("CARGO_PKG_VERSION"), "\n");
+    for command in COMMANDS.iter().copied().chain([MCP]) {
+        for option in ["--version", "-V"] {
+            let ran = home.run(&[command, &[option]].concat()).succeeds();
+            let told = match command.first() {
+                Some(&"mcp") => (ran.stderr.as_str(), ran.stdout.as_str()),
+                _ => (ran.stdout.as_str(), ran.stderr.as_str()),
+            };
+            assert_eq!(told, (version, ""), "{command:?}");
+        }
+    }
+}
+
+#[test]
 fn every_command_shows_an_example() {
     let home = Home::new();
-    for command in [
-        &["declare"][..],
-        &["connections"],
-        &["connections", "add"],
-        &["connections", "rename"],
-        &["connections", "remove"],
-        &["import"],
-        &["serve"],
-        &["export"],
-        &["blob"],
-        &["grant", "create"],
-        &["grant", "show"],
-        &["grant", "revoke"],
-        &["grants"],
-        &["grants", "verify"],
-        &["owner-token"],
-        &["backup"],
-        &["index", "rebuild"],
-        &["purge"],
-        &["bench"],
-        &["completions"],
-        &["man"],
-        &["schema"],
-        &["search"],
-        &["query"],
-        &["aggregate"],
-        &["fetch"],
-        &["read"],
-        &["connect"],
-        &["setup"],
-        &["doctor"],
-        &["help"],
-    ] {
+    for command in COMMANDS.iter().copied() {
         let help = home.run(&[command, &["--help"]].concat()).succeeds();
         let example = format!("Example: pdpp {}", command.join(" "));
         assert!(help.stdout.contains(&example), "{command:?}");

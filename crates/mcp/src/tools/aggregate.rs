@@ -57,7 +57,7 @@ pub(super) static TOOL: Definition = Definition {
         Arg::new(
             "filter",
             Kind::Filter,
-            r#"{"field":value} or {"field":{"gte":…}}"#,
+            "{field: value} or {field: {gte|gt|lte|lt: value}}",
         ),
         Arg::new(
             "connection_id",

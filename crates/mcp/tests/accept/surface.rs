@@ -116,6 +116,12 @@ fn every_tool_takes_a_connection_and_changes_nothing() {
             let filter = &input["properties"]["filter"];
             if ["query_records", "aggregate", "search"].contains(&tool["name"].as_str().unwrap()) {
                 assert_eq!(filter["type"], "object");
+                // TR-28: a model knows only the operators it is told of.
+                let about = filter["description"].as_str().unwrap();
+                let words: Vec<&str> = about.split(|c: char| !c.is_ascii_alphabetic()).collect();
+                for operator in ["gte", "gt", "lte", "lt"] {
+                    assert!(words.contains(&operator), "{operator} in {tool}");
+                }
             }
         }
     });
