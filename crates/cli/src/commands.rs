@@ -8,6 +8,7 @@ pub(crate) mod completions;
 pub(crate) mod connect;
 pub(crate) mod connections;
 pub(crate) mod declare;
+pub(crate) mod delete;
 pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod fetch;
@@ -56,6 +57,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::SignIn(options) => sign_in::run(&options, context),
         Command::Backup(options) => backup::run(&options, context),
         Command::Index(options) => index::run(&options, context),
+        Command::Delete(options) => delete::run(&options, context),
         Command::Purge(options) => purge::run(&options, context),
         Command::Bench(options) => bench::run(&options, context),
         Command::Help(options) => help::run(&options, context),

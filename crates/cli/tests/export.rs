@@ -4,6 +4,7 @@
 mod harness;
 
 use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use flate2::read::GzDecoder;
@@ -170,6 +171,73 @@ fn a_purge_erases_what_deleted_records_held() {
     let json = home.run(&["purge", "--json"]).succeeds();
     assert_eq!(json.stdout, "{\"tombstones\":0,\"blobs\":0}\n");
     assert_eq!(home.messages().lines().count(), 1);
+}
+
+/// The files below a folder that hold the bytes of a word.
+fn holding(folder: &Path, word: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let of_path = |path: PathBuf| {
+        if path.is_dir() {
+            return holding(&path, word);
+        }
+        // Files of the index and the socket come and go.
+        let bytes = std::fs::read(&path).unwrap_or_default();
+        let holds = bytes.windows(word.len()).any(|at| at == word.as_bytes());
+        holds.then_some(path).into_iter().collect()
+    };
+    paths.flat_map(of_path).collect()
+}
+
+#[test]
+fn a_record_that_its_owner_deleted_stays_deleted() {
+    // TR-21: through a purge and further imports, until it is revived.
+    let home = Home::with_mail();
+    let lines = "{\"id\":\"a\",\"subject\":\"zyzzyva\"}\n{\"id\":\"b\"}\n";
+    let import = |more: &[&str]| {
+        let args = [&["import", "-", "--as", "mail/messages", "--json"], more].concat();
+        let report = home.run_with(&args, lines.as_bytes()).succeeds().json();
+        ["added", "unchanged", "kept_deleted"].map(|name| report[name].as_u64().unwrap_or(0))
+    };
+    assert_eq!(import(&[]), [2, 0, 0]);
+    let a = "mail-work/messages:a";
+    home.run(&["delete", a])
+        .refused_saying(&["no terminal to ask on", &format!("pdpp delete {a} --yes")]);
+    home.run(&["delete", a, "mail-work/messages:none", "--yes"])
+        .refused_saying(&["nothing was deleted", "mail-work/messages:none"]);
+    assert_eq!(home.messages().lines().count(), 2, "all of them or none");
+    let told = home.run(&["delete", a, a, "--yes"]).succeeds();
+    assert_eq!(
+        told.stderr,
+        format!("Deleted {a}. To erase what was held there: pdpp purge\n")
+    );
+    home.run(&["fetch", a]).refused_saying(&["not found"]);
+    let found = home.run(&["search", "zyzzyva", "--json"]).succeeds().json();
+    assert_eq!(found["data"].as_array().unwrap().len(), 0);
+    assert_eq!(import(&[]), [0, 1, 1]);
+    let purged = home.run(&["purge", "--json"]).succeeds();
+    assert_eq!(purged.stdout, "{\"tombstones\":1,\"blobs\":0}\n");
+    assert_eq!(import(&["--dry-run"]), [0, 1, 1]);
+    assert_eq!(import(&[]), [0, 1, 1]);
+    let left = holding(&home.data_dir(), "zyzzyva");
+    assert_eq!(left, Vec::<PathBuf>::new(), "nothing of it is on the disk");
+    assert_eq!(import(&["--dry-run", "--revive"]), [1, 1, 0]);
+    assert_eq!(import(&["--revive"]), [1, 1, 0]);
+    assert_eq!(import(&[]), [0, 2, 0]);
+    // What a source deletes may come back from it.
+    home.import_messages("{\"key\":\"a\",\"op\":\"delete\"}\n")
+        .succeeds();
+    assert_eq!(import(&[]), [1, 1, 0]);
+    let json = home.run(&["delete", a, "--yes", "--json"]).succeeds();
+    assert_eq!(json.stdout, "{\"deleted\":1}\n");
+    let told = home.run(&[
+        "import",
+        &home.file("again.jsonl", lines),
+        "--as",
+        "mail/messages",
+    ]);
+    let kept = "Left out because you deleted them here: 1; --revive brings them back.\n";
+    assert!(told.succeeds().stderr.ends_with(kept));
 }
 
 #[test]

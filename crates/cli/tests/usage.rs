@@ -61,6 +61,7 @@ fn help_and_version_are_data_and_end_well() {
         "owner-token",
         "backup",
         "index",
+        "delete",
         "purge",
         "bench",
         "completions",

@@ -10,7 +10,7 @@ use contract::key::RecordKey;
 use store::StoreError;
 use store::blobs::Blobs;
 use store::catalog::StreamRef;
-use store::records::{Applied, Change, Direction, OrderBy, PageRequest, Records};
+use store::records::{Applied, Change, ChangeOp, Direction, OrderBy, PageRequest, Records};
 
 use crate::error::{ImportError, InputError};
 use crate::preview::Preview;
@@ -101,6 +101,8 @@ pub(crate) struct Place {
 pub(crate) trait Tally {
     /// The item was written, or nothing had to be.
     fn applied(&mut self, applied: Applied);
+    /// The owner deleted the record of the item, so it was not taken; what it counts as, if that is a refusal.
+    fn kept_deleted(&mut self) -> Option<Rejection>;
     /// The item was refused.
     fn rejected(&mut self, place: Place, rejection: Rejection);
 }
@@ -175,6 +177,8 @@ pub struct Import<'a> {
     destination: Destination<'a>,
     blobs: Option<&'a dyn Blobs>,
     limits: BatchLimits,
+    /// Whether records that the owner deleted are brought back.
+    revives: bool,
     report: ImportReport,
 }
 
@@ -199,6 +203,7 @@ impl<'a> Import<'a> {
             destination,
             blobs: None,
             limits,
+            revives: false,
             report: ImportReport::default(),
         }
     }
@@ -207,6 +212,13 @@ impl<'a> Import<'a> {
     #[must_use]
     pub fn with_blobs(mut self, blobs: &'a dyn Blobs) -> Self {
         self.blobs = Some(blobs);
+        self
+    }
+
+    /// Also brings back records that the owner deleted; without this they stay deleted.
+    #[must_use]
+    pub fn reviving(mut self, revives: bool) -> Self {
+        self.revives = revives;
         self
     }
 
@@ -223,16 +235,21 @@ impl<'a> Import<'a> {
     ) -> Result<(), Stopped> {
         importer.compare(&self.destination)?;
         let (destination, blobs) = (&mut self.destination, self.blobs);
+        let revives = self.revives;
         let files = RefCell::new(Vec::new());
-        let mut write = |batch| match destination {
-            Destination::Store(store, connection) => {
-                // First, so that no record refers to what is not there.
-                keep(blobs, connection, files.take())?;
-                store.write(connection, batch)
-            }
-            Destination::Preview(preview) => {
-                files.take();
-                preview.apply(batch)
+        let mut write = |batch| {
+            let batch = if revives { revived(batch) } else { batch };
+            match destination {
+                Destination::Store(store, connection) => {
+                    // First, so that no record refers to what is not there.
+                    let kept_out = (!revives).then_some(*store);
+                    keep((blobs, kept_out), connection, files.take())?;
+                    store.write(connection, batch)
+                }
+                Destination::Preview(preview) => {
+                    files.take();
+                    preview.apply(batch)
+                }
             }
         };
         let mut batch = Batch::new(self.limits);
@@ -269,9 +286,19 @@ impl<'a> Import<'a> {
     }
 }
 
-/// Stores files that are not there yet, or are damaged or missing now.
+fn revived(mut batch: Vec<Change>) -> Vec<Change> {
+    for change in &mut batch {
+        change.op = match std::mem::replace(&mut change.op, ChangeOp::Delete) {
+            ChangeOp::Upsert(body) => ChangeOp::Revive(body),
+            other => other,
+        };
+    }
+    batch
+}
+
+/// Stores files that are not there yet, or are damaged or missing now, but none of a record that the owner deleted.
 fn keep(
-    blobs: Option<&dyn Blobs>,
+    (blobs, kept_out): (Option<&dyn Blobs>, Option<&dyn Records>),
     connection: &ConnectionId,
     files: Vec<File>,
 ) -> Result<(), StoreError> {
@@ -283,6 +310,11 @@ fn keep(
             connection: connection.clone(),
             stream: file.stream,
         };
+        if let Some(records) = kept_out
+            && records.is_deleted_by_owner(&stream, &file.key)?
+        {
+            continue;
+        }
         let bound = blobs.blob(&stream, &file.blob)?;
         let bound = bound.is_some_and(|(_, keys)| keys.contains(&file.key));
         if !bound || !is_whole(blobs, &file.blob) {
@@ -378,6 +410,9 @@ impl Batch {
             for (applied, place) in write(changes)?.into_iter().zip(places) {
                 match applied {
                     Applied::AppendOnlyConflict => refused.push((place, conflict())),
+                    Applied::KeptDeleted => {
+                        refused.extend(tally.kept_deleted().map(|rejection| (place, rejection)));
+                    }
                     applied => tally.applied(applied),
                 }
             }

@@ -80,14 +80,20 @@ impl<'a> Preview<'a> {
             .stream(change.stream.as_str())
             .is_some_and(|stream| stream.semantics == Semantics::AppendOnly);
         let id = id_of(&change.stream, &change.key);
-        let current = match self.changed.get(&id) {
-            Some(changed) => *changed,
+        let known = self.changed.get(&id).copied();
+        if known.is_none() && matches!(change.op, ChangeOp::Upsert(_)) && self.kept_out(&change)? {
+            return Ok(Applied::KeptDeleted);
+        }
+        let current = match known {
+            Some(changed) => changed,
             None => self.stored(change.stream.clone(), &change.key)?,
         };
         let (applied, after) = match change.op {
-            ChangeOp::Delete if current.is_none() => (Applied::AlreadyAbsent, None),
-            ChangeOp::Delete => (Applied::Deleted, None),
-            ChangeOp::Upsert(body) => {
+            ChangeOp::Delete | ChangeOp::DeleteByOwner if current.is_none() => {
+                (Applied::AlreadyAbsent, None)
+            }
+            ChangeOp::Delete | ChangeOp::DeleteByOwner => (Applied::Deleted, None),
+            ChangeOp::Upsert(body) | ChangeOp::Revive(body) => {
                 let after = Some(fingerprint(body.as_str()));
                 match current {
                     None => (Applied::Added, after),
@@ -107,6 +113,18 @@ impl<'a> Preview<'a> {
             }
         }
         Ok(applied)
+    }
+
+    /// Whether the owner deleted the record.
+    fn kept_out(&self, change: &Change) -> Result<bool, StoreError> {
+        let Some((store, connection)) = self.existing else {
+            return Ok(false);
+        };
+        let stream = StreamRef {
+            connection: connection.clone(),
+            stream: change.stream.clone(),
+        };
+        store.is_deleted_by_owner(&stream, &change.key)
     }
 
     /// The fingerprint of what is stored under a key.

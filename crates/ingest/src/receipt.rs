@@ -97,6 +97,13 @@ impl Tally for Writing {
         self.receipt.records_accepted += 1;
     }
 
+    fn kept_deleted(&mut self) -> Option<Rejection> {
+        Some(Rejection::new(
+            RejectionCode::DeletedByOwner,
+            "the owner deleted the record of this key, and it stays deleted until they import it with --revive",
+        ))
+    }
+
     fn rejected(&mut self, place: Place, rejection: Rejection) {
         self.receipt.records_attempted += 1;
         self.receipt.records_rejected += 1;

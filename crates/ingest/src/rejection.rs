@@ -52,6 +52,8 @@ pub enum RejectionCode {
     UnknownStream,
     /// The stream is append-only and holds other content under this key.
     AppendOnlyConflict,
+    /// The owner deleted the record of this key.
+    DeletedByOwner,
     /// `emitted_at` is no time.
     InvalidEmittedAt,
     /// `op` is neither `upsert` nor `delete`.
@@ -79,6 +81,7 @@ impl RejectionCode {
             Self::DuplicateMember => "duplicate_member",
             Self::UnknownStream => "unknown_stream",
             Self::AppendOnlyConflict => "append_only_conflict",
+            Self::DeletedByOwner => "deleted_by_owner",
             Self::InvalidEmittedAt => "invalid_emitted_at",
             Self::InvalidOp => "invalid_op",
             Self::LineTooLong => "line_too_long",

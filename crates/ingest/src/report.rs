@@ -9,7 +9,7 @@ use crate::rejection::{Rejection, RejectionCode};
 /// How many rejections are kept; all are counted.
 const KEPT_REJECTIONS: usize = 1_000;
 
-/// The outcome of an import. `read` is always `added + updated + unchanged + rejected`.
+/// The outcome of an import. `read` is always `added + updated + unchanged + kept_deleted + rejected`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImportReport {
     /// Lines or rows answered for: durable, or refused.
@@ -20,6 +20,9 @@ pub struct ImportReport {
     pub updated: u64,
     /// Records that were there already, and deletions of what was not.
     pub unchanged: u64,
+    /// Records that the owner deleted, and that therefore were not taken.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub kept_deleted: u64,
     /// Lines that were refused.
     pub rejected: u64,
     /// The first thousand of them.
@@ -27,6 +30,14 @@ pub struct ImportReport {
     /// What had to be assumed about inputs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "this is how serde calls it"
+)]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// A line that was refused.
@@ -61,11 +72,17 @@ impl Tally for Reporting<'_> {
         match applied {
             Applied::Added => self.report.added += 1,
             Applied::Updated | Applied::Deleted => self.report.updated += 1,
+            Applied::KeptDeleted => self.report.kept_deleted += 1,
             // A conflict comes as a rejection and never as this.
             Applied::Unchanged | Applied::AlreadyAbsent | Applied::AppendOnlyConflict => {
                 self.report.unchanged += 1;
             }
         }
+    }
+
+    fn kept_deleted(&mut self) -> Option<Rejection> {
+        self.applied(Applied::KeptDeleted);
+        None
     }
 
     fn rejected(&mut self, place: Place, rejection: Rejection) {

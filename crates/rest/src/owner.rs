@@ -8,6 +8,7 @@ mod export;
 mod grants;
 mod import;
 mod parcels;
+mod records;
 mod sign_in;
 mod sources;
 mod telling;
@@ -70,6 +71,7 @@ pub(crate) static OWNER_ENDPOINTS: &[Endpoint] = &[
             STREAM,
             Param::one("export", "In a dry run, instead of a connection: the known export that would get one."),
             Param::one("dry_run", "Whether to write nothing."),
+            Param::one("revive", "Whether to bring back records that the owner deleted."),
             Param::one("batch_lines", "Lines per durable batch."),
             Param::one("name_files", "Whether rejections name their file."),
         ],
@@ -86,6 +88,7 @@ pub(crate) static OWNER_ENDPOINTS: &[Endpoint] = &[
         ],
         export::export
     ),
+    route!(Post "/owner/delete", "ownerDelete", &[], records::delete),
     route!(
         Get "/owner/backup",
         "ownerBackup",

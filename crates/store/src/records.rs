@@ -26,8 +26,12 @@ pub struct Change {
 pub enum ChangeOp {
     /// Adds the record or replaces its content.
     Upsert(RecordBody),
+    /// The same, also where the owner deleted the record before.
+    Revive(RecordBody),
     /// Leaves a tombstone.
     Delete,
+    /// The same for the owner: what is sent for the key later is not taken, until it is revived.
+    DeleteByOwner,
 }
 
 /// What became of one directive.
@@ -45,6 +49,8 @@ pub enum Applied {
     AlreadyAbsent,
     /// The stream is append-only and the content differs; nothing was written.
     AppendOnlyConflict,
+    /// The owner deleted the record; nothing was written.
+    KeptDeleted,
 }
 
 /// A live record as stored.
@@ -184,6 +190,8 @@ pub trait Records {
     fn write(&self, connection: &ConnectionId, batch: Vec<Change>) -> Result<Vec<Applied>>;
     /// One live record.
     fn get(&self, stream: &StreamRef, key: &RecordKey) -> Result<Option<StoredRecord>>;
+    /// Whether the owner deleted the record of that key, and it was not revived since.
+    fn is_deleted_by_owner(&self, stream: &StreamRef, key: &RecordKey) -> Result<bool>;
     /// One page in order.
     fn page(&self, stream: &StreamRef, request: &PageRequest) -> Result<Vec<StoredRecord>>;
     /// One page of the changes feed.

@@ -29,7 +29,7 @@ const SHOWN_REJECTIONS: usize = 20;
 
 /// Import known exports, JSONL and CSV files, plain or compressed with gzip
 ///
-/// Importing the same again changes nothing. Each file goes into one connection: the one --connection names, else the only one
+/// Importing the same again changes nothing, and what you deleted with `pdpp delete` stays deleted. Each file goes into one connection: the one --connection names, else the only one
 /// that fits.
 ///
 /// Known exports, such as a mailbox, are recognised by looking inside and need nothing declared. If there is no connection for
@@ -53,6 +53,9 @@ pub(crate) struct Options {
     /// Check everything and tell what would happen, but write nothing
     #[arg(long)]
     dry_run: bool,
+    /// Bring back records that were deleted with `pdpp delete`
+    #[arg(long)]
+    revive: bool,
     /// Lines per durable batch
     #[arg(long, hide = true, value_name = "N")]
     batch_lines: Option<usize>,
@@ -154,6 +157,7 @@ fn request(options: &Options, target: &Target) -> owner::Target {
     import
         .with_any("stream", target.stream.as_ref().map(StreamName::as_str))
         .with_any("dry_run", flag(options.dry_run))
+        .with_any("revive", flag(options.revive))
         .with_any("name_files", flag(options.paths.len() > 1))
         .with_any("batch_lines", batch_lines.as_deref())
 }
@@ -186,6 +190,12 @@ fn tell(report: &ImportReport, dry: bool, target: &Target, output: Output) -> Ou
         HumanCount(report.unchanged),
         HumanCount(report.rejected)
     ));
+    if report.kept_deleted > 0 {
+        output.note(&format!(
+            "Left out because you deleted them here: {}; --revive brings them back.",
+            HumanCount(report.kept_deleted)
+        ));
+    }
     for note in &report.notes {
         output.note(&format!("Note: {}.", visible(note)));
     }

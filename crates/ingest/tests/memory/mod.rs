@@ -110,11 +110,11 @@ impl Memory {
         let mut records = self.records.borrow_mut();
         let place = (change.stream, change.key);
         match change.op {
-            ChangeOp::Delete => match records.remove(&place) {
+            ChangeOp::Delete | ChangeOp::DeleteByOwner => match records.remove(&place) {
                 Some(_) => Applied::Deleted,
                 None => Applied::AlreadyAbsent,
             },
-            ChangeOp::Upsert(body) => {
+            ChangeOp::Upsert(body) | ChangeOp::Revive(body) => {
                 let applied = match records.get(&place) {
                     None => Applied::Added,
                     Some((_, held)) if contract::json::same_value(held, body.as_str()) => {
@@ -155,6 +155,10 @@ impl Records for Memory {
                 key: key.clone(),
             },
         }))
+    }
+
+    fn is_deleted_by_owner(&self, _: &StreamRef, _: &RecordKey) -> Result<bool, StoreError> {
+        Ok(false)
     }
 
     fn page(

@@ -71,6 +71,9 @@ impl Records for Shut {
     fn get(&self, _: &StreamRef, _: &RecordKey) -> Result<Option<StoredRecord>> {
         touched()
     }
+    fn is_deleted_by_owner(&self, _: &StreamRef, _: &RecordKey) -> Result<bool> {
+        touched()
+    }
     fn page(&self, _: &StreamRef, _: &PageRequest) -> Result<Vec<StoredRecord>> {
         touched()
     }

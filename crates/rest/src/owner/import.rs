@@ -33,6 +33,8 @@ struct Plan {
     stream: Option<StreamName>,
     limits: BatchLimits,
     dry: bool,
+    /// Whether records that the owner deleted are brought back.
+    revives: bool,
     /// Whether rejections name their file.
     names: bool,
 }
@@ -79,6 +81,7 @@ impl Plan {
             stream: stream.map_err(|error| refused(error.to_string()))?,
             limits,
             dry,
+            revives: text("revive") == Some("true"),
             names: text("name_files") == Some("true"),
         })
     }
@@ -116,6 +119,7 @@ fn run(service: &Service, plan: &Plan, body: BodyReader, teller: &Teller) -> Imp
             Import::dry(existing, &plan.declaration, plan.limits)
         }
     };
+    import = import.reviving(plan.revives);
     let stopped = import_all(service, plan, &mut import, (body, teller)).err();
     let report = import.into_report();
     let mut lagging = None;

@@ -81,6 +81,31 @@ pub struct Removed {
     pub blobs: u64,
 }
 
+/// Records to be deleted, all of them or none.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Deletion {
+    /// Which.
+    pub records: Vec<RecordName>,
+}
+
+/// One record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordName {
+    /// Its connection.
+    pub connection_id: ConnectionId,
+    /// Its stream.
+    pub stream: StreamName,
+    /// Its canonical key.
+    pub record_id: String,
+}
+
+/// What was deleted.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Deleted {
+    /// How many records.
+    pub records: u64,
+}
+
 /// What registering a declaration did.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Declared {

@@ -4,10 +4,36 @@ use std::io::Write as _;
 
 use axum::body::Body;
 use axum::http::{Method, Request};
+use contract::id::{ConnectionId, StreamName};
+use contract::key::RecordKey;
 use rest::Limits;
 use serde_json::json;
+use store::records::{Change, ChangeOp};
 
 use crate::fixture::{MAIL, World, letter, send};
+
+#[tokio::test]
+async fn a_line_for_a_record_that_the_owner_deleted_is_answered_for() {
+    // TR-21: whoever sends it hears that it was not taken.
+    let world = World::new().await;
+    let work = ConnectionId::parse("work").unwrap();
+    let change = Change {
+        stream: StreamName::parse("messages").unwrap(),
+        key: RecordKey::single("m1").unwrap(),
+        emitted_at: "2026-03-01".to_owned(),
+        op: ChangeOp::DeleteByOwner,
+    };
+    world.store.write(&work, vec![change]).unwrap();
+    let lines = [
+        letter("m1", "again", "text", 5),
+        letter("n1", "new", "text", 5),
+    ];
+    let receipt = world.ingest("work", "messages", &lines.join("\n")).await;
+    assert_eq!(receipt["records_accepted"], 1);
+    assert_eq!(receipt["records_rejected"], 1);
+    assert_eq!(receipt["rejections"][0]["input_index"], 0);
+    assert_eq!(receipt["rejections"][0]["code"], "deleted_by_owner");
+}
 
 #[tokio::test]
 async fn lines_are_taken_or_answered_for_one_by_one() {

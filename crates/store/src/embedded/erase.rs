@@ -177,6 +177,7 @@ fn erase_rows(
         "records",
         "versions",
         "redated",
+        "deleted_by_owner",
         "blob_bindings",
         "reindexing",
     ] {

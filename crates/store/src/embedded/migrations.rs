@@ -18,6 +18,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0007_redated.sql"),
     include_str!("migrations/0008_digests.sql"),
     include_str!("migrations/0009_sessions_anew.sql"),
+    include_str!("migrations/0010_deleted_by_owner.sql"),
 ];
 
 /// Brings the database to the newest format, or says why it cannot.

@@ -12,6 +12,7 @@ mod changes;
 mod column_test;
 mod digest;
 pub mod directory;
+mod disowned;
 mod documents;
 mod erase;
 mod excluded;

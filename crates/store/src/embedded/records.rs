@@ -8,6 +8,7 @@ use rusqlite::{OptionalExtension, Row};
 
 use super::EmbeddedStore;
 use super::digest::Content;
+use super::disowned;
 use super::walk::Walk;
 use crate::Result;
 use crate::catalog::StreamRef;
@@ -31,6 +32,13 @@ impl Records for EmbeddedStore {
                 .query_row((id, key.ordering_form()), stored)
                 .optional()
         })
+    }
+
+    fn is_deleted_by_owner(&self, stream: &StreamRef, key: &RecordKey) -> Result<bool> {
+        let id = self.sources().stream(stream)?.id;
+        let form = key.ordering_form();
+        self.database
+            .read(|connection| disowned::contains(connection, id, &form))
     }
 
     fn page(&self, stream: &StreamRef, request: &PageRequest) -> Result<Vec<StoredRecord>> {

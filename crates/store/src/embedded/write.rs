@@ -12,6 +12,7 @@ use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::digest::Content;
+use super::disowned;
 use super::index::{IndexChange, Indexable};
 use super::layout::StreamLayout;
 use super::sources::{Sources, StreamEntry};
@@ -78,6 +79,8 @@ struct Writing<'a> {
     version: u64,
     /// Per stream: change in the number of live records, and the last version written.
     totals: HashMap<i64, (i64, u64)>,
+    /// Per stream: whether the owner deleted any of its records. Most never do, and then no key is looked up.
+    disowning: HashMap<i64, bool>,
     staged: Vec<Staged>,
 }
 
@@ -110,6 +113,7 @@ impl<'a> Writing<'a> {
             before,
             version: before,
             totals: HashMap::new(),
+            disowning: HashMap::new(),
             staged: Vec::new(),
         }
     }
@@ -135,32 +139,69 @@ impl<'a> Writing<'a> {
         let key = change.key.ordering_form();
         match change.op {
             ChangeOp::Delete => self.delete(transaction, entry, &key, &change.emitted_at),
-            ChangeOp::Upsert(body) => {
-                // Most writes are new keys: try that first, which spares a look-up.
-                let sort = sort_value(&entry.layout, &body);
-                let inserted = transaction
-                    .prepare_cached(
-                        "INSERT INTO records (stream_id, key, version, sort, emitted_at, data, digest)
-                         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (stream_id, key) DO NOTHING",
-                    )?
-                    .execute(params![
-                        entry.id,
-                        key,
-                        self.version + 1,
-                        sort,
-                        change.emitted_at,
-                        body.as_str(),
-                        self.digest(entry, &key, &change.emitted_at, Some(&body))
-                    ])?;
-                if inserted == 1 {
-                    let row = transaction.last_insert_rowid();
-                    self.note(entry, 1);
-                    self.stage(row, entry, Some((body, change.emitted_at)), false);
-                    return Ok(Applied::Added);
-                }
-                self.replace(transaction, entry, &key, (body, change.emitted_at))
+            ChangeOp::DeleteByOwner => {
+                disowned::add(transaction, entry.id, &key)?;
+                self.disowning.insert(entry.id, true);
+                self.delete(transaction, entry, &key, &change.emitted_at)
             }
+            ChangeOp::Revive(body) => {
+                disowned::remove(transaction, entry.id, &key)?;
+                self.put(transaction, entry, &key, (body, change.emitted_at))
+            }
+            ChangeOp::Upsert(_) if self.is_disowned(transaction, entry.id, &key)? => {
+                Ok(Applied::KeptDeleted)
+            }
+            ChangeOp::Upsert(body) => self.put(transaction, entry, &key, (body, change.emitted_at)),
         }
+    }
+
+    fn is_disowned(
+        &mut self,
+        transaction: &Transaction<'_>,
+        stream: i64,
+        key: &str,
+    ) -> rusqlite::Result<bool> {
+        let any = match self.disowning.get(&stream) {
+            Some(any) => *any,
+            None => {
+                let any = disowned::any(transaction, stream)?;
+                self.disowning.insert(stream, any);
+                any
+            }
+        };
+        Ok(any && disowned::contains(transaction, stream, key)?)
+    }
+
+    fn put(
+        &mut self,
+        transaction: &Transaction<'_>,
+        entry: &Arc<StreamEntry>,
+        key: &str,
+        (body, emitted_at): (RecordBody, String),
+    ) -> rusqlite::Result<Applied> {
+        // Most writes are new keys: try that first, which spares a look-up.
+        let sort = sort_value(&entry.layout, &body);
+        let inserted = transaction
+            .prepare_cached(
+                "INSERT INTO records (stream_id, key, version, sort, emitted_at, data, digest)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (stream_id, key) DO NOTHING",
+            )?
+            .execute(params![
+                entry.id,
+                key,
+                self.version + 1,
+                sort,
+                emitted_at,
+                body.as_str(),
+                self.digest(entry, key, &emitted_at, Some(&body))
+            ])?;
+        if inserted == 1 {
+            let row = transaction.last_insert_rowid();
+            self.note(entry, 1);
+            self.stage(row, entry, Some((body, emitted_at)), false);
+            return Ok(Applied::Added);
+        }
+        self.replace(transaction, entry, key, (body, emitted_at))
     }
 
     fn replace(

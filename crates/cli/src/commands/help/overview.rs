@@ -53,6 +53,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "owner-password",
             "owner-token",
             "index",
+            "delete",
             "purge",
             "bench",
             "completions",

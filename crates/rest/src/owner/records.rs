@@ -1,0 +1,76 @@
+//! Records that the owner deletes one by one.
+
+use std::collections::BTreeMap;
+
+use axum::http::StatusCode;
+use contract::error::ErrorCode;
+use contract::id::ConnectionId;
+use contract::key::RecordKey;
+use store::StoreError;
+use store::catalog::StreamRef;
+use store::records::{Applied, Change, ChangeOp};
+
+use super::wire::{Deleted, Deletion, RecordName};
+use super::{blocking, question, store_problem};
+use crate::problem::{self, Problem};
+use crate::service::Service;
+use crate::table::{Ask, Outcome};
+
+/// Deletes all records that are named, or none if one of them is not there.
+pub(super) async fn delete(mut ask: Ask) -> Outcome {
+    let deletion: Deletion = question(&mut ask).await?;
+    let deleted = blocking(ask.service, move |service| deleted(service, &deletion));
+    problem::json(StatusCode::OK, &deleted.await?)
+}
+
+fn deleted(service: &Service, deletion: &Deletion) -> Result<Deleted, Problem> {
+    let now = service.now().to_rfc3339_millis();
+    let mut batches: BTreeMap<&ConnectionId, Vec<Change>> = BTreeMap::new();
+    for name in &deletion.records {
+        let key = present(service, name)?;
+        batches
+            .entry(&name.connection_id)
+            .or_default()
+            .push(Change {
+                stream: name.stream.clone(),
+                key,
+                emitted_at: now.clone(),
+                op: ChangeOp::DeleteByOwner,
+            });
+    }
+    let mut count = 0;
+    for (connection, batch) in batches {
+        let applied = service.store.write(connection, batch);
+        let applied = applied.map_err(|error| store_problem(&error))?;
+        let gone = applied.iter().filter(|one| **one == Applied::Deleted);
+        count += gone.count() as u64;
+    }
+    Ok(Deleted { records: count })
+}
+
+/// The key of a record that is there.
+fn present(service: &Service, name: &RecordName) -> Result<RecordKey, Problem> {
+    let missing = || {
+        let message = format!(
+            "there is no record {:?} in {} of {}",
+            name.record_id, name.stream, name.connection_id
+        );
+        Problem::new(ErrorCode::NotFound, message)
+    };
+    let connection = service.store.connection(&name.connection_id);
+    let connection = connection
+        .ok_or_else(|| store_problem(&StoreError::UnknownConnection(name.connection_id.clone())))?;
+    let declaration = service.store.declaration(&connection.connector);
+    let declared = declaration
+        .as_deref()
+        .and_then(|one| one.stream(name.stream.as_str()));
+    let parts = declared.map_or(1, |stream| stream.primary_key.len());
+    let key = RecordKey::from_wire(&name.record_id, parts).map_err(|_| missing())?;
+    let stream = StreamRef {
+        connection: name.connection_id.clone(),
+        stream: name.stream.clone(),
+    };
+    let found = service.store.get(&stream, &key);
+    let found = found.map_err(|error| store_problem(&error))?;
+    found.map(|_| key).ok_or_else(missing)
+}
