@@ -64,8 +64,8 @@ impl EmbeddedStore {
 /// How much of the disk a batch may take: in the log, in the file, and in the index.
 fn room_for(batch: &[Change]) -> u64 {
     let bytes = batch.iter().map(|change| match &change.op {
-        ChangeOp::Upsert(body) => body.as_str().len() as u64,
-        ChangeOp::Delete => 0,
+        ChangeOp::Upsert(body) | ChangeOp::Revive(body) => body.as_str().len() as u64,
+        ChangeOp::Delete | ChangeOp::DeleteByOwner => 0,
     });
     bytes.sum::<u64>().saturating_mul(3)
 }
