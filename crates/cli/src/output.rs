@@ -102,6 +102,21 @@ impl Output {
         }
     }
 
+    /// Whether a person sees what is printed now.
+    pub(crate) fn is_watched(self) -> bool {
+        !self.quiet && (io::stderr().is_terminal() || io::stdout().is_terminal())
+    }
+
+    /// Something that only people may see: it goes to a terminal, and never where it would be kept.
+    pub(crate) fn for_people(self, text: &str) {
+        if io::stderr().is_terminal() {
+            self.note(text);
+        } else if self.is_watched() {
+            // Nobody may be listening any more; then there is nobody to tell.
+            let _ = writeln!(io::stdout().lock(), "{}", harmless(text, false));
+        }
+    }
+
     /// Something for those who want to know more.
     pub(crate) fn detail(self, text: &str) {
         if self.verbose {

@@ -109,9 +109,11 @@ fn a_signal_ends_it_well_with_everything_disclosed_in_the_log() {
         let (code, told) = server.ended();
         assert_eq!(code, Some(0), "{signal} {told}");
         assert!(told.contains("pdpp grant create"), "{told}");
-        assert!(told.contains("/sign-in?code=pdpp_signin_"), "{told}");
+        // TR-09: nobody sits at this log, so no code stands in it.
+        assert!(!told.contains("code="), "{told}");
+        assert!(told.contains("\nSign in: pdpp sign-in"), "{told}");
         assert!(told.contains("/mcp\n"), "{told}");
-        assert_eq!(told.lines().count(), 4, "{told}");
+        assert_eq!(told.lines().count(), 5, "{told}");
         assert!(!home.data_dir().join("owner.sock").exists());
         let grants = home.run(&["grants", "--json"]).succeeds().stdout;
         let id = grants.split('"').find(|part| part.starts_with("grt_"));

@@ -1,5 +1,9 @@
 //! What a person at a terminal sees: colour, a pager for what is longer than the screen, and lines that end where it does.
-#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
+#![expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a step that fails is a failed test"
+)]
 
 mod harness;
 
@@ -250,5 +254,44 @@ fn whoever_leaves_the_prompt_of_a_password_sees_again_what_is_typed() {
         assert!(told.unwrap().success());
         assert_eq!(child.wait().unwrap().code(), Some(code));
         assert!(looks > 0 && looks < 6000 && echoes());
+    }
+}
+
+#[test]
+fn the_link_that_signs_in_is_shown_to_people_and_kept_nowhere() {
+    // TR-09
+    let home = home();
+    for at_stderr in [true, false] {
+        let (ours, theirs) = terminal();
+        let log = home.path("serve.log");
+        let kept = File::create(&log).unwrap();
+        let mut command = home.command(&["serve", "--listen", "127.0.0.1:0"]);
+        if at_stderr {
+            command.stdout(kept).stderr(theirs);
+        } else {
+            command.stdout(theirs).stderr(kept);
+        }
+        let mut child = command.spawn().unwrap();
+        drop(command);
+        let (send, receive) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let (mut ours, mut bytes) = (File::from(ours), [0; 4096]);
+            // Ends when the program does, or nobody wants to know any more.
+            while let Ok(read) = ours.read(&mut bytes) {
+                let text = String::from_utf8_lossy(&bytes[..read]).into_owned();
+                if send.send(text).is_err() {
+                    break;
+                }
+            }
+        });
+        let mut shown = String::new();
+        while !shown.contains("/sign-in?code=pdpp_signin_") {
+            let more = receive.recv_timeout(Duration::from_secs(20));
+            shown.push_str(&more.unwrap_or_else(|_| panic!("no link in {shown:?}")));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let kept = fs::read_to_string(&log).unwrap();
+        assert!(!kept.contains("pdpp_signin_"), "{kept}");
     }
 }

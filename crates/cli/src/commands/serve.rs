@@ -106,11 +106,7 @@ pub(crate) fn run(options: Options, context: &Context) -> Outcome {
         None if address.ip().is_unspecified() => service.at_own_addresses(),
         _ => service,
     };
-    let sign_in = if has_password {
-        None
-    } else {
-        sign_in_code(context, &*store)
-    };
+    let way_in = way_in(context, &*store, has_password);
 
     let runtime = started(Runtime::new())?;
     let served = runtime.block_on(async {
@@ -119,7 +115,7 @@ pub(crate) fn run(options: Options, context: &Context) -> Outcome {
         let beside = beside.map(tokio::net::TcpListener::from_std).transpose();
         let tcp = Listeners::from(tcp).and(started(beside)?);
         let unix = started(tokio::net::UnixListener::from_std(unix))?;
-        announce(context, (public_url, &own_url), &console, sign_in.as_ref());
+        announce(context, (public_url, &own_url), &console, &way_in);
         warn_of_rollback(context, &*store);
         serve(service, (tcp, unix), capacity, &mut stop).await;
         Ok(())
@@ -181,11 +177,29 @@ fn sign_in_code(context: &Context, store: &dyn Store) -> Option<Secret> {
     }
 }
 
+/// How the owner comes in, as far as the start tells it.
+enum WayIn {
+    Password,
+    /// A link with a code, which is for the person at the terminal alone.
+    Link(Secret),
+    /// The link is made when it is asked for: nobody is at a terminal, and what is printed is kept as a log is.
+    Later,
+}
+
+fn way_in(context: &Context, store: &dyn Store, has_password: bool) -> WayIn {
+    if has_password {
+        return WayIn::Password;
+    }
+    let watched = context.output.is_watched();
+    let code = watched.then(|| sign_in_code(context, store)).flatten();
+    code.map_or(WayIn::Later, WayIn::Link)
+}
+
 fn announce(
     context: &Context,
     (public_url, own_url): (&str, &str),
     console: &Console,
-    sign_in: Option<&Secret>,
+    way_in: &WayIn,
 ) {
     let public_url = public_url.trim_end_matches('/');
     let output = context.output;
@@ -193,14 +207,17 @@ fn announce(
     if public_url != own_url {
         output.note(&format!("Listening: {own_url}"));
     }
-    match sign_in {
+    let pages = console.origin();
+    match way_in {
         // Shown once, good for a quarter of an hour.
-        Some(code) => output.note(&format!(
-            "Console: {}/sign-in?code={}",
-            console.origin(),
-            code.expose()
-        )),
-        None => output.note(&format!("Console: {}/", console.origin())),
+        WayIn::Link(code) => {
+            output.for_people(&format!("Console: {pages}/sign-in?code={}", code.expose()));
+        }
+        WayIn::Password => output.note(&format!("Console: {pages}/")),
+        WayIn::Later => {
+            output.note(&format!("Console: {pages}/"));
+            output.note(&format!("Sign in: {}", context.line("sign-in")));
+        }
     }
     output.note(&format!("MCP: {public_url}/mcp"));
     output.note(&format!(
