@@ -119,7 +119,7 @@ impl OurSide {
             after,
             limit: PAGE as usize,
         };
-        Ok(self.store.page(&self.stream, &request)?)
+        Ok(self.store.page(&self.stream, &request)?.records)
     }
 
     fn scope(&self, window: Option<&Window>) -> Result<Scope, BenchError> {

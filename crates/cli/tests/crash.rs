@@ -169,8 +169,9 @@ fn stored(store: &EmbeddedStore) -> State {
         let subject = body["subject"].as_str().unwrap().to_owned();
         subject.split(' ').map(known).collect()
     };
-    let records = store.page(&stream(), &request).unwrap();
-    records
+    let page = store.page(&stream(), &request).unwrap();
+    assert!(page.is_last);
+    page.records
         .into_iter()
         .map(|record| (record.key.to_string(), read(&record.body)))
         .collect()

@@ -21,7 +21,7 @@ use crate::disclosure::Shown;
 use crate::failure::Outcome;
 use crate::project::in_envelope;
 use crate::reader::{Answer, Bound, Session};
-use crate::records::{Plan, page_of};
+use crate::records::{Filling, Plan, page_of};
 use crate::sight::{Seen, last_change, visible};
 
 /// Part of what a token of the feed is bound to.
@@ -102,11 +102,10 @@ fn read(
     (since, mut until, mut after): (u64, Option<u64>, u64),
 ) -> Answer<Page<Record>> {
     let row = &plan.row;
-    let limit = usize::try_from(plan.query.limit.effective()).unwrap_or(usize::MAX);
     let stream = row.stream_ref();
     let mut shown = Shown::of(row);
     shown.fields(plan.shape.names(row));
-    let mut data: Vec<Record> = Vec::new();
+    let mut filling = Filling::new(plan);
     let mut last_shown = since;
     let mut places = Places::new();
     // To the owner every version is a change, so that the last one of each key is the place to tell it.
@@ -123,18 +122,18 @@ fn read(
             },
         )?;
         until = Some(page.until);
-        for entry in &page.entries {
+        for mut entry in page.entries {
             after = entry.version;
-            let Some(record) = told(session, plan, (entry, page.until), &mut places)? else {
+            let record = told(session, plan, (&mut entry, page.until), &mut places)?;
+            let Some(record) = record else {
                 continue;
             };
             // Only now is it known that there is more; a page that promised more for hidden changes would tell of them.
-            if data.len() == limit {
+            if !filling.add(record) {
                 break 'pages (page.until, true);
             }
             last_shown = entry.version;
             shown.record(row, &entry.key);
-            data.push(record);
         }
         if !page.has_more {
             break (page.until, false);
@@ -142,7 +141,7 @@ fn read(
     };
     let bound = Bound::new(&plan.query.filters, ORDER);
     let tokens = session.row_tokens(row, &bound);
-    let mut page = page_of(plan, data);
+    let mut page = page_of(plan, filling.data);
     if has_more {
         page = page.continued(tokens.changes(ChangesPosition {
             since,
@@ -158,7 +157,7 @@ fn read(
 fn told(
     session: &Session,
     plan: &Plan<'_>,
-    (entry, until): (&ChangeEntry, u64),
+    (entry, until): (&mut ChangeEntry, u64),
     places: &mut Places,
 ) -> Outcome<Option<Record>> {
     let row = &plan.row;
@@ -168,7 +167,8 @@ fn told(
     let Some(seen) = seen(session, plan, (entry, until), places)? else {
         return Ok(None);
     };
-    let previous = visible(row, &plan.conditions, &entry.key, entry.previous.as_ref())?;
+    let previous = entry.previous.take();
+    let previous = visible(row, &plan.conditions, &entry.key, previous)?;
     let Some(current) = seen.body else {
         if previous.is_none() {
             return Ok(None);
@@ -185,7 +185,7 @@ fn told(
         }
     }
     plan.shape
-        .record(row, &entry.key, &seen.emitted_at, &current)
+        .record(row, &entry.key, &seen.emitted_at, current)
         .map(Some)
 }
 
@@ -193,22 +193,19 @@ fn told(
 fn seen(
     session: &Session,
     plan: &Plan<'_>,
-    (entry, until): (&ChangeEntry, u64),
+    (entry, until): (&mut ChangeEntry, u64),
     places: &mut Places,
 ) -> Outcome<Option<Seen>> {
+    let current = entry.current.take();
     if !entry.revised {
-        let body = visible(
-            &plan.row,
-            &plan.conditions,
-            &entry.key,
-            entry.current.as_ref(),
-        )?;
+        let body = visible(&plan.row, &plan.conditions, &entry.key, current)?;
         return Ok(Some(Seen {
             version: entry.version,
             emitted_at: entry.emitted_at.clone(),
             body,
         }));
     }
+    drop(current);
     if let Some(place) = places.get(&entry.key)
         && *place != Some(entry.version)
     {

@@ -63,6 +63,13 @@ impl Shown {
         ));
     }
 
+    /// The answer shows this as well.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.grants.extend(other.grants);
+        self.records.extend(other.records);
+        self.fields.extend(other.fields);
+    }
+
     /// The answer shows fields, or figures made of them.
     pub(crate) fn fields<S: Into<String>>(&mut self, names: impl IntoIterator<Item = S>) {
         self.fields.extend(names.into_iter().map(Into::into));

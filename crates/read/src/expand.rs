@@ -13,6 +13,7 @@ use crate::conditions::Conditions;
 use crate::disclosure::Shown;
 use crate::enforce::{Reach, Relation, Row};
 use crate::failure::Outcome;
+use crate::measure::{page_room, written_bytes};
 use crate::project::{Shape, admitted};
 use crate::reader::Session;
 use crate::records::{PageOrder, Plan, select};
@@ -101,15 +102,15 @@ fn limit_of(relation: &Relation, requested: Option<u32>) -> Result<usize, ReadEr
     Ok(usize::try_from(limit).unwrap_or(usize::MAX))
 }
 
-/// Puts the related records beside a record.
-pub(crate) fn attach(
+/// The related records that stand beside a record, where any are wanted.
+pub(crate) fn beside(
     session: &Session,
     wanted: &[Wanted],
-    (key, body, record): (&RecordKey, &RecordBody, &mut Record),
+    (key, body): (&RecordKey, &RecordBody),
     shown: &mut Shown,
-) -> Outcome<()> {
+) -> Outcome<Option<OrderedMap<Expanded>>> {
     if wanted.is_empty() {
-        return Ok(());
+        return Ok(None);
     }
     let mut expanded = OrderedMap::default();
     for one in wanted {
@@ -120,8 +121,7 @@ pub(crate) fn attach(
         };
         expanded.0.push((one.relation.expand.name.clone(), related));
     }
-    record.expanded = Some(expanded);
-    Ok(())
+    Ok(Some(expanded))
 }
 
 fn related(
@@ -142,17 +142,24 @@ fn related(
         row: child.clone(),
     };
     let order = PageOrder::ascending(child);
-    let mut found = select(session, &plan, order, (None, wanted.limit + 1))?;
-    let has_more = found.len() > wanted.limit;
-    found.truncate(wanted.limit);
+    let (mut data, mut room, mut has_more) = (Vec::new(), page_room(), false);
+    let most = wanted.limit.saturating_add(1);
+    select(session, &plan, order, (None, most), &mut |stored, body| {
+        has_more = data.len() == wanted.limit;
+        if has_more {
+            return Ok(false);
+        }
+        let emitted_at = sight::emitted_at(session, child, &stored)?;
+        let record = plan.shape.record(child, &stored.key, &emitted_at, body)?;
+        has_more = !room.take(written_bytes(&record));
+        if !has_more {
+            shown.record(child, &stored.key);
+            data.push(record);
+        }
+        Ok(!has_more)
+    })?;
     shown.row(child);
     shown.fields(plan.shape.names(child));
-    let mut data = Vec::with_capacity(found.len());
-    for (stored, body) in &found {
-        shown.record(child, &stored.key);
-        let emitted_at = sight::emitted_at(session, child, stored)?;
-        data.push(plan.shape.record(child, &stored.key, &emitted_at, body)?);
-    }
     Ok(expanded(&wanted.relation, data, has_more))
 }
 
@@ -179,7 +186,7 @@ fn pointed_at(
     let emitted_at = sight::emitted_at(session, child, &stored)?;
     shown.fields(shape.names(child));
     shown.record(child, &key);
-    let record = shape.record(child, &key, &emitted_at, &body)?;
+    let record = shape.record(child, &key, &emitted_at, body)?;
     Ok(Expanded::One(Box::new(record)))
 }
 

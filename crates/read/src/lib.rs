@@ -16,6 +16,7 @@ mod enforce;
 mod evidence;
 mod expand;
 mod failure;
+mod measure;
 mod project;
 mod reader;
 mod record;

@@ -78,20 +78,26 @@ impl Shape {
         }
     }
 
+    fn is_everything(&self, row: &Row) -> bool {
+        matches!(self, Self::Visible) && row.is_owner()
+    }
+
     /// The members shown, as one JSON object.
     pub(crate) fn project(&self, row: &Row, body: &RecordBody) -> String {
-        if matches!(self, Self::Visible) && row.is_owner() {
+        if self.is_everything(row) {
             return body.as_str().to_owned();
         }
         object(self.members(row, body))
     }
 
     /// The members shown, with the address of the bytes they point at.
-    pub(crate) fn serve(&self, row: &Row, body: &RecordBody) -> Outcome<Box<RawValue>> {
+    pub(crate) fn serve(&self, row: &Row, body: RecordBody) -> Outcome<Box<RawValue>> {
         let text = match body.get(BLOB_REF).and_then(with_fetch_url) {
-            None => self.project(row, body),
+            // A record may be large, and is not copied where it is shown as it is.
+            None if self.is_everything(row) => body.into_string(),
+            None => self.project(row, &body),
             Some(blob_ref) => {
-                let members = self.members(row, body).into_iter();
+                let members = self.members(row, &body).into_iter();
                 object(members.map(|(name, raw)| match name {
                     BLOB_REF => (name, blob_ref.as_str()),
                     _ => (name, raw),
@@ -107,7 +113,7 @@ impl Shape {
         row: &Row,
         key: &RecordKey,
         emitted_at: &str,
-        body: &RecordBody,
+        body: RecordBody,
     ) -> Outcome<Record> {
         let mut record = Record::new(row.stream().name.as_str(), key.as_str(), emitted_at);
         record.data = Some(self.serve(row, body)?);

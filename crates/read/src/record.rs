@@ -25,7 +25,9 @@ pub(crate) fn record(session: &Session, query: &RecordQuery) -> Answer<Record> {
     let mut shown = Shown::of(&row);
     shown.record(&row, &key);
     shown.fields(shape.names(&row));
-    let mut record = shape.record(&row, &key, &emitted_at, &body)?;
+    let expanded = expand::beside(session, &relations, (&key, &body), &mut shown)?;
+    let mut record = shape.record(&row, &key, &emitted_at, body)?;
+    record.expanded = expanded;
     // What the caller gets, not what is stored: the size of hidden fields is theirs as well.
     record.record_json_bytes = record
         .data
@@ -37,8 +39,6 @@ pub(crate) fn record(session: &Session, query: &RecordQuery) -> Answer<Record> {
         .public_url
         .as_ref()
         .map(|url| route::citation(url, &row.connection().id, stream, &key));
-    let parts = (&key, &body, &mut record);
-    expand::attach(session, &relations, parts, &mut shown)?;
     record.meta = Some(Meta::default());
     Ok((record, shown))
 }

@@ -8,7 +8,7 @@ use contract::query::{Count, ListOptions, Order, Reading, RecordsQuery};
 use contract::record::Record;
 use contract::time::Instant;
 use contract::wire::Nullable;
-use store::records::{Direction, OrderBy, PagePosition, PageRequest, StoredRecord};
+use store::records::{Direction, OrderBy, PagePosition, PageRequest, Room, StoredRecord};
 use store::search::{AggregateRequest, Metric, Value};
 
 use crate::changes;
@@ -17,6 +17,7 @@ use crate::disclosure::Shown;
 use crate::enforce::Row;
 use crate::expand;
 use crate::failure::Outcome;
+use crate::measure::{page_room, written_bytes};
 use crate::project::{Shape, admitted};
 use crate::reader::{Answer, Bound, Session};
 use crate::route;
@@ -57,28 +58,77 @@ fn list(session: &Session, plan: &Plan<'_>, options: &ListOptions) -> Answer<Pag
         Some(cursor) => Some(tokens.open_page(cursor)?),
         None => None,
     };
-    let limit = usize::try_from(plan.query.limit.effective()).unwrap_or(usize::MAX);
-    let mut found = select(session, plan, order, (after, limit.saturating_add(1)))?;
-    let has_more = found.len() > limit;
-    found.truncate(limit);
-
     let mut shown = Shown::of(row);
     shown.fields(plan.shape.names(row));
-    let mut data = Vec::with_capacity(found.len());
-    for (stored, body) in &found {
-        let emitted_at = sight::emitted_at(session, row, stored)?;
-        let mut record = plan.shape.record(row, &stored.key, &emitted_at, body)?;
-        shown.record(row, &stored.key);
-        let parts = (&stored.key, body, &mut record);
-        expand::attach(session, &relations, parts, &mut shown)?;
-        data.push(record);
-    }
-    let mut page = page_of(plan, data);
-    if let (true, Some((last, _))) = (has_more, found.last()) {
-        page = page.continued(tokens.page(&last.position, order.by == OrderBy::Cursor)?);
+    let mut filling = Filling::new(plan);
+    let mut last = None;
+    let wanted = filling.limit.saturating_add(1);
+    select(
+        session,
+        plan,
+        order,
+        (after, wanted),
+        &mut |stored, body| {
+            if filling.is_full() {
+                return Ok(false);
+            }
+            let emitted_at = sight::emitted_at(session, row, &stored)?;
+            let mut beside = Shown::default();
+            beside.record(row, &stored.key);
+            let expanded = expand::beside(session, &relations, (&stored.key, &body), &mut beside)?;
+            let mut record = plan.shape.record(row, &stored.key, &emitted_at, body)?;
+            record.expanded = expanded;
+            let added = filling.add(record);
+            if added {
+                shown.add(beside);
+                last = Some(stored.position);
+            }
+            Ok(added)
+        },
+    )?;
+    let mut page = page_of(plan, filling.data);
+    if let (true, Some(last)) = (filling.has_more, last) {
+        page = page.continued(tokens.page(&last, order.by == OrderBy::Cursor)?);
     }
     describe(session, plan, options, &mut page)?;
     Ok((page, shown))
+}
+
+/// A page while it is being filled. It ends by the number of its records or by their bytes as they are shown: what is
+/// hidden of them decides nothing.
+pub(crate) struct Filling {
+    limit: usize,
+    room: Room,
+    pub(crate) data: Vec<Record>,
+    /// Whether there was one more than the page holds.
+    pub(crate) has_more: bool,
+}
+
+impl Filling {
+    pub(crate) fn new(plan: &Plan<'_>) -> Self {
+        Self {
+            limit: usize::try_from(plan.query.limit.effective()).unwrap_or(usize::MAX),
+            room: page_room(),
+            data: Vec::new(),
+            has_more: false,
+        }
+    }
+
+    /// Whether it has as many records as it may, asked when there is one more.
+    pub(crate) fn is_full(&mut self) -> bool {
+        self.has_more = self.data.len() >= self.limit;
+        self.has_more
+    }
+
+    /// Adds a record, unless the page is full.
+    pub(crate) fn add(&mut self, record: Record) -> bool {
+        let added = !self.is_full() && self.room.take(written_bytes(&record));
+        self.has_more = !added;
+        if added {
+            self.data.push(record);
+        }
+        added
+    }
 }
 
 /// A page of this plan's records, with what is to be said about its limit.
@@ -150,47 +200,50 @@ fn invalid_sort(row: &Row, field: &FieldName) -> ReadError {
     ReadError::new(ErrorCode::InvalidSort, message).with_param("sort")
 }
 
-/// A record and its parsed body.
-pub(crate) type Found = (StoredRecord, json::RecordBody);
+/// Takes a record and its parsed body, and tells whether to go on.
+pub(crate) type Each<'e> = &'e mut dyn FnMut(StoredRecord, json::RecordBody) -> Outcome<bool>;
 
-/// The next records that pass. The index may lag a concurrent write by a moment, so each is looked at once more, and what
-/// falls away is replaced by what follows.
+/// Hands over the next records that pass, so many at most. The index may lag a concurrent write by a moment, so each is
+/// looked at once more, and what falls away is replaced by what follows.
 pub(crate) fn select(
     session: &Session,
     plan: &Plan<'_>,
     order: PageOrder,
-    (mut after, wanted): (Option<PagePosition>, usize),
-) -> Outcome<Vec<Found>> {
+    (mut after, mut wanted): (Option<PagePosition>, usize),
+    each: Each<'_>,
+) -> Outcome<()> {
     let row = &plan.row;
     let restricted = !(row.admits_everything() && plan.conditions.is_empty());
     let scope = row.scope(Vec::new(), plan.conditions.filters());
-    let mut found: Vec<Found> = Vec::new();
-    while found.len() < wanted {
+    while wanted > 0 {
         let request = PageRequest {
             by: order.by,
             direction: order.direction,
             after: after.take(),
-            limit: wanted - found.len(),
+            limit: wanted,
         };
         let stored = if restricted {
             session.store.select(&scope, &request)?
         } else {
             session.store.page(&scope.stream, &request)?
         };
-        let complete = stored.len() < request.limit;
-        after = stored.last().map(|last| last.position.clone());
-        for mut record in stored {
+        after = stored.records.last().map(|last| last.position.clone());
+        for mut record in stored.records {
             let body = std::mem::take(&mut record.body);
             let body = admitted(row, &record.key, body)?;
             if let Some(body) = body.filter(|body| plan.conditions.pass(body)) {
-                found.push((record, body));
+                wanted -= 1;
+                if !each(record, body)? {
+                    return Ok(());
+                }
             }
         }
-        if complete {
+        // A page without a place to go on from is the last one, whatever it says.
+        if stored.is_last || after.is_none() {
             break;
         }
     }
-    Ok(found)
+    Ok(())
 }
 
 /// Counts and time span, where asked.

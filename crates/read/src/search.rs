@@ -12,7 +12,8 @@ use contract::seal::Binding;
 use contract::search::{Score, SearchHit, SearchMode, SearchQuery};
 use contract::wire::{Nullable, ObjectTag, Other};
 use store::StreamRef;
-use store::search::{Hit, SearchAnswer, SearchRequest};
+use store::records::Room;
+use store::search::{Hit, SearchAnswer, SearchPosition, SearchRequest};
 use text::{Expression, MAX_CLAUSES};
 
 use crate::ambiguity::{connection_not_found, label, stream_not_there};
@@ -21,6 +22,7 @@ use crate::disclosure::Shown;
 use crate::enforce::Row;
 use crate::evidence;
 use crate::failure::{Outcome, percent};
+use crate::measure::{page_room, written_bytes};
 use crate::project::admitted;
 use crate::reader::{Answer, Session};
 use crate::route;
@@ -62,7 +64,7 @@ pub(crate) fn search(session: &Session, query: &SearchQuery) -> Answer<Page<Sear
         Some(cursor) => Some(tokens.open_search(cursor)?),
         None => None,
     };
-    let request = SearchRequest {
+    let mut request = SearchRequest {
         scopes: plan.searched.iter().map(Searched::scope).collect(),
         limit: usize::try_from(query.limit.effective()).unwrap_or(usize::MAX),
         after: last.map(|(position, _)| position),
@@ -77,12 +79,15 @@ pub(crate) fn search(session: &Session, query: &SearchQuery) -> Answer<Page<Sear
         answer.ranking_changed =
             before != searched || sight::changed_since(session, &mut rows, position.version)?;
     }
-    let mut shown = Shown::default();
-    let data = hits(session, &plan, &request.expression, &answer, &mut shown)?;
+    let mut hits = Hits::of(&plan, request.limit);
+    let has_more = hits.fill(session, &mut request, &mut answer)?;
+    let Hits {
+        data, last, shown, ..
+    } = hits;
     let mut page = Page::new(data);
     page.url = Some(SearchMode::Lexical.route().to_owned());
-    if let (true, Some(last)) = (answer.has_more, answer.hits.last()) {
-        page = page.continued(tokens.search(last.position, searched)?);
+    if let (true, Some(last)) = (has_more, last) {
+        page = page.continued(tokens.search(last, searched)?);
     }
     page.meta = Some(meta(query, &plan, &request, &answer));
     Ok((page, shown))
@@ -196,29 +201,86 @@ fn authority_id(session: &Session) -> Option<&str> {
     }
 }
 
-fn hits(
-    session: &Session,
-    plan: &Plan,
-    expression: &Expression,
-    answer: &SearchAnswer,
-    shown: &mut Shown,
-) -> Outcome<Vec<SearchHit>> {
-    let by_stream: HashMap<StreamRef, &Searched> = plan
-        .searched
-        .iter()
-        .map(|searched| (searched.row.stream_ref(), searched))
-        .collect();
-    for searched in &plan.searched {
-        shown.row(&searched.row);
-        shown.fields(searched.conditions.fields());
-    }
-    let mut data = Vec::with_capacity(answer.hits.len());
-    for hit in &answer.hits {
-        if let Some(searched) = by_stream.get(&hit.stream) {
-            data.extend(served(session, searched, expression, hit, shown)?);
+/// The hits of a page while it is being filled.
+struct Hits<'p> {
+    by_stream: HashMap<StreamRef, &'p Searched>,
+    limit: usize,
+    room: Room,
+    data: Vec<SearchHit>,
+    /// Where the last hit stood that was looked at.
+    last: Option<SearchPosition>,
+    shown: Shown,
+}
+
+impl<'p> Hits<'p> {
+    fn of(plan: &'p Plan, limit: usize) -> Self {
+        let mut shown = Shown::default();
+        for searched in &plan.searched {
+            shown.row(&searched.row);
+            shown.fields(searched.conditions.fields());
+        }
+        let by_stream = plan.searched.iter();
+        Self {
+            by_stream: by_stream.map(|one| (one.row.stream_ref(), one)).collect(),
+            limit,
+            room: page_room(),
+            data: Vec::new(),
+            last: None,
+            shown,
         }
     }
-    Ok(data)
+
+    /// Takes the hits of an answer, and of those that follow where records are so large that the store did not read all at
+    /// once. Tells whether there are more.
+    fn fill(
+        &mut self,
+        session: &Session,
+        request: &mut SearchRequest,
+        answer: &mut SearchAnswer,
+    ) -> Outcome<bool> {
+        loop {
+            let found = std::mem::take(&mut answer.hits);
+            let read = found.len();
+            for hit in found {
+                let position = hit.position;
+                if !self.take(session, &request.expression, hit)? {
+                    return Ok(true);
+                }
+                self.last = Some(position);
+            }
+            let wanted = request.limit.saturating_sub(read);
+            if !answer.has_more || wanted == 0 || read == 0 {
+                return Ok(answer.has_more);
+            }
+            request.after = self.last;
+            request.limit = wanted;
+            request.count = false;
+            let next = session.store.search(request)?;
+            if let (true, Some(last)) = (next.ranking_changed, self.last) {
+                let mut rows = self.by_stream.values().map(|one| &one.row);
+                answer.ranking_changed |= sight::changed_since(session, &mut rows, last.version)?;
+            }
+            answer.hits = next.hits;
+            answer.has_more = next.has_more;
+        }
+    }
+
+    /// Adds a hit, unless its record has left the row since the index was read. Tells whether there was room for it.
+    fn take(&mut self, session: &Session, expression: &Expression, hit: Hit) -> Outcome<bool> {
+        let Some(searched) = self.by_stream.get(&hit.stream) else {
+            return Ok(true);
+        };
+        let mut beside = Shown::default();
+        let Some(served) = served(session, searched, expression, hit, &mut beside)? else {
+            return Ok(true);
+        };
+        let fits = self.data.len() < self.limit && self.room.take(written_bytes(&served));
+        if fits {
+            self.shown.add(beside);
+            self.data.push(served);
+        }
+        Ok(fits)
+    }
 }
 
 /// One hit, unless its record has left the row since the index was read.
@@ -226,11 +288,12 @@ fn served(
     session: &Session,
     searched: &Searched,
     expression: &Expression,
-    hit: &Hit,
+    mut hit: Hit,
     shown: &mut Shown,
 ) -> Outcome<Option<SearchHit>> {
+    let body = std::mem::take(&mut hit.record.body);
     let (row, key) = (&searched.row, &hit.record.key);
-    let body = admitted(row, key, hit.record.body.clone())?;
+    let body = admitted(row, key, body)?;
     let Some(body) = body.filter(|body| searched.conditions.pass(body)) else {
         return Ok(None);
     };

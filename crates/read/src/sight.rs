@@ -36,12 +36,12 @@ pub(crate) fn visible(
     row: &Row,
     conditions: &Conditions,
     key: &RecordKey,
-    body: Option<&String>,
+    body: Option<String>,
 ) -> Outcome<Option<RecordBody>> {
     let Some(body) = body else {
         return Ok(None);
     };
-    let body = parse_stored(body.clone())?;
+    let body = parse_stored(body)?;
     let visible = row.admits(key, &body) && conditions.pass(&body);
     Ok(visible.then_some(body))
 }
@@ -55,7 +55,7 @@ pub(crate) fn last_change(
 ) -> Outcome<Option<Seen>> {
     let stream = row.stream_ref();
     let seen = |revision: Revision| -> Outcome<(Seen, Option<String>)> {
-        let body = visible(row, conditions, key, revision.body.as_ref())?;
+        let body = visible(row, conditions, key, revision.body)?;
         let shown = body.as_ref().map(|body| Shape::Visible.project(row, body));
         let seen = Seen {
             version: revision.version,
@@ -68,7 +68,7 @@ pub(crate) fn last_change(
     let (mut upto, mut limit) = (upto.min(NEWEST), FEW);
     loop {
         let revisions = session.store.history(&stream, key, upto, limit)?;
-        let complete = revisions.len() < limit;
+        let complete = revisions.is_empty();
         for revision in revisions {
             upto = revision.version.saturating_sub(1);
             let (earlier, shown) = seen(revision)?;

@@ -1,19 +1,17 @@
 //! What every answer carries besides its content: the links of the request and what to know about it.
 
-use axum::http::StatusCode;
 use contract::aggregate::Aggregation;
 use contract::page::{Links, Meta, Page, Warning};
 use contract::record::{FieldWindow, Record};
 use contract::schema::{SchemaAnswer, StreamMetadata};
 use contract::wire::{Nullable, Other};
-use serde::Serialize;
 
 use crate::ask::Source;
-use crate::problem::json;
+use crate::pieces::{Contents, json_in_pieces};
 use crate::table::{Ask, Outcome};
 
 /// An answer with places for links and warnings.
-pub(crate) trait Envelope: Serialize {
+pub(crate) trait Envelope: Contents {
     fn links(&mut self) -> &mut Option<Links>;
     fn meta(&mut self) -> &mut Option<Meta>;
     /// Null or the next page's cursor for answers that have pages.
@@ -37,7 +35,7 @@ macro_rules! single_answers {
 
 single_answers!(Aggregation, FieldWindow, Record, StreamMetadata);
 
-impl<T: Serialize> Envelope for Page<T> {
+impl<T: Contents> Envelope for Page<T> {
     fn links(&mut self) -> &mut Option<Links> {
         &mut self.links
     }
@@ -86,5 +84,5 @@ pub(crate) fn answer(ask: &Ask, source: &Source, mut body: impl Envelope) -> Out
     if source.by_alias {
         meta.warn(Warning::deprecated_alias());
     }
-    json(StatusCode::OK, &body)
+    json_in_pieces(body)
 }

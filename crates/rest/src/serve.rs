@@ -26,6 +26,8 @@ use crate::unheard::{Rest, wired};
 const DRAIN: Duration = Duration::from_secs(10);
 /// How long the head of a request may take to arrive, and how long a connection may idle.
 const HEAD: Duration = Duration::from_mins(1);
+/// How long somebody may take nothing of what is sent to them.
+const UNREAD: Duration = Duration::from_secs(30);
 
 /// Where one server listens: at one address, or at two.
 pub struct Listeners(TcpListener, Option<TcpListener>);
@@ -91,13 +93,14 @@ pub async fn serve_within(
     };
     let terms = Terms {
         head: HEAD,
+        unread: Some(UNREAD),
         connections: Connections::new(capacity),
         peer,
     };
     serve_from(listener, router, shutdown, terms).await;
 }
 
-/// Serves on any listener, such as a Unix socket.
+/// Serves on any listener, such as a Unix socket that only the owner can reach: their pager may wait as long as they read.
 pub async fn serve_on<L: Listener>(
     listener: L,
     router: Router,
@@ -105,6 +108,7 @@ pub async fn serve_on<L: Listener>(
 ) {
     let terms = Terms {
         head: HEAD,
+        unread: None,
         connections: Connections::new(Capacity::default()),
         peer: |_: &L::Io, _: &L::Addr| None,
     };
@@ -115,6 +119,8 @@ pub async fn serve_on<L: Listener>(
 struct Terms<F> {
     /// How long the head of a request may take.
     head: Duration,
+    /// How long somebody may take nothing of what is sent; without one, whoever reads may take their time.
+    unread: Option<Duration>,
     connections: Connections,
     /// The other end of a connection, where that is an address: only those are counted.
     peer: F,
@@ -144,7 +150,7 @@ async fn serve_from<L: Listener, F: Fn(&L::Io, &L::Addr) -> Option<Peer>>(
                 }
                 let held = held.flatten().map(Arc::new);
                 let service = answering(router.clone(), peer, held.clone());
-                let (wire, rest) = wired(stream);
+                let (wire, rest) = wired(stream, terms.unread);
                 let connection = builder.serve_connection(TokioIo::new(wire), service);
                 tokio::spawn(attended(connections.watch(connection), rest, held));
             }
@@ -211,22 +217,77 @@ mod tests {
     use super::*;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
+    fn terms(time: Duration) -> Terms<impl Fn(&TcpStream, &SocketAddr) -> Option<Peer>> {
+        Terms {
+            head: time,
+            unread: Some(time),
+            connections: Connections::new(Capacity::default()),
+            peer: |_: &TcpStream, _: &SocketAddr| None,
+        }
+    }
+
+    /// A body without end that says when it is let go.
+    struct Endless(Option<tokio::sync::oneshot::Sender<()>>);
+
+    impl axum::body::HttpBody for Endless {
+        type Data = axum::body::Bytes;
+        type Error = std::convert::Infallible;
+
+        fn poll_frame(
+            self: std::pin::Pin<&mut Self>,
+            _: &mut std::task::Context<'_>,
+        ) -> std::task::Poll<Option<Result<hyper::body::Frame<Self::Data>, Self::Error>>> {
+            let piece = axum::body::Bytes::from_static(&[b'x'; 65_536]);
+            std::task::Poll::Ready(Some(Ok(hyper::body::Frame::data(piece))))
+        }
+    }
+
+    impl Drop for Endless {
+        fn drop(&mut self) {
+            let _ = self.0.take().map(|gone| gone.send(()));
+        }
+    }
+
+    #[tokio::test]
+    async fn whoever_takes_nothing_of_an_answer_is_left_and_the_answer_let_go() {
+        // TR-38: a reader that takes nothing is closed, and what was held for it is freed.
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (gone, let_go) = tokio::sync::oneshot::channel();
+        let body = std::sync::Mutex::new(Some(Endless(Some(gone))));
+        let body = std::sync::Arc::new(body);
+        let answer = move || async move {
+            let body = body.lock().unwrap().take().unwrap();
+            axum::response::Response::new(axum::body::Body::new(body))
+        };
+        let serving = serve_from(
+            listener,
+            Router::new().route("/", axum::routing::get(answer)),
+            std::future::pending(),
+            terms(Duration::from_millis(100)),
+        );
+        let asking = async {
+            let mut idle = TcpStream::connect(address).await.unwrap();
+            let request = "GET / HTTP/1.1\r\nhost: x\r\n\r\n";
+            idle.write_all(request.as_bytes()).await.unwrap();
+            let_go.await.unwrap();
+            // What was sent before can still be read, and then it ends.
+            let mut taken = Vec::new();
+            let _ = idle.read_to_end(&mut taken).await;
+        };
+        tokio::select! {
+            () = serving => unreachable!("it is never told to stop"),
+            asked = tokio::time::timeout(Duration::from_secs(30), asking) => asked.unwrap(),
+        }
+    }
+
     #[tokio::test]
     async fn a_head_that_does_not_come_ends_its_connection_and_no_other() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let head = Duration::from_millis(50);
         let router = Router::new().route("/", axum::routing::get(|| async { "here" }));
-        let serving = serve_from(
-            listener,
-            router,
-            std::future::pending(),
-            Terms {
-                head,
-                connections: Connections::new(Capacity::default()),
-                peer: |_: &TcpStream, _: &SocketAddr| None,
-            },
-        );
+        let serving = serve_from(listener, router, std::future::pending(), terms(head));
         let asking = async {
             for begun in ["", "G", "GET / HTTP/1.1\r\nauthorization: Bearer half"] {
                 let mut slow = TcpStream::connect(address).await.unwrap();

@@ -13,6 +13,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, Re
 
 use crate::metrics::NO_ROUTE;
 use crate::observe::{new_request_id, stamp, told};
+use crate::patience::Patience;
 use crate::problem::Problem;
 
 /// How long telling may take.
@@ -30,12 +31,17 @@ struct State<S> {
     stream: S,
     /// An answer that nobody of ours wrote, as it seems.
     held: Vec<u8>,
+    patience: Patience,
 }
 
-/// Splits a stream into what the connection speaks through and what remains afterwards.
-pub(crate) fn wired<S>(stream: S) -> (Wire<S>, Rest<S>) {
-    let held = Vec::new();
-    let state = Arc::new(Mutex::new(State { stream, held }));
+/// Splits a stream into what the connection speaks through and what remains afterwards. Where whoever reads takes nothing
+/// for so long, the connection ends.
+pub(crate) fn wired<S>(stream: S, patience: Option<Duration>) -> (Wire<S>, Rest<S>) {
+    let state = Arc::new(Mutex::new(State {
+        stream,
+        held: Vec::new(),
+        patience: Patience::of(patience),
+    }));
     (Wire(Arc::clone(&state)), Rest(state))
 }
 
@@ -45,10 +51,21 @@ fn lock<S>(state: &Mutex<State<S>>) -> MutexGuard<'_, State<S>> {
 }
 
 impl<S: AsyncWrite + Unpin> State<S> {
+    /// Writes, as long as somebody takes what is written.
+    fn write(
+        &mut self,
+        context: &mut Context<'_>,
+        write: impl FnOnce(Pin<&mut S>, &mut Context<'_>) -> Poll<Result<usize>>,
+    ) -> Poll<Result<usize>> {
+        let written = write(Pin::new(&mut self.stream), context);
+        self.patience.after(context, written)
+    }
+
     /// Sends what was held back: more has come, so it was part of an answer after all.
     fn poll_release(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
         while !self.held.is_empty() {
-            let sent = ready!(Pin::new(&mut self.stream).poll_write(context, &self.held))?;
+            let sent = Pin::new(&mut self.stream).poll_write(context, &self.held);
+            let sent = ready!(self.patience.after(context, sent))?;
             if sent == 0 {
                 return Poll::Ready(Err(Error::from(ErrorKind::WriteZero)));
             }
@@ -80,7 +97,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Wire<S> {
             state.held = bytes.to_vec();
             return Poll::Ready(Ok(bytes.len()));
         }
-        Pin::new(&mut state.stream).poll_write(context, bytes)
+        state.write(context, |stream, context| stream.poll_write(context, bytes))
     }
 
     fn poll_write_vectored(
@@ -95,7 +112,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Wire<S> {
         }
         let mut state = lock(&self.0);
         ready!(state.poll_release(context))?;
-        Pin::new(&mut state.stream).poll_write_vectored(context, slices)
+        state.write(context, |stream, context| {
+            stream.poll_write_vectored(context, slices)
+        })
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -256,14 +256,14 @@ fn delete_all(service: &Service, place: &Place) -> Result<(), Problem> {
             .store
             .page(&place.stream, &request)
             .map_err(|error| store_problem(&error))?;
-        let Some(last) = page.last() else {
+        let Some(last) = page.records.last() else {
             return Ok(());
         };
         request.after = Some(last.position.clone());
         delete(
             service,
             place,
-            page.into_iter().map(|record| record.key).collect(),
+            page.records.into_iter().map(|record| record.key).collect(),
         )?;
     }
 }

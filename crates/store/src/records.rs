@@ -108,6 +108,43 @@ pub struct PagePosition {
     pub key: RecordKey,
 }
 
+/// Content that is read at a time: a page, and a piece of a feed or of a history, ends before it has more bytes than this,
+/// unless its first entry alone has.
+pub const PAGE_BYTES: usize = 4 * 1024 * 1024;
+
+/// What may still be added to a page.
+#[derive(Debug, Clone)]
+pub struct Room {
+    left: usize,
+    is_empty: bool,
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        Self::of(PAGE_BYTES)
+    }
+}
+
+impl Room {
+    /// Room for this many bytes.
+    pub fn of(bytes: usize) -> Self {
+        Self {
+            left: bytes,
+            is_empty: true,
+        }
+    }
+
+    /// Takes room for an entry, if there is enough. For the first there always is.
+    pub fn take(&mut self, bytes: usize) -> bool {
+        let fits = bytes <= self.left || self.is_empty;
+        if fits {
+            self.left = self.left.saturating_sub(bytes);
+            self.is_empty = false;
+        }
+        fits
+    }
+}
+
 /// One page of a stream.
 #[derive(Debug, Clone)]
 pub struct PageRequest {
@@ -121,6 +158,15 @@ pub struct PageRequest {
     pub limit: usize,
 }
 
+/// Records in order, as many as were asked for or as [`PAGE_BYTES`] hold.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredPage {
+    /// The records.
+    pub records: Vec<StoredRecord>,
+    /// Whether there are no more behind them. If not, there may be.
+    pub is_last: bool,
+}
+
 /// A slice of the changes feed: what changed in `(since, until]`.
 #[derive(Debug, Clone)]
 pub struct ChangesRequest {
@@ -132,7 +178,7 @@ pub struct ChangesRequest {
     pub after: u64,
     /// Whether to have an entry for each version. Otherwise each key has one, for its last version up to the horizon.
     pub every_version: bool,
-    /// At most this many entries.
+    /// At most this many entries; a page that ends by its bytes has fewer.
     pub limit: usize,
 }
 
@@ -193,10 +239,11 @@ pub trait Records {
     /// Whether the owner deleted the record of that key, and it was not revived since.
     fn is_deleted_by_owner(&self, stream: &StreamRef, key: &RecordKey) -> Result<bool>;
     /// One page in order.
-    fn page(&self, stream: &StreamRef, request: &PageRequest) -> Result<Vec<StoredRecord>>;
+    fn page(&self, stream: &StreamRef, request: &PageRequest) -> Result<StoredPage>;
     /// One page of the changes feed.
     fn changes(&self, stream: &StreamRef, request: &ChangesRequest) -> Result<ChangesPage>;
-    /// What one key was, from a version back: at most `limit` revisions, newest first.
+    /// What one key was, from a version back, newest first: at most `limit` revisions and [`PAGE_BYTES`], none where there
+    /// is no more.
     fn history(
         &self,
         stream: &StreamRef,

@@ -10,7 +10,7 @@ use text::Expression;
 
 use crate::Result;
 use crate::catalog::StreamRef;
-use crate::records::{PageRequest, StoredRecord};
+use crate::records::{PageRequest, StoredPage, StoredRecord};
 
 /// Which records of one stream may count, and which of its fields may be looked at.
 #[derive(Debug, Clone)]
@@ -70,7 +70,7 @@ pub struct SearchRequest {
     pub expression: Expression,
     /// Where; each stream at most once.
     pub scopes: Vec<Scope>,
-    /// At most this many hits.
+    /// At most this many hits; a page that ends by its bytes has fewer.
     pub limit: usize,
     /// Where the previous page ended.
     pub after: Option<SearchPosition>,
@@ -270,7 +270,7 @@ pub trait Search {
     /// Computes over the records that pass. Sees every acknowledged write.
     fn aggregate(&self, request: &AggregateRequest) -> Result<AggregateAnswer>;
     /// One page of the records that pass, in order; `fields` of the scope do not matter.
-    fn select(&self, scope: &Scope, request: &PageRequest) -> Result<Vec<StoredRecord>>;
+    fn select(&self, scope: &Scope, request: &PageRequest) -> Result<StoredPage>;
     /// How many records pass, and so many of those emitted latest. Sees every acknowledged write.
     fn extent(&self, scope: &Scope, latest: usize) -> Result<Extent>;
     /// How far the index is.

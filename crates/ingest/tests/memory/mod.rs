@@ -22,7 +22,7 @@ use store::StoreError;
 use store::catalog::StreamRef;
 use store::records::{
     Applied, Change, ChangeOp, ChangesPage, ChangesRequest, OrderBy, PagePosition, PageRequest,
-    Purged, Records, Revision, SortValue, StoredRecord,
+    Purged, Records, Revision, SortValue, StoredPage, StoredRecord,
 };
 
 /// A moment that never passes.
@@ -161,11 +161,7 @@ impl Records for Memory {
         Ok(false)
     }
 
-    fn page(
-        &self,
-        stream: &StreamRef,
-        request: &PageRequest,
-    ) -> Result<Vec<StoredRecord>, StoreError> {
+    fn page(&self, stream: &StreamRef, request: &PageRequest) -> Result<StoredPage, StoreError> {
         assert_eq!(request.by, OrderBy::Key, "imports read pages by key only");
         let after = request.after.as_ref().map(|after| after.key.as_str());
         let records = self.records.borrow();
@@ -177,9 +173,15 @@ impl Records for Memory {
             .map(|(_, key)| key.clone())
             .collect();
         keys.sort_by(|one, other| one.as_str().cmp(other.as_str()));
+        let is_last = keys.len() < request.limit;
         keys.truncate(request.limit);
         let found = keys.iter().map(|key| self.get(stream, key));
-        found.filter_map(Result::transpose).collect()
+        let records: Result<Vec<StoredRecord>, StoreError> =
+            found.filter_map(Result::transpose).collect();
+        Ok(StoredPage {
+            records: records?,
+            is_last,
+        })
     }
 
     fn changes(&self, _: &StreamRef, _: &ChangesRequest) -> Result<ChangesPage, StoreError> {

@@ -19,5 +19,6 @@ mod refusals;
 mod schemas;
 mod shapes;
 mod shut;
+mod sizes;
 mod sources;
 mod windows;

@@ -18,7 +18,8 @@ use store::grants::{
 };
 use store::inspection::{Depth, Inspection, Rollback};
 use store::records::{
-    Applied, Change, ChangesPage, ChangesRequest, PageRequest, Purged, Revision, StoredRecord,
+    Applied, Change, ChangesPage, ChangesRequest, PageRequest, Purged, Revision, StoredPage,
+    StoredRecord,
 };
 use store::registry::{self, Entry, EntryKind};
 use store::search::{
@@ -74,7 +75,7 @@ impl Records for Shut {
     fn is_deleted_by_owner(&self, _: &StreamRef, _: &RecordKey) -> Result<bool> {
         touched()
     }
-    fn page(&self, _: &StreamRef, _: &PageRequest) -> Result<Vec<StoredRecord>> {
+    fn page(&self, _: &StreamRef, _: &PageRequest) -> Result<StoredPage> {
         touched()
     }
     fn changes(&self, _: &StreamRef, _: &ChangesRequest) -> Result<ChangesPage> {
@@ -103,7 +104,7 @@ impl Search for Shut {
     fn aggregate(&self, _: &AggregateRequest) -> Result<AggregateAnswer> {
         touched()
     }
-    fn select(&self, _: &Scope, _: &PageRequest) -> Result<Vec<StoredRecord>> {
+    fn select(&self, _: &Scope, _: &PageRequest) -> Result<StoredPage> {
         touched()
     }
     fn extent(&self, _: &Scope, _: usize) -> Result<Extent> {

@@ -91,8 +91,8 @@ async fn all(service: Arc<Service>, place: StreamRef) -> Outcome {
     let (first, place, asked) = blocking(Arc::clone(&service), move |service| {
         let page = service.store.page(&place, &request);
         let page = page.map_err(|error| store_problem(&error))?;
-        request.after = page.last().map(|record| record.position.clone());
-        Ok((page, place, request))
+        request.after = page.records.last().map(|record| record.position.clone());
+        Ok((page.records, place, request))
     })
     .await?;
     written(LINES, move |out| {
@@ -108,7 +108,7 @@ async fn all(service: Arc<Service>, place: StreamRef) -> Outcome {
             }
             request.after = page.last().map(|record| record.position.clone());
             let next = service.store.page(&place, &request);
-            page = next.map_err(|error| Refusal::from(&error))?;
+            page = next.map_err(|error| Refusal::from(&error))?.records;
         }
         Ok(())
     })

@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use contract::json::RecordBody;
 use contract::key::RecordKey;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::digest::{CHECKED, checked};
 use super::index::{ChangeSource, IndexChange, Indexable};
+use super::records::{LARGE_BYTES, small_data};
 use super::sources::StreamEntry;
 use super::sqlite::failed;
 use super::{EmbeddedStore, directory, newest_version};
 use crate::catalog::StreamRef;
-use crate::records::{ChangeEntry, ChangesPage, ChangesRequest, Revision};
+use crate::records::{ChangeEntry, ChangesPage, ChangesRequest, Revision, Room};
 use crate::{Result, StoreError};
 
 impl EmbeddedStore {
@@ -35,10 +36,8 @@ impl EmbeddedStore {
                 return Err(StoreError::BookmarkExpired);
             }
             let until = request.until.unwrap_or(last_version);
-            let mut entries =
+            let (entries, has_more) =
                 entries(connection, id, until, request).map_err(self.database.failed())?;
-            let has_more = entries.len() > request.limit;
-            entries.truncate(request.limit);
             Ok(ChangesPage {
                 entries,
                 until,
@@ -56,49 +55,98 @@ impl EmbeddedStore {
     ) -> Result<Vec<Revision>> {
         let id = self.sources().stream(stream)?.id;
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let (current, superseded) = (content_of("records"), content_of("versions"));
         self.database.read(|connection| {
-            connection
-                .prepare_cached(
-                    "SELECT stream_id, key, version, emitted_at, data, digest FROM records
-                     WHERE stream_id = ?1 AND key = ?2 AND version <= ?3
-                     UNION ALL
-                     SELECT stream_id, ?2, version, emitted_at, data, digest FROM versions
-                     WHERE row_id = (SELECT row_id FROM records WHERE stream_id = ?1 AND key = ?2)
-                       AND version <= ?3
-                     ORDER BY version DESC LIMIT ?4",
-                )?
-                .query_map(params![id, key.ordering_form(), upto, limit], |row| {
-                    Ok(Revision {
-                        version: row.get(2)?,
-                        emitted_at: row.get(3)?,
-                        body: checked(row, 0)?,
-                    })
-                })?
-                .collect()
+            let mut statement = connection.prepare_cached(&format!(
+                "SELECT {current} FROM records WHERE stream_id = ?1 AND key = ?2 AND version <= ?3
+                 UNION ALL
+                 SELECT {superseded} FROM versions JOIN records ON records.row_id = versions.row_id
+                 WHERE versions.row_id = (SELECT row_id FROM records WHERE stream_id = ?1 AND key = ?2)
+                   AND versions.version <= ?3
+                 ORDER BY version DESC LIMIT ?4"
+            ))?;
+            let mut rows = statement.query(params![id, key.ordering_form(), upto, limit])?;
+            let (mut revisions, mut room) = (Vec::new(), Room::default());
+            while let Some(row) = rows.next()? {
+                let content = Content::of(row)?;
+                if !room.take(content.bytes) {
+                    break;
+                }
+                revisions.push(Revision {
+                    version: row.get(2)?,
+                    emitted_at: row.get(3)?,
+                    body: content.read(connection, row)?,
+                });
+            }
+            Ok(revisions)
         })
     }
 }
 
-/// One more entry than asked, to know whether there are more.
+/// The columns of [`CHECKED`] of a table, without large content, then those that [`Content`] is made of.
+fn content_of(table: &str) -> String {
+    let small = small_data(table);
+    format!(
+        "{table}.stream_id, records.key, {table}.version AS version, {table}.emitted_at, {small}, {table}.digest,
+         octet_length({table}.data), '{table}', {table}.rowid"
+    )
+}
+
+/// What a row has as content, read only when it is known that there is room for it.
+struct Content {
+    bytes: usize,
+    is_superseded: bool,
+    row: i64,
+}
+
+impl Content {
+    /// Reads the columns of [`content_of`].
+    fn of(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            bytes: row.get::<_, Option<usize>>(6)?.unwrap_or(0),
+            is_superseded: row.get_ref(7)?.as_str()? == "versions",
+            row: row.get(8)?,
+        })
+    }
+
+    /// The content, from the row itself where it is small.
+    fn read(self, connection: &Connection, row: &Row<'_>) -> rusqlite::Result<Option<String>> {
+        if self.bytes <= LARGE_BYTES {
+            return checked(row, 0);
+        }
+        let sql = if self.is_superseded {
+            "SELECT versions.stream_id, records.key, versions.version, versions.emitted_at, versions.data, versions.digest
+             FROM versions JOIN records ON records.row_id = versions.row_id WHERE versions.rowid = ?1"
+                .to_owned()
+        } else {
+            format!("SELECT {CHECKED} FROM records WHERE row_id = ?1")
+        };
+        connection
+            .prepare_cached(&sql)?
+            .query_row([self.row], |row| checked(row, 0))
+    }
+}
+
+/// As many entries as were asked for or as a page holds, and whether there are more.
 fn entries(
     connection: &Connection,
     stream: i64,
     until: u64,
     request: &ChangesRequest,
-) -> rusqlite::Result<Vec<ChangeEntry>> {
+) -> rusqlite::Result<(Vec<ChangeEntry>, bool)> {
     // A key's last version up to the horizon is the current row, or the superseded one that was current then.
     let superseded = if request.every_version {
         ""
     } else {
         "AND next_version > ?3"
     };
+    let (current, past) = (content_of("records"), content_of("versions"));
     let mut statement = connection.prepare_cached(&format!(
-        "SELECT stream_id, key, version, emitted_at, data, digest, row_id,
+        "SELECT {current}, records.row_id,
                 EXISTS (SELECT 1 FROM versions WHERE versions.row_id = records.row_id)
          FROM records WHERE stream_id = ?1 AND version > ?2 AND version <= ?3
          UNION ALL
-         SELECT versions.stream_id, records.key, versions.version, versions.emitted_at, versions.data, versions.digest,
-                versions.row_id, TRUE
+         SELECT {past}, versions.row_id, TRUE
          FROM versions JOIN records ON records.row_id = versions.row_id
          WHERE versions.stream_id = ?1 AND versions.version > ?2 AND versions.version <= ?3 {superseded}
          ORDER BY version LIMIT ?4"
@@ -108,19 +156,25 @@ fn entries(
         .unwrap_or(i64::MAX)
         .saturating_add(1);
     let mut rows = statement.query(params![stream, after, until, limit])?;
-    let mut entries = Vec::new();
+    let (mut entries, mut room) = (Vec::new(), Room::default());
     while let Some(row) = rows.next()? {
+        let content = Content::of(row)?;
+        let previous = state_at(connection, row.get(9)?, request.since)?;
+        let bytes = content.bytes + previous.as_ref().map_or(0, String::len);
+        if entries.len() == request.limit || !room.take(bytes) {
+            return Ok((entries, true));
+        }
         let form: String = row.get(1)?;
         entries.push(ChangeEntry {
             version: row.get(2)?,
             key: RecordKey::from_ordering_form(&form),
             emitted_at: row.get(3)?,
-            current: checked(row, 0)?,
-            previous: state_at(connection, row.get(6)?, request.since)?,
-            revised: row.get(7)?,
+            current: content.read(connection, row)?,
+            previous,
+            revised: row.get(10)?,
         });
     }
-    Ok(entries)
+    Ok((entries, false))
 }
 
 /// The content a row had at a bookmark, if it was live then.

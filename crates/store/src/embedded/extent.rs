@@ -12,6 +12,7 @@ use tantivy::DocAddress;
 use super::EmbeddedStore;
 use super::documents::Blocks;
 use super::index::EMITTED;
+use super::records::LARGE_BYTES;
 use super::seen::{Sight, steady};
 use super::sources::Sources;
 use crate::catalog::StreamRef;
@@ -59,8 +60,11 @@ impl EmbeddedStore {
         }
         let extent = self.measure(scope, latest)?;
         // What was measured may already hold later changes, and is then forgotten with the version it is kept under.
-        let mut extents = self.extents();
-        extents.at(version, &sources).insert(span, extent.clone());
+        let is_small = |record: &StoredRecord| record.body.len() <= LARGE_BYTES;
+        if extent.latest.iter().all(is_small) {
+            let mut extents = self.extents();
+            extents.at(version, &sources).insert(span, extent.clone());
+        }
         Ok(extent)
     }
 

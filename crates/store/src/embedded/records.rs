@@ -1,10 +1,12 @@
 //! Reading records by key and by page.
 
+use std::sync::LazyLock;
+
 use contract::id::ConnectionId;
 use contract::key::RecordKey;
 use contract::time::Instant;
 use rusqlite::types::ValueRef;
-use rusqlite::{OptionalExtension, Row};
+use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::EmbeddedStore;
 use super::digest::Content;
@@ -14,7 +16,7 @@ use crate::Result;
 use crate::catalog::StreamRef;
 use crate::records::{
     Applied, Change, ChangesPage, ChangesRequest, PagePosition, PageRequest, Purged, Records,
-    Revision, SortValue, StoredRecord,
+    Revision, Room, SortValue, StoredPage, StoredRecord,
 };
 
 impl Records for EmbeddedStore {
@@ -41,17 +43,22 @@ impl Records for EmbeddedStore {
             .read(|connection| disowned::contains(connection, id, &form))
     }
 
-    fn page(&self, stream: &StreamRef, request: &PageRequest) -> Result<Vec<StoredRecord>> {
+    fn page(&self, stream: &StreamRef, request: &PageRequest) -> Result<StoredPage> {
         let id = self.sources().stream(stream)?.id;
         self.database.read(|connection| {
-            let mut records = Vec::new();
-            if request.limit > 0 {
-                Walk::new(id, request).for_each(connection, STORED, &mut |row| {
-                    records.push(stored(row)?);
-                    Ok(records.len() < request.limit)
+            let (mut records, mut room) = (Vec::new(), Room::default());
+            let mut is_last = request.limit > 0;
+            if is_last {
+                Walk::new(id, request).for_each(connection, &MEASURED, &mut |row| {
+                    let fits = room.take(row.get(BYTES)?);
+                    if fits {
+                        records.push(measured(connection, row)?);
+                    }
+                    is_last = fits && records.len() < request.limit;
+                    Ok(is_last)
                 })?;
             }
-            Ok(records)
+            Ok(StoredPage { records, is_last })
         })
     }
 
@@ -97,9 +104,39 @@ impl Records for EmbeddedStore {
     }
 }
 
+/// Content that is left out of a row until it is known that there is room for it: a query reads each row as a whole.
+pub(super) const LARGE_BYTES: usize = 64 * 1024;
+
 /// The columns of a stored record.
 pub(super) const STORED: &str = "key, emitted_at, data, sort, version,
     EXISTS (SELECT 1 FROM versions WHERE versions.row_id = records.row_id), stream_id, records.digest";
+
+/// The columns of [`STORED`] without large content, then how many bytes that has, and the row.
+pub(super) static MEASURED: LazyLock<String> = LazyLock::new(|| {
+    let small = small_data("records");
+    format!(
+        "{}, octet_length(data), row_id",
+        STORED.replacen("data", &small, 1)
+    )
+});
+
+/// Where the bytes stand among the columns of [`MEASURED`].
+pub(super) const BYTES: usize = 8;
+
+/// Content of a table, unless it is large.
+pub(super) fn small_data(table: &str) -> String {
+    format!("CASE WHEN octet_length({table}.data) <= {LARGE_BYTES} THEN {table}.data END")
+}
+
+/// Reads the columns of [`MEASURED`], with the content.
+pub(super) fn measured(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<StoredRecord> {
+    if row.get::<_, usize>(BYTES)? <= LARGE_BYTES {
+        return stored(row);
+    }
+    connection
+        .prepare_cached(&format!("SELECT {STORED} FROM records WHERE row_id = ?1"))?
+        .query_row([row.get::<_, i64>(BYTES + 1)?], stored)
+}
 
 /// Reads the columns of [`STORED`]; what is not as it was written is refused.
 pub(super) fn stored(row: &Row<'_>) -> rusqlite::Result<StoredRecord> {

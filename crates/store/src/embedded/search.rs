@@ -4,18 +4,16 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rusqlite::OptionalExtension;
-
 use super::EmbeddedStore;
 use super::index::{OpenIndex, View};
 use super::layout::SlotKind;
 use super::prefix::Expansions;
 use super::query;
 use super::rank::{Question, Ranked, count, place};
-use super::records::{STORED, stored};
+use super::records::{BYTES, MEASURED, measured};
 use super::restrict::Restriction;
 use super::sources::Sources;
-use crate::records::{PageRequest, StoredRecord};
+use crate::records::{PageRequest, Room, StoredPage};
 use crate::search::{
     AggregateAnswer, AggregateRequest, Extent, Hit, IndexStatus, Scope, Search, SearchAnswer,
     SearchPosition, SearchRequest,
@@ -30,7 +28,7 @@ impl Search for EmbeddedStore {
         self.with_index(|| self.compute(request))
     }
 
-    fn select(&self, scope: &Scope, request: &PageRequest) -> Result<Vec<StoredRecord>> {
+    fn select(&self, scope: &Scope, request: &PageRequest) -> Result<StoredPage> {
         self.with_index(|| self.select_page(scope, request))
     }
 
@@ -132,9 +130,10 @@ impl EmbeddedStore {
         stop::check()?;
         let has_more = ranked.len() > request.limit;
         ranked.truncate(request.limit);
+        let (hits, complete) = self.fetch_hits(&sources, (&view, version), &ranked)?;
         Ok(SearchAnswer {
-            hits: self.fetch_hits(&sources, (&view, version), &ranked)?,
-            has_more,
+            hits,
+            has_more: has_more || !complete,
             total: request.count.then_some(total),
             ranking_changed: moved,
             rebuilding,
@@ -205,31 +204,35 @@ impl EmbeddedStore {
         Ok(groups)
     }
 
+    /// Reads the records of the ranking, as far as a page holds them, and tells whether it holds all.
     fn fetch_hits(
         &self,
         sources: &Sources,
         (view, version): (&View, u64),
         ranked: &[Ranked],
-    ) -> Result<Vec<Hit>> {
+    ) -> Result<(Vec<Hit>, bool)> {
+        let columns = MEASURED.as_str();
         self.database.read(|connection| {
             let mut statement = connection.prepare_cached(&format!(
-                "SELECT {STORED} FROM records WHERE row_id = ?1 AND data IS NOT NULL"
+                "SELECT {columns} FROM records WHERE row_id = ?1 AND data IS NOT NULL"
             ))?;
-            let mut hits = Vec::with_capacity(ranked.len());
+            let (mut hits, mut room) = (Vec::with_capacity(ranked.len()), Room::default());
             for one in ranked {
                 let Some(row) = view.row_of(one.address) else {
                     continue;
                 };
-                let found = statement
-                    .query_row([row], |found| Ok((stored(found)?, found.get::<_, i64>(6)?)))
-                    .optional()?;
+                let mut found = statement.query([row])?;
                 // A record may have gone since the index was read; then it is no hit any more.
-                let Some((record, stream)) = found else {
+                let Some(found) = found.next()? else {
                     continue;
                 };
-                let Some(entry) = sources.by_id(stream) else {
+                let Some(entry) = sources.by_id(found.get(6)?) else {
                     continue;
                 };
+                if !room.take(found.get(BYTES)?) {
+                    return Ok((hits, false));
+                }
+                let record = measured(connection, found)?;
                 hits.push(Hit {
                     stream: entry.stream.clone(),
                     record,
@@ -242,7 +245,7 @@ impl EmbeddedStore {
                     },
                 });
             }
-            Ok(hits)
+            Ok((hits, true))
         })
     }
 }

@@ -7,16 +7,18 @@
 use std::cmp::Ordering;
 
 use contract::key::RecordKey;
-use rusqlite::{Connection, params};
+use rusqlite::Connection;
 
 use super::EmbeddedStore;
 use super::changes::parse_stored;
 use super::documents::Blocks;
-use super::records::{STORED, sort_of, stored};
+use super::records::{BYTES, MEASURED, measured, sort_of};
 use super::seen::value_of;
 use super::sources::StreamEntry;
 use super::walk::Walk;
-use crate::records::{Direction, OrderBy, PagePosition, PageRequest, SortValue, StoredRecord};
+use crate::records::{
+    Direction, OrderBy, PagePosition, PageRequest, Room, SortValue, StoredPage, StoredRecord,
+};
 use crate::search::Scope;
 use crate::{Result, StoreError, stop};
 
@@ -28,11 +30,7 @@ const WALKED: usize = 20_000;
 const LOOK_EVERY: u32 = 1024;
 
 impl EmbeddedStore {
-    pub(super) fn select_page(
-        &self,
-        scope: &Scope,
-        request: &PageRequest,
-    ) -> Result<Vec<StoredRecord>> {
+    pub(super) fn select_page(&self, scope: &Scope, request: &PageRequest) -> Result<StoredPage> {
         let sources = self.sources();
         let entry = sources.stream(&scope.stream)?;
         if scope.is_whole_stream() {
@@ -77,38 +75,41 @@ impl EmbeddedStore {
         entry: &StreamEntry,
         scope: &Scope,
         request: &PageRequest,
-    ) -> Result<Vec<StoredRecord>> {
+    ) -> Result<StoredPage> {
         let open = self.open_index()?;
         let restriction = self.restriction(entry, scope, &open.fields)?;
-        let (mut page, mut looked, mut unreadable) = (Vec::new(), 0, None);
-        if request.limit == 0 {
-            return Ok(page);
+        let (mut records, mut room) = (Vec::new(), Room::default());
+        let (mut looked, mut unreadable) = (0, None);
+        let mut is_last = request.limit > 0;
+        if !is_last {
+            return Ok(StoredPage { records, is_last });
         }
-        let columns = format!("{STORED}, row_id");
         self.database.read(|connection| {
-            Walk::new(entry.id, request).for_each(connection, &columns, &mut |row| {
-                let record = stored(row)?;
+            Walk::new(entry.id, request).for_each(connection, &MEASURED, &mut |row| {
+                let record = measured(connection, row)?;
                 match parse_stored(record.body.clone(), self.path()) {
                     Ok(body) => {
                         let value = |name: &str| value_of(entry, &open.fields, name, &body);
                         if restriction.admits(row.get("row_id")?, value) {
-                            page.push(record);
+                            is_last = room.take(record.body.len());
+                            if !is_last {
+                                return Ok(false);
+                            }
+                            records.push(record);
                         }
                     }
                     Err(error) => unreadable = Some(error),
                 }
                 looked += 1;
-                let wanted = page.len() < request.limit && unreadable.is_none();
-                Ok(wanted && looked < WALKED && !stop::asked())
+                is_last = records.len() < request.limit;
+                Ok(is_last && unreadable.is_none() && looked < WALKED && !stop::asked())
             })
         })?;
         stop::check()?;
         match unreadable {
             Some(error) => Err(error),
-            None if looked >= WALKED && page.len() < request.limit => {
-                Err(self.still_building(&open))
-            }
-            None => Ok(page),
+            None if looked >= WALKED && is_last => Err(self.still_building(&open)),
+            None => Ok(StoredPage { records, is_last }),
         }
     }
 }
@@ -118,7 +119,7 @@ fn sorted(
     connection: &Connection,
     rows: &[u64],
     request: &PageRequest,
-) -> rusqlite::Result<Vec<StoredRecord>> {
+) -> rusqlite::Result<StoredPage> {
     let mut statement =
         connection.prepare_cached("SELECT key, sort FROM records WHERE row_id = ?1")?;
     let mut found: Vec<(PagePosition, u64)> = Vec::new();
@@ -143,9 +144,10 @@ fn sorted(
             .is_none_or(|after| compare(request, after, position) == Ordering::Less)
     });
     found.sort_by(|(one, _), (other, _)| compare(request, one, other));
+    let is_last = found.len() < request.limit;
     found.truncate(request.limit);
     let chosen = found.into_iter().map(|(_, row)| row);
-    fetch(connection, chosen)
+    page_of(connection, chosen, is_last)
 }
 
 /// Walks the order and keeps what passes, until the page is full.
@@ -154,10 +156,10 @@ fn walked(
     stream: i64,
     rows: &[u64],
     request: &PageRequest,
-) -> rusqlite::Result<Vec<StoredRecord>> {
+) -> rusqlite::Result<StoredPage> {
     let (mut chosen, mut walked) = (Vec::new(), 0_u32);
     if request.limit == 0 {
-        return Ok(Vec::new());
+        return page_of(connection, chosen.into_iter(), false);
     }
     Walk::new(stream, request).for_each(connection, "row_id", &mut |row| {
         let row = row.get(0)?;
@@ -168,26 +170,48 @@ fn walked(
         let gone = walked.is_multiple_of(LOOK_EVERY) && stop::asked();
         Ok(chosen.len() < request.limit && !gone)
     })?;
-    fetch(connection, chosen.into_iter())
+    let is_last = chosen.len() < request.limit;
+    page_of(connection, chosen.into_iter(), is_last)
 }
 
+/// The records of these rows, as far as a page holds them.
+fn page_of(
+    connection: &Connection,
+    rows: impl Iterator<Item = u64>,
+    is_last: bool,
+) -> rusqlite::Result<StoredPage> {
+    let (mut records, mut room) = (Vec::new(), Room::default());
+    let complete = fetch(connection, rows, &mut room, &mut |record| {
+        records.push(record)
+    })?;
+    Ok(StoredPage {
+        records,
+        is_last: is_last && complete,
+    })
+}
+
+/// Hands over the records of these rows as long as there is room, and tells whether there was for all.
 fn fetch(
     connection: &Connection,
     rows: impl Iterator<Item = u64>,
-) -> rusqlite::Result<Vec<StoredRecord>> {
+    room: &mut Room,
+    each: &mut dyn FnMut(StoredRecord),
+) -> rusqlite::Result<bool> {
+    let columns = MEASURED.as_str();
     let mut statement = connection.prepare_cached(&format!(
-        "SELECT {STORED} FROM records WHERE row_id = ?1 AND data IS NOT NULL"
+        "SELECT {columns} FROM records WHERE row_id = ?1 AND data IS NOT NULL"
     ))?;
-    let mut records = Vec::new();
     for row in rows {
-        match statement.query_row(params![row], stored) {
-            Ok(record) => records.push(record),
-            // It went since the index was read.
-            Err(rusqlite::Error::QueryReturnedNoRows) => {}
-            Err(error) => return Err(error),
+        let mut found = statement.query([row])?;
+        // What has gone since the index was read is passed over.
+        if let Some(found) = found.next()? {
+            if !room.take(found.get(BYTES)?) {
+                return Ok(false);
+            }
+            each(measured(connection, found)?);
         }
     }
-    Ok(records)
+    Ok(true)
 }
 
 /// The order of a page: by cursor value where asked, missing ones last in both directions, then by key.

@@ -161,17 +161,21 @@ pub(crate) fn body(store: &dyn Store, stream: &StreamRef, key: &RecordKey) -> Op
 
 /// All records of a stream, by key.
 pub(crate) fn all(store: &dyn Store, stream: &StreamRef) -> Vec<StoredRecord> {
-    store
-        .page(
-            stream,
-            &PageRequest {
-                by: OrderBy::Key,
-                direction: Direction::Ascending,
-                after: None,
-                limit: 1_000_000,
-            },
-        )
-        .unwrap()
+    let mut request = PageRequest {
+        by: OrderBy::Key,
+        direction: Direction::Ascending,
+        after: None,
+        limit: 1_000_000,
+    };
+    let mut records = Vec::new();
+    loop {
+        let page = store.page(stream, &request).unwrap();
+        records.extend(page.records);
+        if page.is_last {
+            return records;
+        }
+        request.after = records.last().map(|last| last.position.clone());
+    }
 }
 
 /// All records of a stream's lexical fields.

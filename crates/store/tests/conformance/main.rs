@@ -26,6 +26,7 @@ mod rollback;
 mod scopes;
 mod search_model;
 mod selecting;
+mod sizes;
 mod stopping;
 mod tending;
 mod together;

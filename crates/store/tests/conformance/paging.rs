@@ -35,7 +35,8 @@ fn paged(
                     limit,
                 },
             )
-            .unwrap();
+            .unwrap()
+            .records;
         assert!(page.len() <= limit);
         let Some(last) = page.last() else { return keys };
         after = Some(last.position.clone());
@@ -128,8 +129,8 @@ fn records_without_a_readable_cursor_value_come_last_in_both_directions() {
             after: None,
             limit: 6,
         };
-        let records = store.page(&stream("work", "messages"), &page).unwrap();
-        assert_eq!(records[2].position.sort, SortValue::Missing);
+        let page = store.page(&stream("work", "messages"), &page).unwrap();
+        assert_eq!(page.records[2].position.sort, SortValue::Missing);
     });
 }
 
@@ -313,9 +314,13 @@ fn a_page_goes_on_where_it_ended_although_that_record_is_gone() {
         };
         let first = store.page(&entries, &request).unwrap();
         write(store, "books", vec![delete("entries", "b"), entry("bb")]);
-        request.after = first.last().map(|record| record.position.clone());
+        request.after = first.records.last().map(|record| record.position.clone());
         let second = store.page(&entries, &request).unwrap();
-        let keys: Vec<RecordKey> = second.into_iter().map(|record| record.key).collect();
+        let keys: Vec<RecordKey> = second
+            .records
+            .into_iter()
+            .map(|record| record.key)
+            .collect();
         assert_eq!(names(&keys), ["bb", "c"]);
     });
 }
@@ -333,7 +338,7 @@ fn a_page_may_be_as_large_as_a_number_can_say() {
                 limit: usize::MAX,
             };
             let page = store.page(&stream("books", "entries"), &request).unwrap();
-            assert_eq!(page[0].key, key("a"));
+            assert_eq!(page.records[0].key, key("a"));
         }
     });
 }

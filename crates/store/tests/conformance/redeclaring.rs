@@ -378,7 +378,11 @@ fn another_cursor_field_puts_the_records_into_its_order() {
             limit: 10,
         };
         let page = store.page(&stream("work", "messages"), &request).unwrap();
-        let keys: Vec<&str> = page.iter().map(|record| record.key.as_str()).collect();
+        let keys: Vec<&str> = page
+            .records
+            .iter()
+            .map(|record| record.key.as_str())
+            .collect();
         assert_eq!(keys, ["d", "b", "c", "a"]);
     });
 }

@@ -39,7 +39,7 @@ fn selected(
     let mut request = page(order, limit);
     let mut keys = Vec::new();
     loop {
-        let records = store.select(scope, &request).unwrap();
+        let records = store.select(scope, &request).unwrap().records;
         assert!(records.len() <= limit);
         let Some(last) = records.last() else {
             return keys;
@@ -58,7 +58,8 @@ fn expected(
     let all = store
         .page(&messages("work").stream, &page(order, 100_000))
         .unwrap();
-    all.into_iter()
+    all.records
+        .into_iter()
         .filter(|record| passes(&RecordBody::parse(record.body.clone()).unwrap()))
         .map(|record| record.key.to_string())
         .collect()
@@ -144,11 +145,11 @@ fn a_page_of_nothing_and_a_page_of_everything_are_pages_too() {
         for (records, passing) in [(0..10, 9), (10..4_500, 4_499)] {
             write(store, "work", records.map(record).collect());
             let none = store.select(&at_least(1), &page(ORDERS[0], 0)).unwrap();
-            assert!(none.is_empty());
+            assert!(none.records.is_empty());
             let everything = store
                 .select(&at_least(1), &page(ORDERS[0], usize::MAX))
                 .unwrap();
-            assert_eq!(everything.len(), passing);
+            assert_eq!(everything.records.len(), passing);
         }
         let mut listed = messages("work");
         listed.keys = Some(vec![key("m7"), key("m3"), key("absent")]);
