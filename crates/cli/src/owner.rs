@@ -27,7 +27,6 @@ use tower::ServiceExt as _;
 pub(crate) use self::answer::{Answer, Trouble};
 pub(crate) use self::place::OwnerSocket;
 pub(crate) use self::socket::Link;
-use crate::clock::SystemClock;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::stop::Stop;
@@ -260,20 +259,14 @@ impl Drop for Owner {
 
 fn in_process(store: EmbeddedStore, context: &Context) -> Outcome<Way> {
     let key = SealingKey::from_bytes(store.sealing_key()?);
+    let clock = store.clock();
     let store: Arc<dyn Store> = Arc::new(store);
     let log = DisclosureLog::start(Arc::clone(&store))
         .map_err(|error| Failure::new(format!("no work can be started: {error}")))?;
     let log = Arc::new(log);
     let public_url = context.settings.public_url()?;
     let is_named = context.settings.named_public_url()?.is_some();
-    let service = Service::new(
-        store,
-        key,
-        Arc::new(SystemClock),
-        &public_url,
-        Arc::clone(&log),
-    )
-    .unheard(is_named);
+    let service = Service::new(store, key, clock, &public_url, Arc::clone(&log)).unheard(is_named);
     Ok(Way::Here(rest::owner_router(service), log))
 }
 

@@ -163,10 +163,9 @@ pub(crate) fn stored_keys(
     };
     loop {
         let page = store.page(&stream, &request)?;
-        let is_last = page.len() < KEYS_AT_ONCE;
-        request.after = page.last().map(|record| record.position.clone());
-        keys.extend(page.into_iter().map(|record| record.key));
-        if is_last {
+        request.after = page.records.last().map(|record| record.position.clone());
+        keys.extend(page.records.into_iter().map(|record| record.key));
+        if page.is_last {
             return Ok(keys);
         }
     }

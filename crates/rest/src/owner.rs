@@ -104,6 +104,8 @@ pub(crate) static OWNER_ENDPOINTS: &[Endpoint] = &[
         upkeep::inspect
     ),
     route!(Post "/owner/rollback", "ownerAcceptRollback", &[], upkeep::accept_rollback),
+    route!(Get "/owner/time", "ownerTime", &[], upkeep::time),
+    route!(Post "/owner/time", "ownerResetTime", &[], upkeep::reset_time),
     route!(Get "/owner/grants", "ownerGrants", &[], grants::list),
     route!(Post "/owner/grants", "ownerGrant", &[], grants::create),
     route!(

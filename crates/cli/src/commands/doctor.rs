@@ -3,6 +3,7 @@
 mod here;
 mod stored;
 mod there;
+mod time;
 
 use clap::Args;
 use client::ProviderUrl;
@@ -23,6 +24,9 @@ use crate::shown::{Lines as _, hanging};
 /// Data that is older than what was acknowledged, because its log was lost, is not served to clients until you have
 /// confirmed it with --accept-rollback.
 ///
+/// Time that has passed does not come back: a clock that is set back lets no grant live again. Where the clock was
+/// ahead by mistake, --reset-clock counts from what it says now.
+///
 /// With --thorough everything that is stored is read and held against what was written: records, index and blobs.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: pdpp doctor https://pdpp.example.org")]
@@ -41,6 +45,9 @@ pub(crate) struct Options {
     /// Take data that went back in time as it is, so that clients are answered again
     #[arg(long, conflicts_with = "url")]
     accept_rollback: bool,
+    /// Count time from this machine's clock again, after it was wrong and ahead
+    #[arg(long, conflicts_with = "url")]
+    reset_clock: bool,
 }
 
 /// What was looked at, and how it is.
@@ -94,10 +101,15 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
     let settings = RemoteSettings::resolve(options.url.clone(), options.cache_root.clone())?;
     let (findings, unreached) = match &settings.provider_url {
         // What is stored is here, whatever server is set.
-        Some(url) if !options.thorough && !options.accept_rollback => {
+        Some(url) if !options.thorough && !options.accept_rollback && !options.reset_clock => {
             there::look(&ProviderUrl::parse(url)?, &settings, context)?
         }
-        _ => (here::look(context, options.thorough), None),
+        _ => {
+            if options.reset_clock {
+                time::reset(context)?;
+            }
+            (here::look(context, options.thorough), None)
+        }
     };
     let ok = findings.iter().all(|finding| finding.ok);
     let output = context.output;

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use clap::Args;
 use contract::seal::SealingKey;
-use contract::time::Clock as _;
+use contract::time::{Clock, Instant};
 use grants::sign_in::Console;
 use grants::{DisclosureLog, Secret};
 use rest::{Capacity, IndexTending, Limits, Listeners, Service};
@@ -20,7 +20,6 @@ use store::directory::OWNER_SOCKET;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
-use crate::clock::SystemClock;
 use crate::config::{ServerSettings, owner_password};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
@@ -29,6 +28,8 @@ use crate::owner::OwnerSocket;
 use crate::stop::Stop;
 
 /// How long work that outlived its request may take to end.
+/// How often the clock is looked at where nobody asks.
+const BETWEEN_LOOKS: Duration = Duration::from_mins(1);
 const LAST_WORK: Duration = Duration::from_secs(5);
 
 /// Serve console, API and agents on one port, until stopped
@@ -78,7 +79,8 @@ pub(crate) fn run(options: Options, context: &Context) -> Outcome {
         sample::fill(&store, context)?;
     }
     let key = SealingKey::from_bytes(store.sealing_key()?);
-    let has_password = password_is_set(&store)?;
+    let clock = store.clock();
+    let has_password = password_is_set(&store, clock.now())?;
     let set = context.line("owner-password");
     let exposed = (!has_password).then_some(&set);
     listen::check_exposure(address, exposed)?;
@@ -94,7 +96,7 @@ pub(crate) fn run(options: Options, context: &Context) -> Outcome {
     let service = Service::new(
         Arc::clone(&store),
         key,
-        Arc::new(SystemClock),
+        Arc::clone(&clock),
         public_url,
         Arc::clone(&log),
     )
@@ -106,7 +108,7 @@ pub(crate) fn run(options: Options, context: &Context) -> Outcome {
         None if address.ip().is_unspecified() => service.at_own_addresses(),
         _ => service,
     };
-    let way_in = way_in(context, &*store, has_password);
+    let way_in = way_in(context, (&*store, clock.now()), has_password);
 
     let runtime = started(Runtime::new())?;
     let served = runtime.block_on(async {
@@ -117,7 +119,10 @@ pub(crate) fn run(options: Options, context: &Context) -> Outcome {
         let unix = started(tokio::net::UnixListener::from_std(unix))?;
         announce(context, (public_url, &own_url), &console, &way_in);
         warn_of_rollback(context, &*store);
-        serve(service, (tcp, unix), capacity, &mut stop).await;
+        tokio::select! {
+            () = serve(service, (tcp, unix), capacity, &mut stop) => {}
+            () = look_at(&*clock) => {}
+        }
         Ok(())
     });
     runtime.shutdown_timeout(LAST_WORK);
@@ -152,8 +157,7 @@ fn warn_of_rollback(context: &Context, store: &dyn Store) {
 }
 
 /// Whether the owner has a password; the one of the environment is set where there is none.
-fn password_is_set(store: &dyn Store) -> Outcome<bool> {
-    let now = SystemClock.now();
+fn password_is_set(store: &dyn Store, now: Instant) -> Outcome<bool> {
     if grants::sign_in::has_password(store, now)? {
         return Ok(true);
     }
@@ -166,8 +170,8 @@ fn password_is_set(store: &dyn Store) -> Outcome<bool> {
 }
 
 /// A new code to sign in with. On a full disk there is none, and all else is served.
-fn sign_in_code(context: &Context, store: &dyn Store) -> Option<Secret> {
-    match grants::sign_in::new_code(store, SystemClock.now()) {
+fn sign_in_code(context: &Context, store: &dyn Store, now: Instant) -> Option<Secret> {
+    match grants::sign_in::new_code(store, now) {
         Ok(code) => Some(code),
         Err(error) => {
             let message = format!("warning: no sign-in code can be made: {error}");
@@ -186,12 +190,12 @@ enum WayIn {
     Later,
 }
 
-fn way_in(context: &Context, store: &dyn Store, has_password: bool) -> WayIn {
+fn way_in(context: &Context, (store, now): (&dyn Store, Instant), has_password: bool) -> WayIn {
     if has_password {
         return WayIn::Password;
     }
     let watched = context.output.is_watched();
-    let code = watched.then(|| sign_in_code(context, store)).flatten();
+    let code = watched.then(|| sign_in_code(context, store, now)).flatten();
     code.map_or(WayIn::Later, WayIn::Link)
 }
 
@@ -224,6 +228,14 @@ fn announce(
         "Connect: claude mcp add --transport http pdpp {public_url}/mcp"
     ));
     output.note(&format!("Tokens: {}", context.granting("NAME")));
+}
+
+/// Looks at the clock from time to time, so that the time of a server that nobody asks is known to have passed.
+async fn look_at(clock: &dyn Clock) {
+    loop {
+        tokio::time::sleep(BETWEEN_LOOKS).await;
+        clock.now();
+    }
 }
 
 /// Serves both listeners until the first signal and until what is under way has ended, or a second signal comes.

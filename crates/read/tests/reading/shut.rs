@@ -17,6 +17,7 @@ use store::grants::{
     SELECTOR_BYTES, StoredGrant, StoredPackage, StoredToken, TokenUse,
 };
 use store::inspection::{Depth, Inspection, Rollback};
+use store::keeping::CountedTime;
 use store::records::{
     Applied, Change, ChangesPage, ChangesRequest, PageRequest, Purged, Revision, StoredPage,
     StoredRecord,
@@ -26,7 +27,7 @@ use store::search::{
     AggregateAnswer, AggregateRequest, Extent, IndexStatus, Scope, SearchAnswer, SearchRequest,
 };
 use store::{
-    Backup, Catalog, Grants, Inspect, Records, Registry, Result, Search, Store, StreamRef,
+    Backup, Catalog, Grants, Inspect, Keeping, Records, Registry, Result, Search, Store, StreamRef,
 };
 
 pub(crate) struct Shut(pub(crate) Arc<dyn Store>);
@@ -214,6 +215,15 @@ impl Inspect for Shut {
         touched()
     }
     fn inspect(&self, _: Depth) -> Result<Inspection> {
+        touched()
+    }
+}
+
+impl Keeping for Shut {
+    fn time(&self) -> CountedTime {
+        touched()
+    }
+    fn reset_time(&self) -> Result<CountedTime> {
         touched()
     }
 }

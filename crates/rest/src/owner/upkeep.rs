@@ -5,10 +5,11 @@ use contract::id::BlobId;
 use std::path::PathBuf;
 use std::sync::Arc;
 use store::inspection::{Damage, Depth};
+use store::keeping::CountedTime;
 
 use super::telling::{told, written};
 use super::wire::{
-    Accepted, Damaged, Indexed, Inspected, MISSING_BLOB_IDS, MISSING_BLOBS, Purged, Refusal,
+    Accepted, Damaged, Indexed, Inspected, MISSING_BLOB_IDS, MISSING_BLOBS, Purged, Refusal, Time,
 };
 use super::{blocking, store_problem};
 use crate::problem;
@@ -107,6 +108,29 @@ pub(super) async fn accept_rollback(ask: Ask) -> Outcome {
         })
     });
     problem::json(StatusCode::OK, &accepted.await?)
+}
+
+/// The time as it is counted, and the machine's.
+pub(super) async fn time(ask: Ask) -> Outcome {
+    problem::json(StatusCode::OK, &Time::from(ask.service.store.time()))
+}
+
+/// Counts from the machine's time again.
+pub(super) async fn reset_time(ask: Ask) -> Outcome {
+    let before = blocking(ask.service, |service| {
+        let before = service.store.reset_time();
+        before.map_err(|error| store_problem(&error))
+    });
+    problem::json(StatusCode::OK, &Time::from(before.await?))
+}
+
+impl From<CountedTime> for Time {
+    fn from(time: CountedTime) -> Self {
+        Self {
+            counted: time.counted,
+            machine: time.machine,
+        }
+    }
 }
 
 fn told_of(damages: Vec<Damage>) -> Vec<Damaged> {

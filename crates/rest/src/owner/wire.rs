@@ -1,6 +1,7 @@
 //! What the owner's routes take and answer, as both sides of the socket know it.
 
 use contract::id::{ConnectionId, ConnectorKey, StreamName};
+use contract::time::Instant;
 use ingest::ImportReport;
 use serde::{Deserialize, Serialize};
 
@@ -205,6 +206,15 @@ pub struct Inspected {
 pub struct Accepted {
     /// How the store went back in time; none where it did not.
     pub rolled_back: Option<String>,
+}
+
+/// The time, as it is counted for grants and as the machine has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Time {
+    /// The time that everything goes by. It never goes back.
+    pub counted: Instant,
+    /// What the machine believes the time to be.
+    pub machine: Instant,
 }
 
 /// Something that is not as it was written.

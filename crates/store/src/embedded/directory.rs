@@ -24,6 +24,8 @@ pub(crate) const PENDING: &str = "disclosures.pending";
 pub(crate) const RESERVE: &str = "reserve";
 /// Where a running server answers its owner.
 pub const OWNER_SOCKET: &str = "owner.sock";
+/// The latest time that was seen.
+pub(super) const TIME: &str = "latest.time";
 /// Credentials for other servers, which may be there before any record is.
 const CREDENTIALS: &str = "clients";
 const LOCK: &str = "pdpp.lock";
@@ -142,7 +144,7 @@ fn refuse_foreign(path: &Path) -> Result<()> {
                 detail: format!("it is missing, although {name} is there"),
             });
         }
-        if ![LOCK, SEALING_KEY, CREDENTIALS, RESERVE].contains(&name.as_ref()) {
+        if ![LOCK, SEALING_KEY, TIME, CREDENTIALS, RESERVE].contains(&name.as_ref()) {
             return Err(StoreError::Foreign {
                 path: path.to_owned(),
                 reason: format!("it holds '{name}' and no {DATABASE}"),

@@ -21,6 +21,7 @@ mod grants;
 mod groups;
 mod index;
 mod inspect;
+mod kept_clock;
 mod layout;
 mod mark;
 mod migrations;
@@ -55,10 +56,12 @@ use self::directory::DataDirectory;
 use self::extent::Extents;
 use self::grants::Pending;
 use self::index::{OpenIndex, SearchIndex};
+use self::kept_clock::KeptClock;
 use self::room::Reserve;
 use self::sources::Sources;
 use self::sqlite::Database;
 use crate::catalog::StreamRef;
+use crate::keeping::{CountedTime, Keeping};
 use crate::search::IndexStatus;
 use crate::{Result, StoreError};
 
@@ -88,7 +91,7 @@ pub struct EmbeddedStore {
     pending: Mutex<Pending>,
     /// Somebody works off in the background whatever takes long, so no read does.
     tended: AtomicBool,
-    clock: Arc<dyn Clock>,
+    clock: Arc<KeptClock>,
     /// Dropped last: the database gives room back when it is closed.
     _reserve: Reserve,
 }
@@ -98,9 +101,11 @@ impl EmbeddedStore {
     pub fn open(path: &Path, options: OpenOptions) -> Result<Self> {
         let directory = DataDirectory::open(path, &options.holder)?;
         room::give_back(path);
+        let clock = KeptClock::open(directory.join(directory::TIME), options.clock)?;
+        let clock = Arc::new(clock);
         let database = Database::open(
             &directory.join(directory::DATABASE),
-            Arc::clone(&options.clock),
+            Arc::<KeptClock>::clone(&clock),
         )?;
         let store_id = store_id(&database)?;
         let sources = load_sources(&database)?;
@@ -116,7 +121,7 @@ impl EmbeddedStore {
             extents: Mutex::default(),
             pending: Mutex::new(pending),
             tended: AtomicBool::new(false),
-            clock: options.clock,
+            clock,
             _reserve: Reserve::keep(path),
         };
         store.tidy()?;
@@ -139,6 +144,11 @@ impl EmbeddedStore {
     /// The directory.
     pub fn path(&self) -> &Path {
         self.directory.path()
+    }
+
+    /// The time that everything goes by: what was given when this was opened, but never earlier than it has been.
+    pub fn clock(&self) -> Arc<dyn Clock> {
+        Arc::<KeptClock>::clone(&self.clock)
     }
 
     /// The key that seals cursors; made on first use.
@@ -253,6 +263,16 @@ impl EmbeddedStore {
             .into_iter()
             .filter_map(|id| sources.by_id(id).map(|entry| entry.stream.clone()))
             .collect())
+    }
+}
+
+impl Keeping for EmbeddedStore {
+    fn time(&self) -> CountedTime {
+        self.clock.time()
+    }
+
+    fn reset_time(&self) -> Result<CountedTime> {
+        self.clock.reset()
     }
 }
 

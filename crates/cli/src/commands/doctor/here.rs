@@ -12,7 +12,7 @@ use indicatif::HumanBytes;
 use serde::Deserialize;
 use store::directory::OWNER_SOCKET;
 
-use super::{Finding, stored};
+use super::{Finding, stored, time};
 use crate::clock::SystemClock;
 use crate::context::Context;
 use crate::failure::Outcome;
@@ -45,6 +45,7 @@ pub(super) fn look(context: &Context, thorough: bool) -> Vec<Finding> {
     // Records that cannot be opened were told, and cannot be looked at.
     if findings.iter().all(|finding| finding.check != "records") {
         findings.extend(stored::look(context, thorough));
+        findings.extend(time::look(context));
     }
     findings
 }
@@ -157,7 +158,7 @@ fn index(context: &Context) -> Finding {
     let reading = match Reading::near(line, context) {
         Ok(reading) => reading,
         Err(failure) => {
-            let remedy = "restore a backup where they are damaged, see `pdpp backup --help`; else do what is said above";
+            let remedy = "restore a backup where they are damaged, see `pdpp restore --help`; else do what is said above";
             return Finding::of("records", &failure, &self::remedy(context, remedy));
         }
     };

@@ -1,0 +1,81 @@
+//! The time as it is counted: it never goes back, so that a clock that was ahead once leaves it ahead.
+
+use rest::owner::wire::Time;
+
+use super::Finding;
+use crate::context::Context;
+use crate::failure::{Failure, Outcome};
+use crate::moment;
+use crate::owner::Target;
+use crate::reading::Line;
+
+/// How far it may be ahead of the machine's clock, in microseconds.
+const AHEAD_MICROS: i64 = 60_000_000;
+
+/// What is wrong with it, if anything is.
+pub(super) fn look(context: &Context) -> Option<Finding> {
+    let time = || -> Outcome<Time> {
+        let owner = context.owner("pdpp doctor")?;
+        owner.get(&Target::of("/owner/time")).map_err(Failure::from)
+    };
+    match time() {
+        Ok(time) => finding(time, &context.line("doctor")),
+        Err(failure) => {
+            let remedy = "do what is said above";
+            Some(Finding::of("time", &failure, remedy))
+        }
+    }
+}
+
+fn finding(time: Time, line: &Line) -> Option<Finding> {
+    let ahead = time.counted.0.saturating_sub(time.machine.0);
+    (ahead > AHEAD_MICROS).then(|| {
+        let message = format!(
+            "it was {} here already, but this machine says {}; grants end by the later one",
+            shown(time.counted),
+            shown(time.machine)
+        );
+        let reset = line.clone().flag("reset-clock");
+        let remedy =
+            format!("set the clock of this machine; if it is right, and was ahead before: {reset}");
+        Finding::ill("time", message, remedy)
+    })
+}
+
+/// Counts from the machine's clock, and says what that means.
+pub(super) fn reset(context: &Context) -> Outcome {
+    let owner = context.owner("pdpp doctor")?;
+    let before: Time = owner.post(&Target::of("/owner/time"), &())?;
+    context.output.note(&format!(
+        "Time was counted as {}, and is counted as {} from now on. What had expired by the former and not by the latter lives again.",
+        shown(before.counted),
+        shown(before.machine)
+    ));
+    Ok(())
+}
+
+fn shown(time: contract::time::Instant) -> String {
+    moment::shown(&time.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use contract::time::Instant;
+
+    #[test]
+    fn a_time_that_is_ahead_is_told_with_both_remedies() {
+        // TR-41: `doctor` says how time is counted anew.
+        let at = |counted: i64| Time {
+            counted: Instant(counted),
+            machine: Instant(0),
+        };
+        assert!(finding(at(AHEAD_MICROS), &Line::of("doctor")).is_none());
+        let told = finding(at(AHEAD_MICROS + 1), &Line::of("doctor")).unwrap();
+        let remedy = told.remedy.unwrap();
+        assert!(
+            !told.ok && remedy.contains("pdpp doctor --reset-clock"),
+            "{remedy}"
+        );
+    }
+}

@@ -1,0 +1,196 @@
+//! Time that has passed does not come back: a clock that is set back would let grants live again that had ended.
+//!
+//! The latest time that was seen is kept in a file, and nothing is ever earlier. While the machine's clock is behind, time
+//! is counted on from there, so that what has an end still comes to it.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant as Moment;
+
+use contract::time::{Clock, Instant};
+
+use super::directory::write_durably;
+use crate::keeping::CountedTime;
+use crate::{Result, StoreError};
+
+/// The latest time is written when it is this much later than the one that was, in microseconds.
+const WRITTEN_EVERY: i64 = 60_000_000;
+/// By so much a clock may be set back without being taken for wrong: time stands still until it has caught up.
+const STANDS_STILL: i64 = 60_000_000;
+/// A value that is going out of use writes what is later by this.
+const AT_THE_END: i64 = 1_000_000;
+
+/// A clock that never goes back.
+pub(super) struct KeptClock {
+    machine: Arc<dyn Clock>,
+    file: PathBuf,
+    latest: Mutex<Latest>,
+}
+
+struct Latest {
+    /// The latest time there was, and when that was by a clock that nobody sets.
+    time: i64,
+    at: Moment,
+    /// The time in the file.
+    written: i64,
+}
+
+impl Latest {
+    /// The time now, where the machine has this.
+    fn advance(&mut self, machine: i64) -> i64 {
+        let behind = self.time.saturating_sub(machine);
+        if behind > STANDS_STILL {
+            let passed = i64::try_from(self.at.elapsed().as_micros()).unwrap_or(i64::MAX);
+            self.time = self.time.saturating_add(passed);
+        } else {
+            self.time = self.time.max(machine);
+        }
+        self.at = Moment::now();
+        self.time
+    }
+}
+
+impl KeptClock {
+    /// Goes on from the time that is in the file.
+    pub(super) fn open(file: PathBuf, machine: Arc<dyn Clock>) -> Result<Self> {
+        let time = match fs::read_to_string(&file) {
+            Ok(text) => text.trim().parse().map_err(|_| StoreError::Engine {
+                path: file.clone(),
+                detail: "it should hold the latest time that was seen, and holds something else. If the clock of this machine is right, remove the file".to_owned(),
+            })?,
+            Err(error) if error.kind() == ErrorKind::NotFound => i64::MIN,
+            Err(error) => return Err(StoreError::io(file, error)),
+        };
+        let clock = Self {
+            machine,
+            file,
+            latest: Mutex::new(Latest {
+                time,
+                at: Moment::now(),
+                written: time,
+            }),
+        };
+        clock.now();
+        Ok(clock)
+    }
+
+    /// The time that is counted and the machine's.
+    pub(super) fn time(&self) -> CountedTime {
+        CountedTime {
+            counted: self.now(),
+            machine: self.machine.now(),
+        }
+    }
+
+    /// Counts from the machine's time.
+    pub(super) fn reset(&self) -> Result<CountedTime> {
+        let before = self.time();
+        let mut latest = self.latest();
+        latest.time = before.machine.0;
+        latest.at = Moment::now();
+        self.write(&mut latest)?;
+        Ok(before)
+    }
+
+    fn latest(&self) -> MutexGuard<'_, Latest> {
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self, latest: &mut Latest) -> Result<()> {
+        // Also where it fails: it is tried again in a minute, not with every look at the clock.
+        latest.written = latest.time;
+        write_durably(&self.file, latest.time.to_string().as_bytes())
+    }
+}
+
+impl Clock for KeptClock {
+    fn now(&self) -> Instant {
+        let machine = self.machine.now();
+        let mut latest = self.latest();
+        let now = latest.advance(machine.0);
+        if now.saturating_sub(latest.written) >= WRITTEN_EVERY {
+            // A disk that takes nothing is told by whatever else is written to it.
+            let _ = self.write(&mut latest);
+        }
+        Instant(now)
+    }
+}
+
+impl Drop for KeptClock {
+    fn drop(&mut self) {
+        let machine = self.machine.now();
+        let mut latest = self.latest();
+        let now = latest.advance(machine.0);
+        if now.saturating_sub(latest.written) >= AT_THE_END {
+            let _ = self.write(&mut latest);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicI64, Ordering};
+
+    const DAY: i64 = 86_400_000_000;
+
+    #[derive(Clone, Default)]
+    struct Set(Arc<AtomicI64>);
+
+    impl Clock for Set {
+        fn now(&self) -> Instant {
+            Instant(self.0.load(Ordering::Relaxed))
+        }
+    }
+
+    #[test]
+    fn time_does_not_come_back_also_not_after_a_restart() {
+        // TR-41: the latest time seen is kept, and the owner can count from the machine's again.
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("time");
+        let machine = Set::default();
+        let set = |day: i64| machine.0.store(day * DAY, Ordering::Relaxed);
+        let open = || KeptClock::open(file.clone(), Arc::new(machine.clone())).unwrap();
+        set(10);
+        assert_eq!(open().now(), Instant(10 * DAY));
+        set(9);
+        let clock = open();
+        let first = clock.now();
+        assert!(first.0 >= 10 * DAY, "{first}");
+        assert!(clock.time().ahead() >= DAY);
+        // It goes on meanwhile.
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        assert!(clock.now() > first);
+        set(11);
+        assert_eq!(clock.now(), Instant(11 * DAY));
+        set(9);
+        let before = clock.reset().unwrap();
+        assert!(before.counted.0 >= 11 * DAY && before.machine.0 == 9 * DAY);
+        assert_eq!(clock.now(), Instant(9 * DAY));
+        drop(clock);
+        assert_eq!(open().now(), Instant(9 * DAY));
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_a_little_stands_still() {
+        let folder = tempfile::tempdir().unwrap();
+        let machine = Set::default();
+        machine.0.store(DAY, Ordering::Relaxed);
+        let clock = KeptClock::open(folder.path().join("time"), Arc::new(machine.clone()));
+        let clock = clock.unwrap();
+        machine.0.store(DAY - 5_000_000, Ordering::Relaxed);
+        assert_eq!(clock.now(), Instant(DAY));
+        assert_eq!(clock.now(), Instant(DAY));
+    }
+
+    #[test]
+    fn a_file_that_holds_no_time_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("time");
+        fs::write(&file, "soon").unwrap();
+        let opened = KeptClock::open(file, Arc::new(Set::default()));
+        assert!(matches!(opened.err(), Some(StoreError::Engine { .. })));
+    }
+}
