@@ -8,7 +8,7 @@ use clap::{ArgAction, Args, CommandFactory as _, FromArgMatches as _, Parser, Su
 use crate::commands::{
     aggregate, backup, bench, blob, completions, connect, connections, declare, delete, doctor,
     export, fetch, grant, grants, help, import, index, man, mcp, owner_password, owner_token,
-    purge, query, read, schema, search, serve, setup, sign_in,
+    purge, query, read, restore, schema, search, serve, setup, sign_in,
 };
 
 /// Your records in one place, readable by the agents you allow.
@@ -73,6 +73,7 @@ pub(crate) enum Command {
     OwnerPassword(owner_password::Options),
     SignIn(sign_in::Options),
     Backup(backup::Options),
+    Restore(restore::Options),
     Index(index::Options),
     Delete(delete::Options),
     Purge(purge::Options),

@@ -24,6 +24,7 @@ pub(crate) mod owner_token;
 pub(crate) mod purge;
 pub(crate) mod query;
 pub(crate) mod read;
+pub(crate) mod restore;
 pub(crate) mod schema;
 pub(crate) mod search;
 pub(crate) mod serve;
@@ -56,6 +57,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::OwnerPassword(options) => owner_password::run(&options, context),
         Command::SignIn(options) => sign_in::run(&options, context),
         Command::Backup(options) => backup::run(&options, context),
+        Command::Restore(options) => restore::run(&options, context),
         Command::Index(options) => index::run(&options, context),
         Command::Delete(options) => delete::run(&options, context),
         Command::Purge(options) => purge::run(&options, context),

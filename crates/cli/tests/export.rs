@@ -3,12 +3,11 @@
 
 mod harness;
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use flate2::read::GzDecoder;
 use harness::Home;
+use serde_json::json;
 
 const LINES: &str = r#"{"key":"b","emitted_at":"2026-03-01","data":{ "id":"b", "size":1.50e1,"subject":"\u0042", "deep":{"x":[1,2]} }}
 {"key":"a","emitted_at":"2026-03-01T10:00:00+02:00","data":{}}
@@ -125,18 +124,26 @@ fn a_backup_restores_into_an_empty_folder() {
         let file = home.path(name);
         let ran = home.run(&["backup", file.to_str().unwrap()]).succeeds();
         assert!(
-            ran.stderr.contains("To restore: mkdir DIR && tar -xf"),
+            ran.stderr
+                .contains("To restore into a new folder: pdpp restore"),
             "{}",
             ran.stderr
         );
+        let begins = std::fs::read(&file).unwrap();
+        assert_eq!(begins.starts_with(&[0x1f, 0x8b]), compressed);
         let restored = home.path(&format!("{name}.restored"));
-        let archive: Box<dyn std::io::Read> = if compressed {
-            Box::new(GzDecoder::new(File::open(&file).unwrap()))
-        } else {
-            Box::new(File::open(&file).unwrap())
-        };
-        tar::Archive::new(archive).unpack(&restored).unwrap();
         let restored = restored.to_str().unwrap();
+        let restoring = ["restore", file.to_str().unwrap(), "--data-dir", restored];
+        let ran = home.run(&restoring).succeeds();
+        assert!(
+            ran.stderr
+                .starts_with("Restored 3 records and 0 blobs into"),
+            "{}",
+            ran.stderr
+        );
+        home.run(&restoring).refused(&format!(
+            "error: ~/{name}.restored is not empty: it holds 'commits.mark'\nhint: name an empty or new folder with --data-dir; a restore never replaces anything"
+        ));
         let exported = home
             .run(&["--data-dir", restored, "export", "messages"])
             .succeeds();
@@ -159,6 +166,54 @@ fn a_backup_restores_into_an_empty_folder() {
     home.run(&["backup", nowhere.to_str().unwrap()]).refused(
         "error: there is no folder ~/none to write into\nhint: make it first, or name another",
     );
+}
+
+#[test]
+fn a_copy_without_grants_is_told_with_what_ended() {
+    // TR-20: for people and as JSON; what is no backup is named.
+    let home = Home::with_mail();
+    home.import_messages(LINES).succeeds();
+    let create = [
+        "grant",
+        "create",
+        "--client",
+        "agent",
+        "--connection",
+        "mail-work",
+    ];
+    home.run(&create).succeeds();
+    let file = home.path("all.tar.gz");
+    home.run(&["backup", file.to_str().unwrap()]).succeeds();
+    let copy = home.path("copy");
+    let restore = [
+        "restore",
+        file.to_str().unwrap(),
+        "--data-dir",
+        copy.to_str().unwrap(),
+        "--without-grants",
+        "--json",
+    ];
+    let told = home.run(&restore).succeeds().json();
+    assert_eq!(
+        (&told["records"], &told["live_grants"]),
+        (&json!(3), &json!(0))
+    );
+    assert_eq!(
+        (&told["ended_grants"], &told["damaged"]),
+        (&json!(1), &json!([]))
+    );
+    let other = home.path("other.tar");
+    std::fs::write(&other, "hello").unwrap();
+    let nowhere = home.path("nowhere");
+    let restore = [
+        "restore",
+        other.to_str().unwrap(),
+        "--data-dir",
+        nowhere.to_str().unwrap(),
+    ];
+    home.run(&restore)
+        .refused_saying(&["~/other.tar", "name a file that `pdpp backup` wrote"]);
+    assert!(!nowhere.exists());
 }
 
 #[test]

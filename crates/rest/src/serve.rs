@@ -231,7 +231,7 @@ mod tests {
 
     impl axum::body::HttpBody for Endless {
         type Data = axum::body::Bytes;
-        type Error = std::convert::Infallible;
+        type Error = Infallible;
 
         fn poll_frame(
             self: std::pin::Pin<&mut Self>,
@@ -255,7 +255,7 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let (gone, let_go) = tokio::sync::oneshot::channel();
         let body = std::sync::Mutex::new(Some(Endless(Some(gone))));
-        let body = std::sync::Arc::new(body);
+        let body = Arc::new(body);
         let answer = move || async move {
             let body = body.lock().unwrap().take().unwrap();
             axum::response::Response::new(axum::body::Body::new(body))

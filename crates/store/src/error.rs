@@ -43,7 +43,7 @@ pub enum StoreError {
         supported: i64,
     },
     /// The file cannot be trusted any more.
-    #[error("{} is damaged: {detail}. Restore it from a backup made with `pdpp backup`; nothing was changed.", path.display())]
+    #[error("{} is damaged: {detail}. Restore it from a backup with `pdpp restore`; nothing was changed.", path.display())]
     Corrupt {
         /// The damaged file.
         path: PathBuf,

@@ -22,8 +22,7 @@ const USAGE: u8 = 2;
 
 /// Write everything into one file
 ///
-/// It is a tar file, compressed where the name ends in .gz or .tgz. To restore, unpack it into an empty folder and use that as --data-dir. The search index is not part of it; it comes
-/// back by itself.
+/// It is a tar file, compressed where the name ends in .gz or .tgz, and `pdpp restore` makes a data directory of it. The search index is not part of it; it comes back by itself.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: pdpp backup pdpp-2026-03-01.tar.gz")]
 pub(crate) struct Options {
@@ -74,7 +73,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
         return lacking.map_or(Ok(()), Err);
     }
     context.output.note(&format!(
-        "Backed up to {} ({}). To restore: mkdir DIR && tar -xf {} -C DIR, then use --data-dir DIR.",
+        "Backed up to {} ({}). To restore into a new folder: pdpp restore {} --data-dir DIR",
         file.display(),
         HumanBytes(bytes),
         quoted(&file.to_string_lossy())

@@ -7,7 +7,6 @@ use contract::declaration::{
 };
 use contract::id::{ConnectionId, ConnectorKey, StreamName};
 use contract::json::{self, RecordBody};
-use contract::time::Clock as _;
 use rusqlite::{OptionalExtension as _, Transaction, params};
 
 use super::EmbeddedStore;

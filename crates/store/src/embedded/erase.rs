@@ -8,7 +8,6 @@
 use std::sync::atomic::Ordering;
 
 use contract::id::ConnectionId;
-use contract::time::Clock as _;
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::{EmbeddedStore, newest_version, room, set_newest_version};

@@ -76,6 +76,18 @@ impl KeptClock {
         Ok(clock)
     }
 
+    /// The time as it is counted.
+    pub(super) fn now(&self) -> Instant {
+        let machine = self.machine.now();
+        let mut latest = self.latest();
+        let now = latest.advance(machine.0);
+        if now.saturating_sub(latest.written) >= WRITTEN_EVERY {
+            // A disk that takes nothing is told by whatever else is written to it.
+            let _ = self.write(&mut latest);
+        }
+        Instant(now)
+    }
+
     /// The time that is counted and the machine's.
     pub(super) fn time(&self) -> CountedTime {
         CountedTime {
@@ -107,14 +119,7 @@ impl KeptClock {
 
 impl Clock for KeptClock {
     fn now(&self) -> Instant {
-        let machine = self.machine.now();
-        let mut latest = self.latest();
-        let now = latest.advance(machine.0);
-        if now.saturating_sub(latest.written) >= WRITTEN_EVERY {
-            // A disk that takes nothing is told by whatever else is written to it.
-            let _ = self.write(&mut latest);
-        }
-        Instant(now)
+        Self::now(self)
     }
 }
 

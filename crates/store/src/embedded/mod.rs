@@ -31,6 +31,7 @@ mod query;
 mod rank;
 mod records;
 mod registry;
+pub mod restore;
 mod restrict;
 mod room;
 mod search;

@@ -22,6 +22,7 @@ mod paging;
 mod ranking;
 mod redeclaring;
 mod repair;
+mod restoring;
 mod rollback;
 mod scopes;
 mod search_model;

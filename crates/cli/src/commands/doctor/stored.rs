@@ -10,15 +10,15 @@ use crate::output::visible;
 use crate::owner::Target;
 use crate::reading::Line;
 
-const RESTORE: &str = "restore a backup, see `pdpp backup --help`; keep a copy of the folder as it is until that is done";
-const SEND_AGAIN: &str = "import the files again that the blobs came from, or restore a backup, see `pdpp backup --help`";
+const RESTORE: &str = "restore a backup, see `pdpp restore --help`; keep a copy of the folder as it is until that is done";
+const SEND_AGAIN: &str = "import the files again that the blobs came from, or restore a backup, see `pdpp restore --help`";
 
 /// What is wrong; if everything was read, also what is well.
 pub(super) fn look(context: &Context, thorough: bool) -> Vec<Finding> {
     match inspect(context, thorough) {
         Ok(inspected) => findings(&inspected, thorough, &context.line("doctor")),
         Err(failure) => {
-            let remedy = "restore a backup where something is damaged, see `pdpp backup --help`";
+            let remedy = "restore a backup where something is damaged, see `pdpp restore --help`";
             vec![Finding::of(
                 "stored",
                 &failure,

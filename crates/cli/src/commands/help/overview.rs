@@ -44,7 +44,7 @@ const GROUPS: &[(&str, &[&str])] = &[
         "Let agents read",
         &["serve", "setup", "grant", "grants", "connect", "mcp"],
     ),
-    ("Take data out", &["export", "blob", "backup"]),
+    ("Take data out", &["export", "blob", "backup", "restore"]),
     (
         "Look after it",
         &[

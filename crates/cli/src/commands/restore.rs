@@ -1,0 +1,190 @@
+//! `pdpp restore`: a backup becomes a data directory again.
+
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+use flate2::bufread::MultiGzDecoder;
+use indicatif::{HumanBytes, HumanCount, ProgressBar};
+use serde::Serialize;
+use store::OpenOptions;
+use store::inspection::Damage;
+use store::restore::{Restore, RestoreError, Restored};
+
+use crate::clock::SystemClock;
+use crate::context::Context;
+use crate::failure::{Failure, Outcome};
+use crate::output::visible;
+
+/// How a compressed file begins.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+/// Damage that is told one by one.
+const TOLD: usize = 10;
+
+/// Make a data directory of a backup
+///
+/// The backup goes into the data directory, which must be empty or not there yet. Everything in it is read and held against what was written, as `pdpp doctor --thorough` does, before it gets its place; if anything is wrong, nothing is left there.
+///
+/// Grants live on in the copy, so that whoever holds their tokens can read it. With --without-grants nobody can: grants, tokens, sessions and requests under way end with it.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: pdpp restore pdpp-2026-03-01.tar.gz --data-dir ./restored")]
+pub(crate) struct Options {
+    /// The backup, compressed or not
+    file: PathBuf,
+    /// End every grant, token and session in the copy
+    #[arg(long)]
+    without_grants: bool,
+    /// Restore also what is damaged in the backup, as it is, and say what that is
+    #[arg(long)]
+    accept_damage: bool,
+}
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    data_dir: &'a Path,
+    records: u64,
+    blobs: u64,
+    live_grants: u64,
+    ended_grants: u64,
+    damaged: Vec<String>,
+}
+
+pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
+    let (file, to) = (options.file.as_path(), &context.settings.data_dir);
+    let output = context.output;
+    let spinner = output.spinner("restoring");
+    let archive = opened(file, &spinner)?;
+    let restore = Restore {
+        to,
+        options: OpenOptions {
+            holder: "pdpp restore".to_owned(),
+            clock: Arc::new(SystemClock),
+        },
+        without_grants: options.without_grants,
+        accept_damage: options.accept_damage,
+    };
+    let restored = restore.run(archive).map_err(|error| told(error, file));
+    spinner.finish_and_clear();
+    let restored = restored?;
+    let found = &restored.inspection;
+    let damaged: Vec<String> = [&found.damaged_records, &found.damaged_blobs]
+        .into_iter()
+        .flatten()
+        .map(in_words)
+        .collect();
+    let is_whole = damaged.is_empty();
+    if output.is_json() {
+        output.json(&Answer {
+            data_dir: to,
+            records: found.records,
+            blobs: found.blobs,
+            live_grants: restored.live_grants,
+            ended_grants: restored.ended_grants,
+            damaged,
+        })?;
+    } else {
+        output.note(&in_sentences(&restored, context));
+        for damage in &damaged {
+            output.note(&format!("Damaged: {damage}"));
+        }
+    }
+    if is_whole {
+        Ok(())
+    } else {
+        Err(Failure::Reported)
+    }
+}
+
+fn in_sentences(restored: &Restored, context: &Context) -> String {
+    let mut text = format!(
+        "Restored {} records and {} blobs into {}.",
+        HumanCount(restored.inspection.records),
+        HumanCount(restored.inspection.blobs),
+        context.settings.data_dir.display()
+    );
+    if restored.ended_grants > 0 {
+        let ended = HumanCount(restored.ended_grants);
+        text += &format!("\nGrants that ended with it: {ended}. Tokens and sessions are gone.");
+    }
+    if restored.live_grants > 0 {
+        text += &format!(
+            "\nGrants that live on in it: {}. Whoever holds their tokens can read this copy; `{}` lists them.",
+            HumanCount(restored.live_grants),
+            context.line("grants")
+        );
+    }
+    text + &format!("\nNext: {}", context.line("serve"))
+}
+
+/// The bytes of the archive, and how many were read is shown.
+fn opened(file: &Path, spinner: &ProgressBar) -> Outcome<Box<dyn Read>> {
+    let mut opened = File::open(file).map_err(Failure::at(file))?;
+    let mut begin = Vec::new();
+    let read = opened
+        .by_ref()
+        .take(GZIP.len() as u64)
+        .read_to_end(&mut begin);
+    read.map_err(Failure::at(file))?;
+    let is_compressed = begin == GZIP;
+    let whole = std::io::Cursor::new(begin).chain(opened);
+    let counted = Counted {
+        inner: whole,
+        read: 0,
+        spinner: spinner.clone(),
+    };
+    let buffered = BufReader::with_capacity(256 * 1024, counted);
+    Ok(if is_compressed {
+        Box::new(MultiGzDecoder::new(buffered))
+    } else {
+        Box::new(buffered)
+    })
+}
+
+/// Tells how much was read.
+struct Counted<R> {
+    inner: R,
+    read: u64,
+    spinner: ProgressBar,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.read = self.read.saturating_add(read as u64);
+        let message = if read == 0 {
+            "looking through what was restored".to_owned()
+        } else {
+            format!("restoring, {} read", HumanBytes(self.read))
+        };
+        self.spinner.set_message(message);
+        Ok(read)
+    }
+}
+
+fn told(error: RestoreError, file: &Path) -> Failure {
+    let shown = file.display();
+    match error {
+        RestoreError::NotEmpty { .. } => Failure::new(format!("{error}"))
+            .hint("name an empty or new folder with --data-dir; a restore never replaces anything"),
+        RestoreError::Unreadable(_) | RestoreError::NotABackup(_) => {
+            Failure::new(format!("{shown}: {}", visible(&error.to_string())))
+                .hint("name a file that `pdpp backup` wrote, as it wrote it; nothing was restored")
+        }
+        RestoreError::Damaged(damages) => {
+            let mut message = format!("{shown}: the backup is damaged, so nothing was restored");
+            for damage in damages.iter().take(TOLD) {
+                message += &format!("\n  {}", in_words(damage));
+            }
+            Failure::new(message)
+                .hint("restore another backup, or add --accept-damage to have everything else of this one")
+        }
+        RestoreError::Store(error) => error.into(),
+    }
+}
+
+fn in_words(damage: &Damage) -> String {
+    let path = damage.path.display().to_string();
+    format!("{}: {}", visible(&path), visible(&damage.detail))
+}

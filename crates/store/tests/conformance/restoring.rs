@@ -1,0 +1,290 @@
+//! A backup becomes a data directory again, or nothing at all.
+
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use contract::id::{ClientId, GrantId};
+use contract::time::{Clock, Instant};
+use serde_json::json;
+use store::grants::{NewApproval, NewToken, Revocable, Revoked};
+use store::registry::{Change, EntryKind, Expect};
+use store::restore::{Restore, RestoreError, Restored};
+use store::{Backup, Blobs, EmbeddedStore, Grants, OpenOptions, Registry};
+use tar::{EntryType, Header};
+
+use crate::fixture::{
+    add_mail, all, found_sorted, instant, key, message, messages, open, stream, write,
+};
+
+struct Noon;
+
+impl Clock for Noon {
+    fn now(&self) -> Instant {
+        instant("2026-06-01T12:00:00Z")
+    }
+}
+
+const GRANT: &str = "grt_1";
+
+fn token(number: u8) -> NewToken {
+    NewToken {
+        id: format!("tok_{number}"),
+        hash: [number; 32],
+        issued_at: Noon.now(),
+        expires_at: Instant(i64::MAX),
+        audience: None,
+        family: None,
+    }
+}
+
+/// A store with records, a blob, a grant with its token, an owner's token, a session, a request and a password.
+fn filled(path: &Path) -> EmbeddedStore {
+    let store = open(path);
+    add_mail(&store, "work");
+    let letters = (0..9).map(|at| message(&format!("m{at}"), "tea", "milk"));
+    write(&store, "work", letters.collect());
+    let place = stream("work", "messages");
+    let blob = (&place, &key("m1"));
+    store
+        .put_blob(blob, "text/plain", &mut &b"blob"[..])
+        .unwrap();
+    let grant = serde_json::from_value(json!({
+        "version": "0.1.0", "grant_id": GRANT, "issued_at": "2026-06-01T12:00:00Z",
+        "subject": {"id": "owner_local"}, "client": {"client_id": "agent"},
+        "source": {"kind": "connector", "id": "https://sources.example/mail"},
+        "source_declaration": {"version": "1"},
+        "purpose_code": "https://pdpp.dev/purpose/agent_context", "access_mode": "continuous",
+        "expires_at": null,
+        "streams": [{"name": "messages", "instance_ids": ["work"], "fields": ["id"]}]
+    }));
+    let approval = NewApproval {
+        package: None,
+        client_id: ClientId::parse("agent").unwrap(),
+        grants: vec![grant.unwrap()],
+        issued_at: Noon.now(),
+        token: Some(token(1)),
+        redeem_by: None,
+    };
+    store.approve(&approval).unwrap();
+    store.add_owner_token(&token(2)).unwrap();
+    for kind in [EntryKind::Session, EntryKind::Request, EntryKind::Password] {
+        let put = Change::Put {
+            kind,
+            key: "k",
+            document: "{}",
+            expires_at: None,
+            expect: Expect::Anything,
+        };
+        assert!(store.apply(&[put], Noon.now()).unwrap());
+    }
+    store
+}
+
+fn backup(store: &EmbeddedStore) -> Vec<u8> {
+    let mut archive = Vec::new();
+    store.backup(&mut archive, &[]).unwrap();
+    archive
+}
+
+fn restore(to: &Path, archive: impl Read) -> Result<Restored, RestoreError> {
+    restoring(to, false, false).run(archive)
+}
+
+fn restoring(to: &Path, without_grants: bool, accept_damage: bool) -> Restore<'_> {
+    Restore {
+        to,
+        options: OpenOptions {
+            holder: "a test of restoring".to_owned(),
+            clock: Arc::new(Noon),
+        },
+        without_grants,
+        accept_damage,
+    }
+}
+
+/// What is in a folder, itself included, or nothing where it is not there.
+fn held(folder: &Path) -> Option<Vec<String>> {
+    let entries = std::fs::read_dir(folder).ok()?;
+    let name = |entry: std::io::Result<std::fs::DirEntry>| entry.unwrap().file_name();
+    let mut names: Vec<String> = entries
+        .map(|entry| name(entry).to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    Some(names)
+}
+
+#[test]
+fn a_backup_becomes_a_data_directory_where_there_is_none() {
+    // TR-20: into a folder that is empty or not there, whole and looked through.
+    let folder = tempfile::tempdir().unwrap();
+    let store = filled(&folder.path().join("data"));
+    let archive = backup(&store);
+    let (absent, empty) = (folder.path().join("a/b"), folder.path().join("empty"));
+    std::fs::create_dir(&empty).unwrap();
+    for to in [&absent, &empty] {
+        let restored = restore(to, archive.as_slice()).unwrap();
+        assert_eq!(
+            (restored.inspection.records, restored.inspection.blobs),
+            (9, 1)
+        );
+        assert_eq!((restored.live_grants, restored.ended_grants), (1, 0));
+        let copy = open(to);
+        let place = stream("work", "messages");
+        assert_eq!(all(&copy, &place), all(&store, &place));
+        assert_eq!(found_sorted(&copy, "tea", vec![messages("work")]).len(), 9);
+        assert_eq!(copy.sealing_key().unwrap(), store.sealing_key().unwrap());
+        assert_eq!(copy.token_candidates([1; 8]).unwrap().len(), 1);
+        drop(copy);
+        let again = restore(to, archive.as_slice());
+        assert!(
+            matches!(again, Err(RestoreError::NotEmpty { .. })),
+            "{again:?}"
+        );
+    }
+    // What a restore that was killed has left is no content.
+    let left = folder.path().join("left");
+    std::fs::create_dir_all(left.join(".restoring-x/blobs")).unwrap();
+    restore(&left, archive.as_slice()).unwrap();
+    assert!(!left.join(".restoring-x").exists());
+}
+
+#[test]
+fn without_grants_nobody_can_read_the_copy() {
+    // TR-20: grants, tokens, sessions and requests end; what the owner signs in with stays.
+    let folder = tempfile::tempdir().unwrap();
+    let archive = backup(&filled(&folder.path().join("data")));
+    let to = folder.path().join("copy");
+    let restored = restoring(&to, true, false).run(archive.as_slice()).unwrap();
+    assert_eq!((restored.live_grants, restored.ended_grants), (0, 1));
+    let copy = open(&to);
+    let id = GrantId::parse(GRANT).unwrap();
+    let ended = copy.revoke(Revocable::Grant(&id), Noon.now()).unwrap();
+    assert_eq!(ended, Revoked::Already(Noon.now()));
+    for number in [1, 2] {
+        assert!(copy.token_candidates([number; 8]).unwrap().is_empty());
+    }
+    let known = |kind| copy.entry(kind, "k", Noon.now()).unwrap().is_some();
+    assert!(!known(EntryKind::Session) && !known(EntryKind::Request));
+    assert!(known(EntryKind::Password));
+}
+
+/// An archive of one more member.
+fn with_member(kind: EntryType, name: &str, content: &[u8]) -> Vec<u8> {
+    let mut archive = tar::Builder::new(Vec::new());
+    let mut header = Header::new_gnu();
+    header.set_entry_type(kind);
+    header.set_size(content.len() as u64);
+    header.set_mode(0o777);
+    let bytes = header.as_old_mut();
+    bytes.name[..name.len()].copy_from_slice(name.as_bytes());
+    if kind.is_symlink() || kind.is_hard_link() {
+        header.set_link_name("/etc/passwd").unwrap();
+    }
+    header.set_cksum();
+    archive.append(&header, content).unwrap();
+    archive.into_inner().unwrap()
+}
+
+#[test]
+fn what_no_backup_has_is_refused_and_nothing_is_left() {
+    // TR-20: names, links, kinds and sizes of a hostile archive.
+    let folder = tempfile::tempdir().unwrap();
+    let whole = backup(&filled(&folder.path().join("data")));
+    let short = whole.get(..whole.len() / 2).unwrap().to_vec();
+    let blob = format!("blobs/aa/{}", "b".repeat(62));
+    let mut twice = with_member(EntryType::Regular, "cursor.key", &[7; 32]);
+    twice.truncate(1024);
+    twice.extend(&whole);
+    let hostile = [
+        ("nothing", Vec::new()),
+        ("no archive", b"hello".repeat(500)),
+        ("a part", short),
+        (
+            "no records",
+            with_member(EntryType::Regular, "cursor.key", &[7; 32]),
+        ),
+        (
+            "another name",
+            with_member(EntryType::Regular, "records.db-wal", b"x"),
+        ),
+        (
+            "above",
+            with_member(EntryType::Regular, "../records.db", b"x"),
+        ),
+        (
+            "from the root",
+            with_member(EntryType::Regular, "/tmp/records.db", b"x"),
+        ),
+        (
+            "deeper",
+            with_member(EntryType::Regular, "blobs/aa/../../x", b"x"),
+        ),
+        ("a link", with_member(EntryType::Symlink, "records.db", b"")),
+        (
+            "a hard link",
+            with_member(EntryType::Link, "cursor.key", b""),
+        ),
+        ("a pipe", with_member(EntryType::Fifo, &blob, b"")),
+        (
+            "a sparse file",
+            with_member(EntryType::GNUSparse, &blob, b""),
+        ),
+        (
+            "a folder as a file",
+            with_member(EntryType::Directory, "records.db", b""),
+        ),
+        (
+            "a file as a folder",
+            with_member(EntryType::Regular, "blobs", b"x"),
+        ),
+        (
+            "a long key",
+            with_member(EntryType::Regular, "cursor.key", &[7; 33]),
+        ),
+        (
+            "no database",
+            with_member(EntryType::Regular, "records.db", b"hello"),
+        ),
+        ("twice the same", twice),
+    ];
+    let before = held(folder.path());
+    for (what, archive) in hostile {
+        let to = folder.path().join("to");
+        let refused = restore(&to, archive.as_slice());
+        assert!(refused.is_err(), "{what}");
+        assert!(
+            !matches!(refused, Err(RestoreError::Store(_))),
+            "{what}: {refused:?}"
+        );
+        assert_eq!(held(folder.path()), before, "{what}");
+        std::fs::create_dir(&to).unwrap();
+        assert!(restore(&to, archive.as_slice()).is_err(), "{what}");
+        assert_eq!(held(&to), Some(Vec::new()), "{what}");
+        std::fs::remove_dir(&to).unwrap();
+    }
+}
+
+#[test]
+fn damage_is_found_before_it_is_restored() {
+    // TR-20: looked through as `doctor --thorough` does; the owner may want the rest all the same.
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let store = filled(&data);
+    let mut archive = backup(&store);
+    let at = archive
+        .windows(4)
+        .rposition(|bytes| bytes == b"blob")
+        .unwrap();
+    archive[at] = b'B';
+    let to = folder.path().join("to");
+    let refused = restore(&to, archive.as_slice());
+    let Err(RestoreError::Damaged(damages)) = refused else {
+        panic!("{refused:?}");
+    };
+    assert!(damages[0].path.starts_with("blobs"), "{damages:?}");
+    assert!(!to.exists());
+    let restored = restoring(&to, false, true).run(archive.as_slice()).unwrap();
+    assert_eq!(restored.inspection.damaged_blobs, damages);
+    assert_eq!(all(&open(&to), &stream("work", "messages")).len(), 9);
+}
