@@ -222,16 +222,12 @@ impl Asking {
         }
         let learned = self.look(kinds, token).await;
         kinds.looked();
-        match learned.transpose() {
-            Some(open) => {
-                *last = Some((token.clone(), open.clone()));
-                open.map(Some)
-            }
-            None => {
-                cleared.store(true, Ordering::Relaxed);
-                Ok(None)
-            }
+        if let Some(open) = learned.transpose() {
+            *last = Some((token.clone(), open.clone()));
+            return open.map(Some);
         }
+        cleared.store(true, Ordering::Relaxed);
+        Ok(None)
     }
 
     async fn look(&self, kinds: &Kinds, token: &Secret) -> Result<Option<Said>, ReadError> {

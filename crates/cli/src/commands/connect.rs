@@ -53,11 +53,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
     let settings = RemoteSettings::resolve(Some(options.url.clone()), options.cache_root.clone())?;
     let provider = ProviderUrl::parse(&options.url)?;
     let output = context.output;
-    if provider.exposes_token() {
-        output.problem(&format!(
-            "warning: {provider} is not encrypted, so the credential can be read on the way"
-        ));
-    }
+    warn(output, &provider);
     let cache = reading::cache(&settings);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -93,31 +89,33 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
             connected.file.display(),
         );
         let exit = ErrorCode::AuthenticationError.exit_code();
-        let doctor = Line::of("doctor").argument(provider.as_str()).option(
-            "cache-root",
-            options.cache_root.as_ref().map(|root| root.display()),
-        );
         let hint = if connected.is_package {
+            let one = reading::connecting(&provider, &settings);
             format!(
-                "it stands for a package of grants, which some servers take at /mcp only; name one source instead: `{} --source ID --stream NAME`",
-                reading::connecting(&provider, &settings)
+                "it stands for a package of grants, which some servers take at /mcp only; name one source instead: `{one} --source ID --stream NAME`"
             )
         } else {
+            let root = options.cache_root.as_ref().map(|root| root.display());
+            let doctor = Line::of("doctor").argument(provider.as_str());
+            let doctor = doctor.option("cache-root", root);
             format!("run `{again}` again; `{doctor}` says more")
         };
         return Err(Failure::coded(exit, message, hint));
     }
+    // An agent starts it elsewhere.
+    let root = settings.cache_root_elsewhere();
     let place = Line::of("mcp")
         .option("provider-url", Some(provider.as_str()))
-        .option(
-            "cache-root",
-            // An agent starts it elsewhere.
-            settings
-                .cache_root_elsewhere()
-                .as_deref()
-                .map(Path::display),
-        );
+        .option("cache-root", root.as_deref().map(Path::display));
     told(output, (&provider, &connected), &streams(&text), &place)
+}
+
+fn warn(output: Output, provider: &ProviderUrl) {
+    if provider.exposes_token() {
+        output.problem(&format!(
+            "warning: {provider} is not encrypted, so the credential can be read on the way"
+        ));
+    }
 }
 
 /// The status and text of the schema, which every credential may read. Older servers have no short one.

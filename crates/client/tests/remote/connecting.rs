@@ -282,6 +282,17 @@ fn by_browser(asked: &Asked, own: &str) -> Reply {
     }
 }
 
+/// What a browser does that is sent back.
+async fn visit(url: &str) {
+    let address = url.strip_prefix("http://").unwrap();
+    let (host, path) = address.split_once('/').unwrap();
+    let mut stream = tokio::net::TcpStream::connect(host).await.unwrap();
+    let request = format!("GET /{path} HTTP/1.1\r\nhost: {host}\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut page = String::new();
+    stream.read_to_string(&mut page).await.unwrap();
+}
+
 // TR-22: who does not say whose answer it brings, or names another server, brings nothing (RFC 9207).
 #[tokio::test]
 async fn a_browser_must_come_back_from_the_server_that_was_asked() {
@@ -325,17 +336,8 @@ async fn a_browser_must_come_back_from_the_server_that_was_asked() {
             value("redirect_uri"),
             value("state")
         );
-        let browser = async {
-            let address = back.strip_prefix("http://").unwrap();
-            let (host, path) = address.split_once('/').unwrap();
-            let mut stream = tokio::net::TcpStream::connect(host).await.unwrap();
-            let request = format!("GET /{path} HTTP/1.1\r\nhost: {host}\r\n\r\n");
-            stream.write_all(request.as_bytes()).await.unwrap();
-            let mut page = String::new();
-            stream.read_to_string(&mut page).await.unwrap();
-        };
         let waiting = pending.wait(&cache, &NOW, async |_: Duration| {});
-        let (outcome, ()) = tokio::join!(waiting, browser);
+        let (outcome, ()) = tokio::join!(waiting, visit(&back));
         match says {
             None => assert_eq!(outcome.unwrap().grant_id.as_deref(), Some("grt_1")),
             Some(says) => {
