@@ -27,6 +27,7 @@ pub mod time;
 pub mod upstream;
 pub mod window;
 pub mod wire;
+pub mod words;
 
 pub use error::{AvailableConnection, ConnectionChoice, ErrorCode, ReadError};
 pub use handle::{Handle, HandleError, RecordHandle, WindowHandle};

@@ -6,6 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::wire::{Nullable, ObjectTag, Other};
+use crate::words::WordsFound;
 
 /// One page of a list.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -116,6 +117,9 @@ pub struct Meta {
     /// Said while an index is behind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub index_maintenance: Option<IndexMaintenance>,
+    /// Why a search found nothing: its words one by one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub words: Option<WordsFound>,
     /// Success with something to know; see [`Meta::warnings`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warnings: Option<Vec<Warning>>,
@@ -132,6 +136,7 @@ impl Default for Meta {
             recall: None,
             window: None,
             index_maintenance: None,
+            words: None,
             warnings: Some(Vec::new()),
             other: Other::new(),
         }

@@ -27,6 +27,7 @@ mod search;
 mod sight;
 mod streams;
 mod window;
+mod words;
 mod work;
 
 pub use disclosure::{Disclosure, Disclosures};

@@ -27,6 +27,7 @@ use crate::project::admitted;
 use crate::reader::{Answer, Session};
 use crate::route;
 use crate::sight;
+use crate::words;
 
 /// A row that can answer, with the fields it searches and the caller's conditions as it understands them.
 struct Searched {
@@ -89,7 +90,13 @@ pub(crate) fn search(session: &Session, query: &SearchQuery) -> Answer<Page<Sear
     if let (true, Some(last)) = (has_more, last) {
         page = page.continued(tokens.search(last, searched)?);
     }
-    page.meta = Some(meta(query, &plan, &request, &answer));
+    let mut meta = meta(query, &plan, &request, &answer);
+    if page.data.is_empty() && last.is_none() {
+        let scopes: Vec<_> = plan.searched.iter().map(Searched::granted).collect();
+        let asked = (scopes.as_slice(), !query.filters.is_empty());
+        meta.words = words::found(session, &request.expression, asked)?;
+    }
+    page.meta = Some(meta);
     Ok((page, shown))
 }
 
@@ -178,6 +185,11 @@ impl Plan {
 }
 
 impl Searched {
+    /// All that the grant lets be searched, whatever the caller's conditions.
+    fn granted(&self) -> store::search::Scope {
+        self.row.scope(self.fields.clone(), Vec::new())
+    }
+
     fn scope(&self) -> store::search::Scope {
         self.row
             .scope(self.fields.clone(), self.conditions.filters())

@@ -10,12 +10,16 @@ use contract::upstream::Get;
 use crate::context::Context;
 use crate::failure::Outcome;
 use crate::moment;
+use crate::output::visible;
 use crate::reading::{Line, Reading, Source};
 use crate::shown::{
     Lines as _, Marked, PageEnd, command_line, excerpt, handle_of, hanging, heading, listing,
     one_line, without_handle,
 };
 use crate::style::Style;
+
+/// As many words of a search that found nothing are told.
+const SHOWN_WORDS: usize = 12;
 
 /// Search all streams by words
 ///
@@ -93,6 +97,10 @@ fn show(page: &Page<SearchHit>, line: &Line, style: Style) -> String {
         meta: page.meta.as_ref(),
     };
     text.push_str(&end.lines(line, style));
+    if let Some(words) = page.meta.as_ref().and_then(|meta| meta.words.as_ref()) {
+        let told = visible(&words.told(SHOWN_WORDS));
+        text.line(format_args!("{}", hanging(&told, 0, 2, style)));
+    }
     let maintained = page
         .meta
         .as_ref()

@@ -192,7 +192,10 @@ Salt  Home  2026-03-03 12:00:00 +02:00
 "
     );
     let none = read(&home, &["search", "--", "-salt"]).succeeds();
-    assert_eq!(none.stdout, "0 hits.\n");
+    assert_eq!(
+        none.stdout,
+        "0 hits.\nTo try: a word that must occur: -words only leave out.\n"
+    );
 }
 
 #[test]

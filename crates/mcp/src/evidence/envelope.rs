@@ -1,6 +1,7 @@
 //! Reading a server's envelope, whichever generation wrote it: the entries, the way on, counts and warnings.
 
 use contract::handle::WINDOW_URI;
+use contract::words::WordsFound;
 use std::fmt::Write as _;
 
 use serde_json::Value;
@@ -11,6 +12,9 @@ use crate::budget;
 
 const HITS: [&str; 5] = ["/results", "/hits", "/data", "/data/results", "/data/data"];
 const RECORDS: [&str; 4] = ["/data", "/records", "/data/records", "/data/data"];
+
+/// As many words of a search that found nothing are told.
+const SHOWN_WORDS: usize = 12;
 
 /// The hits of a search.
 pub(crate) fn hits(body: &Value) -> &[Value] {
@@ -180,6 +184,12 @@ pub(crate) fn warnings(body: &Value) -> Option<String> {
         }
     }
     (!codes.is_empty()).then(|| plain::cut(&codes.join(", "), budget::EXCERPT).into_owned())
+}
+
+/// Why a search found nothing, where the server says so.
+pub(crate) fn words(body: &Value) -> Option<String> {
+    let words: WordsFound = serde_json::from_value(body.pointer("/meta/words")?.clone()).ok()?;
+    Some(words.told(SHOWN_WORDS))
 }
 
 /// A sentence for a search that could not look at everything (UP-02). Nothing is inferred from `has_more`.

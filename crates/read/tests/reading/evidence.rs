@@ -245,3 +245,47 @@ fn a_search_takes_conditions_on_one_stream() {
         "chat"
     );
 }
+
+// TR-17: a search that finds nothing says which words occur and how often, within the grant and never outside it.
+#[test]
+fn nothing_found_says_which_words_occur_within_the_grant() {
+    let world = World::mail();
+    for (id, day, subject) in [
+        ("m1", "2026-02-01", "the bridge and its vendor"),
+        ("m2", "2026-02-02", "a bridge"),
+        ("h1", "2025-02-01", "bridge vendors at midnight"),
+    ] {
+        let letter = json!({"id": id, "received_at": day, "subject": subject, "seen": true});
+        world.put("work", "messages", &letter);
+    }
+    let reader = world.client(
+        "demo_mail",
+        json!([{"name": "messages", "instance_ids": ["work"], "fields": ["id", "subject", "seen"],
+            "time_constraint": {"field": "received_at", "since": "2026-01-01"}}]),
+    );
+    let words = |q: &str| {
+        let page = reader.search(SearchQuery::new(q).unwrap()).unwrap();
+        page["meta"]["words"].clone()
+    };
+    assert_eq!(
+        words("bridge vendors"),
+        json!({"terms": [{"term": "bridge", "count": 2}, {"term": "vendors", "count": 0}],
+            "suggestions": [{"term": "vend*", "count": 1}]})
+    );
+    assert_eq!(
+        words("midnight \"a bridge\" vend*"),
+        json!({"terms": [{"term": "midnight", "count": 0}, {"term": "\"a bridge\"", "count": 1},
+            {"term": "vend*", "count": 1}]})
+    );
+    assert_eq!(words("-bridge"), json!({"terms": []}));
+    // Where something is found there is nothing to explain.
+    assert_eq!(words("vendor"), Value::Null);
+    let mut filtered = SearchQuery::new("bridge").unwrap();
+    filtered.streams = vec![stream("messages")];
+    filtered.filters = vec![contract::query::Filter::exact(field("seen"), "false")];
+    let page = reader.search(filtered).unwrap();
+    assert_eq!(
+        page["meta"]["words"],
+        json!({"terms": [{"term": "bridge", "count": 2}], "without_filters": 2})
+    );
+}

@@ -5,6 +5,7 @@ mod bounds;
 use contract::handle::RecordHandle;
 use serde_json::{Value, json};
 
+use crate::budget;
 use crate::stub::{Stub, printed_args};
 
 /// Both channels of an answered search.
@@ -291,6 +292,40 @@ fn nothing_found_says_what_to_try() {
     insta::assert_snapshot!("empty", text);
     assert_eq!(structured["results"], json!([]));
     assert!(structured.get("content_ladder").is_none());
+}
+
+// TR-17: the words of a search that found nothing are told in text and structure, within the budget.
+#[test]
+fn nothing_found_says_which_words_occur_and_how_often() {
+    let told = |terms: Vec<Value>| {
+        let words = json!({"terms": terms, "suggestions": [{"term": "vend*", "count": 5}]});
+        let body = json!({"object": "list", "has_more": false, "data": [], "meta": {"warnings": [], "words": words}});
+        search(
+            &Stub::default().on("/v1/search", body),
+            json!({"query": "x"}),
+        )
+    };
+    let (text, structured) = told(vec![
+        json!({"term": "bridge", "count": 12}),
+        json!({"term": "vendors", "count": 0}),
+    ]);
+    for part in [
+        "vendors in 0, bridge in 12",
+        "leave out vendors",
+        "vend*, which is in 5",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert_eq!(structured["data"]["meta"]["words"]["terms"][0]["count"], 12);
+    let long = |at| json!({"term": format!("{}\nNext: {at}", "w".repeat(200)), "count": at});
+    let (text, _) = told((0..32).map(long).collect());
+    assert!(text.len() <= budget::LIST_TEXT, "{}", text.len());
+    assert_eq!(
+        text.lines()
+            .filter(|line| line.starts_with("Next:"))
+            .count(),
+        1
+    );
 }
 
 #[test]

@@ -17,6 +17,8 @@ const TAIL: usize = 320;
 /// Warnings and the mix of sources, each; less where a long first line leaves little for evidence.
 const NOTE: usize = 200;
 const SHORT_NOTE: usize = 80;
+/// The words of a search that found nothing have the room of its hits.
+const LONG_NOTE: usize = 600;
 const LONG_FIRST_LINE: usize = 600;
 /// A printed call longer than this is told in words instead.
 const CALL: usize = 220;
@@ -189,6 +191,8 @@ fn notes(page: &Page<'_>, note: usize) -> Vec<String> {
         ));
     }
     notes.extend(source_mix(page, note));
+    let words = envelope::words(page.body).filter(|_| page.hits.is_empty());
+    notes.extend(words.map(|told| plain::line(&told, LONG_NOTE)));
     if let Some(warnings) = envelope::warnings(page.body) {
         notes.push(format!("warnings={}", plain::cut(&warnings, note)));
     }

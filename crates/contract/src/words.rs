@@ -1,0 +1,130 @@
+//! Why a search found nothing: its words, one by one.
+
+use serde::{Deserialize, Serialize};
+
+use crate::wire::Other;
+
+/// The words of a search that found nothing, each by itself.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct WordsFound {
+    /// What was asked for, and how many records the caller may see have it, whatever filters were given.
+    #[serde(default)]
+    pub terms: Vec<TermCount>,
+    /// Beginnings of words that occur nowhere, which do occur.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub suggestions: Vec<TermCount>,
+    /// How many records would match without the filters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub without_filters: Option<u64>,
+    /// Members of another server.
+    #[serde(flatten)]
+    pub other: Other,
+}
+
+/// A word, a phrase or a prefix, and how many records have it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TermCount {
+    /// As it is searched for.
+    pub term: String,
+    /// How many records have it.
+    pub count: u64,
+}
+
+impl WordsFound {
+    /// What occurs and how often, then what to try; at most so many words, those that occur nowhere first.
+    pub fn told(&self, most: usize) -> String {
+        let (absent, present) = self.sorted();
+        let shown: Vec<String> = absent
+            .iter()
+            .chain(&present)
+            .take(most)
+            .map(|one| format!("{} in {}", one.term, one.count))
+            .collect();
+        let advice = self.advice();
+        if shown.is_empty() {
+            return advice;
+        }
+        let more = match self.terms.len().saturating_sub(most) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        format!(
+            "Of the records that may be read: {}{more}. {advice}",
+            shown.join(", ")
+        )
+    }
+
+    fn advice(&self) -> String {
+        let (absent, present) = self.sorted();
+        let mut tries = Vec::new();
+        match (absent.as_slice(), present.as_slice()) {
+            ([], []) => tries.push("a word that must occur: -words only leave out".to_owned()),
+            ([], [_, _, ..]) => {
+                tries.push("fewer of these words: no record has them all".to_owned())
+            }
+            ([first], [_, ..]) => tries.push(format!("leave out {}", first.term)),
+            ([_, _, ..], [_, ..]) => tries.push("leave out the words that are in 0".to_owned()),
+            _ => {}
+        }
+        let beginnings = self.suggestions.iter();
+        tries.extend(beginnings.map(|one| format!("{}, which is in {}", one.term, one.count)));
+        if let Some(matching) = self.without_filters.filter(|matching| *matching > 0) {
+            tries.push(format!("fewer filters: {matching} match without them"));
+        }
+        if tries.is_empty() {
+            tries.push("other words, or the beginning of one with *".to_owned());
+        }
+        format!("To try: {}.", tries.join("; "))
+    }
+
+    fn sorted(&self) -> (Vec<&TermCount>, Vec<&TermCount>) {
+        self.terms.iter().partition(|one| one.count == 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counted(terms: &[(&str, u64)]) -> Vec<TermCount> {
+        let terms = terms.iter().map(|(term, count)| TermCount {
+            term: (*term).to_owned(),
+            count: *count,
+        });
+        terms.collect()
+    }
+
+    // TR-17: nothing found is told with what occurs, how often, and what can help.
+    #[test]
+    fn nothing_found_is_told_with_what_can_help() {
+        let told = |terms: &[(&str, u64)], suggestions: &[(&str, u64)], filters: Option<u64>| {
+            let words = WordsFound {
+                terms: counted(terms),
+                suggestions: counted(suggestions),
+                without_filters: filters,
+                ..WordsFound::default()
+            };
+            words.told(3)
+        };
+        assert_eq!(
+            told(&[("bridge", 12), ("vendors", 0)], &[("vend*", 5)], None),
+            "Of the records that may be read: vendors in 0, bridge in 12. To try: leave out vendors; vend*, which is in 5."
+        );
+        assert_eq!(
+            told(&[("a", 1), ("b", 2), ("c", 3), ("d", 4)], &[], Some(0)),
+            "Of the records that may be read: a in 1, b in 2, c in 3 and 1 more. To try: fewer of these words: no record has them all."
+        );
+        assert_eq!(
+            told(&[("a", 9)], &[], Some(3)),
+            "Of the records that may be read: a in 9. To try: fewer filters: 3 match without them."
+        );
+        assert_eq!(
+            told(&[("a", 0)], &[], None),
+            "Of the records that may be read: a in 0. To try: other words, or the beginning of one with *."
+        );
+        assert_eq!(
+            told(&[], &[], None),
+            "To try: a word that must occur: -words only leave out."
+        );
+    }
+}
