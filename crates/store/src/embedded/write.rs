@@ -1,6 +1,7 @@
 //! Writing a batch: one transaction, then the index is told from memory.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -161,13 +162,9 @@ impl<'a> Writing<'a> {
         stream: i64,
         key: &str,
     ) -> rusqlite::Result<bool> {
-        let any = match self.disowning.get(&stream) {
-            Some(any) => *any,
-            None => {
-                let any = disowned::any(transaction, stream)?;
-                self.disowning.insert(stream, any);
-                any
-            }
+        let any = match self.disowning.entry(stream) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(unknown) => *unknown.insert(disowned::any(transaction, stream)?),
         };
         Ok(any && disowned::contains(transaction, stream, key)?)
     }
