@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::output::visible;
 use crate::owner::{Owner, Target};
-use crate::reading;
+use crate::reading::{self, Line};
 
 /// Delete records
 ///
@@ -56,7 +56,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
                 let again = options
                     .ids
                     .iter()
-                    .fold(context.line("delete"), |line, id| line.argument(id));
+                    .fold(context.line("delete"), Line::argument);
                 let again = again.option("connection-id", options.connection_id.as_ref());
                 return Err(Failure::new(message).hint(again.flag("yes").to_string()));
             }

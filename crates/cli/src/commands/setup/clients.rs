@@ -1,5 +1,7 @@
 //! The words for each client. What is recommended comes first and asks for no choice; everything else follows it.
 
+use std::fmt::Write as _;
+
 use crate::reading::{Line, quoted};
 
 /// What the words are about: one address, one command.
@@ -301,7 +303,8 @@ fn before_stdio(places: &Places, client: &str) -> String {
     if grant.others > 0 {
         let more = grant.others;
         let all = line(Line::of("grants"));
-        text.push_str(&format!("\nOlder live grants of it: {more}; see {all}"));
+        // Writing to a String cannot fail.
+        let _ = write!(text, "\nOlder live grants of it: {more}; see {all}");
     }
     text
 }
