@@ -86,6 +86,7 @@ fn while_the_index_is_built_nothing_waits_for_it() {
     let keys = |scope: &Scope, limit| {
         let found = store.select(scope, &page(limit)).unwrap();
         found
+            .records
             .iter()
             .map(|one| one.key.to_string())
             .collect::<Vec<_>>()
