@@ -60,7 +60,7 @@ impl WordsFound {
         match (absent.as_slice(), present.as_slice()) {
             ([], []) => tries.push("a word that must occur: -words only leave out".to_owned()),
             ([], [_, _, ..]) => {
-                tries.push("fewer of these words: no record has them all".to_owned())
+                tries.push("fewer of these words: no record has them all".to_owned());
             }
             ([first], [_, ..]) => tries.push(format!("leave out {}", first.term)),
             ([_, _, ..], [_, ..]) => tries.push("leave out the words that are in 0".to_owned()),

@@ -328,22 +328,27 @@ fn writes() -> Value {
             "required": ["resource", "bearer_methods_supported"],
             "properties": {"resource": {"type": "string"}},
         },
-        "Status": {
-            "type": "object",
-            "required": ["status"],
-            "properties": {
-                "status": {"type": "string"},
-                "index": {
-                    "type": "object",
-                    "required": ["state"],
-                    "properties": {
-                        "state": {"type": "string", "enum": ["current", "building", "reindexing"]},
-                        "percent": {"type": "integer"},
-                    },
+        "Status": status(),
+        "Document": {"type": "object", "required": ["openapi", "info", "paths"]},
+    })
+}
+
+/// That the server lives or is ready, and then how far its index is.
+fn status() -> Value {
+    json!({
+        "type": "object",
+        "required": ["status"],
+        "properties": {
+            "status": {"type": "string"},
+            "index": {
+                "type": "object",
+                "required": ["state"],
+                "properties": {
+                    "state": {"type": "string", "enum": ["current", "building", "reindexing"]},
+                    "percent": {"type": "integer"},
                 },
             },
         },
-        "Document": {"type": "object", "required": ["openapi", "info", "paths"]},
     })
 }
 

@@ -185,6 +185,19 @@ async fn who(
     }
 }
 
+/// Who asks, and their place in line. A tool that asks has a place already.
+async fn admitted(
+    endpoint: &Endpoint,
+    (service, gate): (&Arc<Service>, Gate),
+    parts: &mut Parts,
+) -> Result<(Option<Caller>, Option<Place>), Problem> {
+    let is_known = parts.extensions.get::<Caller>().is_some();
+    let caller = who(endpoint, (service, gate), parts).await?;
+    let waiting = caller.as_ref().filter(|_| !is_known);
+    let place = place(endpoint, (service, gate), waiting).await?;
+    Ok((caller, place))
+}
+
 async fn run(
     endpoint: &'static Endpoint,
     (service, gate): (Arc<Service>, Gate),
@@ -204,16 +217,10 @@ async fn run(
     {
         return elsewhere;
     }
-    // A tool that asks has a place already.
-    let is_known = parts.extensions.get::<Caller>().is_some();
-    let caller = who(endpoint, (&service, gate), &mut parts).await?;
-    let waiting = caller.as_ref().filter(|_| !is_known);
-    let _place = place(endpoint, (&service, gate), waiting).await?;
+    let (caller, _place) = admitted(endpoint, (&service, gate), &mut parts).await?;
     served.token = caller.as_ref().map(|caller| caller.kind.as_str());
-    let no_route = |_| Problem::of_status(StatusCode::NOT_FOUND);
-    let path = RawPathParams::from_request_parts(&mut parts, &())
-        .await
-        .map_err(no_route)?;
+    let path = RawPathParams::from_request_parts(&mut parts, &()).await;
+    let path = path.map_err(|_| Problem::of_status(StatusCode::NOT_FOUND))?;
     let (limits, address) = (service.limits, address(&service, &parts));
     let query = parts.uri.query().filter(|_| !lenient);
     let ask = Ask {
@@ -249,15 +256,12 @@ async fn run(
             return Err(Problem::new(ErrorCode::PermissionError, message));
         }
     };
-    let time = match endpoint.verb {
-        // The owner knows what they asked for, and can stop it.
-        _ if gate == Gate::Owner => return running.await,
-        Verb::Get => limits.read_time,
-        Verb::Post | Verb::Delete => limits.write_time,
-    };
-    tokio::time::timeout(time, running)
-        .await
-        .unwrap_or_else(|_| Err(too_slow()))
+    // The owner knows what they asked for, and can stop it.
+    if gate == Gate::Owner {
+        return running.await;
+    }
+    let answered = tokio::time::timeout(limits.time_for(endpoint.verb), running);
+    answered.await.unwrap_or_else(|_| Err(too_slow()))
 }
 
 /// The answer to a page that is asked for at another host than that of the owner's pages, where they have one of their

@@ -21,6 +21,7 @@ use crate::line::{Line, Place};
 use crate::metrics::Metrics;
 use crate::oauth::{Arrivals, ClientDocuments};
 use crate::problem::Problem;
+use crate::table::Verb;
 
 /// Everything the routes need. Cheap to clone; clones share their figures.
 #[derive(Clone)]
@@ -88,6 +89,16 @@ impl Default for Limits {
             write_time: Duration::from_mins(10),
             body_pause: Duration::from_secs(30),
             calls_per_minute: 600,
+        }
+    }
+}
+
+impl Limits {
+    /// How long an answer to a request may take.
+    pub(crate) fn time_for(&self, verb: Verb) -> Duration {
+        match verb {
+            Verb::Get => self.read_time,
+            Verb::Post | Verb::Delete => self.write_time,
         }
     }
 }

@@ -182,7 +182,7 @@ fn page_of(
 ) -> rusqlite::Result<StoredPage> {
     let (mut records, mut room) = (Vec::new(), Room::default());
     let complete = fetch(connection, rows, &mut room, &mut |record| {
-        records.push(record)
+        records.push(record);
     })?;
     Ok(StoredPage {
         records,
