@@ -67,13 +67,11 @@ impl Throttle {
                 .retain(|_, wrong| after(wrong.last, FORGOTTEN) > now);
         }
         let remembered = counts.by_lane.len() < MAX_LANES || counts.by_lane.contains_key(lane);
-        let own = match remembered {
-            true => counts
-                .by_lane
-                .entry(lane.clone())
-                .or_default()
-                .add(FREE.0, now),
-            false => Duration::ZERO,
+        let own = if remembered {
+            let own = counts.by_lane.entry(lane.clone()).or_default();
+            own.add(FREE.0, now)
+        } else {
+            Duration::ZERO
         };
         match lane {
             // What strangers guess is none of a known browser's business.

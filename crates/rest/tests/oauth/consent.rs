@@ -159,7 +159,10 @@ async fn the_owner_is_told_what_is_not_here_and_may_give_the_rest_or_deny() {
     let page = browser
         .review(&request, &[("stream", "work/messages")])
         .await;
-    assert!(page.text.contains("Fields: id, subject, received_at"));
+    assert!(
+        page.text
+            .contains("work messages: id, subject, received_at")
+    );
     assert!(!browser.allow(&page).await.is_empty());
 
     let nothing = details(|detail| detail["source"]["id"] = json!("https://sources.example/x"));
