@@ -31,7 +31,7 @@ use crate::params::Params;
 use crate::peer::Peer;
 use crate::problem::Problem;
 use crate::service::Service;
-use crate::table::{Ask, Endpoint, Outcome, Run, Verb};
+use crate::table::{Ask, Endpoint, Outcome, Run, Running, Verb};
 
 /// Answers shorter than this are sent as they are.
 const COMPRESSED_FROM: u64 = 1024;
@@ -236,32 +236,37 @@ async fn run(
         headers: parts.headers,
         body,
     };
-    let check = |ask: &Ask| ask.params.check(endpoint.params);
-    let running = match (&endpoint.run, caller) {
-        (Run::Anybody(run), _) | (Run::Operator(run), None) => {
-            check(&ask)?;
-            run(ask)
-        }
-        (Run::OAuth(run) | Run::Page(run), _) => run(ask),
-        (Run::Reader(run), Some(caller)) => {
-            check(&ask)?;
-            run(ask, caller)
-        }
-        (Run::Owner(run) | Run::Operator(run), Some(caller)) if caller.is_owner() => {
-            check(&ask)?;
-            run(ask)
-        }
-        (Run::Owner(_) | Run::Operator(_) | Run::Reader(_), _) => {
-            let message = "Owner token required";
-            return Err(Problem::new(ErrorCode::PermissionError, message));
-        }
-    };
+    let running = running(endpoint, caller, ask)?;
     // The owner knows what they asked for, and can stop it.
     if gate == Gate::Owner {
         return running.await;
     }
     let answered = tokio::time::timeout(limits.time_for(endpoint.verb), running);
     answered.await.unwrap_or_else(|_| Err(too_slow()))
+}
+
+/// The answer on its way, to whoever may have it.
+fn running(endpoint: &Endpoint, caller: Option<Caller>, ask: Ask) -> Result<Running, Problem> {
+    let check = |ask: &Ask| ask.params.check(endpoint.params);
+    match (&endpoint.run, caller) {
+        (Run::Anybody(run), _) | (Run::Operator(run), None) => {
+            check(&ask)?;
+            Ok(run(ask))
+        }
+        (Run::OAuth(run) | Run::Page(run), _) => Ok(run(ask)),
+        (Run::Reader(run), Some(caller)) => {
+            check(&ask)?;
+            Ok(run(ask, caller))
+        }
+        (Run::Owner(run) | Run::Operator(run), Some(caller)) if caller.is_owner() => {
+            check(&ask)?;
+            Ok(run(ask))
+        }
+        (Run::Owner(_) | Run::Operator(_) | Run::Reader(_), _) => {
+            let message = "Owner token required";
+            Err(Problem::new(ErrorCode::PermissionError, message))
+        }
+    }
 }
 
 /// The answer to a page that is asked for at another host than that of the owner's pages, where they have one of their

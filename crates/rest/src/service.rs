@@ -152,10 +152,10 @@ impl Service {
         self
     }
 
-    /// The same service, asked also by the addresses of this machine's interfaces.
+    /// The same service, which may be asked also by the addresses of this machine's interfaces.
     #[must_use]
-    pub fn at_own_addresses(mut self) -> Self {
-        self.at_own_addresses = true;
+    pub fn at_own_addresses(mut self, may_be: bool) -> Self {
+        self.at_own_addresses = may_be;
         self
     }
 

@@ -103,11 +103,8 @@ pub(crate) fn run(options: Options, context: &Context) -> Outcome {
     .with_console(console.clone())
     .with_documents(Arc::new(documents::Guarded::default()))
     .with_trusted_proxies(settings.trusted_proxies)
-    .with_limits(limits(settings.calls_per_minute));
-    let service = match settings.public_url {
-        None if address.ip().is_unspecified() => service.at_own_addresses(),
-        _ => service,
-    };
+    .with_limits(limits(settings.calls_per_minute))
+    .at_own_addresses(settings.public_url.is_none() && address.ip().is_unspecified());
     let way_in = way_in(context, (&*store, clock.now()), has_password);
 
     let runtime = started(Runtime::new())?;

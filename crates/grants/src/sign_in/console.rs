@@ -19,7 +19,8 @@ impl Console {
     /// applications wait for their answers on other ports of the same host.
     pub fn of(public_url: &str) -> Self {
         let public_url = public_url.trim_end_matches('/');
-        let on_loopback = Host::of_url(public_url).is_some_and(|host| host.is_loopback());
+        let host = Host::of_url(public_url);
+        let on_loopback = host.as_ref().is_some_and(Host::is_loopback);
         match public_url.strip_prefix("http://") {
             Some(authority) if on_loopback => {
                 let after_host = authority.rsplit(']').next().unwrap_or_default();
@@ -27,7 +28,7 @@ impl Console {
                 let colon = if port.is_empty() { "" } else { ":" };
                 Self::at(&format!("http://{OWN_NAME}{colon}{port}"), true)
             }
-            _ => Self::at(public_url, false),
+            _ => Self::at(public_url, host.as_ref().is_some_and(Self::is_own_name)),
         }
     }
 
@@ -111,6 +112,7 @@ mod tests {
             assert_eq!(Console::of(public).origin(), console, "{public}");
         }
         assert!(Console::of("http://127.0.0.1:7420").is_apart());
+        assert!(Console::of("http://pdpp.localhost:7420").is_apart());
         assert!(!Console::of("https://pdpp.example").is_apart());
     }
 

@@ -72,7 +72,7 @@ pub(super) async fn enter(mut ask: Ask) -> Outcome {
     let same =
         expected.is_some_and(|expected| !expected.is_empty() && expected == form.one("csrf"));
     if visit::is_from_elsewhere(&ask) || !same {
-        return Err(visit::foreign_form());
+        return Err(visit::foreign_form(&ask));
     }
     let mut entry = Entry::of(&form);
     let word = if entry.code.is_empty() {

@@ -72,15 +72,18 @@ pub(super) fn token(session: &Session) -> String {
 /// Refuses a form that this session's pages did not make.
 pub(super) fn check(session: &Session, ask: &Ask, form: &Form) -> Result<(), Problem> {
     if is_from_elsewhere(ask) || !session.checks_csrf(form.one("csrf")) {
-        return Err(foreign_form());
+        return Err(foreign_form(ask));
     }
     Ok(())
 }
 
-pub(super) fn foreign_form() -> Problem {
+pub(super) fn foreign_form(ask: &Ask) -> Problem {
     let message = "this form does not belong to this session, so nothing was done";
     ReadError::new(ErrorCode::PermissionError, message)
-        .with_hint("go back, load the page again and send it from there")
+        .with_hint(format!(
+            "load the page again at {}/ and send it from there",
+            ask.service.console.origin()
+        ))
         .into()
 }
 
