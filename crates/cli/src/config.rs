@@ -5,10 +5,12 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use etcetera::base_strategy::{BaseStrategy, choose_native_strategy};
+use store::keeping::{Keep, KeepRules};
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::args::GlobalOptions;
 use crate::failure::Failure;
+use crate::keep::keep;
 use crate::output::visible;
 
 /// Where the server listens unless told otherwise.
@@ -76,6 +78,8 @@ pub(crate) struct ServerSettings {
     pub(crate) trusted_proxies: Vec<IpAddr>,
     /// How many tool calls a grant may make in a minute, where it is not the usual number.
     pub(crate) calls_per_minute: Option<u32>,
+    /// What is kept of what grows by itself.
+    pub(crate) keep: KeepRules,
     /// Which events are logged.
     pub(crate) log: LevelFilter,
 }
@@ -97,6 +101,10 @@ impl ServerSettings {
             console_url: setting(console_url, "PDPP_CONSOLE_URL")?,
             trusted_proxies: trusted_proxies()?,
             calls_per_minute: calls_per_minute()?,
+            keep: KeepRules {
+                log: keep_setting("PDPP_KEEP_LOG")?,
+                versions: keep_setting("PDPP_KEEP_VERSIONS")?,
+            },
             log: log_level()?,
         })
     }
@@ -105,6 +113,16 @@ impl ServerSettings {
 /// The owner's password, where the environment has one.
 pub(crate) fn owner_password() -> Result<Option<String>, Failure> {
     environment("PDPP_OWNER_PASSWORD")
+}
+
+fn keep_setting(name: &'static str) -> Result<Keep, Failure> {
+    let Some(text) = environment(name)? else {
+        return Ok(Keep::All);
+    };
+    keep(&text).map_err(|hint| {
+        let message = format!("{name} '{}' is not how much is kept", visible(&text));
+        Failure::new(message).hint(hint)
+    })
 }
 
 fn calls_per_minute() -> Result<Option<u32>, Failure> {

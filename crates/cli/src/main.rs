@@ -11,6 +11,7 @@ mod context;
 mod documentation;
 mod failure;
 mod file;
+mod keep;
 mod local;
 mod log;
 mod moment;

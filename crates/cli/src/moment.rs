@@ -1,5 +1,7 @@
 //! Moments as people at this machine read them: their own time, with its offset, so that nothing is ambiguous.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -29,6 +31,24 @@ fn in_zone(text: &str, zone: TimeZone, form: &str) -> Option<String> {
     let moment: Timestamp = has_form.then(|| text.parse().ok()).flatten()?;
     let zoned = moment.to_zoned(zone);
     Some(zoned.strftime(form).to_string())
+}
+
+/// A span of time as people write it: a number with s, m, h or d.
+pub(crate) fn span(text: &str) -> Option<Duration> {
+    let unit = text.chars().next_back()?;
+    let seconds: u64 = match unit {
+        's' => 1,
+        'm' => 60,
+        'h' => 60 * 60,
+        'd' => 24 * 60 * 60,
+        _ => return None,
+    };
+    let number = text.strip_suffix(unit)?;
+    if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let number: u64 = number.parse().ok()?;
+    number.checked_mul(seconds).map(Duration::from_secs)
 }
 
 #[cfg(test)]

@@ -224,7 +224,10 @@ fn a_purge_erases_what_deleted_records_held() {
     let ran = home.run(&["purge"]).succeeds();
     assert_eq!(ran.stderr, "Purged 1 deleted records and 0 blobs.\n");
     let json = home.run(&["purge", "--json"]).succeeds();
-    assert_eq!(json.stdout, "{\"tombstones\":0,\"blobs\":0}\n");
+    assert_eq!(
+        json.stdout,
+        "{\"tombstones\":0,\"blobs\":0,\"log_entries\":0,\"versions\":0}\n"
+    );
     assert_eq!(home.messages().lines().count(), 1);
 }
 

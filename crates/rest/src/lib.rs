@@ -20,6 +20,7 @@ mod envelope;
 mod form;
 mod hosted;
 mod hosts;
+mod keeping;
 mod line;
 mod metrics;
 mod oauth;
@@ -45,6 +46,7 @@ mod writes;
 
 pub use auth::{AS_GRANT, LOOK_AS_GRANT};
 pub use connections::Capacity;
+pub use keeping::keep_to;
 pub use oauth::{ClientDocuments, Fetched, Fetching};
 pub use router::{owner_router, router};
 pub use serve::{Listeners, serve, serve_on, serve_within};

@@ -104,6 +104,7 @@ pub(crate) static OWNER_ENDPOINTS: &[Endpoint] = &[
         upkeep::inspect
     ),
     route!(Post "/owner/rollback", "ownerAcceptRollback", &[], upkeep::accept_rollback),
+    route!(Get "/owner/grown", "ownerGrown", &[], upkeep::grown),
     route!(Get "/owner/time", "ownerTime", &[], upkeep::time),
     route!(Post "/owner/time", "ownerResetTime", &[], upkeep::reset_time),
     route!(Get "/owner/grants", "ownerGrants", &[], grants::list),

@@ -201,8 +201,10 @@ pub struct LoggedDisclosure {
 /// What a check of the whole log found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChainCheck {
-    /// Entries that stand as they were written, counted from the first.
+    /// Entries that stand as they were written, counted from the first that is there.
     pub entries: u64,
+    /// Entries before it that were dropped by the owner's rule, which the log itself says.
+    pub dropped: u64,
     /// Where the log stops being what was written.
     pub broken: Option<ChainBreak>,
 }

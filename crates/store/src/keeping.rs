@@ -1,8 +1,54 @@
 //! What is kept although nobody asked for it, and for how long.
 
 use contract::time::Instant;
+use serde::{Deserialize, Serialize};
 
 use crate::Result;
+
+/// How much is kept of what grows by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Keep {
+    /// All of it.
+    #[default]
+    All,
+    /// The newest, so many: of the log, or of each record.
+    Newest(u64),
+    /// What is not older than this, in microseconds.
+    For(i64),
+}
+
+/// What is kept of the disclosure log, and of what records were.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct KeepRules {
+    /// Entries of the log.
+    pub log: Keep,
+    /// Versions of a record that were replaced. Those that dates depend on stay.
+    pub versions: Keep,
+}
+
+/// What was dropped by a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Dropped {
+    /// Entries of the log.
+    pub log_entries: u64,
+    /// Versions that were replaced.
+    pub versions: u64,
+}
+
+/// How much there is of what grows by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Grown {
+    /// Entries of the log.
+    pub log_entries: u64,
+    /// Their bytes.
+    pub log_bytes: u64,
+    /// Versions that were replaced.
+    pub versions: u64,
+    /// Their bytes.
+    pub version_bytes: u64,
+}
 
 /// The time, as it is counted and as the machine has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,4 +72,8 @@ pub trait Keeping {
     fn time(&self) -> CountedTime;
     /// Counts from the machine's time again, and answers what was counted before. What had ended by that time may live again.
     fn reset_time(&self) -> Result<CountedTime>;
+    /// How much there is of what grows by itself.
+    fn grown(&self) -> Result<Grown>;
+    /// Drops what the rules do not keep. The log says what was dropped from it, and nothing is dropped from one that is broken.
+    fn drop_old(&self, rules: KeepRules) -> Result<Dropped>;
 }

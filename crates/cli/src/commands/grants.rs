@@ -143,6 +143,11 @@ fn verify(context: &Context) -> Outcome {
     }
     let entries = verified.entries;
     match verified.broken {
+        None if verified.dropped > 0 => output.data(&format!(
+            "The disclosure log is whole. Entries, each as it was written: {}. Before them the first {} were dropped by the owner's rule, as the log says.",
+            HumanCount(entries),
+            HumanCount(verified.dropped)
+        )),
         None => output.data(&format!(
             "The disclosure log is whole. Entries, each as it was written: {}.",
             HumanCount(entries)

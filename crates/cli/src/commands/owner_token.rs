@@ -51,20 +51,8 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
 
 fn life(text: &str) -> Result<Duration, String> {
     let refusal = || "write a number with s, m, h or d, such as 30m, 1h or 7d".to_owned();
-    let unit = text.chars().next_back().ok_or_else(refusal)?;
-    let seconds: u64 = match unit {
-        's' => 1,
-        'm' => 60,
-        'h' => 60 * 60,
-        'd' => 24 * 60 * 60,
-        _ => return Err(refusal()),
-    };
-    let number = text.strip_suffix(unit).unwrap_or_default();
-    if !number.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(refusal());
-    }
-    let number: u64 = number.parse().map_err(|_| refusal())?;
-    let life = number.checked_mul(seconds).map(Duration::from_secs);
-    life.filter(|life| (1..=366 * 24 * 60 * 60).contains(&life.as_secs()))
+    let life = crate::moment::span(text).ok_or_else(refusal)?;
+    Some(life)
+        .filter(|life| (1..=366 * 24 * 60 * 60).contains(&life.as_secs()))
         .ok_or_else(|| "an owner token lives between 1s and 366d".to_owned())
 }

@@ -3,23 +3,33 @@
 use clap::Args;
 use indicatif::HumanCount;
 use rest::owner::wire::Purged;
+use store::keeping::KeepRules;
 
 use crate::context::Context;
 use crate::failure::Outcome;
+use crate::keep;
 use crate::owner::Target;
 
 /// Erase for good what deleted records held
 ///
-/// That is their content, history and keys, and blobs nothing refers to. Live records keep their history. Readers whose bookmark is older than the purge must read from the beginning.
+/// That is their content, history and keys, and blobs nothing refers to. Live records keep their history, unless --keep-versions says how much of it. Readers whose bookmark is older than what is left must read from the beginning.
+///
+/// With --keep-log the beginning of the disclosure log is dropped as well. The log says what was dropped, and `pdpp grants verify` checks the rest from there on.
 #[derive(Debug, Args)]
-#[command(after_help = "Example: pdpp purge")]
-pub(crate) struct Options {}
+#[command(
+    after_help = "Example: pdpp purge\nExample: pdpp purge --keep-log 365d --keep-versions 5"
+)]
+pub(crate) struct Options {
+    #[command(flatten)]
+    keep: keep::KeepOptions,
+}
 
-pub(crate) fn run(_: &Options, context: &Context) -> Outcome {
+pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
     let output = context.output;
     let owner = context.owner("pdpp purge")?;
+    let rules = options.keep.rules(KeepRules::default());
     let spinner = output.spinner("erasing");
-    let purged: Purged = owner.post(&Target::of("/owner/purge"), &())?;
+    let purged: Purged = owner.post(&Target::of("/owner/purge"), &rules)?;
     spinner.finish_and_clear();
     if output.is_json() {
         return output.json(&purged);
@@ -29,5 +39,13 @@ pub(crate) fn run(_: &Options, context: &Context) -> Outcome {
         HumanCount(purged.tombstones),
         HumanCount(purged.blobs)
     ));
+    let dropped = purged.dropped;
+    if rules != KeepRules::default() {
+        output.note(&format!(
+            "Dropped {} entries of the disclosure log and {} replaced versions.",
+            HumanCount(dropped.log_entries),
+            HumanCount(dropped.versions)
+        ));
+    }
     Ok(())
 }

@@ -23,6 +23,7 @@ use tokio::sync::watch;
 use crate::config::{ServerSettings, owner_password};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
+use crate::keep;
 use crate::log;
 use crate::owner::OwnerSocket;
 use crate::stop::Stop;
@@ -61,11 +62,14 @@ pub(crate) struct Options {
         help = "The address of your own pages, whose host no application shares [env: PDPP_CONSOLE_URL] [default: the public one; on this machine http://pdpp.localhost:PORT]"
     )]
     console_url: Option<String>,
+    #[command(flatten)]
+    keep: keep::KeepOptions,
 }
 
 pub(crate) fn run(options: Options, context: &Context) -> Outcome {
     let settings =
         ServerSettings::resolve(options.listen, options.public_url, options.console_url)?;
+    let rules = options.keep.rules(settings.keep);
     let address = listen::address(&settings.listen)?;
     if let Some(url) = &settings.public_url {
         listen::check_public_url(url)?;
@@ -119,6 +123,7 @@ pub(crate) fn run(options: Options, context: &Context) -> Outcome {
         tokio::select! {
             () = serve(service, (tcp, unix), capacity, &mut stop) => {}
             () = look_at(&*clock) => {}
+            () = rest::keep_to(rules, &store) => {}
         }
         Ok(())
     });

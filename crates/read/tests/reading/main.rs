@@ -11,6 +11,7 @@ mod changes;
 mod dates;
 mod evidence;
 mod fixture;
+mod keeping;
 mod leaks;
 mod paging;
 mod pointing;

@@ -17,7 +17,7 @@ use store::grants::{
     SELECTOR_BYTES, StoredGrant, StoredPackage, StoredToken, TokenUse,
 };
 use store::inspection::{Depth, Inspection, Rollback};
-use store::keeping::CountedTime;
+use store::keeping::{CountedTime, Dropped, Grown, KeepRules};
 use store::records::{
     Applied, Change, ChangesPage, ChangesRequest, PageRequest, Purged, Revision, StoredPage,
     StoredRecord,
@@ -224,6 +224,12 @@ impl Keeping for Shut {
         touched()
     }
     fn reset_time(&self) -> Result<CountedTime> {
+        touched()
+    }
+    fn grown(&self) -> Result<Grown> {
+        touched()
+    }
+    fn drop_old(&self, _: KeepRules) -> Result<Dropped> {
         touched()
     }
 }

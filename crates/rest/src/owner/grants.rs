@@ -92,6 +92,7 @@ pub(super) async fn verify(ask: Ask) -> Outcome {
         let check = grants::verify(&*service.store).map_err(|error| store_problem(&error))?;
         Ok(Verified {
             entries: check.entries,
+            dropped: check.dropped,
             broken: check.broken.map(|broken| Broken {
                 sequence: broken.sequence,
                 reason: broken.reason,

@@ -5,13 +5,13 @@ use contract::id::BlobId;
 use std::path::PathBuf;
 use std::sync::Arc;
 use store::inspection::{Damage, Depth};
-use store::keeping::CountedTime;
+use store::keeping::{CountedTime, KeepRules};
 
 use super::telling::{told, written};
 use super::wire::{
     Accepted, Damaged, Indexed, Inspected, MISSING_BLOB_IDS, MISSING_BLOBS, Purged, Refusal, Time,
 };
-use super::{blocking, store_problem};
+use super::{blocking, question, store_problem};
 use crate::problem;
 use crate::table::{Ask, Outcome};
 
@@ -58,8 +58,13 @@ pub(super) async fn rebuild_index(ask: Ask) -> Outcome {
     }))
 }
 
-pub(super) async fn purge(ask: Ask) -> Outcome {
-    let purged = blocking(ask.service, |service| {
+pub(super) async fn purge(mut ask: Ask) -> Outcome {
+    let rules: Option<KeepRules> = question(&mut ask).await?;
+    let rules = rules.unwrap_or_default();
+    let purged = blocking(ask.service, move |service| {
+        // Before the rest, which also gives back the room.
+        let dropped = service.store.drop_old(rules);
+        let dropped = dropped.map_err(|error| store_problem(&error))?;
         let purged = service
             .store
             .purge()
@@ -67,9 +72,18 @@ pub(super) async fn purge(ask: Ask) -> Outcome {
         Ok(Purged {
             tombstones: purged.tombstones,
             blobs: purged.blobs,
+            dropped,
         })
     });
     problem::json(StatusCode::OK, &purged.await?)
+}
+
+/// How much there is of what grows by itself.
+pub(super) async fn grown(ask: Ask) -> Outcome {
+    let grown = blocking(ask.service, |service| {
+        service.store.grown().map_err(|error| store_problem(&error))
+    });
+    problem::json(StatusCode::OK, &grown.await?)
 }
 
 /// Whether all is whole. It may take as long as reading everything does.

@@ -4,6 +4,7 @@ use contract::id::{ConnectionId, ConnectorKey, StreamName};
 use contract::time::Instant;
 use ingest::ImportReport;
 use serde::{Deserialize, Serialize};
+use store::keeping::Dropped;
 
 /// The header of a backup that says how many blobs it lacks, because their files are missing.
 pub const MISSING_BLOBS: &str = "pdpp-missing-blobs";
@@ -173,6 +174,9 @@ pub struct Purged {
     pub tombstones: u64,
     /// Blobs that no record refers to any more.
     pub blobs: u64,
+    /// What was dropped by a rule.
+    #[serde(flatten)]
+    pub dropped: Dropped,
 }
 
 /// Whether what is stored still is what was written.
@@ -257,8 +261,10 @@ pub struct NewOwnerToken {
 /// What a check of the disclosure log found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verified {
-    /// Entries that stand as they were written, counted from the first.
+    /// Entries that stand as they were written, counted from the first that is there.
     pub entries: u64,
+    /// Entries before it that were dropped by the owner's rule.
+    pub dropped: u64,
     /// The first place where the log is not what was written.
     pub broken: Option<Broken>,
 }

@@ -41,6 +41,7 @@ mod shortlist;
 mod sources;
 mod sqlite;
 mod tally;
+mod thinning;
 mod upkeep;
 mod walk;
 mod word;
@@ -62,7 +63,7 @@ use self::room::Reserve;
 use self::sources::Sources;
 use self::sqlite::Database;
 use crate::catalog::StreamRef;
-use crate::keeping::{CountedTime, Keeping};
+use crate::keeping::{CountedTime, Dropped, Grown, KeepRules, Keeping};
 use crate::search::IndexStatus;
 use crate::{Result, StoreError};
 
@@ -274,6 +275,33 @@ impl Keeping for EmbeddedStore {
 
     fn reset_time(&self) -> Result<CountedTime> {
         self.clock.reset()
+    }
+
+    fn grown(&self) -> Result<Grown> {
+        self.database.read(|connection| {
+            connection.query_row(
+                "SELECT log.*, versions.* FROM
+                 (SELECT count(*), coalesce(sum(octet_length(entry)), 0) FROM disclosures) AS log,
+                 (SELECT count(*), coalesce(sum(octet_length(data)), 0) FROM versions) AS versions",
+                [],
+                |row| {
+                    Ok(Grown {
+                        log_entries: row.get(0)?,
+                        log_bytes: row.get(1)?,
+                        versions: row.get(2)?,
+                        version_bytes: row.get(3)?,
+                    })
+                },
+            )
+        })
+    }
+
+    fn drop_old(&self, rules: KeepRules) -> Result<Dropped> {
+        let now = self.clock.now();
+        Ok(Dropped {
+            log_entries: self.drop_log(rules.log, now)?,
+            versions: self.thin_versions(rules.versions, now)?,
+        })
     }
 }
 

@@ -17,6 +17,7 @@ mod finding;
 mod fixture;
 mod frequent_words;
 mod grouping;
+mod keeping;
 mod opening;
 mod paging;
 mod ranking;

@@ -2,6 +2,7 @@
 
 use indicatif::{HumanBytes, HumanCount};
 use rest::owner::wire::{Accepted, Damaged, Inspected};
+use store::keeping::Grown;
 
 use super::{Finding, here};
 use crate::context::Context;
@@ -16,7 +17,11 @@ const SEND_AGAIN: &str = "import the files again that the blobs came from, or re
 /// What is wrong; if everything was read, also what is well.
 pub(super) fn look(context: &Context, thorough: bool) -> Vec<Finding> {
     match inspect(context, thorough) {
-        Ok(inspected) => findings(&inspected, thorough, &context.line("doctor")),
+        Ok(inspected) => {
+            let mut found = findings(&inspected, thorough, &context.line("doctor"));
+            found.push(grown(context));
+            found
+        }
         Err(failure) => {
             let remedy = "restore a backup where something is damaged, see `pdpp restore --help`";
             vec![Finding::of(
@@ -100,6 +105,29 @@ fn findings(inspected: &Inspected, thorough: bool, line: &Line) -> Vec<Finding> 
         ));
     }
     findings
+}
+
+/// How much there is of what grows by itself.
+fn grown(context: &Context) -> Finding {
+    let grown = || -> Outcome<Grown> {
+        let owner = context.owner("pdpp doctor")?;
+        owner
+            .get(&Target::of("/owner/grown"))
+            .map_err(Failure::from)
+    };
+    match grown() {
+        Ok(grown) => Finding::well(
+            "history",
+            format!(
+                "disclosure log: {} entries, {}; replaced versions: {}, {}",
+                HumanCount(grown.log_entries),
+                HumanBytes(grown.log_bytes),
+                HumanCount(grown.versions),
+                HumanBytes(grown.version_bytes)
+            ),
+        ),
+        Err(failure) => Finding::of("history", &failure, "do what is said above"),
+    }
 }
 
 fn in_words(damaged: &Damaged) -> String {

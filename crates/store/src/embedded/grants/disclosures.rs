@@ -1,6 +1,9 @@
 //! The disclosure log: numbered entries, each hashed together with the one before, so that no entry can be changed,
 //! taken out or put in without the chain showing it.
 
+mod check;
+mod cut;
+
 use std::collections::BTreeMap;
 use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
@@ -10,9 +13,11 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use sha2::{Digest, Sha256};
 
+use self::check::check;
+use self::cut::Entry;
 use super::{EmbeddedStore, Pending};
 use crate::embedded::directory::PENDING;
-use crate::grants::{ChainBreak, ChainCheck, Disclosure, LoggedDisclosure, TokenUse};
+use crate::grants::{ChainCheck, Disclosure, LoggedDisclosure, TokenUse};
 use crate::{Result, StoreError};
 
 /// Where the chain starts, and what keeps its hashes apart from any other use of the same bytes.
@@ -23,7 +28,11 @@ const PATIENCE: Duration = Duration::from_millis(300);
 /// As many may stand outside the database; then they wait.
 const MOST_PENDING: usize = 50_000;
 
-/// The end of the chain.
+/// Under which names the end of the chain is noted, and the last entry that was dropped from its beginning.
+const END: &str = "disclosures";
+const START: &str = "disclosures_dropped";
+
+/// A place in the chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Head {
     sequence: u64,
@@ -160,7 +169,7 @@ impl EmbeddedStore {
         let pending = self.pending();
         let mut waiting = Vec::new();
         if !pending.is_empty() {
-            let head = self.database.read(stored_head)?.unwrap_or(Head::EMPTY);
+            let head = self.database.read(end)?;
             let until = u64::try_from(before).unwrap_or(0);
             waiting = pending.logged(head.sequence, grant);
             waiting.retain(|entry| entry.sequence < until);
@@ -182,21 +191,21 @@ impl EmbeddedStore {
                 .query_map(params![before, limit, grant.as_str()], numbered_entry)?
                 .collect(),
         })?;
-        let written = rows
-            .into_iter()
-            .map(|(sequence, entry)| {
-                let disclosure = serde_json::from_str(&entry).map_err(|error| StoreError::Engine {
-                    path: self.path().to_owned(),
-                    detail: format!(
-                        "entry {sequence} of the disclosure log cannot be read ({error}); `pdpp grants verify` checks it"
-                    ),
-                })?;
-                Ok(LoggedDisclosure {
+        for (sequence, entry) in rows {
+            let entry = Entry::read(entry.as_bytes()).map_err(|error| StoreError::Engine {
+                path: self.path().to_owned(),
+                detail: format!(
+                    "entry {sequence} of the disclosure log cannot be read ({error}); `pdpp grants verify` checks it"
+                ),
+            })?;
+            if let Entry::Disclosure(disclosure) = entry {
+                waiting.push(LoggedDisclosure {
                     sequence,
                     disclosure,
-                })
-            });
-        waiting.into_iter().map(Ok).chain(written).collect()
+                });
+            }
+        }
+        Ok(waiting)
     }
 
     pub(super) fn check_chain(&self) -> Result<ChainCheck> {
@@ -214,19 +223,9 @@ fn append(
     disclosures: &[Disclosure],
     entries: &[String],
 ) -> rusqlite::Result<()> {
-    // A damaged head is continued from what can be read of it: the break stays visible and nothing goes unlogged.
-    let last: u64 = transaction.query_row(
-        "SELECT coalesce(max(sequence), 0) FROM disclosures",
-        [],
-        |row| row.get(0),
-    )?;
-    let mut head = stored_head(transaction)?.unwrap_or(Head::EMPTY);
-    head.sequence = head.sequence.max(last);
+    let mut head = end(transaction)?;
     for (disclosure, entry) in disclosures.iter().zip(entries) {
-        head = head.extended(entry.as_bytes());
-        transaction
-            .prepare_cached("INSERT INTO disclosures VALUES (?1, ?2, ?3)")?
-            .execute(params![head.sequence, entry, head.hash.as_slice()])?;
+        head = put(transaction, head, entry)?;
         for grant in &disclosure.grant_ids {
             transaction
                 .prepare_cached("INSERT OR IGNORE INTO disclosures_by_grant VALUES (?1, ?2)")?
@@ -236,9 +235,35 @@ fn append(
     if entries.is_empty() {
         return Ok(());
     }
+    note_head(transaction, END, head)
+}
+
+/// Where the next entry goes. A damaged head is continued from what can be read of it: the break stays visible and nothing
+/// goes unlogged.
+fn end(connection: &Connection) -> rusqlite::Result<Head> {
+    let last: u64 = connection.query_row(
+        "SELECT coalesce(max(sequence), 0) FROM disclosures",
+        [],
+        |row| row.get(0),
+    )?;
+    let mut head = stored_head(connection, END)?.unwrap_or(Head::EMPTY);
+    head.sequence = head.sequence.max(last);
+    Ok(head)
+}
+
+/// Writes one entry behind a head.
+fn put(transaction: &Transaction<'_>, head: Head, entry: &str) -> rusqlite::Result<Head> {
+    let head = head.extended(entry.as_bytes());
     transaction
-        .prepare_cached("INSERT OR REPLACE INTO meta VALUES ('disclosures', ?1)")?
-        .execute([head.to_bytes().as_slice()])
+        .prepare_cached("INSERT INTO disclosures VALUES (?1, ?2, ?3)")?
+        .execute(params![head.sequence, entry, head.hash.as_slice()])?;
+    Ok(head)
+}
+
+fn note_head(transaction: &Transaction<'_>, name: &str, head: Head) -> rusqlite::Result<()> {
+    transaction
+        .prepare_cached("INSERT OR REPLACE INTO meta VALUES (?1, ?2)")?
+        .execute(params![name, head.to_bytes().as_slice()])
         .map(drop)
 }
 
@@ -271,103 +296,12 @@ fn note_uses(
     Ok(())
 }
 
-fn stored_head(connection: &Connection) -> rusqlite::Result<Option<Head>> {
+fn stored_head(connection: &Connection, name: &str) -> rusqlite::Result<Option<Head>> {
     connection
-        .prepare_cached("SELECT value FROM meta WHERE name = 'disclosures'")?
-        .query_row([], |row| Ok(bytes(row, 0)?.and_then(Head::from_bytes)))
+        .prepare_cached("SELECT value FROM meta WHERE name = ?1")?
+        .query_row([name], |row| Ok(bytes(row, 0)?.and_then(Head::from_bytes)))
         .optional()
         .map(Option::flatten)
-}
-
-fn check(connection: &Connection) -> rusqlite::Result<ChainCheck> {
-    let mut statement =
-        connection.prepare("SELECT sequence, entry, hash FROM disclosures ORDER BY sequence")?;
-    let mut rows = statement.query([])?;
-    let mut head = Head::EMPTY;
-    let mut named = 0_u64;
-    while let Some(row) = rows.next()? {
-        let found: i64 = row.get(0)?;
-        let entry = bytes(row, 1)?.unwrap_or_default();
-        let next = head.extended(entry);
-        if u64::try_from(found) != Ok(next.sequence) {
-            return Ok(broken(
-                head,
-                format!("the entry is missing; the next is {found}"),
-            ));
-        }
-        if bytes(row, 2)? != Some(next.hash.as_slice()) {
-            return Ok(broken(
-                head,
-                "the entry, or one before it, is not what was written".to_owned(),
-            ));
-        }
-        match findable(connection, next.sequence, entry)? {
-            Some(grants) => named += grants,
-            None => {
-                return Ok(broken(
-                    head,
-                    "the entry is not listed under its grants".to_owned(),
-                ));
-            }
-        }
-        head = next;
-    }
-    check_end(connection, head, named)
-}
-
-/// Whether the last entry is the one written last, and nothing is listed that is not in the log.
-fn check_end(connection: &Connection, head: Head, named: u64) -> rusqlite::Result<ChainCheck> {
-    let written = stored_head(connection)?;
-    if written.unwrap_or(Head::EMPTY) != head {
-        let last = written.map_or(0, |written| written.sequence);
-        return Ok(broken(
-            head,
-            format!("the log ends here, but the last entry written has number {last}"),
-        ));
-    }
-    let listed: u64 =
-        connection.query_row("SELECT count(*) FROM disclosures_by_grant", [], |row| {
-            row.get(0)
-        })?;
-    if listed != named {
-        return Ok(broken(
-            head,
-            "grants are listed with entries that do not name them".to_owned(),
-        ));
-    }
-    Ok(ChainCheck {
-        entries: head.sequence,
-        broken: None,
-    })
-}
-
-/// How many grants an entry names, if it is listed under each of them.
-fn findable(connection: &Connection, sequence: u64, entry: &[u8]) -> rusqlite::Result<Option<u64>> {
-    let Ok(disclosure) = serde_json::from_slice::<Disclosure>(entry) else {
-        return Ok(None);
-    };
-    let mut grants: Vec<&str> = disclosure.grant_ids.iter().map(GrantId::as_str).collect();
-    grants.sort_unstable();
-    grants.dedup();
-    let mut statement = connection.prepare_cached(
-        "SELECT EXISTS (SELECT 1 FROM disclosures_by_grant WHERE grant_id = ?1 AND sequence = ?2)",
-    )?;
-    for grant in &grants {
-        if !statement.query_row(params![grant, sequence], |row| row.get::<_, bool>(0))? {
-            return Ok(None);
-        }
-    }
-    Ok(Some(grants.len() as u64))
-}
-
-fn broken(intact: Head, reason: String) -> ChainCheck {
-    ChainCheck {
-        entries: intact.sequence,
-        broken: Some(ChainBreak {
-            sequence: intact.sequence + 1,
-            reason,
-        }),
-    }
 }
 
 /// The bytes of a column whatever its type: a tampered value must not end the check early.
