@@ -371,24 +371,7 @@ fn a_revocation_that_was_lost_with_the_log_lets_nobody_in_until_the_owner_has_co
         assert_eq!(status, 503, "{page}");
         assert!(body.to_string().contains("pdpp doctor"), "{page}: {body}");
     }
-    // The owner's own commands work, and say what happened.
-    let doctor = home.run(&["doctor"]);
-    assert_eq!(doctor.code, Some(1));
-    for words in [
-        "FAIL  history",
-        "went back in time",
-        "transaction",
-        "doctor --accept-rollback",
-    ] {
-        let flat = doctor
-            .stdout
-            .split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" ");
-        let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(flat.contains(&words), "{words} in {}", doctor.stdout);
-    }
-    assert_eq!(home.messages().lines().count(), 1);
+    owner_is_told(&home);
     let told = home.run(&["grants", "--json"]).succeeds().json();
     assert_eq!(told[0]["state"], "live", "the revocation came undone");
     home.run(&["grant", "revoke", &grant]).succeeds();
@@ -479,4 +462,25 @@ fn the_pages_are_where_nobody_else_is() {
         assert_eq!(ran.code, Some(2), "{ran:?}");
         assert!(ran.stderr.contains("pdpp.localhost"), "{ran:?}");
     }
+}
+
+/// The owner's own commands work, and say what happened.
+fn owner_is_told(home: &Home) {
+    let doctor = home.run(&["doctor"]);
+    assert_eq!(doctor.code, Some(1));
+    for words in [
+        "FAIL  history",
+        "went back in time",
+        "transaction",
+        "doctor --accept-rollback",
+    ] {
+        let flat = doctor
+            .stdout
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
+        let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(flat.contains(&words), "{words} in {}", doctor.stdout);
+    }
+    assert_eq!(home.messages().lines().count(), 1);
 }

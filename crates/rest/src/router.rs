@@ -125,6 +125,27 @@ async fn handle(
     response
 }
 
+/// What is refused before anybody is asked who they are.
+fn check_first(
+    endpoint: &Endpoint,
+    (service, gate): (&Service, Gate),
+    headers: &HeaderMap,
+) -> Result<(), Problem> {
+    if !matches!(endpoint.run, Run::OAuth(_) | Run::Page(_)) {
+        check_version(headers)?;
+    }
+    if serves_clients(endpoint, gate, headers) {
+        service.refuse_rolled_back()?;
+    }
+    Ok(())
+}
+
+/// What was asked for, as it was written.
+fn target(parts: &Parts) -> String {
+    let target = parts.uri.path_and_query();
+    target.map(ToString::to_string).unwrap_or_default()
+}
+
 /// Whether an answer may reach others than the owner at this machine. What only tells how the server is does not count.
 fn serves_clients(endpoint: &Endpoint, gate: Gate, headers: &HeaderMap) -> bool {
     match (gate, &endpoint.run) {
@@ -206,12 +227,7 @@ async fn run(
 ) -> Outcome {
     let (mut parts, body) = request.into_parts();
     let lenient = matches!(endpoint.run, Run::OAuth(_) | Run::Page(_));
-    if !lenient {
-        check_version(&parts.headers)?;
-    }
-    if serves_clients(endpoint, gate, &parts.headers) {
-        service.refuse_rolled_back()?;
-    }
+    check_first(endpoint, (&service, gate), &parts.headers)?;
     if let Run::Page(_) = endpoint.run
         && let Some(elsewhere) = not_at_the_console(&service, endpoint.verb, &parts)
     {
@@ -226,11 +242,7 @@ async fn run(
     let ask = Ask {
         address,
         service,
-        target: parts
-            .uri
-            .path_and_query()
-            .map(ToString::to_string)
-            .unwrap_or_default(),
+        target: target(&parts),
         path: path.iter().map(|(_, part)| part.to_owned()).collect(),
         params: Params::parse(query.unwrap_or_default())?,
         headers: parts.headers,

@@ -113,15 +113,13 @@ impl Answer {
                 let line = std::mem::replace(&mut self.rest, after);
                 return serde_json::from_slice(&line).map_err(|_| not_understood());
             }
-            match self.piece().await? {
-                Some(piece) => self.rest.extend_from_slice(&piece),
-                // The last line is an outcome, so somebody fell silent before it.
-                None => {
-                    let lost = self.link.as_ref().map(Link::trouble);
-                    // Here only a defect does that, and it was told about.
-                    return Err(lost.unwrap_or_else(|| Failure::Reported.into()));
-                }
-            }
+            let Some(piece) = self.piece().await? else {
+                // The last line is an outcome, so somebody fell silent before it. Here only a defect does that, and it
+                // was told about.
+                let lost = self.link.as_ref().map(Link::trouble);
+                return Err(lost.unwrap_or_else(|| Failure::Reported.into()));
+            };
+            self.rest.extend_from_slice(&piece);
         }
     }
 }

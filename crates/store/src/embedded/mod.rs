@@ -311,18 +311,14 @@ fn load_sources(database: &Database) -> Result<Sources> {
 
 /// Reads the store's identity, given at creation: it ties the index and its hashes to these records.
 fn store_id(database: &Database) -> Result<[u8; 16]> {
+    let found: Option<Vec<u8>> = database.read(|connection| {
+        let sql = "SELECT value FROM meta WHERE name = 'store_id'";
+        connection.query_row(sql, [], |row| row.get(0)).optional()
+    })?;
+    if let Some(id) = found.and_then(|bytes| <[u8; 16]>::try_from(bytes).ok()) {
+        return Ok(id);
+    }
     database.transact(|transaction| {
-        let found: Option<Vec<u8>> = transaction
-            .query_row(
-                "SELECT value FROM meta WHERE name = 'store_id'",
-                [],
-                |row| row.get(0),
-            )
-            .optional()
-            .map_err(database.failed())?;
-        if let Some(id) = found.and_then(|bytes| <[u8; 16]>::try_from(bytes).ok()) {
-            return Ok(id);
-        }
         let mut id = [0; 16];
         getrandom::fill(&mut id).map_err(|error| StoreError::Engine {
             path: "/dev/urandom".into(),

@@ -29,6 +29,8 @@ const CACHE_KIB: i64 = 2048;
 /// How much the writer keeps while batches of records come in, whose keys fall anywhere.
 const BULK_CACHE_KIB: i64 = 65_536;
 
+/// For a file that is named by [`as_it_is`].
+const READ_ONLY: OpenFlags = OpenFlags::SQLITE_OPEN_READ_ONLY.union(OpenFlags::SQLITE_OPEN_URI);
 /// How often it is looked whether the writer is free.
 const BETWEEN_TRIES: Duration = Duration::from_millis(5);
 
@@ -43,12 +45,46 @@ pub(crate) struct Database {
     writer_cache: AtomicI64,
     /// What says outside the database how far it has come.
     marking: Marking,
+    /// The disk was full when it was opened, so that it can only be read.
+    is_read_only: bool,
 }
 
 impl Database {
     /// Opens or creates the file, brings it to the newest format and holds it against its mark.
+    ///
+    /// The engine needs a little room even to read beside its log. Where there is none, and nothing in the log, the file is
+    /// read as it is.
     pub(crate) fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<Self> {
         refuse_truncated(path)?;
+        match Self::open_to_write(path, Arc::clone(&clock)) {
+            Err(StoreError::Full { .. } | StoreError::NoRoom { .. })
+                if Log::beside(path).is_none() =>
+            {
+                Self::open_to_read(path, clock)
+            }
+            opened => opened,
+        }
+    }
+
+    fn open_to_read(path: &Path, clock: Arc<dyn Clock>) -> Result<Self> {
+        let mut reader = connect(&as_it_is(path), READ_ONLY).map_err(failed(path))?;
+        claim(&reader, path)?;
+        migrations::run(&mut reader, path).map_err(|_| StoreError::Full {
+            path: path.to_owned(),
+        })?;
+        let marking = Marking::new(path.with_file_name(MARK), clock);
+        marking.compare(&reader).map_err(failed(path))?;
+        Ok(Self {
+            path: path.to_owned(),
+            writer: Mutex::new(reader),
+            writer_cache: AtomicI64::new(CACHE_KIB),
+            idle_readers: Mutex::new(Vec::new()),
+            marking,
+            is_read_only: true,
+        })
+    }
+
+    fn open_to_write(path: &Path, clock: Arc<dyn Clock>) -> Result<Self> {
         // The engine would let everybody read a file it makes; those beside it get the mode of this one.
         create_private_file(path)?;
         let mut writer = connect(
@@ -73,6 +109,7 @@ impl Database {
             writer_cache: AtomicI64::new(CACHE_KIB),
             idle_readers: Mutex::new(Vec::new()),
             marking,
+            is_read_only: false,
         };
         if database.marking.rolled_back().is_some() {
             // What cannot be written now is found again at the next start.
@@ -116,6 +153,9 @@ impl Database {
         let idle = self.idle().pop();
         let connection = match idle {
             Some(connection) => connection,
+            None if self.is_read_only => {
+                connect(&as_it_is(&self.path), READ_ONLY).map_err(failed(&self.path))?
+            }
             None => {
                 connect(&self.path, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(failed(&self.path))?
             }
@@ -192,6 +232,10 @@ impl Database {
         cache_kib: i64,
         change: impl FnOnce(&rusqlite::Transaction<'_>) -> Result<T>,
     ) -> Result<T> {
+        if self.is_read_only {
+            let detail = "it was opened while the disk was full, and can only be read; start again when there is room";
+            return Err(room::unable(&self.path, detail));
+        }
         if cache_kib == CACHE_KIB {
             room::give_back(self.path.parent().unwrap_or(Path::new(".")));
         }
@@ -235,6 +279,17 @@ impl Database {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// How a file is named that nobody writes while it is read.
+fn as_it_is(path: &Path) -> PathBuf {
+    let name = path.to_string_lossy();
+    // These would end the name.
+    let name = name
+        .replace('%', "%25")
+        .replace('?', "%3f")
+        .replace('#', "%23");
+    PathBuf::from(format!("file:{name}?immutable=1"))
 }
 
 fn connect(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
@@ -432,6 +487,25 @@ mod tests {
         fn now(&self) -> contract::time::Instant {
             contract::time::Instant(0)
         }
+    }
+
+    #[test]
+    fn without_any_room_the_file_is_read_as_it_is() {
+        // TR-33: the server starts and serves reads on a full disk.
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a ?#% name");
+        drop(Database::open(&path, Arc::new(Noon)).unwrap());
+        let files = || std::fs::read_dir(folder.path()).unwrap().count();
+        let before = files();
+        let database = Database::open_to_read(&path, Arc::new(Noon)).unwrap();
+        let tables = |connection: &Connection| {
+            connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| {
+                row.get::<_, i64>(0)
+            })
+        };
+        assert!(database.read(tables).unwrap() > 10);
+        assert!(database.transact(|_| Ok(())).is_err());
+        assert_eq!(files(), before, "no log beside it");
     }
 
     #[test]

@@ -331,11 +331,18 @@ fn change_letter(folder: &Path, text: &str) -> usize {
     at.len()
 }
 
-#[test]
-fn a_letter_that_changed_on_the_disk_is_never_given_as_the_records() {
-    // TR-35: a record whose bytes are not those that were written is refused and named, whichever way it is read.
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
+/// Asserts that an error names the record `a`.
+fn names_a(error: &store::StoreError) {
+    let told = matches!(error, store::StoreError::RecordDamaged { .. });
+    assert!(
+        told && error.to_string().contains("'a' of work/messages"),
+        "{error}"
+    );
+}
+
+/// A store whose record `a` was changed on the disk, and has an earlier version.
+fn with_a_changed_letter(folder: &Path) -> EmbeddedStore {
+    let store = open(folder);
     add_mail(&store, "work");
     write(
         &store,
@@ -354,31 +361,31 @@ fn a_letter_that_changed_on_the_disk_is_never_given_as_the_records() {
     );
     store.settle_index().unwrap();
     drop(store);
-    assert!(change_letter(folder.path(), "zyzzyva new") > 0);
-    let store = open(folder.path());
+    assert!(change_letter(folder, "zyzzyva new") > 0);
+    open(folder)
+}
+
+#[test]
+fn a_letter_that_changed_on_the_disk_is_never_given_as_the_records() {
+    // TR-35: a record whose bytes are not those that were written is refused and named, whichever way it is read.
+    let folder = tempfile::tempdir().unwrap();
+    let store = with_a_changed_letter(folder.path());
     let owner = stream("work", "messages");
-    let damaged = |error: store::StoreError| {
-        let told = matches!(error, store::StoreError::RecordDamaged { .. });
-        assert!(
-            told && error.to_string().contains("'a' of work/messages"),
-            "{error}"
-        );
-    };
-    damaged(store.get(&owner, &key("a")).unwrap_err());
+    names_a(&store.get(&owner, &key("a")).unwrap_err());
     let page = PageRequest {
         by: OrderBy::Key,
         direction: Direction::Ascending,
         after: None,
         limit: 10,
     };
-    damaged(store.page(&owner, &page).unwrap_err());
-    damaged(
-        store
+    names_a(&store.page(&owner, &page).unwrap_err());
+    names_a(
+        &store
             .search(&request("zyzzyva", vec![messages("work")]))
             .unwrap_err(),
     );
-    damaged(store.history(&owner, &key("a"), 9, 9).unwrap_err());
-    damaged(store.rebuild_index(&mut |_| {}).unwrap_err());
+    names_a(&store.history(&owner, &key("a"), 9, 9).unwrap_err());
+    names_a(&store.rebuild_index(&mut |_| {}).unwrap_err());
     // The others are given as before, and an inspection names the one.
     assert!(store.get(&owner, &key("b")).unwrap().is_some());
     let found = store.inspect(Depth::Thorough).unwrap().damaged_records;
@@ -387,6 +394,14 @@ fn a_letter_that_changed_on_the_disk_is_never_given_as_the_records() {
         found[0].detail.contains("'a' of work/messages"),
         "{found:?}"
     );
+}
+
+#[test]
+fn a_damaged_record_is_mended_by_sending_it_again() {
+    // TR-35
+    let folder = tempfile::tempdir().unwrap();
+    let store = with_a_changed_letter(folder.path());
+    let owner = stream("work", "messages");
     // Sent again, it is mended, and what was damaged is not kept as its history.
     write(
         &store,
@@ -407,7 +422,7 @@ fn a_letter_that_changed_on_the_disk_is_never_given_as_the_records() {
     // So are earlier versions.
     assert!(change_letter(folder.path(), "zyzzyva old") > 0);
     let store = open(folder.path());
-    damaged(store.history(&owner, &key("a"), 9, 9).unwrap_err());
+    names_a(&store.history(&owner, &key("a"), 9, 9).unwrap_err());
     assert_eq!(
         store
             .inspect(Depth::Thorough)

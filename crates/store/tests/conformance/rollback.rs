@@ -109,8 +109,7 @@ fn a_cut_or_changed_log_is_told() {
     for at in 0..20 {
         write(&store, "work", vec![message(&format!("m{at}"), "x", "")]);
     }
-    type Harm = fn(&mut Vec<u8>);
-    let harms: [Harm; 4] = [
+    let harms: [fn(&mut Vec<u8>); 4] = [
         |log| log.truncate(log.len() / 2),
         |log| log.truncate(log.len() - 1),
         |log| log.clear(),
@@ -208,8 +207,8 @@ fn a_mark_that_lags_is_no_rollback_and_one_that_is_gone_proves_nothing() {
         assert_eq!(rolled_back(killed.path()), None);
     }
 
-    type Harm = fn(&Path) -> std::io::Result<()>;
-    let harms: [Harm; 2] = [|path| fs::remove_file(path), |path| fs::write(path, "")];
+    let harms: [fn(&Path) -> std::io::Result<()>; 2] =
+        [|path| fs::remove_file(path), |path| fs::write(path, "")];
     for harm in harms {
         let killed = killed_now(folder.path());
         harm(&killed.path().join(directory::MARK)).unwrap();

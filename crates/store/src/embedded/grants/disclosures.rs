@@ -97,7 +97,7 @@ impl EmbeddedStore {
         });
         let written = match written {
             // They take less room in the file.
-            Err(StoreError::Full { .. }) => None,
+            Err(StoreError::Full { .. } | StoreError::NoRoom { .. }) => None,
             written => written?,
         };
         let path = self.directory.join(PENDING);
