@@ -10,6 +10,7 @@ mod aggregates;
 mod backup;
 mod blobs;
 mod catalog;
+mod changed;
 mod damage;
 mod erasure;
 mod feed;

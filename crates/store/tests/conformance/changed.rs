@@ -1,0 +1,129 @@
+//! A record whose bytes changed on the disk: refused, named, and mended by sending it again.
+
+use std::fs;
+use std::path::Path;
+
+use store::inspection::Depth;
+use store::records::{Direction, OrderBy, PageRequest};
+use store::{EmbeddedStore, Inspect, Records, Search};
+
+use crate::fixture::{add_mail, key, message_with, messages, open, request, stream, write};
+
+/// Changes one letter of a text wherever it stands in the database, which the engine does not notice.
+fn change_letter(folder: &Path, text: &str) -> usize {
+    let path = folder.join("records.db");
+    let mut bytes = fs::read(&path).unwrap();
+    let at: Vec<usize> = bytes
+        .windows(text.len())
+        .enumerate()
+        .filter(|(_, window)| *window == text.as_bytes())
+        .map(|(at, _)| at)
+        .collect();
+    for at in &at {
+        bytes[*at] ^= 1;
+    }
+    fs::write(&path, bytes).unwrap();
+    at.len()
+}
+
+/// Asserts that an error names the record `a`.
+fn names_a(error: &store::StoreError) {
+    let told = matches!(error, store::StoreError::RecordDamaged { .. });
+    assert!(
+        told && error.to_string().contains("'a' of work/messages"),
+        "{error}"
+    );
+}
+
+/// A store whose record `a` was changed on the disk, and has an earlier version.
+fn with_a_changed_letter(folder: &Path) -> EmbeddedStore {
+    let store = open(folder);
+    add_mail(&store, "work");
+    write(
+        &store,
+        "work",
+        vec![message_with("a", "\"subject\":\"zyzzyva old\"")],
+    );
+    write(
+        &store,
+        "work",
+        vec![message_with("b", "\"subject\":\"quokka\"")],
+    );
+    write(
+        &store,
+        "work",
+        vec![message_with("a", "\"subject\":\"zyzzyva new\"")],
+    );
+    store.settle_index().unwrap();
+    drop(store);
+    assert!(change_letter(folder, "zyzzyva new") > 0);
+    open(folder)
+}
+
+#[test]
+fn a_letter_that_changed_on_the_disk_is_never_given_as_the_records() {
+    // TR-35: a record whose bytes are not those that were written is refused and named, whichever way it is read.
+    let folder = tempfile::tempdir().unwrap();
+    let store = with_a_changed_letter(folder.path());
+    let owner = stream("work", "messages");
+    names_a(&store.get(&owner, &key("a")).unwrap_err());
+    let page = PageRequest {
+        by: OrderBy::Key,
+        direction: Direction::Ascending,
+        after: None,
+        limit: 10,
+    };
+    names_a(&store.page(&owner, &page).unwrap_err());
+    names_a(
+        &store
+            .search(&request("zyzzyva", vec![messages("work")]))
+            .unwrap_err(),
+    );
+    names_a(&store.history(&owner, &key("a"), 9, 9).unwrap_err());
+    names_a(&store.rebuild_index(&mut |_| {}).unwrap_err());
+    // The others are given as before, and an inspection names the one.
+    assert!(store.get(&owner, &key("b")).unwrap().is_some());
+    let found = store.inspect(Depth::Thorough).unwrap().damaged_records;
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(
+        found[0].detail.contains("'a' of work/messages"),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn a_damaged_record_is_mended_by_sending_it_again() {
+    // TR-35
+    let folder = tempfile::tempdir().unwrap();
+    let store = with_a_changed_letter(folder.path());
+    let owner = stream("work", "messages");
+    // Sent again, it is mended, and what was damaged is not kept as its history.
+    write(
+        &store,
+        "work",
+        vec![message_with("a", "\"subject\":\"zyzzyva new\"")],
+    );
+    assert!(
+        store
+            .get(&owner, &key("a"))
+            .unwrap()
+            .unwrap()
+            .body
+            .contains("zyzzyva new")
+    );
+    assert_eq!(store.history(&owner, &key("a"), 9, 9).unwrap().len(), 2);
+    assert_eq!(store.inspect(Depth::Thorough).unwrap().damaged_records, []);
+    drop(store);
+    // So are earlier versions.
+    assert!(change_letter(folder.path(), "zyzzyva old") > 0);
+    let store = open(folder.path());
+    names_a(&store.history(&owner, &key("a"), 9, 9).unwrap_err());
+    assert_eq!(
+        store
+            .inspect(Depth::Thorough)
+            .unwrap()
+            .damaged_records
+            .len(),
+        1
+    );
+}
