@@ -82,7 +82,7 @@ pub(crate) fn json_in_pieces(mut answer: impl Contents) -> Outcome {
         contents.extend(large.map(|content| Bytes::from(Box::<str>::from(content).into_string())));
     });
     drop(answer);
-    let mut response = Response::new(Body::new(writer.pieces(contents)));
+    let mut response = Response::new(Body::new(writer.pieces(&contents)));
     *response.status_mut() = StatusCode::OK;
     response.headers_mut().insert(header::CONTENT_TYPE, JSON);
     Ok(response)
@@ -127,7 +127,7 @@ impl Write for Cutter {
 }
 
 impl Cutter {
-    fn pieces(self, contents: Vec<Bytes>) -> Pieces {
+    fn pieces(self, contents: &[Bytes]) -> Pieces {
         let mut pieces = VecDeque::with_capacity(2 * self.met.len() + 1);
         for (text, met) in self.met {
             pieces.push_back(Bytes::from(text));

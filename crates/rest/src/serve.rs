@@ -237,7 +237,7 @@ mod tests {
             self: std::pin::Pin<&mut Self>,
             _: &mut std::task::Context<'_>,
         ) -> std::task::Poll<Option<Result<hyper::body::Frame<Self::Data>, Self::Error>>> {
-            let piece = axum::body::Bytes::from_static(&[b'x'; 65_536]);
+            let piece = axum::body::Bytes::from_static(&[b'x'; 16_384]);
             std::task::Poll::Ready(Some(Ok(hyper::body::Frame::data(piece))))
         }
     }
