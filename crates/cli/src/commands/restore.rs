@@ -98,24 +98,27 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
 }
 
 fn in_sentences(restored: &Restored, context: &Context) -> String {
-    let mut text = format!(
+    let mut lines = vec![format!(
         "Restored {} records and {} blobs into {}.",
         HumanCount(restored.inspection.records),
         HumanCount(restored.inspection.blobs),
         context.settings.data_dir.display()
-    );
+    )];
     if restored.ended_grants > 0 {
         let ended = HumanCount(restored.ended_grants);
-        text += &format!("\nGrants that ended with it: {ended}. Tokens and sessions are gone.");
+        lines.push(format!(
+            "Grants that ended with it: {ended}. Tokens and sessions are gone."
+        ));
     }
     if restored.live_grants > 0 {
-        text += &format!(
-            "\nGrants that live on in it: {}. Whoever holds their tokens can read this copy; `{}` lists them.",
+        lines.push(format!(
+            "Grants that live on in it: {}. Whoever holds their tokens can read this copy; `{}` lists them.",
             HumanCount(restored.live_grants),
             context.line("grants")
-        );
+        ));
     }
-    text + &format!("\nNext: {}", context.line("serve"))
+    lines.push(format!("Next: {}", context.line("serve")));
+    lines.join("\n")
 }
 
 /// The bytes of the archive, and how many were read is shown.
@@ -173,11 +176,11 @@ fn told(error: RestoreError, file: &Path) -> Failure {
                 .hint("name a file that `pdpp backup` wrote, as it wrote it; nothing was restored")
         }
         RestoreError::Damaged(damages) => {
-            let mut message = format!("{shown}: the backup is damaged, so nothing was restored");
-            for damage in damages.iter().take(TOLD) {
-                message += &format!("\n  {}", in_words(damage));
-            }
-            Failure::new(message)
+            let mut lines = vec![format!(
+                "{shown}: the backup is damaged, so nothing was restored"
+            )];
+            lines.extend(damages.iter().take(TOLD).map(in_words));
+            Failure::new(lines.join("\n  "))
                 .hint("restore another backup, or add --accept-damage to have everything else of this one")
         }
         RestoreError::Store(error) => error.into(),

@@ -17,6 +17,7 @@ use grants::{DisclosureLog, Secret};
 use rest::{Capacity, IndexTending, Limits, Listeners, Service};
 use store::Store;
 use store::directory::OWNER_SOCKET;
+use store::keeping::KeepRules;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
@@ -120,11 +121,8 @@ pub(crate) fn run(options: Options, context: &Context) -> Outcome {
         let unix = started(tokio::net::UnixListener::from_std(unix))?;
         announce(context, (public_url, &own_url), &console, &way_in);
         warn_of_rollback(context, &*store);
-        tokio::select! {
-            () = serve(service, (tcp, unix), capacity, &mut stop) => {}
-            () = look_at(&*clock) => {}
-            () = rest::keep_to(rules, &store) => {}
-        }
+        let serving = serve(service, (tcp, unix), capacity, &mut stop);
+        tokio::select! { () = serving => {}, () = tend(&*clock, rules, &store) => {} }
         Ok(())
     });
     runtime.shutdown_timeout(LAST_WORK);
@@ -230,6 +228,11 @@ fn announce(
         "Connect: claude mcp add --transport http pdpp {public_url}/mcp"
     ));
     output.note(&format!("Tokens: {}", context.granting("NAME")));
+}
+
+/// Does beside serving what is to be done from time to time. It never ends.
+async fn tend(clock: &dyn Clock, rules: KeepRules, store: &Arc<dyn Store>) {
+    tokio::join!(look_at(clock), rest::keep_to(rules, store));
 }
 
 /// Looks at the clock from time to time, so that the time of a server that nobody asks is known to have passed.
