@@ -248,16 +248,16 @@ fn the_local_data_is_examined_with_and_without_a_server() {
     let home = Home::with_mail();
     let well = home.run(&["doctor"]).succeeds().stdout;
     for line in [
-        "ok    data    ~/data, for this user only\n",
-        "ok    server  none runs; commands open the data themselves\n",
-        "ok    index   can be searched, and holds every record\n",
+        "ok    data     ~/data, for this user only\n",
+        "ok    server   none runs; commands open the data themselves\n",
+        "ok    index    can be searched, and holds every record\n",
     ] {
         assert!(well.contains(line), "{well}");
     }
     let server = Server::start(&home);
     let well = home.run(&["doctor"]).succeeds().stdout;
     assert!(
-        well.contains("ok    server  runs, and answers on its socket\n"),
+        well.contains("ok    server   runs, and answers on its socket\n"),
         "{well}"
     );
     drop(server);

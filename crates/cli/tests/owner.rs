@@ -115,7 +115,10 @@ fn what_is_removed_or_purged_beside_the_server_is_gone_for_its_readers() {
         .succeeds();
     assert_eq!(found("winter"), (200, Some(0)));
     let purged = home.run(&["purge", "--json"]).succeeds().stdout;
-    assert_eq!(purged, "{\"tombstones\":1,\"blobs\":0}\n");
+    assert_eq!(
+        purged,
+        "{\"tombstones\":1,\"blobs\":0,\"log_entries\":0,\"versions\":0}\n"
+    );
     home.run(&["index", "rebuild"]).succeeds();
     assert_eq!(found("summer"), (200, Some(1)));
     home.run(&["connections", "remove", "mail-work", "--yes"])

@@ -196,7 +196,8 @@ fn lines_end_where_the_screen_does_and_commands_stay_whole() {
     let shown = narrow.shows(&home, &["search", "quay"]);
     assert_eq!(
         shown,
-        "\u{6771}\u{4eac}\u{51fa}\u{5f35}\u{306e}\u{4ef6}  Work  2026-03-05 08:00:00 +02:00
+        "\u{6771}\u{4eac}\u{51fa}\u{5f35}\u{306e}\u{4ef6}
+  Work  (emitted or imported 2026-03-05 08:00:00 +02:00)
   body: the [quay] is long and the tide takes its
     time; the [quay] is long and the tide takes
     its time; the [quay] is long and the tide

@@ -353,7 +353,7 @@ fn named_client(name: &str) -> Result<GrantClient, IssueError> {
 }
 
 fn not_reserved(client: GrantClient) -> Result<GrantClient, IssueError> {
-    if client.client_id.as_str() == LOCAL {
+    if client.client_id.as_str().eq_ignore_ascii_case(LOCAL) {
         return Err(IssueError::Reserved);
     }
     Ok(client)

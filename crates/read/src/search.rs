@@ -91,7 +91,8 @@ pub(crate) fn search(session: &Session, query: &SearchQuery) -> Answer<Page<Sear
         page = page.continued(tokens.search(last, searched)?);
     }
     let mut meta = meta(query, &plan, &request, &answer);
-    if page.data.is_empty() && last.is_none() {
+    // An empty page after others is the end of a list, and says nothing about the words.
+    if query.cursor.is_none() && page.data.is_empty() && last.is_none() {
         let scopes: Vec<_> = plan.searched.iter().map(Searched::granted).collect();
         let asked = (scopes.as_slice(), !query.filters.is_empty());
         meta.words = words::found(session, &request.expression, asked)?;

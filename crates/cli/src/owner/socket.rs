@@ -1,8 +1,9 @@
 //! Over the socket of a running server.
 
-use std::io;
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::UnixStream as BlockingStream;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{Request, Response};
@@ -13,6 +14,9 @@ use tokio::net::UnixStream;
 use super::answer::Trouble;
 use super::shown;
 use crate::failure::{Failure, Outcome};
+
+/// How long a server that lives may take to say so.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(2);
 
 /// What keeps a connection open until its answer is read.
 pub(crate) struct Link {
@@ -29,10 +33,19 @@ impl Link {
 
 /// Whether a server that fell silent has ended.
 fn lost(path: &Path) -> Trouble {
-    match is_alive(path) {
-        Ok(true) => Trouble::BrokenOff,
-        _ => Trouble::Lost,
+    match answers(path) {
+        Ok(()) => Trouble::BrokenOff,
+        Err(_) => Trouble::Lost,
     }
+}
+
+/// Asks for a sign of life. That a connection is taken is none: the socket of a process that is being killed takes them
+/// for a moment longer.
+fn answers(path: &Path) -> io::Result<()> {
+    let mut stream = BlockingStream::connect(path)?;
+    stream.set_read_timeout(Some(SIGN_OF_LIFE))?;
+    stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")?;
+    stream.read_exact(&mut [0])
 }
 
 /// Whether a server answers there. A socket that a killed server left behind counts as none.
