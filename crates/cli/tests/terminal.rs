@@ -1,9 +1,5 @@
 //! What a person at a terminal sees: colour, a pager for what is longer than the screen, and lines that end where it does.
-#![expect(
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a step that fails is a failed test"
-)]
+#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
 
 mod harness;
 

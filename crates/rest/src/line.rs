@@ -136,7 +136,7 @@ mod tests {
             assert!(!held.is_empty() && held.len() < places, "{places}");
             let greedy = line.clone();
             let waiting = tokio::spawn(async move {
-                let more = (0..8).map(|_| greedy.place("greedy", Duration::from_secs(60)));
+                let more = (0..8).map(|_| greedy.place("greedy", Duration::from_mins(1)));
                 for place in more {
                     drop(place.await.unwrap());
                 }

@@ -48,7 +48,8 @@ impl Served {
             .unwrap()
             .clone_into(&mut served.url);
         let link = home.command(&["sign-in"]).output().unwrap();
-        served.link = String::from_utf8(link.stdout).unwrap().trim().to_owned();
+        let link = String::from_utf8(link.stdout).unwrap();
+        link.trim().clone_into(&mut served.link);
         served
     }
 

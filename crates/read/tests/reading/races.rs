@@ -14,7 +14,7 @@ use store::records::ChangeOp;
 use crate::fixture::{Reader, Told, World, aggregate, field, list, stream};
 
 /// No number that may be seen comes near it, not even a sum.
-const HIDDEN: u64 = 1_000_000_000;
+const HIDDEN: u32 = 1_000_000_000;
 /// How often every figure is asked for, and how many writes there are meanwhile at most.
 const ROUNDS: usize = 2;
 const MOST_WRITES: usize = 100_000;
@@ -28,11 +28,11 @@ fn flip(world: &World, at: usize) {
             "from_email": "ada@x.example", "seen": true, "size_bytes": 1 + at % 9, "amount": 1.5});
         ("2026-05-01T00:00:00Z", body)
     } else {
-        let size = HIDDEN + at as u64;
+        let size = HIDDEN + u32::try_from(at).unwrap();
         let body = json!({"id": id, "received_at": "2025-02-01T10:00:00Z",
             "from_email": "hidden@x.example", "seen": false,
-            "size_bytes": if at.is_multiple_of(4) { json!(size) } else { json!(-(size as i64)) },
-            "amount": size as f64 + 0.5});
+            "size_bytes": if at.is_multiple_of(4) { json!(size) } else { json!(-i64::from(size)) },
+            "amount": f64::from(size) + 0.5});
         ("2026-05-09T00:00:00Z", body)
     };
     let body = RecordBody::parse(body.to_string()).unwrap();
@@ -40,8 +40,11 @@ fn flip(world: &World, at: usize) {
     world.change_at(emitted, ("work", "messages"), key, ChangeOp::Upsert(body));
 }
 
+/// Asks for one figure.
+type Figure = Box<dyn Fn(&Reader) -> Told>;
+
 /// Every figure there is: each aggregate alone and in groups, counts and time spans of lists, and what schemas tell.
-fn figures() -> Vec<Box<dyn Fn(&Reader) -> Told>> {
+fn figures() -> Vec<Figure> {
     let metrics = || {
         let measured = ["size_bytes", "amount", "received_at"].map(field);
         let bounds = measured.clone().map(Metric::Min).into_iter();
@@ -60,7 +63,7 @@ fn figures() -> Vec<Box<dyn Fn(&Reader) -> Told>> {
         Some(by_time),
         None,
     ];
-    let mut asked: Vec<Box<dyn Fn(&Reader) -> Told>> = Vec::new();
+    let mut asked: Vec<Figure> = Vec::new();
     for by in groupings {
         let grouping = by.map(|by| Grouping::new(by, None).unwrap());
         for metric in metrics() {

@@ -182,7 +182,7 @@ fn a_missing_blob_is_left_out_only_if_it_is_known_to_be_missing() {
     };
     fs::remove_file(folder.path().join(place(&lost))).unwrap();
     let missing = store.missing_blobs().unwrap();
-    assert_eq!(missing, [lost.clone()]);
+    assert_eq!(missing, std::slice::from_ref(&lost));
     // Nobody was told of it, so it must not pass for whole.
     let refused = store.backup(&mut Vec::new(), &[]).unwrap_err();
     assert!(refused.to_string().contains(lost.as_str()), "{refused}");

@@ -191,65 +191,42 @@ fn what_no_backup_has_is_refused_and_nothing_is_left() {
     // TR-20: names, links, kinds and sizes of a hostile archive.
     let folder = tempfile::tempdir().unwrap();
     let whole = backup(&filled(&folder.path().join("data")));
-    let short = whole.get(..whole.len() / 2).unwrap().to_vec();
+    let short = whole[..whole.len() / 2].to_vec();
     let blob = format!("blobs/aa/{}", "b".repeat(62));
     let mut twice = with_member(EntryType::Regular, "cursor.key", &[7; 32]);
     twice.truncate(1024);
     twice.extend(&whole);
-    let hostile = [
+    let members: [(&str, EntryType, &str, &[u8]); 13] = [
+        ("no records", EntryType::Regular, "cursor.key", &[7; 32]),
+        ("another name", EntryType::Regular, "records.db-wal", b"x"),
+        ("above", EntryType::Regular, "../records.db", b"x"),
+        ("from the root", EntryType::Regular, "/tmp/records.db", b"x"),
+        ("deeper", EntryType::Regular, "blobs/aa/../../x", b"x"),
+        ("a link", EntryType::Symlink, "records.db", b""),
+        ("a hard link", EntryType::Link, "cursor.key", b""),
+        ("a pipe", EntryType::Fifo, &blob, b""),
+        ("a sparse file", EntryType::GNUSparse, &blob, b""),
+        (
+            "a folder as a file",
+            EntryType::Directory,
+            "records.db",
+            b"",
+        ),
+        ("a file as a folder", EntryType::Regular, "blobs", b"x"),
+        ("a long key", EntryType::Regular, "cursor.key", &[7; 33]),
+        ("no database", EntryType::Regular, "records.db", b"hello"),
+    ];
+    let members = members
+        .into_iter()
+        .map(|(what, kind, name, content)| (what, with_member(kind, name, content)));
+    let whole_files = [
         ("nothing", Vec::new()),
         ("no archive", b"hello".repeat(500)),
         ("a part", short),
-        (
-            "no records",
-            with_member(EntryType::Regular, "cursor.key", &[7; 32]),
-        ),
-        (
-            "another name",
-            with_member(EntryType::Regular, "records.db-wal", b"x"),
-        ),
-        (
-            "above",
-            with_member(EntryType::Regular, "../records.db", b"x"),
-        ),
-        (
-            "from the root",
-            with_member(EntryType::Regular, "/tmp/records.db", b"x"),
-        ),
-        (
-            "deeper",
-            with_member(EntryType::Regular, "blobs/aa/../../x", b"x"),
-        ),
-        ("a link", with_member(EntryType::Symlink, "records.db", b"")),
-        (
-            "a hard link",
-            with_member(EntryType::Link, "cursor.key", b""),
-        ),
-        ("a pipe", with_member(EntryType::Fifo, &blob, b"")),
-        (
-            "a sparse file",
-            with_member(EntryType::GNUSparse, &blob, b""),
-        ),
-        (
-            "a folder as a file",
-            with_member(EntryType::Directory, "records.db", b""),
-        ),
-        (
-            "a file as a folder",
-            with_member(EntryType::Regular, "blobs", b"x"),
-        ),
-        (
-            "a long key",
-            with_member(EntryType::Regular, "cursor.key", &[7; 33]),
-        ),
-        (
-            "no database",
-            with_member(EntryType::Regular, "records.db", b"hello"),
-        ),
         ("twice the same", twice),
     ];
     let before = held(folder.path());
-    for (what, archive) in hostile {
+    for (what, archive) in whole_files.into_iter().chain(members) {
         let to = folder.path().join("to");
         let refused = restore(&to, archive.as_slice());
         assert!(refused.is_err(), "{what}");

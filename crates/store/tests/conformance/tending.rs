@@ -67,7 +67,7 @@ fn count(scope: Scope) -> AggregateRequest {
     }
 }
 
-fn is_building<T: std::fmt::Debug>(outcome: store::Result<T>) -> bool {
+fn is_building<T: std::fmt::Debug>(outcome: &store::Result<T>) -> bool {
     matches!(outcome, Err(StoreError::IndexBuilding { .. }))
 }
 
@@ -80,7 +80,7 @@ fn while_the_index_is_built_nothing_waits_for_it() {
     let status = store.index_status().unwrap();
     assert!(status.building && status.taken == 0);
     assert!(is_building(
-        store.search(&request("everyword", vec![messages("work")]))
+        &store.search(&request("everyword", vec![messages("work")]))
     ));
     // Pages come from the records, with conditions and without.
     let keys = |scope: &Scope, limit| {
@@ -100,13 +100,13 @@ fn while_the_index_is_built_nothing_waits_for_it() {
             .is_some()
     );
     // What must be exact says that it cannot be told yet, but for what needs no index.
-    assert!(is_building(store.aggregate(&count(of_size(7)))));
-    assert!(is_building(store.extent(&of_size(7), 1)));
+    assert!(is_building(&store.aggregate(&count(of_size(7)))));
+    assert!(is_building(&store.extent(&of_size(7), 1)));
     assert_eq!(
         store.aggregate(&count(messages("work"))).unwrap().matched,
         MANY as u64
     );
-    assert!(is_building(store.select(&of_size(100), &page(1))));
+    assert!(is_building(&store.select(&of_size(100), &page(1))));
     // Writes do not wait either, and nothing of them is lost.
     write(
         &store,
