@@ -266,13 +266,13 @@ fn the_local_data_is_examined_with_and_without_a_server() {
     assert!(
         killed
             .stdout
-            .contains("FAIL  server  ended without removing its socket"),
+            .contains("FAIL  server   ended without removing its socket"),
         "{killed:?}"
     );
     fs::set_permissions(home.data_dir(), fs::Permissions::from_mode(0o755)).unwrap();
     let open = home.run(&["doctor"]).stdout;
     assert!(
-        open.contains("FAIL  data    ~/data can be looked into by other users"),
+        open.contains("FAIL  data     ~/data can be looked into by other users"),
         "{open}"
     );
     assert!(open.contains("do: chmod 700 '~/data'"), "{open}");
