@@ -159,7 +159,7 @@ fn entries(
     let (mut entries, mut room) = (Vec::new(), Room::default());
     while let Some(row) = rows.next()? {
         let content = Content::of(row)?;
-        let previous = state_at(connection, row.get(9)?, request.since)?;
+        let previous = state_at(connection, row, request.since)?;
         let bytes = content.bytes + previous.as_ref().map_or(0, String::len);
         if entries.len() == request.limit || !room.take(bytes) {
             return Ok((entries, true));
@@ -177,18 +177,23 @@ fn entries(
     Ok((entries, false))
 }
 
-/// The content a row had at a bookmark, if it was live then.
-fn state_at(connection: &Connection, row: i64, since: u64) -> rusqlite::Result<Option<String>> {
+/// The content that the record of a row of [`content_of`] had at a bookmark, if it was live then.
+fn state_at(
+    connection: &Connection,
+    row: &Row<'_>,
+    since: u64,
+) -> rusqlite::Result<Option<String>> {
     if since == 0 {
         return Ok(None);
     }
+    let (stream, key) = (row.get_ref(0)?.as_i64()?, row.get_ref(1)?.as_str()?);
+    let row: i64 = row.get(9)?;
     connection
         .prepare_cached(
-            "SELECT versions.stream_id, records.key, versions.version, versions.emitted_at, versions.data, versions.digest
-             FROM versions JOIN records ON records.row_id = versions.row_id
-             WHERE versions.row_id = ?1 AND versions.version <= ?2 AND next_version > ?2",
+            "SELECT ?3, ?4, version, emitted_at, data, digest FROM versions
+             WHERE row_id = ?1 AND version <= ?2 AND next_version > ?2",
         )?
-        .query_row(params![row, since], |row| checked(row, 0))
+        .query_row(params![row, since, stream, key], |row| checked(row, 0))
         .optional()
         .map(Option::flatten)
 }

@@ -1,14 +1,11 @@
 //! The digest that every record carries, in the table of records and in that of their versions, checked whenever it is read.
 //!
 //! The engine keeps no checksums: a bit that flips on the disk inside a text would be read as if it had been written. The
-//! digest is a 64-bit hash, not a proof against somebody who can write the file. Rows of older formats have none until
-//! they are given one, some at every start.
-
-use std::hash::Hasher;
+//! digest is a CRC-32, which the processor helps to compute: it finds every flipped bit, and is no proof against somebody who
+//! can write the file. Rows of older formats have none until they are given one, some at every start.
 
 use rusqlite::types::Type;
 use rusqlite::{OptionalExtension, Row, Transaction, params};
-use siphasher::sip::SipHasher13;
 
 use super::EmbeddedStore;
 use crate::Result;
@@ -51,18 +48,18 @@ impl<'a> Content<'a> {
     }
 
     pub(super) fn digest(&self) -> i64 {
-        let mut hasher = SipHasher13::new();
-        hasher.write_i64(self.stream);
-        hasher.write_u64(self.version);
+        let mut hasher = crc32fast::Hasher::new();
+        hasher.update(&self.stream.to_le_bytes());
+        hasher.update(&self.version.to_le_bytes());
         for part in [self.key, self.emitted_at] {
-            hasher.write_usize(part.len());
-            hasher.write(part.as_bytes());
+            hasher.update(&part.len().to_le_bytes());
+            hasher.update(part.as_bytes());
         }
         if let Some(data) = self.data {
-            hasher.write_u8(1);
-            hasher.write(data.as_bytes());
+            hasher.update(&[1]);
+            hasher.update(data.as_bytes());
         }
-        hasher.finish().cast_signed()
+        hasher.finalize().into()
     }
 
     /// Refuses what is not as it was written. Without a digest there is nothing to hold it against.
