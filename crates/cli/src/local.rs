@@ -13,7 +13,7 @@ use axum::http::{Method, Request, Response, header};
 use contract::error::{ErrorCode, ReadError};
 use contract::upstream::{Answer, Asked, Body, Get, Upstream};
 use grants::Overview;
-use rest::owner::wire::{ServerPlace, Sources};
+use rest::owner::wire::{ServerAddress, Sources};
 use store::directory::OWNER_SOCKET;
 use tokio::task::JoinHandle;
 
@@ -75,7 +75,7 @@ impl LocalServer {
         behalf: Behalf,
         owner: Owner,
     ) -> Outcome<Self> {
-        let place: ServerPlace = owner.get(&Target::of("/owner/server"))?;
+        let place: ServerAddress = owner.get(&Target::of("/owner/server"))?;
         let server = Self {
             way: Mutex::new(None),
             place: Mutex::default(),
@@ -179,7 +179,7 @@ impl LocalServer {
             .send(Method::GET, &target, HttpBody::empty())
             .await
         {
-            Ok(answer) => answer.document::<ServerPlace>().await.ok(),
+            Ok(answer) => answer.document::<ServerAddress>().await.ok(),
             Err(_) => None,
         };
         self.note_place(place.and_then(|place| place.public_url));
@@ -205,7 +205,7 @@ impl LocalServer {
         let request = Request::get(question.target()).header(header::HOST, "localhost");
         let request = match &self.behalf {
             Behalf::Owner => request,
-            Behalf::Looking(grant) => request.header(rest::LOOK_AS_GRANT, grant),
+            Behalf::Looking(grant) => request.header(rest::PREVIEW_AS_GRANT, grant),
             Behalf::Client(grant) => request.header(rest::AS_GRANT, grant),
         };
         request

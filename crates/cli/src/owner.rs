@@ -16,7 +16,7 @@ use contract::seal::SealingKey;
 use grants::DisclosureLog;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use rest::Service;
-use rest::owner::wire::Told;
+use rest::owner::wire::ProgressEvent;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use store::directory::OWNER_SOCKET;
@@ -178,10 +178,10 @@ impl Owner {
         self.wait(async {
             let mut answer = self.send(Method::POST, target, Body::empty()).await?;
             loop {
-                match answer.line::<Told<P, D>>().await? {
-                    Told::Progress(how_far) => progress(how_far),
-                    Told::Done(done) => return Ok(done),
-                    Told::Failed(refusal) => return Err(refusal.into()),
+                match answer.line::<ProgressEvent<P, D>>().await? {
+                    ProgressEvent::Progress(how_far) => progress(how_far),
+                    ProgressEvent::Done(done) => return Ok(done),
+                    ProgressEvent::Failed(refusal) => return Err(refusal.into()),
                 }
             }
         })
@@ -266,7 +266,8 @@ fn in_process(store: EmbeddedStore, context: &Context) -> Outcome<Way> {
     let log = Arc::new(log);
     let public_url = context.settings.public_url()?;
     let is_named = context.settings.named_public_url()?.is_some();
-    let service = Service::new(store, key, clock, &public_url, Arc::clone(&log)).unheard(is_named);
+    let service =
+        Service::new(store, key, clock, &public_url, Arc::clone(&log)).not_listening(is_named);
     Ok(Way::Here(rest::owner_router(service), log))
 }
 

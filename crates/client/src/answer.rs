@@ -1,4 +1,4 @@
-//! From bytes to an answer: JSON by what it is, not by what it is called, and anything else by its beginning.
+//! Parsing responses: JSON by its content, whatever its media type; the beginning of anything else.
 
 use contract::error::ReadError;
 use contract::numeral;
@@ -6,29 +6,29 @@ use contract::upstream::{Answer, Body};
 
 use crate::failure;
 use crate::secret::Secret;
-use crate::transport::Exchange;
+use crate::transport::HttpResponse;
 
-/// How much of a body that is no JSON is kept.
+/// How much of a body that is not JSON is kept.
 const OTHER_BYTES: usize = 2048;
 
 /// The longest request id taken over.
 const REQUEST_ID_BYTES: usize = 200;
 
-/// Reads what a server said, and gives its text too. The token it was asked with is removed, should it stand in there.
-pub(crate) fn read(
+/// Parses a response, and returns its text too. The token is removed, should the server have repeated it.
+pub(crate) fn parse(
     server: &str,
-    said: Exchange,
+    response: HttpResponse,
     token: &Secret,
 ) -> Result<(Answer, String), ReadError> {
     let request_id = ["request-id", "x-request-id"]
         .into_iter()
-        .find_map(|name| said.header(name))
+        .find_map(|name| response.header(name))
         .filter(|id| !id.is_empty() && id.len() <= REQUEST_ID_BYTES)
         .map(|id| token.hide_in(id.to_owned()));
-    let declared_json = said.header("content-type").is_some_and(is_json);
-    let status = said.status;
+    let declared_json = response.header("content-type").is_some_and(is_json);
+    let status = response.status;
     let failed = status >= 400;
-    let text = match String::from_utf8(said.body) {
+    let text = match String::from_utf8(response.body) {
         Ok(text) => text,
         // A failure's status says more than its text.
         Err(other) if failed => String::from_utf8_lossy(other.as_bytes()).into_owned(),
@@ -63,29 +63,33 @@ fn beginning(text: &str) -> &str {
     &text[..text.floor_char_boundary(OTHER_BYTES)]
 }
 
-/// The codes of a 401 that say so. The reference server has two of its own.
-const ENDED: [&str; 4] = [
+/// Codes of a 401 that say that the token has ended. The reference server has two of its own.
+const ENDED_TOKEN_CODES: [&str; 4] = [
     "invalid_token",
     "authentication_error",
     "context.active_false",
     "context.expired",
 ];
 
-/// Whether a refusal says that this token has ended, so that a renewed one may help.
+/// Whether an error says that this token has ended, so that renewing it may help.
 pub(crate) fn token_has_ended(challenges: &[String], answer: &Answer) -> bool {
     let code = match &answer.body {
         Body::Json(body) => body["error"]["code"].as_str().or(body["error"].as_str()),
         Body::Other(_) => None,
     };
     match answer.status {
-        // The reference server says of a token that it is its grant that has ended; one that has, renews nothing.
+        // The reference server reports an ended token as an ended grant. For a grant that really ended, renewing
+        // fails.
         403 => code == Some("grant_expired"),
-        401 => code.is_some_and(|code| ENDED.contains(&code)) || names_it(challenges),
+        401 => {
+            code.is_some_and(|code| ENDED_TOKEN_CODES.contains(&code))
+                || says_invalid_token(challenges)
+        }
         _ => false,
     }
 }
 
-fn names_it(challenges: &[String]) -> bool {
+fn says_invalid_token(challenges: &[String]) -> bool {
     challenges.iter().any(|challenge| {
         let bare: String = challenge
             .chars()

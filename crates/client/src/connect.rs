@@ -1,11 +1,12 @@
 //! Getting a credential from a server. The owner approves in a browser; we wait.
 //!
-//! Nothing is printed here. [`begin`] gives what to show, [`Pending::wait`] waits and keeps the credential. There are two ways: a
-//! link with a code (RFC 8628), which works from any machine, and a browser on this one that comes back to us (RFC 8252).
+//! Nothing is printed here. [`begin`] returns what to show, [`Pending::wait`] waits and stores the credential. There
+//! are two flows: a link with a code (RFC 8628), which works from any machine, and a browser on this machine that is
+//! redirected to us (RFC 8252).
 
 mod browser;
 mod device;
-mod ways;
+mod flows;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,8 +17,8 @@ use serde_json::{Value, json};
 
 use self::browser::Browser;
 use self::device::Device;
-use self::ways::Way;
-pub use self::ways::{Ways, ways};
+use self::flows::GrantFlow;
+pub use self::flows::{OfferedFlows, offered_flows};
 use crate::credentials::{CredentialCache, Entry};
 use crate::failure;
 use crate::metadata::AuthorizationServer;
@@ -33,31 +34,31 @@ const CLIENT_NAME: &str = "pdpp CLI";
 pub struct Request {
     /// The server.
     pub provider: ProviderUrl,
-    /// What the token is for; what the server expects if none is named.
+    /// The resource of the token; the default of the server if `None`.
     pub resource: Option<String>,
     /// RFC 9396 authorization details. Without them the owner chooses.
     pub authorization_details: Option<Value>,
-    /// Whether to use a browser on this machine also where a link with a code would do.
+    /// Whether to use a browser on this machine even where a link with a code would do.
     pub browser: bool,
 }
 
 /// What the person is to be shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompt {
-    /// Where to go, with the code filled in where the server has that.
+    /// The link to open, with the code filled in if the server supports that.
     pub link: String,
-    /// The code that is shown there, or is to be typed. None where the browser must be one on this machine.
+    /// The code that is shown there or has to be typed. `None` if the browser must be on this machine.
     pub user_code: Option<String>,
     /// How long it works.
     pub expires_in: Duration,
 }
 
-/// A credential that was given and kept.
+/// A stored credential.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Connected {
-    /// Where it is kept.
+    /// The file.
     pub file: PathBuf,
-    /// The grant it stands for, if the server said so.
+    /// The grant, if the server named it.
     pub grant_id: Option<String>,
     /// Whether it stands for a package of grants.
     pub is_package: bool,
@@ -77,7 +78,7 @@ enum Waiting {
     Browser(Browser),
 }
 
-/// What both ways share.
+/// State that both flows share.
 struct Flow {
     transport: Transport,
     provider: ProviderUrl,
@@ -86,7 +87,8 @@ struct Flow {
     client_id: String,
 }
 
-/// Starts the flow: finds the authorization server, registers where needed, and asks for a code or opens a door for the browser.
+/// Starts a flow: finds the authorization server, registers if needed, and requests a code or opens a port for the
+/// browser.
 pub async fn begin(
     request: &Request,
     cache: &CredentialCache,
@@ -94,9 +96,9 @@ pub async fn begin(
 ) -> Result<Pending, ReadError> {
     let transport = Transport::new(limits);
     let provider = &request.provider;
-    let (server, offered) = ways::of(&transport, provider).await?;
+    let (server, offered) = flows::discover(&transport, provider).await?;
     let details = request.authorization_details.as_ref().map(Value::to_string);
-    let way = offered.choose(details.is_some(), request.browser, provider, &server.issuer)?;
+    let chosen = offered.choose(details.is_some(), request.browser, provider, &server.issuer)?;
     let mut flow = Flow {
         resource: match &request.resource {
             Some(resource) => resource.clone(),
@@ -107,9 +109,9 @@ pub async fn begin(
         transport,
         server,
     };
-    if way == Way::Device {
+    if chosen == GrantFlow::Device {
         match device::begin(&mut flow, details.as_deref(), cache).await? {
-            device::Begun::Waits(device, prompt) => {
+            device::DeviceStart::Waits(device, prompt) => {
                 let waiting = Waiting::Device(device);
                 return Ok(Pending {
                     flow,
@@ -117,8 +119,8 @@ pub async fn begin(
                     prompt,
                 });
             }
-            // Its documents did not say so.
-            device::Begun::NeedsDetails => {
+            // The metadata did not say so.
+            device::DeviceStart::NeedsDetails => {
                 let offered = offered.needing_details();
                 offered.choose(false, false, provider, &flow.server.issuer)?;
                 flow.resource = offered.resource(provider);
@@ -140,8 +142,8 @@ impl Pending {
         &self.prompt
     }
 
-    /// Waits until the owner has decided, and keeps the credential. Where the server must be asked again and again, there is a
-    /// `pause` before each question.
+    /// Waits until the owner has decided, and stores the credential. Where the server has to be polled, `pause` runs
+    /// before each request.
     pub async fn wait(
         self,
         cache: &CredentialCache,
@@ -188,7 +190,7 @@ impl Flow {
             .with_hint(format!("run `pdpp connect {}` again", self.provider))
     }
 
-    /// Registers as a public client (RFC 7591), with the first of these grant types that the server takes.
+    /// Registers as a public client (RFC 7591), with the first of these grant types that the server accepts.
     async fn register(&mut self, grant_types: &[&[&str]], more: &Value) -> Result<(), ReadError> {
         let issuer = self.server.issuer.as_str();
         let Some(endpoint) = &self.server.registration else {
@@ -206,16 +208,16 @@ impl Flow {
                 metadata[name] = value.clone();
             }
             let body = ("application/json", metadata.to_string());
-            let said = self.transport.post(issuer, endpoint.clone(), body).await?;
-            let answer = token::object(&said).unwrap_or_default();
+            let response = self.transport.post(issuer, endpoint.clone(), body).await?;
+            let answer = token::json_object(&response).unwrap_or_default();
             let id = answer.get("client_id").and_then(Value::as_str);
-            if let (200 | 201, Some(id)) = (said.status, id) {
+            if let (200 | 201, Some(id)) = (response.status, id) {
                 id.clone_into(&mut self.client_id);
                 return Ok(());
             }
             let code = token::error_code(&answer);
             let is_metadata = code.as_deref() == Some("invalid_client_metadata");
-            refusal = Some(token::refused_as(issuer, &said, &answer));
+            refusal = Some(token::refused_as(issuer, &response, &answer));
             if !is_metadata {
                 break;
             }

@@ -1,7 +1,7 @@
 //! The credential cache: one file for each server, written by `pdpp connect` and by other tools of the protocol.
 //!
-//! `<root>/clients/<host>.json`. A file is read as it is, and what we do not know in it is kept when it is written again.
-//! An owner's credential is refused wherever it says so: agents read under a grant or not at all.
+//! `<root>/clients/<host>.json`. Unknown members of a file are kept when it is written again. A credential that is
+//! labelled an owner's is refused: agents read under a grant or not at all.
 
 mod file;
 
@@ -21,14 +21,14 @@ use crate::provider_url::ProviderUrl;
 use crate::secret::Secret;
 use crate::token::Granted;
 
-/// Where a file says whose credential it is.
+/// Members that hold the kind of a credential.
 const KIND_MEMBERS: [&str; 4] = ["pdpp_token_kind", "token_kind", "kind", "role"];
 
-/// What a file says of the token of a grant or a package.
+/// Kinds of grant and package tokens.
 const CLIENT_KINDS: [&str; 2] = ["client", "mcp_package"];
 
 /// How long before its end a credential is renewed.
-const RENEWED_AHEAD: Duration = Duration::from_mins(1);
+const RENEW_BEFORE: Duration = Duration::from_mins(1);
 
 /// The folder below a root.
 const FOLDER: &str = "clients";
@@ -38,7 +38,7 @@ const FOLDER: &str = "clients";
 pub struct CredentialCache {
     root: PathBuf,
     fallback: Option<PathBuf>,
-    /// The options of the command that fills it.
+    /// Options of the `pdpp connect` that fills it.
     connect_options: String,
 }
 
@@ -52,29 +52,29 @@ impl CredentialCache {
         }
     }
 
-    /// Reads below another root what the first has not. New credentials are kept below the first.
+    /// Falls back to another root for reading. New credentials are written below the first.
     #[must_use]
     pub fn with_fallback(mut self, root: impl Into<PathBuf>) -> Self {
         self.fallback = Some(root.into());
         self
     }
 
-    /// Names the options with which `pdpp connect` fills exactly this cache, in words for a shell.
+    /// Sets the options with which `pdpp connect` fills this cache, quoted for a shell.
     #[must_use]
     pub fn filled_with(mut self, options: impl Into<String>) -> Self {
         self.connect_options = options.into();
         self
     }
 
-    /// The file a new credential for this server is kept in.
+    /// The file for a new credential of this server.
     pub fn file(&self, provider: &ProviderUrl) -> PathBuf {
-        place(&self.root, provider)
+        file_path(&self.root, provider)
     }
 
     /// The credential for a server.
     pub fn load(&self, provider: &ProviderUrl, now: Instant) -> Result<Credential, ReadError> {
         for root in std::iter::once(&self.root).chain(&self.fallback) {
-            let path = place(root, provider);
+            let path = file_path(root, provider);
             let connect = connect_hint(&self.connect_options, provider);
             let unusable = |error: ReadError| {
                 error.with_hint(format!("make it usable, or remove it and {connect}"))
@@ -88,7 +88,7 @@ impl CredentialCache {
             .with_hint(connect_hint(&self.connect_options, provider)))
     }
 
-    /// The client this machine is registered as at an authorization server, if a file knows.
+    /// The client id this machine is registered with at an authorization server, if a file has it.
     pub(crate) fn client(&self, provider: &ProviderUrl, issuer: &ProviderUrl) -> Option<String> {
         let members = file::read(&self.file(provider)).ok()??;
         let named = members.get("authorization_server")?.as_str()?;
@@ -97,7 +97,7 @@ impl CredentialCache {
         same.then(|| id.to_owned())
     }
 
-    /// Keeps a new credential in place of an older one for the same host, which nobody renews meanwhile.
+    /// Stores a new credential in place of an older one for the same host, under the lock that renewals hold.
     pub(crate) async fn store(
         &self,
         provider: &ProviderUrl,
@@ -109,7 +109,7 @@ impl CredentialCache {
         let _held = lock(&path, patience).await?;
         // A file that cannot be read has nothing worth keeping.
         let mut members = file::read(&path).ok().flatten().unwrap_or_default();
-        // What an older credential said of itself is not true of this one.
+        // The old credential's kind does not apply to this one.
         for name in KIND_MEMBERS {
             members.remove(name);
         }
@@ -124,8 +124,8 @@ impl CredentialCache {
         }
         let mut credential = Map::new();
         entry.granted.write_into(&mut credential, now);
-        // It was given for a grant; should the server say otherwise in an answer, that answer counts.
-        if kinds_in(&credential).next().is_none() {
+        // It was issued for a grant; an answer of the server that says otherwise wins.
+        if stated_kinds(&credential).next().is_none() {
             let several = credential.contains_key("grant_package_id");
             let kind = CLIENT_KINDS[usize::from(several)];
             credential.insert(KIND_MEMBERS[0].to_owned(), kind.into());
@@ -156,7 +156,7 @@ impl CredentialCache {
     }
 }
 
-/// What is kept of a new credential.
+/// The content of a new credential file.
 pub(crate) struct Entry<'a> {
     pub(crate) issuer: &'a ProviderUrl,
     pub(crate) token_endpoint: &'a str,
@@ -174,16 +174,16 @@ pub struct Credential {
     refresh_token: Option<Secret>,
     ends: Option<Instant>,
     /// How long before its end it is renewed.
-    ahead: Duration,
-    /// Whether it may be read with; a renewed one is no other.
-    cleared: Arc<AtomicBool>,
+    renew_before: Duration,
+    /// Whether the token is known not to be an owner's; shared with renewed versions.
+    verified: Arc<AtomicBool>,
     warning: Option<String>,
-    /// The options of the command that gets another.
+    /// Options of the `pdpp connect` that replaces it.
     connect_options: String,
 }
 
 impl Credential {
-    /// The token to ask with.
+    /// The access token.
     pub fn access_token(&self) -> &Secret {
         &self.access_token
     }
@@ -193,40 +193,40 @@ impl Credential {
         &self.file
     }
 
-    /// The grant it stands for, if the file says so.
+    /// The grant, if the file names it.
     pub fn grant_id(&self) -> Option<&str> {
         self.text("grant_id").or(self.text("grant_package_id"))
     }
 
-    /// What the person should know about the file, although it can be used.
+    /// A warning about the file, which can still be used.
     pub fn warning(&self) -> Option<&str> {
         self.warning.as_deref()
     }
 
-    /// What renews it.
+    /// The refresh token.
     pub(crate) fn refresh_token(&self) -> Option<&Secret> {
         self.refresh_token.as_ref()
     }
 
-    /// Whether it may be read with: its file calls it a client's, or the server was asked whose it is.
-    pub(crate) fn cleared(&self) -> &AtomicBool {
-        &self.cleared
+    /// Whether the token is known not to be an owner's, from its file or from the server.
+    pub(crate) fn verified(&self) -> &AtomicBool {
+        &self.verified
     }
 
-    /// Whether it ends so soon that it is renewed before it is used.
+    /// Whether it has to be renewed before use.
     pub(crate) fn is_due(&self, now: Instant) -> bool {
-        let ahead = i64::try_from(self.ahead.as_micros()).unwrap_or(i64::MAX);
-        let ends = |ends: Instant| ends.0.saturating_sub(ahead) <= now.0;
+        let renew_before = i64::try_from(self.renew_before.as_micros()).unwrap_or(i64::MAX);
+        let ends = |ends: Instant| ends.0.saturating_sub(renew_before) <= now.0;
         self.refresh_token.is_some() && self.ends.is_some_and(ends)
     }
 
-    /// A text of the file, of the credential itself first.
+    /// A string member of the credential, or of the file.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         let own = self.members.get("credential").and_then(|own| own.get(name));
         own.or_else(|| self.members.get(name))?.as_str()
     }
 
-    /// The id of the client it was given to.
+    /// The client id.
     pub(crate) fn client_id(&self) -> Option<&str> {
         self.members.get("client")?.get("client_id")?.as_str()
     }
@@ -239,16 +239,16 @@ impl Credential {
         }
         renewed.access_token = granted.access_token.clone();
         renewed.ends = granted.expires_at(now);
-        // A token of a few seconds would otherwise be due as soon as it is there.
+        // A token that lives for seconds would otherwise be due at once.
         let half = granted.lifetime().map(|lifetime| lifetime / 2);
-        renewed.ahead = half.map_or(RENEWED_AHEAD, |half| half.min(RENEWED_AHEAD));
+        renewed.renew_before = half.map_or(RENEW_BEFORE, |half| half.min(RENEW_BEFORE));
         if granted.refresh_token.is_some() {
             renewed.refresh_token.clone_from(&granted.refresh_token);
         }
         renewed
     }
 
-    /// Writes it where it came from.
+    /// Writes it to its file.
     pub(crate) fn write(&self) -> Result<(), ReadError> {
         write(&self.file, &self.members)
     }
@@ -263,12 +263,12 @@ impl Credential {
         let stored = (self.file.clone(), members);
         let mut read = Self::read(stored, provider, &self.connect_options, now)?;
         if read.access_token == self.access_token {
-            read.cleared = Arc::clone(&self.cleared);
+            read.verified = Arc::clone(&self.verified);
         }
         Ok(read)
     }
 
-    /// How to get another.
+    /// The hint for replacing it.
     pub(crate) fn connect_hint(&self, provider: &ProviderUrl) -> String {
         connect_hint(&self.connect_options, provider)
     }
@@ -292,7 +292,8 @@ impl Credential {
         }
         let named = members.get("provider_url").and_then(Value::as_str);
         let named = named.and_then(|text| ProviderUrl::parse(text).ok());
-        // Two servers of one host share a name; a token is for one of them, and never for the same host in clear.
+        // Two servers of one host share a file name; a token is for one origin, and never sent in clear to the same
+        // host.
         if let Some(named) = named.filter(|named| named.origin() != provider.origin()) {
             let message = format!("{shown} holds a credential for {named}, not for {provider}");
             return Err(ReadError::new(ErrorCode::NotConnected, message).with_hint(hint));
@@ -313,16 +314,16 @@ impl Credential {
             let message = format!("the credential for {provider} in {shown} expired at {ended}");
             return Err(ReadError::new(ErrorCode::CredentialExpired, message).with_hint(hint));
         }
-        let cleared = is_a_clients(&members) || is_a_clients(own);
+        let verified = is_client_kind(&members) || is_client_kind(own);
         Ok(Self {
-            cleared: Arc::new(AtomicBool::new(cleared)),
+            verified: Arc::new(AtomicBool::new(verified)),
             warning: file::exposure(&file),
             connect_options: connect_options.to_owned(),
             file,
             access_token,
             refresh_token,
             ends,
-            ahead: RENEWED_AHEAD,
+            renew_before: RENEW_BEFORE,
             members,
         })
     }
@@ -340,26 +341,26 @@ impl fmt::Debug for Credential {
 
 /// Whether an object says that it is an owner's.
 pub(crate) fn is_owner(members: &Map<String, Value>) -> bool {
-    kinds_in(members).any(|kind| kind.eq_ignore_ascii_case("owner"))
+    stated_kinds(members).any(|kind| kind.eq_ignore_ascii_case("owner"))
 }
 
 /// Whether an object says that it is the token of a grant or a package.
-fn is_a_clients(members: &Map<String, Value>) -> bool {
+fn is_client_kind(members: &Map<String, Value>) -> bool {
     let is_named = |kind: &str| {
         CLIENT_KINDS
             .iter()
             .any(|one| kind.eq_ignore_ascii_case(one))
     };
-    kinds_in(members).any(is_named)
+    stated_kinds(members).any(is_named)
 }
 
-/// What an object says of whose credential it is.
-fn kinds_in(members: &Map<String, Value>) -> impl Iterator<Item = &str> {
+/// The kinds an object states.
+fn stated_kinds(members: &Map<String, Value>) -> impl Iterator<Item = &str> {
     let named = KIND_MEMBERS.iter().filter_map(|name| members.get(*name));
     named.filter_map(Value::as_str).map(str::trim)
 }
 
-/// The refusal of an owner's credential; `where_from` is a subject and a verb.
+/// The error for an owner's credential; `where_from` is a subject and a verb.
 pub(crate) fn owner_refused(where_from: &str) -> ReadError {
     let message = format!("{where_from} an owner credential, which is never used here");
     ReadError::new(ErrorCode::OwnerTokenRefused, message).with_hint(
@@ -377,6 +378,6 @@ fn connect_hint(options: &str, provider: &ProviderUrl) -> String {
     format!("run `pdpp connect {provider}{between}{options}`")
 }
 
-fn place(root: &Path, provider: &ProviderUrl) -> PathBuf {
+fn file_path(root: &Path, provider: &ProviderUrl) -> PathBuf {
     root.join(FOLDER).join(provider.host_file_name())
 }

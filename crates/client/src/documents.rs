@@ -1,9 +1,9 @@
-//! Fetching a document that a stranger named, without being led inside a network.
+//! Fetches documents whose URLs strangers choose, without reaching internal networks.
 //!
-//! Only `https`, only addresses of the public internet, and the connection goes to the very address that was looked at:
-//! the name is resolved once. No redirect, no proxy, no credentials, little time and few bytes. Whoever named the document
-//! learns nothing of the network the server is in: until a public server has answered, every failure is told in the same
-//! words and after the same time.
+//! Only `https`, only public addresses, and the connection goes to the address that was checked: the name is resolved
+//! once. No redirects, proxies or credentials; tight limits of time and size. Until a public server has answered,
+//! every failure has the same message and takes the same time, so that the caller learns nothing about the server's
+//! network.
 
 mod public;
 
@@ -18,11 +18,11 @@ use crate::transport::{USER_AGENT, tls};
 
 use self::public::is_public;
 
-/// From the look at the name to the last byte.
+/// The time limit, including name resolution.
 const TOTAL: Duration = Duration::from_secs(5);
 /// The largest document.
 const MAX_BYTES: usize = 5 * 1024;
-/// A name with more addresses than this is not a web site's.
+/// The most addresses of a name.
 const MAX_ADDRESSES: usize = 8;
 
 /// A document as it was fetched.
@@ -30,30 +30,30 @@ const MAX_ADDRESSES: usize = 8;
 pub struct Document {
     /// Its bytes.
     pub body: Vec<u8>,
-    /// How long its server says it may be kept.
+    /// How long it may be cached.
     pub max_age: Option<Duration>,
 }
 
-/// Why there is no document, in words that may be shown to anybody.
+/// Why there is no document; may be shown to anybody.
 pub type Refusal = String;
 
-/// What is told of every document that no public server gave, whatever the reason was.
+/// The message for everything that no public server answered.
 const NOT_FETCHED: &str =
     "it could not be fetched within 5 seconds from a server on the public internet";
 
 /// Why a fetch ended without a document.
 #[derive(Debug, PartialEq, Eq)]
-enum Failed {
-    /// Before a public server answered. Why, the stranger does not learn: names and addresses inside are not theirs to know.
-    Unreached,
-    /// Something that says nothing about networks.
-    Told(Refusal),
+enum FetchError {
+    /// No public server answered. The reason is kept back: it would reveal internal names and addresses.
+    Unreachable,
+    /// A reason that reveals nothing about networks.
+    Refused(Refusal),
 }
 
 /// Fetches documents from the public internet.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DocumentFetcher {
-    /// Reaches this machine alone, in clear: tests have no public server.
+    /// Connects to loopback without TLS, because tests have no public server.
     #[cfg(test)]
     loopback_in_clear: bool,
 }
@@ -62,53 +62,59 @@ impl DocumentFetcher {
     /// Fetches the document at an address.
     pub async fn fetch(&self, address: &str) -> Result<Document, Refusal> {
         let end = Instant::now() + TOTAL;
-        match tokio::time::timeout_at(end, self.fetched(address)).await {
+        match tokio::time::timeout_at(end, self.fetch_within(address)).await {
             Ok(Ok(document)) => Ok(document),
-            Ok(Err(Failed::Told(refusal))) => Err(refusal),
-            Ok(Err(Failed::Unreached)) | Err(_) => {
-                // How soon it failed would tell as much as why.
+            Ok(Err(FetchError::Refused(refusal))) => Err(refusal),
+            Ok(Err(FetchError::Unreachable)) | Err(_) => {
+                // The time until failure would reveal the reason.
                 tokio::time::sleep_until(end).await;
                 Err(NOT_FETCHED.to_owned())
             }
         }
     }
 
-    async fn fetched(&self, address: &str) -> Result<Document, Failed> {
-        let url = Url::parse(address).map_err(|_| told("it is not at a web address"))?;
+    async fn fetch_within(&self, address: &str) -> Result<Document, FetchError> {
+        let url = Url::parse(address).map_err(|_| refused("it is not at a web address"))?;
         let scheme = self.scheme();
         let plain =
             url.username().is_empty() && url.password().is_none() && url.fragment().is_none();
         if url.scheme() != scheme || !plain {
-            return Err(Failed::Told(format!("its address must be plain {scheme}")));
+            return Err(FetchError::Refused(format!(
+                "its address must be plain {scheme}"
+            )));
         }
         let (host, port) = match (url.host_str(), url.port_or_known_default()) {
             (Some(host), Some(port)) => (host.to_owned(), port),
-            _ => return Err(told("its address has no host")),
+            _ => return Err(refused("its address has no host")),
         };
-        let addresses = self.resolved(&host, port).await?;
-        fetched_from(url, &host, &addresses).await
+        let addresses = self.resolve(&host, port).await?;
+        fetch_from(url, &host, &addresses).await
     }
 
-    /// Every address of a host, if each may be reached.
-    async fn resolved(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, Failed> {
+    /// Resolves a host; all its addresses must be allowed.
+    async fn resolve(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, FetchError> {
         let bare = host.trim_start_matches('[').trim_end_matches(']');
         let addresses: Vec<SocketAddr> = match bare.parse::<IpAddr>() {
             Ok(address) => vec![SocketAddr::new(address, port)],
             Err(_) => tokio::net::lookup_host((bare, port))
                 .await
-                .map_err(|_| Failed::Unreached)?
+                .map_err(|_| FetchError::Unreachable)?
                 .collect(),
         };
-        self.vetted(addresses)
+        self.check_addresses(addresses)
     }
 
-    /// The addresses, if each may be reached: one inner address among outer ones is how one would be led inside.
-    fn vetted(self, addresses: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, Failed> {
+    /// All addresses must be allowed: one internal address among public ones would be a way inside.
+    fn check_addresses(self, addresses: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, FetchError> {
         let usable = (1..=MAX_ADDRESSES).contains(&addresses.len());
-        if usable && addresses.iter().all(|address| self.may_reach(address.ip())) {
+        if usable
+            && addresses
+                .iter()
+                .all(|address| self.is_allowed(address.ip()))
+        {
             Ok(addresses)
         } else {
-            Err(Failed::Unreached)
+            Err(FetchError::Unreachable)
         }
     }
 }
@@ -121,7 +127,7 @@ impl DocumentFetcher {
     }
 
     #[expect(clippy::unused_self, reason = "the fetcher of the tests differs")]
-    fn may_reach(self, address: IpAddr) -> bool {
+    fn is_allowed(self, address: IpAddr) -> bool {
         is_public(address)
     }
 }
@@ -142,7 +148,7 @@ impl DocumentFetcher {
         }
     }
 
-    fn may_reach(self, address: IpAddr) -> bool {
+    fn is_allowed(self, address: IpAddr) -> bool {
         if self.loopback_in_clear {
             address.is_loopback()
         } else {
@@ -151,13 +157,17 @@ impl DocumentFetcher {
     }
 }
 
-fn told(refusal: &str) -> Failed {
-    Failed::Told(refusal.to_owned())
+fn refused(refusal: &str) -> FetchError {
+    FetchError::Refused(refusal.to_owned())
 }
 
 /// Fetches from these addresses and no other: the name is not resolved again, whatever it may mean by now.
-async fn fetched_from(url: Url, host: &str, addresses: &[SocketAddr]) -> Result<Document, Failed> {
-    let tls = tls(true).map_err(|_| told("no encryption can be set up"))?;
+async fn fetch_from(
+    url: Url,
+    host: &str,
+    addresses: &[SocketAddr],
+) -> Result<Document, FetchError> {
+    let tls = tls(true).map_err(|_| refused("no encryption can be set up"))?;
     let client = Client::builder()
         .tls_backend_preconfigured(tls)
         .user_agent(USER_AGENT)
@@ -167,15 +177,15 @@ async fn fetched_from(url: Url, host: &str, addresses: &[SocketAddr]) -> Result<
         .http1_only()
         .resolve_to_addrs(host, addresses)
         .build()
-        .map_err(|_| told("no connection can be set up"))?;
+        .map_err(|_| refused("no connection can be set up"))?;
     let answer = client
         .get(url)
         .header(ACCEPT, "application/json")
         .send()
         .await;
-    read(answer.map_err(|_| Failed::Unreached)?)
+    read(answer.map_err(|_| FetchError::Unreachable)?)
         .await
-        .map_err(Failed::Told)
+        .map_err(FetchError::Refused)
 }
 
 async fn read(mut response: Response) -> Result<Document, Refusal> {
@@ -283,7 +293,7 @@ mod tests {
             .unwrap();
         // No resolver knows the name, so whoever looked it up a second time would fail here.
         let url = Url::parse("http://rebinding.invalid/client.json").unwrap();
-        let document = fetched_from(url, "rebinding.invalid", &[listening]).await;
+        let document = fetch_from(url, "rebinding.invalid", &[listening]).await;
         assert_eq!(document.unwrap().body, b"{}");
     }
 
@@ -292,7 +302,7 @@ mod tests {
         let fetcher = DocumentFetcher::default();
         let at = |text: &str| SocketAddr::new(text.parse().unwrap(), 443);
         let outer = vec![at("1.1.1.1"), at("2606:4700::1111")];
-        assert_eq!(fetcher.vetted(outer.clone()), Ok(outer.clone()));
+        assert_eq!(fetcher.check_addresses(outer.clone()), Ok(outer.clone()));
         for inner in [
             "127.0.0.1",
             "10.0.0.1",
@@ -304,10 +314,10 @@ mod tests {
         ] {
             let mut addresses = outer.clone();
             addresses.push(at(inner));
-            assert!(fetcher.vetted(addresses).is_err(), "{inner}");
+            assert!(fetcher.check_addresses(addresses).is_err(), "{inner}");
         }
-        assert!(fetcher.vetted(Vec::new()).is_err());
-        assert!(fetcher.vetted(vec![at("1.1.1.1"); 9]).is_err());
+        assert!(fetcher.check_addresses(Vec::new()).is_err());
+        assert!(fetcher.check_addresses(vec![at("1.1.1.1"); 9]).is_err());
     }
 
     #[tokio::test]
@@ -332,8 +342,8 @@ mod tests {
             "https://[2002:7f00:1::]/c",
             "https://127.0.0.1.:8443/c",
         ] {
-            let failed = fetcher.fetched(address).await.unwrap_err();
-            assert_eq!(failed, Failed::Unreached, "{address}");
+            let failed = fetcher.fetch_within(address).await.unwrap_err();
+            assert_eq!(failed, FetchError::Unreachable, "{address}");
         }
         for address in [
             "http://example.com/c",

@@ -1,4 +1,4 @@
-//! Why there is no answer, in words that name the server and the next step. Nothing of a request is repeated but its server.
+//! Errors of requests, with a hint. They repeat nothing of a request but its server.
 
 use std::error::Error;
 
@@ -7,11 +7,11 @@ use reqwest::Url;
 
 use crate::transport::Limits;
 
-/// The longest reason or address taken over from elsewhere.
+/// The longest text taken over from a server.
 const SHOWN: usize = 200;
 
-/// The error of a failed exchange.
-pub(crate) fn of(server: &str, limits: &Limits, error: &reqwest::Error) -> ReadError {
+/// The error for a failed request.
+pub(crate) fn from_reqwest(server: &str, limits: &Limits, error: &reqwest::Error) -> ReadError {
     if error.is_timeout() {
         return timeout(server, limits, error.is_connect());
     }
@@ -29,7 +29,7 @@ pub(crate) fn of(server: &str, limits: &Limits, error: &reqwest::Error) -> ReadE
         return ReadError::new(ErrorCode::RsUnreachable, message)
             .with_hint("check the spelling of the address and this machine's network");
     }
-    let reason = short(&root_of(error));
+    let reason = short(&innermost_cause(error));
     if error.is_connect() {
         let message = format!("{server} could not be reached: {reason}");
         return ReadError::new(ErrorCode::RsUnreachable, message)
@@ -44,7 +44,7 @@ pub(crate) fn of(server: &str, limits: &Limits, error: &reqwest::Error) -> ReadE
         return ReadError::new(ErrorCode::RsUnreachable, message)
             .with_hint("try again; if it stays, look at the server's log");
     }
-    bad(server, &format!("its answer could not be read: {reason}"))
+    bad_response(server, &format!("its answer could not be read: {reason}"))
         .with_hint("try again; if it stays, look at the server's log or what stands before it")
 }
 
@@ -58,36 +58,36 @@ fn timeout(server: &str, limits: &Limits, connecting: bool) -> ReadError {
         .with_hint("try again, or ask for less: a smaller limit, fewer fields or fewer streams")
 }
 
-/// A redirect, which is never followed: the token is for the server that was named.
+/// A redirect, which is never followed: the token is for the named server.
 pub(crate) fn redirected(server: &str, asked: &Url, location: Option<&str>) -> ReadError {
     let target = location.and_then(|text| asked.join(text).ok());
     let Some(mut target) = target else {
-        return bad(server, "it redirects without saying where").with_hint(ADDRESS);
+        return bad_response(server, "it redirects without saying where").with_hint(ADDRESS);
     };
-    // Whatever else stands in it may be a secret.
+    // Other parts of the URL may be secret.
     let _ = target.set_username("");
     let _ = target.set_password(None);
     target.set_query(None);
     target.set_fragment(None);
-    bad(
+    bad_response(
         server,
         &format!("it redirects to {}", short(target.as_str())),
     )
     .with_hint("if that is the server you mean, run `pdpp connect` with its address")
 }
 
-/// More than the limit.
+/// The response is too large.
 pub(crate) fn too_large(server: &str, most: usize) -> ReadError {
-    bad(server, &format!("its answer is larger than {most} bytes"))
+    bad_response(server, &format!("its answer is larger than {most} bytes"))
         .with_hint("ask for less: a smaller limit, fewer fields or one stream")
 }
 
-/// Not what was asked for.
+/// The response does not follow the contract.
 pub(crate) fn not_the_contract(server: &str, reason: &str) -> ReadError {
-    bad(server, reason).with_hint(ADDRESS)
+    bad_response(server, reason).with_hint(ADDRESS)
 }
 
-/// The client could not be set up.
+/// The HTTP client could not be created.
 pub(crate) fn no_client(server: &str, detail: &str) -> ReadError {
     let message = format!(
         "no connection to {server} could be prepared: {}",
@@ -99,17 +99,17 @@ pub(crate) fn no_client(server: &str, detail: &str) -> ReadError {
 
 const ADDRESS: &str = "check that the address is that of a PDPP resource server";
 
-fn bad(server: &str, reason: &str) -> ReadError {
+fn bad_response(server: &str, reason: &str) -> ReadError {
     ReadError::new(ErrorCode::RsBadResponse, format!("{server}: {reason}"))
 }
 
-/// The causes from the outside in.
+/// The chain of causes, outermost first.
 fn causes(error: &reqwest::Error) -> impl Iterator<Item = &(dyn Error + 'static)> {
     let outermost: &(dyn Error + 'static) = error;
     std::iter::successors(Some(outermost), |&cause| inside(cause))
 }
 
-/// What an error carries. An I/O error hides it from `source`.
+/// The source of an error. An I/O error hides it from `source`.
 fn inside<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
     let Some(io) = error.downcast_ref::<std::io::Error>() else {
         return error.source();
@@ -119,7 +119,7 @@ fn inside<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'stat
 }
 
 /// The innermost cause: the outer ones only repeat the address.
-fn root_of(error: &reqwest::Error) -> String {
+fn innermost_cause(error: &reqwest::Error) -> String {
     let innermost = causes(error).last();
     innermost.map(ToString::to_string).unwrap_or_default()
 }
@@ -128,7 +128,7 @@ fn caused_by<E: Error + 'static>(error: &reqwest::Error) -> Option<&E> {
     causes(error).find_map(|cause| cause.downcast_ref())
 }
 
-/// One bounded line.
+/// One line of bounded length.
 pub(crate) fn short(text: &str) -> String {
     let line = text.chars().map(|c| if c.is_control() { ' ' } else { c });
     line.take(SHOWN).collect()

@@ -1,4 +1,4 @@
-//! Where things are at a server: the documents it publishes about itself, believed only as far as they agree.
+//! Metadata of servers, trusted only as far as its documents agree.
 
 use contract::error::ReadError;
 use reqwest::Url;
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::failure;
 use crate::provider_url::ProviderUrl;
-use crate::token::object;
+use crate::token::json_object;
 use crate::transport::Transport;
 
 /// An authorization server and its endpoints.
@@ -16,13 +16,13 @@ pub(crate) struct AuthorizationServer {
     pub(crate) authorization: Option<Url>,
     pub(crate) device_authorization: Option<Url>,
     pub(crate) registration: Option<Url>,
-    /// All it says of itself.
+    /// The whole document.
     pub(crate) document: Map<String, Value>,
 }
 
 impl AuthorizationServer {
-    /// Whether it says who it is when it sends a browser back (RFC 9207).
-    pub(crate) fn names_itself(&self) -> bool {
+    /// Whether it names itself in redirects (RFC 9207).
+    pub(crate) fn sends_issuer(&self) -> bool {
         let says = self
             .document
             .get("authorization_response_iss_parameter_supported");
@@ -68,7 +68,7 @@ pub(crate) async fn authorization_server_of(
     Ok(server)
 }
 
-/// The endpoints of an authorization server; none if it publishes nothing.
+/// The endpoints of an authorization server; `None` if it publishes no metadata.
 pub(crate) async fn authorization_server(
     transport: &Transport,
     issuer: &ProviderUrl,
@@ -103,12 +103,12 @@ pub(crate) async fn authorization_server(
     }))
 }
 
-/// Where the token endpoint is when nothing says so.
+/// The default token endpoint.
 pub(crate) fn default_token_endpoint(issuer: &ProviderUrl) -> Result<Url, ReadError> {
     endpoint(issuer, &format!("{issuer}/oauth/token"))
 }
 
-/// An endpoint as a server names it: secrets go there, so it is encrypted where the server is.
+/// Parses an endpoint. Secrets are sent there, so it must be encrypted if the server is.
 pub(crate) fn endpoint(issuer: &ProviderUrl, text: &str) -> Result<Url, ReadError> {
     let url = Url::parse(text).ok().filter(|url| match url.scheme() {
         "https" => true,
@@ -123,23 +123,23 @@ pub(crate) fn endpoint(issuer: &ProviderUrl, text: &str) -> Result<Url, ReadErro
     })
 }
 
-/// A document about a server: where the standard puts it, then where older servers do.
+/// A metadata document, at the standard path or where older servers have it.
 async fn document(
     transport: &Transport,
     server: &ProviderUrl,
     name: &str,
 ) -> Result<Option<Map<String, Value>>, ReadError> {
     let (origin, path) = (server.origin(), server.path());
-    let mut places = vec![
+    let mut addresses = vec![
         format!("{origin}/.well-known/{name}{path}"),
         format!("{server}/.well-known/{name}"),
         format!("{origin}/.well-known/{name}"),
     ];
-    places.dedup();
-    for place in places {
-        let url = endpoint(server, &place)?;
-        let said = transport.get(server.as_str(), url, None).await?;
-        match (said.status, object(&said)) {
+    addresses.dedup();
+    for address in addresses {
+        let url = endpoint(server, &address)?;
+        let response = transport.get(server.as_str(), url, None).await?;
+        match (response.status, json_object(&response)) {
             (200, Some(document)) => return Ok(Some(document)),
             (404, _) => {}
             (status, _) => {

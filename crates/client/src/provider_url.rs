@@ -1,4 +1,4 @@
-//! The address of a resource server as people write it, brought into one form.
+//! The address of a resource server as people write it, normalized.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use contract::error::{ErrorCode, ReadError};
 use reqwest::Url;
 
-/// The longest part of an unusable address that is shown again.
+/// How much of an invalid address a message repeats.
 const SHOWN: usize = 100;
 
 /// The base address of a resource server: scheme, host, port and perhaps a path, without a trailing slash.
@@ -20,7 +20,7 @@ pub struct ProviderUrl {
 }
 
 impl ProviderUrl {
-    /// Reads an address. User names, queries and fragments are dropped.
+    /// Parses an address. User names, queries and fragments are dropped.
     pub fn parse(text: &str) -> Result<Self, ReadError> {
         let text = text.trim();
         if text.is_empty() {
@@ -69,12 +69,12 @@ impl ProviderUrl {
         self.url.origin().ascii_serialization()
     }
 
-    /// The path in front of everything the server has; empty for most, never with a trailing slash.
+    /// The path prefix of the server; usually empty, never with a trailing slash.
     pub(crate) fn path(&self) -> &str {
         self.url.path().trim_end_matches('/')
     }
 
-    /// The name of the file that keeps the credential for this host.
+    /// The name of this host's credential file.
     pub fn host_file_name(&self) -> String {
         let mut name = self.url.host_str().unwrap_or_default().to_owned();
         if let Some(port) = self.url.port() {
@@ -87,7 +87,7 @@ impl ProviderUrl {
         name.chars().map(safe).chain(".json".chars()).collect()
     }
 
-    /// Whether a token would travel in clear over a network: plain `http` to another machine. Worth a warning.
+    /// Whether a token would be sent in clear to another machine. Worth a warning.
     pub fn exposes_token(&self) -> bool {
         self.url.scheme() == "http" && !is_loopback(&self.url)
     }
@@ -104,7 +104,7 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
         return false;
     };
     let bare = host.trim_start_matches('[').trim_end_matches(']');
-    // Only the one name: others that end like it are resolved by whoever answers first.
+    // Only this name: others below `.localhost` may be resolved elsewhere.
     let named = host.trim_end_matches('.') == "localhost";
     named
         || bare
@@ -113,7 +113,7 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
 }
 
 fn refusal(text: &str, reason: &str) -> ReadError {
-    // What stands before an @ may be a password.
+    // The part before an @ may be a password.
     let shown = text.rsplit('@').next().unwrap_or_default();
     let shown: String = shown
         .chars()

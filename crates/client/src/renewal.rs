@@ -1,7 +1,7 @@
-//! Renewing a credential: once, whoever asks, and so that nothing of it is lost.
+//! Renewing a credential exactly once, without losing the new token.
 //!
-//! A refresh token works once, and using it twice ends the grant. So one task at a time renews, it holds the file against
-//! other processes, and it first looks whether one of them was faster.
+//! A refresh token works once, and using it twice revokes the grant. So one task at a time renews, under a lock
+//! against other processes, and first checks whether one of them has renewed it.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -14,10 +14,10 @@ use crate::credentials::{Credential, lock};
 use crate::metadata::{self, authorization_server, default_token_endpoint};
 use crate::provider_url::ProviderUrl;
 use crate::secret::Secret;
-use crate::token::{self, TokenAnswer};
+use crate::token::{self, TokenResponse};
 use crate::transport::Transport;
 
-/// The refusals that asking again will not change.
+/// Error codes for which a retry is useless.
 const FINAL: [&str; 3] = ["invalid_grant", "invalid_client", "unauthorized_client"];
 
 /// A credential in use.
@@ -37,13 +37,13 @@ impl Session {
         }
     }
 
-    /// The credential to ask with.
+    /// The current credential.
     pub(crate) fn current(&self) -> Arc<Credential> {
         let current = self.current.read();
         Arc::clone(&current.unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whether a credential is to be renewed before it is used.
+    /// Whether a credential has to be renewed before use.
     pub(crate) fn is_due(&self, credential: &Credential) -> bool {
         credential.is_due(self.clock.now())
     }
@@ -55,7 +55,7 @@ impl Session {
         credential
     }
 
-    /// A credential in place of one whose token has ended or is about to; none if there is none to be had for the same
+    /// A replacement for a credential whose token has ended or is about to; `None` if there is none for the same
     /// grant.
     pub(crate) async fn renew(
         &self,
@@ -73,10 +73,10 @@ impl Session {
         if let (Some(before), Some(after)) = (known.grant_id(), stored.grant_id())
             && before != after
         {
-            // Somebody connected anew: that is another grant, and not for this session.
+            // Somebody connected again: that is another grant, and not for this session.
             return Ok(None);
         }
-        // What another process wrote may have come to its end since.
+        // The token another process wrote may have ended since.
         if stored.access_token() != ended && !self.is_due(&stored) {
             return Ok(Some(self.adopt(stored)));
         }
@@ -98,13 +98,13 @@ impl Session {
                 return Ok(None);
             }
         };
-        // In use before it is kept: a full disk must not cost this session its only token.
+        // In use before it is stored: a full disk must not cost this session its only token.
         let adopted = self.adopt(renewed);
         adopted.write()?;
         Ok(Some(adopted))
     }
 
-    /// Trades the refresh token for new ones, or gives the code the server refuses it with.
+    /// Exchanges the refresh token, or returns the server's error code.
     async fn exchange(
         &self,
         transport: &Transport,
@@ -119,8 +119,8 @@ impl Session {
         ];
         fields.extend(stored.client_id().map(|id| ("client_id", id)));
         fields.extend(stored.text("resource").map(|text| ("resource", text)));
-        match token::ask(transport, &endpoint, &fields).await? {
-            TokenAnswer::Granted(granted) => {
+        match token::request_token(transport, &endpoint, &fields).await? {
+            TokenResponse::Granted(granted) => {
                 let (before, after) = (stored.grant_id(), granted.grant());
                 if before
                     .zip(after)
@@ -132,12 +132,12 @@ impl Session {
                 }
                 Ok(Ok(stored.renewed(&granted, self.clock.now())))
             }
-            TokenAnswer::Refused(code) => Ok(Err(code)),
+            TokenResponse::Refused(code) => Ok(Err(code)),
         }
     }
 }
 
-/// Where to renew: where the file says, else where the authorization server says.
+/// The token endpoint, from the file or from the server's metadata.
 async fn token_endpoint(
     transport: &Transport,
     provider: &ProviderUrl,

@@ -1,11 +1,11 @@
-//! A bearer in memory: shown by nothing, and removed from what a server sends back.
+//! A token in memory: never printed, and removed from what a server sends back.
 
 use std::fmt;
 
-/// What is shown where a secret stood.
+/// The replacement for a secret.
 const HIDDEN: &str = "[hidden]";
 
-/// Shorter texts are not looked for in answers: they would be found in innocent words.
+/// Shorter secrets are not replaced: they would match ordinary words.
 const SHORTEST_SOUGHT: usize = 8;
 
 /// A token. Using it takes [`Secret::expose`]; `Debug` and `Display` show nothing of it.
@@ -13,7 +13,7 @@ const SHORTEST_SOUGHT: usize = 8;
 pub struct Secret(String);
 
 impl Secret {
-    /// Takes a text that can stand in a header: visible ASCII, and nothing that ends a quoted text.
+    /// Accepts text that can stand in a header: visible ASCII without quotes and backslashes.
     pub fn new(text: impl Into<String>) -> Option<Self> {
         let text = text.into();
         let usable = |byte: u8| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\';
@@ -25,7 +25,7 @@ impl Secret {
         &self.0
     }
 
-    /// The text without this secret, should a server have repeated it.
+    /// Replaces this secret in a text, should a server have repeated it.
     pub(crate) fn hide_in(&self, text: String) -> String {
         if self.0.len() < SHORTEST_SOUGHT || !text.contains(&self.0) {
             return text;

@@ -12,53 +12,54 @@ use reqwest::header::WWW_AUTHENTICATE;
 
 use crate::answer;
 use crate::credentials::Credential;
-use crate::kind::{self, Kinds};
 use crate::provider_url::ProviderUrl;
 use crate::renewal::Session;
 use crate::secret::Secret;
+use crate::token_kind::{self, TokenKinds};
 use crate::transport::{Limits, Transport};
 
-/// A resource server, asked with one credential. Making one costs nothing; the first question sets up what it needs.
-pub struct HttpServer(Arc<Asking>);
+/// A resource server, read with one credential. Creating it is free; the first request sets up what it needs.
+pub struct HttpServer(Arc<Inner>);
 
-struct Asking {
+struct Inner {
     provider: ProviderUrl,
     transport: Transport,
-    bearer: Bearer,
-    /// There if only tokens of grants may be used.
-    kinds: OnceLock<Kinds>,
+    token: TokenSource,
+    /// Set if only tokens of grants may be used.
+    kinds: OnceLock<TokenKinds>,
 }
 
-/// What a server said.
+/// A server's answer.
 #[derive(Clone)]
-pub(crate) struct Said {
+pub(crate) struct Reply {
     /// The answer, with its text.
     answer: (Answer, String),
     /// Whether it says that the token has ended.
     has_ended: bool,
-    /// Whose token it says that it is.
-    told: Option<contract::upstream::Bearer>,
+    /// The kind of token it states.
+    kind: Option<contract::upstream::Bearer>,
 }
 
-enum Bearer {
-    /// As it is, for as long as it works; and whether it may be read with.
+enum TokenSource {
+    /// A fixed token, and whether it is known not to be an owner's.
     Fixed(Secret, AtomicBool),
-    /// From a file, where it can be renewed.
+    /// A credential file that can be renewed.
     Stored(Session),
 }
 
 impl HttpServer {
-    /// Asks with a token that is never renewed.
+    /// Reads with a token that is never renewed.
     pub fn with_token(provider: ProviderUrl, token: Secret, limits: Limits) -> Self {
-        Self::of(
+        Self::new(
             provider,
-            Bearer::Fixed(token, AtomicBool::new(false)),
+            TokenSource::Fixed(token, AtomicBool::new(false)),
             limits,
         )
     }
 
-    /// Asks with a stored credential. Where it can be renewed, that is done shortly before its end, or once when the server says
-    /// that it has ended, and the question is asked once more. It is kept in its file; the grant stays the same.
+    /// Reads with a stored credential. It is renewed shortly before its end, or once when the server says that it has
+    /// ended; then the request is repeated once. The renewed credential is written to its file and stays with the same
+    /// grant.
     pub fn with_credential(
         provider: ProviderUrl,
         credential: Credential,
@@ -66,33 +67,33 @@ impl HttpServer {
         limits: Limits,
     ) -> Self {
         let session = Session::new(credential, clock);
-        Self::of(provider, Bearer::Stored(session), limits)
+        Self::new(provider, TokenSource::Stored(session), limits)
     }
 
-    /// Reads nothing with an owner's token. A credential that its file calls a client's is used at once; otherwise the server
-    /// is asked once whose it is, unless the first question tells. Every answer that says it is refused from then on. A
-    /// server that tells no kind stays usable.
+    /// Refuses owner tokens. A credential labelled as a client's is used at once; for others the server is asked once,
+    /// unless the first request shows the kind. Any answer that shows an owner's token stops all further reads. A
+    /// server that states no kind stays usable.
     #[must_use]
     pub fn for_agents(self) -> Self {
-        self.0.kinds.get_or_init(Kinds::default);
+        self.0.kinds.get_or_init(TokenKinds::default);
         self
     }
 
-    /// Whether an agent was refused, because the server called its token an owner's.
+    /// Whether the token was refused as an owner's.
     pub fn refused_an_owner(&self) -> bool {
-        self.0.kinds.get().is_some_and(Kinds::is_owner)
+        self.0.kinds.get().is_some_and(TokenKinds::is_owner)
     }
 
-    /// Asks once, and gives the answer with its text as the server wrote it: a number parsed may not have all its digits.
-    pub async fn get_text(&self, question: Get) -> Result<(Answer, String), ReadError> {
-        self.0.ask(question).await
+    /// Sends one request, and returns the answer with its text: a parsed number may lose digits.
+    pub async fn get_text(&self, request: Get) -> Result<(Answer, String), ReadError> {
+        self.0.send(request).await
     }
 
-    fn of(provider: ProviderUrl, bearer: Bearer, limits: Limits) -> Self {
-        Self(Arc::new(Asking {
+    fn new(provider: ProviderUrl, token: TokenSource, limits: Limits) -> Self {
+        Self(Arc::new(Inner {
             provider,
             transport: Transport::new(limits),
-            bearer,
+            token,
             kinds: OnceLock::new(),
         }))
     }
@@ -109,22 +110,22 @@ impl Upstream for HttpServer {
         Some(self.0.provider.as_str().to_owned())
     }
 
-    fn get(&self, question: Get) -> Asked<'_> {
-        Box::pin(async move { Ok(self.0.ask(question).await?.0) })
+    fn get(&self, request: Get) -> Asked<'_> {
+        Box::pin(async move { Ok(self.0.send(request).await?.0) })
     }
 }
 
-impl Asking {
-    async fn ask(self: &Arc<Self>, question: Get) -> Result<(Answer, String), ReadError> {
-        let session = match &self.bearer {
-            Bearer::Fixed(token, cleared) => {
-                let said = self.checked(&question, token, cleared).await?;
-                return Ok(said.answer);
+impl Inner {
+    async fn send(self: &Arc<Self>, request: Get) -> Result<(Answer, String), ReadError> {
+        let session = match &self.token {
+            TokenSource::Fixed(token, verified) => {
+                let reply = self.send_checked(&request, token, verified).await?;
+                return Ok(reply.answer);
             }
-            Bearer::Stored(session) => session,
+            TokenSource::Stored(session) => session,
         };
         let mut credential = session.current();
-        // Whatever comes of it, a question renews once.
+        // Each request renews at most once.
         let mut renewed = None;
         if session.is_due(&credential) {
             let ahead = self.renew(&credential).await;
@@ -133,34 +134,34 @@ impl Asking {
             }
             renewed = Some(ahead);
         }
-        let said = self.asked_with(&question, &credential).await?;
-        if !said.has_ended || credential.refresh_token().is_none() {
-            return Ok(said.answer);
+        let reply = self.send_with(&request, &credential).await?;
+        if !reply.has_ended || credential.refresh_token().is_none() {
+            return Ok(reply.answer);
         }
         let renewed = match renewed {
-            // It was asked with already.
+            // The renewed token was used already.
             Some(Ok(_)) => None,
             Some(Err(error)) => return Err(error),
             None => self.renew(&credential).await?,
         };
         match renewed {
-            Some(fresh) => Ok(self.asked_with(&question, &fresh).await?.answer),
-            None => Ok(said.answer),
+            Some(fresh) => Ok(self.send_with(&request, &fresh).await?.answer),
+            None => Ok(reply.answer),
         }
     }
 
-    /// The credential to use in place of this one.
+    /// Renews this credential.
     async fn renew(
         self: &Arc<Self>,
         old: &Credential,
     ) -> Result<Option<Arc<Credential>>, ReadError> {
-        let (asking, ended) = (Arc::clone(self), old.access_token().clone());
-        // A task of its own: who stops waiting must not lose the token that is being traded.
+        let (inner, ended) = (Arc::clone(self), old.access_token().clone());
+        // In a task of its own, so that a cancelled caller does not lose the new token.
         let renewal = tokio::spawn(async move {
-            match &asking.bearer {
-                Bearer::Fixed(..) => Ok(None),
-                Bearer::Stored(session) => {
-                    let (transport, provider) = (&asking.transport, &asking.provider);
+            match &inner.token {
+                TokenSource::Fixed(..) => Ok(None),
+                TokenSource::Stored(session) => {
+                    let (transport, provider) = (&inner.transport, &inner.provider);
                     session.renew(transport, provider, &ended).await
                 }
             }
@@ -168,78 +169,82 @@ impl Asking {
         renewal.await.map_err(|_| ReadError::internal())?
     }
 
-    async fn asked_with(&self, question: &Get, credential: &Credential) -> Result<Said, ReadError> {
-        let (token, cleared) = (credential.access_token(), credential.cleared());
-        self.checked(question, token, cleared).await
+    async fn send_with(&self, request: &Get, credential: &Credential) -> Result<Reply, ReadError> {
+        let (token, verified) = (credential.access_token(), credential.verified());
+        self.send_checked(request, token, verified).await
     }
 
-    /// Asks with a token that may be used; else gives the answer that left it open whether it may.
-    async fn checked(
+    /// Sends a request with a token of a known kind; else returns the answer that left the kind unknown.
+    async fn send_checked(
         &self,
-        question: &Get,
+        request: &Get,
         token: &Secret,
-        cleared: &AtomicBool,
-    ) -> Result<Said, ReadError> {
+        verified: &AtomicBool,
+    ) -> Result<Reply, ReadError> {
         let Some(kinds) = self.kinds.get() else {
-            return self.once(question, token).await;
+            return self.send_once(request, token).await;
         };
         let server = self.provider.as_str();
         kinds.refuse_owner(server)?;
-        if !question.is_schema()
-            && !cleared.load(Ordering::Relaxed)
-            && let Some(open) = self.learn(kinds, token, cleared).await?
+        if !request.is_schema()
+            && !verified.load(Ordering::Relaxed)
+            && let Some(open) = self.learn_kind(kinds, token, verified).await?
         {
             return Ok(open);
         }
-        let said = self.once(question, token).await?;
-        kinds.hear(server, said.told)?;
-        if said.told.is_some() {
-            cleared.store(true, Ordering::Relaxed);
+        let reply = self.send_once(request, token).await?;
+        kinds.record(server, reply.kind)?;
+        if reply.kind.is_some() {
+            verified.store(true, Ordering::Relaxed);
         }
-        Ok(said)
+        Ok(reply)
     }
 
-    /// Learns whose token it is, or gives the answer that does not say.
-    async fn learn(
+    /// Learns the kind of the token, or returns the answer that left it unknown.
+    async fn learn_kind(
         &self,
-        kinds: &Kinds,
+        kinds: &TokenKinds,
         token: &Secret,
-        cleared: &AtomicBool,
-    ) -> Result<Option<Said>, ReadError> {
-        let looks = kinds.looks();
-        let mut last = kinds.open.lock().await;
+        verified: &AtomicBool,
+    ) -> Result<Option<Reply>, ReadError> {
+        let checks = kinds.checks();
+        let mut last = kinds.last.lock().await;
         kinds.refuse_owner(self.provider.as_str())?;
-        if cleared.load(Ordering::Relaxed) {
+        if verified.load(Ordering::Relaxed) {
             return Ok(None);
         }
-        // Whoever waited for another's look has what came of it: a server that does not answer is not waited for once
-        // more by each of them.
-        if kinds.looks() != looks
+        // Callers that waited for another's check share its result, so that a server that does not answer is waited
+        // for once.
+        if kinds.checks() != checks
             && let Some((of, open)) = &*last
             && of == token
         {
             return open.clone().map(Some);
         }
-        let learned = self.look(kinds, token).await;
-        kinds.looked();
+        let learned = self.check_kind(kinds, token).await;
+        kinds.count_check();
         if let Some(open) = learned.transpose() {
             *last = Some((token.clone(), open.clone()));
             return open.map(Some);
         }
-        cleared.store(true, Ordering::Relaxed);
+        verified.store(true, Ordering::Relaxed);
         Ok(None)
     }
 
-    async fn look(&self, kinds: &Kinds, token: &Secret) -> Result<Option<Said>, ReadError> {
-        for question in kind::questions() {
-            let said = self.once(&question, token).await.map_err(|mut error| {
+    async fn check_kind(
+        &self,
+        kinds: &TokenKinds,
+        token: &Secret,
+    ) -> Result<Option<Reply>, ReadError> {
+        for request in token_kind::kind_requests() {
+            let reply = self.send_once(&request, token).await.map_err(|mut error| {
                 let asked = "before the first read the server is asked whose credential this is";
                 error.message = format!("{asked}: {}", error.message);
                 error
             })?;
-            kinds.hear(self.provider.as_str(), said.told)?;
-            match said.answer.0.status {
-                status if kind::is_open(status) => return Ok(Some(said)),
+            kinds.record(self.provider.as_str(), reply.kind)?;
+            match reply.answer.0.status {
+                status if token_kind::is_inconclusive(status) => return Ok(Some(reply)),
                 400 => {}
                 _ => break,
             }
@@ -247,34 +252,34 @@ impl Asking {
         Ok(None)
     }
 
-    async fn once(&self, question: &Get, token: &Secret) -> Result<Said, ReadError> {
-        let url = self.url(question)?;
+    async fn send_once(&self, request: &Get, token: &Secret) -> Result<Reply, ReadError> {
+        let url = self.url(request)?;
         let server = self.provider.as_str();
-        let said = self.transport.get(server, url, Some(token)).await;
-        let said = said.map_err(|mut error| {
-            // A server may put what it was sent into what we show of it.
+        let reply = self.transport.get(server, url, Some(token)).await;
+        let reply = reply.map_err(|mut error| {
+            // The error may repeat what the server sent.
             error.message = token.hide_in(error.message);
             error
         })?;
-        let challenges = said.headers.get_all(WWW_AUTHENTICATE).into_iter();
+        let challenges = reply.headers.get_all(WWW_AUTHENTICATE).into_iter();
         let challenges: Vec<String> = challenges
             .filter_map(|value| value.to_str().ok().map(str::to_owned))
             .collect();
-        let kind = said.header(TOKEN_KIND_HEADER).map(str::to_owned);
-        let answer = answer::read(server, said, token)?;
-        Ok(Said {
+        let kind = reply.header(TOKEN_KIND_HEADER).map(str::to_owned);
+        let answer = answer::parse(server, reply, token)?;
+        Ok(Reply {
             has_ended: answer::token_has_ended(&challenges, &answer.0),
-            told: kind::told(kind.as_deref(), question, &answer.0),
+            kind: token_kind::stated_kind(kind.as_deref(), request, &answer.0),
             answer,
         })
     }
 
-    fn url(&self, question: &Get) -> Result<Url, ReadError> {
-        let text = format!("{}{}", self.provider, question.target());
-        // A segment of only dots would be taken for a step up and ask something else.
+    fn url(&self, request: &Get) -> Result<Url, ReadError> {
+        let text = format!("{}{}", self.provider, request.target());
+        // A segment of only dots would be normalized away and change the request.
         let url = Url::parse(&text).ok().filter(|url| url.as_str() == text);
         url.ok_or_else(|| {
-            let message = "a name in this question cannot stand in an address";
+            let message = "a name in this request cannot stand in an address";
             ReadError::new(ErrorCode::InvalidRequest, message)
                 .with_hint("names of only dots cannot be asked for over HTTP; check the id")
         })

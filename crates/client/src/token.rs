@@ -1,4 +1,4 @@
-//! What a token endpoint says: a token, or why there is none.
+//! Responses of token endpoints.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -12,12 +12,12 @@ use serde_json::{Map, Value};
 use crate::credentials::{is_owner, owner_refused};
 use crate::failure;
 use crate::secret::Secret;
-use crate::transport::{Exchange, Transport};
+use crate::transport::{HttpResponse, Transport};
 
 /// The longest error code taken over from a server.
 const CODE_CHARS: usize = 64;
 
-/// The members that are kept of a granted token, as the cache names them.
+/// The members of a token response that are stored.
 const KEPT: [&str; 6] = [
     "token_type",
     "scope",
@@ -36,13 +36,13 @@ pub(crate) struct Granted {
 }
 
 impl Granted {
-    /// The grant it stands for.
+    /// The grant or package.
     pub(crate) fn grant(&self) -> Option<&str> {
         let named = |name| self.kept.get(name).and_then(Value::as_str);
         named("grant_id").or(named("grant_package_id"))
     }
 
-    /// Whether it stands for a package of grants.
+    /// Whether it is for a package of grants.
     pub(crate) fn is_package(&self) -> bool {
         self.kept.contains_key("grant_package_id")
     }
@@ -58,7 +58,7 @@ impl Granted {
         Some(Instant(now.0.checked_add(micros)?))
     }
 
-    /// Puts it into the `credential` of a cache file; what it does not name stays.
+    /// Writes it into the `credential` of a file; other members stay.
     pub(crate) fn write_into(&self, credential: &mut Map<String, Value>, now: Instant) {
         let mut put = |name: &str, value: Option<Value>| match value {
             Some(value) => credential.insert(name.to_owned(), value),
@@ -79,37 +79,42 @@ impl Granted {
     }
 }
 
-/// What was said.
-pub(crate) enum TokenAnswer {
-    /// Here it is.
+/// The result.
+pub(crate) enum TokenResponse {
+    /// A token.
     Granted(Box<Granted>),
-    /// There is none, by this code of OAuth.
+    /// No token, with this OAuth error code.
     Refused(String),
 }
 
-/// Asks a token endpoint.
-pub(crate) async fn ask(
+/// Sends a token request.
+pub(crate) async fn request_token(
     transport: &Transport,
     endpoint: &Url,
     fields: &[(&str, &str)],
-) -> Result<TokenAnswer, ReadError> {
+) -> Result<TokenResponse, ReadError> {
     let server = endpoint.origin().ascii_serialization();
-    let said = transport
-        .post(&server, endpoint.clone(), form(fields))
+    let response = transport
+        .post(&server, endpoint.clone(), form_body(fields))
         .await?;
-    read(&server, &said)
+    parse_response(&server, &response)
 }
 
-fn read(server: &str, said: &Exchange) -> Result<TokenAnswer, ReadError> {
-    let Some(body) = object(said) else {
-        let reason = format!("its token endpoint answered {} without JSON", said.status);
+fn parse_response(server: &str, response: &HttpResponse) -> Result<TokenResponse, ReadError> {
+    let Some(body) = json_object(response) else {
+        let reason = format!(
+            "its token endpoint answered {} without JSON",
+            response.status
+        );
         return Err(failure::not_the_contract(server, &reason));
     };
-    if said.status != 200 {
-        return error_code(&body).map(TokenAnswer::Refused).ok_or_else(|| {
-            let reason = format!("its token endpoint answered {}", said.status);
-            failure::not_the_contract(server, &reason)
-        });
+    if response.status != 200 {
+        return error_code(&body)
+            .map(TokenResponse::Refused)
+            .ok_or_else(|| {
+                let reason = format!("its token endpoint answered {}", response.status);
+                failure::not_the_contract(server, &reason)
+            });
     }
     if is_owner(&body) {
         return Err(owner_refused(&format!("{server} gave")));
@@ -130,7 +135,7 @@ fn read(server: &str, said: &Exchange) -> Result<TokenAnswer, ReadError> {
     let kept = KEPT
         .iter()
         .filter_map(|name| Some(((*name).to_owned(), body.get(*name)?.clone())));
-    Ok(TokenAnswer::Granted(Box::new(Granted {
+    Ok(TokenResponse::Granted(Box::new(Granted {
         access_token,
         refresh_token: secret("refresh_token"),
         expires_in: body.get("expires_in").and_then(Value::as_u64),
@@ -139,33 +144,37 @@ fn read(server: &str, said: &Exchange) -> Result<TokenAnswer, ReadError> {
 }
 
 /// The body as a JSON object.
-pub(crate) fn object(said: &Exchange) -> Option<Map<String, Value>> {
-    serde_json::from_slice(&said.body).ok()
+pub(crate) fn json_object(response: &HttpResponse) -> Option<Map<String, Value>> {
+    serde_json::from_slice(&response.body).ok()
 }
 
-/// The code of an OAuth error, in either spelling. Only characters of a code are taken over.
+/// The code of an OAuth error, in either spelling.
 pub(crate) fn error_code(body: &Map<String, Value>) -> Option<String> {
     let error = body.get("error")?;
-    code_of(error.as_str().or_else(|| error.get("code")?.as_str())?)
+    sanitize_code(error.as_str().or_else(|| error.get("code")?.as_str())?)
 }
 
-/// What a code consists of.
-pub(crate) fn code_of(text: &str) -> Option<String> {
+/// The characters that may stand in a code.
+pub(crate) fn sanitize_code(text: &str) -> Option<String> {
     let named = |c: &char| c.is_ascii_alphanumeric() || *c == '_' || *c == '.';
     let code: String = text.chars().filter(named).take(CODE_CHARS).collect();
     (!code.is_empty()).then_some(code)
 }
 
-/// A refusal of an authorization server that no further step repairs.
+/// An error of an authorization server that no retry repairs.
 pub(crate) fn refused(server: &str, code: &str) -> ReadError {
     let message = format!("{server} gave no credential: {code}");
     ReadError::new(ErrorCode::NotConnected, message)
         .with_hint("run `pdpp connect` again; if it stays, look at the server's log")
 }
 
-/// A refusal of what carried no secret, so that its words can be shown as well.
-pub(crate) fn refused_as(server: &str, said: &Exchange, body: &Map<String, Value>) -> ReadError {
-    let mut code = error_code(body).unwrap_or_else(|| format!("status {}", said.status));
+/// An error of a request without secrets, so that its description can be shown too.
+pub(crate) fn refused_as(
+    server: &str,
+    response: &HttpResponse,
+    body: &Map<String, Value>,
+) -> ReadError {
+    let mut code = error_code(body).unwrap_or_else(|| format!("status {}", response.status));
     if let Some(told) = body.get("error_description").and_then(Value::as_str) {
         code = format!("{code} ({})", failure::short(told));
     }
@@ -173,7 +182,7 @@ pub(crate) fn refused_as(server: &str, said: &Exchange, body: &Map<String, Value
 }
 
 /// A form body.
-pub(crate) fn form(fields: &[(&str, &str)]) -> (&'static str, String) {
+pub(crate) fn form_body(fields: &[(&str, &str)]) -> (&'static str, String) {
     let mut body = String::new();
     for (name, value) in fields {
         let sign = if body.is_empty() { "" } else { "&" };

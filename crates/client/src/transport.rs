@@ -1,4 +1,4 @@
-//! One HTTP exchange, bounded: how long to wait, how much to read, and never further than the server that was asked.
+//! One HTTP request with limits of time and size, to no other server than the named one.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -15,17 +15,17 @@ use crate::failure;
 use crate::provider_url::is_loopback;
 use crate::secret::Secret;
 
-/// What we call ourselves.
+/// The `User-Agent`.
 pub(crate) const USER_AGENT: &str = concat!("pdpp/", env!("CARGO_PKG_VERSION"));
 
-/// How long to wait for a server and how much to take from it.
+/// Limits of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Until the connection stands.
+    /// For connecting.
     pub connect: Duration,
-    /// Until the answer is there, to its last byte.
+    /// For the whole response.
     pub total: Duration,
-    /// The size of an answer, unpacked.
+    /// The largest response, decompressed.
     pub body_bytes: usize,
 }
 
@@ -39,24 +39,24 @@ impl Default for Limits {
     }
 }
 
-/// What one exchange gave.
-pub(crate) struct Exchange {
+/// A response.
+pub(crate) struct HttpResponse {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Vec<u8>,
 }
 
-impl Exchange {
+impl HttpResponse {
     /// A header as text.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
 }
 
-/// The sender. Nothing is set up before the first question: a client with its certificates costs milliseconds.
+/// The HTTP client. It is created at the first request, because loading certificates costs milliseconds.
 pub(crate) struct Transport {
     limits: Limits,
-    /// One client for each pair of encrypted or not, on this machine or not.
+    /// One client per combination of encrypted and local.
     clients: [OnceLock<Client>; 4],
 }
 
@@ -72,13 +72,13 @@ impl Transport {
         self.limits
     }
 
-    /// `GET`, with a token if there is one. `server` is how people know who is asked.
+    /// `GET`, with a token if there is one. `server` is the name for messages.
     pub(crate) async fn get(
         &self,
         server: &str,
         url: Url,
         token: Option<&Secret>,
-    ) -> Result<Exchange, ReadError> {
+    ) -> Result<HttpResponse, ReadError> {
         let mut request = self.client(server, &url)?.request(Method::GET, url);
         if let Some(token) = token {
             request = request.header(AUTHORIZATION, bearer(token)?);
@@ -92,19 +92,19 @@ impl Transport {
         server: &str,
         url: Url,
         (media_type, body): (&'static str, String),
-    ) -> Result<Exchange, ReadError> {
+    ) -> Result<HttpResponse, ReadError> {
         let request = self.client(server, &url)?.request(Method::POST, url);
         let request = request.header(CONTENT_TYPE, media_type).body(body);
         self.send(server, request).await
     }
 
-    async fn send(&self, server: &str, request: RequestBuilder) -> Result<Exchange, ReadError> {
-        let asked = request
+    async fn send(&self, server: &str, request: RequestBuilder) -> Result<HttpResponse, ReadError> {
+        let sent = request
             .header(ACCEPT, "application/json")
             .timeout(self.limits.total)
             .send()
             .await;
-        let response = asked.map_err(|error| failure::of(server, &self.limits, &error))?;
+        let response = sent.map_err(|error| failure::from_reqwest(server, &self.limits, &error))?;
         if response.status().is_redirection() {
             let location = response.headers().get(LOCATION);
             let location = location.and_then(|value| value.to_str().ok());
@@ -113,17 +113,17 @@ impl Transport {
         self.read(server, response).await
     }
 
-    async fn read(&self, server: &str, mut response: Response) -> Result<Exchange, ReadError> {
+    async fn read(&self, server: &str, mut response: Response) -> Result<HttpResponse, ReadError> {
         let most = self.limits.body_bytes;
         let announced = response.content_length().unwrap_or(0);
         if usize::try_from(announced).map_or(true, |bytes| bytes > most) {
             return Err(failure::too_large(server, most));
         }
         let mut body = Vec::new();
-        // Unpacked bytes are counted as they come, so that a small body cannot become a large one.
+        // Decompressed bytes are counted as they come, against decompression bombs.
         loop {
             let chunk = response.chunk().await;
-            match chunk.map_err(|error| failure::of(server, &self.limits, &error))? {
+            match chunk.map_err(|error| failure::from_reqwest(server, &self.limits, &error))? {
                 Some(bytes) if body.len() + bytes.len() > most => {
                     return Err(failure::too_large(server, most));
                 }
@@ -131,7 +131,7 @@ impl Transport {
                 None => break,
             }
         }
-        Ok(Exchange {
+        Ok(HttpResponse {
             status: response.status().as_u16(),
             headers: response.headers().clone(),
             body,
@@ -140,14 +140,14 @@ impl Transport {
 
     fn client(&self, server: &str, url: &Url) -> Result<&Client, ReadError> {
         let (encrypted, local) = (url.scheme() == "https", is_loopback(url));
-        let place = &self.clients[usize::from(encrypted) * 2 + usize::from(local)];
-        if let Some(client) = place.get() {
+        let slot = &self.clients[usize::from(encrypted) * 2 + usize::from(local)];
+        if let Some(client) = slot.get() {
             return Ok(client);
         }
         let built = self
             .build(encrypted, local)
             .map_err(|detail| failure::no_client(server, &detail))?;
-        Ok(place.get_or_init(|| built))
+        Ok(slot.get_or_init(|| built))
     }
 
     fn build(&self, encrypted: bool, local: bool) -> Result<Client, String> {
@@ -160,22 +160,21 @@ impl Transport {
             .referer(false)
             .http1_only();
         if local {
-            // A proxy of the environment is for the network; what stays on this machine is not its business.
-            builder = builder.no_proxy().default_headers(unpacked());
+            // A proxy of the environment is for the network, not for this machine.
+            builder = builder.no_proxy().default_headers(identity_encoding());
         }
         builder.build().map_err(|error| error.to_string())
     }
 }
 
-/// Asks for answers as they are: to pack them and unpack them here takes longer than handing them over. A server that
-/// packs them all the same is understood.
-fn unpacked() -> HeaderMap {
+/// Asks for uncompressed answers: on one machine compression costs more than it saves.
+fn identity_encoding() -> HeaderMap {
     let identity = (ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     HeaderMap::from_iter([identity])
 }
 
-/// The certificates this machine trusts, where they are needed. A machine without any can still ask in clear; an
-/// encrypted server is then refused as unknown.
+/// TLS with the certificates this machine trusts. A machine without any can still use plain HTTP; encrypted servers
+/// then fail verification.
 pub(crate) fn tls(encrypted: bool) -> Result<ClientConfig, rustls::Error> {
     let start = || {
         let provider = rustls::crypto::ring::default_provider();
@@ -189,7 +188,7 @@ pub(crate) fn tls(encrypted: bool) -> Result<ClientConfig, rustls::Error> {
         .with_no_client_auth())
 }
 
-/// The `Authorization` of a token, marked so that nothing prints it.
+/// The `Authorization` header, marked as sensitive.
 fn bearer(token: &Secret) -> Result<HeaderValue, ReadError> {
     let mut value = HeaderValue::try_from(format!("Bearer {}", token.expose()))
         .map_err(|_| ReadError::internal())?;

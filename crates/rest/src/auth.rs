@@ -1,5 +1,5 @@
-//! Who is asking. A bearer token becomes an authority, and an authority a reader; nothing is remembered between requests,
-//! so a revocation holds from the next one on.
+//! Authentication: a bearer token resolves to an authority, and an authority to a reader. Nothing is cached between
+//! requests, so a revocation holds from the next one on.
 
 use axum::http::{HeaderMap, HeaderName, header};
 use contract::error::{ErrorCode, ReadError};
@@ -10,29 +10,29 @@ use read::GrantReader;
 use crate::problem::Problem;
 use crate::service::Service;
 
-/// Where only the owner can reach: the id of a grant or package to read under, as its client would.
+/// On the owner's socket: the id of a grant or package to read under, as its client would.
 pub const AS_GRANT: HeaderName = HeaderName::from_static("pdpp-as-grant");
 
-/// Likewise, but it is the owner who looks: what is shown reaches no client, so nothing is noted as disclosed.
-pub const LOOK_AS_GRANT: HeaderName = HeaderName::from_static("pdpp-look-as-grant");
+/// Like [`AS_GRANT`], but as a preview for the owner: nothing reaches a client, so nothing is logged as disclosed.
+pub const PREVIEW_AS_GRANT: HeaderName = HeaderName::from_static("pdpp-look-as-grant");
 
-/// How a request proves who sends it.
+/// How callers authenticate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Gate {
+pub(crate) enum AuthMode {
     /// By a bearer token.
     Bearer,
-    /// By having reached a place only the owner can reach.
-    Owner,
+    /// By having reached the owner's socket.
+    OwnerSocket,
 }
 
-/// Who is asking, and what they may read. As an extension of a request, which no request from outside has: somebody whose
-/// token was looked at already.
+/// An authenticated caller. As a request extension, which only this process can set, it stands for a token that was
+/// resolved already.
 #[derive(Clone)]
 pub(crate) struct Caller {
     pub(crate) kind: TokenKind,
     authority: Authority,
-    /// Whether the owner looks at what a client would see.
-    looks: bool,
+    /// Whether the owner previews what a client would see.
+    is_preview: bool,
 }
 
 impl Caller {
@@ -40,7 +40,7 @@ impl Caller {
         Self {
             kind,
             authority,
-            looks: false,
+            is_preview: false,
         }
     }
 
@@ -48,7 +48,7 @@ impl Caller {
         self.kind == TokenKind::Owner
     }
 
-    /// Whose requests share their places in line: a client's, or the owner's.
+    /// The key of the admission queue: the client, or the owner.
     pub(crate) fn client(&self) -> &str {
         match &self.authority {
             Authority::Owner => "",
@@ -56,48 +56,50 @@ impl Caller {
         }
     }
 
-    /// Reads on behalf of the caller. What a client is shown is noted.
+    /// A reader for this caller. What a client is shown is logged.
     pub(crate) fn reader(self, service: &Service) -> GrantReader {
-        if self.looks {
-            return self.unnoted_reader(service);
+        if self.is_preview {
+            return self.unlogged_reader(service);
         }
         let store = service.store.clone();
-        GrantReader::new(store, self.authority, service.reading.clone())
+        GrantReader::new(store, self.authority, service.reader_settings.clone())
     }
 
-    /// Reads without a note: for the second of two reads that make one answer, so that one call is one entry.
-    pub(crate) fn unnoted_reader(&self, service: &Service) -> GrantReader {
-        let (store, mut settings) = (service.store.clone(), service.reading.clone());
+    /// A reader that logs nothing: for the second of two reads that make one answer, so that one call is one log
+    /// entry.
+    pub(crate) fn unlogged_reader(&self, service: &Service) -> GrantReader {
+        let (store, mut settings) = (service.store.clone(), service.reader_settings.clone());
         settings.disclosures = None;
         GrantReader::new(store, self.authority.clone(), settings)
     }
 }
 
-/// The caller of a request.
-pub(crate) async fn caller(
+/// Authenticates a request.
+pub(crate) async fn authenticate(
     service: &Service,
-    gate: Gate,
+    auth_mode: AuthMode,
     headers: &HeaderMap,
 ) -> Result<Caller, Problem> {
-    let looking = headers.get(LOOK_AS_GRANT);
-    let (authority, kind) = match gate {
-        Gate::Owner => match headers.get(AS_GRANT).or(looking) {
+    let preview = headers.get(PREVIEW_AS_GRANT);
+    let (authority, kind) = match auth_mode {
+        AuthMode::OwnerSocket => match headers.get(AS_GRANT).or(preview) {
             None => (Authority::Owner, TokenKind::Owner),
-            Some(id) => (under_grant(service, id.as_bytes())?, TokenKind::Client),
+            Some(id) => (grant_authority(service, id.as_bytes())?, TokenKind::Client),
         },
-        Gate::Bearer => bearer(service, headers).await?,
+        AuthMode::Bearer => bearer(service, headers).await?,
     };
-    // Whoever reads as a client is noted, whatever else the request says.
-    let looks = gate == Gate::Owner && looking.is_some() && !headers.contains_key(AS_GRANT);
+    // Reading as a client is always logged, whatever other headers say.
+    let is_preview =
+        auth_mode == AuthMode::OwnerSocket && preview.is_some() && !headers.contains_key(AS_GRANT);
     Ok(Caller {
         kind,
         authority,
-        looks,
+        is_preview,
     })
 }
 
 async fn bearer(service: &Service, headers: &HeaderMap) -> Result<(Authority, TokenKind), Problem> {
-    let Some(token) = presented(headers) else {
+    let Some(token) = bearer_token(headers) else {
         let error = ReadError::new(ErrorCode::AuthenticationError, "Missing Bearer token")
             .with_hint("send `Authorization: Bearer <token>`");
         return Err(challenge(service, error, ""));
@@ -127,16 +129,15 @@ async fn bearer(service: &Service, headers: &HeaderMap) -> Result<(Authority, To
     }
 }
 
-/// Looked up at once: this is how one agent or the owner reads on this machine, and handing over one small read takes
-/// longer than the read.
-fn under_grant(service: &Service, id: &[u8]) -> Result<Authority, Problem> {
+/// Looked up on this thread: handing over one small read takes longer than the read.
+fn grant_authority(service: &Service, id: &[u8]) -> Result<Authority, Problem> {
     let id = String::from_utf8_lossy(id);
     let found = grants::authority_of(&*service.store, &id, service.now());
     found.map_err(|error| error.to_read_error().into())
 }
 
-/// The token of the request. One that is not text is none of ours, but it was presented.
-pub(crate) fn presented(headers: &HeaderMap) -> Option<String> {
+/// The bearer token of a request. Bytes that are not UTF-8 are no token of ours, but count as a token that was sent.
+pub(crate) fn bearer_token(headers: &HeaderMap) -> Option<String> {
     let value = headers.get(header::AUTHORIZATION)?.as_bytes();
     let text = String::from_utf8_lossy(value);
     let (scheme, token) = text.trim().split_once(' ')?;
@@ -149,7 +150,7 @@ fn challenge(service: &Service, error: ReadError, what: &str) -> Problem {
     let value = format!("Bearer {what}resource_metadata=\"{metadata}\"");
     let step = error.hint.clone().unwrap_or_default();
     Problem::from(error)
-        .with("resource_metadata", metadata)
-        .with("next_step", step)
+        .with_member("resource_metadata", metadata)
+        .with_member("next_step", step)
         .with_header(header::WWW_AUTHENTICATE, &value)
 }

@@ -1,8 +1,8 @@
-//! How many connections there may be, and which one makes room when there are too many.
+//! Limits on open connections, and which one is closed when there are too many.
 //!
-//! A connection costs an open file, of which a process has few. So each address holds a bounded number of them, all
-//! together leave files for the store, and for a new one the connection that has been idle for longest is closed. Idle is
-//! whatever has no request to be answered: between two requests, or before the head of one has arrived.
+//! A connection costs an open file, of which a process has few. Each address may hold a bounded number; all together
+//! leave files for the store. For a new connection the one that has been idle for longest is closed. A connection is
+//! idle while it has no request to answer: between two requests, or before the head of one has arrived.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -16,42 +16,42 @@ use grants::sign_in::Lane;
 use hyper::body::{Frame, SizeHint};
 use tokio::sync::Notify;
 
-/// As many connections may one address have.
-const MOST_OF_ADDRESS: usize = 256;
-/// More connections than this are not held, however many files there could be: each takes memory too.
-const MOST_OF_ALL: usize = 16_384;
-/// How many files a process usually may have open.
-const USUAL_FILES: u64 = 1_024;
+/// The most connections of one address.
+const MAX_PER_ADDRESS: usize = 256;
+/// The most connections in all, however many files may be open: each takes memory too.
+const MAX_TOTAL: usize = 16_384;
+/// The usual limit of open files of a process.
+const DEFAULT_OPEN_FILES: u64 = 1_024;
 
-/// How many connections there may be.
+/// The limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capacity {
     each: usize,
     all: usize,
-    /// Addresses that speak for many.
+    /// Proxies, which hold the connections of many clients.
     proxies: Vec<IpAddr>,
 }
 
 impl Capacity {
-    /// What a process that may have so many files open can hold: four fifths of them.
-    pub fn of_files(files: u64) -> Self {
-        let all = usize::try_from(files / 5 * 4).unwrap_or(MOST_OF_ALL);
+    /// Four fifths of the files a process may open.
+    pub fn for_open_files(files: u64) -> Self {
+        let all = usize::try_from(files / 5 * 4).unwrap_or(MAX_TOTAL);
         Self {
-            each: MOST_OF_ADDRESS,
-            all: all.clamp(1, MOST_OF_ALL),
+            each: MAX_PER_ADDRESS,
+            all: all.clamp(1, MAX_TOTAL),
             proxies: Vec::new(),
         }
     }
 
-    /// The same where these proxies stand before the server: each of them has the connections of many.
+    /// Exempts these proxies from the limit per address.
     #[must_use]
     pub fn behind(mut self, proxies: &[IpAddr]) -> Self {
         self.proxies = proxies.to_vec();
         self
     }
 
-    /// How many connections an address may have.
-    fn of(&self, address: IpAddr) -> usize {
+    /// The limit for one address.
+    fn for_address(&self, address: IpAddr) -> usize {
         if self.proxies.contains(&address.to_canonical()) {
             self.all
         } else {
@@ -62,52 +62,52 @@ impl Capacity {
 
 impl Default for Capacity {
     fn default() -> Self {
-        Self::of_files(USUAL_FILES)
+        Self::for_open_files(DEFAULT_OPEN_FILES)
     }
 }
 
-/// The connections there are.
+/// All open connections.
 #[derive(Debug, Clone)]
 pub(crate) struct Connections(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
     capacity: Capacity,
-    /// Counts moments: the lower, the longer ago.
-    moment: u64,
-    open: HashMap<u64, Open>,
+    /// A logical clock: lower is longer ago.
+    tick: u64,
+    open: HashMap<u64, OpenConnection>,
     by_lane: HashMap<Lane, usize>,
-    /// The idle ones, the longest idle first.
+    /// Idle connections by when they became idle, oldest first.
     idle: BTreeMap<u64, u64>,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenConnection {
     lane: Lane,
     idle_since: Option<u64>,
-    inner: Arc<Inner>,
+    shared: Arc<Shared>,
 }
 
-/// What a connection and its requests share.
+/// Shared by a connection and its requests.
 #[derive(Debug, Default)]
-struct Inner {
+struct Shared {
     requests: AtomicUsize,
     close: Notify,
 }
 
-/// A connection, until it is dropped.
+/// An open connection; dropping it removes it from the count.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct ConnectionGuard {
     id: u64,
-    inner: Arc<Inner>,
+    shared: Arc<Shared>,
     connections: Connections,
 }
 
-/// A request being answered, until it is dropped.
+/// A request being answered; while it exists, its connection is not idle.
 #[derive(Debug)]
-pub(crate) struct Busy {
+pub(crate) struct RequestGuard {
     id: u64,
-    inner: Arc<Inner>,
+    shared: Arc<Shared>,
     connections: Connections,
 }
 
@@ -115,40 +115,42 @@ impl Connections {
     pub(crate) fn new(capacity: Capacity) -> Self {
         Self(Arc::new(Mutex::new(State {
             capacity,
-            moment: 0,
+            tick: 0,
             open: HashMap::new(),
             by_lane: HashMap::new(),
             idle: BTreeMap::new(),
         })))
     }
 
-    /// Takes a new connection in. Nothing: there is no room, and nobody idle who could make some.
-    pub(crate) fn enter(&self, address: IpAddr) -> Option<Held> {
+    /// Registers a new connection. `None`: the limit is reached and no connection is idle.
+    pub(crate) fn open(&self, address: IpAddr) -> Option<ConnectionGuard> {
         let lane = Lane::of(address);
         let mut state = self.state();
-        if state.by_lane.get(&lane).copied().unwrap_or_default() >= state.capacity.of(address) {
+        if state.by_lane.get(&lane).copied().unwrap_or_default()
+            >= state.capacity.for_address(address)
+        {
             let of_lane = state.idle.values().copied();
             let mut of_lane =
                 of_lane.filter(|id| state.open.get(id).is_some_and(|open| open.lane == lane));
-            let longest = of_lane.next()?;
-            state.close(longest);
+            let longest_idle = of_lane.next()?;
+            state.evict(longest_idle);
         } else if state.open.len() >= state.capacity.all {
-            let (_, longest) = state.idle.first_key_value()?;
-            let longest = *longest;
-            state.close(longest);
+            let (_, longest_idle) = state.idle.first_key_value()?;
+            let longest_idle = *longest_idle;
+            state.evict(longest_idle);
         }
-        let (id, inner) = (state.next_moment(), Arc::<Inner>::default());
+        let (id, shared) = (state.next_tick(), Arc::<Shared>::default());
         *state.by_lane.entry(lane.clone()).or_default() += 1;
-        let open = Open {
+        let open = OpenConnection {
             lane,
             idle_since: None,
-            inner: Arc::clone(&inner),
+            shared: Arc::clone(&shared),
         };
         state.open.insert(id, open);
-        state.rests(id);
-        Some(Held {
+        state.mark_idle(id);
+        Some(ConnectionGuard {
             id,
-            inner,
+            shared,
             connections: self.clone(),
         })
     }
@@ -159,20 +161,20 @@ impl Connections {
 }
 
 impl State {
-    fn next_moment(&mut self) -> u64 {
-        self.moment += 1;
-        self.moment
+    fn next_tick(&mut self) -> u64 {
+        self.tick += 1;
+        self.tick
     }
 
-    fn rests(&mut self, id: u64) {
-        let moment = self.next_moment();
+    fn mark_idle(&mut self, id: u64) {
+        let tick = self.next_tick();
         if let Some(open) = self.open.get_mut(&id) {
-            open.idle_since = Some(moment);
-            self.idle.insert(moment, id);
+            open.idle_since = Some(tick);
+            self.idle.insert(tick, id);
         }
     }
 
-    fn works(&mut self, id: u64) {
+    fn mark_busy(&mut self, id: u64) {
         let since = self
             .open
             .get_mut(&id)
@@ -182,9 +184,9 @@ impl State {
         }
     }
 
-    /// Forgets a connection; what is known of it, unless it was forgotten before.
-    fn forget(&mut self, id: u64) -> Option<Open> {
-        self.works(id);
+    /// Removes a connection; `None` if it was removed before.
+    fn forget(&mut self, id: u64) -> Option<OpenConnection> {
+        self.mark_busy(id);
         let open = self.open.remove(&id)?;
         if let Some(number) = self.by_lane.get_mut(&open.lane) {
             *number = number.saturating_sub(1);
@@ -195,71 +197,74 @@ impl State {
         Some(open)
     }
 
-    fn close(&mut self, id: u64) {
+    fn evict(&mut self, id: u64) {
         if let Some(open) = self.forget(id) {
-            open.inner.close.notify_one();
+            open.shared.close.notify_one();
         }
     }
 }
 
-impl Held {
-    /// A request has come in whole.
-    pub(crate) fn request(&self) -> Busy {
-        if self.inner.requests.fetch_add(1, Ordering::SeqCst) == 0 {
-            self.connections.state().works(self.id);
+impl ConnectionGuard {
+    /// Marks the start of a request.
+    pub(crate) fn request(&self) -> RequestGuard {
+        if self.shared.requests.fetch_add(1, Ordering::SeqCst) == 0 {
+            self.connections.state().mark_busy(self.id);
         }
-        Busy {
+        RequestGuard {
             id: self.id,
-            inner: Arc::clone(&self.inner),
+            shared: Arc::clone(&self.shared),
             connections: self.connections.clone(),
         }
     }
 
-    /// Waits until this connection has to make room. A request that came in at the same moment is answered before.
-    pub(crate) async fn makes_room(&self) {
+    /// Waits until this connection has to close. A request that arrived meanwhile is answered first.
+    pub(crate) async fn wait_for_eviction(&self) {
         loop {
-            self.inner.close.notified().await;
-            if self.inner.requests.load(Ordering::SeqCst) == 0 {
+            self.shared.close.notified().await;
+            if self.shared.requests.load(Ordering::SeqCst) == 0 {
                 return;
             }
         }
     }
 }
 
-impl Drop for Held {
+impl Drop for ConnectionGuard {
     fn drop(&mut self) {
         self.connections.state().forget(self.id);
     }
 }
 
-impl Drop for Busy {
+impl Drop for RequestGuard {
     fn drop(&mut self) {
-        if self.inner.requests.fetch_sub(1, Ordering::SeqCst) > 1 {
+        if self.shared.requests.fetch_sub(1, Ordering::SeqCst) > 1 {
             return;
         }
         let mut state = self.connections.state();
         if state.open.contains_key(&self.id) {
-            state.rests(self.id);
+            state.mark_idle(self.id);
         } else {
-            // It was asked to make room while it was busy.
-            self.inner.close.notify_one();
+            // It was evicted while it was busy.
+            self.shared.close.notify_one();
         }
     }
 }
 
-/// The body of an answer. Until it was sent, its connection is busy.
-pub(crate) struct Sending {
+/// A response body that keeps its connection busy until it was sent.
+pub(crate) struct ResponseBody {
     body: Body,
-    _busy: Option<Busy>,
+    _request: Option<RequestGuard>,
 }
 
-impl Sending {
-    pub(crate) fn new(body: Body, busy: Option<Busy>) -> Self {
-        Self { body, _busy: busy }
+impl ResponseBody {
+    pub(crate) fn new(body: Body, request: Option<RequestGuard>) -> Self {
+        Self {
+            body,
+            _request: request,
+        }
     }
 }
 
-impl HttpBody for Sending {
+impl HttpBody for ResponseBody {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -292,7 +297,7 @@ mod tests {
         Connections::new(Capacity { each, all, proxies })
     }
 
-    fn is_closed(held: &Held) -> bool {
+    fn is_closed(held: &ConnectionGuard) -> bool {
         let connections = held.connections.state();
         !connections.open.contains_key(&held.id)
     }
@@ -301,25 +306,25 @@ mod tests {
     fn four_fifths_of_the_files_are_for_connections() {
         // TR-08
         assert_eq!(Capacity::default().all, 816);
-        assert_eq!(Capacity::of_files(20_000).all, 16_000);
-        assert_eq!(Capacity::of_files(u64::MAX).all, MOST_OF_ALL);
-        assert_eq!(Capacity::of_files(0).all, 1);
-        assert_eq!(Capacity::of_files(20_000).each, 256);
+        assert_eq!(Capacity::for_open_files(20_000).all, 16_000);
+        assert_eq!(Capacity::for_open_files(u64::MAX).all, MAX_TOTAL);
+        assert_eq!(Capacity::for_open_files(0).all, 1);
+        assert_eq!(Capacity::for_open_files(20_000).each, 256);
     }
 
     #[test]
     fn the_longest_idle_makes_room_and_never_a_busy_one() {
         // TR-08
         let connections = small(9, 3);
-        let [one, two, three] = [1, 2, 3].map(|n| connections.enter(at(n)).unwrap());
+        let [one, two, three] = [1, 2, 3].map(|n| connections.open(at(n)).unwrap());
         let answering = one.request();
         drop(two.request());
-        let four = connections.enter(at(4)).unwrap();
+        let four = connections.open(at(4)).unwrap();
         assert!(is_closed(&three) && !is_closed(&one) && !is_closed(&two));
-        let busy = [&two, &four].map(Held::request);
-        assert!(connections.enter(at(5)).is_none(), "nobody is idle");
+        let busy = [&two, &four].map(ConnectionGuard::request);
+        assert!(connections.open(at(5)).is_none(), "nobody is idle");
         drop(answering);
-        assert!(connections.enter(at(5)).is_some());
+        assert!(connections.open(at(5)).is_some());
         assert!(is_closed(&one));
         drop((busy, one, two, three, four));
         let state = connections.state();
@@ -330,14 +335,14 @@ mod tests {
     fn an_address_makes_room_for_itself_and_not_at_the_cost_of_others() {
         // TR-08
         let connections = small(2, 100);
-        let other = connections.enter(at(1)).unwrap();
-        let own = [2, 2, 2].map(|n| connections.enter(at(n)).unwrap());
+        let other = connections.open(at(1)).unwrap();
+        let own = [2, 2, 2].map(|n| connections.open(at(n)).unwrap());
         assert!(is_closed(&own[0]) && !is_closed(&own[1]) && !is_closed(&own[2]));
         assert!(!is_closed(&other));
-        let _busy = [&own[1], &own[2]].map(Held::request);
-        assert!(connections.enter(at(2)).is_none());
-        assert!(connections.enter(at(3)).is_some());
-        let proxied: Vec<_> = (0..50).map(|_| connections.enter(at(9)).unwrap()).collect();
+        let _request = [&own[1], &own[2]].map(ConnectionGuard::request);
+        assert!(connections.open(at(2)).is_none());
+        assert!(connections.open(at(3)).is_some());
+        let proxied: Vec<_> = (0..50).map(|_| connections.open(at(9)).unwrap()).collect();
         assert!(!proxied.iter().any(is_closed));
     }
 
@@ -345,12 +350,16 @@ mod tests {
     async fn a_request_that_came_at_the_same_moment_is_answered() {
         // TR-08
         let connections = small(1, 9);
-        let held = connections.enter(at(1)).unwrap();
-        let _next = connections.enter(at(1)).unwrap();
+        let held = connections.open(at(1)).unwrap();
+        let _next = connections.open(at(1)).unwrap();
         let answering = held.request();
         let soon = std::time::Duration::from_millis(20);
-        assert!(tokio::time::timeout(soon, held.makes_room()).await.is_err());
+        assert!(
+            tokio::time::timeout(soon, held.wait_for_eviction())
+                .await
+                .is_err()
+        );
         drop(answering);
-        held.makes_room().await;
+        held.wait_for_eviction().await;
     }
 }

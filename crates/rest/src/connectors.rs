@@ -1,4 +1,4 @@
-//! The connectors at a glance: which streams each has, how much they hold, what may be asked of them and where.
+//! `GET /v1/connectors`: the streams of each connector, how many records they hold, and what may be asked of them.
 
 use std::collections::BTreeMap;
 
@@ -16,33 +16,33 @@ use serde_json::{Value, json};
 
 use crate::auth::Caller;
 use crate::problem::{self, Problem};
-use crate::table::{Ask, Outcome};
+use crate::table::{HandlerResult, RequestContext};
 
-/// How much a stream holds in all connections that may be seen.
+/// Records of a stream over all connections the caller may see.
 #[derive(Default)]
-struct Holding {
+struct StreamTotals {
     connections: Vec<String>,
     records: u64,
     newest: Option<(Instant, String)>,
 }
 
-/// What may be asked of a stream.
+/// Capability flags of a stream.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "they are flags of the answer"
 )]
-struct Abilities {
+struct StreamAbilities {
     exact: bool,
     range: bool,
     expand: bool,
     aggregate: bool,
 }
 
-type Holdings = BTreeMap<(String, String), Holding>;
+type TotalsByStream = BTreeMap<(String, String), StreamTotals>;
 
-pub(crate) async fn connectors(ask: Ask, caller: Caller) -> Outcome {
-    let (is_owner, service) = (caller.is_owner(), &ask.service);
-    let unnoted = caller.unnoted_reader(service);
+pub(crate) async fn connectors(context: RequestContext, caller: Caller) -> HandlerResult {
+    let (is_owner, service) = (caller.is_owner(), &context.service);
+    let unnoted = caller.unlogged_reader(service);
     let SchemaAnswer::Full(schema) = unnoted.schema(SchemaQuery::default()).await? else {
         return Err(Problem::internal(
             "connectors",
@@ -51,11 +51,11 @@ pub(crate) async fn connectors(ask: Ask, caller: Caller) -> Outcome {
     };
     let reader = caller.reader(service);
     let streams = reader.streams(StreamsQuery::default()).await?;
-    let holdings = holdings(&streams.data);
+    let totals = totals(&streams.data);
     let mut data: Vec<Value> = schema
         .connectors
         .iter()
-        .map(|connector| connector_object(connector, &holdings))
+        .map(|connector| connector_object(connector, &totals))
         .collect();
     if is_owner {
         let listed: Vec<&str> = schema
@@ -72,31 +72,31 @@ pub(crate) async fn connectors(ask: Ask, caller: Caller) -> Outcome {
     problem::json(StatusCode::OK, &json!({"object": "list", "data": data}))
 }
 
-fn holdings(streams: &[StreamSummary]) -> Holdings {
-    let mut holdings = Holdings::new();
+fn totals(streams: &[StreamSummary]) -> TotalsByStream {
+    let mut totals = TotalsByStream::new();
     for stream in streams {
         let key = stream.connector_key.clone().unwrap_or_default();
-        let holding = holdings.entry((key, stream.name.clone())).or_default();
-        holding.connections.extend(stream.connection_id.clone());
-        holding.records += stream.record_count.unwrap_or_default();
+        let total = totals.entry((key, stream.name.clone())).or_default();
+        total.connections.extend(stream.connection_id.clone());
+        total.records += stream.record_count.unwrap_or_default();
         let emitted = stream.last_updated.as_option();
         let newest = emitted.and_then(|text| Some((Instant::parse(text)?, text.clone())));
-        if newest.as_ref().map(|(at, _)| *at) > holding.newest.as_ref().map(|(at, _)| *at) {
-            holding.newest = newest;
+        if newest.as_ref().map(|(at, _)| *at) > total.newest.as_ref().map(|(at, _)| *at) {
+            total.newest = newest;
         }
     }
-    holdings
+    totals
 }
 
-fn connector_object(connector: &ConnectorSchema<StreamMetadata>, holdings: &Holdings) -> Value {
+fn connector_object(connector: &ConnectorSchema<StreamMetadata>, totals: &TotalsByStream) -> Value {
     let key = connector.connector_key.clone().unwrap_or_default();
-    let none = Holding::default();
+    let none = StreamTotals::default();
     let streams: Vec<Value> = connector
         .streams
         .iter()
         .map(|stream| {
-            let holding = holdings.get(&(key.clone(), stream.name.clone()));
-            stream_object(&stream.name, holding.unwrap_or(&none), &abilities(stream))
+            let total = totals.get(&(key.clone(), stream.name.clone()));
+            stream_object(&stream.name, total.unwrap_or(&none), &abilities(stream))
         })
         .collect();
     let source = json!(connector.source);
@@ -104,7 +104,7 @@ fn connector_object(connector: &ConnectorSchema<StreamMetadata>, holdings: &Hold
 }
 
 fn declared_object(declaration: &Declaration) -> Value {
-    let none = Holding::default();
+    let none = StreamTotals::default();
     let streams: Vec<Value> = declaration
         .streams
         .iter()
@@ -125,17 +125,17 @@ fn object(source: &Value, key: &str, streams: &[Value]) -> Value {
     })
 }
 
-fn stream_object(name: &str, holding: &Holding, abilities: &Abilities) -> Value {
+fn stream_object(name: &str, total: &StreamTotals, abilities: &StreamAbilities) -> Value {
     let base = format!(
         "/v1/streams/{}",
         utf8_percent_encode(name, NON_ALPHANUMERIC)
     );
-    let selector = match holding.connections.as_slice() {
+    let selector = match total.connections.as_slice() {
         [only] => format!("?connection_id={only}"),
         _ => String::new(),
     };
     let mut freshness = json!({"status": "unknown"});
-    if let (Some((at, _)), Some(members)) = (&holding.newest, freshness.as_object_mut()) {
+    if let (Some((at, _)), Some(members)) = (&total.newest, freshness.as_object_mut()) {
         members.insert("captured_at".to_owned(), at.to_rfc3339_millis().into());
     }
     let aggregate_url = abilities
@@ -144,8 +144,8 @@ fn stream_object(name: &str, holding: &Holding, abilities: &Abilities) -> Value 
     json!({
         "object": "stream",
         "name": name,
-        "record_count": holding.records,
-        "last_updated": holding.newest.as_ref().map(|(_, text)| text),
+        "record_count": total.records,
+        "last_updated": total.newest.as_ref().map(|(_, text)| text),
         "freshness": freshness,
         "capabilities": {
             "records": true,
@@ -162,14 +162,14 @@ fn stream_object(name: &str, holding: &Holding, abilities: &Abilities) -> Value 
     })
 }
 
-fn abilities(stream: &StreamMetadata) -> Abilities {
-    let any = |ask: fn(&FieldCapability) -> Option<&Capability>| {
+fn abilities(stream: &StreamMetadata) -> StreamAbilities {
+    let any = |capability: fn(&FieldCapability) -> Option<&Capability>| {
         let mut fields = stream.field_capabilities.iter();
-        fields.any(|(_, field)| ask(field).is_some_and(|capability| capability.usable))
+        fields.any(|(_, field)| capability(field).is_some_and(|found| found.usable))
     };
     let expand = stream.expand_capabilities.iter().flatten();
     let query = stream.query.as_ref();
-    Abilities {
+    StreamAbilities {
         exact: any(|field| field.exact_filter.as_ref()),
         range: any(|field| field.range_filter.as_ref()),
         expand: expand
@@ -179,8 +179,8 @@ fn abilities(stream: &StreamMetadata) -> Abilities {
     }
 }
 
-fn declared_abilities(stream: &StreamDeclaration) -> Abilities {
-    Abilities {
+fn declared_abilities(stream: &StreamDeclaration) -> StreamAbilities {
+    StreamAbilities {
         exact: stream.fields.iter().any(|field| field.kind.is_scalar()),
         range: !stream.query.range_filters.is_empty(),
         expand: !stream.query.expand.is_empty(),

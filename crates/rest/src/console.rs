@@ -1,22 +1,22 @@
-//! The owner's pages: signing in, deciding what applications may read, and looking at what is there and what was read.
+//! The owner's pages: signing in, deciding what applications may read, and looking at grants, records and the log.
 //!
-//! They are rendered here and need no script. Every text that somebody else wrote is escaped by the templates, and
-//! labels pass [`words::label`] besides. Every form carries the session's token, and nothing is changed by a `GET`.
+//! Pages are rendered on the server and need no script. Templates escape all text of others; labels also pass
+//! [`format::label`]. Every form carries the session's CSRF token, and no `GET` changes anything.
 
 mod assets;
 mod choice;
 mod consent;
 mod device;
-mod door;
+mod format;
 mod grant;
 mod home;
+mod password_queue;
 mod record;
 mod review;
+mod session;
 mod sessions;
 mod sign_in;
-mod turns;
-mod visit;
-mod words;
+mod sign_in_attempt;
 
 use askama::Template;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
@@ -24,14 +24,14 @@ use axum::response::{IntoResponse as _, Response};
 use contract::error::ReadError;
 
 use crate::oauth;
-use crate::problem::{Problem, SelfTold};
-use crate::table::{Answers, Content, Endpoint, Outcome, Run, Verb};
+use crate::problem::{HasOwnBody, Problem};
+use crate::table::{Content, Endpoint, Handler, HandlerResult, SuccessResponse, Verb};
 
 pub(crate) use self::consent::consent_path;
-pub(crate) use self::door::lane;
 pub(crate) use self::home::wants_page;
-pub(crate) use self::turns::Turns;
-pub(crate) use self::visit::session_of;
+pub(crate) use self::password_queue::PasswordQueue;
+pub(crate) use self::session::session_from_headers;
+pub(crate) use self::sign_in_attempt::lane;
 
 /// The media type of pages.
 pub(crate) const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
@@ -44,21 +44,21 @@ macro_rules! page {
             operation: $operation,
             summary: "",
             params: &[],
-            takes: None,
-            answers: Answers {
+            request_type: None,
+            success: SuccessResponse {
                 status: 200,
                 content: Content::Text,
             },
-            run: Run::Page(|ask| Box::pin($handler(ask))),
+            handler: Handler::Page(|context| Box::pin($handler(context))),
         }
     };
 }
 
-/// What pages are made of and others show too: the same at every host, and for nobody in particular.
+/// A static file: the same at every host and for every visitor.
 macro_rules! asset {
     ($path:literal, $operation:literal, $handler:path) => {{
         let mut asset = page!(Get $path, $operation, $handler);
-        asset.run = Run::Anybody(|ask| Box::pin($handler(ask)));
+        asset.handler = Handler::Public(|context| Box::pin($handler(context)));
         asset
     }};
 }
@@ -69,8 +69,8 @@ pub(crate) static PAGES: &[Endpoint] = &[
     page!(Get "/oauth/authorize", "authorize", oauth::authorize),
     page!(Get "/sign-in", "pageSignIn", sign_in::show),
     page!(Post "/sign-in", "signIn", sign_in::enter),
-    page!(Get "/signed-in", "pageSignedIn", sign_in::keep),
-    page!(Post "/sign-out", "signOut", sign_in::leave),
+    page!(Get "/signed-in", "pageSignedIn", sign_in::confirm_second_half),
+    page!(Post "/sign-out", "signOut", sign_in::sign_out),
     page!(Get "/sessions", "pageSessions", sessions::show),
     page!(Post "/sessions/end-others", "endOtherSessions", sessions::end_others),
     page!(Post "/sessions/{id}/end", "endSession", sessions::end),
@@ -87,7 +87,7 @@ pub(crate) static PAGES: &[Endpoint] = &[
     asset!("/icon.svg", "getIcon", assets::icon),
 ];
 
-/// A page that tells what went wrong.
+/// The page of an error.
 #[derive(Template)]
 #[template(path = "failure.html")]
 struct FailurePage<'a> {
@@ -98,7 +98,7 @@ struct FailurePage<'a> {
     request_id: &'a str,
 }
 
-/// The page for a failure.
+/// Renders the page of an error.
 pub(crate) fn failure_page(status: StatusCode, error: &ReadError, request_id: &str) -> Vec<u8> {
     let title = match status.as_u16() {
         403 => "Not allowed",
@@ -111,27 +111,27 @@ pub(crate) fn failure_page(status: StatusCode, error: &ReadError, request_id: &s
     let page = FailurePage {
         session: "",
         title,
-        message: &words::label(&error.message),
-        hint: &words::label(error.hint.as_deref().unwrap_or_default()),
+        message: &format::label(&error.message),
+        hint: &format::label(error.hint.as_deref().unwrap_or_default()),
         request_id,
     };
-    // A template that cannot be rendered leaves at least the title.
+    // If the template fails, the title is left.
     page.render().unwrap_or_else(|_| title.to_owned()).into()
 }
 
 /// A page.
-fn html(status: StatusCode, page: &impl Template) -> Outcome {
+fn html(status: StatusCode, page: &impl Template) -> HandlerResult {
     let text = page
         .render()
         .map_err(|error| Problem::internal("a page cannot be rendered", &error))?;
-    let mut response = guarded((status, text).into_response());
-    response.extensions_mut().insert(SelfTold);
+    let mut response = with_security_headers((status, text).into_response());
+    response.extensions_mut().insert(HasOwnBody);
     Ok(response)
 }
 
-/// Sends the browser on.
+/// Redirects with 303.
 pub(crate) fn see_other(address: &str) -> Response {
-    let mut response = guarded(StatusCode::SEE_OTHER.into_response());
+    let mut response = with_security_headers(StatusCode::SEE_OTHER.into_response());
     response.headers_mut().remove(header::CONTENT_TYPE);
     match HeaderValue::from_str(address) {
         Ok(address) => {
@@ -142,9 +142,8 @@ pub(crate) fn see_other(address: &str) -> Response {
     }
 }
 
-/// What every page tells the browser: run nothing, load nothing from elsewhere, be in nobody's frame, tell nobody where
-/// one came from, keep nothing.
-pub(crate) fn guarded(mut response: Response) -> Response {
+/// Security headers: no scripts, nothing from other origins, no frames, no referrer, no cache.
+pub(crate) fn with_security_headers(mut response: Response) -> Response {
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HTML);
     let fixed = [
@@ -169,16 +168,16 @@ pub(crate) fn guarded(mut response: Response) -> Response {
     response
 }
 
-/// Lets the forms of a page end at another origin too: browsers hold the redirect that answers a form against the policy
-/// of the page, and the answer of a decision is such a redirect.
-fn answering_to(mut response: Response, origin: &str) -> Response {
-    // Such a policy cannot name an IPv6 address; there only the scheme is left to name.
+/// Allows the forms of a page to redirect to another origin: browsers check the redirect that answers a form against
+/// the page's policy, and a decision is answered by such a redirect.
+fn allow_form_target(mut response: Response, origin: &str) -> Response {
+    // A policy cannot name an IPv6 address, so it names the scheme.
     let address = origin.split_once("://[");
     let source = address.map_or_else(|| origin.to_owned(), |(scheme, _)| format!("{scheme}:"));
     let policy = format!(
         "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self' {source}; base-uri 'none'; frame-ancestors 'none'"
     );
-    // An origin that cannot stand there leaves the strict policy.
+    // An origin that cannot be written in a policy leaves the strict one.
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b":/.-[]".contains(&byte);
     if let (true, Ok(policy)) = (origin.bytes().all(plain), HeaderValue::from_str(&policy)) {
         let headers = response.headers_mut();

@@ -1,5 +1,4 @@
-//! What there is to know of the server itself: that the process lives, whether it can serve, how to ask it, and, for
-//! whoever runs it, its figures.
+//! Health, readiness, metrics, and the `OpenAPI` document.
 
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse as _;
@@ -8,24 +7,24 @@ use serde_json::{Value, json};
 use store::search::IndexStatus;
 
 use crate::problem::{self, Problem};
-use crate::table::{Ask, Outcome};
+use crate::table::{HandlerResult, RequestContext};
 
-/// Where the metadata of a protected resource stands (RFC 9728).
+/// The path of the protected resource metadata (RFC 9728).
 pub(crate) const METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
 
-pub(crate) async fn healthz(_: Ask) -> Outcome {
+pub(crate) async fn healthz(_: RequestContext) -> HandlerResult {
     problem::json(StatusCode::OK, &json!({"status": "alive"}))
 }
 
-pub(crate) async fn readyz(ask: Ask) -> Outcome {
+pub(crate) async fn readyz(context: RequestContext) -> HandlerResult {
     let not_ready = |what: &'static str| {
         Problem::from(
             ReadError::new(ErrorCode::InternalError, what).with_hint("ask again in a moment"),
         )
         .with_status(StatusCode::SERVICE_UNAVAILABLE)
     };
-    ask.service.refuse_rolled_back()?;
-    let store = ask.service.store.clone();
+    context.service.refuse_rolled_back()?;
+    let store = context.service.store.clone();
     let looked = move || {
         store.token_candidates(Default::default())?;
         store.index_status()
@@ -38,14 +37,14 @@ pub(crate) async fn readyz(ask: Ask) -> Outcome {
         }
         Err(error) => return Err(Problem::internal("readyz", &error)),
     };
-    if let Some(trouble) = ask.service.disclosures.trouble() {
+    if let Some(trouble) = context.service.disclosures.trouble() {
         tracing::error!(waiting = trouble.waiting, "disclosures cannot be written");
         return Err(not_ready("disclosures cannot be written"));
     }
     problem::json(StatusCode::OK, &json!({"status": "ready", "index": index}))
 }
 
-/// How far the index is, without figures that tell how much there is: anybody may ask this.
+/// The progress of the index, without counts: anybody may read this.
 fn index_state(status: &IndexStatus) -> Value {
     if status.building {
         let percent = status.taken.saturating_mul(100).checked_div(status.written);
@@ -61,14 +60,14 @@ fn index_state(status: &IndexStatus) -> Value {
     json!({"state": "current"})
 }
 
-pub(crate) async fn metrics(ask: Ask) -> Outcome {
-    let trouble = ask.service.disclosures.trouble().is_some();
-    let text = ask.service.metrics.text(trouble);
+pub(crate) async fn metrics(context: RequestContext) -> HandlerResult {
+    let trouble = context.service.disclosures.trouble().is_some();
+    let text = context.service.metrics.text(trouble);
     let kind = "text/plain; version=0.0.4; charset=utf-8";
     Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
 }
 
-pub(crate) async fn openapi(ask: Ask) -> Outcome {
-    let document = crate::openapi::document(&ask.service.public_url);
+pub(crate) async fn openapi(context: RequestContext) -> HandlerResult {
+    let document = crate::openapi::document(&context.service.public_url);
     problem::json(StatusCode::OK, &document)
 }

@@ -1,6 +1,6 @@
-//! The routes themselves: rows of the table.
+//! The table of routes.
 
-use crate::table::{Answers, Content, Endpoint, Param, Run, Values, Verb};
+use crate::table::{Content, Endpoint, Handler, Param, SuccessResponse, Values, Verb};
 use crate::{blobs, connectors, discovery, oauth, reads, writes};
 
 const CONNECTION: Param = Param::one(
@@ -12,7 +12,7 @@ const ALIAS: Param = Param::one(
     "Deprecated name of `connection_id`; answered with a warning.",
 );
 const CONNECTOR: Param = Param::one(
-    crate::source::CONNECTOR,
+    crate::connection_selector::CONNECTOR,
     "For the owner: the connector, where it has one connection. Ignored for clients.",
 );
 const SUBJECT: Param = Param::one(
@@ -25,13 +25,10 @@ const VIEW: Param = Param::one(
     "Return the fields of a declared view; excludes `fields`.",
 );
 const LIMIT: Param =
-    Param::one("limit", "Entries per page: 25 unless said, at most 100.").of(Values::Size);
+    Param::one("limit", "Entries per page: 25 unless said, at most 100.").with_values(Values::Size);
 const CURSOR: Param = Param::one("cursor", "Continue where a page ended; opaque.");
-const COUNT: Param = Param::one("count", "Whether to count all matches.").of(Values::Choice(&[
-    "none",
-    "estimated",
-    "exact",
-]));
+const COUNT: Param = Param::one("count", "Whether to count all matches.")
+    .with_values(Values::Choice(&["none", "estimated", "exact"]));
 const FILTER: Param = Param::named(
     "filter",
     "`filter[field]=value` or `filter[field][gte|gt|lte|lt]=value`; all must hold.",
@@ -49,7 +46,7 @@ const SCHEMA: &[Param] = &[
     CONNECTION,
     ALIAS,
     Param::one(
-        crate::source::CONNECTOR,
+        crate::connection_selector::CONNECTOR,
         "Only this connector: its key, or the id of its source.",
     ),
 ];
@@ -62,7 +59,8 @@ const RECORDS: &[Param] = &[
     SUBJECT,
     LIMIT,
     CURSOR,
-    Param::one("order", "Direction; `desc` unless said.").of(Values::Choice(&["asc", "desc"])),
+    Param::one("order", "Direction; `desc` unless said.")
+        .with_values(Values::Choice(&["asc", "desc"])),
     Param::many(
         "sort",
         "The stream's `cursor_field`, with `-` for descending.",
@@ -74,7 +72,7 @@ const RECORDS: &[Param] = &[
     EXPAND_LIMIT,
     COUNT,
     Param::one("window", "Whether to report the time span of all matches.")
-        .of(Values::Choice(&["none", "exact"])),
+        .with_values(Values::Choice(&["none", "exact"])),
     Param::one(
         "changes_since",
         "`beginning`, or a bookmark: what changed since.",
@@ -94,15 +92,16 @@ const WINDOW: &[Param] = &[
     ALIAS,
     CONNECTOR,
     Param::one("field", "The text field, literally.").required(),
-    Param::one("offset_chars", "Where to start, in characters.").of(Values::Integer(0, u32::MAX)),
+    Param::one("offset_chars", "Where to start, in characters.")
+        .with_values(Values::Integer(0, u32::MAX)),
     Param::one(
         "limit_chars",
         "How many characters: 4096 unless said, at most 16384.",
     )
-    .of(Values::Integer(1, u32::MAX)),
+    .with_values(Values::Integer(1, u32::MAX)),
     Param::one("q", "Start at the first occurrence of this text instead."),
-    Param::one("before_chars", "Context before the match.").of(Values::Integer(0, 8192)),
-    Param::one("after_chars", "Context after the match.").of(Values::Integer(0, 8192)),
+    Param::one("before_chars", "Context before the match.").with_values(Values::Integer(0, 8192)),
+    Param::one("after_chars", "Context after the match.").with_values(Values::Integer(0, 8192)),
 ];
 const AGGREGATE: &[Param] = &[
     CONNECTION,
@@ -110,7 +109,7 @@ const AGGREGATE: &[Param] = &[
     CONNECTOR,
     SUBJECT,
     Param::one("metric", "What to compute.")
-        .of(Values::Choice(&[
+        .with_values(Values::Choice(&[
             "count",
             "sum",
             "min",
@@ -124,14 +123,14 @@ const AGGREGATE: &[Param] = &[
         "group_by_time",
         "One figure per calendar unit of this field.",
     ),
-    Param::one("granularity", "The calendar unit.").of(Values::Choice(&[
+    Param::one("granularity", "The calendar unit.").with_values(Values::Choice(&[
         "minute", "hour", "day", "week", "month", "quarter", "year",
     ])),
     Param::one(
         "time_zone",
         "The IANA time zone that cuts the units; UTC unless said.",
     ),
-    Param::one("limit", "How many groups: 10 unless said.").of(Values::Integer(1, 100)),
+    Param::one("limit", "How many groups: 10 unless said.").with_values(Values::Integer(1, 100)),
     FILTER,
 ];
 const SEARCH: &[Param] = &[
@@ -164,43 +163,43 @@ const PUT_BLOB: &[Param] = &[
     ),
 ];
 
-macro_rules! anybody {
+macro_rules! public {
     ($handler:path) => {
-        Run::Anybody(|ask| Box::pin($handler(ask)))
+        Handler::Public(|context| Box::pin($handler(context)))
     };
 }
 macro_rules! reader {
     ($handler:path) => {
-        Run::Reader(|ask, caller| Box::pin($handler(ask, caller)))
+        Handler::Reader(|context, caller| Box::pin($handler(context, caller)))
     };
 }
 macro_rules! owner {
     ($handler:path) => {
-        Run::Owner(|ask| Box::pin($handler(ask)))
+        Handler::Owner(|context| Box::pin($handler(context)))
     };
 }
 macro_rules! operator {
     ($handler:path) => {
-        Run::Operator(|ask| Box::pin($handler(ask)))
+        Handler::Operator(|context| Box::pin($handler(context)))
     };
 }
 
 macro_rules! oauth {
     ($handler:path) => {
-        Run::OAuth(|ask| Box::pin($handler(ask)))
+        Handler::OAuth(|context| Box::pin($handler(context)))
     };
 }
 
-/// What OAuth endpoints take.
+/// The request type of OAuth endpoints.
 const FORM: Option<&str> = Some("application/x-www-form-urlencoded");
 
-/// A read that answers JSON of a schema.
+/// A read that answers JSON of this schema.
 const fn read(
     path: &'static str,
     (operation, summary): (&'static str, &'static str),
     params: &'static [Param],
     schema: &'static str,
-    run: Run,
+    handler: Handler,
 ) -> Endpoint {
     Endpoint {
         verb: Verb::Get,
@@ -208,12 +207,12 @@ const fn read(
         operation,
         summary,
         params,
-        takes: None,
-        answers: Answers {
+        request_type: None,
+        success: SuccessResponse {
             status: 200,
             content: Content::Json(schema),
         },
-        run,
+        handler,
     }
 }
 
@@ -221,9 +220,9 @@ const fn read(
 const fn write(
     (verb, path): (Verb, &'static str),
     (operation, summary): (&'static str, &'static str),
-    (params, takes): (&'static [Param], Option<&'static str>),
-    answers: Answers,
-    run: Run,
+    (params, request_type): (&'static [Param], Option<&'static str>),
+    success: SuccessResponse,
+    handler: Handler,
 ) -> Endpoint {
     Endpoint {
         verb,
@@ -231,14 +230,14 @@ const fn write(
         operation,
         summary,
         params,
-        takes,
-        answers,
-        run,
+        request_type,
+        success,
+        handler,
     }
 }
 
-const fn answers(status: u16, content: Content) -> Answers {
-    Answers { status, content }
+const fn responds(status: u16, content: Content) -> SuccessResponse {
+    SuccessResponse { status, content }
 }
 
 /// Every route there is.
@@ -321,16 +320,16 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         operation: "getBlob",
         summary: "The bytes a record points at; `Range` is understood",
         params: SOURCE,
-        takes: None,
-        answers: answers(200, Content::Bytes),
-        run: reader!(blobs::blob),
+        request_type: None,
+        success: responds(200, Content::Bytes),
+        handler: reader!(blobs::blob),
     },
     read(
         "/v1/openapi.json",
         ("getOpenapi", "This document"),
         &[],
         "Document",
-        anybody!(discovery::openapi),
+        public!(discovery::openapi),
     ),
     write(
         (Verb::Post, "/v1/ingest/{stream}"),
@@ -339,28 +338,28 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
             "Take records, one JSON object per line; gzip is understood",
         ),
         (SOURCE, Some("application/x-ndjson")),
-        answers(200, Content::Json("Receipt")),
+        responds(200, Content::Json("Receipt")),
         owner!(writes::ingest),
     ),
     write(
         (Verb::Delete, "/v1/streams/{stream}/records/{record_id}"),
         ("deleteRecord", "Delete a record"),
         (SOURCE, None),
-        answers(204, Content::Nothing),
+        responds(204, Content::Nothing),
         owner!(writes::delete_record),
     ),
     write(
         (Verb::Delete, "/v1/streams/{stream}/records"),
         ("deleteRecords", "Delete every record of a stream"),
         (SOURCE, None),
-        answers(204, Content::Nothing),
+        responds(204, Content::Nothing),
         owner!(writes::delete_records),
     ),
     write(
         (Verb::Post, "/v1/blobs"),
         ("putBlob", "Store the bytes a record will point at"),
         (PUT_BLOB, Some("application/octet-stream")),
-        answers(200, Content::Json("StoredBlob")),
+        responds(200, Content::Json("StoredBlob")),
         owner!(writes::put_blob),
     ),
     write(
@@ -370,7 +369,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
             "Register a source declaration, or a later version of it",
         ),
         (&[], Some("application/json")),
-        answers(201, Content::Json("Declared")),
+        responds(201, Content::Json("Declared")),
         owner!(writes::declare),
     ),
     read(
@@ -378,21 +377,21 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         ("getResourceMetadata", "What this server is (RFC 9728)"),
         &[],
         "ResourceMetadata",
-        anybody!(oauth::resource),
+        public!(oauth::resource),
     ),
     read(
         "/.well-known/oauth-protected-resource/mcp",
         ("getMcpResourceMetadata", "What `/mcp` is (RFC 9728)"),
         &[],
         "ResourceMetadata",
-        anybody!(oauth::mcp_resource),
+        public!(oauth::mcp_resource),
     ),
     read(
         "/.well-known/oauth-authorization-server",
         ("getAuthorizationServer", "How to be authorised (RFC 8414)"),
         &[],
         "AuthorizationServer",
-        anybody!(oauth::authorization_server),
+        public!(oauth::authorization_server),
     ),
     read(
         "/.well-known/oauth-authorization-server/mcp",
@@ -402,13 +401,13 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         ),
         &[],
         "AuthorizationServer",
-        anybody!(oauth::authorization_server),
+        public!(oauth::authorization_server),
     ),
     write(
         (Verb::Post, "/oauth/register"),
         ("registerClient", "Register an application (RFC 7591)"),
         (&[], Some("application/json")),
-        answers(201, Content::Json("RegisteredClient")),
+        responds(201, Content::Json("RegisteredClient")),
         oauth!(oauth::register),
     ),
     read(
@@ -422,28 +421,28 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         (Verb::Post, "/oauth/token"),
         ("issueToken", "Turn a code into tokens, or renew them"),
         (&[], FORM),
-        answers(200, Content::Json("Tokens")),
+        responds(200, Content::Json("Tokens")),
         oauth!(oauth::token),
     ),
     write(
         (Verb::Post, "/oauth/device_authorization"),
         ("authorizeDevice", "Begin a device flow (RFC 8628)"),
         (&[], FORM),
-        answers(200, Content::Json("DeviceAuthorization")),
+        responds(200, Content::Json("DeviceAuthorization")),
         oauth!(oauth::device_authorization),
     ),
     write(
         (Verb::Post, "/oauth/revoke"),
         ("revokeToken", "End one's own token (RFC 7009)"),
         (&[], FORM),
-        answers(200, Content::Nothing),
+        responds(200, Content::Nothing),
         oauth!(oauth::revoke),
     ),
     write(
         (Verb::Post, "/oauth/introspect"),
         ("introspectToken", "What a token stands for (RFC 7662)"),
         (&[], FORM),
-        answers(200, Content::Json("Introspection")),
+        responds(200, Content::Json("Introspection")),
         owner!(oauth::introspect),
     ),
     read(
@@ -451,14 +450,14 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         ("getHealth", "Whether the process lives"),
         &[],
         "Status",
-        anybody!(discovery::healthz),
+        public!(discovery::healthz),
     ),
     read(
         "/readyz",
         ("getReadiness", "Whether reads can be served"),
         &[],
         "Status",
-        anybody!(discovery::readyz),
+        public!(discovery::readyz),
     ),
     Endpoint {
         verb: Verb::Get,
@@ -466,8 +465,8 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         operation: "getMetrics",
         summary: "Figures in the text form of Prometheus",
         params: &[],
-        takes: None,
-        answers: answers(200, Content::Text),
-        run: operator!(discovery::metrics),
+        request_type: None,
+        success: responds(200, Content::Text),
+        handler: operator!(discovery::metrics),
     },
 ];

@@ -1,4 +1,4 @@
-//! What every answer carries besides its content: the links of the request and what to know about it.
+//! The envelope of answers: links and warnings.
 
 use contract::aggregate::Aggregation;
 use contract::page::{Links, Meta, Page, Warning};
@@ -6,15 +6,15 @@ use contract::record::{FieldWindow, Record};
 use contract::schema::{SchemaAnswer, StreamMetadata};
 use contract::wire::{Nullable, Other};
 
-use crate::ask::Source;
-use crate::pieces::{Contents, json_in_pieces};
-use crate::table::{Ask, Outcome};
+use crate::json_body::{HasContent, json_response};
+use crate::query_params::ConnectionSelector;
+use crate::table::{HandlerResult, RequestContext};
 
-/// An answer with places for links and warnings.
-pub(crate) trait Envelope: Contents {
+/// An answer with links and meta.
+pub(crate) trait Envelope: HasContent {
     fn links(&mut self) -> &mut Option<Links>;
     fn meta(&mut self) -> &mut Option<Meta>;
-    /// Null or the next page's cursor for answers that have pages.
+    /// The cursor of the next page; null on the last page, absent for answers without pages.
     fn next_cursor(&self) -> Nullable<String> {
         Nullable::Absent
     }
@@ -35,7 +35,7 @@ macro_rules! single_answers {
 
 single_answers!(Aggregation, FieldWindow, Record, StreamMetadata);
 
-impl<T: Contents> Envelope for Page<T> {
+impl<T: HasContent> Envelope for Page<T> {
     fn links(&mut self) -> &mut Option<Links> {
         &mut self.links
     }
@@ -66,23 +66,27 @@ impl Envelope for SchemaAnswer {
     }
 }
 
-/// Completes an answer and writes it.
-pub(crate) fn answer(ask: &Ask, source: &Source, mut body: impl Envelope) -> Outcome {
+/// Adds links and warnings to an answer and serializes it.
+pub(crate) fn respond(
+    context: &RequestContext,
+    selector: &ConnectionSelector,
+    mut body: impl Envelope,
+) -> HandlerResult {
     let next = match body.next_cursor() {
         Nullable::Value(cursor) => {
-            let path = ask.target.split('?').next().unwrap_or_default();
-            Nullable::Value(format!("{path}?{}", ask.params.continued(&cursor)))
+            let path = context.target.split('?').next().unwrap_or_default();
+            Nullable::Value(format!("{path}?{}", context.params.with_cursor(&cursor)))
         }
         other => other,
     };
     *body.links() = Some(Links {
-        this: Some(ask.target.clone()),
+        this: Some(context.target.clone()),
         next,
         other: Other::new(),
     });
     let meta = body.meta().get_or_insert_default();
-    if source.by_alias {
+    if selector.by_alias {
         meta.warn(Warning::deprecated_alias());
     }
-    json_in_pieces(body)
+    json_response(body)
 }

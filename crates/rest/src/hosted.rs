@@ -1,13 +1,13 @@
-//! `/mcp`: the tools over HTTP, for whoever presents the token of a grant or a package.
+//! `/mcp`: the tools over HTTP, for tokens of grants and packages.
 //!
-//! A tool asks this process's own routes, on behalf of the caller that was let in at the door; so it can be told nothing
-//! that `/v1` would not tell. Nothing is kept between requests but how many a grant has made lately.
+//! A tool reads through this process's own `/v1` routes with the authority of its caller, so it can learn nothing that
+//! `/v1` would not answer. Nothing is kept between requests but the rate limit of each grant.
 
 mod batch;
-mod door;
+mod caller;
+mod errors;
+mod in_process;
 mod rate;
-mod reads;
-mod refused;
 
 use std::convert::Infallible;
 use std::pin::pin;
@@ -25,44 +25,44 @@ use contract::error::{ErrorCode, ReadError};
 use mcp::{HttpSettings, Options, Server};
 use tokio::time::timeout;
 
-use self::door::{Door, Guest};
+use self::caller::{McpCaller, OriginCheck};
+use self::errors::ReceivedBody;
+use self::in_process::InProcessReader;
 use self::rate::Rates;
-use self::reads::OwnReads;
-use self::refused::Sent;
+use crate::admission::Permit;
 use crate::auth::Caller;
-use crate::line::Place;
 use crate::metrics::TOOLS;
 use crate::observe;
 use crate::problem::Problem;
 use crate::service::Service;
 
-/// Where the tools are.
+/// The path of the tools.
 pub(crate) const PATH: &str = "/mcp";
-/// A call is a few arguments; nothing larger is one.
+/// The largest request body: a call is a few arguments.
 const MAX_BODY_BYTES: usize = 1024 * 1024;
-/// A call usually comes with the head of its request.
-const AT_ONCE: Duration = Duration::from_millis(2);
+/// How long to wait for a body before giving up the slot: it usually arrives with the head.
+const BODY_GRACE: Duration = Duration::from_millis(2);
 const PACKAGE_ID: HeaderName = HeaderName::from_static("x-pdpp-grant-package-id");
 const PACKAGE_MEMBERS: HeaderName = HeaderName::from_static("x-pdpp-grant-package-member-count");
 
-/// What every request is answered with.
+/// State of the endpoint.
 struct Hosted {
     service: Arc<Service>,
-    /// The routes a tool asks.
+    /// The routes tools read through.
     reads: Router,
-    door: Door,
+    origin: OriginCheck,
     rates: Rates,
     http: HttpSettings,
     presented: Options,
 }
 
-/// The route of the tools, over the routes they ask.
+/// The endpoint, over the routes its tools read through.
 pub(crate) fn routes(service: Arc<Service>, reads: Router) -> Router {
     let url = service.public_url.to_string();
-    let door = Door::new(&url);
+    let origin = OriginCheck::new(&url);
     let hosted = Arc::new(Hosted {
         http: HttpSettings::checked_before(MAX_BODY_BYTES),
-        door,
+        origin,
         rates: Rates::new(service.limits.calls_per_minute),
         presented: Options {
             name: "pdpp".to_owned(),
@@ -83,15 +83,15 @@ impl Hosted {
         let began = Moment::now();
         let in_flight = self.service.metrics.begin();
         let id = observe::request_id(request.headers());
-        let (mut response, kind) = match self.admitted(request, &id).await {
-            Ok((response, guest)) => (response, guest.kind()),
-            Err(problem) => (observe::told(&problem, &id), "none"),
+        let (mut response, kind) = match self.serve_call(request, &id).await {
+            Ok((response, caller)) => (response, caller.kind()),
+            Err(problem) => (observe::error_response(&problem, &id), "none"),
         };
-        observe::stamp(response.headers_mut(), &id);
-        self.sign(&mut response);
+        observe::set_standard_headers(response.headers_mut(), &id);
+        self.add_icon_link(&mut response);
         drop(in_flight);
         let (status, took) = (response.status().as_u16(), began.elapsed());
-        self.service.metrics.answered(TOOLS, status, took);
+        self.service.metrics.record(TOOLS, status, took);
         tracing::info!(
             request_id = %id,
             operation = TOOLS,
@@ -103,33 +103,37 @@ impl Hosted {
         response
     }
 
-    /// Lets the request in, or says why not; then the tools answer it.
-    async fn admitted(&self, request: Request, id: &str) -> Result<(Response, Guest), Problem> {
-        // Before any look at a token: a host that probes with GET must learn that there is no stream, not that it may
-        // not come in.
+    /// Authenticates a request and serves it, or says why not.
+    async fn serve_call(
+        &self,
+        request: Request,
+        id: &str,
+    ) -> Result<(Response, McpCaller), Problem> {
+        // Checked before the token: a host that probes with GET must learn that there is no event stream, not that it
+        // is unauthorized.
         if request.method() != Method::POST {
-            return Err(Problem::of_status(StatusCode::METHOD_NOT_ALLOWED)
+            return Err(Problem::from_status(StatusCode::METHOD_NOT_ALLOWED)
                 .with_header(header::ALLOW, "POST"));
         }
-        self.door.check(request.headers())?;
+        self.origin.check(request.headers())?;
         self.service.refuse_rolled_back()?;
-        let guest = door::guest(&self.service, request.headers()).await?;
+        let caller = caller::authenticate(&self.service, request.headers()).await?;
         self.rates
-            .take(guest.id(), 1, self.service.now())
+            .take(caller.id(), 1, self.service.now())
             .map_err(too_many)?;
-        let (parts, sent, _place) = self.whole(request, &guest.caller()).await?;
-        let sent = Sent {
-            is_json: refused::is_json(&parts.headers),
+        let (parts, sent, _permit) = self.read_body(request, &caller.caller()).await?;
+        let sent = ReceivedBody {
+            is_json: errors::is_json(&parts.headers),
             body: sent,
         };
-        let reads = OwnReads::new(self, &guest, id);
+        let reads = InProcessReader::new(self, &caller, id);
         let server = Server::new(Arc::new(reads), self.presented.clone());
         let list = sent.is_json.then(|| mcp::batch(&sent.body)).flatten();
         let mut response = match list {
             Some(Ok(entries)) => {
                 // The first was counted already.
                 self.rates
-                    .take(guest.id(), entries.len() - 1, self.service.now())
+                    .take(caller.id(), entries.len() - 1, self.service.now())
                     .map_err(too_many)?;
                 batch::answer(&server, &self.http, &parts, &entries).await?
             }
@@ -137,40 +141,39 @@ impl Hosted {
             None => {
                 let request = Request::from_parts(parts, Body::from(sent.body.clone()));
                 let response = mcp::serve_http(server, &self.http, request).await;
-                refused::told(response.map(Body::new), &sent).await?
+                errors::normalize(response.map(Body::new), &sent).await?
             }
         };
-        if let Some((package, members)) = guest.package() {
+        if let Some((package, members)) = caller.package() {
             let headers = response.headers_mut();
             headers.extend(HeaderValue::from_str(package).map(|id| (PACKAGE_ID, id)));
             headers.insert(PACKAGE_MEMBERS, HeaderValue::from(members));
         }
-        Ok((response, guest))
+        Ok((response, caller))
     }
 
-    /// The request with its body read, if that is no larger than a call and comes in time. A body that is not there yet
-    /// is waited for outside the line.
-    async fn whole(
+    /// Reads the body, within a size and a time limit. A body that is late is waited for without holding a slot.
+    async fn read_body(
         &self,
         request: Request,
         caller: &Caller,
-    ) -> Result<(Parts, Bytes, Place), Problem> {
-        let place = self.service.place(caller).await?;
+    ) -> Result<(Parts, Bytes, Permit), Problem> {
+        let permit = self.service.admit(caller).await?;
         let (parts, body) = request.into_parts();
         let mut read = pin!(axum::body::to_bytes(body, MAX_BODY_BYTES));
-        let (read, place) = if let Ok(read) = timeout(AT_ONCE, read.as_mut()).await {
-            (read, place)
+        let (read, permit) = if let Ok(read) = timeout(BODY_GRACE, read.as_mut()).await {
+            (read, permit)
         } else {
-            drop(place);
+            drop(permit);
             let read = timeout(self.service.limits.body_pause, read).await;
-            let late = |_| Problem::of_status(StatusCode::REQUEST_TIMEOUT);
-            (read.map_err(late)?, self.service.place(caller).await?)
+            let late = |_| Problem::from_status(StatusCode::REQUEST_TIMEOUT);
+            (read.map_err(late)?, self.service.admit(caller).await?)
         };
-        let bytes = read.map_err(|_| Problem::of_status(StatusCode::PAYLOAD_TOO_LARGE))?;
-        Ok((parts, bytes, place))
+        let bytes = read.map_err(|_| Problem::from_status(StatusCode::PAYLOAD_TOO_LARGE))?;
+        Ok((parts, bytes, permit))
     }
 
-    fn sign(&self, response: &mut Response) {
+    fn add_icon_link(&self, response: &mut Response) {
         let link = self.presented.icon_url.as_ref().map(|url| {
             HeaderValue::from_str(&format!("<{url}>; rel=\"icon\"; type=\"image/svg+xml\""))
         });

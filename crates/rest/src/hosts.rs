@@ -1,5 +1,5 @@
-//! Which hosts a request may be for. A page that a browser was tricked into trusting (DNS rebinding) asks by its own
-//! name, and so does whoever forges the header: both are told that they have the wrong server, whatever the route.
+//! Checks which host a request was sent to. Pages that use DNS rebinding and clients that forge the header name
+//! another host; they get 421 on every route.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -19,14 +19,14 @@ use crate::peer::Peer;
 use crate::problem::Problem;
 use crate::service::Service;
 
-/// Whoever watches over a server asks it by whatever address it has.
+/// Health checks may use any address of the server.
 const FOR_ANY_HOST: [&str; 2] = ["/healthz", "/readyz"];
 
-/// The host a request was sent to, once it is known to be ours.
+/// The host a request was sent to, after the check.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked(pub(crate) Host);
+pub(crate) struct RequestedHost(pub(crate) Host);
 
-/// Lets a request pass that was sent to this server.
+/// Middleware that passes requests sent to this server.
 pub(crate) async fn guard(
     State(service): State<Arc<Service>>,
     mut request: Request,
@@ -36,20 +36,25 @@ pub(crate) async fn guard(
         return next.run(request).await;
     }
     let peer = request.extensions().get::<Peer>().copied();
-    match asked(&service, peer, request.uri(), request.headers()) {
+    match requested_host(&service, peer, request.uri(), request.headers()) {
         Some(host) => {
-            request.extensions_mut().insert(Asked(host));
+            request.extensions_mut().insert(RequestedHost(host));
             next.run(request).await
         }
-        None => refused(&service, request.headers()),
+        None => misdirected(&service, request.headers()),
     }
 }
 
-/// The host a request is for, if all that it says of it is ours.
-fn asked(service: &Service, peer: Option<Peer>, uri: &Uri, headers: &HeaderMap) -> Option<Host> {
-    let said = said(peer, &service.proxies, headers);
+/// The host of a request, if everything it says about the host names this server.
+fn requested_host(
+    service: &Service,
+    peer: Option<Peer>,
+    uri: &Uri,
+    headers: &HeaderMap,
+) -> Option<Host> {
+    let names = host_headers(peer, &service.proxies, headers);
     let target = uri.authority().map(axum::http::uri::Authority::as_str);
-    let mut hosts = said.into_iter().chain(target).map(|text| {
+    let mut hosts = names.into_iter().chain(target).map(|text| {
         let host = Host::parse(text)?;
         is_ours(service, peer, &host).then_some(host)
     });
@@ -59,8 +64,12 @@ fn asked(service: &Service, peer: Option<Peer>, uri: &Uri, headers: &HeaderMap) 
         .then_some(first)
 }
 
-/// What the request says it is for: its `Host`, or what a trusted proxy says that was.
-fn said<'a>(peer: Option<Peer>, proxies: &[IpAddr], headers: &'a HeaderMap) -> Vec<&'a str> {
+/// The host as the request names it: `Host`, or what a trusted proxy reports.
+fn host_headers<'a>(
+    peer: Option<Peer>,
+    proxies: &[IpAddr],
+    headers: &'a HeaderMap,
+) -> Vec<&'a str> {
     let text = |value: &'a axum::http::HeaderValue| value.to_str().unwrap_or_default();
     if peer.is_some_and(|peer| peer.is_one_of(proxies))
         && let Some(passed) = headers.get_all("x-forwarded-host").iter().next_back()
@@ -74,20 +83,20 @@ fn is_ours(service: &Service, peer: Option<Peer>, host: &Host) -> bool {
     is_this_machine(host)
         || service.console.is_at(host)
         || Host::of_url(&service.public_url).as_ref() == Some(host)
-        || (service.at_own_addresses && peer.is_some_and(|peer| peer.reached(host)))
+        || (service.at_own_addresses && peer.is_some_and(|peer| peer.is_reached_address(host)))
 }
 
-/// Whether a host is a name of this machine: loopback, or that of the pages there.
+/// Whether a host is this machine: loopback, or the local name of the console.
 pub(crate) fn is_this_machine(host: &Host) -> bool {
     host.is_loopback() || Console::is_own_name(host)
 }
 
-/// The same of a host with or without a port, as a header has it.
+/// Like [`is_this_machine`], for a host with or without a port.
 pub(crate) fn names_this_machine(authority: &str) -> bool {
     Host::parse(authority).is_some_and(|host| is_this_machine(&host))
 }
 
-fn refused(service: &Service, headers: &HeaderMap) -> Response {
+fn misdirected(service: &Service, headers: &HeaderMap) -> Response {
     let began = Moment::now();
     let message = "the request was sent to another host than this server goes by";
     let hint = format!(
@@ -97,10 +106,10 @@ fn refused(service: &Service, headers: &HeaderMap) -> Response {
     let error = ReadError::new(ErrorCode::MisdirectedRequest, message).with_hint(hint);
     let problem = Problem::from(error).with_status(StatusCode::MISDIRECTED_REQUEST);
     let id = observe::request_id(headers);
-    let mut response = observe::told(&problem, &id);
-    observe::stamp(response.headers_mut(), &id);
+    let mut response = observe::error_response(&problem, &id);
+    observe::set_standard_headers(response.headers_mut(), &id);
     let (status, took) = (response.status().as_u16(), began.elapsed());
-    service.metrics.answered(NO_ROUTE, status, took);
+    service.metrics.record(NO_ROUTE, status, took);
     tracing::info!(request_id = %id, operation = NO_ROUTE, status, code = problem.code(), "request");
     response
 }

@@ -1,16 +1,19 @@
 //! The read contract and the owner's writes over HTTP.
 //!
-//! [`router`] makes all routes from one table (`endpoints`), which also says which parameters each takes and writes the
-//! `OpenAPI` document. A request passes `observe` (ids, headers, error bodies, figures, log), compression and a net for
-//! panics; then its token becomes a reader, its parameters a question of `contract::reader::ReadContract`, and the answer
-//! gets its links. [`serve`] listens until told to stop. [`owner_router`] adds what only the owner may ask ([`owner`]).
+//! [`router`] builds all routes from one table (`endpoints`), which also lists the parameters of each and makes the
+//! `OpenAPI` document. A request passes `observe` (request ids, headers, error bodies, metrics, log), compression and
+//! a panic handler; then its token becomes a reader, its parameters a query of `contract::reader::ReadContract`, and
+//! the answer gets its links. [`serve`] listens until it is told to stop. [`owner_router`] adds the routes for the
+//! owner ([`owner`]).
 //!
-//! `oauth` is the HTTP side of the authorization server, `console` the owner's pages; both stand in the same tables and
-//! pass the same layers, and fail in the form of OAuth or as a page.
+//! `oauth` is the HTTP side of the authorization server, `console` the owner's pages. Both use the same table and
+//! layers; their errors have the form of OAuth or are pages.
 
-mod ask;
+mod admission;
 mod auth;
 mod blobs;
+mod body_stream;
+mod connection_selector;
 mod connections;
 mod connectors;
 mod console;
@@ -20,8 +23,9 @@ mod envelope;
 mod form;
 mod hosted;
 mod hosts;
-mod keeping;
-mod line;
+mod index_updater;
+mod json_body;
+mod malformed_http;
 mod metrics;
 mod oauth;
 mod observe;
@@ -29,26 +33,23 @@ mod openapi;
 mod openapi_schemas;
 pub mod owner;
 mod params;
-mod patience;
 mod peer;
-mod pieces;
 mod problem;
+mod query_params;
 mod reads;
+mod retention;
 mod router;
 mod serve;
 mod service;
-mod source;
 mod table;
-mod tending;
-mod transfer;
-mod unheard;
+mod write_timeout;
 mod writes;
 
-pub use auth::{AS_GRANT, LOOK_AS_GRANT};
+pub use auth::{AS_GRANT, PREVIEW_AS_GRANT};
 pub use connections::Capacity;
-pub use keeping::keep_to;
+pub use index_updater::IndexUpdater;
 pub use oauth::{ClientDocuments, Fetched, Fetching};
+pub use retention::enforce_retention;
 pub use router::{owner_router, router};
 pub use serve::{Listeners, serve, serve_on, serve_within};
 pub use service::{Limits, Service};
-pub use tending::IndexTending;

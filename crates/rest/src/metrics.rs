@@ -1,4 +1,4 @@
-//! Figures for whoever runs the server, in the text form of Prometheus. They count operations, never what was asked.
+//! Metrics in the text format of Prometheus. They count operations, never the content of requests.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -11,21 +11,21 @@ use crate::endpoints::ENDPOINTS;
 use crate::owner::OWNER_ENDPOINTS;
 use crate::table::Endpoint;
 
-/// The upper ends of the time buckets, in microseconds.
+/// Upper bounds of the histogram buckets, in microseconds.
 const BUCKETS: [u64; 12] = [
     500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 1_000_000, 5_000_000,
     30_000_000,
 ];
-/// What requests are called that no route took.
+/// The operation of requests that match no route.
 pub(crate) const NO_ROUTE: &str = "no_route";
-/// What the owner's own routes are called together.
+/// The operation of all owner routes together.
 const OWNER: &str = "owner";
-/// What calls of tools are called.
+/// The operation of tool calls.
 pub(crate) const TOOLS: &str = "mcp";
 
-/// All figures.
+/// All metrics.
 pub(crate) struct Metrics {
-    /// One per route and page, one for requests that no route took, one for those of the owner, and one for tools.
+    /// One per route and page, then one each for unmatched requests, owner routes and tools.
     operations: Vec<Operation>,
     in_flight: AtomicU64,
     accepted: AtomicU64,
@@ -34,9 +34,9 @@ pub(crate) struct Metrics {
 
 #[derive(Default)]
 struct Operation {
-    /// By the first digit of the status.
+    /// By status class.
     by_class: [AtomicU64; 6],
-    /// By duration; the last one for what took longer.
+    /// By duration; the last bucket is unbounded.
     by_time: [AtomicU64; BUCKETS.len() + 1],
     total_micros: AtomicU64,
 }
@@ -54,7 +54,7 @@ impl Default for Metrics {
     }
 }
 
-/// A request being answered; it counts as such until dropped.
+/// Counts a request as in flight until dropped.
 pub(crate) struct InFlight<'a>(&'a Metrics);
 
 impl Drop for InFlight<'_> {
@@ -69,7 +69,7 @@ impl Metrics {
         InFlight(self)
     }
 
-    pub(crate) fn answered(&self, operation: &str, status: u16, took: Duration) {
+    pub(crate) fn record(&self, operation: &str, status: u16, took: Duration) {
         let place = |all: &[Endpoint]| all.iter().position(|one| one.operation == operation);
         let named = ENDPOINTS.len() + PAGES.len();
         let page = || place(PAGES).map(|at| ENDPOINTS.len() + at);
@@ -98,7 +98,7 @@ impl Metrics {
         self.rejected.fetch_add(receipt.records_rejected, Relaxed);
     }
 
-    /// All figures as text.
+    /// All metrics as text.
     pub(crate) fn text(&self, log_trouble: bool) -> String {
         let mut text = String::new();
         let in_flight = self.in_flight.load(Relaxed);
@@ -171,7 +171,7 @@ impl Metrics {
         }
     }
 
-    /// The operations that were asked at least once, by name.
+    /// Every operation that was called, by name.
     fn named(&self) -> impl Iterator<Item = (&'static str, &Operation)> {
         let routes = ENDPOINTS.iter().chain(PAGES);
         let names = routes.map(|endpoint| endpoint.operation);

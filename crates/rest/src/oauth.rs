@@ -1,10 +1,10 @@
-//! The HTTP side of the authorization server. The rules stand in `grants::oauth`; here requests become parameters, and
-//! what comes back becomes an answer that nobody keeps.
+//! The HTTP side of the authorization server. The rules are in `grants::oauth`; this module parses requests and writes
+//! responses, which are never cached.
 
-mod arrivals;
+mod cross_site;
 mod documents;
 mod metadata;
-mod unseen;
+mod registration_limit;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,45 +16,45 @@ use grants::oauth::{AuthorizeError, Client, Lookup, OAuthError};
 use grants::sign_in::Lane;
 use serde_json::{Value, json};
 
-use self::arrivals::Arrival;
-pub(crate) use self::arrivals::Arrivals;
 pub use self::documents::{ClientDocuments, Fetched, Fetching};
 pub(crate) use self::metadata::{authorization_server, mcp_resource, resource};
+pub(crate) use self::registration_limit::RegistrationLimit;
+use self::registration_limit::Reservation;
 
 use crate::console::{self, see_other};
 use crate::form::{self, Form};
 use crate::owner::blocking;
 use crate::problem::{self, Problem};
 use crate::service::Service;
-use crate::table::{Ask, Outcome};
+use crate::table::{HandlerResult, RequestContext};
 
 /// The largest description of a client.
 const MAX_METADATA_BYTES: usize = 64 * 1024;
-/// How soon documents that are being fetched now are there or given up.
-const FETCHED_SOON: Duration = Duration::from_secs(5);
-/// Where a person types the code of a device.
+/// How soon a client may try again when too many documents are being fetched.
+const FETCH_RETRY: Duration = Duration::from_secs(5);
+/// The path of the device page.
 pub(crate) const DEVICE_PAGE: &str = "/device";
 
 /// `POST /oauth/register` (RFC 7591).
-pub(crate) async fn register(mut ask: Ask) -> Outcome {
-    let mut admitted = admit(&ask).await?;
-    let metadata = form::text(&mut ask, MAX_METADATA_BYTES).await?;
-    let registered = blocking(Arc::clone(&ask.service), move |service| {
+pub(crate) async fn register(mut context: RequestContext) -> HandlerResult {
+    let mut admitted = admit(&context).await?;
+    let metadata = form::read_text(&mut context, MAX_METADATA_BYTES).await?;
+    let registered = blocking(Arc::clone(&context.service), move |service| {
         Ok(service.issuer().register(&metadata)?)
     });
     let registered = registered.await?;
-    admitted.arrival.accept();
+    admitted.reservation.commit();
     let mut answer = json!(registered);
-    let uri = client_uri(&ask.service, registered.client_id.as_str());
+    let uri = client_uri(&context.service, registered.client_id.as_str());
     answer["registration_client_uri"] = uri.into();
-    Ok(unkept(problem::json(StatusCode::CREATED, &answer)?))
+    Ok(uncached(problem::json(StatusCode::CREATED, &answer)?))
 }
 
-/// `GET /oauth/register/{client_id}`: what was registered, all of which is public.
-pub(crate) async fn registered(ask: Ask) -> Outcome {
-    let id = ask.part(0).to_owned();
-    let uri = client_uri(&ask.service, &id);
-    let client = blocking(ask.service, move |service| {
+/// `GET /oauth/register/{client_id}`: the registration, all of which is public.
+pub(crate) async fn registered(context: RequestContext) -> HandlerResult {
+    let id = context.part(0).to_owned();
+    let uri = client_uri(&context.service, &id);
+    let client = blocking(context.service, move |service| {
         match service.issuer().client(&id)? {
             Lookup::Known(client) => Ok(client),
             Lookup::NeedsDocument(_) => Err(OAuthError::invalid_client(
@@ -74,84 +74,86 @@ pub(crate) async fn registered(ask: Ask) -> Outcome {
     if let Some(name) = client.client_name {
         answer["client_name"] = Value::from(name);
     }
-    Ok(unkept(problem::json(StatusCode::OK, &answer)?))
+    Ok(uncached(problem::json(StatusCode::OK, &answer)?))
 }
 
-/// `GET /oauth/authorize`: the request is taken and kept before anybody signs in, so that what is wrong with it is told
-/// at once, and the owner is shown only what can be decided.
-pub(crate) async fn authorize(ask: Ask) -> Outcome {
-    let mut admitted = admit(&ask).await?;
-    let parameters = Form::of_query(ask.query())?.into_parameters();
+/// `GET /oauth/authorize`: the request is validated and stored before anybody signs in, so that errors are reported at
+/// once and the owner sees only requests that can be decided.
+pub(crate) async fn authorize(context: RequestContext) -> HandlerResult {
+    let mut admitted = admit(&context).await?;
+    let parameters = Form::from_query(context.query())?.into_parameters();
     let client_id = parameters.required("client_id")?.to_owned();
-    let client = client(&ask.service, client_id, &mut admitted).await;
-    // On a page there is nothing to authenticate with.
+    let client = client(&context.service, client_id, &mut admitted).await;
+    // A page has no way to authenticate a client.
     let client = client.map_err(|problem| match problem.status() {
         StatusCode::UNAUTHORIZED => problem.with_status(StatusCode::BAD_REQUEST),
         _ => problem,
     })?;
-    let service = Arc::clone(&ask.service);
+    let service = Arc::clone(&context.service);
     let taken = blocking(service, move |service| {
         Ok(service.issuer().authorize(&client, &parameters))
     });
     match taken.await? {
         Ok(request) => {
-            admitted.arrival.accept();
+            admitted.reservation.commit();
             Ok(see_other(&console::consent_path(&request)))
         }
         Err(AuthorizeError {
             error,
             back: Some(back),
-        }) => Ok(see_other(&back.with_error(&error, &ask.service.public_url))),
+        }) => Ok(see_other(
+            &back.with_error(&error, &context.service.public_url),
+        )),
         Err(AuthorizeError { error, back: None }) => Err(error.into()),
     }
 }
 
 /// `POST /oauth/token`.
-pub(crate) async fn token(mut ask: Ask) -> Outcome {
-    let parameters = Form::read(&mut ask).await?.into_parameters();
-    let answer = blocking(ask.service, move |service| {
+pub(crate) async fn token(mut context: RequestContext) -> HandlerResult {
+    let parameters = Form::read(&mut context).await?.into_parameters();
+    let answer = blocking(context.service, move |service| {
         Ok(service.issuer().token(&parameters)?)
     });
-    Ok(unkept(problem::json(StatusCode::OK, &answer.await?)?))
+    Ok(uncached(problem::json(StatusCode::OK, &answer.await?)?))
 }
 
 /// `POST /oauth/device_authorization` (RFC 8628).
-pub(crate) async fn device_authorization(mut ask: Ask) -> Outcome {
-    let mut admitted = admit(&ask).await?;
-    let parameters = Form::read(&mut ask).await?.into_parameters();
+pub(crate) async fn device_authorization(mut context: RequestContext) -> HandlerResult {
+    let mut admitted = admit(&context).await?;
+    let parameters = Form::read(&mut context).await?.into_parameters();
     let client_id = parameters.required("client_id")?.to_owned();
-    let client = client(&ask.service, client_id, &mut admitted).await?;
-    let started = blocking(ask.service, move |service| {
+    let client = client(&context.service, client_id, &mut admitted).await?;
+    let started = blocking(context.service, move |service| {
         let issuer = service.issuer();
         Ok(issuer.start_device(&client, &parameters, DEVICE_PAGE)?)
     });
     let started = started.await?;
-    admitted.arrival.accept();
-    Ok(unkept(problem::json(StatusCode::OK, &started)?))
+    admitted.reservation.commit();
+    Ok(uncached(problem::json(StatusCode::OK, &started)?))
 }
 
 /// `POST /oauth/revoke` (RFC 7009).
-pub(crate) async fn revoke(mut ask: Ask) -> Outcome {
-    let parameters = Form::read(&mut ask).await?.into_parameters();
-    blocking(ask.service, move |service| {
+pub(crate) async fn revoke(mut context: RequestContext) -> HandlerResult {
+    let parameters = Form::read(&mut context).await?.into_parameters();
+    blocking(context.service, move |service| {
         Ok(service.issuer().revoke(&parameters)?)
     })
     .await?;
-    Ok(unkept(StatusCode::OK.into_response()))
+    Ok(uncached(StatusCode::OK.into_response()))
 }
 
-/// `POST /oauth/introspect` (RFC 7662), for who presents an owner token.
-pub(crate) async fn introspect(mut ask: Ask) -> Outcome {
-    let parameters = Form::read(&mut ask).await?.into_parameters();
-    let told = blocking(ask.service, move |service| {
+/// `POST /oauth/introspect` (RFC 7662), for owner tokens.
+pub(crate) async fn introspect(mut context: RequestContext) -> HandlerResult {
+    let parameters = Form::read(&mut context).await?.into_parameters();
+    let introspection = blocking(context.service, move |service| {
         let token = parameters.required("token")?;
         Ok(service.issuer().introspect(token)?)
     });
-    let told = told.await.map_err(Problem::in_oauth)?;
-    Ok(unkept(problem::json(StatusCode::OK, &told)?))
+    let introspection = introspection.await.map_err(Problem::into_oauth)?;
+    Ok(uncached(problem::json(StatusCode::OK, &introspection)?))
 }
 
-/// Finds a client, and fetches its document where its id is the address of one.
+/// Finds a client, fetching its metadata document if its id is a URL.
 async fn client(
     service: &Arc<Service>,
     id: String,
@@ -166,41 +168,43 @@ async fn client(
         let message = "client ids that are addresses are not taken here; register the client";
         return Err(OAuthError::invalid_client(message).into());
     };
-    let under_way = service.arrivals.fetch(&admitted.lane);
-    let under_way = under_way.ok_or_else(|| too_many(FETCHED_SOON))?;
+    let fetch_permit = service.registrations.start_fetch(&admitted.lane);
+    let fetch_permit = fetch_permit.ok_or_else(|| too_many(FETCH_RETRY))?;
     let fetched = documents.fetch(&address).await.map_err(|reason| {
         OAuthError::invalid_client(format!(
             "the client's metadata document cannot be used: {reason}"
         ))
     })?;
-    drop(under_way);
+    drop(fetch_permit);
     let client = blocking(Arc::clone(service), move |service| {
         let issuer = service.issuer();
         Ok(issuer.accept_document(&address, &fetched.body, fetched.max_age)?)
     });
     let client = client.await?;
-    // It is remembered, whatever becomes of the request.
-    admitted.arrival.accept();
+    // The client is stored, whatever becomes of the request.
+    admitted.reservation.commit();
     Ok(client)
 }
 
-/// A request that may leave something behind.
+/// An admitted request, which may store something.
 struct Admitted {
     lane: Lane,
-    arrival: Arrival,
+    reservation: Reservation,
 }
 
-/// Lets a request in that leaves something behind, unless nobody sees it or too many came. It keeps nothing of the
-/// request, whose body cannot be shared between threads.
-fn admit(ask: &Ask) -> impl Future<Output = Result<Admitted, Problem>> + Send + use<> {
-    let seen = unseen::refuse_unseen(&ask.headers);
-    let (service, lane) = (Arc::clone(&ask.service), console::lane(ask));
+/// Admits a request that stores something, unless it comes from a page in the background or there are too many. The
+/// future borrows nothing of the request, whose body is not `Sync`.
+fn admit(
+    context: &RequestContext,
+) -> impl Future<Output = Result<Admitted, Problem>> + Send + use<> {
+    let seen = cross_site::refuse_background_requests(&context.headers);
+    let (service, lane) = (Arc::clone(&context.service), console::lane(context));
     async move {
         seen?;
         let lane = lane.await?;
-        let arrival = service.arrivals.admit(&lane, service.now());
-        let arrival = arrival.map_err(too_many)?;
-        Ok(Admitted { lane, arrival })
+        let reservation = service.registrations.admit(&lane, service.now());
+        let reservation = reservation.map_err(too_many)?;
+        Ok(Admitted { lane, reservation })
     }
 }
 
@@ -215,8 +219,8 @@ fn client_uri(service: &Service, id: &str) -> String {
     format!("{}/oauth/register/{id}", service.public_url)
 }
 
-/// Marks an answer that nobody may keep.
-fn unkept(mut response: Response) -> Response {
+/// Forbids caching of a response.
+fn uncached(mut response: Response) -> Response {
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(header::PRAGMA, HeaderValue::from_static("no-cache"));

@@ -1,5 +1,5 @@
-//! The outermost layer: every request gets an id, every answer the headers of the contract, every failure its body, and
-//! both the log and the figures learn what happened, though never to whose data.
+//! The outermost layer: request ids, standard headers, error bodies, metrics and the access log. It never sees
+//! personal data.
 
 use std::sync::Arc;
 use std::time::Instant as Moment;
@@ -13,7 +13,7 @@ use contract::error::{ErrorCode, ReadError};
 
 use crate::metrics::NO_ROUTE;
 use crate::params::quoted;
-use crate::problem::{Problem, SelfTold};
+use crate::problem::{HasOwnBody, Problem};
 use crate::service::Service;
 
 /// The version of the contract that is served.
@@ -22,14 +22,14 @@ pub(crate) const VERSION: &str = "2026-04-06";
 const VERSION_HEADER: HeaderName = HeaderName::from_static("pdpp-version");
 const REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-/// The longest id that is taken over from a request.
+/// The longest request id that is taken over from a request.
 const MAX_ID_BYTES: usize = 128;
 
-/// What a handler tells this layer about a request.
+/// What a handler reports about a request.
 #[derive(Clone, Copy)]
-pub(crate) struct Served {
+pub(crate) struct RequestLabels {
     pub(crate) operation: &'static str,
-    /// The kind of token, where one was presented and valid.
+    /// The kind of the token, if it was valid.
     pub(crate) token: Option<&'static str>,
 }
 
@@ -44,22 +44,22 @@ pub(crate) async fn observe(
     let id = request_id(request.headers());
     let method = request.method().clone();
     let mut response = next.run(request).await;
-    let problem = problem_of(&mut response);
+    let problem = take_problem(&mut response);
     if let Some(problem) = &problem {
-        tell(&mut response, problem, &id);
+        write_error_body(&mut response, problem, &id);
     }
-    stamp(response.headers_mut(), &id);
+    set_standard_headers(response.headers_mut(), &id);
     if method == Method::HEAD {
-        behead(&mut response);
+        drop_body(&mut response);
     }
     drop(in_flight);
-    let served = response.extensions_mut().remove::<Served>();
-    let served = served.unwrap_or(Served {
+    let served = response.extensions_mut().remove::<RequestLabels>();
+    let served = served.unwrap_or(RequestLabels {
         operation: NO_ROUTE,
         token: None,
     });
     let (status, took) = (response.status().as_u16(), began.elapsed());
-    service.metrics.answered(served.operation, status, took);
+    service.metrics.record(served.operation, status, took);
     let code = problem.map(|problem| problem.code());
     tracing::info!(
         request_id = %id,
@@ -74,7 +74,7 @@ pub(crate) async fn observe(
     response
 }
 
-/// Refuses a version of the contract that is not served.
+/// Refuses unsupported versions of the contract.
 pub(crate) fn check_version(headers: &HeaderMap) -> Result<(), Problem> {
     let Some(asked) = headers.get(&VERSION_HEADER) else {
         return Ok(());
@@ -89,18 +89,18 @@ pub(crate) fn check_version(headers: &HeaderMap) -> Result<(), Problem> {
         .into())
 }
 
-fn problem_of(response: &mut Response) -> Option<Problem> {
+fn take_problem(response: &mut Response) -> Option<Problem> {
     let status = response.status();
     let failed = status.is_client_error() || status.is_server_error();
-    if response.extensions_mut().remove::<SelfTold>().is_some() {
+    if response.extensions_mut().remove::<HasOwnBody>().is_some() {
         return None;
     }
-    let told = response.extensions_mut().remove::<Problem>();
-    told.or_else(|| failed.then(|| Problem::of_status(status)))
+    let attached = response.extensions_mut().remove::<Problem>();
+    attached.or_else(|| failed.then(|| Problem::from_status(status)))
 }
 
-fn tell(response: &mut Response, problem: &Problem, id: &str) {
-    let (media_type, body) = problem.told(id);
+fn write_error_body(response: &mut Response, problem: &Problem, id: &str) {
+    let (media_type, body) = problem.to_body(id);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, media_type);
     headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
@@ -108,16 +108,16 @@ fn tell(response: &mut Response, problem: &Problem, id: &str) {
     *response.body_mut() = Body::from(body);
 }
 
-/// The answer of a failure, where no layer does this.
-pub(crate) fn told(problem: &Problem, id: &str) -> Response {
+/// The complete error response, where this layer is not in use.
+pub(crate) fn error_response(problem: &Problem, id: &str) -> Response {
     let mut response = problem.clone().into_response();
     response.extensions_mut().remove::<Problem>();
-    tell(&mut response, problem, id);
+    write_error_body(&mut response, problem, id);
     response
 }
 
-/// Leaves out the body and says how long it would have been.
-fn behead(response: &mut Response) {
+/// Answers `HEAD`: drops the body and keeps its length.
+fn drop_body(response: &mut Response) {
     let body = std::mem::take(response.body_mut());
     if let Some(length) = body.size_hint().exact() {
         let headers = response.headers_mut();
@@ -127,19 +127,19 @@ fn behead(response: &mut Response) {
     }
 }
 
-pub(crate) fn stamp(headers: &mut HeaderMap, id: &str) {
+pub(crate) fn set_standard_headers(headers: &mut HeaderMap, id: &str) {
     headers.insert(VERSION_HEADER, HeaderValue::from_static(VERSION));
     if let Ok(id) = HeaderValue::from_str(id) {
         headers.insert(REQUEST_ID, id.clone());
         headers.insert(X_REQUEST_ID, id);
     }
-    // Personal data does not belong in anybody's cache.
+    // Personal data must not be cached.
     headers
         .entry(header::CACHE_CONTROL)
         .or_insert(HeaderValue::from_static("private, no-store"));
 }
 
-/// The id the request brought, if it is one that cannot forge anything; else a new one.
+/// The request's own id, if it is harmless; else a new one.
 pub(crate) fn request_id(headers: &HeaderMap) -> String {
     let brought = headers
         .get(REQUEST_ID)
@@ -153,7 +153,7 @@ pub(crate) fn request_id(headers: &HeaderMap) -> String {
 }
 
 pub(crate) fn new_request_id() -> String {
-    // An id without randomness still tells requests apart, if only by their order in the log.
+    // Without randomness the ids are equal, and the log still shows the order.
     let random = getrandom::u64().unwrap_or_default();
     format!("req_{random:016x}")
 }

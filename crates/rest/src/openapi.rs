@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::endpoints::ENDPOINTS;
 use crate::observe::VERSION;
-use crate::table::{Content, Endpoint, Param, Run, Shape, Values, Verb};
+use crate::table::{Content, Endpoint, Handler, Param, Shape, Values, Verb};
 
 /// The document for a server at this address.
 pub(crate) fn document(public_url: &str) -> Value {
@@ -38,7 +38,7 @@ pub(crate) fn document(public_url: &str) -> Value {
     })
 }
 
-/// What is no endpoint of the table: where a browser is sent to begin, and where agents ask.
+/// Paths that are not in the table: the authorization page and `/mcp`.
 fn doors() -> [(&'static str, Value); 2] {
     let asked = |(name, required): (&str, bool)| json!({"name": name, "in": "query", "required": required, "schema": {"type": "string"}});
     let parameters = [
@@ -122,17 +122,17 @@ fn operation(endpoint: &Endpoint) -> Value {
         "summary": endpoint.summary,
         "parameters": params,
         "responses": responses(endpoint),
-        "security": match endpoint.run {
-            Run::Anybody(_) | Run::OAuth(_) | Run::Page(_) => json!([]),
-            Run::Reader(_) | Run::Owner(_) => json!([{"bearer": []}]),
-            Run::Operator(_) => json!([{}, {"bearer": []}]),
+        "security": match endpoint.handler {
+            Handler::Public(_) | Handler::OAuth(_) | Handler::Page(_) => json!([]),
+            Handler::Reader(_) | Handler::Owner(_) => json!([{"bearer": []}]),
+            Handler::Operator(_) => json!([{}, {"bearer": []}]),
         },
     });
-    if let (Some(media), Some(members)) = (endpoint.takes, operation.as_object_mut()) {
+    if let (Some(media), Some(members)) = (endpoint.request_type, operation.as_object_mut()) {
         let content = json!({(media): {"schema": body_schema(media)}});
         members.insert(
             "requestBody".to_owned(),
-            // No bytes are a blob as well.
+            // An empty body is a valid blob.
             json!({"required": media != "application/octet-stream", "content": content}),
         );
     }
@@ -148,7 +148,7 @@ fn body_schema(media: &str) -> Value {
 }
 
 fn responses(endpoint: &Endpoint) -> Value {
-    let success = match endpoint.answers.content {
+    let success = match endpoint.success.content {
         Content::Json(name) => json!({
             "description": "The answer",
             "content": {"application/json": {"schema": reference(name)}},
@@ -164,18 +164,18 @@ fn responses(endpoint: &Endpoint) -> Value {
         Content::Nothing => json!({"description": "Done"}),
     };
     let mut responses = Map::new();
-    if matches!(endpoint.answers.content, Content::Bytes) {
+    if matches!(endpoint.success.content, Content::Bytes) {
         responses.insert("206".to_owned(), success.clone());
     }
-    // Declaring what is declared already is no creation.
-    if endpoint.answers.status == 201 {
+    // A declaration that exists already is not created.
+    if endpoint.success.status == 201 {
         responses.insert("200".to_owned(), success.clone());
     }
-    responses.insert(endpoint.answers.status.to_string(), success);
-    // The owner's own endpoint of OAuth refuses a caller like any route, and a question like OAuth.
+    responses.insert(endpoint.success.status.to_string(), success);
+    // Introspection authenticates like any other route and fails like OAuth.
     let is_oauth = endpoint.path.starts_with("/oauth/");
-    let (about, shape) = match endpoint.run {
-        Run::OAuth(_) => ("The error of OAuth", reference("OAuthError")),
+    let (about, shape) = match endpoint.handler {
+        Handler::OAuth(_) => ("The error of OAuth", reference("OAuthError")),
         _ if is_oauth => (
             "The error of OAuth, or the structured one",
             json!({"anyOf": [reference("OAuthError"), reference("Error")]}),
@@ -191,7 +191,7 @@ fn responses(endpoint: &Endpoint) -> Value {
             }),
         );
     }
-    if let Run::Reader(_) | Run::Owner(_) | Run::Operator(_) = endpoint.run {
+    if let Handler::Reader(_) | Handler::Owner(_) | Handler::Operator(_) = endpoint.handler {
         let kind = json!({"$ref": "#/components/headers/PDPP-Token-Kind"});
         for response in responses.values_mut() {
             response["headers"] = json!({"PDPP-Token-Kind": kind});
@@ -203,10 +203,12 @@ fn responses(endpoint: &Endpoint) -> Value {
 /// The statuses a route may fail with.
 fn failures(endpoint: &Endpoint) -> Vec<u16> {
     let mut statuses = vec![400, 500, 503];
-    match endpoint.run {
-        Run::Anybody(_) | Run::Page(_) => {}
-        Run::OAuth(_) => statuses.extend([401, 429]),
-        Run::Reader(_) | Run::Owner(_) | Run::Operator(_) => statuses.extend([401, 403]),
+    match endpoint.handler {
+        Handler::Public(_) | Handler::Page(_) => {}
+        Handler::OAuth(_) => statuses.extend([401, 429]),
+        Handler::Reader(_) | Handler::Owner(_) | Handler::Operator(_) => {
+            statuses.extend([401, 403]);
+        }
     }
     if endpoint.path.contains('{') || !endpoint.params.is_empty() {
         statuses.extend([404, 409]);
@@ -217,7 +219,7 @@ fn failures(endpoint: &Endpoint) -> Vec<u16> {
     if endpoint.operation == "getFieldWindow" {
         statuses.push(422);
     }
-    if matches!(endpoint.answers.content, Content::Bytes) {
+    if matches!(endpoint.success.content, Content::Bytes) {
         statuses.push(416);
     }
     if endpoint.verb != Verb::Get {
@@ -234,7 +236,7 @@ fn parameter(param: &Param) -> Value {
     let value = match param.values {
         Values::Text if param.required => json!({"type": "string", "minLength": 1}),
         Values::Text => json!({"type": "string"}),
-        // Empty counts as absent, as everywhere.
+        // An empty value counts as absent.
         Values::Choice(choices) => {
             let empty = (!param.required).then_some("");
             let choices: Vec<&str> = choices.iter().copied().chain(empty).collect();

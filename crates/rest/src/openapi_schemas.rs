@@ -1,8 +1,8 @@
-//! The shapes of answers in the `OpenAPI` document: the members a client may rely on. Others may join them.
+//! Schemas of answers in the `OpenAPI` document: the members a client may rely on. There may be others.
 
 use serde_json::{Value, json};
 
-/// All shapes, by name.
+/// All schemas, by name.
 pub(crate) fn schemas() -> Value {
     let mut all = answers();
     for part in [
@@ -333,7 +333,7 @@ fn writes() -> Value {
     })
 }
 
-/// That the server lives or is ready, and then how far its index is.
+/// Liveness or readiness, with the progress of the index.
 fn status() -> Value {
     json!({
         "type": "object",

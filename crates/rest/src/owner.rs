@@ -1,18 +1,18 @@
-//! What only the owner can ask, and only where every caller is the owner: on the socket in the data directory, or in
-//! process. These routes are never on TCP and not in the public document, because no token could be enough for them.
+//! The owner's routes: on the socket in the data directory, or in process, where every caller is the owner. They are
+//! never on TCP and not in the public document, because no token would be enough for them.
 //!
-//! The commands of `pdpp` are their clients. Rules stand in the crates below; a route translates, and tells what was
-//! refused in the words the owner is to read, the store's own included.
+//! The commands of `pdpp` use them. The rules are in the crates below; a route parses the request and words the errors
+//! for the owner, including those of the store.
 
 mod export;
 mod grants;
 mod import;
-mod parcels;
+mod maintenance;
+mod progress;
 mod records;
 mod sign_in;
 mod sources;
-mod telling;
-mod upkeep;
+mod upload_frames;
 pub mod wire;
 
 use std::sync::Arc;
@@ -21,15 +21,15 @@ use contract::error::{ErrorCode, ReadError};
 use serde::de::DeserializeOwned;
 use store::StoreError;
 
-pub use parcels::{FileName, Heading};
+pub use upload_frames::{FileName, UploadFrame};
 
 use crate::problem::Problem;
 use crate::service::Service;
-use crate::table::{Answers, Ask, Content, Endpoint, Param, Run, Verb};
+use crate::table::{Content, Endpoint, Handler, Param, RequestContext, SuccessResponse, Verb};
 use wire::Refusal;
 
-/// The largest question that is not an import: a declaration, or authorization details.
-const MAX_QUESTION_BYTES: usize = 64 * 1024 * 1024;
+/// The largest request body other than an import.
+const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 
 const CONNECTION: Param = Param::one("connection_id", "The connection.");
 const STREAM: Param = Param::one("stream", "The stream.");
@@ -46,12 +46,12 @@ macro_rules! route {
             operation: $operation,
             summary: "",
             params: $params,
-            takes: None,
-            answers: Answers {
+            request_type: None,
+            success: SuccessResponse {
                 status: 200,
                 content: Content::Bytes,
             },
-            run: Run::Owner(|ask| Box::pin($handler(ask))),
+            handler: Handler::Owner(|context| Box::pin($handler(context))),
         }
     };
 }
@@ -93,20 +93,20 @@ pub(crate) static OWNER_ENDPOINTS: &[Endpoint] = &[
         Get "/owner/backup",
         "ownerBackup",
         &[Param::one("beside", "The folder that the backup is written to, for a copy that is needed meanwhile.")],
-        upkeep::backup
+        maintenance::backup
     ),
-    route!(Post "/owner/index", "ownerRebuildIndex", &[], upkeep::rebuild_index),
-    route!(Post "/owner/purge", "ownerPurge", &[], upkeep::purge),
+    route!(Post "/owner/index", "ownerRebuildIndex", &[], maintenance::rebuild_index),
+    route!(Post "/owner/purge", "ownerPurge", &[], maintenance::purge),
     route!(
         Get "/owner/inspection",
         "ownerInspect",
         &[Param::one("thorough", "Whether to read everything.")],
-        upkeep::inspect
+        maintenance::inspect
     ),
-    route!(Post "/owner/rollback", "ownerAcceptRollback", &[], upkeep::accept_rollback),
-    route!(Get "/owner/grown", "ownerGrown", &[], upkeep::grown),
-    route!(Get "/owner/time", "ownerTime", &[], upkeep::time),
-    route!(Post "/owner/time", "ownerResetTime", &[], upkeep::reset_time),
+    route!(Post "/owner/rollback", "ownerAcceptRollback", &[], maintenance::accept_rollback),
+    route!(Get "/owner/grown", "ownerGrown", &[], maintenance::grown),
+    route!(Get "/owner/time", "ownerTime", &[], maintenance::time),
+    route!(Post "/owner/time", "ownerResetTime", &[], maintenance::reset_time),
     route!(Get "/owner/grants", "ownerGrants", &[], grants::list),
     route!(Post "/owner/grants", "ownerGrant", &[], grants::create),
     route!(
@@ -124,7 +124,7 @@ pub(crate) static OWNER_ENDPOINTS: &[Endpoint] = &[
     route!(Get "/owner/disclosures/check", "ownerVerify", &[], grants::verify),
 ];
 
-/// Runs work that may block, and tells what was refused.
+/// Runs blocking work on its own thread.
 pub(crate) async fn blocking<T: Send + 'static>(
     service: Arc<Service>,
     work: impl FnOnce(&Service) -> Result<T, Problem> + Send + 'static,
@@ -133,24 +133,24 @@ pub(crate) async fn blocking<T: Send + 'static>(
     done.map_err(|error| Problem::internal("the work did not come to its end", &error))?
 }
 
-/// The question of a request, a JSON document.
-async fn question<T: DeserializeOwned>(ask: &mut Ask) -> Result<T, Problem> {
-    let text = text(ask).await?;
-    serde_json::from_str(&text).map_err(|error| refused(error.to_string()))
+/// Parses a JSON request body.
+async fn json_body<T: DeserializeOwned>(context: &mut RequestContext) -> Result<T, Problem> {
+    let text = body_text(context).await?;
+    serde_json::from_str(&text).map_err(|error| invalid_request(error.to_string()))
 }
 
-async fn text(ask: &mut Ask) -> Result<String, Problem> {
-    let body = std::mem::take(&mut ask.body);
-    let bytes = axum::body::to_bytes(body, MAX_QUESTION_BYTES).await;
-    let bytes = bytes.map_err(|_| refused("the question did not arrive whole"))?;
-    String::from_utf8(bytes.into()).map_err(|_| refused("the question is not UTF-8"))
+async fn body_text(context: &mut RequestContext) -> Result<String, Problem> {
+    let body = std::mem::take(&mut context.body);
+    let bytes = axum::body::to_bytes(body, MAX_BODY_BYTES).await;
+    let bytes = bytes.map_err(|_| invalid_request("the question did not arrive whole"))?;
+    String::from_utf8(bytes.into()).map_err(|_| invalid_request("the question is not UTF-8"))
 }
 
-fn refused(message: impl Into<String>) -> Problem {
+fn invalid_request(message: impl Into<String>) -> Problem {
     Problem::new(ErrorCode::InvalidRequest, message)
 }
 
-/// What the store refused or failed at. Its words are made for the owner, and here nobody else can be listening.
+/// An error of the store, in its own words: only the owner can read it here.
 fn store_problem(error: &StoreError) -> Problem {
     let code = match error {
         StoreError::UnknownConnection(_) => ErrorCode::ConnectionNotFound,
@@ -165,9 +165,9 @@ fn store_problem(error: &StoreError) -> Problem {
     Problem::new(code, error.to_string())
 }
 
-/// Every mistake on its own, for whoever shows them line by line.
+/// Lists the mistakes one by one.
 fn with_mistakes(problem: Problem, mistakes: impl Iterator<Item = String>) -> Problem {
-    problem.with("mistakes", mistakes.collect::<Vec<_>>())
+    problem.with_member("mistakes", mistakes.collect::<Vec<_>>())
 }
 
 impl From<&StoreError> for Refusal {

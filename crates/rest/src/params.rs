@@ -1,18 +1,18 @@
-//! Query parameters as they are written on the wire: `a=1`, `a[]=x`, `a[b]=1`, `a[b][c]=1`, repeated at will.
+//! Parsing query parameters: `a=1`, `a[]=x`, `a[b]=1`, `a[b][c]=1`, repeated at will.
 //!
-//! Every parameter is held against the ones its route knows before anything else looks at it; an unknown one is refused
-//! with the names of those that would have been understood.
+//! Every parameter is checked against those of its route first; an unknown one is refused with the names of the known
+//! ones.
 
 use contract::error::{ErrorCode, ReadError};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use crate::table::{Param, Shape};
 
-/// As many parameters one request may have.
+/// The most parameters of one request.
 const MAX_PARAMS: usize = 256;
-/// How much of an unknown name a message repeats.
+/// How much of a client's text a message repeats.
 const QUOTED_CHARS: usize = 64;
-/// Form encoding keeps only these besides letters and digits.
+/// Characters that form encoding keeps besides letters and digits.
 const FORM: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -37,15 +37,17 @@ impl Params {
         let mut entries = Vec::new();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             if entries.len() == MAX_PARAMS {
-                return Err(malformed("the request has more than 256 query parameters"));
+                return Err(invalid_query(
+                    "the request has more than 256 query parameters",
+                ));
             }
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            entries.push(Entry::of(&decoded(key)?, decoded(value)?)?);
+            entries.push(Entry::parse(&percent_decode(key)?, percent_decode(value)?)?);
         }
         Ok(Self(entries))
     }
 
-    /// Refuses what the route does not know, and brackets or repetitions where one value is meant.
+    /// Refuses unknown parameters, and brackets or repetition where one value is expected.
     pub(crate) fn check(&self, known: &[Param]) -> Result<(), ReadError> {
         for entry in &self.0 {
             let Some(param) = known.iter().find(|param| param.name == entry.name) else {
@@ -58,19 +60,22 @@ impl Params {
                     [place] => place.bytes().all(|byte| byte.is_ascii_digit()),
                     _ => false,
                 },
-                // Whoever reads them says more precisely what is wrong.
+                // The parser of the parameter reports what is wrong more precisely.
                 Shape::Named => true,
             };
             if !fits {
                 let message = format!("{} takes no [brackets]", param.name);
-                return Err(refused(param.name, message));
+                return Err(invalid_param(param.name, message));
             }
         }
         let twice = known.iter().find(|param| {
             matches!(param.shape, Shape::One) && self.values(param.name).nth(1).is_some()
         });
         twice.map_or(Ok(()), |param| {
-            Err(refused(param.name, format!("send {} once", param.name)))
+            Err(invalid_param(
+                param.name,
+                format!("send {} once", param.name),
+            ))
         })
     }
 
@@ -97,7 +102,7 @@ impl Params {
         self.raw(name).filter(|value| !value.is_empty())
     }
 
-    /// All values of a list, whether separated by commas or repeated; nothing when the parameter was not sent.
+    /// All values of a list, comma-separated or repeated; `None` when the parameter was not sent.
     pub(crate) fn list(&self, name: &str) -> Option<Vec<String>> {
         let mut sent = self.values(name).peekable();
         sent.peek()?;
@@ -110,22 +115,28 @@ impl Params {
         )
     }
 
-    /// The same request at another cursor, form-encoded. The old cursor and the bookmark it replaces are left out.
-    pub(crate) fn continued(&self, cursor: &str) -> String {
+    /// The query of the next page: the same parameters without `cursor` and `changes_since`, and with the new cursor.
+    pub(crate) fn with_cursor(&self, cursor: &str) -> String {
         let kept = self
             .0
             .iter()
             .filter(|entry| !["cursor", "changes_since"].contains(&entry.name.as_str()));
         let mut pairs: Vec<String> = kept
-            .map(|entry| format!("{}={}", encoded(&entry.key()), encoded(&entry.value)))
+            .map(|entry| {
+                format!(
+                    "{}={}",
+                    percent_encode(&entry.key()),
+                    percent_encode(&entry.value)
+                )
+            })
             .collect();
-        pairs.push(format!("cursor={}", encoded(cursor)));
+        pairs.push(format!("cursor={}", percent_encode(cursor)));
         pairs.join("&")
     }
 }
 
 impl Entry {
-    fn of(key: &str, value: String) -> Result<Self, ReadError> {
+    fn parse(key: &str, value: String) -> Result<Self, ReadError> {
         let (name, brackets) = match key.find('[') {
             Some(at) if at > 0 => key.split_at(at),
             _ => (key, ""),
@@ -137,7 +148,7 @@ impl Entry {
                 .strip_prefix('[')
                 .and_then(|inside| inside.split_once(']'))
                 .ok_or_else(|| {
-                    refused(
+                    invalid_param(
                         name,
                         format!("the brackets of {} do not match", quoted(name)),
                     )
@@ -161,32 +172,32 @@ impl Entry {
     }
 }
 
-/// The pairs of a query or a form, decoded, in the order sent; at most `most` of them.
-pub(crate) fn pairs(text: &str, most: usize) -> Result<Vec<(String, String)>, ReadError> {
+/// Decodes the pairs of a query or a form, in the order sent; at most `most` of them.
+pub(crate) fn decode_pairs(text: &str, most: usize) -> Result<Vec<(String, String)>, ReadError> {
     let mut pairs = Vec::new();
     for pair in text.split('&').filter(|pair| !pair.is_empty()) {
         if pairs.len() == most {
             let message = format!("the request has more than {most} parameters");
-            return Err(malformed(message));
+            return Err(invalid_query(message));
         }
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        pairs.push((decoded(name)?, decoded(value)?));
+        pairs.push((percent_decode(name)?, percent_decode(value)?));
     }
     Ok(pairs)
 }
 
-/// A refusal that names its parameter.
-pub(crate) fn refused(param: &str, message: impl Into<String>) -> ReadError {
-    malformed(message).with_param(quoted(param))
+/// An error that names its parameter.
+pub(crate) fn invalid_param(param: &str, message: impl Into<String>) -> ReadError {
+    invalid_query(message).with_param(quoted(param))
 }
 
-fn malformed(message: impl Into<String>) -> ReadError {
+fn invalid_query(message: impl Into<String>) -> ReadError {
     ReadError::new(ErrorCode::InvalidRequest, message)
 }
 
 fn unknown(name: &str, known: &[Param]) -> ReadError {
     let name = quoted(name);
-    let error = malformed(format!("Unsupported query parameter: {name}")).with_param(name);
+    let error = invalid_query(format!("Unsupported query parameter: {name}")).with_param(name);
     let names: Vec<&str> = known.iter().map(|param| param.name).collect();
     error.with_hint(match names.as_slice() {
         [] => "this route takes no query parameters".to_owned(),
@@ -194,19 +205,19 @@ fn unknown(name: &str, known: &[Param]) -> ReadError {
     })
 }
 
-fn decoded(text: &str) -> Result<String, ReadError> {
+fn percent_decode(text: &str) -> Result<String, ReadError> {
     let spaced = text.replace('+', " ");
     let decoded = percent_decode_str(&spaced).decode_utf8();
     decoded
         .map(std::borrow::Cow::into_owned)
-        .map_err(|_| malformed("the query string is not percent-encoded UTF-8"))
+        .map_err(|_| invalid_query("the query string is not percent-encoded UTF-8"))
 }
 
-fn encoded(text: &str) -> String {
+fn percent_encode(text: &str) -> String {
     utf8_percent_encode(text, FORM).to_string()
 }
 
-/// Somebody's text for a message: cut, and without characters that do not show.
+/// A client's text for a message: shortened, without control characters.
 pub(crate) fn quoted(text: &str) -> String {
     let mut shown: String = text
         .chars()
@@ -280,7 +291,7 @@ mod tests {
 
     #[test]
     fn the_next_page_keeps_everything_but_where_it_stood() {
-        let next = parsed("limit=1&filter[a]=b c&cursor=old&changes_since=x").continued("n=w");
+        let next = parsed("limit=1&filter[a]=b c&cursor=old&changes_since=x").with_cursor("n=w");
         assert_eq!(next, "limit=1&filter%5Ba%5D=b%20c&cursor=n%3Dw");
     }
 
@@ -296,7 +307,7 @@ mod tests {
                 path: part.into_iter().collect(),
                 value,
             }).collect();
-            let written = Params(entries.clone()).continued("end");
+            let written = Params(entries.clone()).with_cursor("end");
             let mut expected = Params(entries);
             expected.0.push(Entry { name: "cursor".to_owned(), path: Vec::new(), value: "end".to_owned() });
             prop_assert_eq!(Params::parse(&written).unwrap(), expected);

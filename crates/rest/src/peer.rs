@@ -1,4 +1,4 @@
-//! Where a request came from: the other end of its connection, or what a trusted proxy says of it.
+//! The client's address: the other end of the connection, or what a trusted proxy reports.
 
 use std::net::IpAddr;
 
@@ -7,33 +7,33 @@ use contract::Host;
 
 use crate::hosts::names_this_machine;
 
-/// What a proxy adds. One of these says that somebody else sent the request, trusted or not.
-const FORWARDED: [&str; 4] = ["forwarded", "x-forwarded-for", "x-real-ip", "via"];
+/// Headers that proxies add. Any of them means that the request was forwarded, whether the proxy is trusted or not.
+const FORWARDING_HEADERS: [&str; 4] = ["forwarded", "x-forwarded-for", "x-real-ip", "via"];
 
 /// The other end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Peer {
     address: IpAddr,
-    /// The address of this machine that it reached.
+    /// The address of this machine that the client connected to.
     reached: Option<IpAddr>,
 }
 
 impl Peer {
-    pub(crate) fn at(address: IpAddr) -> Self {
+    pub(crate) fn new(address: IpAddr) -> Self {
         Self {
             address: address.to_canonical(),
             reached: None,
         }
     }
 
-    /// The same, connected to this address of ours.
-    pub(crate) fn reaching(mut self, own: Option<IpAddr>) -> Self {
+    /// Sets the address of ours that the client connected to.
+    pub(crate) fn connected_to(mut self, own: Option<IpAddr>) -> Self {
         self.reached = own.map(|own| own.to_canonical());
         self
     }
 
-    /// Whether a host is the address of ours that it is connected to.
-    pub(crate) fn reached(self, host: &Host) -> bool {
+    /// Whether a host is the address the client connected to.
+    pub(crate) fn is_reached_address(self, host: &Host) -> bool {
         matches!(host, Host::Address(address) if Some(address.to_canonical()) == self.reached)
     }
 
@@ -47,9 +47,9 @@ impl Peer {
         self.address
     }
 
-    /// The address that sent the request. A proxy adds whom it heard from at the end of `X-Forwarded-For`, so the list
-    /// is read from there for as long as proxies are trusted; whatever stands before was written by anybody.
-    pub(crate) fn behind(self, proxies: &[IpAddr], headers: &HeaderMap) -> IpAddr {
+    /// The address of the client. A proxy appends the address it heard from to `X-Forwarded-For`, so the list is read
+    /// from its end for as long as proxies are trusted; anything before that may be forged.
+    pub(crate) fn client_address(self, proxies: &[IpAddr], headers: &HeaderMap) -> IpAddr {
         let mut address = self.address;
         let lists = headers.get_all("x-forwarded-for");
         let said: Vec<&str> = lists
@@ -69,13 +69,15 @@ impl Peer {
         address
     }
 
-    /// Whether somebody at this machine asked it by a name of its own, with nobody between. A page that a browser was
-    /// tricked into trusting asks by another name; what a trusted proxy passes on never counts.
-    pub(crate) fn is_here(self, proxies: &[IpAddr], headers: &HeaderMap) -> bool {
+    /// Whether the request comes from this machine, directly and under a local name. A page that uses DNS rebinding
+    /// names another host; a request through a trusted proxy never counts.
+    pub(crate) fn is_local(self, proxies: &[IpAddr], headers: &HeaderMap) -> bool {
         let host = headers.get(header::HOST).map(|host| host.to_str());
         self.address.is_loopback()
             && !self.is_one_of(proxies)
-            && !FORWARDED.iter().any(|name| headers.contains_key(*name))
+            && !FORWARDING_HEADERS
+                .iter()
+                .any(|name| headers.contains_key(*name))
             && matches!(host, Some(Ok(host)) if names_this_machine(host))
     }
 }
@@ -88,8 +90,8 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert("x-forwarded-for", said.parse().unwrap());
         let proxies: Vec<IpAddr> = proxies.iter().map(|text| text.parse().unwrap()).collect();
-        let peer = Peer::at(peer.parse().unwrap());
-        peer.behind(&proxies, &headers).to_string()
+        let peer = Peer::new(peer.parse().unwrap());
+        peer.client_address(&proxies, &headers).to_string()
     }
 
     #[test]
@@ -110,13 +112,13 @@ mod tests {
 
     #[test]
     fn only_a_direct_question_by_an_own_name_is_from_this_machine() {
-        let is_here = |peer: &str, proxies: &[&str], named: &[(&'static str, &str)]| {
+        let is_local = |peer: &str, proxies: &[&str], named: &[(&'static str, &str)]| {
             let mut headers = HeaderMap::new();
             for (name, value) in named {
                 headers.insert(*name, value.parse().unwrap());
             }
             let proxies: Vec<IpAddr> = proxies.iter().map(|text| text.parse().unwrap()).collect();
-            Peer::at(peer.parse().unwrap()).is_here(&proxies, &headers)
+            Peer::new(peer.parse().unwrap()).is_local(&proxies, &headers)
         };
         for host in [
             "localhost",
@@ -125,17 +127,17 @@ mod tests {
             "[::1]:7420",
             "pdpp.localhost:7420",
         ] {
-            assert!(is_here("127.0.0.1", &[], &[("host", host)]), "{host}");
-            assert!(is_here("::1", &["10.0.0.1"], &[("host", host)]), "{host}");
+            assert!(is_local("127.0.0.1", &[], &[("host", host)]), "{host}");
+            assert!(is_local("::1", &["10.0.0.1"], &[("host", host)]), "{host}");
             assert!(
-                is_here("::ffff:127.0.0.1", &[], &[("host", host)]),
+                is_local("::ffff:127.0.0.1", &[], &[("host", host)]),
                 "{host}"
             );
-            assert!(!is_here("192.0.2.1", &[], &[("host", host)]), "{host}");
-            assert!(!is_here("127.0.0.1", &["127.0.0.1"], &[("host", host)]));
-            for passed in FORWARDED {
+            assert!(!is_local("192.0.2.1", &[], &[("host", host)]), "{host}");
+            assert!(!is_local("127.0.0.1", &["127.0.0.1"], &[("host", host)]));
+            for passed in FORWARDING_HEADERS {
                 let named = [("host", host), (passed, "127.0.0.1")];
-                assert!(!is_here("127.0.0.1", &[], &named), "{passed}");
+                assert!(!is_local("127.0.0.1", &[], &named), "{passed}");
             }
         }
         for host in [
@@ -144,21 +146,22 @@ mod tests {
             "",
             "127.0.0.1.pages.example",
         ] {
-            assert!(!is_here("127.0.0.1", &[], &[("host", host)]), "{host}");
+            assert!(!is_local("127.0.0.1", &[], &[("host", host)]), "{host}");
         }
-        assert!(!is_here("127.0.0.1", &[], &[]));
+        assert!(!is_local("127.0.0.1", &[], &[]));
     }
 
     // TR-07: an address of this machine is the one the connection reached.
     #[test]
     fn only_the_address_that_was_reached_is_a_host() {
         let own = "192.0.2.1".parse().ok();
-        let peer = Peer::at("192.0.2.9".parse().unwrap()).reaching(own);
-        let reached = |host| peer.reached(&Host::parse(host).unwrap());
+        let peer = Peer::new("192.0.2.9".parse().unwrap()).connected_to(own);
+        let reached = |host| peer.is_reached_address(&Host::parse(host).unwrap());
         assert!(reached("192.0.2.1:7420"));
         assert!(!reached("192.0.2.2:7420") && !reached("evil.example"));
         assert!(
-            !Peer::at("192.0.2.9".parse().unwrap()).reached(&Host::parse("192.0.2.1").unwrap())
+            !Peer::new("192.0.2.9".parse().unwrap())
+                .is_reached_address(&Host::parse("192.0.2.1").unwrap())
         );
     }
 }

@@ -1,7 +1,7 @@
-//! How a request fails: a row of the error table on its way to the wire.
+//! Errors on their way to the client.
 //!
-//! A problem travels as an extension of an empty response. The outermost layer, which knows the request id, writes the
-//! body; so whatever fails, wherever, is told in the same form.
+//! A problem is attached to an empty response as an extension. The outermost layer, which knows the request id, writes
+//! the body, so that all errors have the same form.
 
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -11,34 +11,34 @@ use serde_json::{Map, Value, json};
 
 use crate::console;
 
-/// After how many seconds to ask again while the index is being built.
+/// The `Retry-After` while the index is being built, in seconds.
 const BUILDING_SECONDS: &str = "5";
 
 /// A failed request.
 #[derive(Debug, Clone)]
 pub(crate) struct Problem {
     pub(crate) error: Box<ReadError>,
-    /// Where HTTP has a status of its own for something the table has none for.
+    /// A status that differs from that of the error code.
     status: Option<StatusCode>,
-    form: Form,
+    format: ErrorFormat,
     extra: Box<Extra>,
 }
 
-/// What only some failures have to say.
+/// Additions that only some errors have.
 #[derive(Debug, Clone, Default)]
 struct Extra {
-    /// Members beyond those every error has.
+    /// Further members of the error.
     more: Map<String, Value>,
     headers: Vec<(HeaderName, HeaderValue)>,
 }
 
-/// Marks an answer that failed and tells so itself, such as a form that is shown again with its mistakes.
+/// Marks an error response that already has a body, such as a form with its mistakes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct SelfTold;
+pub(crate) struct HasOwnBody;
 
-/// In which form a failure is told.
+/// The format of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum ErrorFormat {
     /// The structured error of the contract.
     Contract,
     /// The error of an OAuth endpoint, under this code.
@@ -52,7 +52,7 @@ impl Problem {
         ReadError::new(code, message).into()
     }
 
-    /// A failure on our side. The cause goes to the log and nowhere else.
+    /// An internal error. Its cause is logged and not sent.
     pub(crate) fn internal(what: &'static str, cause: &dyn std::fmt::Display) -> Self {
         tracing::error!(what, cause = %cause, "a request could not be answered");
         ReadError::internal()
@@ -60,8 +60,8 @@ impl Problem {
             .into()
     }
 
-    /// The same for somebody at the machine itself: nobody else runs the server. The owner is told what went wrong.
-    pub(crate) fn told_here(mut self, is_owner: bool) -> Self {
+    /// The same error on the owner's socket: the owner is told the cause.
+    pub(crate) fn for_local_caller(mut self, is_owner: bool) -> Self {
         if self.error.code != ErrorCode::InternalError {
             return self;
         }
@@ -82,7 +82,7 @@ impl Problem {
         self
     }
 
-    pub(crate) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+    pub(crate) fn with_member(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.extra.more.insert(name.to_owned(), value.into());
         self
     }
@@ -95,16 +95,16 @@ impl Problem {
         self
     }
 
-    /// The same failure, told to a person on a page.
-    pub(crate) fn on_a_page(mut self) -> Self {
-        self.form = Form::Page;
+    /// The same error as a page.
+    pub(crate) fn into_page(mut self) -> Self {
+        self.format = ErrorFormat::Page;
         self
     }
 
-    /// The same failure in the form of OAuth; one that is not OAuth's own gets the code its status suggests.
-    pub(crate) fn in_oauth(mut self) -> Self {
-        if self.form == Form::Contract {
-            self.form = Form::OAuth(match self.status().as_u16() {
+    /// The same error in the format of OAuth; one that is not OAuth's own gets the code its status suggests.
+    pub(crate) fn into_oauth(mut self) -> Self {
+        if self.format == ErrorFormat::Contract {
+            self.format = ErrorFormat::OAuth(match self.status().as_u16() {
                 429 => "slow_down",
                 400..500 => "invalid_request",
                 503 => "temporarily_unavailable",
@@ -114,16 +114,16 @@ impl Problem {
         self
     }
 
-    /// What the log calls it.
+    /// The code for the log.
     pub(crate) fn code(&self) -> &'static str {
-        match self.form {
-            Form::OAuth(code) => code,
-            Form::Contract | Form::Page => self.error.code.as_str(),
+        match self.format {
+            ErrorFormat::OAuth(code) => code,
+            ErrorFormat::Contract | ErrorFormat::Page => self.error.code.as_str(),
         }
     }
 
-    /// What a response without a body of ours says.
-    pub(crate) fn of_status(status: StatusCode) -> Self {
+    /// The error for a bare status.
+    pub(crate) fn from_status(status: StatusCode) -> Self {
         let known = match status {
             StatusCode::NOT_FOUND => Some((ErrorCode::NotFound, "there is no such route")),
             StatusCode::METHOD_NOT_ALLOWED => Some((
@@ -155,17 +155,17 @@ impl Problem {
     }
 
     pub(crate) fn status(&self) -> StatusCode {
-        let of_code = StatusCode::from_u16(self.error.code.http_status());
+        let code_status = StatusCode::from_u16(self.error.code.http_status());
         self.status
-            .or(of_code.ok())
+            .or(code_status.ok())
             .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
 
-    /// The media type and the body of the answer.
-    pub(crate) fn told(&self, request_id: &str) -> (HeaderValue, Vec<u8>) {
-        match self.form {
-            Form::Contract => (JSON, self.body(request_id)),
-            Form::OAuth(code) => {
+    /// The media type and the body.
+    pub(crate) fn to_body(&self, request_id: &str) -> (HeaderValue, Vec<u8>) {
+        match self.format {
+            ErrorFormat::Contract => (JSON, self.contract_body(request_id)),
+            ErrorFormat::OAuth(code) => {
                 let body = json!({
                     "error": code,
                     "error_description": self.error.message,
@@ -173,14 +173,14 @@ impl Problem {
                 });
                 (JSON, body.to_string().into_bytes())
             }
-            Form::Page => (
+            ErrorFormat::Page => (
                 console::HTML,
                 console::failure_page(self.status(), &self.error, request_id),
             ),
         }
     }
 
-    fn body(&self, request_id: &str) -> Vec<u8> {
+    fn contract_body(&self, request_id: &str) -> Vec<u8> {
         let mut error = match serde_json::to_value(&*self.error) {
             Ok(Value::Object(members)) => members,
             _ => Map::new(),
@@ -206,7 +206,7 @@ impl From<ReadError> for Problem {
         let problem = Self {
             error: Box::new(error),
             status: None,
-            form: Form::Contract,
+            format: ErrorFormat::Contract,
             extra: Box::default(),
         };
         if building {
@@ -225,7 +225,7 @@ impl From<OAuthError> for Problem {
             _ => ErrorCode::InvalidRequest,
         };
         let mut problem = Self::new(code, error.description);
-        problem.form = Form::OAuth(error.error);
+        problem.format = ErrorFormat::OAuth(error.error);
         problem
     }
 }
@@ -239,7 +239,7 @@ impl IntoResponse for Problem {
     }
 }
 
-/// A JSON answer.
+/// A JSON response.
 pub(crate) fn json(status: StatusCode, body: &impl serde::Serialize) -> Result<Response, Problem> {
     let bytes = serde_json::to_vec(body)
         .map_err(|error| Problem::internal("the answer cannot be written as JSON", &error))?;

@@ -1,5 +1,5 @@
-//! The router, made from the table: who may call, which parameters are known, and how long an answer may take are decided
-//! here for every route alike.
+//! The router, made from the table of routes. Authentication, known parameters and time limits are decided here for
+//! every route.
 
 use std::any::Any;
 use std::net::{IpAddr, Ipv4Addr};
@@ -19,46 +19,46 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{Predicate as _, SizeAbove};
 
-use crate::auth::{AS_GRANT, Caller, Gate, caller};
+use crate::admission::Permit;
+use crate::auth::{AS_GRANT, AuthMode, Caller, authenticate};
 use crate::console::{self, PAGES};
 use crate::endpoints::ENDPOINTS;
 use crate::hosted;
-use crate::hosts::{self, Asked};
-use crate::line::Place;
-use crate::observe::{Served, check_version, observe};
+use crate::hosts::{self, RequestedHost};
+use crate::observe::{RequestLabels, check_version, observe};
 use crate::owner::OWNER_ENDPOINTS;
 use crate::params::Params;
 use crate::peer::Peer;
 use crate::problem::Problem;
 use crate::service::Service;
-use crate::table::{Ask, Endpoint, Outcome, Run, Running, Verb};
+use crate::table::{Endpoint, Handler, HandlerFuture, HandlerResult, RequestContext, Verb};
 
-/// Answers shorter than this are sent as they are.
+/// Smaller responses are not compressed.
 const COMPRESSED_FROM: u64 = 1024;
 
-/// All routes, for callers who prove who they are with a bearer token, and the tools over them.
+/// All routes for callers with a bearer token, and the tools over them.
 pub fn router(service: Service) -> Router {
-    let reads = build(service.clone(), Gate::Bearer);
+    let reads = build(service.clone(), AuthMode::Bearer);
     let service = Arc::new(service);
     let guard = axum::middleware::from_fn_with_state(Arc::clone(&service), hosts::guard);
     let all = hosted::routes(service, reads.clone()).merge(reads);
     all.layer(guard)
 }
 
-/// All routes and those of [`crate::owner`], for a place that only the owner can reach: every caller is the owner, no token is
-/// asked for, and nothing is cut short.
+/// All routes and those of [`crate::owner`], for a socket only the owner can reach: every caller is the owner, no
+/// token is needed, and there is no time limit.
 pub fn owner_router(service: Service) -> Router {
-    build(service, Gate::Owner)
+    build(service, AuthMode::OwnerSocket)
 }
 
-fn build(service: Service, gate: Gate) -> Router {
+fn build(service: Service, auth_mode: AuthMode) -> Router {
     let service = Arc::new(service);
     let mut router = Router::new();
-    // These have no token that could be enough, so where tokens are asked for they do not exist.
-    // Pages are for browsers, and no browser comes through the owner's socket.
-    let more = match gate {
-        Gate::Owner => OWNER_ENDPOINTS,
-        Gate::Bearer => PAGES,
+    // Owner routes exist only on the owner's socket, because no token would be enough for them. Pages exist only where
+    // browsers come.
+    let more = match auth_mode {
+        AuthMode::OwnerSocket => OWNER_ENDPOINTS,
+        AuthMode::Bearer => PAGES,
     };
     for endpoint in ENDPOINTS.iter().chain(more) {
         let filter = match endpoint.verb {
@@ -67,14 +67,14 @@ fn build(service: Service, gate: Gate) -> Router {
             Verb::Delete => MethodFilter::DELETE,
         };
         let service = Arc::clone(&service);
-        let handler = move |request: Request| handle(endpoint, service, gate, request);
+        let handler = move |request: Request| handle(endpoint, service, auth_mode, request);
         router = router.route(endpoint.path, on(filter, handler));
     }
-    wrapped(router, service)
+    with_layers(router, service)
 }
 
 /// The layers around all routes, innermost first.
-fn wrapped(router: Router, service: Arc<Service>) -> Router {
+fn with_layers(router: Router, service: Arc<Service>) -> Router {
     let compression = CompressionLayer::new()
         .quality(CompressionLevel::Fastest)
         .compress_when(SizeAbove::new(COMPRESSED_FROM).and(is_our_text));
@@ -84,7 +84,7 @@ fn wrapped(router: Router, service: Arc<Service>) -> Router {
         .layer(axum::middleware::from_fn_with_state(service, observe))
 }
 
-/// Blobs are sent as they are: most are compressed already, and parts of them must have the length they say.
+/// Blobs are not compressed: most are already, and a range must have the length it says.
 fn is_our_text(_: StatusCode, _: Version, headers: &HeaderMap, _: &Extensions) -> bool {
     let kind = headers
         .get(CONTENT_TYPE)
@@ -99,22 +99,22 @@ fn after_panic(_: Box<dyn Any + Send>) -> Response {
 async fn handle(
     endpoint: &'static Endpoint,
     service: Arc<Service>,
-    gate: Gate,
+    auth_mode: AuthMode,
     request: Request,
 ) -> Response {
-    let mut served = Served {
+    let mut served = RequestLabels {
         operation: endpoint.operation,
         token: None,
     };
     let is_client = request.headers().contains_key(AS_GRANT);
-    let outcome = run(endpoint, (service, gate), request, &mut served).await;
-    let outcome = outcome.map_err(|problem| match gate {
-        Gate::Owner => problem.told_here(!is_client),
-        Gate::Bearer => problem,
+    let result = run(endpoint, (service, auth_mode), request, &mut served).await;
+    let result = result.map_err(|problem| match auth_mode {
+        AuthMode::OwnerSocket => problem.for_local_caller(!is_client),
+        AuthMode::Bearer => problem,
     });
-    let mut response = outcome.unwrap_or_else(|problem| match endpoint.run {
-        Run::OAuth(_) => problem.in_oauth().into_response(),
-        Run::Page(_) => console::guarded(problem.on_a_page().into_response()),
+    let mut response = result.unwrap_or_else(|problem| match endpoint.handler {
+        Handler::OAuth(_) => problem.into_oauth().into_response(),
+        Handler::Page(_) => console::with_security_headers(problem.into_page().into_response()),
         _ => problem.into_response(),
     });
     if let Some(kind) = served.token {
@@ -125,121 +125,128 @@ async fn handle(
     response
 }
 
-/// What is refused before anybody is asked who they are.
+/// Checks before authentication.
 fn check_first(
     endpoint: &Endpoint,
-    (service, gate): (&Service, Gate),
+    (service, auth_mode): (&Service, AuthMode),
     headers: &HeaderMap,
 ) -> Result<(), Problem> {
-    if !matches!(endpoint.run, Run::OAuth(_) | Run::Page(_)) {
+    if !matches!(endpoint.handler, Handler::OAuth(_) | Handler::Page(_)) {
         check_version(headers)?;
     }
-    if serves_clients(endpoint, gate, headers) {
+    if serves_clients(endpoint, auth_mode, headers) {
         service.refuse_rolled_back()?;
     }
     Ok(())
 }
 
-/// What was asked for, as it was written.
+/// The request target as sent.
 fn target(parts: &Parts) -> String {
     let target = parts.uri.path_and_query();
     target.map(ToString::to_string).unwrap_or_default()
 }
 
-/// Whether an answer may reach others than the owner at this machine. What only tells how the server is does not count.
-fn serves_clients(endpoint: &Endpoint, gate: Gate, headers: &HeaderMap) -> bool {
-    match (gate, &endpoint.run) {
-        (Gate::Owner, _) => headers.contains_key(AS_GRANT),
-        (Gate::Bearer, Run::Anybody(_) | Run::Operator(_)) => false,
-        (Gate::Bearer, Run::Page(_) | Run::OAuth(_) | Run::Reader(_) | Run::Owner(_)) => true,
+/// Whether the response may reach anybody but the owner at this machine. Public status documents do not count.
+fn serves_clients(endpoint: &Endpoint, auth_mode: AuthMode, headers: &HeaderMap) -> bool {
+    match (auth_mode, &endpoint.handler) {
+        (AuthMode::OwnerSocket, _) => headers.contains_key(AS_GRANT),
+        (AuthMode::Bearer, Handler::Public(_) | Handler::Operator(_)) => false,
+        (
+            AuthMode::Bearer,
+            Handler::Page(_) | Handler::OAuth(_) | Handler::Reader(_) | Handler::Owner(_),
+        ) => true,
     }
 }
 
-/// Waits for a place to answer a read at. The owner's socket has no line.
-async fn place(
+/// Waits for a slot, if the route is a read. The owner's socket has no queue.
+async fn permit(
     endpoint: &Endpoint,
-    (service, gate): (&Service, Gate),
+    (service, auth_mode): (&Service, AuthMode),
     caller: Option<&Caller>,
-) -> Result<Option<Place>, Problem> {
+) -> Result<Option<Permit>, Problem> {
     match caller {
-        Some(caller) if matches!(endpoint.run, Run::Reader(_)) && gate == Gate::Bearer => {
-            service.place(caller).await.map(Some)
+        Some(caller)
+            if matches!(endpoint.handler, Handler::Reader(_)) && auth_mode == AuthMode::Bearer =>
+        {
+            service.admit(caller).await.map(Some)
         }
         _ => Ok(None),
     }
 }
 
-/// The caller whose token was looked at already, or the one who proves now who they are.
-async fn known_or_asked(
+/// The caller that was authenticated already, or authenticates the request.
+async fn known_or_authenticated(
     service: &Service,
-    gate: Gate,
+    auth_mode: AuthMode,
     parts: &mut Parts,
 ) -> Result<Caller, Problem> {
     match parts.extensions.remove::<Caller>() {
         Some(known) => Ok(known),
-        None => caller(service, gate, &parts.headers).await,
+        None => authenticate(service, auth_mode, &parts.headers).await,
     }
 }
 
-/// Whether somebody may see how the server runs without a token: at the machine itself, or in the owner's browser.
-async fn operates(service: &Arc<Service>, parts: &Parts) -> Result<bool, Problem> {
+/// Whether metrics may be read without a token: from this machine, or in the owner's browser.
+async fn is_operator(service: &Arc<Service>, parts: &Parts) -> Result<bool, Problem> {
     let peer = parts.extensions.get::<Peer>();
-    if peer.is_some_and(|peer| peer.is_here(&service.proxies, &parts.headers)) {
+    if peer.is_some_and(|peer| peer.is_local(&service.proxies, &parts.headers)) {
         return Ok(true);
     }
-    let session = console::session_of(Arc::clone(service), &parts.headers);
+    let session = console::session_from_headers(Arc::clone(service), &parts.headers);
     Ok(session.await?.is_some())
 }
 
-/// Who asks, where somebody must prove it.
-async fn who(
+/// The caller, if the route needs one.
+async fn authenticated(
     endpoint: &Endpoint,
-    (service, gate): (&Arc<Service>, Gate),
+    (service, auth_mode): (&Arc<Service>, AuthMode),
     parts: &mut Parts,
 ) -> Result<Option<Caller>, Problem> {
-    match &endpoint.run {
-        Run::Anybody(_) | Run::OAuth(_) | Run::Page(_) => Ok(None),
-        Run::Operator(_) if operates(service, parts).await? => Ok(None),
-        Run::Reader(_) | Run::Owner(_) | Run::Operator(_) => {
-            known_or_asked(service, gate, parts).await.map(Some)
+    match &endpoint.handler {
+        Handler::Public(_) | Handler::OAuth(_) | Handler::Page(_) => Ok(None),
+        Handler::Operator(_) if is_operator(service, parts).await? => Ok(None),
+        Handler::Reader(_) | Handler::Owner(_) | Handler::Operator(_) => {
+            known_or_authenticated(service, auth_mode, parts)
+                .await
+                .map(Some)
         }
     }
 }
 
-/// Who asks, and their place in line. A tool that asks has a place already.
+/// The caller and its slot. A tool that reads in process holds a slot already.
 async fn admitted(
     endpoint: &Endpoint,
-    (service, gate): (&Arc<Service>, Gate),
+    (service, auth_mode): (&Arc<Service>, AuthMode),
     parts: &mut Parts,
-) -> Result<(Option<Caller>, Option<Place>), Problem> {
+) -> Result<(Option<Caller>, Option<Permit>), Problem> {
     let is_known = parts.extensions.get::<Caller>().is_some();
-    let caller = who(endpoint, (service, gate), parts).await?;
+    let caller = authenticated(endpoint, (service, auth_mode), parts).await?;
     let waiting = caller.as_ref().filter(|_| !is_known);
-    let place = place(endpoint, (service, gate), waiting).await?;
-    Ok((caller, place))
+    let permit = permit(endpoint, (service, auth_mode), waiting).await?;
+    Ok((caller, permit))
 }
 
 async fn run(
     endpoint: &'static Endpoint,
-    (service, gate): (Arc<Service>, Gate),
+    (service, auth_mode): (Arc<Service>, AuthMode),
     request: Request,
-    served: &mut Served,
-) -> Outcome {
+    served: &mut RequestLabels,
+) -> HandlerResult {
     let (mut parts, body) = request.into_parts();
-    let lenient = matches!(endpoint.run, Run::OAuth(_) | Run::Page(_));
-    check_first(endpoint, (&service, gate), &parts.headers)?;
-    if let Run::Page(_) = endpoint.run
-        && let Some(elsewhere) = not_at_the_console(&service, endpoint.verb, &parts)
+    let lenient = matches!(endpoint.handler, Handler::OAuth(_) | Handler::Page(_));
+    check_first(endpoint, (&service, auth_mode), &parts.headers)?;
+    if let Handler::Page(_) = endpoint.handler
+        && let Some(elsewhere) = redirect_to_console(&service, endpoint.verb, &parts)
     {
         return elsewhere;
     }
-    let (caller, _place) = admitted(endpoint, (&service, gate), &mut parts).await?;
+    let (caller, _permit) = admitted(endpoint, (&service, auth_mode), &mut parts).await?;
     served.token = caller.as_ref().map(|caller| caller.kind.as_str());
     let path = RawPathParams::from_request_parts(&mut parts, &()).await;
-    let path = path.map_err(|_| Problem::of_status(StatusCode::NOT_FOUND))?;
+    let path = path.map_err(|_| Problem::from_status(StatusCode::NOT_FOUND))?;
     let (limits, address) = (service.limits, address(&service, &parts));
     let query = parts.uri.query().filter(|_| !lenient);
-    let ask = Ask {
+    let context = RequestContext {
         address,
         service,
         target: target(&parts),
@@ -248,48 +255,52 @@ async fn run(
         headers: parts.headers,
         body,
     };
-    let running = running(endpoint, caller, ask)?;
-    // The owner knows what they asked for, and can stop it.
-    if gate == Gate::Owner {
-        return running.await;
+    let start_handler = start_handler(endpoint, caller, context)?;
+    // The owner may wait, and can stop the request.
+    if auth_mode == AuthMode::OwnerSocket {
+        return start_handler.await;
     }
-    let answered = tokio::time::timeout(limits.time_for(endpoint.verb), running);
+    let answered = tokio::time::timeout(limits.time_for(endpoint.verb), start_handler);
     answered.await.unwrap_or_else(|_| Err(too_slow()))
 }
 
-/// The answer on its way, to whoever may have it.
-fn running(endpoint: &Endpoint, caller: Option<Caller>, ask: Ask) -> Result<Running, Problem> {
-    let check = |ask: &Ask| ask.params.check(endpoint.params);
-    match (&endpoint.run, caller) {
-        (Run::Anybody(run), _) | (Run::Operator(run), None) => {
-            check(&ask)?;
-            Ok(run(ask))
+/// Starts the handler, if the caller may use the route.
+fn start_handler(
+    endpoint: &Endpoint,
+    caller: Option<Caller>,
+    context: RequestContext,
+) -> Result<HandlerFuture, Problem> {
+    let check = |context: &RequestContext| context.params.check(endpoint.params);
+    match (&endpoint.handler, caller) {
+        (Handler::Public(run), _) | (Handler::Operator(run), None) => {
+            check(&context)?;
+            Ok(run(context))
         }
-        (Run::OAuth(run) | Run::Page(run), _) => Ok(run(ask)),
-        (Run::Reader(run), Some(caller)) => {
-            check(&ask)?;
-            Ok(run(ask, caller))
+        (Handler::OAuth(run) | Handler::Page(run), _) => Ok(run(context)),
+        (Handler::Reader(run), Some(caller)) => {
+            check(&context)?;
+            Ok(run(context, caller))
         }
-        (Run::Owner(run) | Run::Operator(run), Some(caller)) if caller.is_owner() => {
-            check(&ask)?;
-            Ok(run(ask))
+        (Handler::Owner(run) | Handler::Operator(run), Some(caller)) if caller.is_owner() => {
+            check(&context)?;
+            Ok(run(context))
         }
-        (Run::Owner(_) | Run::Operator(_) | Run::Reader(_), _) => {
+        (Handler::Owner(_) | Handler::Operator(_) | Handler::Reader(_), _) => {
             let message = "Owner token required";
             Err(Problem::new(ErrorCode::PermissionError, message))
         }
     }
 }
 
-/// The answer to a page that is asked for at another host than that of the owner's pages, where they have one of their
-/// own: the browser is sent there, with all it asked for. A form that comes by another host is not of our pages.
-fn not_at_the_console(service: &Service, verb: Verb, parts: &Parts) -> Option<Outcome> {
+/// The response to a page request at another host than the console's: a redirect there. A form sent to another host
+/// does not come from our pages and is refused.
+fn redirect_to_console(service: &Service, verb: Verb, parts: &Parts) -> Option<HandlerResult> {
     let console = &service.console;
-    let asked = parts.extensions.get::<Asked>();
-    if !console.is_apart() || asked.is_some_and(|Asked(host)| console.is_at(host)) {
+    let asked = parts.extensions.get::<RequestedHost>();
+    if !console.is_apart() || asked.is_some_and(|RequestedHost(host)| console.is_at(host)) {
         return None;
     }
-    // The root is a page to browsers only.
+    // Only browsers get a page at the root.
     if parts.uri.path() == "/" && !console::wants_page(&parts.headers) {
         return None;
     }
@@ -310,11 +321,11 @@ fn not_at_the_console(service: &Service, verb: Verb, parts: &Parts) -> Option<Ou
     Some(Err(problem.with_status(StatusCode::MISDIRECTED_REQUEST)))
 }
 
-/// From where a request was sent.
+/// The client's address.
 fn address(service: &Service, parts: &Parts) -> IpAddr {
     let peer = parts.extensions.get::<Peer>();
     peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| {
-        peer.behind(&service.proxies, &parts.headers)
+        peer.client_address(&service.proxies, &parts.headers)
     })
 }
 
@@ -360,7 +371,7 @@ mod tests {
         let service = Service::new(store, key, Arc::new(Midnight), "http://localhost", log);
         let broken = Router::new().route("/", get(|| async { panic!("a secret") as Response }));
         let request = Request::get("/").body(Body::empty()).unwrap();
-        let router = wrapped(broken, Arc::new(service));
+        let router = with_layers(broken, Arc::new(service));
         let response = router.oneshot(request).await.unwrap();
         assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
         assert!(response.headers().contains_key("request-id"));

@@ -1,4 +1,4 @@
-//! Listening, until told to stop: then nothing new is taken, what is under way ends, and what does not end is left.
+//! Listening and graceful shutdown: no new connections, requests in progress may finish within a time limit.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -18,18 +18,18 @@ use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::connections::{Capacity, Connections, Held, Sending};
+use crate::connections::{Capacity, ConnectionGuard, Connections, ResponseBody};
+use crate::malformed_http::{AfterConnection, guard_stream};
 use crate::peer::Peer;
-use crate::unheard::{Rest, wired};
 
-/// How long requests under way may take to end after the server was told to stop.
-const DRAIN: Duration = Duration::from_secs(10);
+/// How long requests in progress may take after the server was told to stop.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long the head of a request may take to arrive, and how long a connection may idle.
-const HEAD: Duration = Duration::from_mins(1);
-/// How long somebody may take nothing of what is sent to them.
-const UNREAD: Duration = Duration::from_secs(30);
+const HEAD_TIMEOUT: Duration = Duration::from_mins(1);
+/// How long a client may leave the response unread.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Where one server listens: at one address, or at two.
+/// One or two addresses to listen at.
 pub struct Listeners(TcpListener, Option<TcpListener>);
 
 impl From<TcpListener> for Listeners {
@@ -39,7 +39,7 @@ impl From<TcpListener> for Listeners {
 }
 
 impl Listeners {
-    /// Listens there too.
+    /// Adds a second address.
     #[must_use]
     pub fn and(self, other: Option<TcpListener>) -> Self {
         Self(self.0, other)
@@ -65,7 +65,7 @@ impl Listener for Listeners {
     }
 }
 
-/// Serves over TCP as [`serve_within`] does, within what a process usually can hold.
+/// Serves over TCP with the default capacity; see [`serve_within`].
 pub async fn serve(
     listeners: impl Into<Listeners>,
     router: Router,
@@ -74,8 +74,8 @@ pub async fn serve(
     serve_within(Capacity::default(), listeners, router, shutdown).await;
 }
 
-/// Serves over TCP, small answers without delay, until `shutdown` resolves and the requests under way have ended. Where
-/// there are more connections than fit, those that have been idle for longest are closed.
+/// Serves over TCP without Nagle delay, until `shutdown` resolves and the requests in progress have ended. Beyond the
+/// capacity, connections that have been idle for longest are closed.
 pub async fn serve_within(
     capacity: Capacity,
     listeners: impl Into<Listeners>,
@@ -89,76 +89,76 @@ pub async fn serve_within(
     });
     let peer = |stream: &TcpStream, address: &SocketAddr| {
         let own = stream.local_addr().ok().map(|own| own.ip());
-        Some(Peer::at(address.ip()).reaching(own))
+        Some(Peer::new(address.ip()).connected_to(own))
     };
-    let terms = Terms {
-        head: HEAD,
-        unread: Some(UNREAD),
+    let settings = ConnectionSettings {
+        head_timeout: HEAD_TIMEOUT,
+        write_timeout: Some(WRITE_TIMEOUT),
         connections: Connections::new(capacity),
         peer,
     };
-    serve_from(listener, router, shutdown, terms).await;
+    serve_from(listener, router, shutdown, settings).await;
 }
 
-/// Serves on any listener, such as a Unix socket that only the owner can reach: their pager may wait as long as they read.
+/// Serves on any listener, such as the owner's Unix socket: there is no write timeout, so that a pager may wait.
 pub async fn serve_on<L: Listener>(
     listener: L,
     router: Router,
     shutdown: impl Future<Output = ()>,
 ) {
-    let terms = Terms {
-        head: HEAD,
-        unread: None,
+    let settings = ConnectionSettings {
+        head_timeout: HEAD_TIMEOUT,
+        write_timeout: None,
         connections: Connections::new(Capacity::default()),
         peer: |_: &L::Io, _: &L::Addr| None,
     };
-    serve_from(listener, router, shutdown, terms).await;
+    serve_from(listener, router, shutdown, settings).await;
 }
 
-/// On what terms connections are taken.
-struct Terms<F> {
+/// Settings of connections.
+struct ConnectionSettings<F> {
     /// How long the head of a request may take.
-    head: Duration,
-    /// How long somebody may take nothing of what is sent; without one, whoever reads may take their time.
-    unread: Option<Duration>,
+    head_timeout: Duration,
+    /// How long a client may leave the response unread; `None` is forever.
+    write_timeout: Option<Duration>,
     connections: Connections,
-    /// The other end of a connection, where that is an address: only those are counted.
+    /// The peer of a connection, if it has an address: only those are counted.
     peer: F,
 }
 
-/// Serves whoever sends the head of a request in time, and tells each request from where its connection came.
+/// Accepts connections, and adds the peer to each request.
 async fn serve_from<L: Listener, F: Fn(&L::Io, &L::Addr) -> Option<Peer>>(
     mut listener: L,
     router: Router,
     shutdown: impl Future<Output = ()>,
-    terms: Terms<F>,
+    settings: ConnectionSettings<F>,
 ) {
     let mut builder = http1::Builder::new();
     builder
         .timer(TokioTimer::new())
-        .header_read_timeout(terms.head);
+        .header_read_timeout(settings.head_timeout);
     let connections = GracefulShutdown::new();
     let mut shutdown = pin!(shutdown);
     loop {
         tokio::select! {
             (stream, address) = listener.accept() => {
-                let peer = (terms.peer)(&stream, &address);
-                let held = peer.map(|peer| terms.connections.enter(peer.address()));
-                if let Some(None) = held {
+                let peer = (settings.peer)(&stream, &address);
+                let guard = peer.map(|peer| settings.connections.open(peer.address()));
+                if let Some(None) = guard {
                     tracing::debug!("a connection was closed: there are too many, and none is idle");
                     continue;
                 }
-                let held = held.flatten().map(Arc::new);
-                let service = answering(router.clone(), peer, held.clone());
-                let (wire, rest) = wired(stream, terms.unread);
-                let connection = builder.serve_connection(TokioIo::new(wire), service);
-                tokio::spawn(attended(connections.watch(connection), rest, held));
+                let guard = guard.flatten().map(Arc::new);
+                let service = connection_service(router.clone(), peer, guard.clone());
+                let (guarded, after) = guard_stream(stream, settings.write_timeout);
+                let connection = builder.serve_connection(TokioIo::new(guarded), service);
+                tokio::spawn(run_connection(connections.watch(connection), after, guard));
             }
             () = &mut shutdown => break,
         }
     }
     drop(listener);
-    if tokio::time::timeout(DRAIN, connections.shutdown())
+    if tokio::time::timeout(DRAIN_TIMEOUT, connections.shutdown())
         .await
         .is_err()
     {
@@ -167,49 +167,53 @@ async fn serve_from<L: Listener, F: Fn(&L::Io, &L::Addr) -> Option<Peer>>(
 }
 
 /// The service of one connection. While a request is answered, the connection is not idle.
-fn answering(
+fn connection_service(
     router: Router,
     peer: Option<Peer>,
-    held: Option<Arc<Held>>,
+    guard: Option<Arc<ConnectionGuard>>,
 ) -> impl hyper::service::Service<
     Request<Incoming>,
-    Response = Response<Sending>,
+    Response = Response<ResponseBody>,
     Error = Infallible,
     Future: Send,
 > {
     let inner = TowerToHyperService::new(router);
     service_fn(move |mut request: Request<Incoming>| {
-        let busy = held.as_ref().map(|held| held.request());
+        let request_guard = guard.as_ref().map(|guard| guard.request());
         if let Some(peer) = peer {
             request.extensions_mut().insert(peer);
         }
         let answer = inner.call(request);
-        async move { Ok(answer.await?.map(|body| Sending::new(body, busy))) }
+        async move {
+            Ok(answer
+                .await?
+                .map(|body| ResponseBody::new(body, request_guard)))
+        }
     })
 }
 
-/// Attends a connection until it ends, or is idle and has to make room.
-async fn attended<S: AsyncRead + AsyncWrite + Unpin>(
+/// Runs a connection until it ends, or is evicted while idle.
+async fn run_connection<S: AsyncRead + AsyncWrite + Unpin>(
     connection: impl Future<Output = hyper::Result<()>>,
-    rest: Rest<S>,
-    held: Option<Arc<Held>>,
+    after: AfterConnection<S>,
+    guard: Option<Arc<ConnectionGuard>>,
 ) {
-    let making_room = async {
-        match &held {
-            Some(held) => held.makes_room().await,
+    let evicted = async {
+        match &guard {
+            Some(guard) => guard.wait_for_eviction().await,
             None => std::future::pending().await,
         }
     };
     let ended = tokio::select! {
-        // What has arrived is looked at before the connection is closed.
+        // Input that has arrived is handled before the connection is closed.
         biased;
         ended = connection => ended,
-        () = making_room => return,
+        () = evicted => return,
     };
     if let Err(error) = &ended {
         tracing::debug!(%error, "a connection ended early");
     }
-    rest.tell(ended).await;
+    after.answer_malformed(ended).await;
 }
 
 #[cfg(test)]
@@ -217,10 +221,12 @@ mod tests {
     use super::*;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-    fn terms(time: Duration) -> Terms<impl Fn(&TcpStream, &SocketAddr) -> Option<Peer>> {
-        Terms {
-            head: time,
-            unread: Some(time),
+    fn settings(
+        time: Duration,
+    ) -> ConnectionSettings<impl Fn(&TcpStream, &SocketAddr) -> Option<Peer>> {
+        ConnectionSettings {
+            head_timeout: time,
+            write_timeout: Some(time),
             connections: Connections::new(Capacity::default()),
             peer: |_: &TcpStream, _: &SocketAddr| None,
         }
@@ -250,7 +256,7 @@ mod tests {
 
     #[tokio::test]
     async fn whoever_takes_nothing_of_an_answer_is_left_and_the_answer_let_go() {
-        // TR-38: a reader that takes nothing is closed, and what was held for it is freed.
+        // TR-38: a reader that takes nothing is closed, and what was guard for it is freed.
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (gone, let_go) = tokio::sync::oneshot::channel();
@@ -264,7 +270,7 @@ mod tests {
             listener,
             Router::new().route("/", axum::routing::get(answer)),
             std::future::pending(),
-            terms(Duration::from_millis(100)),
+            settings(Duration::from_millis(100)),
         );
         let asking = async {
             let mut idle = TcpStream::connect(address).await.unwrap();
@@ -287,7 +293,7 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let head = Duration::from_millis(50);
         let router = Router::new().route("/", axum::routing::get(|| async { "here" }));
-        let serving = serve_from(listener, router, std::future::pending(), terms(head));
+        let serving = serve_from(listener, router, std::future::pending(), settings(head));
         let asking = async {
             for begun in ["", "G", "GET / HTTP/1.1\r\nauthorization: Bearer half"] {
                 let mut slow = TcpStream::connect(address).await.unwrap();

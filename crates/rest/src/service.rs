@@ -1,4 +1,4 @@
-//! What the surface stands on: the store, the key that seals cursors, the clock, the public address and the disclosure log.
+//! The dependencies of all routes: store, sealing key, clock, public URL, disclosure log, limits.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -15,49 +15,49 @@ use grants::sign_in::{Console, Throttle};
 use read::{Disclosure, Disclosures, ReaderSettings};
 use store::Store;
 
+use crate::admission::{Permit, Queue};
 use crate::auth::Caller;
-use crate::console::Turns;
-use crate::line::{Line, Place};
+use crate::console::PasswordQueue;
 use crate::metrics::Metrics;
-use crate::oauth::{Arrivals, ClientDocuments};
+use crate::oauth::{ClientDocuments, RegistrationLimit};
 use crate::problem::Problem;
 use crate::table::Verb;
 
-/// Everything the routes need. Cheap to clone; clones share their figures.
+/// Everything the routes need. Cheap to clone; clones share metrics and limits.
 #[derive(Clone)]
 pub struct Service {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) disclosures: Arc<DisclosureLog>,
-    pub(crate) reading: ReaderSettings,
+    pub(crate) reader_settings: ReaderSettings,
     pub(crate) public_url: Arc<str>,
-    /// Where the owner's pages are.
+    /// The host of the owner's pages.
     pub(crate) console: Arc<Console>,
-    /// Whether clients and browsers reach it at all.
+    /// Whether a server listens for clients and browsers.
     pub(crate) listening: bool,
-    /// Whether the addresses of this machine's interfaces are its hosts.
+    /// Whether addresses of this machine's interfaces are valid hosts.
     pub(crate) at_own_addresses: bool,
     pub(crate) limits: Limits,
     pub(crate) metrics: Arc<Metrics>,
-    /// Where reads and calls of tools wait for their turn.
-    pub(crate) line: Line,
-    /// What slows guessing at the sign-in page.
+    /// The queue of reads and tool calls.
+    pub(crate) admission: Queue,
+    /// Delays guesses at the sign-in page.
     pub(crate) throttle: Arc<Throttle>,
-    /// Whose password is checked next.
-    pub(crate) turns: Turns,
-    /// What bounds how much strangers can make the server remember.
-    pub(crate) arrivals: Arrivals,
-    /// Who fetches client metadata documents, if anybody does.
+    /// The queue of passwords to check.
+    pub(crate) password_queue: PasswordQueue,
+    /// Limits what strangers can store.
+    pub(crate) registrations: RegistrationLimit,
+    /// Fetches client metadata documents, if enabled.
     pub(crate) documents: Option<Arc<dyn ClientDocuments>>,
-    /// Whose word on where a request came from is taken.
+    /// Trusted proxies.
     pub(crate) proxies: Arc<[IpAddr]>,
 }
 
-/// How much one request may take.
+/// Limits of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// The largest body of an ingest request, as sent.
     pub ingest_bytes: u64,
-    /// The most an ingest body may unfold to.
+    /// The largest ingest body after decompression.
     pub unpacked_bytes: u64,
     /// The most lines of an ingest body; each may need a receipt.
     pub ingest_lines: u64,
@@ -94,7 +94,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// How long an answer to a request may take.
+    /// The time limit of a request.
     pub(crate) fn time_for(&self, verb: Verb) -> Duration {
         match verb {
             Verb::Get => self.read_time,
@@ -115,11 +115,11 @@ impl Service {
         let public_url = public_url.trim_end_matches('/');
         Self {
             store,
-            reading: ReaderSettings {
+            reader_settings: ReaderSettings {
                 sealing_key,
                 public_url: Some(public_url.to_owned()),
                 clock,
-                disclosures: Some(Arc::new(Noting(Arc::clone(&disclosures)))),
+                disclosures: Some(Arc::new(DisclosureSink(Arc::clone(&disclosures)))),
             },
             disclosures,
             public_url: public_url.into(),
@@ -128,67 +128,68 @@ impl Service {
             at_own_addresses: false,
             limits: Limits::default(),
             metrics: Arc::default(),
-            line: Line::default(),
+            admission: Queue::default(),
             throttle: Arc::default(),
-            turns: Turns::default(),
-            arrivals: Arrivals::default(),
+            password_queue: PasswordQueue::default(),
+            registrations: RegistrationLimit::default(),
             documents: None,
             proxies: Arc::default(),
         }
     }
 
-    /// The same service where nobody listens: it tells no address, unless one was named for it.
+    /// The service without a listener: it names no address, unless one was configured.
     #[must_use]
-    pub fn unheard(mut self, is_named: bool) -> Self {
+    pub fn not_listening(mut self, keeps_address: bool) -> Self {
         self.listening = false;
-        self.reading.public_url = self.reading.public_url.filter(|_| is_named);
+        self.reader_settings.public_url = self.reader_settings.public_url.filter(|_| keeps_address);
         self
     }
 
-    /// The same service with the owner's pages there.
+    /// Sets where the owner's pages are.
     #[must_use]
     pub fn with_console(mut self, console: Console) -> Self {
         self.console = Arc::new(console);
         self
     }
 
-    /// The same service, which may be asked also by the addresses of this machine's interfaces.
+    /// Accepts the addresses of this machine's interfaces as hosts.
     #[must_use]
     pub fn at_own_addresses(mut self, may_be: bool) -> Self {
         self.at_own_addresses = may_be;
         self
     }
 
-    /// The same service with other limits.
+    /// Sets the limits.
     #[must_use]
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// The same service for clients whose id is the address of a document, which `documents` fetches.
+    /// Enables client ids that are URLs of documents.
     #[must_use]
     pub fn with_documents(mut self, documents: Arc<dyn ClientDocuments>) -> Self {
         self.documents = Some(documents);
         self
     }
 
-    /// The same service behind these proxies, whose `X-Forwarded-For` is believed.
+    /// Trusts the `X-Forwarded-For` of these proxies.
     #[must_use]
     pub fn with_trusted_proxies(mut self, proxies: Vec<IpAddr>) -> Self {
         self.proxies = proxies.into();
         self
     }
 
-    /// A place in line for a caller, for as long as an answer may take.
-    pub(crate) async fn place(&self, caller: &Caller) -> Result<Place, Problem> {
-        let place = self.line.place(caller.client(), self.limits.read_time);
-        let place = place.await;
-        place.ok_or_else(too_busy)
+    /// Waits for a slot, at most for the time limit of a read.
+    pub(crate) async fn admit(&self, caller: &Caller) -> Result<Permit, Problem> {
+        let permit = self
+            .admission
+            .acquire(caller.client(), self.limits.read_time);
+        permit.await.ok_or_else(too_busy)
     }
 
-    /// Refuses whoever is not the owner at this machine while the store is older than what was acknowledged: a grant that
-    /// was revoked may stand again.
+    /// Refuses everybody but the owner at this machine while the store is older than what was acknowledged: a revoked
+    /// grant may be active again.
     pub(crate) fn refuse_rolled_back(&self) -> Result<(), Problem> {
         match self.store.rolled_back() {
             None => Ok(()),
@@ -201,29 +202,29 @@ impl Service {
         Issuer::new(&*self.store, &self.public_url, self.now()).with_console(&self.console)
     }
 
-    /// Whether browsers reach the pages encrypted, so that cookies may insist on that.
+    /// Whether the pages use HTTPS, so that cookies may be `Secure`.
     pub(crate) fn is_https(&self) -> bool {
         self.console.origin().starts_with("https://")
     }
 
     pub(crate) fn now(&self) -> Instant {
-        self.reading.clock.now()
+        self.reader_settings.clock.now()
     }
 
-    /// Where a client learns how to be authorised (RFC 9728).
+    /// The URL of the protected resource metadata (RFC 9728).
     pub(crate) fn resource_metadata(&self) -> String {
         format!("{}{}", self.public_url, crate::discovery::METADATA_PATH)
     }
 }
 
-/// What clients are told; how far the store went back is for the owner.
+/// The error for clients; details of the rollback are for the owner.
 pub(crate) fn rolled_back() -> ReadError {
     let message = "the server's data is older than what it had acknowledged, and its owner has not confirmed that yet";
     let hint = "the owner runs `pdpp doctor` on the machine of the server, which says what to do; ask again later";
     ReadError::new(ErrorCode::StoreRolledBack, message).with_hint(hint)
 }
 
-/// Nobody is kept waiting for longer than an answer may take.
+/// The error when no slot was free in time.
 fn too_busy() -> Problem {
     let message = "the server has too much to do to answer in time";
     Problem::from(
@@ -233,10 +234,10 @@ fn too_busy() -> Problem {
     .with_header(RETRY_AFTER, "1")
 }
 
-/// Hands what readers note to the log.
-struct Noting(Arc<DisclosureLog>);
+/// Forwards disclosures of readers to the log.
+struct DisclosureSink(Arc<DisclosureLog>);
 
-impl Disclosures for Noting {
+impl Disclosures for DisclosureSink {
     fn note(&self, disclosure: Disclosure) {
         self.0.note(store::grants::Disclosure {
             at: disclosure.at,

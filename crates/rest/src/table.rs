@@ -1,5 +1,5 @@
-//! The one table of routes. The router, the check of query parameters and the `OpenAPI` document are all made from it, so
-//! none of them can know a route or a parameter that the others do not.
+//! The types of the table of routes. The router, the check of query parameters and the `OpenAPI` document are all made
+//! from it, so none of them can know a route or a parameter that the others do not.
 
 use std::net::IpAddr;
 use std::pin::Pin;
@@ -14,27 +14,27 @@ use crate::params::Params;
 use crate::problem::Problem;
 use crate::service::Service;
 
-/// How a request ends.
-pub(crate) type Outcome = Result<Response, Problem>;
+/// The result of a handler.
+pub(crate) type HandlerResult = Result<Response, Problem>;
 
-/// A request being answered.
-pub(crate) type Running = Pin<Box<dyn Future<Output = Outcome> + Send>>;
+/// A running handler.
+pub(crate) type HandlerFuture = Pin<Box<dyn Future<Output = HandlerResult> + Send>>;
 
 /// One route.
 pub(crate) struct Endpoint {
     pub(crate) verb: Verb,
     pub(crate) path: &'static str,
-    /// Its name in documents, logs and figures.
+    /// Its name in documents, logs and metrics.
     pub(crate) operation: &'static str,
     pub(crate) summary: &'static str,
     pub(crate) params: &'static [Param],
-    /// The media type of the body it takes, if it takes one.
-    pub(crate) takes: Option<&'static str>,
-    pub(crate) answers: Answers,
-    pub(crate) run: Run,
+    /// The media type of the request body, if there is one.
+    pub(crate) request_type: Option<&'static str>,
+    pub(crate) success: SuccessResponse,
+    pub(crate) handler: Handler,
 }
 
-/// The methods there are. `HEAD` comes with `Get`.
+/// HTTP methods. `HEAD` comes with `Get`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verb {
     Get,
@@ -42,13 +42,13 @@ pub(crate) enum Verb {
     Delete,
 }
 
-/// What a successful answer is.
-pub(crate) struct Answers {
+/// The successful response.
+pub(crate) struct SuccessResponse {
     pub(crate) status: u16,
     pub(crate) content: Content,
 }
 
-/// What the body of an answer is.
+/// The content of a response.
 pub(crate) enum Content {
     /// JSON of this schema of the document.
     Json(&'static str),
@@ -60,38 +60,38 @@ pub(crate) enum Content {
     Nothing,
 }
 
-/// Who may call a route, and what answers it.
-pub(crate) enum Run {
+/// The handler of a route, by who may call it.
+pub(crate) enum Handler {
     /// Anybody.
-    Anybody(fn(Ask) -> Running),
-    /// Whoever holds a token.
-    Reader(fn(Ask, Caller) -> Running),
+    Public(fn(RequestContext) -> HandlerFuture),
+    /// Callers with a valid token.
+    Reader(fn(RequestContext, Caller) -> HandlerFuture),
     /// The owner.
-    Owner(fn(Ask) -> Running),
-    /// Whoever runs the server: the owner, also by their browser, or somebody at the machine itself.
-    Operator(fn(Ask) -> Running),
-    /// Anybody, by the rules of OAuth: unknown parameters are ignored, and what fails is told in its form.
-    OAuth(fn(Ask) -> Running),
-    /// Anybody's browser: unknown parameters are ignored, and what fails is told on a page.
-    Page(fn(Ask) -> Running),
+    Owner(fn(RequestContext) -> HandlerFuture),
+    /// The operator: the owner, also by their browser, or somebody at the machine itself.
+    Operator(fn(RequestContext) -> HandlerFuture),
+    /// Anybody, by the rules of OAuth: unknown parameters are ignored, and errors have its format.
+    OAuth(fn(RequestContext) -> HandlerFuture),
+    /// Browsers: unknown parameters are ignored, and errors are pages.
+    Page(fn(RequestContext) -> HandlerFuture),
 }
 
 /// One request.
-pub(crate) struct Ask {
+pub(crate) struct RequestContext {
     pub(crate) service: Arc<Service>,
     /// The request target as sent.
     pub(crate) target: String,
-    /// The variable parts of the path, decoded, in order.
+    /// The path parameters, decoded, in order.
     pub(crate) path: Vec<String>,
     pub(crate) params: Params,
     pub(crate) headers: HeaderMap,
-    /// From where it was sent, as far as that is known.
+    /// The client's address, as far as it is known.
     pub(crate) address: IpAddr,
     pub(crate) body: Body,
 }
 
-impl Ask {
-    /// A variable part of the path.
+impl RequestContext {
+    /// A path parameter.
     pub(crate) fn part(&self, at: usize) -> &str {
         self.path.get(at).map_or("", String::as_str)
     }
@@ -112,7 +112,7 @@ pub(crate) struct Param {
     pub(crate) about: &'static str,
 }
 
-/// How often, and with what in brackets, a parameter comes.
+/// The form of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// Once, without brackets.
@@ -123,7 +123,7 @@ pub(crate) enum Shape {
     Named,
 }
 
-/// What a parameter may say.
+/// The values of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Values {
     /// Any text.
@@ -132,7 +132,7 @@ pub(crate) enum Values {
     Choice(&'static [&'static str]),
     /// A whole number within bounds.
     Integer(u32, u32),
-    /// A whole number; anything else asks for the default, too much for the most there is.
+    /// A whole number; anything else asks for the default, too large a number for the maximum.
     Size,
 }
 
@@ -159,7 +159,7 @@ impl Param {
         param
     }
 
-    pub(crate) const fn of(mut self, values: Values) -> Self {
+    pub(crate) const fn with_values(mut self, values: Values) -> Self {
         self.values = values;
         self
     }
@@ -171,7 +171,7 @@ impl Param {
 }
 
 impl Endpoint {
-    /// The names of the variable parts of its path.
+    /// The names of its path parameters.
     pub(crate) fn path_params(&self) -> impl Iterator<Item = &'static str> {
         self.path
             .split('/')

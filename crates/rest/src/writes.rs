@@ -1,4 +1,4 @@
-//! What only the owner may do: ingest, delete, store blobs, declare sources.
+//! The owner's writes: ingest, delete, store blobs, declare sources.
 
 use std::io::{BufRead, BufReader, Read};
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use store::catalog::{Connection, Declared};
 use store::records::{Change, ChangeOp, Direction, OrderBy, PageRequest};
 use store::{StoreError, StreamRef};
 
-use crate::ask::{self, Source};
-use crate::blobs::warn_of_alias;
-use crate::params::refused;
+use crate::blobs::add_alias_warning;
+use crate::body_stream::{BodyError, BodyReader, Bounded, incoming_body};
+use crate::connection_selector::available;
+use crate::params::invalid_param;
 use crate::problem::{self, Problem};
+use crate::query_params::{self, ConnectionSelector};
 use crate::service::Service;
-use crate::source::available;
-use crate::table::{Ask, Outcome};
-use crate::transfer::{BodyReader, Bounded, Lost, incoming};
+use crate::table::{HandlerResult, RequestContext};
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// Records deleted in one transaction.
@@ -33,15 +33,19 @@ const DELETED_AT_ONCE: usize = 1_000;
 
 /// The stream a write goes to.
 #[derive(Clone)]
-struct Place {
+struct WriteTarget {
     declaration: Arc<Declaration>,
     stream: StreamRef,
 }
 
-impl Place {
-    /// The stream of the connection named, or of the only one that carries it.
-    fn find(service: &Service, stream: &str, source: &Source) -> Result<Self, Problem> {
-        let stream = ask::stream(stream, true)?;
+impl WriteTarget {
+    /// The stream in the named connection, or in the only one that has it.
+    fn find(
+        service: &Service,
+        stream: &str,
+        selector: &ConnectionSelector,
+    ) -> Result<Self, Problem> {
+        let stream = query_params::stream(stream, true)?;
         let carries = |connection: &Connection| {
             let declaration = service.store.declaration(&connection.connector)?;
             declaration
@@ -53,17 +57,17 @@ impl Place {
             let message = format!("no connection carries a stream '{stream}'");
             ReadError::new(ErrorCode::StreamNotDeclared, message).with_param("stream")
         };
-        let place = |connection: &Connection, declaration| Self {
+        let target = |connection: &Connection, declaration| Self {
             declaration,
             stream: StreamRef {
                 connection: connection.id.clone(),
                 stream: stream.clone(),
             },
         };
-        if let Some(id) = &source.connection_id {
+        if let Some(id) = &selector.connection_id {
             let connection = connection(service, id)?;
             let declaration = carries(&connection).ok_or_else(not_declared)?;
-            return Ok(place(&connection, declaration));
+            return Ok(target(&connection, declaration));
         }
         let all = service.store.connections();
         let mut found = all
@@ -77,14 +81,14 @@ impl Place {
             let choices = all.map(available).collect();
             return Err(ReadError::ambiguous_connection(stream.as_str(), choices).into());
         }
-        Ok(place(connection, declaration))
+        Ok(target(connection, declaration))
     }
 
     fn rules(&self) -> Option<&StreamDeclaration> {
         self.declaration.stream(self.stream.stream.as_str())
     }
 
-    /// A record key as a request names it.
+    /// Parses a record key.
     fn key(&self, text: &str) -> Result<RecordKey, contract::KeyError> {
         let parts = self.rules().map_or(1, |stream| stream.primary_key.len());
         RecordKey::from_wire(text, parts)
@@ -105,29 +109,29 @@ fn connection(service: &Service, id: &str) -> Result<Connection, Problem> {
     })
 }
 
-pub(crate) async fn ingest(ask: Ask) -> Outcome {
-    let source = Source::asked(&ask, true, Some(ask.part(0)))?;
-    let place = Place::find(&ask.service, ask.part(0), &source)?;
-    let packed = is_packed(&ask.headers)?;
-    let limits = ask.service.limits;
-    let service = Arc::clone(&ask.service);
-    let work = move |body| receive(&service, &place, packed, body);
-    let receipt = with_body(ask.body, (limits.ingest_bytes, limits.body_pause), work).await?;
-    ask.service.metrics.ingested(&receipt);
+pub(crate) async fn ingest(context: RequestContext) -> HandlerResult {
+    let selector = ConnectionSelector::resolve(&context, true, Some(context.part(0)))?;
+    let target = WriteTarget::find(&context.service, context.part(0), &selector)?;
+    let gzip = is_gzip(&context.headers)?;
+    let limits = context.service.limits;
+    let service = Arc::clone(&context.service);
+    let work = move |body| receive(&service, &target, gzip, body);
+    let receipt = with_body(context.body, (limits.ingest_bytes, limits.body_pause), work).await?;
+    context.service.metrics.ingested(&receipt);
     let mut response = problem::json(StatusCode::OK, &receipt)?;
-    if source.by_alias {
-        warn_of_alias(&mut response);
+    if selector.by_alias {
+        add_alias_warning(&mut response);
     }
     Ok(response)
 }
 
-/// Runs blocking work over a body while the body arrives.
+/// Runs blocking work over a body while it arrives.
 async fn with_body<T: Send + 'static>(
     mut body: Body,
     (limit, pause): (u64, std::time::Duration),
     work: impl FnOnce(BodyReader) -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
-    let (pump, reader) = incoming(limit, pause);
+    let (pump, reader) = incoming_body(limit, pause);
     let work = tokio::task::spawn_blocking(move || work(reader));
     let ((), done) = tokio::join!(pump.run(&mut body), work);
     done.map_err(|error| Problem::internal("a write did not come to its end", &error))?
@@ -135,16 +139,16 @@ async fn with_body<T: Send + 'static>(
 
 fn receive(
     service: &Service,
-    place: &Place,
-    packed: bool,
+    target: &WriteTarget,
+    gzip: bool,
     body: BodyReader,
 ) -> Result<Receipt, Problem> {
     let mut body = BufReader::new(body);
     let head = body
         .fill_buf()
-        .map_err(|error| lost_problem(Lost::of(&error).unwrap_or(Lost::Broken)))?;
+        .map_err(|error| body_problem(BodyError::from_io(&error).unwrap_or(BodyError::Broken)))?;
     let magic = head.starts_with(&GZIP);
-    let plain: Box<dyn Read> = if packed || magic {
+    let plain: Box<dyn Read> = if gzip || magic {
         Box::new(MultiGzDecoder::new(body))
     } else {
         Box::new(body)
@@ -154,15 +158,16 @@ fn receive(
         bytes_left: service.limits.unpacked_bytes,
         lines_left: service.limits.ingest_lines,
     });
-    let clock = &*service.reading.clock;
-    let StreamRef { connection, stream } = &place.stream;
+    let clock = &*service.reader_settings.clock;
+    let StreamRef { connection, stream } = &target.stream;
     let choice = StreamChoice::Always(stream.clone());
-    let acceptor = Acceptor::new(&place.declaration, choice, LineForm::EnvelopeOnly, clock);
+    let acceptor = Acceptor::new(&target.declaration, choice, LineForm::EnvelopeOnly, clock);
     let store = &*service.store;
-    ingest::receive(store, connection, stream, (lines, &acceptor), clock.now()).map_err(stopped)
+    ingest::receive(store, connection, stream, (lines, &acceptor), clock.now())
+        .map_err(ingest_problem)
 }
 
-fn is_packed(headers: &HeaderMap) -> Result<bool, Problem> {
+fn is_gzip(headers: &HeaderMap) -> Result<bool, Problem> {
     let encoding = headers
         .get(header::CONTENT_ENCODING)
         .map(header::HeaderValue::as_bytes);
@@ -177,11 +182,11 @@ fn is_packed(headers: &HeaderMap) -> Result<bool, Problem> {
     }
 }
 
-fn stopped(stopped: Stopped) -> Problem {
+fn ingest_problem(stopped: Stopped) -> Problem {
     match stopped {
         Stopped::Store(error) => store_problem(&error),
-        Stopped::Input(InputError::Unreadable(error)) => match Lost::of(&error) {
-            Some(lost) => lost_problem(lost),
+        Stopped::Input(InputError::Unreadable(error)) => match BodyError::from_io(&error) {
+            Some(lost) => body_problem(lost),
             None => Problem::new(
                 ErrorCode::InvalidRequest,
                 "the gzip data is damaged; what was read up to there is kept",
@@ -191,28 +196,28 @@ fn stopped(stopped: Stopped) -> Problem {
     }
 }
 
-fn lost_problem(lost: Lost) -> Problem {
+fn body_problem(lost: BodyError) -> Problem {
     match lost {
-        Lost::TooLarge => Problem::from(
+        BodyError::TooLarge => Problem::from(
             ReadError::new(ErrorCode::ResourceLimit, lost.to_string())
                 .with_hint("send it in smaller parts; what was acknowledged before is kept"),
         ),
-        Lost::TooSlow => Problem::new(ErrorCode::InvalidRequest, lost.to_string())
+        BodyError::TooSlow => Problem::new(ErrorCode::InvalidRequest, lost.to_string())
             .with_status(StatusCode::REQUEST_TIMEOUT),
-        Lost::Broken => Problem::new(ErrorCode::InvalidRequest, lost.to_string()),
+        BodyError::Broken => Problem::new(ErrorCode::InvalidRequest, lost.to_string()),
     }
 }
 
-/// What the store refused, in words for the owner; what failed inside it, for the log.
+/// An error of the store: refusals are sent, internal failures only logged.
 fn store_problem(error: &StoreError) -> Problem {
-    let told = |code, error: &StoreError| Problem::new(code, error.to_string());
+    let refused = |code, error: &StoreError| Problem::new(code, error.to_string());
     match error {
-        StoreError::UnknownConnection(_) => told(ErrorCode::ConnectionNotFound, error),
-        StoreError::UnknownStream { .. } => told(ErrorCode::StreamNotDeclared, error),
-        StoreError::UnknownConnector(_) => told(ErrorCode::NotFound, error),
+        StoreError::UnknownConnection(_) => refused(ErrorCode::ConnectionNotFound, error),
+        StoreError::UnknownStream { .. } => refused(ErrorCode::StreamNotDeclared, error),
+        StoreError::UnknownConnector(_) => refused(ErrorCode::NotFound, error),
         StoreError::Declaration(mistakes) => declaration_problem(mistakes),
-        StoreError::Io { source, .. } if Lost::of(source).is_some() => {
-            lost_problem(Lost::of(source).unwrap_or(Lost::Broken))
+        StoreError::Io { source, .. } if BodyError::from_io(source).is_some() => {
+            body_problem(BodyError::from_io(source).unwrap_or(BodyError::Broken))
         }
         _ => {
             tracing::error!(cause = %error, "the store could not write");
@@ -224,27 +229,27 @@ fn store_problem(error: &StoreError) -> Problem {
     }
 }
 
-pub(crate) async fn delete_record(ask: Ask) -> Outcome {
-    let source = Source::asked(&ask, true, Some(ask.part(0)))?;
-    let place = Place::find(&ask.service, ask.part(0), &source)?;
-    // What cannot be a key is not there, and what is not there is as good as deleted.
-    if let Ok(key) = place.key(ask.part(1)) {
-        blocking(ask.service, move |service| {
-            delete(service, &place, vec![key])
+pub(crate) async fn delete_record(context: RequestContext) -> HandlerResult {
+    let selector = ConnectionSelector::resolve(&context, true, Some(context.part(0)))?;
+    let target = WriteTarget::find(&context.service, context.part(0), &selector)?;
+    // An invalid key names no record, and deleting no record succeeds.
+    if let Ok(key) = target.key(context.part(1)) {
+        blocking(context.service, move |service| {
+            delete(service, &target, vec![key])
         })
         .await?;
     }
-    Ok(no_content(&source))
+    Ok(no_content(&selector))
 }
 
-pub(crate) async fn delete_records(ask: Ask) -> Outcome {
-    let source = Source::asked(&ask, true, Some(ask.part(0)))?;
-    let place = Place::find(&ask.service, ask.part(0), &source)?;
-    blocking(ask.service, move |service| delete_all(service, &place)).await?;
-    Ok(no_content(&source))
+pub(crate) async fn delete_records(context: RequestContext) -> HandlerResult {
+    let selector = ConnectionSelector::resolve(&context, true, Some(context.part(0)))?;
+    let target = WriteTarget::find(&context.service, context.part(0), &selector)?;
+    blocking(context.service, move |service| delete_all(service, &target)).await?;
+    Ok(no_content(&selector))
 }
 
-fn delete_all(service: &Service, place: &Place) -> Result<(), Problem> {
+fn delete_all(service: &Service, target: &WriteTarget) -> Result<(), Problem> {
     let mut request = PageRequest {
         by: OrderBy::Key,
         direction: Direction::Ascending,
@@ -254,7 +259,7 @@ fn delete_all(service: &Service, place: &Place) -> Result<(), Problem> {
     loop {
         let page = service
             .store
-            .page(&place.stream, &request)
+            .page(&target.stream, &request)
             .map_err(|error| store_problem(&error))?;
         let Some(last) = page.records.last() else {
             return Ok(());
@@ -262,30 +267,30 @@ fn delete_all(service: &Service, place: &Place) -> Result<(), Problem> {
         request.after = Some(last.position.clone());
         delete(
             service,
-            place,
+            target,
             page.records.into_iter().map(|record| record.key).collect(),
         )?;
     }
 }
 
-fn delete(service: &Service, place: &Place, keys: Vec<RecordKey>) -> Result<(), Problem> {
+fn delete(service: &Service, target: &WriteTarget, keys: Vec<RecordKey>) -> Result<(), Problem> {
     let emitted_at = service.now().to_rfc3339_millis();
     let changes = keys.into_iter().map(|key| Change {
-        stream: place.stream.stream.clone(),
+        stream: target.stream.stream.clone(),
         key,
         emitted_at: emitted_at.clone(),
         op: ChangeOp::Delete,
     });
     let written = service
         .store
-        .write(&place.stream.connection, changes.collect());
+        .write(&target.stream.connection, changes.collect());
     written.map(drop).map_err(|error| store_problem(&error))
 }
 
-fn no_content(source: &Source) -> Response {
+fn no_content(selector: &ConnectionSelector) -> Response {
     let mut response = StatusCode::NO_CONTENT.into_response();
-    if source.by_alias {
-        warn_of_alias(&mut response);
+    if selector.by_alias {
+        add_alias_warning(&mut response);
     }
     response
 }
@@ -298,33 +303,33 @@ async fn blocking<T: Send + 'static>(
     done.map_err(|error| Problem::internal("a write did not come to its end", &error))?
 }
 
-pub(crate) async fn put_blob(ask: Ask) -> Outcome {
-    let source = Source::asked(&ask, true, ask.params.text("stream"))?;
+pub(crate) async fn put_blob(context: RequestContext) -> HandlerResult {
+    let selector = ConnectionSelector::resolve(&context, true, context.params.text("stream"))?;
     let needed = |name: &'static str| {
-        let value = ask.params.text(name);
-        value.ok_or_else(|| refused(name, format!("{name} is required")))
+        let value = context.params.text(name);
+        value.ok_or_else(|| invalid_param(name, format!("{name} is required")))
     };
-    let place = Place::find(&ask.service, needed("stream")?, &source)?;
-    let key = place
+    let target = WriteTarget::find(&context.service, needed("stream")?, &selector)?;
+    let key = target
         .key(needed("record_key")?)
-        .map_err(|error| refused("record_key", error.to_string()))?;
-    let sent = ask.headers.get(header::CONTENT_TYPE);
-    let media_type = ask
+        .map_err(|error| invalid_param("record_key", error.to_string()))?;
+    let sent = context.headers.get(header::CONTENT_TYPE);
+    let media_type = context
         .params
         .text("mime_type")
         .or(sent.and_then(|value| value.to_str().ok()));
     let media_type = media_type.unwrap_or("application/octet-stream").to_owned();
     if media_type.len() > 255 || header::HeaderValue::from_str(&media_type).is_err() {
-        return Err(refused("mime_type", "mime_type must be a media type").into());
+        return Err(invalid_param("mime_type", "mime_type must be a media type").into());
     }
-    let limits = ask.service.limits;
-    let service = Arc::clone(&ask.service);
+    let limits = context.service.limits;
+    let service = Arc::clone(&context.service);
     let work = move |mut body: BodyReader| {
-        let owner = (&place.stream, &key);
+        let owner = (&target.stream, &key);
         let stored = service.store.put_blob(owner, &media_type, &mut body);
         stored.map_err(|error| store_problem(&error))
     };
-    let blob = with_body(ask.body, (limits.blob_bytes, limits.body_pause), work).await?;
+    let blob = with_body(context.body, (limits.blob_bytes, limits.body_pause), work).await?;
     let answer = json!({
         "object": "blob",
         "blob_id": blob.id.as_str(),
@@ -333,27 +338,27 @@ pub(crate) async fn put_blob(ask: Ask) -> Outcome {
         "mime_type": blob.mime_type,
     });
     let mut response = problem::json(StatusCode::OK, &answer)?;
-    if source.by_alias {
-        warn_of_alias(&mut response);
+    if selector.by_alias {
+        add_alias_warning(&mut response);
     }
     Ok(response)
 }
 
-pub(crate) async fn declare(ask: Ask) -> Outcome {
-    let limits = ask.service.limits;
+pub(crate) async fn declare(context: RequestContext) -> HandlerResult {
+    let limits = context.service.limits;
     let work = |mut body: BodyReader| {
         let mut text = String::new();
         body.read_to_string(&mut text).map_err(|error| {
-            let lost = Lost::of(&error).map(lost_problem);
+            let lost = BodyError::from_io(&error).map(body_problem);
             let message = "a declaration is one JSON object in UTF-8";
             lost.unwrap_or_else(|| Problem::new(ErrorCode::InvalidRequest, message))
         })?;
         Declaration::parse(&text).map_err(|mistakes| declaration_problem(&mistakes))
     };
     let limit = (limits.declaration_bytes, limits.body_pause);
-    let declaration = with_body(ask.body, limit, work).await?;
+    let declaration = with_body(context.body, limit, work).await?;
     let key = declaration.connector_key().to_string();
-    let declared = blocking(ask.service, move |service| {
+    let declared = blocking(context.service, move |service| {
         service
             .store
             .declare(&declaration)
@@ -375,5 +380,5 @@ fn declaration_problem(mistakes: &DeclarationErrors) -> Problem {
         .iter()
         .map(|mistake| json!({"path": mistake.path, "rule": mistake.rule}))
         .collect();
-    Problem::new(ErrorCode::InvalidRequest, mistakes.to_string()).with("errors", listed)
+    Problem::new(ErrorCode::InvalidRequest, mistakes.to_string()).with_member("errors", listed)
 }

@@ -13,7 +13,7 @@ use clap::Args;
 use contract::id::StreamName;
 use indicatif::HumanCount;
 use ingest::ImportReport;
-use rest::owner::wire::{ImportProgress, Imported, Sources, Told};
+use rest::owner::wire::{ImportProgress, Imported, ProgressEvent, Sources};
 use tokio::signal::unix::{SignalKind, signal};
 
 use self::progress::Progress;
@@ -120,7 +120,7 @@ async fn import(
     let mut given_up = None;
     loop {
         let line = tokio::select! {
-            line = answer.line::<Told<ImportProgress, Imported>>() => line?,
+            line = answer.line::<ProgressEvent<ImportProgress, Imported>>() => line?,
             _ = interrupted.recv() => {
                 let again = given_up.replace(stopped());
                 if let Some(failure) = again {
@@ -132,9 +132,9 @@ async fn import(
             }
         };
         match line {
-            Told::Progress(how_far) => progress.tell(how_far),
-            Told::Done(imported) => return Ok((imported, given_up.or(sending.failure()))),
-            Told::Failed(refusal) => return Err(refusal.into()),
+            ProgressEvent::Progress(how_far) => progress.tell(how_far),
+            ProgressEvent::Done(imported) => return Ok((imported, given_up.or(sending.failure()))),
+            ProgressEvent::Failed(refusal) => return Err(refusal.into()),
         }
     }
 }

@@ -14,7 +14,7 @@ use contract::seal::SealingKey;
 use contract::time::{Clock, Instant};
 use grants::sign_in::Console;
 use grants::{DisclosureLog, Secret};
-use rest::{Capacity, IndexTending, Limits, Listeners, Service};
+use rest::{Capacity, IndexUpdater, Limits, Listeners, Service};
 use store::Store;
 use store::directory::OWNER_SOCKET;
 use store::keeping::KeepRules;
@@ -78,7 +78,7 @@ pub(crate) fn run(options: Options, context: &Context) -> Outcome {
     let chosen = settings.console_url.as_deref();
     let chosen = chosen.map(listen::console).transpose()?;
     log::start(settings.log);
-    let capacity = Capacity::of_files(files::raise_limit()).behind(&settings.trusted_proxies);
+    let capacity = Capacity::for_open_files(files::raise_limit()).behind(&settings.trusted_proxies);
     let store = context.open("pdpp serve")?;
     if options.demo {
         sample::fill(&store, context)?;
@@ -97,7 +97,7 @@ pub(crate) fn run(options: Options, context: &Context) -> Outcome {
     let public_url = settings.public_url.as_deref().unwrap_or(&own_url);
     let console = chosen.unwrap_or_else(|| Console::of(public_url));
     let log = Arc::new(started(DisclosureLog::start(Arc::clone(&store)))?);
-    let _tending = started(IndexTending::start(Arc::clone(&store)))?;
+    let _updater = started(IndexUpdater::start(Arc::clone(&store)))?;
     let service = Service::new(
         Arc::clone(&store),
         key,
@@ -232,7 +232,7 @@ fn announce(
 
 /// Does beside serving what is to be done from time to time. It never ends.
 async fn tend(clock: &dyn Clock, rules: KeepRules, store: &Arc<dyn Store>) {
-    tokio::join!(look_at(clock), rest::keep_to(rules, store));
+    tokio::join!(look_at(clock), rest::enforce_retention(rules, store));
 }
 
 /// Looks at the clock from time to time, so that the time of a server that nobody asks is known to have passed.

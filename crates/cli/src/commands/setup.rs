@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 use client::ProviderUrl;
 use grants::{Flags, Issued, Overview, State, Wording};
-use rest::owner::wire::{Asked, NewGrant};
+use rest::owner::wire::{GrantSelection, NewGrant};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -93,7 +93,7 @@ fn grant_of(
         let new = NewGrant {
             client: Some(client.name.to_owned()),
             expires_at: None,
-            selection: Asked::Flags(Flags {
+            selection: GrantSelection::Flags(Flags {
                 connections: options.connection.clone(),
                 ..Flags::default()
             }),

@@ -1,7 +1,7 @@
-//! The authorization code with PKCE, brought back to this machine by the browser (RFC 8252): a door on 127.0.0.1 that is open
-//! until the owner has decided, on a port nobody knows before.
+//! The authorization code flow with PKCE and a redirect to this machine (RFC 8252): a listener on 127.0.0.1, at a
+//! random port, until the owner has decided.
 //!
-//! Whatever else finds the door is turned away, and the waiting goes on: only who knows the state was sent by us.
+//! Other requests are answered 404 and the wait goes on: only our redirect knows the state.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -17,23 +17,23 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::ways::DETAILS;
+use super::flows::DETAILS;
 use super::{Flow, Prompt};
 use crate::failure;
 use crate::secret::Secret;
-use crate::token::{self, Granted, TokenAnswer};
+use crate::token::{self, Granted, TokenResponse};
 
-/// Where the browser comes back to.
+/// The path of the redirect.
 const PATH: &str = "/callback";
 /// How long the owner has.
-const PATIENCE: Duration = Duration::from_mins(10);
-/// How long one visitor may take to say what it wants, and how much.
-const VISIT: Duration = Duration::from_secs(10);
+const WAIT_LIMIT: Duration = Duration::from_mins(10);
+/// Time and size limits of one request.
+const VISIT_TIMEOUT: Duration = Duration::from_secs(10);
 const HEAD_BYTES: usize = 16 * 1024;
-/// Visitors at once: browsers open connections that they never use.
-const VISITORS: usize = 16;
+/// Concurrent connections: browsers open some that they never use.
+const MAX_VISITORS: usize = 16;
 
-/// A door that waits for the browser.
+/// A listener that waits for the redirect.
 pub(super) struct Browser {
     listener: TcpListener,
     redirect_uri: String,
@@ -41,7 +41,7 @@ pub(super) struct Browser {
     verifier: Secret,
 }
 
-/// Opens the door, registers with its address, and makes the link.
+/// Opens the listener, registers its address, and makes the link.
 pub(super) async fn begin(
     flow: &mut Flow,
     details: Option<&str>,
@@ -60,8 +60,8 @@ pub(super) async fn begin(
         "response_types": ["code"],
         "application_type": "native",
     });
-    // Always anew: a client that was registered for a code has no address to come back to, and a browser cannot tell us that
-    // the server has forgotten one.
+    // Always a new registration: a client registered for the device flow has no redirect address, and a browser cannot
+    // report that the server has forgotten a client.
     let grant_types: [&[&str]; 2] = [
         &["authorization_code", "refresh_token"],
         &["authorization_code"],
@@ -77,7 +77,7 @@ pub(super) async fn begin(
     let prompt = Prompt {
         link: browser.link(flow, details)?.to_string(),
         user_code: None,
-        expires_in: PATIENCE,
+        expires_in: WAIT_LIMIT,
     };
     Ok((browser, prompt))
 }
@@ -104,22 +104,22 @@ impl Browser {
         Ok(link)
     }
 
-    /// Waits for the browser, then trades the code it brings.
+    /// Waits for the redirect, then exchanges its code.
     pub(super) async fn wait(
         self,
         flow: &Flow,
         patience: Duration,
     ) -> Result<Box<Granted>, ReadError> {
-        let brought = tokio::time::timeout(patience, self.brought(flow)).await;
-        let code = match brought {
-            Ok(Brought::Code(code)) => code,
-            Ok(Brought::Refused(code)) if code == "access_denied" => {
+        let callback = tokio::time::timeout(patience, self.wait_for_callback(flow)).await;
+        let code = match callback {
+            Ok(Callback::Code(code)) => code,
+            Ok(Callback::Refused(code)) if code == "access_denied" => {
                 return Err(flow.ended("the owner did not approve"));
             }
-            Ok(Brought::Refused(code)) => {
+            Ok(Callback::Refused(code)) => {
                 return Err(token::refused(flow.server.issuer.as_str(), &code));
             }
-            Ok(Brought::Elsewhere) => {
+            Ok(Callback::WrongServer) => {
                 return Err(flow.ended("the browser came back from another authorization server"));
             }
             Err(_) => return Err(flow.ended("nobody came back from the browser")),
@@ -132,32 +132,32 @@ impl Browser {
             ("code_verifier", self.verifier.expose()),
             ("resource", &flow.resource),
         ];
-        match token::ask(&flow.transport, &flow.server.token, &fields).await? {
-            TokenAnswer::Granted(granted) => Ok(granted),
-            TokenAnswer::Refused(code) => Err(token::refused(flow.server.issuer.as_str(), &code)),
+        match token::request_token(&flow.transport, &flow.server.token, &fields).await? {
+            TokenResponse::Granted(granted) => Ok(granted),
+            TokenResponse::Refused(code) => Err(token::refused(flow.server.issuer.as_str(), &code)),
         }
     }
 
-    /// The first visitor who was sent by us.
-    async fn brought(&self, flow: &Flow) -> Brought {
+    /// The first request that is our redirect.
+    async fn wait_for_callback(&self, flow: &Flow) -> Callback {
         let (found, mut finding) = mpsc::channel(1);
         let mut visits = JoinSet::new();
         let expected = Expected {
             state: self.state.clone(),
             issuer: flow.server.issuer.as_str().to_owned(),
-            names_itself: flow.server.names_itself(),
+            sends_issuer: flow.server.sends_issuer(),
         };
         loop {
             tokio::select! {
-                Some(brought) = finding.recv() => return brought,
-                Some(_) = visits.join_next(), if visits.len() >= VISITORS => {}
-                Ok((stream, _)) = self.listener.accept(), if visits.len() < VISITORS => {
+                Some(callback) = finding.recv() => return callback,
+                Some(_) = visits.join_next(), if visits.len() >= MAX_VISITORS => {}
+                Ok((stream, _)) = self.listener.accept(), if visits.len() < MAX_VISITORS => {
                     let (expected, found) = (expected.clone(), found.clone());
                     visits.spawn(async move {
-                        let visited = tokio::time::timeout(VISIT, visit(stream, &expected)).await;
-                        if let Ok(Some(brought)) = visited {
-                            // Nobody waits any more where another was first.
-                            let _ = found.send(brought).await;
+                        let visited = tokio::time::timeout(VISIT_TIMEOUT, handle_visitor(stream, &expected)).await;
+                        if let Ok(Some(callback)) = visited {
+                            // Another redirect came first.
+                            let _ = found.send(callback).await;
                         }
                     });
                 }
@@ -166,27 +166,27 @@ impl Browser {
     }
 }
 
-/// What the browser must bring.
+/// What the redirect must hold.
 #[derive(Clone)]
 struct Expected {
     state: String,
     issuer: String,
-    /// Whether the server says who it is (RFC 9207).
-    names_itself: bool,
+    /// Whether the server names itself in the redirect (RFC 9207).
+    sends_issuer: bool,
 }
 
-/// What the browser brought.
-enum Brought {
+/// The result of the redirect.
+enum Callback {
     Code(Secret),
-    /// By this code of OAuth.
+    /// With this OAuth error code.
     Refused(String),
-    /// It comes from a server that was not asked.
-    Elsewhere,
+    /// It comes from another server.
+    WrongServer,
 }
 
 impl Expected {
-    /// Reads the target of a request; none where it is not what was sent for.
-    fn read(&self, target: &str) -> Option<Brought> {
+    /// Parses a request target; `None` if it is not our redirect.
+    fn read(&self, target: &str) -> Option<Callback> {
         let url = Url::parse("http://127.0.0.1").ok()?.join(target).ok()?;
         let only = |name: &str| {
             let mut found = url.query_pairs().filter(|(key, _)| key == name);
@@ -198,32 +198,33 @@ impl Expected {
         }
         let issuer = only("iss");
         let is_same = |iss: String| iss.trim_end_matches('/') == self.issuer;
-        if !issuer.map_or(!self.names_itself, is_same) {
-            return Some(Brought::Elsewhere);
+        if !issuer.map_or(!self.sends_issuer, is_same) {
+            return Some(Callback::WrongServer);
         }
         if let Some(error) = only("error") {
-            let code = token::code_of(&error).unwrap_or_else(|| "an unreadable error".to_owned());
-            return Some(Brought::Refused(code));
+            let code =
+                token::sanitize_code(&error).unwrap_or_else(|| "an unreadable error".to_owned());
+            return Some(Callback::Refused(code));
         }
-        only("code").and_then(Secret::new).map(Brought::Code)
+        only("code").and_then(Secret::new).map(Callback::Code)
     }
 }
 
-/// Hears one visitor out and tells the person in front of the browser how it stands.
-async fn visit(mut stream: TcpStream, expected: &Expected) -> Option<Brought> {
+/// Serves one connection and tells the person in front of the browser the result.
+async fn handle_visitor(mut stream: TcpStream, expected: &Expected) -> Option<Callback> {
     let head = head(&mut stream).await?;
     let mut words = head.lines().next().unwrap_or_default().split(' ');
     let target = words.next().filter(|method| *method == "GET");
-    let brought = target
+    let callback = target
         .and(words.next())
         .and_then(|target| expected.read(target));
-    let (status, text) = match &brought {
-        Some(Brought::Code(_)) => (
+    let (status, text) = match &callback {
+        Some(Callback::Code(_)) => (
             "200 OK",
             "Approved. Go on in the terminal; this page can be closed.",
         ),
-        Some(Brought::Refused(_)) => ("200 OK", "Not approved. This page can be closed."),
-        Some(Brought::Elsewhere) => (
+        Some(Callback::Refused(_)) => ("200 OK", "Not approved. This page can be closed."),
+        Some(Callback::WrongServer) => (
             "400 Bad Request",
             "This comes from another server than was asked.",
         ),
@@ -235,10 +236,10 @@ async fn visit(mut stream: TcpStream, expected: &Expected) -> Option<Brought> {
          content-length: {}\r\n\r\n{text}",
         text.len()
     );
-    // Whether the page is seen or not, what was brought counts.
+    // The result counts whether the page is shown or not.
     let _ = stream.write_all(answer.as_bytes()).await;
     let _ = stream.shutdown().await;
-    brought
+    callback
 }
 
 async fn head(stream: &mut TcpStream) -> Option<String> {
@@ -254,7 +255,7 @@ async fn head(stream: &mut TcpStream) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// 256 bits nobody can guess, in 43 characters.
+/// 256 random bits in 43 characters.
 fn random() -> Result<String, ReadError> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(|_| ReadError::internal())?;

@@ -6,80 +6,80 @@ use contract::error::{ErrorCode, ReadError};
 use reqwest::Url;
 use serde_json::{Map, Value, json};
 
-use super::ways::DETAILS;
+use super::flows::DETAILS;
 use super::{Flow, Prompt};
 use crate::credentials::CredentialCache;
 use crate::failure;
 use crate::metadata::AuthorizationServer;
 use crate::secret::Secret;
-use crate::token::{self, Granted, TokenAnswer};
-use crate::transport::{Exchange, Transport};
+use crate::token::{self, Granted, TokenResponse};
+use crate::transport::{HttpResponse, Transport};
 
 /// The grant type of the flow.
 const DEVICE_CODE: &str = "urn:ietf:params:oauth:grant-type:device_code";
-/// How often to ask when the server does not say, and how much slower when it says so (RFC 8628 §3.2, §3.5).
+/// The default polling interval, and the step of `slow_down` (RFC 8628 §3.2, §3.5).
 const INTERVAL: Duration = Duration::from_secs(5);
-/// The shortest and the longest time between two questions, whatever the server says.
+/// Bounds of the polling interval, whatever the server says.
 const INTERVAL_BOUNDS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
 /// The longest time to wait for a person.
-const LONGEST_WAIT: Duration = Duration::from_hours(1);
+const MAX_WAIT: Duration = Duration::from_hours(1);
 /// The longest code a person is asked to type.
 const USER_CODE_CHARS: usize = 64;
-/// The client as which a server is asked whether the flow works. No server registers it.
-const NOBODY: &str = "pdpp-doctor";
+/// A client id that no server has registered, to probe whether the flow works.
+const PROBE_CLIENT_ID: &str = "pdpp-doctor";
 
-/// A code that waits for the owner.
+/// A device code that waits for approval.
 pub(super) struct Device {
     code: Secret,
     interval: Duration,
 }
 
-/// What came of asking for a code.
-pub(super) enum Begun {
+/// The result of requesting a code.
+pub(super) enum DeviceStart {
     Waits(Device, Prompt),
-    /// It must be said what is asked for.
+    /// The server requires authorization details.
     NeedsDetails,
 }
 
-/// Asks for a code, as the client this machine is known as.
+/// Requests a code, with this machine's client id.
 pub(super) async fn begin(
     flow: &mut Flow,
     details: Option<&str>,
     cache: &CredentialCache,
-) -> Result<Begun, ReadError> {
-    // Some servers refuse to name a refresh grant beside the device flow.
+) -> Result<DeviceStart, ReadError> {
+    // Some servers refuse a refresh grant beside the device flow.
     let grant_types: [&[&str]; 2] = [&[DEVICE_CODE, "refresh_token"], &[DEVICE_CODE]];
     let mut known = cache.client(&flow.provider, &flow.server.issuer);
     match &known {
         Some(known) => flow.client_id.clone_from(known),
         None => flow.register(&grant_types, &json!({})).await?,
     }
-    let said = loop {
-        let said = ask(flow, details).await?;
-        let refusal = token::object(&said).and_then(|body| token::error_code(&body));
-        // A server may have forgotten the client we were; then we are a new one, once.
+    let response = loop {
+        let response = request_code(flow, details).await?;
+        let refusal = token::json_object(&response).and_then(|body| token::error_code(&body));
+        // The server may have forgotten our client id; then register once more.
         if refusal.as_deref() == Some("invalid_client") && known.take().is_some() {
             flow.register(&grant_types, &json!({})).await?;
             continue;
         }
-        break said;
+        break response;
     };
     let issuer = flow.server.issuer.as_str();
-    let body = token::object(&said).unwrap_or_default();
-    if said.status != 200 {
+    let body = token::json_object(&response).unwrap_or_default();
+    if response.status != 200 {
         if details.is_none() && wants_details(&body) {
-            return Ok(Begun::NeedsDetails);
+            return Ok(DeviceStart::NeedsDetails);
         }
-        return Err(token::refused_as(issuer, &said, &body));
+        return Err(token::refused_as(issuer, &response, &body));
     }
-    let (device, prompt) = read(&body).ok_or_else(|| {
+    let (device, prompt) = parse_prompt(&body).ok_or_else(|| {
         let reason = "its device authorization lacks a code or an address to open";
         failure::not_the_contract(issuer, reason)
     })?;
-    Ok(Begun::Waits(device, prompt))
+    Ok(DeviceStart::Waits(device, prompt))
 }
 
-async fn ask(flow: &Flow, details: Option<&str>) -> Result<Exchange, ReadError> {
+async fn request_code(flow: &Flow, details: Option<&str>) -> Result<HttpResponse, ReadError> {
     let issuer = flow.server.issuer.as_str();
     let Some(endpoint) = flow.server.device_authorization.clone() else {
         return Err(failure::not_the_contract(
@@ -92,44 +92,44 @@ async fn ask(flow: &Flow, details: Option<&str>) -> Result<Exchange, ReadError> 
         ("resource", flow.resource.as_str()),
     ];
     fields.extend(details.map(|text| (DETAILS, text)));
-    let form = token::form(&fields);
+    let form = token::form_body(&fields);
     flow.transport.post(issuer, endpoint, form).await
 }
 
-/// Whether a refusal says that it must be said what is asked for.
+/// Whether an error says that authorization details are required.
 fn wants_details(body: &Map<String, Value>) -> bool {
     let told = body.get("error_description").and_then(Value::as_str);
     let code = token::error_code(body);
     code.as_deref() == Some("invalid_request") && told.is_some_and(|told| told.contains(DETAILS))
 }
 
-/// What a server says to a client that it cannot know.
-pub(super) enum Probed {
+/// The result of probing the flow.
+pub(super) enum DeviceSupport {
     Works,
     NeedsDetails,
     Missing,
 }
 
-/// Asks for a code in a way that gives none.
+/// Requests a code as an unknown client, which gets none.
 pub(super) async fn probe(
     transport: &Transport,
     server: &AuthorizationServer,
     endpoint: &Url,
     resource: &str,
-) -> Result<Probed, ReadError> {
-    let form = token::form(&[("client_id", NOBODY), ("resource", resource)]);
+) -> Result<DeviceSupport, ReadError> {
+    let form = token::form_body(&[("client_id", PROBE_CLIENT_ID), ("resource", resource)]);
     let issuer = server.issuer.as_str();
-    let said = transport.post(issuer, endpoint.clone(), form).await?;
-    let body = token::object(&said).unwrap_or_default();
-    Ok(match said.status {
-        404 | 405 | 501 => Probed::Missing,
-        _ if wants_details(&body) => Probed::NeedsDetails,
-        _ => Probed::Works,
+    let response = transport.post(issuer, endpoint.clone(), form).await?;
+    let body = token::json_object(&response).unwrap_or_default();
+    Ok(match response.status {
+        404 | 405 | 501 => DeviceSupport::Missing,
+        _ if wants_details(&body) => DeviceSupport::NeedsDetails,
+        _ => DeviceSupport::Works,
     })
 }
 
 impl Device {
-    /// Asks until the owner has decided, with a `pause` before each question.
+    /// Polls until the owner has decided, with a `pause` before each request.
     pub(super) async fn wait(
         self,
         flow: &Flow,
@@ -142,15 +142,15 @@ impl Device {
             pause(interval).await;
             waited += interval;
             match self.poll(flow).await {
-                Ok(TokenAnswer::Granted(granted)) => return Ok(granted),
-                Ok(TokenAnswer::Refused(code)) => match code.as_str() {
+                Ok(TokenResponse::Granted(granted)) => return Ok(granted),
+                Ok(TokenResponse::Refused(code)) => match code.as_str() {
                     "authorization_pending" => {}
                     "slow_down" => interval += INTERVAL,
                     "access_denied" => return Err(flow.ended("the owner did not approve")),
                     "expired_token" => break,
                     _ => return Err(token::refused(flow.server.issuer.as_str(), &code)),
                 },
-                // The network may come back while the person still decides.
+                // The network may recover while the person still decides.
                 Err(error) if is_passing(error.code) => interval *= 2,
                 Err(error) => return Err(error),
             }
@@ -159,14 +159,14 @@ impl Device {
         Err(flow.ended("the code expired before the owner approved"))
     }
 
-    async fn poll(&self, flow: &Flow) -> Result<TokenAnswer, ReadError> {
+    async fn poll(&self, flow: &Flow) -> Result<TokenResponse, ReadError> {
         let fields = [
             ("grant_type", DEVICE_CODE),
             ("device_code", self.code.expose()),
             ("client_id", &flow.client_id),
             ("resource", &flow.resource),
         ];
-        token::ask(&flow.transport, &flow.server.token, &fields).await
+        token::request_token(&flow.transport, &flow.server.token, &fields).await
     }
 }
 
@@ -174,7 +174,7 @@ fn is_passing(code: ErrorCode) -> bool {
     matches!(code, ErrorCode::RsUnreachable | ErrorCode::RsTimeout)
 }
 
-fn read(body: &Map<String, Value>) -> Option<(Device, Prompt)> {
+fn parse_prompt(body: &Map<String, Value>) -> Option<(Device, Prompt)> {
     let text = |name: &str| body.get(name).and_then(Value::as_str);
     let seconds = |name: &str| {
         body.get(name)
@@ -191,7 +191,7 @@ fn read(body: &Map<String, Value>) -> Option<(Device, Prompt)> {
     let prompt = Prompt {
         link: whole.unwrap_or(page),
         user_code: Some(user_code.to_owned()),
-        expires_in: seconds("expires_in")?.min(LONGEST_WAIT),
+        expires_in: seconds("expires_in")?.min(MAX_WAIT),
     };
     let interval = seconds("interval").unwrap_or(INTERVAL);
     let device = Device {
@@ -201,7 +201,7 @@ fn read(body: &Map<String, Value>) -> Option<(Device, Prompt)> {
     Some((device, prompt))
 }
 
-/// An address a person may be sent to.
+/// A URL that a person may be sent to.
 fn web_address(text: &str) -> Option<String> {
     let url = Url::parse(text).ok()?;
     ["http", "https"]

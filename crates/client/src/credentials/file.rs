@@ -1,4 +1,4 @@
-//! The files of the cache: read whole, replaced whole, for this user only.
+//! Credential files: read and replaced as a whole, readable by this user only.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
@@ -11,10 +11,10 @@ use serde_json::{Map, Value};
 /// The largest file that is read.
 const MOST_BYTES: u64 = 1024 * 1024;
 
-/// How long to wait before looking whether another process is done.
+/// Polling interval of the lock.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// The members of a file; none if there is no file. Nothing of its content is repeated in an error.
+/// The members of a file; `None` if there is no file. Errors repeat none of its content.
 pub(crate) fn read(path: &Path) -> Result<Option<Map<String, Value>>, ReadError> {
     let file = match File::open(path) {
         Ok(file) => file,
@@ -33,12 +33,12 @@ pub(crate) fn read(path: &Path) -> Result<Option<Map<String, Value>>, ReadError>
         .map_err(|_| unusable(path, "is not a JSON object"))
 }
 
-/// Replaces a file at once: whoever reads it meanwhile sees the old one or the new one.
+/// Replaces a file atomically.
 pub(crate) fn write(path: &Path, members: &Map<String, Value>) -> Result<(), ReadError> {
     let failed = |error: io::Error| unwritable(path, &error);
     prepare(path)?;
     let text = serde_json::to_string_pretty(members).map_err(|error| failed(error.into()))?;
-    // Made for this user only, and under another name until it is whole.
+    // Created for this user only, under a temporary name.
     let mut file = tempfile::NamedTempFile::new_in(folder_of(path)).map_err(failed)?;
     file.write_all(text.as_bytes()).map_err(failed)?;
     file.write_all(b"\n").map_err(failed)?;
@@ -47,8 +47,8 @@ pub(crate) fn write(path: &Path, members: &Map<String, Value>) -> Result<(), Rea
     Ok(())
 }
 
-/// Holds a file against other processes that would renew the same credential. Where locks do not exist there is none,
-/// and the file itself still says who was first.
+/// Locks a file against other processes that would renew the same credential. On file systems without locks, rereading
+/// the file still shows who was first.
 pub(crate) async fn lock(path: &Path, patience: Duration) -> Result<File, ReadError> {
     let beside = beside(path);
     let failed = |error: io::Error| {
@@ -77,7 +77,7 @@ pub(crate) async fn lock(path: &Path, patience: Duration) -> Result<File, ReadEr
     Ok(file)
 }
 
-/// What others may do with the file, in words.
+/// A warning if other users can read the file.
 pub(crate) fn exposure(path: &Path) -> Option<String> {
     #[cfg(unix)]
     {
@@ -97,7 +97,7 @@ pub(crate) fn exposure(path: &Path) -> Option<String> {
     }
 }
 
-/// Makes the folder of a file, for this user only, and never part of a repository it stands in.
+/// Creates the folder of a file, for this user only, with a `.gitignore`.
 pub(crate) fn prepare(path: &Path) -> Result<(), ReadError> {
     prepare_folder(folder_of(path)).map_err(|error| unwritable(path, &error))
 }

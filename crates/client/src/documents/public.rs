@@ -1,8 +1,8 @@
-//! Which addresses are of the public internet. What is not known to be is not.
+//! Which addresses belong to the public internet; unknown ones do not.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Blocks of IPv4 that are for other things, by the registry of special purposes: first address and prefix length.
+/// Special-purpose IPv4 blocks: first address and prefix length.
 const SPECIAL_V4: &[([u8; 4], u32)] = &[
     ([0, 0, 0, 0], 8),
     ([10, 0, 0, 0], 8),
@@ -24,7 +24,7 @@ const SPECIAL_V4: &[([u8; 4], u32)] = &[
     ([224, 0, 0, 0], 3),
 ];
 
-/// The same within the global unicast block of IPv6, `2000::/3`.
+/// Special-purpose blocks within the global unicast block of IPv6, `2000::/3`.
 const SPECIAL_V6: &[(u128, u32)] = &[
     (0x2001 << 112, 23),
     (0x2001_0db8 << 96, 32),
@@ -33,7 +33,7 @@ const SPECIAL_V6: &[(u128, u32)] = &[
     (0x5f00 << 112, 16),
 ];
 
-/// Whether an address is of the public internet. An address that carries an IPv4 address is what that one is.
+/// Whether an address is public. An IPv6 address that embeds an IPv4 address is judged by that one.
 pub(super) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),

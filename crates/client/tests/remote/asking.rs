@@ -60,7 +60,7 @@ async fn the_text_of_an_answer_keeps_every_digit_and_hides_the_token() {
 async fn a_stranger_asks_without_a_token_and_sees_the_challenge() {
     let headers = "www-authenticate: Bearer resource_metadata=\"x\"\r\ndate: Mon, 01 Jun 2026 12:00:00 GMT\r\n";
     let fake = Fake::start(move |_, _| http(401, headers, "{\"error\":1}")).await;
-    let seen = client::look::at(&fake.provider(), "/v1/schema", LIMITS)
+    let seen = client::probe::get(&fake.provider(), "/v1/schema", LIMITS)
         .await
         .unwrap();
     assert_eq!(seen.status, 401);

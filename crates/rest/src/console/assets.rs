@@ -1,25 +1,25 @@
-//! What pages load besides themselves: one style sheet and one picture.
+//! The style sheet and the icon.
 
 use axum::http::{HeaderValue, header};
 use axum::response::IntoResponse as _;
 
-use super::guarded;
-use crate::table::{Ask, Outcome};
+use super::with_security_headers;
+use crate::table::{HandlerResult, RequestContext};
 
 const STYLE: &str = include_str!("../../templates/style.css");
 const ICON: &str = include_str!("../../templates/icon.svg");
 
-pub(super) async fn style(_: Ask) -> Outcome {
+pub(super) async fn style(_: RequestContext) -> HandlerResult {
     asset("text/css; charset=utf-8", STYLE)
 }
 
-pub(super) async fn icon(_: Ask) -> Outcome {
+pub(super) async fn icon(_: RequestContext) -> HandlerResult {
     asset("image/svg+xml", ICON)
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "it is how every page ends")]
-fn asset(media_type: &'static str, text: &'static str) -> Outcome {
-    let mut response = guarded(text.into_response());
+fn asset(media_type: &'static str, text: &'static str) -> HandlerResult {
+    let mut response = with_security_headers(text.into_response());
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
     let kept = HeaderValue::from_static("public, max-age=3600");

@@ -1,4 +1,4 @@
-//! What the owner can choose from, and what they chose.
+//! The choices on the consent page, and reading the form back.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -11,12 +11,12 @@ use grants::oauth::Choice;
 use grants::{ChosenStream, Draft, Wording};
 use store::catalog::{Connection, StreamRef};
 
-use super::words::{counted, label, whole};
+use super::format::{format_count, label, visible};
 use crate::form::Form;
 use crate::problem::Problem;
 use crate::service::Service;
 
-/// How many days access may last, and what that is called.
+/// Lifetimes of a grant, in days, with their labels.
 pub(super) const DAYS: [(u64, &str); 5] = [
     (1, "1 day"),
     (7, "1 week"),
@@ -24,7 +24,7 @@ pub(super) const DAYS: [(u64, &str); 5] = [
     (90, "90 days"),
     (365, "1 year"),
 ];
-/// What is offered unless the owner says otherwise.
+/// The default.
 pub(super) const USUAL_DAYS: u64 = 90;
 
 /// One connection and its streams.
@@ -35,7 +35,7 @@ pub(super) struct SourceRow {
     pub(super) streams: Vec<StreamRow>,
 }
 
-/// One stream to tick.
+/// One stream that can be selected.
 pub(super) struct StreamRow {
     /// `connection/stream`; neither part can hold a slash.
     pub(super) value: String,
@@ -44,33 +44,33 @@ pub(super) struct StreamRow {
     pub(super) total: String,
     pub(super) chosen: bool,
     pub(super) fields: Vec<FieldRow>,
-    /// Whether single fields can be ticked.
+    /// Whether fields can be selected one by one.
     pub(super) by_field: bool,
-    /// Whether a time can be set, and by which field.
+    /// The field a time limit applies to; empty where there is none.
     pub(super) time: String,
     pub(super) since: String,
     pub(super) until: String,
-    /// The records the application asked for, in words; empty for all of them.
+    /// The records the application asked for, in words; empty for all.
     pub(super) asked_records: String,
 }
 
-/// One field to tick.
+/// One field that can be selected.
 pub(super) struct FieldRow {
     pub(super) name: String,
     pub(super) value: String,
     pub(super) chosen: bool,
 }
 
-/// One end of access to choose.
+/// One lifetime to choose.
 pub(super) struct EndRow {
     pub(super) days: u64,
     pub(super) name: &'static str,
     pub(super) chosen: bool,
 }
 
-/// The ends to choose from.
+/// The lifetimes to choose from.
 pub(super) fn ends(form: &Form) -> Vec<EndRow> {
-    let chosen = form.one("days").parse().unwrap_or(USUAL_DAYS);
+    let chosen = form.value("days").parse().unwrap_or(USUAL_DAYS);
     let row = |(days, name)| EndRow {
         days,
         name,
@@ -79,7 +79,7 @@ pub(super) fn ends(form: &Form) -> Vec<EndRow> {
     DAYS.into_iter().map(row).collect()
 }
 
-/// What can be ticked: all there is, or only what was asked. What the form has ticked stays ticked.
+/// What can be selected: everything, or only what was requested. The form's selection is kept.
 pub(super) fn rows(
     service: &Service,
     asked: Option<&[Draft]>,
@@ -98,7 +98,7 @@ pub(super) fn rows(
         let Some(declaration) = service.store.declaration(&connection.connector) else {
             continue;
         };
-        let row = source(&connection, &declaration, asked, (&counts, form));
+        let row = source_row(&connection, &declaration, asked, (&counts, form));
         if !row.streams.is_empty() {
             rows.push(row);
         }
@@ -106,7 +106,7 @@ pub(super) fn rows(
     Ok(rows)
 }
 
-fn source(
+fn source_row(
     connection: &Connection,
     declaration: &Declaration,
     asked: Option<&[Draft]>,
@@ -118,29 +118,30 @@ fn source(
         let asked = match asked {
             None => None,
             Some(drafts) => {
-                let Some(asked) = asked_of(drafts, declaration, (&connection.id, stream)) else {
+                let Some(asked) = requested_stream(drafts, declaration, (&connection.id, stream))
+                else {
                     continue;
                 };
                 Some(asked)
             }
         };
-        let place = StreamRef {
+        let stream_ref = StreamRef {
             connection: connection.id.clone(),
             stream: stream.name.clone(),
         };
-        let records = counts.get(&place).copied().unwrap_or_default();
+        let records = counts.get(&stream_ref).copied().unwrap_or_default();
         total += records;
         streams.push(stream_row(&connection.id, stream, asked, (records, form)));
     }
     SourceRow {
         name: label(&connection.display_name),
         kind: label(&declaration.display_name),
-        total: counted(total, "record"),
+        total: format_count(total, "record"),
         streams,
     }
 }
 
-fn asked_of<'a>(
+fn requested_stream<'a>(
     drafts: &'a [Draft],
     declaration: &Declaration,
     (connection, stream): (&ConnectionId, &StreamDeclaration),
@@ -168,16 +169,16 @@ fn stream_row(
         let value = format!("{value}/{name}");
         FieldRow {
             name: label(name.as_str()),
-            chosen: form.all("field").any(|ticked| ticked == value),
+            chosen: form.values("field").any(|ticked| ticked == value),
             value,
         }
     };
-    let written = |end: &str| form.one(&format!("{end}:{value}")).to_owned();
+    let bound = |end: &str| form.value(&format!("{end}:{value}")).to_owned();
     StreamRow {
         name: label(stream.label.as_deref().unwrap_or(stream.name.as_str())),
         about: label(stream.description.as_deref().unwrap_or_default()),
-        total: counted(records, "record"),
-        chosen: form.all("stream").any(|ticked| ticked == value),
+        total: format_count(records, "record"),
+        chosen: form.values("stream").any(|ticked| ticked == value),
         fields: names.into_iter().map(field).collect(),
         by_field: stream.selection.fields,
         time: stream
@@ -185,16 +186,16 @@ fn stream_row(
             .as_ref()
             .map(|field| label(field.as_str()))
             .unwrap_or_default(),
-        since: written("since"),
-        until: written("until"),
+        since: bound("since"),
+        until: bound("until"),
         asked_records: asked.map(limits).unwrap_or_default(),
         value,
     }
 }
 
-/// The time and the records of a granted stream in words; empty where there is no limit.
+/// The time range and record list of a granted stream in words; empty where there is no limit.
 fn limits(stream: &GrantedStream) -> String {
-    let wording = Wording::whole(whole);
+    let wording = Wording::whole(visible);
     let time = stream.time_constraint.as_ref();
     let limits = [
         time.map(|time| wording.span(time)),
@@ -207,18 +208,20 @@ fn limits(stream: &GrantedStream) -> String {
     limits.join("; ")
 }
 
-/// What a form chooses. Whether that can be granted is not decided here.
+/// Reads the choice from a form. Whether it can be granted is decided elsewhere.
 pub(super) fn choice(form: &Form, now: Instant) -> Choice {
-    let streams = form.one("all").is_empty().then(|| {
-        let ticked = form.all("stream");
-        ticked.filter_map(|value| chosen(form, value)).collect()
+    let streams = form.value("all").is_empty().then(|| {
+        let ticked = form.values("stream");
+        ticked
+            .filter_map(|value| chosen_stream(form, value))
+            .collect()
     });
-    let access_mode = match form.one("mode") {
+    let access_mode = match form.value("mode") {
         "single_use" => Some(AccessMode::SingleUse),
         "continuous" => Some(AccessMode::Continuous),
         _ => None,
     };
-    let days = form.one("days").parse().ok();
+    let days = form.value("days").parse().ok();
     let days = days.filter(|days| DAYS.iter().any(|(known, _)| known == days));
     let life = Duration::from_hours(24 * days.unwrap_or(USUAL_DAYS));
     let micros = i64::try_from(life.as_micros()).unwrap_or(i64::MAX);
@@ -226,27 +229,27 @@ pub(super) fn choice(form: &Form, now: Instant) -> Choice {
         streams,
         access_mode,
         expires_at: Some(Instant(now.0.saturating_add(micros))),
-        ai_training_affirmed: form.one("training") == "yes",
+        ai_training_affirmed: form.value("training") == "yes",
     }
 }
 
-fn chosen(form: &Form, value: &str) -> Option<ChosenStream> {
+fn chosen_stream(form: &Form, value: &str) -> Option<ChosenStream> {
     let (connection_id, stream) = value.split_once('/')?;
     let of_stream = |field: &str| {
         let name = field.strip_prefix(value)?.strip_prefix('/')?;
         Some(name.to_owned())
     };
-    let fields: Vec<String> = form.all("field").filter_map(of_stream).collect();
-    let written = |end: &str| {
-        let text = form.one(&format!("{end}:{value}")).trim();
+    let fields: Vec<String> = form.values("field").filter_map(of_stream).collect();
+    let bound = |end: &str| {
+        let text = form.value(&format!("{end}:{value}")).trim();
         (!text.is_empty()).then(|| text.to_owned())
     };
     Some(ChosenStream {
         connection_id: connection_id.to_owned(),
         stream: stream.to_owned(),
         fields: (!fields.is_empty()).then_some(fields),
-        since: written("since"),
-        until: written("until"),
+        since: bound("since"),
+        until: bound("until"),
     })
 }
 
@@ -256,7 +259,7 @@ mod tests {
 
     #[test]
     fn a_form_chooses_exactly_what_is_ticked() {
-        let form = Form::of_query(
+        let form = Form::from_query(
             "stream=work/messages&field=work/messages/id&field=work/messages/a%2Fb&field=home/messages/id\
              &since:work/messages=2026-01-01&until:work/messages=+&mode=single_use&days=7",
         );
@@ -274,7 +277,7 @@ mod tests {
 
     #[test]
     fn nothing_ticked_is_nothing_chosen_and_odd_values_mean_nothing() {
-        let form = Form::of_query("stream=nonsense&days=99999999999&mode=always");
+        let form = Form::from_query("stream=nonsense&days=99999999999&mode=always");
         let choice = choice(&form.ok().unwrap(), Instant(0));
         assert_eq!(choice.streams, Some(Vec::new()));
         assert_eq!(choice.access_mode, None);

@@ -1,4 +1,4 @@
-//! Deciding: what is asked, what the owner picks of it, the frozen review, and yes or no.
+//! The consent pages: the request, the owner's choice, the frozen review, approval or denial.
 
 use std::sync::Arc;
 
@@ -12,16 +12,16 @@ use grants::sign_in::Session;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::choice::{self, EndRow, SourceRow};
-use super::review::{self, Purpose, RowShown, Who};
-use super::words::{label, moment};
-use super::{answering_to, html, see_other, visit};
+use super::format::{format_time, label};
+use super::review::{self, Purpose, Requester, StreamPreview};
+use super::{allow_form_target, html, see_other, session};
 use crate::form::Form;
 use crate::owner::blocking;
 use crate::problem::Problem;
 use crate::service::Service;
-use crate::table::{Ask, Outcome};
+use crate::table::{HandlerResult, RequestContext};
 
-/// As many mistakes of a request are shown one by one.
+/// How many mistakes are listed.
 const MISTAKES_SHOWN: usize = 20;
 
 #[derive(Template)]
@@ -33,7 +33,7 @@ const MISTAKES_SHOWN: usize = 20;
 struct ConsentPage {
     session: String,
     request: String,
-    who: Who,
+    who: Requester,
     /// Whether the application said what it wants.
     asked: bool,
     purposes: Vec<Purpose>,
@@ -42,7 +42,7 @@ struct ConsentPage {
     once: bool,
     sources: Vec<SourceRow>,
     ends: Vec<EndRow>,
-    /// What of the asked cannot be given as it is asked, one line each.
+    /// What was requested and cannot be granted, one line each.
     missing: Vec<String>,
     mistakes: Vec<String>,
 }
@@ -53,9 +53,9 @@ struct ReviewPage {
     session: String,
     request: String,
     digest: String,
-    who: Who,
+    who: Requester,
     purposes: Vec<Purpose>,
-    rows: Vec<RowShown>,
+    rows: Vec<StreamPreview>,
     terms: Vec<String>,
     once: bool,
     ends: String,
@@ -70,30 +70,30 @@ struct DecidedPage {
     approved: bool,
 }
 
-/// Where a request is decided.
+/// The path of the consent page of a request.
 pub(crate) fn consent_path(request: &str) -> String {
     let request = utf8_percent_encode(request, NON_ALPHANUMERIC);
     format!("/consent?request={request}")
 }
 
 /// `GET /consent`
-pub(super) async fn show(ask: Ask) -> Outcome {
-    let Some(session) = visit::session(&ask).await? else {
-        return Ok(visit::to_sign_in(&ask));
+pub(super) async fn show(context: RequestContext) -> HandlerResult {
+    let Some(session) = session::session(&context).await? else {
+        return Ok(session::to_sign_in(&context));
     };
-    let form = Form::of_query(ask.query())?;
-    page(ask.service, &session, form, Vec::new()).await
+    let form = Form::from_query(context.query())?;
+    page(context.service, &session, form, Vec::new()).await
 }
 
-/// `POST /consent/review`: freezes what was picked and shows it.
-pub(super) async fn review(mut ask: Ask) -> Outcome {
-    let (session, form) = match sent(&mut ask).await? {
+/// `POST /consent/review`: freezes the choice and shows it.
+pub(super) async fn review(mut context: RequestContext) -> HandlerResult {
+    let (session, form) = match signed_in_form(&mut context).await? {
         Ok(sent) => sent,
         Err(elsewhere) => return Ok(elsewhere),
     };
-    let request = form.one("request").to_owned();
-    let choice = choice::choice(&form, ask.service.now());
-    let reviewed = blocking(Arc::clone(&ask.service), move |service| {
+    let request = form.value("request").to_owned();
+    let choice = choice::choice(&form, context.service.now());
+    let reviewed = blocking(Arc::clone(&context.service), move |service| {
         let issuer = service.issuer();
         let reviewed = issuer
             .pending(&request)
@@ -105,67 +105,69 @@ pub(super) async fn review(mut ask: Ask) -> Outcome {
         }
     });
     match reviewed.await? {
-        Ok((asked, review)) => review_page(&ask.service, &session, &asked, &review).await,
-        Err(mistakes) => page(ask.service, &session, form, mistakes).await,
+        Ok((asked, review)) => review_page(&context.service, &session, &asked, &review).await,
+        Err(mistakes) => page(context.service, &session, form, mistakes).await,
     }
 }
 
 /// `POST /consent/approve`
-pub(super) async fn approve(mut ask: Ask) -> Outcome {
-    let (session, form) = match sent(&mut ask).await? {
+pub(super) async fn approve(mut context: RequestContext) -> HandlerResult {
+    let (session, form) = match signed_in_form(&mut context).await? {
         Ok(sent) => sent,
         Err(elsewhere) => return Ok(elsewhere),
     };
     let (request, digest) = (
-        form.one("request").to_owned(),
-        form.one("digest").to_owned(),
+        form.value("request").to_owned(),
+        form.value("digest").to_owned(),
     );
     let decider = session.clone();
-    let answer = blocking(ask.service, move |service| {
+    let answer = blocking(context.service, move |service| {
         let by = Decider::Session(&decider);
         let answer = service.issuer().approve(&request, &digest, by);
         answer.map_err(|error| decision_problem(&error))
     });
-    answered(&answer.await?, &session, true)
+    decision_response(&answer.await?, &session, true)
 }
 
 /// `POST /consent/deny`
-pub(super) async fn deny(mut ask: Ask) -> Outcome {
-    let (session, form) = match sent(&mut ask).await? {
+pub(super) async fn deny(mut context: RequestContext) -> HandlerResult {
+    let (session, form) = match signed_in_form(&mut context).await? {
         Ok(sent) => sent,
         Err(elsewhere) => return Ok(elsewhere),
     };
-    let request = form.one("request").to_owned();
+    let request = form.value("request").to_owned();
     let decider = session.clone();
-    let answer = blocking(ask.service, move |service| {
+    let answer = blocking(context.service, move |service| {
         let answer = service.issuer().deny(&request, Decider::Session(&decider));
         answer.map_err(|error| decision_problem(&error))
     });
-    answered(&answer.await?, &session, false)
+    decision_response(&answer.await?, &session, false)
 }
 
-fn answered(answer: &Answer, session: &Session, approved: bool) -> Outcome {
+fn decision_response(answer: &Answer, session: &Session, approved: bool) -> HandlerResult {
     match answer {
         Answer::Redirect(address) => Ok(see_other(address.expose())),
         Answer::Device => html(
             StatusCode::OK,
             &DecidedPage {
-                session: visit::token(session),
+                session: session::csrf_token(session),
                 approved,
             },
         ),
     }
 }
 
-/// The session and the form of a decision, or where to go without a session.
-async fn sent(ask: &mut Ask) -> Result<Result<(Session, Form), axum::response::Response>, Problem> {
-    let form = Form::read(ask).await?;
-    let Some(session) = visit::session(ask).await? else {
+/// The session and the form of a decision, or the redirect to sign in.
+async fn signed_in_form(
+    context: &mut RequestContext,
+) -> Result<Result<(Session, Form), axum::response::Response>, Problem> {
+    let form = Form::read(context).await?;
+    let Some(session) = session::session(context).await? else {
         let back =
-            utf8_percent_encode(&consent_path(form.one("request")), NON_ALPHANUMERIC).to_string();
+            utf8_percent_encode(&consent_path(form.value("request")), NON_ALPHANUMERIC).to_string();
         return Ok(Err(see_other(&format!("/sign-in?return_to={back}"))));
     };
-    visit::check(&session, ask, &form)?;
+    session::check_form(&session, context, &form)?;
     Ok(Ok((session, form)))
 }
 
@@ -174,14 +176,14 @@ async fn page(
     session: &Session,
     form: Form,
     mistakes: Vec<String>,
-) -> Outcome {
-    let token = visit::token(session);
+) -> HandlerResult {
+    let token = session::csrf_token(session);
     let status = match mistakes.as_slice() {
         [] => StatusCode::OK,
         _ => StatusCode::BAD_REQUEST,
     };
     let made = blocking(service, move |service| {
-        let request = form.one("request").to_owned();
+        let request = form.value("request").to_owned();
         let issuer = service.issuer();
         let waiting = issuer
             .pending(&request)
@@ -192,16 +194,16 @@ async fn page(
             None => Default::default(),
         };
         let once = |mode: AccessMode| mode == AccessMode::SingleUse;
-        let purposes: Vec<Purpose> = drafts.iter().map(Purpose::of).collect();
+        let purposes: Vec<Purpose> = drafts.iter().map(Purpose::from_draft).collect();
         let page = ConsentPage {
             session: token,
             request,
-            who: Who::of(&waiting),
+            who: Requester::from_request(&waiting),
             asked: asked.is_some(),
             training: purposes.iter().any(|purpose| purpose.training),
             purposes,
             only_once: drafts.iter().any(|draft| once(draft.access_mode)),
-            once: form.one("mode") == "single_use",
+            once: form.value("mode") == "single_use",
             sources: choice::rows(service, asked.as_ref().map(|_| drafts), &form)?,
             ends: choice::ends(&form),
             missing: rules(missing),
@@ -210,7 +212,7 @@ async fn page(
         Ok((page, answer_origin(&waiting)))
     });
     let (page, origin) = made.await?;
-    Ok(answering_to(html(status, &page)?, &origin))
+    Ok(allow_form_target(html(status, &page)?, &origin))
 }
 
 async fn review_page(
@@ -218,27 +220,27 @@ async fn review_page(
     session: &Session,
     asked: &PendingRequest,
     review: &Review,
-) -> Outcome {
+) -> HandlerResult {
     let named = asked.details.is_some();
     let drafts = if named { review.grants.as_slice() } else { &[] };
     let page = ReviewPage {
-        session: visit::token(session),
+        session: session::csrf_token(session),
         request: review.request_id.clone(),
         digest: review.digest.clone(),
-        who: Who::of(asked),
-        purposes: drafts.iter().map(Purpose::of).collect(),
+        who: Requester::from_request(asked),
+        purposes: drafts.iter().map(Purpose::from_draft).collect(),
         rows: review::rows(service, review).await?,
         terms: review::terms(review),
-        once: review::is_once(review),
-        ends: moment(&review.expires_at.to_rfc3339_millis()),
+        once: review::is_single_use(review),
+        ends: format_time(&review.expires_at.to_rfc3339_millis()),
         mcp_only: review.resource.ends_with("/mcp"),
         training: review.ai_training_affirmed,
     };
     let response = html(StatusCode::OK, &page)?;
-    Ok(answering_to(response, &answer_origin(asked)))
+    Ok(allow_form_target(response, &answer_origin(asked)))
 }
 
-/// Where the redirect that answers a decision goes.
+/// The origin of the redirect that answers a decision.
 fn answer_origin(asked: &PendingRequest) -> String {
     match &asked.way {
         Way::Code { back, .. } => review::origin(&back.redirect_uri).to_owned(),
@@ -254,15 +256,15 @@ fn mistakes(error: &DecisionError) -> Vec<String> {
     }
 }
 
-/// Mistakes one by one, and how many more there are.
+/// The first mistakes, and how many more there are.
 fn rules(mistakes: &[Mistake]) -> Vec<String> {
-    let told = mistakes.iter().take(MISTAKES_SHOWN);
-    let mut told: Vec<String> = told.map(|mistake| label(&mistake.rule)).collect();
+    let listed = mistakes.iter().take(MISTAKES_SHOWN);
+    let mut listed: Vec<String> = listed.map(|mistake| label(&mistake.rule)).collect();
     let more = mistakes.len().saturating_sub(MISTAKES_SHOWN);
     if more > 0 {
-        told.push(format!("and {more} more"));
+        listed.push(format!("and {more} more"));
     }
-    told
+    listed
 }
 
 pub(super) fn decision_problem(error: &DecisionError) -> Problem {

@@ -1,4 +1,4 @@
-//! Where a person types the code that a device shows.
+//! The page where a person types the code a device shows.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use grants::oauth::DecisionError;
 use grants::sign_in::Lane;
 
 use super::consent::{consent_path, decision_problem};
-use super::{html, see_other, visit};
+use super::{html, see_other, session};
 use crate::form::Form;
 use crate::owner::blocking;
-use crate::table::{Ask, Outcome};
+use crate::table::{HandlerResult, RequestContext};
 
 #[derive(Template)]
 #[template(path = "device.html")]
@@ -21,30 +21,30 @@ struct DevicePage<'a> {
     mistake: &'a str,
 }
 
-/// `GET /device`: a link with the code fills it in, and the person still has to send it.
-pub(super) async fn show(ask: Ask) -> Outcome {
-    let Some(session) = visit::session(&ask).await? else {
-        return Ok(visit::to_sign_in(&ask));
+/// `GET /device`: a link with the code fills in the form, which the person still has to send.
+pub(super) async fn show(context: RequestContext) -> HandlerResult {
+    let Some(session) = session::session(&context).await? else {
+        return Ok(session::to_sign_in(&context));
     };
-    let form = Form::of_query(ask.query())?;
+    let form = Form::from_query(context.query())?;
     let page = DevicePage {
-        session: &visit::token(&session),
-        code: form.one("user_code"),
+        session: &session::csrf_token(&session),
+        code: form.value("user_code"),
         mistake: "",
     };
     html(StatusCode::OK, &page)
 }
 
 /// `POST /device`
-pub(super) async fn enter(mut ask: Ask) -> Outcome {
-    let form = Form::read(&mut ask).await?;
-    let Some(session) = visit::session(&ask).await? else {
-        return Ok(visit::to_sign_in(&ask));
+pub(super) async fn enter(mut context: RequestContext) -> HandlerResult {
+    let form = Form::read(&mut context).await?;
+    let Some(session) = session::session(&context).await? else {
+        return Ok(session::to_sign_in(&context));
     };
-    visit::check(&session, &ask, &form)?;
-    let code = form.one("user_code").to_owned();
+    session::check_form(&session, &context, &form)?;
+    let code = form.value("user_code").to_owned();
     let lane = Lane::Browser(session.id().to_owned());
-    let found = blocking(Arc::clone(&ask.service), move |service| {
+    let found = blocking(Arc::clone(&context.service), move |service| {
         match service.issuer().request_of_user_code(&code) {
             Ok(request) => {
                 service.throttle.right(&lane);
@@ -59,8 +59,8 @@ pub(super) async fn enter(mut ask: Ask) -> Outcome {
         Err(wait) => tokio::time::sleep(wait).await,
     }
     let page = DevicePage {
-        session: &visit::token(&session),
-        code: form.one("user_code"),
+        session: &session::csrf_token(&session),
+        code: form.value("user_code"),
         mistake: "No device waits with this code. Look at the device again; a code is good for 10 minutes.",
     };
     html(StatusCode::NOT_FOUND, &page)

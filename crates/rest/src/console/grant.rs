@@ -1,4 +1,4 @@
-//! One grant: what it gives, what was read under it, and its end.
+//! The page of a grant: what it allows, what was read under it, and how to revoke it.
 
 use std::sync::Arc;
 
@@ -10,19 +10,19 @@ use contract::handle::RecordHandle;
 use grants::{DisclosedCall, Overview, ShowError, State, Wording};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::words::{label, moment, whole};
-use super::{html, see_other, visit};
+use super::format::{format_time, label, visible};
+use super::{html, see_other, session};
 use crate::form::Form;
 use crate::owner::blocking;
 use crate::problem::Problem;
 use crate::service::Service;
-use crate::table::{Ask, Outcome};
+use crate::table::{HandlerResult, RequestContext};
 
-/// As many calls are shown.
+/// How many calls are listed.
 const CALLS: usize = 100;
-/// As many records of one call are shown.
+/// How many records of one call are listed.
 const RECORDS: usize = 20;
-/// As many streams of a grant, and names of each list, are shown at a glance.
+/// How many streams, and names per list, the summary shows.
 const NAMES: usize = 12;
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
@@ -39,15 +39,15 @@ struct GrantPage {
     calls: Vec<CallRow>,
 }
 
-/// One grant, whole; a package has several.
+/// One grant in full; a package has several.
 struct Part {
     title: String,
     lines: Vec<String>,
 }
 
 impl Part {
-    fn of(grant: &Grant, state: Option<&'static str>) -> Self {
-        let wording = Wording::whole(whole);
+    fn from_grant(grant: &Grant, state: Option<&'static str>) -> Self {
+        let wording = Wording::whole(visible);
         let title = wording.title(grant);
         Self {
             title: match state {
@@ -59,11 +59,11 @@ impl Part {
     }
 }
 
-/// A grant at a glance.
+/// A grant in a list.
 pub(super) struct GrantRow {
     pub(super) id: String,
     pub(super) client: String,
-    /// The client's id, where it has a name beside it.
+    /// The client's id, where `client` is its name.
     pub(super) client_id: String,
     pub(super) state: &'static str,
     pub(super) open: bool,
@@ -73,14 +73,14 @@ pub(super) struct GrantRow {
     pub(super) used: String,
     /// What it may read, in words.
     pub(super) lines: Vec<String>,
-    /// Whether the words leave something out that its page shows.
+    /// Whether `lines` leaves out something that the grant's page shows.
     pub(super) cut: bool,
 }
 
 impl GrantRow {
-    pub(super) fn of(overview: &Overview) -> Self {
+    pub(super) fn from_overview(overview: &Overview) -> Self {
         let name = overview.client_name.as_deref();
-        let lines = Wording::brief(NAMES, whole).overview(overview);
+        let lines = Wording::brief(NAMES, visible).overview(overview);
         Self {
             id: overview.id.clone(),
             client: label(name.unwrap_or(overview.client_id.as_str())),
@@ -88,17 +88,17 @@ impl GrantRow {
             state: state(overview),
             open: overview.state.is_open(),
             waiting: overview.state == State::Waiting,
-            issued: moment(&overview.issued_at),
+            issued: format_time(&overview.issued_at),
             ends: overview
                 .expires_at
                 .as_deref()
-                .map(moment)
+                .map(format_time)
                 .unwrap_or_default(),
             used: overview
                 .last_used_at
                 .as_deref()
-                .map_or_else(|| "never".to_owned(), moment),
-            cut: lines != Wording::whole(whole).overview(overview),
+                .map_or_else(|| "never".to_owned(), format_time),
+            cut: lines != Wording::whole(visible).overview(overview),
             lines,
         }
     }
@@ -130,11 +130,11 @@ struct RecordLink {
 }
 
 impl CallRow {
-    fn of(call: &DisclosedCall) -> Self {
+    fn from_call(call: &DisclosedCall) -> Self {
         Self {
-            at: moment(&call.at),
+            at: format_time(&call.at),
             operation: label(&call.operation),
-            fields: whole(&call.fields.join(", ")),
+            fields: visible(&call.fields.join(", ")),
             records: call
                 .records
                 .iter()
@@ -157,18 +157,18 @@ fn link(handle: &str) -> RecordLink {
         ))
     });
     RecordLink {
-        handle: whole(handle),
+        handle: visible(handle),
         path: path.unwrap_or_default(),
     }
 }
 
 /// `GET /grants/{id}`
-pub(super) async fn show(ask: Ask) -> Outcome {
-    let Some(session) = visit::session(&ask).await? else {
-        return Ok(visit::to_sign_in(&ask));
+pub(super) async fn show(context: RequestContext) -> HandlerResult {
+    let Some(session) = session::session(&context).await? else {
+        return Ok(session::to_sign_in(&context));
     };
-    let id = ask.part(0).to_owned();
-    let shown = blocking(ask.service, move |service| {
+    let id = context.part(0).to_owned();
+    let shown = blocking(context.service, move |service| {
         let flushed = service.disclosures.flush();
         flushed.map_err(|error| Problem::internal("disclosures are not written", &error))?;
         let shown = grants::show(&*service.store, &id, service.now(), CALLS);
@@ -180,37 +180,37 @@ pub(super) async fn show(ask: Ask) -> Outcome {
     html(
         StatusCode::OK,
         &GrantPage {
-            session: visit::token(&session),
-            grant: GrantRow::of(&shown.overview),
+            session: session::csrf_token(&session),
+            grant: GrantRow::from_overview(&shown.overview),
             parts,
-            calls: shown.disclosures.iter().map(CallRow::of).collect(),
+            calls: shown.disclosures.iter().map(CallRow::from_call).collect(),
         },
     )
 }
 
-/// The grants of a package, each with its own state; a grant alone.
+/// The grants of a package, each with its state; or the one grant.
 fn parts(service: &Service, overview: &Overview) -> Result<Vec<Part>, Problem> {
     if let [grant] = overview.grants.as_slice() {
-        return Ok(vec![Part::of(grant, None)]);
+        return Ok(vec![Part::from_grant(grant, None)]);
     }
     let mut parts = Vec::new();
     for grant in &overview.grants {
         let own = grants::show(&*service.store, grant.id().as_str(), service.now(), 0);
         let own = own.map_err(|error| problem(&error))?;
-        parts.push(Part::of(grant, Some(state(&own.overview))));
+        parts.push(Part::from_grant(grant, Some(state(&own.overview))));
     }
     Ok(parts)
 }
 
 /// `POST /grants/{id}/revoke`
-pub(super) async fn revoke(mut ask: Ask) -> Outcome {
-    let form = Form::read(&mut ask).await?;
-    let Some(session) = visit::session(&ask).await? else {
+pub(super) async fn revoke(mut context: RequestContext) -> HandlerResult {
+    let form = Form::read(&mut context).await?;
+    let Some(session) = session::session(&context).await? else {
         return Ok(see_other("/sign-in"));
     };
-    visit::check(&session, &ask, &form)?;
-    let id = ask.part(0).to_owned();
-    blocking(Arc::clone(&ask.service), move |service| {
+    session::check_form(&session, &context, &form)?;
+    let id = context.part(0).to_owned();
+    blocking(Arc::clone(&context.service), move |service| {
         grants::revoke(&*service.store, &id, service.now()).map_err(|error| problem(&error))
     })
     .await?;

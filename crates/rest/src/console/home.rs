@@ -1,4 +1,5 @@
-//! The first page: what is kept, who may read it, and how to begin. Who is not a browser gets an index of documents.
+//! The home page: what is stored, who may read it, and how to start. Clients other than browsers get an index of
+//! documents.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,16 +8,16 @@ use askama::Template;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde_json::json;
 
+use super::format::{format_count, format_number, label};
 use super::grant::GrantRow;
-use super::words::{counted, grouped, label};
-use super::{html, see_other, visit};
+use super::{html, see_other, session};
 use crate::discovery::METADATA_PATH;
 use crate::owner::blocking;
 use crate::problem::{self, Problem};
 use crate::service::Service;
-use crate::table::{Ask, Outcome};
+use crate::table::{HandlerResult, RequestContext};
 
-/// As many questions are proposed.
+/// How many questions are suggested.
 const QUESTIONS: usize = 4;
 
 #[derive(Template)]
@@ -39,24 +40,24 @@ struct ConnectionRow {
 }
 
 /// `GET /`
-pub(super) async fn index(ask: Ask) -> Outcome {
-    if !wants_page(&ask.headers) {
+pub(super) async fn index(context: RequestContext) -> HandlerResult {
+    if !wants_page(&context.headers) {
         let mut response = discovery()?;
         let vary = HeaderValue::from_static("accept");
         response.headers_mut().insert(header::VARY, vary);
         return Ok(response);
     }
-    let Some(session) = visit::session(&ask).await? else {
+    let Some(session) = session::session(&context).await? else {
         return Ok(see_other("/sign-in"));
     };
-    let token = visit::token(&session);
-    let page = blocking(Arc::clone(&ask.service), move |service| {
+    let token = session::csrf_token(&session);
+    let page = blocking(Arc::clone(&context.service), move |service| {
         home(service, token)
     });
     html(StatusCode::OK, &page.await?)
 }
 
-/// Whether a page is preferred over JSON: browsers name it, and nothing else does.
+/// Whether the client prefers HTML over JSON; only browsers say so.
 pub(crate) fn wants_page(headers: &HeaderMap) -> bool {
     let accepted = headers.get_all(header::ACCEPT);
     accepted
@@ -65,8 +66,8 @@ pub(crate) fn wants_page(headers: &HeaderMap) -> bool {
         .any(|list| list.contains("text/html") || list.contains("application/xhtml+xml"))
 }
 
-/// Where everything is, as paths of this server.
-fn discovery() -> Outcome {
+/// The discovery index: paths of this server.
+fn discovery() -> HandlerResult {
     let document = json!({
         "object": "pdpp_discovery_index",
         "role": "resource_server",
@@ -119,10 +120,10 @@ fn home(service: &Service, session: String) -> Result<HomePage, Problem> {
         connections.push(ConnectionRow {
             kind: declaration.map_or_else(String::new, |one| label(&one.display_name)),
             id: connection.id.to_string(),
-            total: counted(streams.iter().map(|(_, records)| records).sum(), "record"),
+            total: format_count(streams.iter().map(|(_, records)| records).sum(), "record"),
             streams: streams
                 .iter()
-                .map(|(stream, records)| format!("{}: {}", label(stream), grouped(*records)))
+                .map(|(stream, records)| format!("{}: {}", label(stream), format_number(*records)))
                 .collect::<Vec<_>>()
                 .join(", "),
             name,
@@ -133,8 +134,8 @@ fn home(service: &Service, session: String) -> Result<HomePage, Problem> {
         session,
         mcp_url: format!("{}/mcp", service.public_url),
         connections,
-        live: live.into_iter().map(GrantRow::of).collect(),
-        ended: ended.into_iter().map(GrantRow::of).collect(),
+        live: live.into_iter().map(GrantRow::from_overview).collect(),
+        ended: ended.into_iter().map(GrantRow::from_overview).collect(),
         questions,
     })
 }

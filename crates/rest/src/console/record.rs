@@ -1,4 +1,4 @@
-//! One record, as the addresses of citations open it.
+//! The page of a record, which citation URLs open.
 
 use askama::Template;
 use axum::http::StatusCode;
@@ -13,12 +13,12 @@ use read::GrantReader;
 use serde_json::value::RawValue;
 use store::catalog::Connection;
 
-use super::words::{Member, members, moment, whole};
-use super::{html, visit};
+use super::format::{Member, format_time, members, visible};
+use super::{html, session};
 use crate::service::Service;
-use crate::table::{Ask, Outcome};
+use crate::table::{HandlerResult, RequestContext};
 
-/// As much of one value is shown; the rest is read with `pdpp export`.
+/// The longest value shown, in characters; `pdpp export` has the rest.
 const VALUE_CHARS: usize = 200_000;
 
 #[derive(Template)]
@@ -36,23 +36,23 @@ struct RecordPage {
 }
 
 /// `GET /records/{connection_id}/{stream}/{record_id}`
-pub(super) async fn show(ask: Ask) -> Outcome {
-    let Some(session) = visit::session(&ask).await? else {
-        return Ok(visit::to_sign_in(&ask));
+pub(super) async fn show(context: RequestContext) -> HandlerResult {
+    let Some(session) = session::session(&context).await? else {
+        return Ok(session::to_sign_in(&context));
     };
     let missing = || {
         ReadError::new(ErrorCode::NotFound, "there is no such record")
             .with_hint("it may have been deleted since it was cited")
     };
-    let stream = StreamName::parse(ask.part(1)).map_err(|_| missing())?;
-    let connection = ConnectionId::parse(ask.part(0)).map_err(|_| missing())?;
-    let mut query = RecordQuery::new(stream, ask.part(2));
+    let stream = StreamName::parse(context.part(1)).map_err(|_| missing())?;
+    let connection = ConnectionId::parse(context.part(0)).map_err(|_| missing())?;
+    let mut query = RecordQuery::new(stream, context.part(2));
     query.connection_id = Some(connection.to_string());
-    let service = &ask.service;
+    let service = &context.service;
     let reader = GrantReader::new(
         service.store.clone(),
         Authority::Owner,
-        service.reading.clone(),
+        service.reader_settings.clone(),
     );
     let record = reader
         .record(query)
@@ -65,20 +65,20 @@ pub(super) async fn show(ask: Ask) -> Outcome {
     html(
         StatusCode::OK,
         &RecordPage {
-            session: visit::token(&session),
-            key: whole(&record.id),
-            stream: whole(&record.stream),
+            session: session::csrf_token(&session),
+            key: visible(&record.id),
+            stream: visible(&record.stream),
             time: source
                 .as_ref()
                 .map_or_else(String::new, |source| time(service, source, &record)),
-            source: source.map_or_else(|| connection.to_string(), |one| whole(&one.display_name)),
-            emitted: moment(&record.emitted_at),
+            source: source.map_or_else(|| connection.to_string(), |one| visible(&one.display_name)),
+            emitted: format_time(&record.emitted_at),
             members: members(record.data.as_deref(), VALUE_CHARS),
         },
     )
 }
 
-/// When what the record tells happened, in its own words.
+/// The record's own time, as its source wrote it.
 fn time(service: &Service, source: &Connection, record: &Record) -> String {
     let declaration = service.store.declaration(&source.connector);
     let mut streams = declaration.iter().flat_map(|one| &one.streams);
@@ -94,8 +94,8 @@ fn time(service: &Service, source: &Connection, record: &Record) -> String {
         serde_json::from_str(value.get()).ok()
     });
     own.map_or_else(String::new, |(_, at)| match at.len() {
-        // A date is a date everywhere.
-        ..=10 => whole(&at),
-        _ => moment(&at),
+        // A date has no time zone to convert.
+        ..=10 => visible(&at),
+        _ => format_time(&at),
     })
 }

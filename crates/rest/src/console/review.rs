@@ -1,4 +1,4 @@
-//! The review in words: who would get what, with the records it would really show them.
+//! The review: who would get what, with samples of the records they would see.
 
 use contract::error::ReadError;
 use contract::grant::{AccessMode, Authority, GrantedRow};
@@ -9,31 +9,31 @@ use grants::oauth::{Client, ClientTrust, PendingRequest, Review, Way};
 use grants::{Draft, Wording};
 use read::GrantReader;
 
-use super::words::{Member, counted, label, members, moment, whole};
+use super::format::{Member, format_count, format_time, label, members, visible};
 use crate::problem::Problem;
 use crate::service::Service;
 
-/// As many records of a stream are shown.
+/// How many records of a stream are shown.
 const SAMPLES: u32 = 3;
-/// As many streams are shown with records; further ones only with their number.
+/// How many streams are shown with records; the others only with their count.
 const SAMPLED_STREAMS: usize = 40;
-/// As much of one value is shown.
+/// The longest value shown, in characters.
 const VALUE_CHARS: usize = 160;
 
-/// Who asks, and how sure that is.
-pub(super) struct Who {
+/// The application that asks, and how far its identity is proven.
+pub(super) struct Requester {
     pub(super) name: String,
-    /// Whether the name is the application's own claim, and not its id.
+    /// Whether `name` is the application's own claim, and not its id.
     pub(super) named: bool,
     pub(super) id: String,
     pub(super) sure: String,
-    /// Whether somebody's control of an address stands behind it.
+    /// Whether control of a web address proves it.
     pub(super) proven: bool,
     pub(super) answer_to: String,
 }
 
-impl Who {
-    pub(super) fn of(asked: &PendingRequest) -> Self {
+impl Requester {
+    pub(super) fn from_request(asked: &PendingRequest) -> Self {
         let Client {
             client_id,
             client_name,
@@ -51,7 +51,7 @@ impl Who {
             ClientTrust::Registered { at } => (
                 format!(
                     "Anybody could have registered under this name. It registered itself on {}.",
-                    moment(&at.to_rfc3339_millis())
+                    format_time(&at.to_rfc3339_millis())
                 ),
                 false,
             ),
@@ -86,8 +86,8 @@ impl Who {
     }
 }
 
-/// Scheme, host and port of an address that was read strictly when it was registered. One that is not of the web has
-/// no origin, and gives its scheme.
+/// Scheme, host and port of an address that was validated at registration. An address that is not `http` or `https`
+/// has no origin; then its scheme.
 pub(super) fn origin(address: &str) -> &str {
     if !address.starts_with("https://") && !address.starts_with("http://") {
         let scheme = address.find(':').and_then(|end| address.get(..=end));
@@ -109,7 +109,7 @@ fn is_loopback(origin: &str) -> bool {
         })
 }
 
-/// Why it is asked, in the words of who asks.
+/// The purpose, in the application's words.
 pub(super) struct Purpose {
     pub(super) code: String,
     pub(super) said: String,
@@ -117,43 +117,46 @@ pub(super) struct Purpose {
 }
 
 impl Purpose {
-    pub(super) fn of(draft: &Draft) -> Self {
+    pub(super) fn from_draft(draft: &Draft) -> Self {
         Self {
-            code: whole(&draft.purpose_code),
-            said: whole(draft.purpose_description.as_deref().unwrap_or_default()),
+            code: visible(&draft.purpose_code),
+            said: visible(draft.purpose_description.as_deref().unwrap_or_default()),
             training: draft.purpose_code.ends_with("/purpose/ai_training"),
         }
     }
 }
 
 /// One stream that would be granted.
-pub(super) struct RowShown {
+pub(super) struct StreamPreview {
     pub(super) source: String,
     pub(super) stream: String,
     pub(super) total: String,
-    /// All that would be granted of it.
+    /// All that would be granted of it, in words.
     pub(super) words: String,
     pub(super) samples: Vec<Vec<Member>>,
 }
 
-/// Whether any of it can be used more than once.
-pub(super) fn is_once(review: &Review) -> bool {
+/// Whether all of it can be used only once.
+pub(super) fn is_single_use(review: &Review) -> bool {
     let once = |draft: &Draft| draft.access_mode == AccessMode::SingleUse;
     review.grants.iter().all(once)
 }
 
-/// What is left to say of what would be granted, once its streams are told.
+/// The terms of the grant besides its streams.
 pub(super) fn terms(review: &Review) -> Vec<String> {
     let mut terms: Vec<String> = Vec::new();
     for draft in &review.grants {
-        terms.extend(Wording::whole(whole).draft(draft));
+        terms.extend(Wording::whole(visible).draft(draft));
     }
     terms.dedup();
     terms
 }
 
-/// Reads what the review would grant, exactly as a token of it would.
-pub(super) async fn rows(service: &Service, review: &Review) -> Result<Vec<RowShown>, Problem> {
+/// Reads what the review would grant, exactly as a token of that grant would.
+pub(super) async fn rows(
+    service: &Service,
+    review: &Review,
+) -> Result<Vec<StreamPreview>, Problem> {
     let authority = review
         .authority(service.now())
         .map_err(|error| super::consent::decision_problem(&error))?;
@@ -161,24 +164,24 @@ pub(super) async fn rows(service: &Service, review: &Review) -> Result<Vec<RowSh
         return Ok(Vec::new());
     };
     let granted = granted.clone();
-    let mut settings = service.reading.clone();
-    // Nothing leaves: the owner looks at their own records.
+    let mut settings = service.reader_settings.clone();
+    // A preview for the owner: nothing is disclosed.
     settings.disclosures = None;
     let reader = GrantReader::new(service.store.clone(), authority, settings);
     let mut rows = Vec::new();
     for (at, row) in granted.rows().iter().enumerate() {
         let samples = if at < SAMPLED_STREAMS { SAMPLES } else { 0 };
-        rows.push(row_shown(service, review, row, (&reader, samples)).await?);
+        rows.push(stream_preview(service, review, row, (&reader, samples)).await?);
     }
     Ok(rows)
 }
 
-async fn row_shown(
+async fn stream_preview(
     service: &Service,
     review: &Review,
     row: &GrantedRow,
     (reader, samples): (&GrantReader, u32),
-) -> Result<RowShown, ReadError> {
+) -> Result<StreamPreview, ReadError> {
     let mut query = RecordsQuery::new(row.stream.clone());
     query.connection_id = Some(row.connection.to_string());
     query.limit = PageLimit::of(samples.max(1));
@@ -189,7 +192,7 @@ async fn row_shown(
     let page = reader.records(query).await?;
     let meta = page.meta.as_ref();
     let total = meta.and_then(|meta| meta.count.as_option()?.value());
-    // Every field is shown: what stands last is as much given away as what stands first.
+    // Every field is shown, because every one would be disclosed.
     let sample = |record: &Record| members(record.data.as_deref(), VALUE_CHARS);
     let shown = usize::try_from(samples).unwrap_or_default();
     let stream = review.grants.iter().flat_map(|draft| &draft.streams);
@@ -197,7 +200,7 @@ async fn row_shown(
         .filter(|stream| stream.name == row.stream)
         .find(|stream| stream.instance_ids.contains(&row.connection));
     let connection = service.store.connection(&row.connection);
-    Ok(RowShown {
+    Ok(StreamPreview {
         source: match &connection {
             Some(connection) => label(&connection.display_name),
             None => row.connection.to_string(),
@@ -205,10 +208,10 @@ async fn row_shown(
         stream: label(row.stream.as_str()),
         total: total.map_or_else(
             || "Some records".to_owned(),
-            |total| counted(total, "record"),
+            |total| format_count(total, "record"),
         ),
         words: stream.map_or_else(String::new, |stream| {
-            Wording::whole(whole).row(&row.connection, stream)
+            Wording::whole(visible).row(&row.connection, stream)
         }),
         samples: page.data.iter().take(shown).map(sample).collect(),
     })

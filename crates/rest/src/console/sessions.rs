@@ -1,4 +1,4 @@
-//! The browsers in which the owner is signed in, and how to end those that should not be.
+//! The list of signed-in browsers, and ending their sessions.
 
 use std::sync::Arc;
 
@@ -7,12 +7,12 @@ use axum::http::StatusCode;
 use grants::sign_in::{Session, SessionOverview, end_other_sessions, end_session, sessions};
 use store::{Store, StoreError};
 
-use super::words::{label, moment};
-use super::{html, see_other, visit};
+use super::format::{format_time, label};
+use super::{html, see_other, session};
 use crate::form::Form;
 use crate::owner::blocking;
 use crate::problem::Problem;
-use crate::table::{Ask, Outcome};
+use crate::table::{HandlerResult, RequestContext};
 
 #[derive(Template)]
 #[template(path = "sessions.html")]
@@ -21,7 +21,7 @@ struct SessionsPage {
     rows: Vec<SessionRow>,
 }
 
-/// A session at a glance.
+/// A session in the list.
 struct SessionRow {
     id: String,
     here: bool,
@@ -31,64 +31,64 @@ struct SessionRow {
 }
 
 impl SessionRow {
-    fn of(overview: SessionOverview, own: &Session) -> Self {
+    fn from_overview(overview: SessionOverview, own: &Session) -> Self {
         Self {
             here: overview.id == own.id(),
             browser: label(&overview.browser),
-            started: moment(&overview.started_at),
-            seen: moment(&overview.last_used_at),
+            started: format_time(&overview.started_at),
+            seen: format_time(&overview.last_used_at),
             id: overview.id,
         }
     }
 }
 
 /// `GET /sessions`
-pub(super) async fn show(ask: Ask) -> Outcome {
-    let Some(session) = visit::session(&ask).await? else {
-        return Ok(visit::to_sign_in(&ask));
+pub(super) async fn show(context: RequestContext) -> HandlerResult {
+    let Some(session) = session::session(&context).await? else {
+        return Ok(session::to_sign_in(&context));
     };
-    let found = blocking(ask.service, |service| {
+    let found = blocking(context.service, |service| {
         sessions(&*service.store, service.now())
             .map_err(|error| Problem::internal("the sessions could not be listed", &error))
     });
     let mut rows: Vec<SessionRow> = found
         .await?
         .into_iter()
-        .map(|overview| SessionRow::of(overview, &session))
+        .map(|overview| SessionRow::from_overview(overview, &session))
         .collect();
-    // One's own first, whichever was used last.
+    // This browser first, then by last use.
     rows.sort_by_key(|row| !row.here);
-    let session = visit::token(&session);
+    let session = session::csrf_token(&session);
     html(StatusCode::OK, &SessionsPage { session, rows })
 }
 
-/// `POST /sessions/{id}/end`. One that has ended already is what was asked for.
-pub(super) async fn end(ask: Ask) -> Outcome {
-    let id = ask.part(0).to_owned();
-    ended(ask, move |store, _, now| {
+/// `POST /sessions/{id}/end`. Ending an ended session succeeds.
+pub(super) async fn end(context: RequestContext) -> HandlerResult {
+    let id = context.part(0).to_owned();
+    end_sessions(context, move |store, _, now| {
         end_session(store, &id, now).map(drop)
     })
     .await
 }
 
 /// `POST /sessions/end-others`
-pub(super) async fn end_others(ask: Ask) -> Outcome {
-    ended(ask, end_other_sessions).await
+pub(super) async fn end_others(context: RequestContext) -> HandlerResult {
+    end_sessions(context, end_other_sessions).await
 }
 
-/// Ends what a form of this session asks to end, given the name of the session itself.
-async fn ended(
-    mut ask: Ask,
+/// Ends the sessions a form asks to end; `end` gets the id of the session that asks.
+async fn end_sessions(
+    mut context: RequestContext,
     end: impl FnOnce(&dyn Store, &str, contract::time::Instant) -> Result<(), StoreError>
     + Send
     + 'static,
-) -> Outcome {
-    let form = Form::read(&mut ask).await?;
-    let Some(session) = visit::session(&ask).await? else {
+) -> HandlerResult {
+    let form = Form::read(&mut context).await?;
+    let Some(session) = session::session(&context).await? else {
         return Ok(see_other("/sign-in"));
     };
-    visit::check(&session, &ask, &form)?;
-    blocking(Arc::clone(&ask.service), move |service| {
+    session::check_form(&session, &context, &form)?;
+    blocking(Arc::clone(&context.service), move |service| {
         end(&*service.store, session.id(), service.now())
             .map_err(|error| Problem::internal("a session could not be ended", &error))
     })

@@ -1,4 +1,4 @@
-//! Signing in and out. A link with a one-time code only fills in the form: what merely looks at links signs nobody in.
+//! Signing in and out. A link with a one-time code only fills in the form, so that a link preview signs nobody in.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use axum::response::Response;
 use grants::sign_in::{Presented, end_session, has_password, require_second, with_second};
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-use super::door::{self, Word};
-use super::{html, see_other, visit};
+use super::sign_in_attempt::{self, SignInSecret};
+use super::{html, see_other, session};
 use crate::form::Form;
 use crate::owner::blocking;
 use crate::problem::Problem;
-use crate::table::{Ask, Outcome};
+use crate::table::{HandlerResult, RequestContext};
 
 #[derive(Template)]
 #[template(path = "sign_in.html")]
@@ -33,11 +33,11 @@ struct SignedInPage<'a> {
     onward: &'a str,
 }
 
-/// Where the second half of a session is taken. At the root, since browsers send such a password below the folder in
-/// which it was asked for.
-const KEEPING: &str = "/signed-in";
+/// The path that receives the second half of a session. At the root, because browsers send Basic credentials only
+/// below the folder where they were asked for.
+const SIGNED_IN_PATH: &str = "/signed-in";
 
-/// What a visitor filled in, or a link did for them.
+/// What the form holds, from the visitor or from a link.
 struct Entry {
     return_to: String,
     code: String,
@@ -45,85 +45,88 @@ struct Entry {
 }
 
 impl Entry {
-    fn of(form: &Form) -> Self {
+    fn from_form(form: &Form) -> Self {
         Self {
-            return_to: visit::own_path(form.one("return_to"))
+            return_to: session::local_path(form.value("return_to"))
                 .unwrap_or("/")
                 .to_owned(),
-            code: code_in(form.one("code")),
+            code: extract_code(form.value("code")),
             mistake: "",
         }
     }
 }
 
 /// `GET /sign-in`
-pub(super) async fn show(ask: Ask) -> Outcome {
-    let entry = Entry::of(&Form::of_query(ask.query())?);
-    if visit::session(&ask).await?.is_some() {
+pub(super) async fn show(context: RequestContext) -> HandlerResult {
+    let entry = Entry::from_form(&Form::from_query(context.query())?);
+    if session::session(&context).await?.is_some() {
         return Ok(see_other(&entry.return_to));
     }
-    page(ask, StatusCode::OK, &entry).await
+    page(context, StatusCode::OK, &entry).await
 }
 
 /// `POST /sign-in`
-pub(super) async fn enter(mut ask: Ask) -> Outcome {
-    let form = Form::read(&mut ask).await?;
-    let expected = visit::cookie(&ask.headers, &visit::cookie_name(&ask.service, "form"));
+pub(super) async fn enter(mut context: RequestContext) -> HandlerResult {
+    let form = Form::read(&mut context).await?;
+    let expected = session::cookie(
+        &context.headers,
+        &session::cookie_name(&context.service, "form"),
+    );
     let same =
-        expected.is_some_and(|expected| !expected.is_empty() && expected == form.one("csrf"));
-    if visit::is_from_elsewhere(&ask) || !same {
-        return Err(visit::foreign_form(&ask));
+        expected.is_some_and(|expected| !expected.is_empty() && expected == form.value("csrf"));
+    if session::is_cross_origin(&context) || !same {
+        return Err(session::foreign_form_problem(&context));
     }
-    let mut entry = Entry::of(&form);
-    let word = if entry.code.is_empty() {
-        Word::Password(form.one("password").to_owned())
+    let mut entry = Entry::from_form(&form);
+    let secret = if entry.code.is_empty() {
+        SignInSecret::Password(form.value("password").to_owned())
     } else {
-        Word::Code(entry.code.clone())
+        SignInSecret::Code(entry.code.clone())
     };
-    let Some(session) = door::enter(&ask, word).await? else {
+    let Some(session) = sign_in_attempt::enter(&context, secret).await? else {
         entry.mistake = if entry.code.is_empty() {
             "That is not the password."
         } else {
             "That sign-in link or code is not valid any more: each works once and for 15 minutes. `pdpp sign-in` at the terminal prints a new one."
         };
         entry.code.clear();
-        return page(ask, StatusCode::FORBIDDEN, &entry).await;
+        return page(context, StatusCode::FORBIDDEN, &entry).await;
     };
-    let response = if takes_second(&ask) {
+    let response = if supports_second_half(&context) {
         let back = utf8_percent_encode(&entry.return_to, NON_ALPHANUMERIC);
-        let path = format!("{KEEPING}?return_to={back}");
-        see_other(with_second(ask.service.console.origin(), &path, &session.second).expose())
+        let path = format!("{SIGNED_IN_PATH}?return_to={back}");
+        see_other(with_second(context.service.console.origin(), &path, &session.second).expose())
     } else {
         see_other(&entry.return_to)
     };
-    let response = visit::set_cookie(response, &ask.service, "form", None);
+    let response = session::set_cookie(response, &context.service, "form", None);
     let browser = session.browser.expose();
-    let response = visit::set_cookie(response, &ask.service, visit::BROWSER, Some(browser));
-    let secret = session.secret.expose();
-    Ok(visit::set_cookie(
+    let response = session::set_cookie(response, &context.service, session::BROWSER, Some(browser));
+    let session_secret = session.secret.expose();
+    Ok(session::set_cookie(
         response,
-        &ask.service,
+        &context.service,
         "session",
-        Some(secret),
+        Some(session_secret),
     ))
 }
 
-/// Whether the browser takes the second half of a session from an address without asking anybody: those of Chromium's
-/// family do. It matters where the pages share their host with whatever listens at other ports of this machine.
-fn takes_second(ask: &Ask) -> bool {
-    let browser = ask.headers.get(header::USER_AGENT);
+/// Whether the browser takes credentials from a URL without asking, as those based on Chromium do. It matters where
+/// the pages share a host with programs at other ports of this machine.
+fn supports_second_half(context: &RequestContext) -> bool {
+    let browser = context.headers.get(header::USER_AGENT);
     let browser = browser.map(HeaderValue::as_bytes).unwrap_or_default();
-    ask.service.console.is_apart() && String::from_utf8_lossy(browser).contains("Chrome/")
+    context.service.console.is_apart() && String::from_utf8_lossy(browser).contains("Chrome/")
 }
 
-/// `GET /signed-in`: once the browser has shown that it sends the second half, the session counts with it alone. One
-/// that does not is told so and goes on with the cookie.
-pub(super) async fn keep(ask: Ask) -> Outcome {
-    let entry = Entry::of(&Form::of_query(ask.query())?);
-    let onward = format!("{}{}", ask.service.console.origin(), entry.return_to);
-    let presented = visit::presented(&ask.service, &ask.headers);
+/// `GET /signed-in`: once the browser has sent the second half, the session requires it. A browser that does not send
+/// it goes on with the cookie alone.
+pub(super) async fn confirm_second_half(context: RequestContext) -> HandlerResult {
+    let entry = Entry::from_form(&Form::from_query(context.query())?);
+    let onward = format!("{}{}", context.service.console.origin(), entry.return_to);
+    let presented = session::session_secrets(&context.service, &context.headers);
     if let Some((secret, Some(second))) = presented {
-        let required = blocking(ask.service, move |service| {
+        let required = blocking(context.service, move |service| {
             let presented = Presented {
                 secret: &secret,
                 second: Some(second.expose()),
@@ -134,11 +137,11 @@ pub(super) async fn keep(ask: Ask) -> Outcome {
         required.await?;
         return Ok(see_other(&onward));
     }
-    let Some(session) = visit::session(&ask).await? else {
+    let Some(session) = session::session(&context).await? else {
         return Ok(see_other(&onward));
     };
     let page = SignedInPage {
-        session: &visit::token(&session),
+        session: &session::csrf_token(&session),
         onward: &onward,
     };
     let mut response = html(StatusCode::UNAUTHORIZED, &page)?;
@@ -150,30 +153,35 @@ pub(super) async fn keep(ask: Ask) -> Outcome {
 }
 
 /// `POST /sign-out`
-pub(super) async fn leave(mut ask: Ask) -> Outcome {
-    let form = Form::read(&mut ask).await?;
-    if let Some(session) = visit::session(&ask).await? {
-        visit::check(&session, &ask, &form)?;
+pub(super) async fn sign_out(mut context: RequestContext) -> HandlerResult {
+    let form = Form::read(&mut context).await?;
+    if let Some(session) = session::session(&context).await? {
+        session::check_form(&session, &context, &form)?;
         let id = session.id().to_owned();
-        blocking(Arc::clone(&ask.service), move |service| {
+        blocking(Arc::clone(&context.service), move |service| {
             end_session(&*service.store, &id, service.now())
                 .map_err(|error| Problem::internal("a session could not be ended", &error))
         })
         .await?;
     }
     let response = see_other("/sign-in");
-    Ok(visit::set_cookie(response, &ask.service, "session", None))
+    Ok(session::set_cookie(
+        response,
+        &context.service,
+        "session",
+        None,
+    ))
 }
 
-/// The form, with a token of its own: there is no session yet that it could belong to.
-async fn page(ask: Ask, status: StatusCode, entry: &Entry) -> Outcome {
-    let has_password = blocking(Arc::clone(&ask.service), |service| {
+/// The sign-in form, with a CSRF token in a cookie: there is no session yet.
+async fn page(context: RequestContext, status: StatusCode, entry: &Entry) -> HandlerResult {
+    let has_password = blocking(Arc::clone(&context.service), |service| {
         has_password(&*service.store, service.now())
             .map_err(|error| Problem::internal("the password could not be looked up", &error))
     });
     let has_password = has_password.await?;
-    let name = visit::cookie_name(&ask.service, "form");
-    let known = visit::cookie(&ask.headers, &name).filter(|known| is_form_token(known));
+    let name = session::cookie_name(&context.service, "form");
+    let known = session::cookie(&context.headers, &name).filter(|known| is_form_token(known));
     let csrf = match known {
         Some(known) => known.to_owned(),
         None => new_form_token()?,
@@ -189,21 +197,21 @@ async fn page(ask: Ask, status: StatusCode, entry: &Entry) -> Outcome {
             mistake: entry.mistake,
         },
     )?;
-    // With this the browser says in the form's `Origin` which host it is at, and still tells no other site.
+    // With this policy the browser sends `Origin` with the form, and still tells other sites nothing.
     let policy = HeaderValue::from_static("same-origin");
     response
         .headers_mut()
         .insert(header::REFERRER_POLICY, policy);
-    Ok(visit::set_cookie(
+    Ok(session::set_cookie(
         response,
-        &ask.service,
+        &context.service,
         "form",
         Some(&csrf),
     ))
 }
 
-/// The code in what was entered: the code itself, or the link that the terminal printed.
-fn code_in(entered: &str) -> String {
+/// Extracts the code from what was entered: the code itself, or the link that the terminal printed.
+fn extract_code(entered: &str) -> String {
     let entered = entered.trim();
     let linked = entered.split_once("code=").map(|(_, after)| {
         let value = after.split(['&', '#']).next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A list of messages in one request: each is answered as if it had come alone, and the answers go back as one list.
+//! JSON-RPC batches: each message is answered as if it had come alone, and the answers form one list.
 
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::Request;
@@ -8,13 +8,13 @@ use axum::response::Response;
 use mcp::{HttpSettings, Server};
 use serde_json::Value;
 
-use super::refused::{self, Sent};
+use super::errors::{self, ReceivedBody};
 use crate::problem::Problem;
 
-/// Answers of tools are bounded by themselves; this bounds what a defect could do.
+/// Tool results bound themselves; this limit catches a defect.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 
-/// Answers all entries in their order. What is wrong with the request itself is told once.
+/// Answers all entries in order. A problem with the request itself is reported once.
 pub(super) async fn answer(
     server: &Server,
     settings: &HttpSettings,
@@ -28,13 +28,13 @@ pub(super) async fn answer(
             answers.push(Bytes::from(error.to_string()));
             continue;
         }
-        let sent = Sent {
+        let received = ReceivedBody {
             is_json: true,
             body: Bytes::copy_from_slice(entry),
         };
-        let request = Request::from_parts(parts.clone(), Body::from(sent.body.clone()));
+        let request = Request::from_parts(parts.clone(), Body::from(received.body.clone()));
         let response = mcp::serve_http(server.clone(), settings, request).await;
-        let response = refused::told(response.map(Body::new), &sent).await?;
+        let response = errors::normalize(response.map(Body::new), &received).await?;
         if response.status() == StatusCode::ACCEPTED {
             continue;
         }
@@ -49,10 +49,10 @@ pub(super) async fn answer(
     let mut list = vec![b'['];
     list.extend(answers.join(&b','));
     list.push(b']');
-    Ok(refused::json(StatusCode::OK, list))
+    Ok(errors::json(StatusCode::OK, list))
 }
 
-/// A list that is not taken.
+/// The answer to a batch that is refused.
 pub(super) fn refused(error: &Value) -> Response {
-    refused::json(StatusCode::BAD_REQUEST, error.to_string())
+    errors::json(StatusCode::BAD_REQUEST, error.to_string())
 }

@@ -1,5 +1,5 @@
-//! Who fetches client metadata documents. Fetching for strangers needs a guard against reaching inside networks, and an
-//! HTTP client; both are given to this crate by whoever wires it.
+//! The interface for fetching client metadata documents. Fetching URLs of strangers needs an HTTP client with a guard
+//! against internal addresses, which the binary provides.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -9,11 +9,11 @@ use std::time::Duration;
 pub struct Fetched {
     /// Its bytes.
     pub body: Vec<u8>,
-    /// How long its server says it may be kept.
+    /// How long it may be cached.
     pub max_age: Option<Duration>,
 }
 
-/// A document on its way, or the reason why it cannot be had, in words that may be shown to anybody.
+/// A fetch in progress. Its error may be shown to anybody.
 pub type Fetching<'a> = Pin<Box<dyn Future<Output = Result<Fetched, String>> + Send + 'a>>;
 
 /// Fetches client metadata documents, only ever from public addresses.

@@ -1,5 +1,5 @@
-//! The documents by which an application learns how to ask: of the authorization server (RFC 8414) and of the two
-//! protected resources, the whole origin and its `/mcp` (RFC 9728).
+//! Metadata documents: the authorization server (RFC 8414) and the two protected resources, the origin and its `/mcp`
+//! (RFC 9728).
 
 use axum::http::StatusCode;
 use contract::query::{DEFAULT_PAGE_LIMIT, MAX_PAGE_LIMIT};
@@ -9,18 +9,18 @@ use serde_json::{Value, json};
 use super::DEVICE_PAGE;
 use crate::problem;
 use crate::service::Service;
-use crate::table::{Ask, Outcome};
+use crate::table::{HandlerResult, RequestContext};
 
 const DETAILS_TYPE: &str = "https://pdpp.dev/data-access";
-/// The version of the rules by which applications are connected.
+/// The version of the connection profile.
 const CONNECT_VERSION: &str = "draft-2026-04-16";
-/// What a device must send to begin: it may name a resource and details, and otherwise the owner chooses.
+/// Required parameters of the device flow; resource and details are optional, and without details the owner chooses.
 const DEVICE_NEEDS: [&str; 1] = ["client_id"];
 
-/// The authorization server's document. Applications that only know of `/mcp` ask for it below that name too.
-pub(crate) async fn authorization_server(ask: Ask) -> Outcome {
-    let url = &*ask.service.public_url;
-    let by_document = ask.service.documents.is_some();
+/// The authorization server's document. Clients that only know `/mcp` look for it below that path too.
+pub(crate) async fn authorization_server(context: RequestContext) -> HandlerResult {
+    let url = &*context.service.public_url;
+    let by_document = context.service.documents.is_some();
     let mut ways = vec!["dynamic"];
     if by_document {
         ways.push("client_id_metadata_document");
@@ -58,22 +58,22 @@ pub(crate) async fn authorization_server(ask: Ask) -> Outcome {
 }
 
 /// The document of the whole origin.
-pub(crate) async fn resource(ask: Ask) -> Outcome {
-    let url = &*ask.service.public_url;
+pub(crate) async fn resource(context: RequestContext) -> HandlerResult {
+    let url = &*context.service.public_url;
     let mut document = described(url, url, &["owner", "client", "mcp_package"]);
     document["pdpp_core_query_base"] = format!("{url}/v1").into();
     document["pdpp_self_export_supported"] = true.into();
     document["pdpp_discovery_hints"] = hints();
     document["capabilities"] = capabilities();
-    document["pdpp_agent_discovery"] = agents(&ask.service);
+    document["pdpp_agent_discovery"] = agents(&context.service);
     problem::json(StatusCode::OK, &document)
 }
 
-/// The document of `/mcp`: one endpoint, and nothing to choose from.
-pub(crate) async fn mcp_resource(ask: Ask) -> Outcome {
-    let url = &*ask.service.public_url;
+/// The document of `/mcp`.
+pub(crate) async fn mcp_resource(context: RequestContext) -> HandlerResult {
+    let url = &*context.service.public_url;
     let mut document = described(url, &format!("{url}/mcp"), &["client", "mcp_package"]);
-    document["pdpp_agent_discovery"] = agents(&ask.service);
+    document["pdpp_agent_discovery"] = agents(&context.service);
     problem::json(StatusCode::OK, &document)
 }
 
@@ -152,8 +152,7 @@ fn capabilities() -> Value {
             "max_limit": MAX_PAGE_LIMIT,
             "cursor_supported": true,
             "count_supported": true,
-            // There always is an index. That part of it is being made anew is told by the searches it concerns: what
-            // the owner is doing is nobody else's business.
+            // There always is an index. A search says when part of it is being rebuilt; this public document does not.
             "index_state": "built",
         },
     })

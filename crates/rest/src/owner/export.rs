@@ -1,4 +1,4 @@
-//! Records out, as lines that an import takes: all of a stream, one record, or exactly what a grant sees of them.
+//! Exports records as lines that an import accepts: a whole stream, one record, or what a grant sees of them.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -20,94 +20,100 @@ use serde_json::Value;
 use store::records::{Direction, OrderBy, PageRequest};
 use store::{Store, StreamRef};
 
-use super::telling::written;
+use super::progress::stream_bytes;
 use super::wire::Refusal;
-use super::{blocking, refused, store_problem};
+use super::{blocking, invalid_request, store_problem};
 use crate::problem::Problem;
 use crate::service::Service;
-use crate::table::{Ask, Outcome};
+use crate::table::{HandlerResult, RequestContext};
 
 /// Records read at a time.
 const PAGE_RECORDS: usize = 256;
 const LINES: &str = "application/x-ndjson";
 
-pub(super) async fn export(ask: Ask) -> Outcome {
-    let text = |name| ask.params.text(name).map(str::to_owned);
+pub(super) async fn export(context: RequestContext) -> HandlerResult {
+    let text = |name| context.params.text(name).map(str::to_owned);
     let stream = text("stream").unwrap_or_default();
-    let stream = StreamName::parse(stream).map_err(|error| refused(error.to_string()))?;
+    let stream = StreamName::parse(stream).map_err(|error| invalid_request(error.to_string()))?;
     let (connection, record) = (text("connection_id"), text("record_id"));
     if let Some(grant) = text("grant") {
-        let reader = looking_through(&ask.service, grant).await?;
+        let reader = preview_reader(&context.service, grant).await?;
         return match record {
-            Some(id) => granted_record(&ask.service, reader, (stream, id, connection)).await,
-            None => granted_stream(ask.service, reader, (stream, connection)).await,
+            Some(id) => granted_record(&context.service, reader, (stream, id, connection)).await,
+            None => granted_stream(context.service, reader, (stream, connection)).await,
         };
     }
     let connection = connection.unwrap_or_default();
-    let connection = ConnectionId::parse(connection).map_err(|error| refused(error.to_string()))?;
-    let place = StreamRef { connection, stream };
+    let connection =
+        ConnectionId::parse(connection).map_err(|error| invalid_request(error.to_string()))?;
+    let stream_ref = StreamRef { connection, stream };
     match record {
-        Some(id) => one(ask.service, place, id).await,
-        None => all(ask.service, place).await,
+        Some(id) => export_record(context.service, stream_ref, id).await,
+        None => export_stream(context.service, stream_ref).await,
     }
 }
 
-async fn one(service: Arc<Service>, place: StreamRef, id: String) -> Outcome {
+async fn export_record(service: Arc<Service>, stream_ref: StreamRef, id: String) -> HandlerResult {
     let line = blocking(service, move |service| {
         let store = &*service.store;
-        let found = store.connection(&place.connection);
-        let parts = found.map_or(1, |found| key_parts(store, &found.connector, &place.stream));
-        let key = RecordKey::from_wire(&id, parts).map_err(|error| refused(error.to_string()))?;
-        let record = store.get(&place, &key).map_err(|e| store_problem(&e))?;
+        let found = store.connection(&stream_ref.connection);
+        let parts = found.map_or(1, |found| {
+            key_parts(store, &found.connector, &stream_ref.stream)
+        });
+        let key =
+            RecordKey::from_wire(&id, parts).map_err(|error| invalid_request(error.to_string()))?;
+        let record = store
+            .get(&stream_ref, &key)
+            .map_err(|e| store_problem(&e))?;
         let record = record.ok_or_else(|| {
             Problem::new(
                 ErrorCode::NotFound,
                 format!(
                     "stream '{}' of connection '{}' has no record '{}'",
-                    place.stream,
-                    place.connection,
+                    stream_ref.stream,
+                    stream_ref.connection,
                     key.as_str()
                 ),
             )
         })?;
-        Ok(line(
+        Ok(record_line(
             &record.key,
-            place.stream.as_str(),
+            stream_ref.stream.as_str(),
             (&record.emitted_at, &record.body),
         ))
     });
-    Ok(lines(Body::from(line.await?)))
+    Ok(ndjson_response(Body::from(line.await?)))
 }
 
 /// All records in the order of their keys.
-async fn all(service: Arc<Service>, place: StreamRef) -> Outcome {
+async fn export_stream(service: Arc<Service>, stream_ref: StreamRef) -> HandlerResult {
     let mut request = PageRequest {
         by: OrderBy::Key,
         direction: Direction::Ascending,
         after: None,
         limit: PAGE_RECORDS,
     };
-    // The first page is read before anything is answered, so that a refusal can still be one.
-    let (first, place, asked) = blocking(Arc::clone(&service), move |service| {
-        let page = service.store.page(&place, &request);
+    // The first page is read before answering, so that an error can still be a status.
+    let (first, stream_ref, asked) = blocking(Arc::clone(&service), move |service| {
+        let page = service.store.page(&stream_ref, &request);
         let page = page.map_err(|error| store_problem(&error))?;
         request.after = page.records.last().map(|record| record.position.clone());
-        Ok((page.records, place, request))
+        Ok((page.records, stream_ref, request))
     })
     .await?;
-    written(LINES, move |out| {
+    stream_bytes(LINES, move |out| {
         let (mut page, mut request) = (first, asked);
         while !page.is_empty() {
             for record in &page {
                 let content = (record.emitted_at.as_str(), record.body.as_str());
-                let line = line(&record.key, place.stream.as_str(), content);
+                let line = record_line(&record.key, stream_ref.stream.as_str(), content);
                 if out.write_all(line.as_bytes()).is_err() {
-                    // Nobody is listening any more.
+                    // The client is gone.
                     return Ok(());
                 }
             }
             request.after = page.last().map(|record| record.position.clone());
-            let next = service.store.page(&place, &request);
+            let next = service.store.page(&stream_ref, &request);
             page = next.map_err(|error| Refusal::from(&error))?.records;
         }
         Ok(())
@@ -115,8 +121,8 @@ async fn all(service: Arc<Service>, place: StreamRef) -> Outcome {
     .await
 }
 
-/// A reader with the authority of a grant or package. The owner looks for themself, so nothing is noted as disclosed.
-async fn looking_through(service: &Arc<Service>, id: String) -> Result<GrantReader, Problem> {
+/// A reader with the authority of a grant or package. It is the owner's preview, so nothing is logged as disclosed.
+async fn preview_reader(service: &Arc<Service>, id: String) -> Result<GrantReader, Problem> {
     let authority = blocking(Arc::clone(service), move |service| {
         let authority = grants::authority_of(&*service.store, &id, service.now());
         authority.map_err(|error| match error {
@@ -128,7 +134,7 @@ async fn looking_through(service: &Arc<Service>, id: String) -> Result<GrantRead
             other => Problem::new(other.code(), format!("{id}: {other}")),
         })
     });
-    let mut settings = service.reading.clone();
+    let mut settings = service.reader_settings.clone();
     settings.disclosures = None;
     let store = Arc::clone(&service.store);
     Ok(GrantReader::new(store, authority.await?, settings))
@@ -138,7 +144,7 @@ async fn granted_record(
     service: &Service,
     reader: GrantReader,
     (stream, record_id, connection_id): (StreamName, String, Option<String>),
-) -> Outcome {
+) -> HandlerResult {
     let record = reader
         .record(RecordQuery {
             stream,
@@ -148,17 +154,17 @@ async fn granted_record(
             expand: Vec::new(),
         })
         .await?;
-    let line =
-        granted_line(&*service.store, &record).map_err(|refusal| refused(refusal.message))?;
-    Ok(lines(Body::from(line)))
+    let line = granted_line(&*service.store, &record)
+        .map_err(|refusal| invalid_request(refusal.message))?;
+    Ok(ndjson_response(Body::from(line)))
 }
 
-/// All records the grant sees, in its own order.
+/// All records the grant sees, in its order.
 async fn granted_stream(
     service: Arc<Service>,
     reader: GrantReader,
     (stream, connection_id): (StreamName, Option<String>),
-) -> Outcome {
+) -> HandlerResult {
     let query = move |cursor| RecordsQuery {
         stream: stream.clone(),
         connection_id: connection_id.clone(),
@@ -173,7 +179,7 @@ async fn granted_stream(
     };
     let mut page = reader.records(query(None)).await?;
     let runtime = tokio::runtime::Handle::current();
-    written(LINES, move |out| {
+    stream_bytes(LINES, move |out| {
         loop {
             for record in &page.data {
                 let line = granted_line(&*service.store, record)?;
@@ -202,7 +208,11 @@ fn granted_line(store: &dyn Store, record: &Record) -> Result<String, Refusal> {
         hints: Vec::new(),
     })?;
     let data = record.data.as_ref().map_or("{}", |data| data.get());
-    Ok(line(&key, &record.stream, (&record.emitted_at, data)))
+    Ok(record_line(
+        &key,
+        &record.stream,
+        (&record.emitted_at, data),
+    ))
 }
 
 fn key_parts(store: &dyn Store, connector: &ConnectorKey, stream: &StreamName) -> usize {
@@ -213,7 +223,7 @@ fn key_parts(store: &dyn Store, connector: &ConnectorKey, stream: &StreamName) -
     stream.map_or(1, |stream| stream.primary_key.len())
 }
 
-fn lines(body: Body) -> Response {
+fn ndjson_response(body: Body) -> Response {
     let mut response = Response::new(body);
     response
         .headers_mut()
@@ -222,19 +232,19 @@ fn lines(body: Body) -> Response {
 }
 
 /// One record as a line.
-fn line(key: &RecordKey, stream: &str, (emitted_at, body): (&str, &str)) -> String {
+fn record_line(key: &RecordKey, stream: &str, (emitted_at, body): (&str, &str)) -> String {
     let parts = key.parts();
     let key = match parts.as_slice() {
         [only] => Value::from(only.as_str()),
         parts => Value::from(parts),
     };
     let (stream, emitted_at) = (Value::from(stream), Value::from(emitted_at));
-    let body = one_line(body);
+    let body = to_single_line(body);
     format!(r#"{{"key":{key},"stream":{stream},"emitted_at":{emitted_at},"data":{body}}}"#) + "\n"
 }
 
-/// JSON on one line. Line ends in JSON stand between tokens only, so spaces do as well.
-fn one_line(json: &str) -> Cow<'_, str> {
+/// JSON on one line. JSON has line breaks only between tokens, where spaces are equivalent.
+fn to_single_line(json: &str) -> Cow<'_, str> {
     if json.contains(['\n', '\r']) {
         Cow::Owned(json.replace(['\n', '\r'], " "))
     } else {

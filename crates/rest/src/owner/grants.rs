@@ -7,37 +7,39 @@ use contract::error::ErrorCode;
 use contract::time::Instant;
 use grants::{IssueError, Recipient, Selection, SelectionError, ShowError};
 
-use super::wire::{Asked, Broken, NewGrant, NewOwnerToken, Verified};
-use super::{blocking, question, refused, store_problem, with_mistakes};
+use super::wire::{Broken, GrantSelection, NewGrant, NewOwnerToken, Verified};
+use super::{blocking, invalid_request, json_body, store_problem, with_mistakes};
 use crate::problem::{self, Problem};
 use crate::service::Service;
-use crate::table::{Ask, Outcome};
+use crate::table::{HandlerResult, RequestContext};
 
-/// As many calls are shown unless said otherwise.
+/// How many calls are shown by default.
 const CALLS: usize = 20;
 
-pub(super) async fn list(ask: Ask) -> Outcome {
-    let all = blocking(ask.service, |service| {
-        written(service)?;
+pub(super) async fn list(context: RequestContext) -> HandlerResult {
+    let all = blocking(context.service, |service| {
+        flush_disclosures(service)?;
         let all = grants::list(&*service.store, service.now());
         all.map_err(|error| store_problem(&error))
     });
     problem::json(StatusCode::OK, &all.await?)
 }
 
-pub(super) async fn create(mut ask: Ask) -> Outcome {
-    let new: NewGrant = question(&mut ask).await?;
+pub(super) async fn create(mut context: RequestContext) -> HandlerResult {
+    let new: NewGrant = json_body(&mut context).await?;
     let expires = match &new.expires_at {
-        Some(text) => Some(Instant::parse(text).ok_or_else(|| refused("expires_at is no time"))?),
+        Some(text) => {
+            Some(Instant::parse(text).ok_or_else(|| invalid_request("expires_at is no time"))?)
+        }
         None => None,
     };
-    let issued = blocking(ask.service, move |service| {
+    let issued = blocking(context.service, move |service| {
         let selection = match new.selection {
-            Asked::Flags(flags) => Selection::from_flags(flags),
-            Asked::Details(text) => Selection::from_details(&text),
+            GrantSelection::Flags(flags) => Selection::from_flags(flags),
+            GrantSelection::Details(text) => Selection::from_details(&text),
         };
-        let selection = selection.map_err(|mistakes| mistaken(&mistakes))?;
-        let clock = &*service.reading.clock;
+        let selection = selection.map_err(|mistakes| selection_problem(&mistakes))?;
+        let clock = &*service.reader_settings.clock;
         let client = new.client.as_deref().map(Recipient::Client);
         let client = client.unwrap_or(Recipient::Local);
         grants::issue(&*service.store, &selection, client, expires, clock)
@@ -46,49 +48,51 @@ pub(super) async fn create(mut ask: Ask) -> Outcome {
     problem::json(StatusCode::OK, &issued.await?)
 }
 
-pub(super) async fn show(ask: Ask) -> Outcome {
-    let calls = match ask.params.text("calls") {
-        Some(text) => text.parse().map_err(|_| refused("calls is a number"))?,
+pub(super) async fn show(context: RequestContext) -> HandlerResult {
+    let calls = match context.params.text("calls") {
+        Some(text) => text
+            .parse()
+            .map_err(|_| invalid_request("calls is a number"))?,
         None => CALLS,
     };
-    let id = ask.params.raw("id").unwrap_or_default().to_owned();
-    let shown = blocking(ask.service, move |service| {
-        written(service)?;
+    let id = context.params.raw("id").unwrap_or_default().to_owned();
+    let shown = blocking(context.service, move |service| {
+        flush_disclosures(service)?;
         grants::show(&*service.store, &id, service.now(), calls)
             .map_err(|error| show_problem(&error))
     });
     problem::json(StatusCode::OK, &shown.await?)
 }
 
-pub(super) async fn revoke(ask: Ask) -> Outcome {
-    let id = ask.params.raw("id").unwrap_or_default().to_owned();
-    let revoking = blocking(ask.service, move |service| {
+pub(super) async fn revoke(context: RequestContext) -> HandlerResult {
+    let id = context.params.raw("id").unwrap_or_default().to_owned();
+    let revoking = blocking(context.service, move |service| {
         grants::revoke(&*service.store, &id, service.now()).map_err(|error| show_problem(&error))
     });
     problem::json(StatusCode::OK, &revoking.await?)
 }
 
-pub(super) async fn tokens(ask: Ask) -> Outcome {
-    let all = blocking(ask.service, |service| {
+pub(super) async fn tokens(context: RequestContext) -> HandlerResult {
+    let all = blocking(context.service, |service| {
         let all = grants::owner_tokens(&*service.store, service.now());
         all.map_err(|error| store_problem(&error))
     });
     problem::json(StatusCode::OK, &all.await?)
 }
 
-pub(super) async fn token(mut ask: Ask) -> Outcome {
-    let new: NewOwnerToken = question(&mut ask).await?;
-    let token = blocking(ask.service, move |service| {
+pub(super) async fn token(mut context: RequestContext) -> HandlerResult {
+    let new: NewOwnerToken = json_body(&mut context).await?;
+    let token = blocking(context.service, move |service| {
         let life = Duration::from_secs(new.ttl_seconds);
-        grants::owner_token(&*service.store, life, &*service.reading.clock)
+        grants::owner_token(&*service.store, life, &*service.reader_settings.clock)
             .map_err(|error| issue_problem(&error))
     });
     problem::json(StatusCode::OK, &token.await?)
 }
 
-pub(super) async fn verify(ask: Ask) -> Outcome {
-    let verified = blocking(ask.service, |service| {
-        written(service)?;
+pub(super) async fn verify(context: RequestContext) -> HandlerResult {
+    let verified = blocking(context.service, |service| {
+        flush_disclosures(service)?;
         let check = grants::verify(&*service.store).map_err(|error| store_problem(&error))?;
         Ok(Verified {
             entries: check.entries,
@@ -102,22 +106,22 @@ pub(super) async fn verify(ask: Ask) -> Outcome {
     problem::json(StatusCode::OK, &verified.await?)
 }
 
-/// What was disclosed up to now is written first, so that the owner sees all of it.
-fn written(service: &Service) -> Result<(), Problem> {
+/// Writes pending disclosures first, so that the owner sees all of them.
+fn flush_disclosures(service: &Service) -> Result<(), Problem> {
     let flushed = service.disclosures.flush();
     flushed.map_err(|error| Problem::new(ErrorCode::InternalError, error.to_string()))
 }
 
-fn mistaken(mistakes: &SelectionError) -> Problem {
-    let problem = refused(mistakes.to_string());
+fn selection_problem(mistakes: &SelectionError) -> Problem {
+    let problem = invalid_request(mistakes.to_string());
     with_mistakes(problem, mistakes.0.iter().map(ToString::to_string))
 }
 
 fn issue_problem(error: &IssueError) -> Problem {
     match error {
-        IssueError::Selection(mistakes) => mistaken(mistakes),
+        IssueError::Selection(mistakes) => selection_problem(mistakes),
         IssueError::Store(error) => store_problem(error),
-        other => refused(other.to_string()),
+        other => invalid_request(other.to_string()),
     }
 }
 

@@ -1,4 +1,4 @@
-//! An import over the wire: files in, lines of progress and a report out, both at once and neither ever held whole.
+//! Imports: files in, progress and a report out, both streamed.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,21 +15,21 @@ use ingest::{
 use store::records::Records;
 use store::{Store, StoreError};
 
-use super::parcels::{FileName, Parcel, Parcels};
-use super::telling::{Teller, told};
+use super::progress::{ProgressSender, stream_progress};
+use super::upload_frames::{FileName, FileReader, UploadedFiles};
 use super::wire::{ImportProgress, Imported, Refusal};
-use super::{refused, store_problem};
+use super::{invalid_request, store_problem};
+use crate::body_stream::{BodyReader, discard, incoming_body};
 use crate::problem::Problem;
 use crate::service::Service;
-use crate::table::{Ask, Outcome};
-use crate::transfer::{BodyReader, discard, incoming};
+use crate::table::{HandlerResult, RequestContext};
 
 /// Where an import goes, and how.
 struct Plan {
-    /// None in a dry run for a known export that has no connection yet.
+    /// `None` in a dry run of a known export that has no connection yet.
     connection: Option<ConnectionId>,
     declaration: Arc<Declaration>,
-    /// The stream of all lines, whatever they say.
+    /// Forces all lines into this stream.
     stream: Option<StreamName>,
     limits: BatchLimits,
     dry: bool,
@@ -39,33 +39,33 @@ struct Plan {
     names: bool,
 }
 
-pub(super) async fn import(ask: Ask) -> Outcome {
-    // A refusal is told like any other outcome: the sender is still sending, and must be able to hear it.
-    let plan = Plan::of(&ask).map_err(|problem| Refusal {
+pub(super) async fn import(context: RequestContext) -> HandlerResult {
+    // An error is sent as a progress event: the client is still sending and reads the answer only as a stream.
+    let plan = Plan::from_request(&context).map_err(|problem| Refusal {
         message: problem.error.message.clone(),
         hints: Vec::new(),
     });
-    // The owner may type an import; it takes as long and as much as it takes.
-    let (pump, reader) = incoming(u64::MAX, Duration::MAX);
-    let mut body = ask.body;
+    // The owner may type an import, so there is no limit of size or time.
+    let (pump, reader) = incoming_body(u64::MAX, Duration::MAX);
+    let mut body = context.body;
     tokio::spawn(async move {
         pump.run(&mut body).await;
         discard(body).await;
     });
-    let service = ask.service;
-    let mut response = told(move |teller| Ok(run(&service, &plan?, reader, teller)));
+    let service = context.service;
+    let mut response = stream_progress(move |progress| Ok(run(&service, &plan?, reader, progress)));
     *response.status_mut() = StatusCode::OK;
     Ok(response)
 }
 
 impl Plan {
-    fn of(ask: &Ask) -> Result<Self, Problem> {
-        let text = |name| ask.params.text(name);
+    fn from_request(context: &RequestContext) -> Result<Self, Problem> {
+        let text = |name| context.params.text(name);
         let dry = text("dry_run") == Some("true");
         let (connection, declaration) = match text("export").and_then(Export::parse) {
-            Some(export) if dry => (None, Arc::new(bundled(export)?)),
-            _ => connected(
-                &*ask.service.store,
+            Some(export) if dry => (None, Arc::new(bundled_declaration(export)?)),
+            _ => connection_target(
+                &*context.service.store,
                 text("connection_id").unwrap_or_default(),
             )?,
         };
@@ -73,12 +73,12 @@ impl Plan {
         let mut limits = BatchLimits::default();
         if let Some(lines) = text("batch_lines") {
             let lines = lines.parse();
-            limits.lines = lines.map_err(|_| refused("batch_lines is a number"))?;
+            limits.lines = lines.map_err(|_| invalid_request("batch_lines is a number"))?;
         }
         Ok(Self {
             connection,
             declaration,
-            stream: stream.map_err(|error| refused(error.to_string()))?,
+            stream: stream.map_err(|error| invalid_request(error.to_string()))?,
             limits,
             dry,
             revives: text("revive") == Some("true"),
@@ -88,11 +88,11 @@ impl Plan {
 }
 
 /// A connection and what its connector declares.
-fn connected(
+fn connection_target(
     store: &dyn Store,
     id: &str,
 ) -> Result<(Option<ConnectionId>, Arc<Declaration>), Problem> {
-    let connection = ConnectionId::parse(id).map_err(|error| refused(error.to_string()))?;
+    let connection = ConnectionId::parse(id).map_err(|error| invalid_request(error.to_string()))?;
     let found = store.connection(&connection);
     let found = found.ok_or_else(|| StoreError::UnknownConnection(connection.clone()));
     let found = found.map_err(|error| store_problem(&error))?;
@@ -102,12 +102,13 @@ fn connected(
     Ok((Some(connection), declaration))
 }
 
-/// What a known export would declare.
-fn bundled(export: Export) -> Result<Declaration, Problem> {
-    Declaration::parse(export.declaration()).map_err(|mistakes| refused(mistakes.to_string()))
+/// The declaration of a known export.
+fn bundled_declaration(export: Export) -> Result<Declaration, Problem> {
+    Declaration::parse(export.declaration())
+        .map_err(|mistakes| invalid_request(mistakes.to_string()))
 }
 
-fn run(service: &Service, plan: &Plan, body: BodyReader, teller: &Teller) -> Imported {
+fn run(service: &Service, plan: &Plan, body: BodyReader, progress: &ProgressSender) -> Imported {
     let store = &*service.store;
     let records: &dyn Records = store;
     let mut import = match &plan.connection {
@@ -120,11 +121,11 @@ fn run(service: &Service, plan: &Plan, body: BodyReader, teller: &Teller) -> Imp
         }
     };
     import = import.reviving(plan.revives);
-    let stopped = import_all(service, plan, &mut import, (body, teller)).err();
+    let stopped = import_all(service, plan, &mut import, (body, progress)).err();
     let report = import.into_report();
     let mut lagging = None;
     if !plan.dry && stopped.is_none() && report.read > report.rejected {
-        teller.progress(ImportProgress {
+        progress.report(ImportProgress {
             read: report.read,
             bytes: 0,
             indexing: true,
@@ -143,29 +144,29 @@ fn import_all(
     service: &Service,
     plan: &Plan,
     import: &mut Import<'_>,
-    (body, teller): (BodyReader, &Teller),
+    (body, progress): (BodyReader, &ProgressSender),
 ) -> Result<(), Refusal> {
-    let mut parcels = Parcels::new(body);
+    let mut files = UploadedFiles::new(body);
     let mut before = 0;
     let broken =
         |error: std::io::Error| refusal(format!("the files did not arrive whole: {error}"));
-    while let Some(file) = parcels.next().map_err(broken)? {
-        before += import_one(service, plan, import, (file, before, teller))?;
+    while let Some(file) = files.next().map_err(broken)? {
+        before += import_one(service, plan, import, (file, before, progress))?;
     }
     Ok(())
 }
 
-/// Imports one file and says how many bytes it had.
+/// Imports one file and returns its size in bytes.
 fn import_one(
     service: &Service,
     plan: &Plan,
     import: &mut Import<'_>,
-    ((file, parcel), before, teller): ((FileName, Parcel<BodyReader>), u64, &Teller),
+    ((file, content), before, progress): ((FileName, FileReader<BodyReader>), u64, &ProgressSender),
 ) -> Result<u64, Refusal> {
     let name = file.name.as_str();
     let input = match &file.file_name {
-        Some(file_name) => Input::from_file(name, file_name, parcel),
-        None => Input::from_reader(name, parcel),
+        Some(file_name) => Input::from_file(name, file_name, content),
+        None => Input::from_reader(name, content),
     };
     let input = input.map_err(|error| import_refusal(&error))?;
     let format = input.format().map_err(|error| import_refusal(&error))?;
@@ -179,7 +180,7 @@ fn import_one(
         }
         _ => {}
     }
-    let clock = &*service.reading.clock;
+    let clock = &*service.reader_settings.clock;
     let acceptor = Acceptor::new(&plan.declaration, choice, LineForm::EnvelopeOrBare, clock);
     let consumed = input.consumed();
     let mut importer: Box<dyn Importer> = match format {
@@ -188,7 +189,7 @@ fn import_one(
         Format::Export(export) => export.importer(input, &acceptor),
     };
     let mut acknowledged = |report: &ImportReport| {
-        teller.progress(ImportProgress {
+        progress.report(ImportProgress {
             read: report.read,
             bytes: before + consumed.load(Ordering::Relaxed),
             indexing: false,
@@ -235,7 +236,7 @@ fn other_connector(file: &str, export: Export, declaration: &Declaration) -> Ref
         export.connector_key(),
         declaration.connector_key()
     ));
-    // Files are recognised before they are sent; what still comes here came through a pipe.
+    // Files are recognised before they are sent, so this one came through a pipe.
     let hint = "write it to a file and import that: then it is recognised, and its connection found or added";
     refusal.hints.push(hint.to_owned());
     refusal

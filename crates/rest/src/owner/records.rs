@@ -1,4 +1,4 @@
-//! Records that the owner deletes one by one.
+//! Deleting single records.
 
 use std::collections::BTreeMap;
 
@@ -11,15 +11,15 @@ use store::catalog::StreamRef;
 use store::records::{Applied, Change, ChangeOp};
 
 use super::wire::{Deleted, Deletion, RecordName};
-use super::{blocking, question, store_problem};
+use super::{blocking, json_body, store_problem};
 use crate::problem::{self, Problem};
 use crate::service::Service;
-use crate::table::{Ask, Outcome};
+use crate::table::{HandlerResult, RequestContext};
 
-/// Deletes all records that are named, or none if one of them is not there.
-pub(super) async fn delete(mut ask: Ask) -> Outcome {
-    let deletion: Deletion = question(&mut ask).await?;
-    let deleted = blocking(ask.service, move |service| deleted(service, &deletion));
+/// Deletes all named records, or none if one does not exist.
+pub(super) async fn delete(mut context: RequestContext) -> HandlerResult {
+    let deletion: Deletion = json_body(&mut context).await?;
+    let deleted = blocking(context.service, move |service| deleted(service, &deletion));
     problem::json(StatusCode::OK, &deleted.await?)
 }
 
@@ -48,7 +48,7 @@ fn deleted(service: &Service, deletion: &Deletion) -> Result<Deleted, Problem> {
     Ok(Deleted { records: count })
 }
 
-/// The key of a record that is there.
+/// The key of an existing record.
 fn present(service: &Service, name: &RecordName) -> Result<RecordKey, Problem> {
     let missing = || {
         let message = format!(

@@ -6,14 +6,14 @@ use contract::id::ConnectionId;
 use store::catalog::{self, StreamStats};
 use store::{Store, StoreError};
 
-use super::{blocking, question, store_problem, text, wire, with_mistakes};
+use super::{blocking, body_text, json_body, store_problem, wire, with_mistakes};
 use crate::params::quoted;
 use crate::problem::{self, Problem};
-use crate::table::{Ask, Outcome};
+use crate::table::{HandlerResult, RequestContext};
 use contract::error::ErrorCode;
 
-pub(super) async fn list(ask: Ask) -> Outcome {
-    let sources = blocking(ask.service, |service| {
+pub(super) async fn list(context: RequestContext) -> HandlerResult {
+    let sources = blocking(context.service, |service| {
         let store = &*service.store;
         let stats = store
             .stream_stats()
@@ -27,7 +27,7 @@ pub(super) async fn list(ask: Ask) -> Outcome {
                 .collect(),
             connections: connections
                 .into_iter()
-                .map(|connection| row(connection, &stats))
+                .map(|connection| connection_with_count(connection, &stats))
                 .collect(),
         })
     });
@@ -50,7 +50,10 @@ fn connector(declaration: &Declaration) -> wire::Connector {
     }
 }
 
-fn row(connection: catalog::Connection, stats: &[StreamStats]) -> wire::Connection {
+fn connection_with_count(
+    connection: catalog::Connection,
+    stats: &[StreamStats],
+) -> wire::Connection {
     let own = stats
         .iter()
         .filter(|one| one.stream.connection == connection.id);
@@ -63,13 +66,14 @@ fn row(connection: catalog::Connection, stats: &[StreamStats]) -> wire::Connecti
 }
 
 /// Registers a declaration and brings the index up to it.
-pub(super) async fn declare(mut ask: Ask) -> Outcome {
-    let text = text(&mut ask).await?;
-    let declared = blocking(ask.service, move |service| {
-        let declaration = Declaration::parse(&text).map_err(|mistakes| mistaken(&mistakes))?;
+pub(super) async fn declare(mut context: RequestContext) -> HandlerResult {
+    let text = body_text(&mut context).await?;
+    let declared = blocking(context.service, move |service| {
+        let declaration =
+            Declaration::parse(&text).map_err(|mistakes| declaration_problem(&mistakes))?;
         let store = &*service.store;
         let declared = store.declare(&declaration).map_err(|error| match &error {
-            StoreError::Declaration(mistakes) => mistaken(mistakes),
+            StoreError::Declaration(mistakes) => declaration_problem(mistakes),
             other => store_problem(other),
         })?;
         let result = match declared {
@@ -91,28 +95,31 @@ pub(super) async fn declare(mut ask: Ask) -> Outcome {
     problem::json(StatusCode::OK, &declared.await?)
 }
 
-fn mistaken(mistakes: &DeclarationErrors) -> Problem {
+fn declaration_problem(mistakes: &DeclarationErrors) -> Problem {
     let problem = Problem::new(ErrorCode::InvalidRequest, mistakes.to_string());
     with_mistakes(problem, mistakes.0.iter().map(ToString::to_string))
 }
 
-pub(super) async fn add(mut ask: Ask) -> Outcome {
-    let new: wire::NewConnection = question(&mut ask).await?;
-    let added = blocking(ask.service, move |service| {
+pub(super) async fn add(mut context: RequestContext) -> HandlerResult {
+    let new: wire::NewConnection = json_body(&mut context).await?;
+    let added = blocking(context.service, move |service| {
         let added = service.store.add_connection(catalog::NewConnection {
             connector: new.connector_key,
             name: new.name,
             id: new.connection_id,
         });
-        Ok(row(added.map_err(|error| store_problem(&error))?, &[]))
+        Ok(connection_with_count(
+            added.map_err(|error| store_problem(&error))?,
+            &[],
+        ))
     });
     problem::json(StatusCode::OK, &added.await?)
 }
 
-pub(super) async fn rename(mut ask: Ask) -> Outcome {
-    let id = connection(&ask)?;
-    let renaming: wire::Renaming = question(&mut ask).await?;
-    let renamed = blocking(ask.service, move |service| {
+pub(super) async fn rename(mut context: RequestContext) -> HandlerResult {
+    let id = connection(&context)?;
+    let renaming: wire::Renaming = json_body(&mut context).await?;
+    let renamed = blocking(context.service, move |service| {
         let store = &*service.store;
         let renamed = store
             .rename_connection(&id, &renaming.name)
@@ -129,12 +136,12 @@ fn with_records(
     let stats = store
         .stream_stats()
         .map_err(|error| store_problem(&error))?;
-    Ok(row(found, &stats))
+    Ok(connection_with_count(found, &stats))
 }
 
-pub(super) async fn remove(ask: Ask) -> Outcome {
-    let id = connection(&ask)?;
-    let removed = blocking(ask.service, move |service| {
+pub(super) async fn remove(context: RequestContext) -> HandlerResult {
+    let id = connection(&context)?;
+    let removed = blocking(context.service, move |service| {
         let removed = service
             .store
             .remove_connection(&id)
@@ -148,9 +155,12 @@ pub(super) async fn remove(ask: Ask) -> Outcome {
     problem::json(StatusCode::OK, &removed.await?)
 }
 
-fn connection(ask: &Ask) -> Result<ConnectionId, Problem> {
-    ConnectionId::parse(ask.part(0)).map_err(|_| {
-        let message = format!("the connection '{}' is not available", quoted(ask.part(0)));
+fn connection(context: &RequestContext) -> Result<ConnectionId, Problem> {
+    ConnectionId::parse(context.part(0)).map_err(|_| {
+        let message = format!(
+            "the connection '{}' is not available",
+            quoted(context.part(0))
+        );
         Problem::new(ErrorCode::ConnectionNotFound, message)
     })
 }

@@ -1,4 +1,4 @@
-//! What the owner's routes take and answer, as both sides of the socket know it.
+//! Request and response types of the owner's routes, shared with the commands.
 
 use contract::id::{ConnectionId, ConnectorKey, StreamName};
 use contract::time::Instant;
@@ -8,7 +8,7 @@ use store::keeping::Dropped;
 
 /// The header of a backup that says how many blobs it lacks, because their files are missing.
 pub const MISSING_BLOBS: &str = "pdpp-missing-blobs";
-/// The ids of the first of them, with commas between.
+/// The ids of the first of them, comma-separated.
 pub const MISSING_BLOB_IDS: &str = "pdpp-missing-blob-ids";
 
 /// The declared connectors and the connections configured from them.
@@ -61,7 +61,7 @@ pub struct NewConnection {
     pub connector_key: ConnectorKey,
     /// The owner's label.
     pub name: String,
-    /// The id, or none for one made of connector and label.
+    /// The id; `None` for one made of connector and label.
     pub connection_id: Option<ConnectionId>,
 }
 
@@ -120,11 +120,11 @@ pub struct Declared {
 /// How far an import is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImportProgress {
-    /// Lines that are answered for, durably.
+    /// Lines that are durably stored or rejected.
     pub read: u64,
-    /// Bytes of the files taken so far, as they are stored.
+    /// Bytes of the files read so far, as stored on disk.
     pub bytes: u64,
-    /// Whether everything is read and the index is being brought onto disk.
+    /// Whether all lines are read and the index is being written.
     pub indexing: bool,
 }
 
@@ -148,10 +148,10 @@ pub struct Refusal {
     pub hints: Vec<String>,
 }
 
-/// One line of an answer that is told while the work goes on. The last line is never a progress.
+/// One line of a streamed answer. The last one is `Done` or `Failed`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Told<P, D> {
+pub enum ProgressEvent<P, D> {
     /// How far it is.
     Progress(P),
     /// It is done.
@@ -192,15 +192,15 @@ pub struct Inspected {
     pub damaged_blobs: Vec<Damaged>,
     /// What is wrong with the index.
     pub damaged_index: Vec<Damaged>,
-    /// Whether something was erased of which bytes may still be on the disk.
+    /// Whether erased bytes may still be on the disk.
     pub traces_left: bool,
-    /// How many bytes of room it takes to finish that.
+    /// How many bytes of disk space finishing that takes.
     #[serde(default)]
     pub room_to_erase: u64,
-    /// That the store went back in time, in words, until the owner has accepted it.
+    /// A description of the rollback of the store, until the owner has accepted it.
     #[serde(default)]
     pub rolled_back: Option<String>,
-    /// Why it could not be told at the next start whether the store went back.
+    /// Why a rollback could not be detected at the next start.
     #[serde(default)]
     pub unmarked: Option<String>,
 }
@@ -208,20 +208,20 @@ pub struct Inspected {
 /// What the owner has accepted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Accepted {
-    /// How the store went back in time; none where it did not.
+    /// The rollback that was accepted; `None` if there was none.
     pub rolled_back: Option<String>,
 }
 
-/// The time, as it is counted for grants and as the machine has it.
+/// The time that grants use, and the machine's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Time {
-    /// The time that everything goes by. It never goes back.
+    /// The time used everywhere. It never goes back.
     pub counted: Instant,
-    /// What the machine believes the time to be.
+    /// The machine's clock.
     pub machine: Instant,
 }
 
-/// Something that is not as it was written.
+/// A damaged file or folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Damaged {
     /// The file or folder concerned.
@@ -230,21 +230,21 @@ pub struct Damaged {
     pub detail: String,
 }
 
-/// What is asked to be granted: flags, or authorization details as they were written.
+/// A grant to create.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct NewGrant {
-    /// Who may read; none for a grant without a client of its own.
+    /// The client; `None` for a grant without a client of its own.
     pub client: Option<String>,
-    /// When it ends, RFC 3339; none for the default.
+    /// When it ends, RFC 3339; `None` for the default.
     pub expires_at: Option<String>,
     /// What may be read.
-    pub selection: Asked,
+    pub selection: GrantSelection,
 }
 
 /// What may be read.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Asked {
+pub enum GrantSelection {
     /// By flags.
     Flags(grants::Flags),
     /// By RFC 9396 authorization details.
@@ -261,11 +261,11 @@ pub struct NewOwnerToken {
 /// What a check of the disclosure log found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verified {
-    /// Entries that stand as they were written, counted from the first that is there.
+    /// Intact entries, counted from the first that exists.
     pub entries: u64,
     /// Entries before it that were dropped by the owner's rule.
     pub dropped: u64,
-    /// The first place where the log is not what was written.
+    /// The first damaged entry.
     pub broken: Option<Broken>,
 }
 
@@ -285,10 +285,10 @@ pub struct NewPassword {
     pub password: String,
 }
 
-/// Where the server is that answers.
+/// The address of the server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ServerPlace {
-    /// The address clients reach it at; none where nobody listens.
+pub struct ServerAddress {
+    /// The public URL; `None` if nobody listens.
     pub public_url: Option<String>,
 }
 

@@ -243,14 +243,14 @@ async fn the_owner_looks_through_a_grant_without_a_note_and_a_client_reads_with_
         world.log.flush().unwrap();
         (answer.body, grants::verify(&*world.store).unwrap().entries)
     };
-    assert_eq!(under(&[rest::LOOK_AS_GRANT]).await, (seen.clone(), 1));
+    assert_eq!(under(&[rest::PREVIEW_AS_GRANT]).await, (seen.clone(), 1));
     assert_eq!(under(&[rest::AS_GRANT]).await, (seen.clone(), 2));
-    let both = [rest::LOOK_AS_GRANT, rest::AS_GRANT];
+    let both = [rest::PREVIEW_AS_GRANT, rest::AS_GRANT];
     assert_eq!(under(&both).await, (seen, 3));
     // Over TCP it is the token that counts, and nothing else.
     let request = Request::get(target)
         .header("authorization", format!("Bearer {client}"))
-        .header(rest::LOOK_AS_GRANT, &grant);
+        .header(rest::PREVIEW_AS_GRANT, &grant);
     world.send(request.body(Body::empty()).unwrap()).await;
     world.log.flush().unwrap();
     assert_eq!(grants::verify(&*world.store).unwrap().entries, 4);

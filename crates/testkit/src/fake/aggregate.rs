@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 
 use super::call::Call;
 use super::filter::{filters, granted, instant, values};
+use super::projection::refuse_client_extras;
 use super::reply::Failure;
-use super::shown::refuse_client_extras;
 use super::sources::resolve;
 use super::state::{Quirk, State};
 use super::world::{Record, Stream};

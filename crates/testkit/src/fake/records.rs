@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 use super::call::Call;
 use super::cursor;
 use super::filter::{filters, values};
+use super::projection::Projection;
 use super::reply::Failure;
-use super::shown::Shown;
 use super::sources::{find, resolve};
 use super::state::{ListShape, Quirk, State};
 use super::world::{Record, Stream};
@@ -23,7 +23,7 @@ pub(crate) fn one(state: &State, call: &Call, stream: &str, key: &str) -> Result
         "expand_limit[]",
     ])?;
     let source = resolve(state, stream, call.once("connection_id")?)?;
-    let shown = Shown::read(state, call, source.stream)?;
+    let shown = Projection::read(state, call, source.stream)?;
     let record = find(state, source, key)?;
     let mut body = shown.record(state, source, record);
     body.insert("links".to_owned(), json!({"self": call.raw_target}));
@@ -59,7 +59,7 @@ pub(crate) fn list(state: &State, call: &Call, stream: &str) -> Result<Value, Fa
         "changes_since",
     ])?;
     let source = resolve(state, stream, call.once("connection_id")?)?;
-    let shown = Shown::read(state, call, source.stream)?;
+    let shown = Projection::read(state, call, source.stream)?;
     let filters = filters(call, source.stream)?;
     let limit = call.number("limit", 1..=MAX_LIMIT)?;
     let limit = limit.unwrap_or(DEFAULT_LIMIT);

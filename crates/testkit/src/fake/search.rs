@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 use super::call::Call;
 use super::cursor;
 use super::filter::filters;
+use super::projection::refuse_client_extras;
 use super::reply::Failure;
-use super::shown::refuse_client_extras;
 use super::sources::{connection_json, unknown_connection};
 use super::state::{Quirk, SearchShape, State};
 use super::window::position;
@@ -45,7 +45,7 @@ pub(crate) fn answer(state: &State, call: &Call, mode: &str) -> Result<Value, Fa
     };
     let hits = match &state.search_hits {
         Some(hits) => given(state, call, hits)?,
-        None => found(state, call, q, mode)?,
+        None => hits(state, call, q, mode)?,
     };
     let limit = if state.is(Quirk::IgnoresLimit) {
         usize::MAX
@@ -77,7 +77,7 @@ fn given(state: &State, call: &Call, hits: &[Value]) -> Result<Vec<Value>, Failu
     Ok(hits.iter().filter(is_asked).cloned().collect())
 }
 
-fn found(state: &State, call: &Call, q: &str, mode: &str) -> Result<Vec<Value>, Failure> {
+fn hits(state: &State, call: &Call, q: &str, mode: &str) -> Result<Vec<Value>, Failure> {
     let sources = sources(state, call)?;
     if !call.bracketed("filter").is_empty() && call.values("streams").len() != 1 {
         return Err(Failure::invalid(
@@ -155,7 +155,7 @@ fn hit(
     }
     let excerpts: Vec<(&str, Excerpt)> = fields
         .iter()
-        .filter_map(|(name, chars)| Some((*name, Excerpt::of(chars, terms)?)))
+        .filter_map(|(name, chars)| Some((*name, Excerpt::around(chars, terms)?)))
         .collect();
     let (first, shown) = excerpts.first()?;
     let route = route_of(record);
@@ -230,7 +230,7 @@ struct Excerpt {
 }
 
 impl Excerpt {
-    fn of(chars: &[char], terms: &[&str]) -> Option<Excerpt> {
+    fn around(chars: &[char], terms: &[&str]) -> Option<Excerpt> {
         let mut matches = Vec::new();
         for term in terms {
             let length = term.chars().count();

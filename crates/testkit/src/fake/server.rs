@@ -88,17 +88,17 @@ impl FakeServer {
 
     /// Every question so far, in order.
     pub fn calls(&self) -> Vec<Call> {
-        held(&self.shared.calls).clone()
+        lock(&self.shared.calls).clone()
     }
 
     /// Forgets the questions so far.
     pub fn clear_calls(&self) {
-        held(&self.shared.calls).clear();
+        lock(&self.shared.calls).clear();
     }
 
     /// Changes the state while the server runs: records, the accepted token, misbehaviours.
     pub fn change(&self, change: impl FnOnce(&mut State)) {
-        change(&mut held(&self.shared.state));
+        change(&mut lock(&self.shared.state));
     }
 }
 
@@ -113,7 +113,7 @@ impl Drop for FakeServer {
 }
 
 /// A hook that panicked must not hide the questions asked before it.
-fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -160,13 +160,13 @@ async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> io::Result<R
     let body = body.map_err(io::Error::other)?;
     call.body = String::from_utf8_lossy(&body).into_owned();
     let number = {
-        let mut calls = held(&shared.calls);
+        let mut calls = lock(&shared.calls);
         calls.push(call.clone());
         calls.len()
     };
     let request_id = format!("req_{number}");
     let reply = {
-        let state = held(&shared.state);
+        let state = lock(&shared.state);
         let reply = routes::answer(&state, &call, &request_id);
         match state.request_id {
             RequestId::Standard => reply.header("Request-Id", &request_id),

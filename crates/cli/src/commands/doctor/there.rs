@@ -1,7 +1,7 @@
 //! A server as a client meets it: its documents, its challenge, its clock, and a read with the stored credential.
 
-use client::connect::{self, Ways};
-use client::look::{self, Seen};
+use client::connect::{self, OfferedFlows};
+use client::probe::{self, ProbeResponse};
 use client::{Limits, ProviderUrl};
 use contract::error::ReadError;
 use contract::time::{Clock as _, Instant};
@@ -36,7 +36,7 @@ pub(super) fn look(
         .map_err(|error| Failure::new(format!("no work can be started: {error}")))?;
     let mut findings = vec![transport(provider)];
     let seen = |server: &ProviderUrl, path: &str| {
-        runtime.block_on(look::at(server, path, Limits::default()))
+        runtime.block_on(probe::get(server, path, Limits::default()))
     };
     let resource = seen(provider, "/.well-known/oauth-protected-resource");
     let unreached = resource.as_ref().err().map(|error| error.code.exit_code());
@@ -49,7 +49,8 @@ pub(super) fn look(
     let described = seen(&issuer, "/.well-known/oauth-authorization-server");
     let connect = reading::connecting(provider, settings).to_string();
     findings.push(sign_in(&issuer, described).unwrap_or_else(|| {
-        let offered = runtime.block_on(connect::ways(provider, &issuer, Limits::default()));
+        let offered =
+            runtime.block_on(connect::offered_flows(provider, &issuer, Limits::default()));
         ways(&issuer, &connect, offered)
     }));
     let stranger = seen(provider, "/v1/schema");
@@ -77,7 +78,7 @@ fn ill(check: &'static str, error: ReadError) -> Finding {
 /// The document about the resource, and the authorization server it names.
 fn resource_document(
     provider: &ProviderUrl,
-    seen: Result<Seen, ReadError>,
+    seen: Result<ProbeResponse, ReadError>,
 ) -> (Finding, ProviderUrl) {
     let check = "metadata";
     let seen = match seen {
@@ -113,7 +114,7 @@ fn resource_document(
 }
 
 /// What is wrong with the document about signing in.
-fn sign_in(issuer: &ProviderUrl, seen: Result<Seen, ReadError>) -> Option<Finding> {
+fn sign_in(issuer: &ProviderUrl, seen: Result<ProbeResponse, ReadError>) -> Option<Finding> {
     let check = "sign-in";
     let seen = match seen {
         Ok(seen) => seen,
@@ -139,7 +140,7 @@ fn sign_in(issuer: &ProviderUrl, seen: Result<Seen, ReadError>) -> Option<Findin
 }
 
 /// Which commands get a credential, and what the owner does then.
-fn ways(issuer: &ProviderUrl, connect: &str, offered: Result<Ways, ReadError>) -> Finding {
+fn ways(issuer: &ProviderUrl, connect: &str, offered: Result<OfferedFlows, ReadError>) -> Finding {
     let check = "sign-in";
     let offered = match offered {
         Ok(offered) => offered,
@@ -164,7 +165,7 @@ fn ways(issuer: &ProviderUrl, connect: &str, offered: Result<Ways, ReadError>) -
     Finding::well(check, format!("{issuer} gives credentials: {told}"))
 }
 
-fn challenge(seen: Result<Seen, ReadError>) -> Finding {
+fn challenge(seen: Result<ProbeResponse, ReadError>) -> Finding {
     let check = "challenge";
     let seen = match seen {
         Ok(seen) => seen,
@@ -189,7 +190,7 @@ fn challenge(seen: Result<Seen, ReadError>) -> Finding {
     }
 }
 
-fn clock(seen: &Seen) -> Option<Finding> {
+fn clock(seen: &ProbeResponse) -> Option<Finding> {
     let date = seen.date.as_deref()?;
     let theirs = rfc2822::parse(date).ok()?.timestamp().as_microsecond();
     let Instant(ours) = SystemClock.now();

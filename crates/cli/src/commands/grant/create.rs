@@ -6,7 +6,7 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{ArgGroup, Args};
 use contract::time::Instant;
 use grants::{Flags, Issued, Selection, SelectionError, Wording};
-use rest::owner::wire::{Asked, NewGrant, Sources};
+use rest::owner::wire::{GrantSelection, NewGrant, Sources};
 
 use super::shown;
 use crate::beginning;
@@ -87,7 +87,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
 }
 
 /// What is asked, held against everything that can be known without the data.
-fn asked(options: &Options, context: &Context) -> Outcome<Asked> {
+fn asked(options: &Options, context: &Context) -> Outcome<GrantSelection> {
     let each = |mistakes: SelectionError| mistakes.0.into_iter().map(|one| one.to_string());
     let Some(file) = &options.details else {
         let flags = flags(options);
@@ -95,14 +95,14 @@ fn asked(options: &Options, context: &Context) -> Outcome<Asked> {
             tell(each(mistakes), None, context);
             Failure::Misused
         })?;
-        return Ok(Asked::Flags(flags));
+        return Ok(GrantSelection::Flags(flags));
     };
     let text = file::read(file)?;
     Selection::from_details(&text).map_err(|mistakes| {
         tell(each(mistakes), Some(file), context);
         Failure::Reported
     })?;
-    Ok(Asked::Details(text))
+    Ok(GrantSelection::Details(text))
 }
 
 fn flags(options: &Options) -> Flags {

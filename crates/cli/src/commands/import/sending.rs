@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes};
 use futures_core::Stream;
-use rest::owner::{FileName, Heading};
+use rest::owner::{FileName, UploadFrame};
 use tokio::sync::mpsc::{Receiver, Sender, WeakSender, channel};
 
 use super::is_stdin;
@@ -42,7 +42,7 @@ impl Sending {
             if let Err(failed) = send_all(&paths, &sender) {
                 *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(failed);
                 // Nobody needs the word if nobody takes it.
-                let _ = sender.blocking_send(Heading::Stop(true).to_line().into());
+                let _ = sender.blocking_send(UploadFrame::Stop(true).to_line().into());
             }
         });
         (sending, Body::from_stream(Parts(receiver)))
@@ -51,7 +51,7 @@ impl Sending {
     /// Says that no more will come, as soon as there is room for the word.
     pub(super) fn stop(&self) {
         if let Some(parts) = self.parts.upgrade() {
-            tokio::spawn(async move { parts.send(Heading::Stop(true).to_line().into()).await });
+            tokio::spawn(async move { parts.send(UploadFrame::Stop(true).to_line().into()).await });
         }
     }
 
@@ -78,7 +78,7 @@ fn send_all(paths: &[PathBuf], parts: &Sender<Bytes>) -> Outcome {
         let (name, file) = open(path)?;
         let shown = name.name.clone();
         if parts
-            .blocking_send(Heading::File(name).to_line().into())
+            .blocking_send(UploadFrame::File(name).to_line().into())
             .is_err()
         {
             return Ok(());
@@ -99,7 +99,7 @@ fn send(mut file: Box<dyn Read>, parts: &Sender<Bytes>) -> io::Result<()> {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
         };
-        let line = Heading::Bytes(read as u64).to_line();
+        let line = UploadFrame::Bytes(read as u64).to_line();
         if let Some((end, text)) = heading.split_last_mut() {
             let line = line.trim_ascii_end();
             text.iter_mut().zip(line).for_each(|(at, byte)| *at = *byte);

@@ -1,4 +1,4 @@
-//! Answers that are given while the work goes on: lines of progress and an outcome, or bytes as they come.
+//! Streamed answers: progress events followed by a result, or bytes as they are produced.
 
 use std::io::{self, Write};
 
@@ -9,69 +9,69 @@ use contract::error::ErrorCode;
 use serde::Serialize;
 use tokio::sync::mpsc::Sender;
 
-use super::wire::{Refusal, Told};
+use super::wire::{ProgressEvent, Refusal};
+use crate::body_stream::{channel_body, chunk_channel, start_body};
 use crate::problem::Problem;
-use crate::table::Outcome;
-use crate::transfer::{begun, channelled, pieces};
+use crate::table::HandlerResult;
 
-/// Bytes gathered before they are sent.
-const PIECE_BYTES: usize = 64 * 1024;
+/// Buffer size.
+const CHUNK_BYTES: usize = 64 * 1024;
 
-/// Where work tells how far it is.
-pub(super) struct Teller(Sender<io::Result<Bytes>>);
+/// Sends progress events.
+pub(super) struct ProgressSender(Sender<io::Result<Bytes>>);
 
-impl Teller {
-    /// A listener who is gone is told nothing, and the work goes on.
-    pub(super) fn progress(&self, progress: impl Serialize) {
-        self.tell(&Told::<_, ()>::Progress(progress));
+impl ProgressSender {
+    /// Without a listener the event is dropped and the work goes on.
+    pub(super) fn report(&self, progress: impl Serialize) {
+        self.send(&ProgressEvent::<_, ()>::Progress(progress));
     }
 
-    fn tell<P: Serialize, D: Serialize>(&self, told: &Told<P, D>) {
-        let mut line = serde_json::to_vec(told).unwrap_or_default();
+    fn send<P: Serialize, D: Serialize>(&self, event: &ProgressEvent<P, D>) {
+        let mut line = serde_json::to_vec(event).unwrap_or_default();
         line.push(b'\n');
         let _ = self.0.blocking_send(Ok(line.into()));
     }
 }
 
-/// Runs blocking work and answers with what it tells, line by line.
-pub(super) fn told<D: Serialize>(
-    work: impl FnOnce(&Teller) -> Result<D, Refusal> + Send + 'static,
+/// Runs blocking work and streams its progress events.
+pub(super) fn stream_progress<D: Serialize>(
+    work: impl FnOnce(&ProgressSender) -> Result<D, Refusal> + Send + 'static,
 ) -> Response {
-    let (sender, body) = channelled();
+    let (sender, body) = channel_body();
     tokio::task::spawn_blocking(move || {
-        let teller = Teller(sender);
-        match work(&teller) {
-            Ok(done) => teller.tell(&Told::<(), D>::Done(done)),
-            Err(refusal) => teller.tell(&Told::<(), ()>::Failed(refusal)),
+        let progress = ProgressSender(sender);
+        match work(&progress) {
+            Ok(done) => progress.send(&ProgressEvent::<(), D>::Done(done)),
+            Err(refusal) => progress.send(&ProgressEvent::<(), ()>::Failed(refusal)),
         }
     });
-    answer(body, "application/x-ndjson")
+    response(body, "application/x-ndjson")
 }
 
-/// Runs blocking work and answers with the bytes it writes. What fails before the first of them is refused; when it fails
-/// later the answer breaks off, so that nobody takes a part for the whole.
-pub(super) async fn written(
+/// Runs blocking work and streams the bytes it writes. An error before the first byte becomes a status; a later one
+/// breaks the body off, so that nobody takes a part for the whole.
+pub(super) async fn stream_bytes(
     media_type: &'static str,
     work: impl FnOnce(&mut dyn Write) -> Result<(), Refusal> + Send + 'static,
-) -> Outcome {
-    let (sender, receiver) = pieces();
+) -> HandlerResult {
+    let (sender, receiver) = chunk_channel();
     tokio::task::spawn_blocking(move || {
-        let mut ending = Ending {
+        let mut guard = CloseGuard {
             sender: sender.clone(),
             broken: Some("the work did not come to its end".to_owned()),
         };
-        let mut out = io::BufWriter::with_capacity(PIECE_BYTES, Sending(sender));
-        ending.broken = work(&mut out).err().map(|refusal| refusal.message);
+        let mut out = io::BufWriter::with_capacity(CHUNK_BYTES, ChannelWriter(sender));
+        guard.broken = work(&mut out).err().map(|refusal| refusal.message);
         if let Err(error) = out.flush() {
             tracing::debug!(%error, "nobody took the end of an answer");
         }
     });
-    let begun = begun(receiver).await;
+    let begun = start_body(receiver).await;
     let body = begun.map_err(|error| Problem::new(ErrorCode::InternalError, error.to_string()))?;
-    Ok(answer(body, media_type))
+    Ok(response(body, media_type))
 }
 
-fn answer(body: Body, media_type: &'static str) -> Response {
+fn response(body: Body, media_type: &'static str) -> Response {
     let mut response = Response::new(body);
     response
         .headers_mut()
@@ -79,13 +79,13 @@ fn answer(body: Body, media_type: &'static str) -> Response {
     response
 }
 
-/// How an answer ends: whole, or broken off, also by a panic.
-struct Ending {
+/// Ends the stream when dropped: complete, or broken off, also by a panic.
+struct CloseGuard {
     sender: Sender<io::Result<Bytes>>,
     broken: Option<String>,
 }
 
-impl Drop for Ending {
+impl Drop for CloseGuard {
     fn drop(&mut self) {
         if let Some(cause) = self.broken.take() {
             tracing::error!(cause, "an answer broke off");
@@ -94,9 +94,9 @@ impl Drop for Ending {
     }
 }
 
-struct Sending(Sender<io::Result<Bytes>>);
+struct ChannelWriter(Sender<io::Result<Bytes>>);
 
-impl Write for Sending {
+impl Write for ChannelWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let sent = self.0.blocking_send(Ok(Bytes::copy_from_slice(bytes)));
         sent.map(|()| bytes.len())
@@ -119,20 +119,20 @@ mod tests {
     #[tokio::test]
     async fn an_answer_that_ends_early_is_never_taken_for_the_whole() {
         let write = |out: &mut dyn Write| out.write_all(b"part").unwrap();
-        let good = written("text/plain", move |out| {
+        let good = stream_bytes("text/plain", move |out| {
             write(out);
             Ok(())
         });
         assert_eq!(whole(good.await.unwrap()).await.unwrap(), "part");
         // TR-37: what fails before anything was sent is told in its own words.
-        let refused = written("text/plain", move |_| {
+        let refused = stream_bytes("text/plain", move |_| {
             Err(Refusal {
                 message: "no room".to_owned(),
                 hints: Vec::new(),
             })
         });
         assert_eq!(refused.await.unwrap_err().error.message, "no room");
-        let refused = written("text/plain", move |out| {
+        let refused = stream_bytes("text/plain", move |out| {
             write(out);
             Err(Refusal {
                 message: "no".to_owned(),
@@ -140,7 +140,7 @@ mod tests {
             })
         });
         assert_eq!(whole(refused.await.unwrap()).await, None);
-        let broken = written("text/plain", move |out| {
+        let broken = stream_bytes("text/plain", move |out| {
             write(out);
             panic!("a defect");
         });

@@ -1,5 +1,5 @@
-//! The thread that brings the index to where the records are, whoever left it behind: a declaration that anybody sent, a
-//! process that was killed, a backup that was restored, a new format. So no read has to.
+//! The thread that updates the search index after a declaration, a crash, a restored backup or a new format, so that
+//! no read has to.
 
 use std::io;
 use std::sync::Arc;
@@ -9,30 +9,30 @@ use std::time::Duration;
 use store::stop::Stop;
 use store::{Store, StoreError};
 
-/// How often it is looked whether there is anything to do.
-const LOOK: Duration = Duration::from_millis(500);
-/// How long it is waited when the work fails, which a full disk makes it do for long.
-const AFTER_FAILURE: Duration = Duration::from_secs(10);
+/// How often to look for work.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
+/// How long to wait after a failure, which a full disk makes last.
+const RETRY_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Tends the index until it is dropped.
+/// Updates the index until it is dropped.
 #[derive(Debug)]
-pub struct IndexTending {
+pub struct IndexUpdater {
     stop: Stop,
     thread: Option<JoinHandle<()>>,
 }
 
-impl IndexTending {
-    /// Begins at once.
+impl IndexUpdater {
+    /// Starts the thread.
     ///
     /// # Errors
     ///
     /// When no thread can be started.
     pub fn start(store: Arc<dyn Store>) -> io::Result<Self> {
         let stop = Stop::default();
-        let told = stop.clone();
+        let stopping = stop.clone();
         let thread = thread::Builder::new()
             .name("pdpp-index".to_owned())
-            .spawn(move || tend(&*store, &told))?;
+            .spawn(move || update(&*store, &stopping))?;
         Ok(Self {
             stop,
             thread: Some(thread),
@@ -40,13 +40,13 @@ impl IndexTending {
     }
 }
 
-fn tend(store: &dyn Store, stop: &Stop) {
+fn update(store: &dyn Store, stop: &Stop) {
     let mut failing = false;
     while !stop.is_asked() {
         let pause = match stop.during(|| store.tend_index()) {
             Ok(()) => {
                 failing = false;
-                LOOK
+                POLL_INTERVAL
             }
             Err(StoreError::Stopped) => return,
             Err(error) => {
@@ -54,15 +54,15 @@ fn tend(store: &dyn Store, stop: &Stop) {
                     tracing::error!(cause = %error, "the search index cannot be brought up to date");
                 }
                 failing = true;
-                AFTER_FAILURE
+                RETRY_INTERVAL
             }
         };
         thread::park_timeout(pause);
     }
 }
 
-impl Drop for IndexTending {
-    /// Waits for the piece of work under way; what is done by then stays.
+impl Drop for IndexUpdater {
+    /// Waits for the unit of work in progress; finished work is kept.
     fn drop(&mut self) {
         self.stop.ask();
         if let Some(thread) = self.thread.take() {

@@ -10,17 +10,17 @@ use super::state::{Quirk, State};
 use super::world::{Expand, Record, Source, Stream};
 
 /// Which part of a record is shown, and what is brought along.
-pub(crate) struct Shown<'a> {
+pub(crate) struct Projection<'a> {
     fields: Option<Vec<String>>,
     expands: Vec<(&'a Expand, usize)>,
 }
 
-impl<'a> Shown<'a> {
+impl<'a> Projection<'a> {
     pub(crate) fn read(
         state: &State,
         call: &Call,
         stream: &'a Stream,
-    ) -> Result<Shown<'a>, Failure> {
+    ) -> Result<Projection<'a>, Failure> {
         refuse_client_extras(state, call)?;
         let listed = call.list("fields", |name| stream.granted(name).is_some());
         let fields = match (call.once("view")?, listed.is_empty()) {
@@ -42,7 +42,7 @@ impl<'a> Shown<'a> {
         for name in fields.iter().flatten() {
             granted(stream, name)?;
         }
-        Ok(Shown {
+        Ok(Projection {
             fields,
             expands: expands(call, stream)?,
         })
@@ -159,7 +159,7 @@ fn children(
     let target = state.world.sources().find(|found| {
         found.connection.id == source.connection.id && found.stream.name == expand.target
     });
-    let shown = Shown {
+    let shown = Projection {
         fields: None,
         expands: Vec::new(),
     };

@@ -1,4 +1,4 @@
-//! Who may come in: requests that were meant for this server, with the token of a grant or a package.
+//! Admission to `/mcp`: allowed origins, and tokens of grants and packages.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use crate::hosts::names_this_machine;
 use crate::problem::Problem;
 use crate::service::Service;
 
-/// Which pages may send requests: our own, and those of this machine.
-pub(super) struct Door {
-    /// Scheme and authority of the public address.
+/// Allowed origins: this server's own, and those of this machine.
+pub(super) struct OriginCheck {
+    /// Scheme and authority of the public URL.
     origin: String,
 }
 
-impl Door {
+impl OriginCheck {
     pub(super) fn new(public_url: &str) -> Self {
         let (scheme, rest) = public_url.split_once("://").unwrap_or(("http", public_url));
         let authority = rest.split('/').next().unwrap_or_default();
@@ -27,7 +27,7 @@ impl Door {
         }
     }
 
-    /// Refuses what a page of another origin sent. To which host it was sent was looked at before, for every route.
+    /// Refuses requests from pages of other origins. The `Host` header was checked before, for every route.
     pub(super) fn check(&self, headers: &HeaderMap) -> Result<(), Problem> {
         let Some(origin) = headers.get(header::ORIGIN) else {
             return Ok(());
@@ -44,16 +44,16 @@ impl Door {
     }
 }
 
-/// Somebody who was let in.
-pub(super) struct Guest {
+/// An authenticated caller of `/mcp`.
+pub(super) struct McpCaller {
     caller: Caller,
-    /// What calls are counted by: the package, or the grant.
+    /// The key of the rate limit: the package, or the grant.
     id: String,
-    /// The package, and how many of its grants still stand.
+    /// The package, and how many of its grants are active.
     package: Option<(String, usize)>,
 }
 
-impl Guest {
+impl McpCaller {
     pub(super) fn caller(&self) -> Caller {
         self.caller.clone()
     }
@@ -72,10 +72,13 @@ impl Guest {
     }
 }
 
-/// The guest whose token a request presents. Whatever is wrong with a token is told in the way that makes a host ask for
-/// a new one; an owner's token is refused, because no agent may have one (AU-01, AU-02).
-pub(super) async fn guest(service: &Arc<Service>, headers: &HeaderMap) -> Result<Guest, Problem> {
-    let Some(token) = auth::presented(headers) else {
+/// Authenticates a request. Every problem with a token is answered so that the host asks for a new one; an owner's
+/// token is refused, because no agent may have one (AU-01, AU-02).
+pub(super) async fn authenticate(
+    service: &Arc<Service>,
+    headers: &HeaderMap,
+) -> Result<McpCaller, Problem> {
+    let Some(token) = auth::bearer_token(headers) else {
         let error = ReadError::new(ErrorCode::AuthenticationError, "Missing Bearer token")
             .with_hint("authorize with the server that resource_metadata names");
         return Err(challenge(service, error, ""));
@@ -95,7 +98,7 @@ pub(super) async fn guest(service: &Arc<Service>, headers: &HeaderMap) -> Result
             return Err(Problem::internal("a token could not be looked up", &cause));
         }
         Err(error) => {
-            // A grant that ended is no reason to keep asking with its token; one that never was is no grant's.
+            // A token of an ended grant is answered as invalid, so that the host authorizes again.
             let code = match error.code() {
                 ErrorCode::AuthenticationError => ErrorCode::AuthenticationError,
                 _ => ErrorCode::InvalidToken,
@@ -119,21 +122,21 @@ pub(super) async fn guest(service: &Arc<Service>, headers: &HeaderMap) -> Result
         Authority::Owner => None,
     };
     let first = resolved.grant_ids.first().map(|id| id.as_str().to_owned());
-    Ok(Guest {
+    Ok(McpCaller {
         id: package.clone().or(first).unwrap_or_default(),
         package: package.map(|id| (id, resolved.grant_ids.len())),
         caller: Caller::new(resolved.kind, resolved.authority),
     })
 }
 
-/// The challenge of RFC 9728, which names the document of this path.
+/// The challenge of RFC 9728, with the metadata of this path.
 fn challenge(service: &Service, error: ReadError, what: &str) -> Problem {
     let metadata = format!("{}{}", service.resource_metadata(), super::PATH);
     let value = format!("Bearer {what}resource_metadata=\"{metadata}\"");
     let step = error.hint.clone().unwrap_or_default();
     Problem::from(error)
-        .with("resource_metadata", metadata)
-        .with("next_step", step)
+        .with_member("resource_metadata", metadata)
+        .with_member("next_step", step)
         .with_header(header::WWW_AUTHENTICATE, &value)
 }
 
@@ -150,7 +153,7 @@ mod tests {
 
     #[test]
     fn only_our_own_pages_are_answered() {
-        let door = Door::new("https://pdpp.example.org");
+        let check = OriginCheck::new("https://pdpp.example.org");
         for (origin, passes) in [
             (None, true),
             (Some("http://localhost:3000"), true),
@@ -164,7 +167,7 @@ mod tests {
                 .map(|origin| ("origin", origin))
                 .into_iter()
                 .collect();
-            let checked = door.check(&headers(&pairs));
+            let checked = check.check(&headers(&pairs));
             assert_eq!(checked.is_ok(), passes, "{origin:?}");
         }
     }

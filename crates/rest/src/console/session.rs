@@ -1,4 +1,4 @@
-//! Who is at the pages: cookies, the session behind them, and the token that forms of the session carry.
+//! Cookies, the session behind them, and the CSRF token of its forms.
 
 use std::sync::Arc;
 
@@ -14,29 +14,29 @@ use crate::form::Form;
 use crate::owner::blocking;
 use crate::problem::Problem;
 use crate::service::Service;
-use crate::table::Ask;
+use crate::table::RequestContext;
 
-/// How long a browser keeps the session; the server forgets one that rests as long.
-const KEPT_SECONDS: u64 = 7 * 24 * 60 * 60;
-/// The cookie by which a browser is known again in which the owner has signed in; it signs nobody in.
+/// How long the cookie lives; the server ends a session that is idle for as long.
+const COOKIE_SECONDS: u64 = 7 * 24 * 60 * 60;
+/// The cookie that recognises a browser in which the owner has signed in before. It does not sign in.
 pub(super) const BROWSER: &str = "browser";
-/// The longest own address that is returned to.
+/// The longest path to return to.
 const MAX_RETURN_BYTES: usize = 2_048;
 
-/// The signed-in owner's session, if this is their browser. It keeps nothing of the request, whose body cannot be
-/// shared between threads.
+/// The owner's session, if this browser is signed in. The future borrows nothing of the request, whose body is not
+/// `Sync`.
 pub(super) fn session(
-    ask: &Ask,
+    context: &RequestContext,
 ) -> impl Future<Output = Result<Option<Session>, Problem>> + Send + use<> {
-    session_of(Arc::clone(&ask.service), &ask.headers)
+    session_from_headers(Arc::clone(&context.service), &context.headers)
 }
 
-/// The same, of a request's headers.
-pub(crate) fn session_of(
+/// The session named by these headers.
+pub(crate) fn session_from_headers(
     service: Arc<Service>,
     headers: &HeaderMap,
 ) -> impl Future<Output = Result<Option<Session>, Problem>> + Send + use<> {
-    let presented = presented(&service, headers);
+    let presented = session_secrets(&service, headers);
     async move {
         let Some((secret, second)) = presented else {
             return Ok(None);
@@ -53,8 +53,8 @@ pub(crate) fn session_of(
     }
 }
 
-/// The secret of the session, and the second half where the browser has one.
-pub(super) fn presented(
+/// The session's secret, and its second half if the browser sends one.
+pub(super) fn session_secrets(
     service: &Service,
     headers: &HeaderMap,
 ) -> Option<(String, Option<Secret>)> {
@@ -64,46 +64,50 @@ pub(super) fn presented(
     Some((secret, second))
 }
 
-/// The token that forms of a session carry.
-pub(super) fn token(session: &Session) -> String {
+/// The CSRF token for forms of a session.
+pub(super) fn csrf_token(session: &Session) -> String {
     session.csrf_token().expose().to_owned()
 }
 
-/// Refuses a form that this session's pages did not make.
-pub(super) fn check(session: &Session, ask: &Ask, form: &Form) -> Result<(), Problem> {
-    if is_from_elsewhere(ask) || !session.checks_csrf(form.one("csrf")) {
-        return Err(foreign_form(ask));
+/// Refuses a form that does not come from a page of this session.
+pub(super) fn check_form(
+    session: &Session,
+    context: &RequestContext,
+    form: &Form,
+) -> Result<(), Problem> {
+    if is_cross_origin(context) || !session.checks_csrf(form.value("csrf")) {
+        return Err(foreign_form_problem(context));
     }
     Ok(())
 }
 
-pub(super) fn foreign_form(ask: &Ask) -> Problem {
+pub(super) fn foreign_form_problem(context: &RequestContext) -> Problem {
     let message = "this form does not belong to this session, so nothing was done";
     ReadError::new(ErrorCode::PermissionError, message)
         .with_hint(format!(
             "load the page again at {}/ and send it from there",
-            ask.service.console.origin()
+            context.service.console.origin()
         ))
         .into()
 }
 
-/// Whether the browser says that something else than our pages sent the request. Another port of the same host is
-/// something else: browsers call that the same site and send it the same cookies.
-pub(super) fn is_from_elsewhere(ask: &Ask) -> bool {
-    let said = |name: &str| ask.headers.get(name);
+/// Whether the browser says that another origin sent the request. Another port of the same host is another origin,
+/// although browsers send it the same cookies.
+pub(super) fn is_cross_origin(context: &RequestContext) -> bool {
+    let said = |name: &str| context.headers.get(name);
     let site = said("sec-fetch-site").is_some_and(|site| site != "same-origin" && site != "none");
-    let ours = |origin: &str| origin == "null" || ask.service.console.is_origin(origin);
+    let ours = |origin: &str| origin == "null" || context.service.console.is_origin(origin);
     site || said("origin").is_some_and(|origin| !origin.to_str().is_ok_and(ours))
 }
 
-/// Sends a visitor to sign in and then back to what they asked for.
-pub(super) fn to_sign_in(ask: &Ask) -> Response {
-    let back = utf8_percent_encode(&ask.target, NON_ALPHANUMERIC);
+/// Redirects to sign in, and back afterwards.
+pub(super) fn to_sign_in(context: &RequestContext) -> Response {
+    let back = utf8_percent_encode(&context.target, NON_ALPHANUMERIC);
     see_other(&format!("/sign-in?return_to={back}"))
 }
 
-/// An address to return to, if it is one of our own.
-pub(super) fn own_path(text: &str) -> Option<&str> {
+/// The path, if it is one of this server that is safe to redirect to.
+pub(super) fn local_path(text: &str) -> Option<&str> {
     let plain = |byte: u8| byte.is_ascii_graphic() && byte != b'\\';
     let own = text.starts_with('/')
         && !text.starts_with("//")
@@ -112,7 +116,7 @@ pub(super) fn own_path(text: &str) -> Option<&str> {
     own.then_some(text)
 }
 
-/// A cookie's full name. The prefix makes browsers insist that no other host set it.
+/// A cookie's full name. With the prefix, browsers accept it from this host only.
 pub(super) fn cookie_name(service: &Service, name: &str) -> String {
     let prefix = if service.is_https() { "__Host-" } else { "" };
     format!("{prefix}pdpp_{name}")
@@ -130,7 +134,7 @@ pub(super) fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> 
         .map(|(_, value)| value)
 }
 
-/// Sets a cookie that scripts cannot see; without a value it is taken away.
+/// Sets an `HttpOnly` cookie, or deletes it if there is no value.
 pub(super) fn set_cookie(
     mut response: Response,
     service: &Service,
@@ -141,7 +145,7 @@ pub(super) fn set_cookie(
     let life = match value {
         None => 0,
         Some(_) if name == BROWSER => BROWSER_LIFE.as_secs(),
-        Some(_) => KEPT_SECONDS,
+        Some(_) => COOKIE_SECONDS,
     };
     let name = cookie_name(service, name);
     let cookie = format!(
@@ -161,7 +165,7 @@ mod tests {
     #[test]
     fn only_own_paths_are_returned_to() {
         for path in ["/", "/consent?request=req_1", "/records/a/b/c%2Fd"] {
-            assert_eq!(own_path(path), Some(path));
+            assert_eq!(local_path(path), Some(path));
         }
         let long = format!("/{}", "x".repeat(3_000));
         for path in [
@@ -175,7 +179,7 @@ mod tests {
             "javascript:alert(1)",
             &long,
         ] {
-            assert_eq!(own_path(path), None, "{path}");
+            assert_eq!(local_path(path), None, "{path}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A JSON answer in pieces: what is large in it is sent from where it is, and exists once.
+//! Serializes JSON answers in chunks. Large record content is sent from where it is in memory, without a copy.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -20,30 +20,30 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::problem::{JSON, Problem};
-use crate::table::Outcome;
+use crate::table::HandlerResult;
 
-/// Content of a record from this size on is not copied.
+/// Record content from this size on is not copied.
 const LARGE_BYTES: usize = 16 * 1024;
-/// What is handed to the connection at a time.
-const PIECE_BYTES: usize = 64 * 1024;
+/// The largest chunk handed to the connection.
+const CHUNK_BYTES: usize = 64 * 1024;
 
-/// Content that may be large.
+/// Record content.
 type Content = Option<Box<RawValue>>;
 
-/// An answer that may hold content of records.
-pub(crate) trait Contents: Serialize {
-    /// Hands over every place of such content, always in the same order.
+/// An answer that may hold record content.
+pub(crate) trait HasContent: Serialize {
+    /// Visits every record content, always in the same order.
     fn contents(&mut self, _each: &mut dyn FnMut(&mut Content)) {}
 }
 
-impl Contents for Aggregation {}
-impl Contents for FieldWindow {}
-impl Contents for SchemaAnswer {}
-impl Contents for SearchHit {}
-impl Contents for StreamMetadata {}
-impl Contents for StreamSummary {}
+impl HasContent for Aggregation {}
+impl HasContent for FieldWindow {}
+impl HasContent for SchemaAnswer {}
+impl HasContent for SearchHit {}
+impl HasContent for StreamMetadata {}
+impl HasContent for StreamSummary {}
 
-impl Contents for Record {
+impl HasContent for Record {
     fn contents(&mut self, each: &mut dyn FnMut(&mut Content)) {
         each(&mut self.data);
         let expanded = self.expanded.as_mut();
@@ -57,22 +57,22 @@ impl Contents for Record {
     }
 }
 
-impl<T: Contents> Contents for Page<T> {
+impl<T: HasContent> HasContent for Page<T> {
     fn contents(&mut self, each: &mut dyn FnMut(&mut Content)) {
         self.data.iter_mut().for_each(|entry| entry.contents(each));
     }
 }
 
-/// Writes an answer.
-pub(crate) fn json_in_pieces(mut answer: impl Contents) -> Outcome {
-    let mut writer = Cutter::default();
+/// Serializes an answer.
+pub(crate) fn json_response(mut answer: impl HasContent) -> HandlerResult {
+    let mut writer = SplitWriter::default();
     answer.contents(&mut |content| {
         let large = content
             .as_deref()
             .filter(|content| content.get().len() >= LARGE_BYTES);
         writer
             .large
-            .extend(large.map(|content| place(content.get().as_bytes())));
+            .extend(large.map(|content| address_of(content.get().as_bytes())));
     });
     serde_json::to_writer(&mut writer, &answer)
         .map_err(|error| Problem::internal("the answer cannot be written as JSON", &error))?;
@@ -82,36 +82,36 @@ pub(crate) fn json_in_pieces(mut answer: impl Contents) -> Outcome {
         contents.extend(large.map(|content| Bytes::from(Box::<str>::from(content).into_string())));
     });
     drop(answer);
-    let mut response = Response::new(Body::new(writer.pieces(&contents)));
+    let mut response = Response::new(Body::new(writer.into_body(&contents)));
     *response.status_mut() = StatusCode::OK;
     response.headers_mut().insert(header::CONTENT_TYPE, JSON);
     Ok(response)
 }
 
-/// Where bytes are, and how many.
-type Place = (usize, usize);
+/// The address and length of a slice.
+type SliceAddress = (usize, usize);
 
-fn place(bytes: &[u8]) -> Place {
+fn address_of(bytes: &[u8]) -> SliceAddress {
     (bytes.as_ptr().addr(), bytes.len())
 }
 
-/// Takes JSON as it is written. Instead of copying large content, it notes that it belongs here; content that a writer cuts
-/// up is not recognised, and copied.
+/// Collects JSON as it is written. Large content is not copied but noted; it is recognised by its address, so content
+/// that the serializer splits is copied.
 #[derive(Default)]
-struct Cutter {
-    /// Where the large contents are.
-    large: Vec<Place>,
+struct SplitWriter {
+    /// The addresses of large contents.
+    large: Vec<SliceAddress>,
     text: Vec<u8>,
-    /// The text before each content that was met, and which content that is.
+    /// The text before each large content, and the content's index.
     met: Vec<(Vec<u8>, usize)>,
 }
 
-impl Write for Cutter {
+impl Write for SplitWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let found = if bytes.len() < LARGE_BYTES {
             None
         } else {
-            let written = place(bytes);
+            let written = address_of(bytes);
             self.large.iter().position(|large| *large == written)
         };
         match found {
@@ -126,23 +126,23 @@ impl Write for Cutter {
     }
 }
 
-impl Cutter {
-    fn pieces(self, contents: &[Bytes]) -> Pieces {
-        let mut pieces = VecDeque::with_capacity(2 * self.met.len() + 1);
+impl SplitWriter {
+    fn into_body(self, contents: &[Bytes]) -> ChunkedBody {
+        let mut chunks = VecDeque::with_capacity(2 * self.met.len() + 1);
         for (text, met) in self.met {
-            pieces.push_back(Bytes::from(text));
-            pieces.extend(contents.get(met).cloned());
+            chunks.push_back(Bytes::from(text));
+            chunks.extend(contents.get(met).cloned());
         }
-        pieces.push_back(Bytes::from(self.text));
-        pieces.retain(|piece| !piece.is_empty());
-        Pieces(pieces)
+        chunks.push_back(Bytes::from(self.text));
+        chunks.retain(|chunk| !chunk.is_empty());
+        ChunkedBody(chunks)
     }
 }
 
-/// The body.
-struct Pieces(VecDeque<Bytes>);
+/// The chunks still to send.
+struct ChunkedBody(VecDeque<Bytes>);
 
-impl HttpBody for Pieces {
+impl HttpBody for ChunkedBody {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -153,12 +153,12 @@ impl HttpBody for Pieces {
         let Some(first) = self.0.front_mut() else {
             return Poll::Ready(None);
         };
-        let piece = if first.len() > PIECE_BYTES {
-            Some(first.split_to(PIECE_BYTES))
+        let chunk = if first.len() > CHUNK_BYTES {
+            Some(first.split_to(CHUNK_BYTES))
         } else {
             self.0.pop_front()
         };
-        Poll::Ready(piece.map(|piece| Ok(Frame::data(piece))))
+        Poll::Ready(chunk.map(|chunk| Ok(Frame::data(chunk))))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -185,7 +185,7 @@ mod tests {
     }
 
     fn page() -> Page<Record> {
-        let mut parent = record("b", 3 * PIECE_BYTES);
+        let mut parent = record("b", 3 * CHUNK_BYTES);
         let children = ExpandedList {
             object: ObjectTag::LIST,
             data: vec![record("c", LARGE_BYTES), record("d", 10)],
@@ -215,15 +215,15 @@ mod tests {
         });
         assert_eq!(contents.len(), 4);
 
-        let mut body = json_in_pieces(page).unwrap().into_body();
+        let mut body = json_response(page).unwrap().into_body();
         let length = body.size_hint().exact();
         assert_eq!(length, u64::try_from(whole.len()).ok());
         let (mut sent, mut begun) = (Vec::new(), Vec::new());
         while let Some(frame) = poll(&mut body).await {
-            let piece = frame.into_data().unwrap();
-            assert!(piece.len() <= PIECE_BYTES);
-            begun.push(piece.as_ptr().addr());
-            sent.extend_from_slice(&piece);
+            let chunk = frame.into_data().unwrap();
+            assert!(chunk.len() <= CHUNK_BYTES);
+            begun.push(chunk.as_ptr().addr());
+            sent.extend_from_slice(&chunk);
         }
         assert_eq!(sent, whole);
         assert!(contents.iter().all(|content| begun.contains(content)));

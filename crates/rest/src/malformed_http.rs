@@ -1,6 +1,6 @@
-//! What never becomes a request: a head that is too long, or no HTTP at all. The protocol's machinery answers it before
-//! any route could, with a status and nothing else, and its limit on addresses cannot be moved. So its answer is held back
-//! on the way out, and once the connection has ended told like every other failure.
+//! Connections that send no valid HTTP request: a head that is too long, or something else than HTTP. The HTTP library
+//! answers them itself with a bare status line, before any route could. That answer is held back, and replaced by the
+//! structured error when the connection has ended.
 
 use std::io::{Error, ErrorKind, IoSlice, Result};
 use std::pin::Pin;
@@ -12,60 +12,63 @@ use axum::http::StatusCode;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 
 use crate::metrics::NO_ROUTE;
-use crate::observe::{new_request_id, stamp, told};
-use crate::patience::Patience;
+use crate::observe::{error_response, new_request_id, set_standard_headers};
 use crate::problem::Problem;
+use crate::write_timeout::WriteTimeout;
 
-/// How long telling may take.
-const TELLING: Duration = Duration::from_secs(5);
-/// How much of what is still being sent is read, so that the answer is not lost when the connection closes.
-const LEFT_OVER: u64 = 4 * 1024 * 1024;
+/// How long sending the error may take.
+const SEND_TIMEOUT: Duration = Duration::from_secs(5);
+/// How much of the client's remaining input is read: closing with unread input would discard the answer.
+const MAX_DRAINED_BYTES: u64 = 4 * 1024 * 1024;
 
-/// A stream whose last answer may be held back.
-pub(crate) struct Wire<S>(Arc<Mutex<State<S>>>);
+/// A stream that holds back a bare error of the HTTP library.
+pub(crate) struct GuardedStream<S>(Arc<Mutex<State<S>>>);
 
-/// The same stream, for after the connection.
-pub(crate) struct Rest<S>(Arc<Mutex<State<S>>>);
+/// The same stream, for use after the connection has ended.
+pub(crate) struct AfterConnection<S>(Arc<Mutex<State<S>>>);
 
 struct State<S> {
     stream: S,
-    /// An answer that nobody of ours wrote, as it seems.
+    /// A bare status line that probably comes from the HTTP library.
     held: Vec<u8>,
-    patience: Patience,
+    write_timeout: WriteTimeout,
 }
 
-/// Splits a stream into what the connection speaks through and what remains afterwards. Where whoever reads takes nothing
-/// for so long, the connection ends.
-pub(crate) fn wired<S>(stream: S, patience: Option<Duration>) -> (Wire<S>, Rest<S>) {
+/// Splits a stream into the part the connection uses and the part for afterwards. The connection ends when the client
+/// reads nothing for `write_timeout`.
+pub(crate) fn guard_stream<S>(
+    stream: S,
+    write_timeout: Option<Duration>,
+) -> (GuardedStream<S>, AfterConnection<S>) {
     let state = Arc::new(Mutex::new(State {
         stream,
         held: Vec::new(),
-        patience: Patience::of(patience),
+        write_timeout: WriteTimeout::new(write_timeout),
     }));
-    (Wire(Arc::clone(&state)), Rest(state))
+    (GuardedStream(Arc::clone(&state)), AfterConnection(state))
 }
 
 fn lock<S>(state: &Mutex<State<S>>) -> MutexGuard<'_, State<S>> {
-    // Nothing in here panics, and a stream that broke says so itself.
+    // No code panics while it holds the lock.
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<S: AsyncWrite + Unpin> State<S> {
-    /// Writes, as long as somebody takes what is written.
+    /// Writes, within the write timeout.
     fn write(
         &mut self,
         context: &mut Context<'_>,
         write: impl FnOnce(Pin<&mut S>, &mut Context<'_>) -> Poll<Result<usize>>,
     ) -> Poll<Result<usize>> {
         let written = write(Pin::new(&mut self.stream), context);
-        self.patience.after(context, written)
+        self.write_timeout.check(context, written)
     }
 
-    /// Sends what was held back: more has come, so it was part of an answer after all.
+    /// Sends what was held back: more output follows, so it was part of a response.
     fn poll_release(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
         while !self.held.is_empty() {
             let sent = Pin::new(&mut self.stream).poll_write(context, &self.held);
-            let sent = ready!(self.patience.after(context, sent))?;
+            let sent = ready!(self.write_timeout.check(context, sent))?;
             if sent == 0 {
                 return Poll::Ready(Err(Error::from(ErrorKind::WriteZero)));
             }
@@ -75,7 +78,7 @@ impl<S: AsyncWrite + Unpin> State<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Wire<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for GuardedStream<S> {
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -85,7 +88,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Wire<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Wire<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for GuardedStream<S> {
     fn poll_write(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -106,7 +109,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Wire<S> {
         slices: &[IoSlice<'_>],
     ) -> Poll<Result<usize>> {
         let mut written = slices.iter().filter(|slice| !slice.is_empty());
-        // A bare answer comes alone.
+        // A bare status line is written alone.
         if let (Some(only), None) = (written.next(), written.next()) {
             return self.poll_write(context, only);
         }
@@ -134,9 +137,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Wire<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Rest<S> {
-    /// After the connection: tells what was not understood, if that is how it ended.
-    pub(crate) async fn tell(self, ended: std::result::Result<(), hyper::Error>) {
+impl<S: AsyncRead + AsyncWrite + Unpin> AfterConnection<S> {
+    /// After the connection: sends the structured error if the request could not be parsed.
+    pub(crate) async fn answer_malformed(self, ended: std::result::Result<(), hyper::Error>) {
         let Some(state) = Arc::into_inner(self.0) else {
             return;
         };
@@ -145,24 +148,24 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Rest<S> {
             return;
         }
         let refused = ended.is_err_and(|error| error.is_parse());
-        let answer = match bare_status(&state.held).filter(|_| refused) {
-            Some(status) => answer(status, &state.held),
+        let response = match bare_status(&state.held).filter(|_| refused) {
+            Some(status) => error_bytes(status, &state.held),
             None => state.held,
         };
         let mut stream = state.stream;
-        let telling = async {
-            stream.write_all(&answer).await?;
+        let sending = async {
+            stream.write_all(&response).await?;
             stream.shutdown().await?;
-            let mut left_over = (&mut stream).take(LEFT_OVER);
-            tokio::io::copy(&mut left_over, &mut tokio::io::sink()).await
+            let mut remainder = (&mut stream).take(MAX_DRAINED_BYTES);
+            tokio::io::copy(&mut remainder, &mut tokio::io::sink()).await
         };
-        if !matches!(tokio::time::timeout(TELLING, telling).await, Ok(Ok(_))) {
+        if !matches!(tokio::time::timeout(SEND_TIMEOUT, sending).await, Ok(Ok(_))) {
             tracing::debug!("somebody did not listen to why they were not understood");
         }
     }
 }
 
-/// The status of an answer that is nothing but a status. All of ours have an id.
+/// The status of a response that has no other content. All responses of ours have an id.
 fn bare_status(bytes: &[u8]) -> Option<StatusCode> {
     let text = std::str::from_utf8(bytes).ok()?;
     let head = text.strip_prefix("HTTP/1.1 ")?.strip_suffix("\r\n\r\n")?;
@@ -174,12 +177,12 @@ fn bare_status(bytes: &[u8]) -> Option<StatusCode> {
     (status.is_client_error() && lines.all(is_bare)).then_some(status)
 }
 
-/// The whole answer in our form, dated like the bare one.
-fn answer(status: StatusCode, bare: &[u8]) -> Vec<u8> {
+/// The structured error as a complete response, with the date of the bare one.
+fn error_bytes(status: StatusCode, bare: &[u8]) -> Vec<u8> {
     let id = new_request_id();
-    let problem = Problem::of_status(status);
-    let mut response = told(&problem, &id);
-    stamp(response.headers_mut(), &id);
+    let problem = Problem::from_status(status);
+    let mut response = error_response(&problem, &id);
+    set_standard_headers(response.headers_mut(), &id);
     tracing::info!(
         request_id = %id,
         operation = NO_ROUTE,
@@ -197,6 +200,6 @@ fn answer(status: StatusCode, bare: &[u8]) -> Vec<u8> {
         written.extend_from_slice(b"\r\n");
     }
     written.extend_from_slice(b"\r\n");
-    written.extend_from_slice(&problem.told(&id).1);
+    written.extend_from_slice(&problem.to_body(&id).1);
     written
 }

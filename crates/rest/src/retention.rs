@@ -1,4 +1,4 @@
-//! Keeping to the owner's rules on what grows by itself, while the server runs.
+//! Enforces the owner's retention rules while the server runs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,11 +6,11 @@ use std::time::Duration;
 use store::Store;
 use store::keeping::KeepRules;
 
-/// How often what is not to be kept is dropped.
-const BETWEEN: Duration = Duration::from_hours(1);
+/// How often expired data is dropped.
+const INTERVAL: Duration = Duration::from_hours(1);
 
-/// Drops what the rules do not keep, now and from time to time. It never ends.
-pub async fn keep_to(rules: KeepRules, store: &Arc<dyn Store>) {
+/// Drops what the rules no longer keep, now and every hour. It never returns.
+pub async fn enforce_retention(rules: KeepRules, store: &Arc<dyn Store>) {
     if rules == KeepRules::default() {
         return std::future::pending().await;
     }
@@ -26,6 +26,6 @@ pub async fn keep_to(rules: KeepRules, store: &Arc<dyn Store>) {
             Ok(Err(error)) => tracing::error!(cause = %error, "nothing could be dropped"),
             Err(error) => tracing::error!(cause = %error, "dropping did not come to its end"),
         }
-        tokio::time::sleep(BETWEEN).await;
+        tokio::time::sleep(INTERVAL).await;
     }
 }

@@ -1,5 +1,5 @@
-//! Requests that are no messages. The protocol library refuses them in plain text; here they are told like everything
-//! else: what is wrong with the request in the structured error, what is wrong with the message as JSON-RPC says it.
+//! Requests that are not JSON-RPC messages. The protocol library refuses them in plain text; here they become a
+//! structured error where the request is wrong, and a JSON-RPC error where the message is.
 
 use axum::body::{Body, Bytes, to_bytes};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -9,12 +9,12 @@ use serde_json::Value;
 
 use crate::problem::Problem;
 
-/// A refusal is a few lines.
+/// The largest error of the library.
 const MAX_BYTES: usize = 1024 * 1024;
 
-/// What a request brought.
-pub(super) struct Sent {
-    /// Whether it says so.
+/// The body of a request.
+pub(super) struct ReceivedBody {
+    /// Whether its media type is JSON.
     pub(super) is_json: bool,
     pub(super) body: Bytes,
 }
@@ -25,14 +25,17 @@ pub(super) fn is_json(headers: &HeaderMap) -> bool {
     media_type.is_some_and(|value| value.as_bytes().starts_with(b"application/json"))
 }
 
-/// The answer as it came, unless it is a refusal without a form.
-pub(super) async fn told(response: Response, sent: &Sent) -> Result<Response, Problem> {
+/// Passes an answer through, unless it is an error without a body.
+pub(super) async fn normalize(
+    response: Response,
+    received: &ReceivedBody,
+) -> Result<Response, Problem> {
     let status = response.status();
     if !status.is_client_error() {
         return Ok(response);
     }
     if response.headers().contains_key(header::CONTENT_TYPE) {
-        return identified(response).await;
+        return with_null_id(response).await;
     }
     match status {
         StatusCode::NOT_ACCEPTABLE => Err(refusal(
@@ -40,8 +43,8 @@ pub(super) async fn told(response: Response, sent: &Sent) -> Result<Response, Pr
             "the Accept header does not name what may be sent",
             "send Accept: application/json, text/event-stream",
         )),
-        StatusCode::UNSUPPORTED_MEDIA_TYPE if sent.is_json => {
-            let error = mcp::no_message(&sent.body).to_string();
+        StatusCode::UNSUPPORTED_MEDIA_TYPE if received.is_json => {
+            let error = mcp::no_message(&received.body).to_string();
             Ok(json(StatusCode::BAD_REQUEST, error))
         }
         StatusCode::UNSUPPORTED_MEDIA_TYPE => Err(refusal(
@@ -54,7 +57,7 @@ pub(super) async fn told(response: Response, sent: &Sent) -> Result<Response, Pr
             "the MCP-Protocol-Version header names no revision that is spoken here",
             "send 2026-07-28, 2025-11-25, 2025-06-18 or 2025-03-26, or leave the header out",
         )),
-        _ => Err(Problem::of_status(status)),
+        _ => Err(Problem::from_status(status)),
     }
 }
 
@@ -63,7 +66,7 @@ fn refusal(status: StatusCode, message: &str, hint: &str) -> Problem {
     Problem::from(error).with_status(status)
 }
 
-/// An answer that was made here.
+/// A JSON response.
 pub(super) fn json(status: StatusCode, body: impl Into<Body>) -> Response {
     let mut response = Response::new(body.into());
     *response.status_mut() = status;
@@ -72,8 +75,8 @@ pub(super) fn json(status: StatusCode, body: impl Into<Body>) -> Response {
     response
 }
 
-/// A refusal with an id: JSON-RPC has null for a message that has none, where the library leaves it out.
-async fn identified(response: Response) -> Result<Response, Problem> {
+/// Adds the `"id": null` that JSON-RPC requires and the library leaves out.
+async fn with_null_id(response: Response) -> Result<Response, Problem> {
     let (mut parts, body) = response.into_parts();
     let lost = |error| Problem::internal("an answer was lost", &error);
     let bytes = to_bytes(body, MAX_BYTES).await.map_err(lost)?;

@@ -1,4 +1,4 @@
-//! Looking at a server as somebody does who has no token yet: what it publishes, and how it sends strangers on.
+//! Requests without a token: public documents and challenges, as a new client sees them.
 
 use contract::error::ReadError;
 use serde_json::Value;
@@ -7,9 +7,9 @@ use crate::metadata::endpoint;
 use crate::provider_url::ProviderUrl;
 use crate::transport::{Limits, Transport};
 
-/// What a stranger is told.
+/// A response to a request without a token.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Seen {
+pub struct ProbeResponse {
     /// The HTTP status.
     pub status: u16,
     /// The `WWW-Authenticate` header.
@@ -21,15 +21,19 @@ pub struct Seen {
 }
 
 /// `GET` of a path below the server's address, without a token.
-pub async fn at(provider: &ProviderUrl, path: &str, limits: Limits) -> Result<Seen, ReadError> {
+pub async fn get(
+    provider: &ProviderUrl,
+    path: &str,
+    limits: Limits,
+) -> Result<ProbeResponse, ReadError> {
     let url = endpoint(provider, &format!("{provider}{path}"))?;
     let transport = Transport::new(limits);
-    let said = transport.get(provider.as_str(), url, None).await?;
-    let header = |name| said.header(name).map(str::to_owned);
-    Ok(Seen {
-        status: said.status,
+    let response = transport.get(provider.as_str(), url, None).await?;
+    let header = |name| response.header(name).map(str::to_owned);
+    Ok(ProbeResponse {
+        status: response.status,
         challenge: header("www-authenticate"),
         date: header("date"),
-        body: serde_json::from_slice(&said.body).ok(),
+        body: serde_json::from_slice(&response.body).ok(),
     })
 }

@@ -1,4 +1,4 @@
-//! Which ways to a credential a server offers, and which of them to take.
+//! Which flows a server offers, and which one to use.
 
 use contract::error::{ErrorCode, ReadError};
 use serde_json::{Map, Value};
@@ -9,72 +9,72 @@ use crate::metadata::{self, AuthorizationServer};
 use crate::provider_url::ProviderUrl;
 use crate::transport::{Limits, Transport};
 
-/// What a device must send at some servers.
+/// The parameter that some servers require of devices.
 pub(super) const DETAILS: &str = "authorization_details";
 
-/// The ways to a credential that a server offers.
+/// The flows a server offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ways {
+pub struct OfferedFlows {
     /// A link with a code, which works from any machine.
     pub device: bool,
-    /// Whether that way needs to be told what is asked for. Where it does not, the owner chooses.
+    /// Whether the device flow requires authorization details. Where it does not, the owner chooses.
     pub device_needs_details: bool,
-    /// A browser on this machine. The owner chooses there, unless it is said what is asked for.
+    /// A browser on this machine. The owner chooses there, unless details are sent.
     pub browser: bool,
 }
 
-/// The way to take.
+/// The flow to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum GrantFlow {
     Device,
     Browser,
 }
 
-/// Looks which ways an authorization server offers for a provider: in its document, and by asking for a code as a client
-/// nobody knows, which gives none.
-pub async fn ways(
+/// Finds out which flows an authorization server offers: from its metadata, and by requesting a code as an unknown
+/// client, which gets none.
+pub async fn offered_flows(
     provider: &ProviderUrl,
     issuer: &ProviderUrl,
     limits: Limits,
-) -> Result<Ways, ReadError> {
+) -> Result<OfferedFlows, ReadError> {
     let transport = Transport::new(limits);
-    let (server, mut ways) = described(&transport, issuer).await?;
-    if let (true, Some(endpoint)) = (ways.device, &server.device_authorization) {
-        let resource = ways.resource(provider);
+    let (server, mut flows) = read_metadata(&transport, issuer).await?;
+    if let (true, Some(endpoint)) = (flows.device, &server.device_authorization) {
+        let resource = flows.resource(provider);
         match device::probe(&transport, &server, endpoint, &resource).await? {
-            device::Probed::Works => {}
-            device::Probed::NeedsDetails => ways.device_needs_details = true,
-            device::Probed::Missing => ways.device = false,
+            device::DeviceSupport::Works => {}
+            device::DeviceSupport::NeedsDetails => flows.device_needs_details = true,
+            device::DeviceSupport::Missing => flows.device = false,
         }
     }
-    Ok(ways)
+    Ok(flows)
 }
 
-/// The authorization server of a provider and what it says of itself.
-pub(super) async fn of(
+/// The authorization server of a provider, and the flows its metadata lists.
+pub(super) async fn discover(
     transport: &Transport,
     provider: &ProviderUrl,
-) -> Result<(AuthorizationServer, Ways), ReadError> {
+) -> Result<(AuthorizationServer, OfferedFlows), ReadError> {
     let issuer = metadata::authorization_server_of(transport, provider).await?;
-    described(transport, &issuer).await
+    read_metadata(transport, &issuer).await
 }
 
-async fn described(
+async fn read_metadata(
     transport: &Transport,
     issuer: &ProviderUrl,
-) -> Result<(AuthorizationServer, Ways), ReadError> {
+) -> Result<(AuthorizationServer, OfferedFlows), ReadError> {
     let server = metadata::authorization_server(transport, issuer).await?;
     let server = server.ok_or_else(|| nothing_offered(issuer))?;
-    let ways = Ways {
+    let flows = OfferedFlows {
         device: server.device_authorization.is_some(),
         device_needs_details: device_needs_details(&server.document),
         browser: server.authorization.is_some() && knows_the_code_flow(&server.document),
     };
-    Ok((server, ways))
+    Ok((server, flows))
 }
 
-impl Ways {
-    /// The same where a device must say what it asks for.
+impl OfferedFlows {
+    /// The same flows, with details required of devices.
     pub(super) fn needing_details(self) -> Self {
         let device_needs_details = true;
         Self {
@@ -83,31 +83,31 @@ impl Ways {
         }
     }
 
-    /// The way to take with or without details.
+    /// The flow to use with or without details.
     pub(super) fn choose(
         self,
         has_details: bool,
         browser: bool,
         provider: &ProviderUrl,
         issuer: &ProviderUrl,
-    ) -> Result<Way, ReadError> {
+    ) -> Result<GrantFlow, ReadError> {
         let device = self.device && (has_details || !self.device_needs_details);
         match (device, self.browser) {
-            (_, true) if browser => Ok(Way::Browser),
+            (_, true) if browser => Ok(GrantFlow::Browser),
             (_, false) if browser => {
                 let reason = "it offers no sign-in that comes back to a browser on this machine";
                 Err(failure::not_the_contract(issuer.as_str(), reason)
                     .with_hint(format!("run `pdpp connect {provider}` without --browser")))
             }
-            (true, _) => Ok(Way::Device),
-            (false, true) => Ok(Way::Browser),
+            (true, _) => Ok(GrantFlow::Device),
+            (false, true) => Ok(GrantFlow::Browser),
             (false, false) if self.device => Err(details_wanted(provider)),
             (false, false) => Err(nothing_offered(issuer)),
         }
     }
 
-    /// What a token is asked for: all of the server, or where devices must say what they ask for, its tools. That is what the
-    /// servers that insist on the one insist on too.
+    /// The resource to request: the whole server, or its tools where devices must send details, because servers that
+    /// require the details require this resource too.
     pub(super) fn resource(self, provider: &ProviderUrl) -> String {
         if self.device_needs_details {
             return format!("{}/mcp", provider.origin());
@@ -116,7 +116,7 @@ impl Ways {
     }
 }
 
-/// A device cannot go on without saying what it wants, and there is no page where the owner would choose.
+/// The device flow needs details, and there is no page where the owner could choose.
 fn details_wanted(provider: &ProviderUrl) -> ReadError {
     let message = format!("{provider} gives a credential only for what is named");
     ReadError::new(ErrorCode::NotConnected, message).with_hint(format!(
@@ -130,7 +130,7 @@ fn nothing_offered(issuer: &ProviderUrl) -> ReadError {
     failure::not_the_contract(issuer.as_str(), reason)
 }
 
-/// Whether the kind of device request that gives the token of a grant must carry details.
+/// Whether the device profile for grant tokens requires details.
 fn device_needs_details(document: &Map<String, Value>) -> bool {
     let listed = document.get("pdpp_device_authorization_profiles_supported");
     let listed = listed.and_then(Value::as_array).into_iter().flatten();
@@ -143,9 +143,9 @@ fn device_needs_details(document: &Map<String, Value>) -> bool {
     ours.peek().is_some() && ours.all(needs)
 }
 
-/// Whether codes are given out, to clients that prove they asked for them.
+/// Whether the authorization code flow with PKCE is supported.
 fn knows_the_code_flow(document: &Map<String, Value>) -> bool {
-    // What is not said has the default of RFC 8414.
+    // An absent member has the default of RFC 8414.
     let lists = |name: &str, value: &str| {
         let listed = document.get(name).and_then(Value::as_array);
         listed.is_none_or(|listed| listed.iter().any(|one| one == value))

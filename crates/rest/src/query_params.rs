@@ -1,5 +1,5 @@
-//! From parameters to the questions of the read contract. What a parameter may say is decided here and in the contract's
-//! own types; whether it may be asked of this stream, by the reader.
+//! Turns query parameters into queries of the read contract. Syntax is checked here and in the contract's types; the
+//! reader decides what may be asked of a stream.
 
 use contract::aggregate::{AggregateQuery, Granularity, GroupBy, Grouping, Metric};
 use contract::declaration::RangeOperator;
@@ -12,20 +12,20 @@ use contract::query::{
 use contract::search::SearchQuery;
 use contract::window::WindowSelector;
 
-use crate::params::{Params, quoted, refused};
+use crate::params::{Params, invalid_param, quoted};
 
 type Parsed<T> = Result<T, ReadError>;
 
-/// Which connection a request names, and whether by the deprecated name.
+/// The connection a request names, and whether by the deprecated name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Source {
+pub(crate) struct ConnectionSelector {
     pub(crate) connection_id: Option<String>,
     pub(crate) by_alias: bool,
 }
 
-impl Source {
+impl ConnectionSelector {
     /// Reads both names of the parameter, which must agree.
-    pub(crate) fn of(params: &Params) -> Parsed<Self> {
+    pub(crate) fn from_params(params: &Params) -> Parsed<Self> {
         let name = params.text("connection_id");
         let alias = params.text("connector_instance_id");
         if let (Some(name), Some(alias)) = (name, alias)
@@ -43,7 +43,7 @@ impl Source {
     }
 }
 
-/// A stream as the path or a parameter names it. What cannot be a stream is answered as one that is not there.
+/// Parses a stream name. An invalid name is answered like an unknown stream.
 pub(crate) fn stream(name: &str, is_owner: bool) -> Parsed<StreamName> {
     StreamName::parse(name).map_err(|_| {
         let name = quoted(name);
@@ -67,18 +67,18 @@ pub(crate) fn stream(name: &str, is_owner: bool) -> Parsed<StreamName> {
 /// Records of a stream.
 pub(crate) fn records(
     stream: StreamName,
-    source: &Source,
+    selector: &ConnectionSelector,
     params: &Params,
 ) -> Parsed<RecordsQuery> {
     let mut query = RecordsQuery::new(stream);
-    query.connection_id.clone_from(&source.connection_id);
+    query.connection_id.clone_from(&selector.connection_id);
     query.projection = projection(params)?;
     query.filters = filters(params)?;
     query.limit = page_limit(params);
     query.reading = match params.text("changes_since") {
         Some(since) => {
-            refuse_list_options(params)?;
-            // Who repeats a call with the cursor of its answer means the next page, not the first one again.
+            reject_list_options(params)?;
+            // Repeating the call with the cursor of its answer asks for the next page, not for the first one again.
             Reading::Changes(match params.text("cursor") {
                 Some(cursor) => ChangesSince::Page(cursor.to_owned()),
                 None => ChangesSince::parse(since),
@@ -93,7 +93,7 @@ fn list_options(params: &Params) -> Parsed<ListOptions> {
     let time_span = match params.text("window") {
         None | Some("none") => false,
         Some("exact") => true,
-        Some(_) => return Err(refused("window", "window must be none or exact")),
+        Some(_) => return Err(invalid_param("window", "window must be none or exact")),
     };
     let options = ListOptions {
         cursor: params.text("cursor").map(str::to_owned),
@@ -107,8 +107,8 @@ fn list_options(params: &Params) -> Parsed<ListOptions> {
     Ok(options)
 }
 
-/// A feed of changes has its own order, and says what happened rather than how much there is.
-fn refuse_list_options(params: &Params) -> Parsed<()> {
+/// The changes feed has a fixed order and no counts.
+fn reject_list_options(params: &Params) -> Parsed<()> {
     let sent: Vec<&str> = ["sort", "count", "order", "window"]
         .into_iter()
         .filter(|name| params.text(name).is_some())
@@ -119,10 +119,10 @@ fn refuse_list_options(params: &Params) -> Parsed<()> {
             "{} {verb} not supported with changes_since",
             sent.join(", ")
         );
-        return Err(refused(first, message));
+        return Err(invalid_param(first, message));
     }
     if params.entries("expand").next().is_some() {
-        return Err(bad_expand("expand is not supported with changes_since"));
+        return Err(invalid_expand("expand is not supported with changes_since"));
     }
     Ok(())
 }
@@ -130,11 +130,11 @@ fn refuse_list_options(params: &Params) -> Parsed<()> {
 /// One record.
 pub(crate) fn record(
     (stream, id): (StreamName, &str),
-    source: &Source,
+    selector: &ConnectionSelector,
     params: &Params,
 ) -> Parsed<RecordQuery> {
     let mut query = RecordQuery::new(stream, id);
-    query.connection_id.clone_from(&source.connection_id);
+    query.connection_id.clone_from(&selector.connection_id);
     query.projection = projection(params)?;
     query.expand = expand(params)?;
     Ok(query)
@@ -143,7 +143,7 @@ pub(crate) fn record(
 /// A window of a field.
 pub(crate) fn window(
     (stream, id): (StreamName, &str),
-    source: &Source,
+    selector: &ConnectionSelector,
     params: &Params,
 ) -> Parsed<WindowQuery> {
     let bad_field =
@@ -156,24 +156,24 @@ pub(crate) fn window(
         let message = "q must not be empty";
         return Err(ReadError::new(ErrorCode::InvalidWindow, message).with_param("q"));
     }
-    let selector = WindowSelector {
-        offset_chars: chars(params, "offset_chars")?,
-        limit_chars: chars(params, "limit_chars")?,
+    let window = WindowSelector {
+        offset_chars: char_count(params, "offset_chars")?,
+        limit_chars: char_count(params, "limit_chars")?,
         cursor: None,
         q: params.text("q").map(str::to_owned),
-        before_chars: chars(params, "before_chars")?,
-        after_chars: chars(params, "after_chars")?,
+        before_chars: char_count(params, "before_chars")?,
+        after_chars: char_count(params, "after_chars")?,
     };
     Ok(WindowQuery {
         stream,
         record_id: id.to_owned(),
         field,
-        connection_id: source.connection_id.clone(),
-        selector,
+        connection_id: selector.connection_id.clone(),
+        selector: window,
     })
 }
 
-fn chars(params: &Params, name: &str) -> Parsed<Option<usize>> {
+fn char_count(params: &Params, name: &str) -> Parsed<Option<usize>> {
     let Some(text) = params
         .raw(name)
         .map(str::trim)
@@ -182,7 +182,7 @@ fn chars(params: &Params, name: &str) -> Parsed<Option<usize>> {
         return Ok(None);
     };
     let all_digits = text.bytes().all(|byte| byte.is_ascii_digit());
-    // An offset beyond all texts is beyond the end of this one, not malformed.
+    // A huge offset is beyond the end of the text, not malformed.
     let number = all_digits.then(|| text.parse().unwrap_or(usize::MAX));
     number.map(Some).ok_or_else(|| {
         let message = format!("{name} must be a whole number of characters");
@@ -193,7 +193,7 @@ fn chars(params: &Params, name: &str) -> Parsed<Option<usize>> {
 /// An aggregate.
 pub(crate) fn aggregate(
     stream: StreamName,
-    source: &Source,
+    selector: &ConnectionSelector,
     params: &Params,
 ) -> Parsed<AggregateQuery> {
     let metric = Metric::parse(
@@ -201,7 +201,7 @@ pub(crate) fn aggregate(
         params.text("field"),
     )?;
     let mut query = AggregateQuery::new(stream, metric, grouping(params)?)?;
-    query.connection_id.clone_from(&source.connection_id);
+    query.connection_id.clone_from(&selector.connection_id);
     query.filters = filters(params)?;
     Ok(query)
 }
@@ -211,14 +211,14 @@ fn grouping(params: &Params) -> Parsed<Option<Grouping>> {
         (Some(_), Some(_)) => {
             let message =
                 "group_by and group_by_time cannot be combined; choose one grouping dimension";
-            return Err(refused("group_by", message));
+            return Err(invalid_param("group_by", message));
         }
         (Some(name), None) => Some(GroupBy::Field(field("group_by", name)?)),
         (None, Some(name)) => Some(group_by_time(params, name)?),
         (None, None) => None,
     };
     let only_with = |name: &'static str, whole: &str| match params.text(name) {
-        Some(_) => Err(refused(name, format!("{name} needs {whole}"))),
+        Some(_) => Err(invalid_param(name, format!("{name} needs {whole}"))),
         None => Ok(()),
     };
     if !matches!(by, Some(GroupBy::Time { .. })) {
@@ -229,7 +229,7 @@ fn grouping(params: &Params) -> Parsed<Option<Grouping>> {
         only_with("limit", "group_by or group_by_time")?;
         return Ok(None);
     };
-    // Whatever is no number is out of bounds too, which the grouping says.
+    // Text that is not a number is out of bounds too, which `Grouping::new` reports.
     let limit = params.text("limit").map(|text| text.parse().unwrap_or(0));
     Grouping::new(by, limit).map(Some)
 }
@@ -237,7 +237,7 @@ fn grouping(params: &Params) -> Parsed<Option<Grouping>> {
 fn group_by_time(params: &Params, name: &str) -> Parsed<GroupBy> {
     let granularity = params
         .text("granularity")
-        .ok_or_else(|| refused("granularity", "group_by_time needs a granularity"))?;
+        .ok_or_else(|| invalid_param("granularity", "group_by_time needs a granularity"))?;
     Ok(GroupBy::Time {
         field: field("group_by_time", name)?,
         granularity: Granularity::parse(granularity)?,
@@ -246,7 +246,11 @@ fn group_by_time(params: &Params, name: &str) -> Parsed<GroupBy> {
 }
 
 /// A search.
-pub(crate) fn search(source: &Source, params: &Params, is_owner: bool) -> Parsed<SearchQuery> {
+pub(crate) fn search(
+    selector: &ConnectionSelector,
+    params: &Params,
+    is_owner: bool,
+) -> Parsed<SearchQuery> {
     let mut query = SearchQuery::new(params.text("q").unwrap_or_default())?;
     for name in params.list("streams").unwrap_or_default() {
         let stream = stream(&name, is_owner)?;
@@ -254,7 +258,7 @@ pub(crate) fn search(source: &Source, params: &Params, is_owner: bool) -> Parsed
             query.streams.push(stream);
         }
     }
-    query.connection_id.clone_from(&source.connection_id);
+    query.connection_id.clone_from(&selector.connection_id);
     query.limit = page_limit(params);
     query.cursor = params.text("cursor").map(str::to_owned);
     query.count = count(params)?;
@@ -270,7 +274,7 @@ fn count(params: &Params) -> Parsed<Count> {
     Ok(count.unwrap_or_default())
 }
 
-/// The digits a text begins with; nothing, or nothing positive, asks for the default.
+/// The leading digits; none, or zero, ask for the default.
 fn page_limit(params: &Params) -> PageLimit {
     let text = params.raw("limit").unwrap_or_default().trim_start();
     let text = text.strip_prefix('+').unwrap_or(text);
@@ -307,7 +311,7 @@ fn filters(params: &Params) -> Parsed<Vec<Filter>> {
             [name, operator] => (name, Some(operator)),
             _ => {
                 let message = "filter must use filter[field]=value or filter[field][op]=value";
-                return Err(refused("filter", message));
+                return Err(invalid_param("filter", message));
             }
         };
         let name = field("filter", name)?;
@@ -325,7 +329,7 @@ fn filters(params: &Params) -> Parsed<Vec<Filter>> {
             }
             _ => {
                 let message = format!("the filter on '{name}' must use one value per condition");
-                return Err(refused("filter", message));
+                return Err(invalid_param("filter", message));
             }
         }
     }
@@ -335,7 +339,7 @@ fn filters(params: &Params) -> Parsed<Vec<Filter>> {
 fn range_operator(field: &FieldName, name: &str) -> Parsed<RangeOperator> {
     RangeOperator::parse(name).ok_or_else(|| {
         let message = format!("Unsupported range operator '{}' on '{field}'", quoted(name));
-        refused("filter", message).with_hint("the operators are gte, gt, lte and lt")
+        invalid_param("filter", message).with_hint("the operators are gte, gt, lte and lt")
     })
 }
 
@@ -348,7 +352,7 @@ fn expand(params: &Params) -> Parsed<Vec<ExpandRequest>> {
     }
     for entry in params.entries("expand_limit") {
         let [name] = entry.path.as_slice() else {
-            return Err(bad_expand(
+            return Err(invalid_expand(
                 "expand_limit must use expand_limit[relation]=number",
             ));
         };
@@ -361,18 +365,22 @@ fn expand(params: &Params) -> Parsed<Vec<ExpandRequest>> {
                     "expand_limit names '{}', which is not expanded",
                     quoted(name)
                 );
-                return Err(bad_expand(message));
+                return Err(invalid_expand(message));
             }
-            _ => return Err(bad_expand("expand_limit must be one positive whole number")),
+            _ => {
+                return Err(invalid_expand(
+                    "expand_limit must be one positive whole number",
+                ));
+            }
         }
     }
     Ok(wanted)
 }
 
-fn bad_expand(message: impl Into<String>) -> ReadError {
+fn invalid_expand(message: impl Into<String>) -> ReadError {
     ReadError::new(ErrorCode::InvalidExpand, message).with_param("expand")
 }
 
 fn field(param: &str, name: &str) -> Parsed<FieldName> {
-    FieldName::parse(name).map_err(|error| refused(param, error.to_string()))
+    FieldName::parse(name).map_err(|error| invalid_param(param, error.to_string()))
 }

@@ -1,4 +1,4 @@
-//! Words on pages: labels that cannot pretend to be something else, moments, and values short enough to look at.
+//! Text on pages: labels that cannot imitate anything else, times, counts, and shortened values.
 
 use std::fmt::Write as _;
 
@@ -7,19 +7,19 @@ use contract::time::Instant;
 use contract::wire::OrderedMap;
 use serde_json::value::RawValue;
 
-/// As much of a label is shown.
+/// The longest label, in characters.
 const LABEL_CHARS: usize = 300;
 
-/// Somebody's label: cut, and with every character visible that would show nothing, end a line or turn it around.
+/// A label of somebody else: shortened, with invisible and direction-changing characters escaped.
 pub(super) fn label(text: &str) -> String {
     match text.char_indices().nth(LABEL_CHARS) {
-        None => whole(text),
-        Some((end, _)) => format!("{}…", whole(text.get(..end).unwrap_or_default())),
+        None => visible(text),
+        Some((end, _)) => format!("{}…", visible(text.get(..end).unwrap_or_default())),
     }
 }
 
-/// The same without a cut, for what is granted or was disclosed.
-pub(super) fn whole(text: &str) -> String {
+/// Like [`label`] without shortening, for what is granted or was disclosed.
+pub(super) fn visible(text: &str) -> String {
     let mut shown = String::new();
     for c in text.chars() {
         if is_steering(c) {
@@ -31,8 +31,8 @@ pub(super) fn whole(text: &str) -> String {
     shown
 }
 
-/// A moment in words: `2026-06-01 12:00 UTC`.
-pub(super) fn moment(text: &str) -> String {
+/// A time as `2026-06-01 12:00 UTC`.
+pub(super) fn format_time(text: &str) -> String {
     match Instant::parse(text) {
         Some(instant) => {
             let text = instant.to_rfc3339_millis();
@@ -49,7 +49,7 @@ pub(super) struct Member {
     pub(super) value: String,
 }
 
-/// The members of a record, numbers as written, texts as they are, each cut after so many characters.
+/// The members of a record: numbers as written, strings unquoted, each shortened to `most` characters.
 pub(super) fn members(data: Option<&RawValue>, most: usize) -> Vec<Member> {
     let text = data.map_or("{}", RawValue::get);
     let members: OrderedMap<Box<RawValue>> = serde_json::from_str(text).unwrap_or_default();
@@ -76,16 +76,16 @@ fn cut(text: &str, most: usize) -> String {
     shown
 }
 
-/// A number with a word that fits it.
-pub(super) fn counted(number: u64, one: &str) -> String {
+/// A count with its noun, in singular or plural.
+pub(super) fn format_count(number: u64, one: &str) -> String {
     match number {
         1 => format!("1 {one}"),
-        _ => format!("{} {one}s", grouped(number)),
+        _ => format!("{} {one}s", format_number(number)),
     }
 }
 
-/// A number with spaces between its thousands.
-pub(super) fn grouped(number: u64) -> String {
+/// A number with thin spaces between thousands.
+pub(super) fn format_number(number: u64) -> String {
     let digits = number.to_string();
     let mut shown = String::new();
     for (at, digit) in digits.chars().enumerate() {
@@ -126,12 +126,12 @@ mod tests {
 
     #[test]
     fn numbers_and_moments_read_well() {
-        assert_eq!(counted(1, "record"), "1 record");
+        assert_eq!(format_count(1, "record"), "1 record");
         assert_eq!(
-            counted(1_234_567, "record"),
+            format_count(1_234_567, "record"),
             "1\u{202f}234\u{202f}567 records"
         );
-        assert_eq!(moment("2026-06-01T12:00:59Z"), "2026-06-01 12:00 UTC");
-        assert_eq!(moment("<b>"), "<b>");
+        assert_eq!(format_time("2026-06-01T12:00:59Z"), "2026-06-01 12:00 UTC");
+        assert_eq!(format_time("<b>"), "<b>");
     }
 }

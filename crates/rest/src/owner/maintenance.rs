@@ -1,4 +1,4 @@
-//! Backups, the index, and what deleted records held.
+//! Backups, rebuilding the index, purging, inspection, and the clock.
 
 use axum::http::{HeaderValue, StatusCode};
 use contract::id::BlobId;
@@ -7,23 +7,23 @@ use std::sync::Arc;
 use store::inspection::{Damage, Depth};
 use store::keeping::{CountedTime, KeepRules};
 
-use super::telling::{told, written};
+use super::progress::{stream_bytes, stream_progress};
 use super::wire::{
     Accepted, Damaged, Indexed, Inspected, MISSING_BLOB_IDS, MISSING_BLOBS, Purged, Refusal, Time,
 };
-use super::{blocking, question, store_problem};
+use super::{blocking, json_body, store_problem};
 use crate::problem;
-use crate::table::{Ask, Outcome};
+use crate::table::{HandlerResult, RequestContext};
 
 /// How many missing blobs are named.
 const NAMED: usize = 10;
 
-/// Everything, as a tar archive. It is sent and not written here: whoever asked for it knows where they may write. What is
-/// missing is known before it begins, and named in headers.
-pub(super) async fn backup(ask: Ask) -> Outcome {
-    let store = Arc::clone(&ask.service.store);
-    let beside = ask.params.text("beside").map(PathBuf::from);
-    let missing = blocking(ask.service, |service| {
+/// A backup as a tar archive. It is sent, not written here: the client knows where it may write. Missing blobs are
+/// known before it begins and named in headers.
+pub(super) async fn backup(context: RequestContext) -> HandlerResult {
+    let store = Arc::clone(&context.service.store);
+    let beside = context.params.text("beside").map(PathBuf::from);
+    let missing = blocking(context.service, |service| {
         let missing = service.store.missing_blobs();
         missing.map_err(|error| store_problem(&error))
     });
@@ -31,7 +31,7 @@ pub(super) async fn backup(ask: Ask) -> Outcome {
     let count = HeaderValue::from(missing.len());
     let named: Vec<&str> = missing.iter().take(NAMED).map(BlobId::as_str).collect();
     let named = HeaderValue::from_str(&named.join(","));
-    let mut response = written("application/x-tar", move |out| {
+    let mut response = stream_bytes("application/x-tar", move |out| {
         let saved = store.backup_beside(out, &missing, beside.as_deref());
         saved.map_err(|error| Refusal::from(&error))
     })
@@ -44,13 +44,13 @@ pub(super) async fn backup(ask: Ask) -> Outcome {
     Ok(response)
 }
 
-pub(super) async fn rebuild_index(ask: Ask) -> Outcome {
-    let store = Arc::clone(&ask.service.store);
-    Ok(told(move |teller| {
+pub(super) async fn rebuild_index(context: RequestContext) -> HandlerResult {
+    let store = Arc::clone(&context.service.store);
+    Ok(stream_progress(move |progress| {
         let mut indexed = Indexed { records: 0 };
         let rebuilt = store.rebuild_index(&mut |records| {
             indexed = Indexed { records };
-            teller.progress(indexed);
+            progress.report(indexed);
         });
         rebuilt
             .map(|()| indexed)
@@ -58,11 +58,11 @@ pub(super) async fn rebuild_index(ask: Ask) -> Outcome {
     }))
 }
 
-pub(super) async fn purge(mut ask: Ask) -> Outcome {
-    let rules: Option<KeepRules> = question(&mut ask).await?;
+pub(super) async fn purge(mut context: RequestContext) -> HandlerResult {
+    let rules: Option<KeepRules> = json_body(&mut context).await?;
     let rules = rules.unwrap_or_default();
-    let purged = blocking(ask.service, move |service| {
-        // Before the rest, which also gives back the room.
+    let purged = blocking(context.service, move |service| {
+        // First, because the purge also frees the space.
         let dropped = service.store.drop_old(rules);
         let dropped = dropped.map_err(|error| store_problem(&error))?;
         let purged = service
@@ -78,21 +78,21 @@ pub(super) async fn purge(mut ask: Ask) -> Outcome {
     problem::json(StatusCode::OK, &purged.await?)
 }
 
-/// How much there is of what grows by itself.
-pub(super) async fn grown(ask: Ask) -> Outcome {
-    let grown = blocking(ask.service, |service| {
+/// Sizes of what grows by itself: the log and old versions.
+pub(super) async fn grown(context: RequestContext) -> HandlerResult {
+    let grown = blocking(context.service, |service| {
         service.store.grown().map_err(|error| store_problem(&error))
     });
     problem::json(StatusCode::OK, &grown.await?)
 }
 
-/// Whether all is whole. It may take as long as reading everything does.
-pub(super) async fn inspect(ask: Ask) -> Outcome {
-    let depth = match ask.params.text("thorough") {
+/// Inspects the store. A thorough inspection reads everything.
+pub(super) async fn inspect(context: RequestContext) -> HandlerResult {
+    let depth = match context.params.text("thorough") {
         Some("true") => Depth::Thorough,
         _ => Depth::Glance,
     };
-    let inspected = blocking(ask.service, move |service| {
+    let inspected = blocking(context.service, move |service| {
         let found = service
             .store
             .inspect(depth)
@@ -100,9 +100,9 @@ pub(super) async fn inspect(ask: Ask) -> Outcome {
         Ok(Inspected {
             records: found.records,
             blobs: found.blobs,
-            damaged_records: told_of(found.damaged_records),
-            damaged_blobs: told_of(found.damaged_blobs),
-            damaged_index: told_of(found.damaged_index),
+            damaged_records: damage_list(found.damaged_records),
+            damaged_blobs: damage_list(found.damaged_blobs),
+            damaged_index: damage_list(found.damaged_index),
             traces_left: found.traces_left,
             room_to_erase: found.room_to_erase,
             rolled_back: found.rolled_back.map(|rollback| rollback.to_string()),
@@ -112,9 +112,9 @@ pub(super) async fn inspect(ask: Ask) -> Outcome {
     problem::json(StatusCode::OK, &inspected.await?)
 }
 
-/// Takes a store that went back in time as it is, so that clients are answered again.
-pub(super) async fn accept_rollback(ask: Ask) -> Outcome {
-    let accepted = blocking(ask.service, |service| {
+/// Accepts a store that was rolled back, so that clients are served again.
+pub(super) async fn accept_rollback(context: RequestContext) -> HandlerResult {
+    let accepted = blocking(context.service, |service| {
         let accepted = service.store.accept_rollback();
         let accepted = accepted.map_err(|error| store_problem(&error))?;
         Ok(Accepted {
@@ -124,14 +124,14 @@ pub(super) async fn accept_rollback(ask: Ask) -> Outcome {
     problem::json(StatusCode::OK, &accepted.await?)
 }
 
-/// The time as it is counted, and the machine's.
-pub(super) async fn time(ask: Ask) -> Outcome {
-    problem::json(StatusCode::OK, &Time::from(ask.service.store.time()))
+/// The counted time, and the machine's.
+pub(super) async fn time(context: RequestContext) -> HandlerResult {
+    problem::json(StatusCode::OK, &Time::from(context.service.store.time()))
 }
 
-/// Counts from the machine's time again.
-pub(super) async fn reset_time(ask: Ask) -> Outcome {
-    let before = blocking(ask.service, |service| {
+/// Resets the counted time to the machine's.
+pub(super) async fn reset_time(context: RequestContext) -> HandlerResult {
+    let before = blocking(context.service, |service| {
         let before = service.store.reset_time();
         before.map_err(|error| store_problem(&error))
     });
@@ -147,10 +147,10 @@ impl From<CountedTime> for Time {
     }
 }
 
-fn told_of(damages: Vec<Damage>) -> Vec<Damaged> {
-    let told = |damage: Damage| Damaged {
+fn damage_list(damages: Vec<Damage>) -> Vec<Damaged> {
+    let to_wire = |damage: Damage| Damaged {
         path: damage.path.display().to_string(),
         detail: damage.detail,
     };
-    damages.into_iter().map(told).collect()
+    damages.into_iter().map(to_wire).collect()
 }

@@ -1,13 +1,13 @@
-//! Requests that a page of somebody else had a browser send, without the person in front of it seeing anything.
+//! Refuses requests that another site's page sends in the background.
 
 use axum::http::HeaderMap;
 use contract::error::{ErrorCode, ReadError};
 
 use crate::problem::Problem;
 
-/// Refuses what another site's page asks for as a picture, a script, a frame or the like. What leaves something behind is
-/// opened in a tab of its own, or sent by a program; a browser says which it is (`Sec-Fetch-*`).
-pub(super) fn refuse_unseen(headers: &HeaderMap) -> Result<(), Problem> {
+/// Refuses what another site requests as an image, a script, a frame or the like (`Sec-Fetch-*`). Requests that store
+/// something are opened in a tab of their own, or sent by a program.
+pub(super) fn refuse_background_requests(headers: &HeaderMap) -> Result<(), Problem> {
     let said = |name: &str| {
         let value = headers.get(name);
         value.map_or("", |value| value.to_str().unwrap_or_default())
@@ -36,7 +36,7 @@ mod tests {
             let headers = named
                 .iter()
                 .map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()));
-            refuse_unseen(&headers.collect()).is_ok()
+            refuse_background_requests(&headers.collect()).is_ok()
         };
         let of = |site, mode, dest| {
             passes(&[

@@ -1,4 +1,4 @@
-//! This process's own routes as the resource server a tool asks, on behalf of the guest that was let in.
+//! This process's own `/v1` routes as the resource server that tools read from, with one caller's authority.
 
 use axum::Router;
 use axum::body::{Body as HttpBody, to_bytes};
@@ -9,32 +9,32 @@ use contract::upstream::{Answer, Asked, Body, Get, Upstream};
 use tower::ServiceExt as _;
 
 use super::Hosted;
-use super::door::Guest;
+use super::caller::McpCaller;
 use crate::auth::Caller;
 
-/// The largest answer that a tool reads: a page of records has as many bytes as they have.
+/// The largest answer a tool reads.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 
-/// The routes, as one guest may use them.
-pub(super) struct OwnReads {
+/// The routes, with the authority of one caller.
+pub(super) struct InProcessReader {
     routes: Router,
     caller: Caller,
     public_url: String,
     request_id: String,
 }
 
-impl OwnReads {
-    pub(super) fn new(hosted: &Hosted, guest: &Guest, request_id: &str) -> Self {
+impl InProcessReader {
+    pub(super) fn new(hosted: &Hosted, caller: &McpCaller, request_id: &str) -> Self {
         Self {
             routes: hosted.reads.clone(),
-            caller: guest.caller(),
+            caller: caller.caller(),
             public_url: hosted.service.public_url.to_string(),
             request_id: request_id.to_owned(),
         }
     }
 
-    async fn ask(&self, question: &Get) -> Result<Answer, ReadError> {
-        let request = Request::get(question.target())
+    async fn send(&self, request_target: &Get) -> Result<Answer, ReadError> {
+        let request = Request::get(request_target.target())
             .header(header::HOST, "localhost")
             .header("request-id", &self.request_id)
             .extension(self.caller.clone())
@@ -47,7 +47,7 @@ impl OwnReads {
             Err(never) => match never {},
         };
         let status = response.status().as_u16();
-        // The bodies of our own routes are there already, so that nothing but their size can go wrong.
+        // Our own bodies are complete, so only their size can go wrong.
         let bytes = to_bytes(response.into_body(), MAX_BYTES).await;
         let bytes = bytes.map_err(|error| {
             tracing::warn!(request_id = %self.request_id, %error, "an answer is too large for a tool");
@@ -61,20 +61,20 @@ impl OwnReads {
     }
 }
 
-/// What a caller can do about it is the same as for an answer of another server.
+/// The same hint as for an answer of another server.
 fn too_large() -> ReadError {
     let message = format!("the answer is larger than {MAX_BYTES} bytes");
     ReadError::new(ErrorCode::RsBadResponse, message)
         .with_hint("ask for less: a lower limit, or fields that leave the large ones out")
 }
 
-impl Upstream for OwnReads {
+impl Upstream for InProcessReader {
     fn provider_url(&self) -> Option<String> {
         Some(self.public_url.clone())
     }
 
-    fn get(&self, question: Get) -> Asked<'_> {
-        Box::pin(async move { self.ask(&question).await })
+    fn get(&self, request_target: Get) -> Asked<'_> {
+        Box::pin(async move { self.send(&request_target).await })
     }
 }
 
@@ -86,9 +86,9 @@ mod tests {
 
     use super::*;
 
-    fn reads(bytes: usize) -> OwnReads {
+    fn reads(bytes: usize) -> InProcessReader {
         let answer = move || async move { vec![b'1'; bytes] };
-        OwnReads {
+        InProcessReader {
             routes: Router::new().route("/v1/schema", get(answer)),
             caller: Caller::new(TokenKind::Client, Authority::Owner),
             public_url: "http://localhost".to_owned(),
@@ -98,12 +98,12 @@ mod tests {
 
     #[tokio::test]
     async fn an_answer_that_is_too_large_is_told_with_what_to_ask_instead() {
-        let error = reads(MAX_BYTES + 1).ask(&Get::v1(["schema"])).await;
+        let error = reads(MAX_BYTES + 1).send(&Get::v1(["schema"])).await;
         let error = error.unwrap_err();
         assert_eq!(error.code, ErrorCode::RsBadResponse);
         assert!(error.message.contains("larger than"), "{}", error.message);
         let hint = error.hint.unwrap();
         assert!(hint.contains("limit") && hint.contains("fields"), "{hint}");
-        assert!(reads(3).ask(&Get::v1(["schema"])).await.is_ok());
+        assert!(reads(3).send(&Get::v1(["schema"])).await.is_ok());
     }
 }

@@ -1,26 +1,31 @@
-//! The connector as a selector: the owner may name it instead of the connection it has.
+//! Resolving `connector_id`: the owner may name a connector instead of its only connection.
 
 use contract::error::{AvailableConnection, ErrorCode, ReadError};
 use contract::id::ConnectorKey;
 use store::catalog::Connection;
 
-use crate::ask::Source;
 use crate::params::quoted;
 use crate::problem::Problem;
-use crate::table::Ask;
+use crate::query_params::ConnectionSelector;
+use crate::table::RequestContext;
 
 /// The parameter.
 pub(crate) const CONNECTOR: &str = "connector_id";
 
-impl Source {
-    /// What a request names, for a stream where it is about one. The owner's `connector_id` stands for the only connection
-    /// of that connector. A client's is taken and ignored: what it may read is decided by its grant alone.
-    pub(crate) fn asked(ask: &Ask, is_owner: bool, stream: Option<&str>) -> Result<Self, Problem> {
-        let mut source = Self::of(&ask.params)?;
-        let Some(key) = ask.params.text(CONNECTOR).filter(|_| is_owner) else {
-            return Ok(source);
+impl ConnectionSelector {
+    /// The connection a request names, for the stream it is about if there is one. The owner's `connector_id` stands
+    /// for the only connection of that connector. A client's `connector_id` is ignored: its grant alone decides what
+    /// it may read.
+    pub(crate) fn resolve(
+        context: &RequestContext,
+        is_owner: bool,
+        stream: Option<&str>,
+    ) -> Result<Self, Problem> {
+        let mut selector = Self::from_params(&context.params)?;
+        let Some(key) = context.params.text(CONNECTOR).filter(|_| is_owner) else {
+            return Ok(selector);
         };
-        let store = &ask.service.store;
+        let store = &context.service.store;
         let connector = ConnectorKey::parse(key).ok();
         let declared = connector.and_then(|key| store.declaration(&key));
         let Some(declared) = declared else {
@@ -31,30 +36,30 @@ impl Source {
         };
         let mut own = store.connections();
         own.retain(|connection| connection.connector == *declared.connector_key());
-        if let Some(id) = &source.connection_id {
+        if let Some(id) = &selector.connection_id {
             let known = own.iter().any(|connection| connection.id.as_str() == id);
             return if known {
-                Ok(source)
+                Ok(selector)
             } else {
-                Err(not_of(id, key))
+                Err(foreign_connection(id, key))
             };
         }
         match (own.as_slice(), stream) {
             ([], _) => return Err(no_connection(key)),
-            ([only], _) => source.connection_id = Some(only.id.to_string()),
+            ([only], _) => selector.connection_id = Some(only.id.to_string()),
             (_, Some(stream)) if declared.stream(stream).is_some() => {
                 let choices = own.iter().map(available).collect();
                 return Err(ReadError::ambiguous_connection(stream, choices).into());
             }
-            // Which of them is looked into does not matter: none has the stream, or all may be looked into.
-            ([first, ..], Some(_)) => source.connection_id = Some(first.id.to_string()),
+            // Any of them will do: none has the stream.
+            ([first, ..], Some(_)) => selector.connection_id = Some(first.id.to_string()),
             (_, None) => {}
         }
-        Ok(source)
+        Ok(selector)
     }
 }
 
-fn not_of(id: &str, key: &str) -> Problem {
+fn foreign_connection(id: &str, key: &str) -> Problem {
     let (id, key) = (quoted(id), quoted(key));
     let message = format!("the connection '{id}' of '{key}' is not available");
     ReadError::new(ErrorCode::ConnectionNotFound, message)
@@ -69,7 +74,7 @@ fn no_connection(key: &str) -> Problem {
         .into()
 }
 
-/// A connection as the owner may choose it.
+/// A connection as a choice for the owner.
 pub(crate) fn available(connection: &Connection) -> AvailableConnection {
     AvailableConnection {
         grant_id: None,

@@ -1,4 +1,4 @@
-//! Bytes between asynchronous bodies and the blocking readers of the store, a few pieces at a time in either direction.
+//! Bridges between asynchronous bodies and blocking readers, a few chunks at a time in either direction.
 
 use std::io::{self, Read};
 use std::pin::Pin;
@@ -9,15 +9,15 @@ use axum::body::{Body, Bytes, HttpBody};
 use futures_core::Stream;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-/// Pieces that may wait between the two sides.
-const WAITING: usize = 4;
-/// The size of an outgoing piece.
-const PIECE_BYTES: usize = 64 * 1024;
+/// How many chunks may be queued between the two sides.
+const QUEUED_CHUNKS: usize = 4;
+/// The size of an outgoing chunk.
+const CHUNK_BYTES: usize = 64 * 1024;
 
 /// Why a body did not arrive whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lost {
-    /// There is more of it than allowed.
+pub(crate) enum BodyError {
+    /// It is larger than allowed.
     TooLarge,
     /// The sender paused for too long.
     TooSlow,
@@ -25,37 +25,37 @@ pub(crate) enum Lost {
     Broken,
 }
 
-/// A piece of a body, or its end. A channel that closes without an end was abandoned.
-enum Piece {
+/// A chunk of a body, or its end. A channel that closes without an `End` was abandoned.
+enum Chunk {
     Bytes(Bytes),
     End,
-    Lost(Lost),
+    BodyError(BodyError),
 }
 
 /// The blocking side of an incoming body.
 pub(crate) struct BodyReader {
-    pieces: Receiver<Piece>,
+    chunks: Receiver<Chunk>,
     current: Bytes,
     ended: bool,
 }
 
 /// The asynchronous side of an incoming body.
 pub(crate) struct BodyPump {
-    pieces: Sender<Piece>,
+    chunks: Sender<Chunk>,
     limit: u64,
     pause: Duration,
 }
 
 /// Both sides of an incoming body of at most `limit` bytes.
-pub(crate) fn incoming(limit: u64, pause: Duration) -> (BodyPump, BodyReader) {
-    let (sender, receiver) = channel(WAITING);
+pub(crate) fn incoming_body(limit: u64, pause: Duration) -> (BodyPump, BodyReader) {
+    let (sender, receiver) = channel(QUEUED_CHUNKS);
     let pump = BodyPump {
-        pieces: sender,
+        chunks: sender,
         limit,
         pause,
     };
     let reader = BodyReader {
-        pieces: receiver,
+        chunks: receiver,
         current: Bytes::new(),
         ended: false,
     };
@@ -63,27 +63,27 @@ pub(crate) fn incoming(limit: u64, pause: Duration) -> (BodyPump, BodyReader) {
 }
 
 impl BodyPump {
-    /// Passes the body on until its end, or until the reader wants no more.
+    /// Forwards the body until its end, or until the reader is dropped.
     pub(crate) async fn run(self, body: &mut Body) {
         let mut left = self.limit;
         loop {
             let frame = std::future::poll_fn(|context| Pin::new(&mut *body).poll_frame(context));
-            let piece = match tokio::time::timeout(self.pause, frame).await {
-                Err(_) => Piece::Lost(Lost::TooSlow),
-                Ok(None) => Piece::End,
-                Ok(Some(Err(_))) => Piece::Lost(Lost::Broken),
+            let chunk = match tokio::time::timeout(self.pause, frame).await {
+                Err(_) => Chunk::BodyError(BodyError::TooSlow),
+                Ok(None) => Chunk::End,
+                Ok(Some(Err(_))) => Chunk::BodyError(BodyError::Broken),
                 Ok(Some(Ok(frame))) => match frame.into_data() {
-                    Ok(bytes) if bytes.len() as u64 > left => Piece::Lost(Lost::TooLarge),
+                    Ok(bytes) if bytes.len() as u64 > left => Chunk::BodyError(BodyError::TooLarge),
                     Ok(bytes) => {
                         left -= bytes.len() as u64;
-                        Piece::Bytes(bytes)
+                        Chunk::Bytes(bytes)
                     }
                     // Trailers say nothing we need.
                     Err(_) => continue,
                 },
             };
-            let last = !matches!(piece, Piece::Bytes(_));
-            if self.pieces.send(piece).await.is_err() || last {
+            let last = !matches!(chunk, Chunk::Bytes(_));
+            if self.chunks.send(chunk).await.is_err() || last {
                 return;
             }
         }
@@ -93,23 +93,23 @@ impl BodyPump {
 impl Read for BodyReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.current.is_empty() && !self.ended {
-            match self.pieces.blocking_recv() {
-                Some(Piece::Bytes(bytes)) => self.current = bytes,
-                Some(Piece::End) => self.ended = true,
-                Some(Piece::Lost(lost)) => return Err(lost.into()),
-                None => return Err(Lost::Broken.into()),
+            match self.chunks.blocking_recv() {
+                Some(Chunk::Bytes(bytes)) => self.current = bytes,
+                Some(Chunk::End) => self.ended = true,
+                Some(Chunk::BodyError(error)) => return Err(error.into()),
+                None => return Err(BodyError::Broken.into()),
             }
         }
         let length = buffer.len().min(self.current.len());
-        let piece = self.current.split_to(length);
+        let chunk = self.current.split_to(length);
         if let Some(part) = buffer.get_mut(..length) {
-            part.copy_from_slice(&piece);
+            part.copy_from_slice(&chunk);
         }
         Ok(length)
     }
 }
 
-impl std::fmt::Display for Lost {
+impl std::fmt::Display for BodyError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::TooLarge => "the body is larger than allowed",
@@ -119,22 +119,22 @@ impl std::fmt::Display for Lost {
     }
 }
 
-impl std::error::Error for Lost {}
+impl std::error::Error for BodyError {}
 
-impl From<Lost> for io::Error {
-    fn from(lost: Lost) -> Self {
-        io::Error::other(lost)
+impl From<BodyError> for io::Error {
+    fn from(error: BodyError) -> Self {
+        io::Error::other(error)
     }
 }
 
-impl Lost {
-    /// What was lost, if that is why reading failed.
-    pub(crate) fn of(error: &io::Error) -> Option<Self> {
+impl BodyError {
+    /// The body error behind an I/O error, if there is one.
+    pub(crate) fn from_io(error: &io::Error) -> Option<Self> {
         error.get_ref()?.downcast_ref().copied()
     }
 }
 
-/// A reader that refuses to give more than so many bytes and lines.
+/// A reader that fails beyond so many bytes or lines.
 pub(crate) struct Bounded<R> {
     pub(crate) reader: R,
     pub(crate) bytes_left: u64,
@@ -144,22 +144,22 @@ pub(crate) struct Bounded<R> {
 impl<R: Read> Read for Bounded<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let length = self.reader.read(buffer)?;
-        let piece = buffer.iter().take(length);
-        let lines = piece.filter(|byte| **byte == b'\n').count() as u64;
-        let take = |left: u64, taken: u64| left.checked_sub(taken).ok_or(Lost::TooLarge);
+        let chunk = buffer.iter().take(length);
+        let lines = chunk.filter(|byte| **byte == b'\n').count() as u64;
+        let take = |left: u64, taken: u64| left.checked_sub(taken).ok_or(BodyError::TooLarge);
         self.bytes_left = take(self.bytes_left, length as u64)?;
         self.lines_left = take(self.lines_left, lines)?;
         Ok(length)
     }
 }
 
-/// The outgoing side: pieces that a blocking reader gives, as a body.
-struct Pieces {
+/// An outgoing body, fed by a channel.
+struct ChunkStream {
     first: Option<Bytes>,
     rest: Receiver<io::Result<Bytes>>,
 }
 
-impl Stream for Pieces {
+impl Stream for ChunkStream {
     type Item = io::Result<Bytes>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -170,33 +170,33 @@ impl Stream for Pieces {
     }
 }
 
-/// A body, and where its pieces are put.
-pub(crate) fn channelled() -> (Sender<io::Result<Bytes>>, Body) {
-    let (sender, rest) = pieces();
-    (sender, Body::from_stream(Pieces { first: None, rest }))
+/// A body, and the sender of its chunks.
+pub(crate) fn channel_body() -> (Sender<io::Result<Bytes>>, Body) {
+    let (sender, rest) = chunk_channel();
+    (sender, Body::from_stream(ChunkStream { first: None, rest }))
 }
 
-/// Where pieces are put, and where they come out.
-pub(crate) fn pieces() -> (Sender<io::Result<Bytes>>, Receiver<io::Result<Bytes>>) {
-    channel(WAITING)
+/// Both ends of a channel of chunks.
+pub(crate) fn chunk_channel() -> (Sender<io::Result<Bytes>>, Receiver<io::Result<Bytes>>) {
+    channel(QUEUED_CHUNKS)
 }
 
-/// A body whose first piece is there already. What fails before it fails here.
-pub(crate) async fn begun(mut rest: Receiver<io::Result<Bytes>>) -> io::Result<Body> {
+/// A body whose first chunk has arrived. An error before that is returned here, not in the body.
+pub(crate) async fn start_body(mut rest: Receiver<io::Result<Bytes>>) -> io::Result<Body> {
     let first = rest.recv().await.transpose()?;
-    Ok(Body::from_stream(Pieces { first, rest }))
+    Ok(Body::from_stream(ChunkStream { first, rest }))
 }
 
-/// Takes what is left of a body, so that its sender can go on until it has heard the answer.
+/// Reads and drops the rest of a body, so that its sender is not blocked before it reads the answer.
 pub(crate) async fn discard(mut body: Body) {
     while let Some(Ok(_)) =
         std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await
     {}
 }
 
-/// A body of `length` bytes from a reader, after `skip` that are not wanted.
-pub(crate) fn outgoing(mut reader: Box<dyn Read + Send>, skip: u64, length: u64) -> Body {
-    let (sender, body) = channelled();
+/// A body of `length` bytes from a reader, after skipping `skip` bytes.
+pub(crate) fn outgoing_body(mut reader: Box<dyn Read + Send>, skip: u64, length: u64) -> Body {
+    let (sender, body) = channel_body();
     tokio::task::spawn_blocking(move || {
         if let Err(error) = io::copy(&mut reader.by_ref().take(skip), &mut io::sink()) {
             let _ = sender.blocking_send(Err(error));
@@ -204,12 +204,12 @@ pub(crate) fn outgoing(mut reader: Box<dyn Read + Send>, skip: u64, length: u64)
         }
         let mut wanted = reader.take(length);
         loop {
-            let mut piece = vec![0; PIECE_BYTES];
-            let read = match wanted.read(&mut piece) {
+            let mut chunk = vec![0; CHUNK_BYTES];
+            let read = match wanted.read(&mut chunk) {
                 Ok(0) => return,
                 Ok(read) => {
-                    piece.truncate(read);
-                    Ok(Bytes::from(piece))
+                    chunk.truncate(read);
+                    Ok(Bytes::from(chunk))
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => Err(error),

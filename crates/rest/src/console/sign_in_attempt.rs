@@ -1,4 +1,4 @@
-//! Letting the owner in, and answering wrong guesses later and later.
+//! Attempts to sign in; answers to wrong guesses are delayed more and more.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,39 +8,39 @@ use contract::error::{ErrorCode, ReadError};
 use grants::sign_in::{Door, KnownBrowser, Lane, NewSession, SignInError, Visitor, known_browser};
 use tokio::time::Instant;
 
-use super::visit;
+use super::session;
 use crate::owner::blocking;
 use crate::problem::Problem;
 use crate::service::Service;
-use crate::table::Ask;
+use crate::table::RequestContext;
 
-/// What somebody says to be let in.
-pub(super) enum Word {
+/// What was entered to sign in.
+pub(super) enum SignInSecret {
     Password(String),
     /// From a link that was made at the terminal.
     Code(String),
 }
 
-/// A session for the right word. Nothing for a wrong one, and that not too soon. It keeps nothing of the request, whose body
-/// cannot be shared between threads.
+/// A session for the right secret; `None` for a wrong one, after a delay. The future borrows nothing of the request,
+/// whose body is not `Sync`.
 pub(super) fn enter(
-    ask: &Ask,
-    word: Word,
+    context: &RequestContext,
+    secret: SignInSecret,
 ) -> impl Future<Output = Result<Option<NewSession>, Problem>> + Send + use<> {
     let arrived = Instant::now();
-    let (service, address) = (Arc::clone(&ask.service), ask.address);
-    let browser = ask.headers.get(header::USER_AGENT);
+    let (service, address) = (Arc::clone(&context.service), context.address);
+    let browser = context.headers.get(header::USER_AGENT);
     let browser = browser
         .map(|name| String::from_utf8_lossy(name.as_bytes()).into_owned())
         .unwrap_or_default();
-    let known = known(Arc::clone(&service), &ask.headers);
+    let known = find_known_browser(Arc::clone(&service), &context.headers);
     async move {
         let visitor = Visitor {
             address,
             browser,
             known: known.await?,
         };
-        match tried(service, visitor, word).await? {
+        match attempt(service, visitor, secret).await? {
             Ok(session) => Ok(Some(session)),
             Err(wait) => {
                 tokio::time::sleep_until(arrived + wait).await;
@@ -50,31 +50,31 @@ pub(super) fn enter(
     }
 }
 
-/// A session, or how long the answer to a wrong word waits.
-async fn tried(
+/// A session, or how long to delay the answer to a wrong secret.
+async fn attempt(
     service: Arc<Service>,
     visitor: Visitor,
-    word: Word,
+    secret: SignInSecret,
 ) -> Result<Result<NewSession, Duration>, Problem> {
-    // A code has 256 random bits and is found by its hash: nothing to guess, and nothing that takes long.
-    let turn = match word {
-        Word::Password(_) => {
-            let turn = service.turns.turn(visitor.lane()).await;
-            Some(turn.ok_or_else(too_many_at_once)?)
+    // A code has 256 random bits and is found by its hash: it cannot be guessed, and checking it is fast.
+    let permit = match secret {
+        SignInSecret::Password(_) => {
+            let permit = service.password_queue.acquire(visitor.lane()).await;
+            Some(permit.ok_or_else(too_many_sign_ins)?)
         }
-        Word::Code(_) => None,
+        SignInSecret::Code(_) => None,
     };
     let tried = blocking(service, move |service| {
-        // Held until the check is over, also if nobody waits for it any more.
-        let _turn = turn;
+        // Held until the check is over, even if the request was dropped.
+        let _permit = permit;
         let door = Door {
             store: &*service.store,
             throttle: &service.throttle,
             now: service.now(),
         };
-        let entered = match &word {
-            Word::Password(password) => door.by_password(&visitor, password),
-            Word::Code(code) => door.by_code(&visitor, code),
+        let entered = match &secret {
+            SignInSecret::Password(password) => door.by_password(&visitor, password),
+            SignInSecret::Code(code) => door.by_code(&visitor, code),
         };
         match entered {
             Ok(session) => Ok(Ok(session)),
@@ -85,11 +85,12 @@ async fn tried(
     tried.await
 }
 
-/// Under what the limits of a request are counted: the signed-in owner's browser, one they signed in with before, or the
-/// address it comes from.
-pub(crate) fn lane(ask: &Ask) -> impl Future<Output = Result<Lane, Problem>> + Send + use<> {
-    let (address, session) = (ask.address, visit::session(ask));
-    let known = known(Arc::clone(&ask.service), &ask.headers);
+/// The lane a request is counted under: the signed-in browser, a browser that signed in before, or the address.
+pub(crate) fn lane(
+    context: &RequestContext,
+) -> impl Future<Output = Result<Lane, Problem>> + Send + use<> {
+    let (address, session) = (context.address, session::session(context));
+    let known = find_known_browser(Arc::clone(&context.service), &context.headers);
     async move {
         if let Some(session) = session.await? {
             return Ok(Lane::Browser(session.id().to_owned()));
@@ -101,13 +102,13 @@ pub(crate) fn lane(ask: &Ask) -> impl Future<Output = Result<Lane, Problem>> + S
     }
 }
 
-/// The browser of a request, if the owner signed in with it before.
-fn known(
+/// The browser of a request, if the owner has signed in with it before.
+fn find_known_browser(
     service: Arc<Service>,
     headers: &HeaderMap,
 ) -> impl Future<Output = Result<Option<KnownBrowser>, Problem>> + Send + use<> {
-    let name = visit::cookie_name(&service, visit::BROWSER);
-    let secret = visit::cookie(headers, &name).map(str::to_owned);
+    let name = session::cookie_name(&service, session::BROWSER);
+    let secret = session::cookie(headers, &name).map(str::to_owned);
     async move {
         let Some(secret) = secret else {
             return Ok(None);
@@ -120,7 +121,7 @@ fn known(
     }
 }
 
-fn too_many_at_once() -> Problem {
+fn too_many_sign_ins() -> Problem {
     let message = "more passwords are being tried at once than can be checked";
     Problem::from(
         ReadError::new(ErrorCode::RateLimitExceeded, message)

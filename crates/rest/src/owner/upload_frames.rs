@@ -1,0 +1,198 @@
+//! Several files of unknown length in one request body.
+//!
+//! A body is a sequence of frames, each starting with one line of JSON. `{"file":…}` starts a file, `{"bytes":n}` is
+//! followed by `n` bytes of it, and `{"stop":true}` says that the sender gave up. So one request carries a whole
+//! import, whose files are counted and reported together.
+
+use std::cell::RefCell;
+use std::io::{self, BufRead, BufReader, Read};
+use std::rc::Rc;
+
+use serde::{Deserialize, Serialize};
+
+/// The longest header line; it holds at most a file name.
+const MAX_HEADER_BYTES: u64 = 64 * 1024;
+
+/// A frame header.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UploadFrame {
+    /// A file begins.
+    File(FileName),
+    /// So many bytes of the current file follow.
+    Bytes(u64),
+    /// The sender gave up; what was imported before is kept.
+    Stop(bool),
+}
+
+/// The names of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileName {
+    /// As the owner named it, for messages.
+    pub name: String,
+    /// The last part of its path, which may imply stream and format; `None` for a pipe.
+    pub file_name: Option<String>,
+}
+
+impl UploadFrame {
+    /// The header line.
+    pub fn to_line(&self) -> Vec<u8> {
+        // Numbers and texts can always be written.
+        let mut line = serde_json::to_vec(self).unwrap_or_default();
+        line.push(b'\n');
+        line
+    }
+}
+
+/// The files of a body, one after another.
+pub(super) struct UploadedFiles<R>(Rc<RefCell<FrameDecoder<R>>>);
+
+/// The bytes of one file.
+pub(super) struct FileReader<R>(Rc<RefCell<FrameDecoder<R>>>);
+
+struct FrameDecoder<R> {
+    body: BufReader<R>,
+    /// Unread bytes of the current frame.
+    left: u64,
+    next: Option<FileName>,
+    stopped: bool,
+}
+
+impl<R: Read> UploadedFiles<R> {
+    pub(super) fn new(body: R) -> Self {
+        Self(Rc::new(RefCell::new(FrameDecoder {
+            body: BufReader::new(body),
+            left: 0,
+            next: None,
+            stopped: false,
+        })))
+    }
+
+    /// The next file, `None` at the end. The previous one must have been read to its end.
+    pub(super) fn next(&mut self) -> io::Result<Option<(FileName, FileReader<R>)>> {
+        let mut decoder = self.0.borrow_mut();
+        if decoder.next.is_none() && decoder.has_bytes()? {
+            return Err(malformed("bytes came before a file"));
+        }
+        let name = decoder.next.take();
+        Ok(name.map(|name| (name, FileReader(Rc::clone(&self.0)))))
+    }
+}
+
+impl<R: Read> FrameDecoder<R> {
+    /// Reads frame headers until bytes of the current file follow.
+    fn has_bytes(&mut self) -> io::Result<bool> {
+        while self.left == 0 && self.next.is_none() {
+            if self.stopped {
+                return Err(stopped());
+            }
+            let mut line = Vec::new();
+            let frame = self.body.by_ref().take(MAX_HEADER_BYTES);
+            { frame }.read_until(b'\n', &mut line)?;
+            if line.is_empty() {
+                return Ok(false);
+            }
+            match serde_json::from_slice(&line).map_err(|_| malformed("a frame is malformed"))? {
+                UploadFrame::File(name) => self.next = Some(name),
+                UploadFrame::Bytes(bytes) => self.left = bytes,
+                UploadFrame::Stop(_) => self.stopped = true,
+            }
+        }
+        Ok(self.left > 0)
+    }
+}
+
+impl<R: Read> Read for FileReader<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut decoder = self.0.borrow_mut();
+        if buffer.is_empty() || !decoder.has_bytes()? {
+            return Ok(0);
+        }
+        let room = usize::try_from(decoder.left).unwrap_or(usize::MAX);
+        let part = buffer.len().min(room);
+        let read = decoder
+            .body
+            .read(buffer.get_mut(..part).unwrap_or_default())?;
+        if read == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        decoder.left -= read as u64;
+        Ok(read)
+    }
+}
+
+fn malformed(what: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what)
+}
+
+/// The sender gave up.
+fn stopped() -> io::Error {
+    io::Error::other("it was stopped before its end")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(name: &str) -> UploadFrame {
+        UploadFrame::File(FileName {
+            name: name.to_owned(),
+            file_name: None,
+        })
+    }
+
+    fn encode(parts: &[(UploadFrame, &str)]) -> Vec<u8> {
+        let mut body = Vec::new();
+        for (frame, bytes) in parts {
+            body.extend(frame.to_line());
+            body.extend(bytes.as_bytes());
+        }
+        body
+    }
+
+    #[test]
+    fn files_come_out_as_they_went_in() {
+        let body = encode(&[
+            (file("a"), ""),
+            (UploadFrame::Bytes(3), "x\ny"),
+            (UploadFrame::Bytes(2), "{}"),
+            (file("empty"), ""),
+            (file("b"), ""),
+            (UploadFrame::Bytes(1), "z"),
+        ]);
+        let mut files = UploadedFiles::new(body.as_slice());
+        let mut seen = Vec::new();
+        while let Some((name, mut reader)) = files.next().unwrap() {
+            let mut content = String::new();
+            reader.read_to_string(&mut content).unwrap();
+            seen.push((name.name, content));
+        }
+        let expected = [("a", "x\ny{}"), ("empty", ""), ("b", "z")];
+        assert_eq!(
+            seen,
+            expected.map(|(name, content)| (name.to_owned(), content.to_owned()))
+        );
+    }
+
+    #[test]
+    fn what_is_cut_stopped_or_malformed_is_an_error_and_no_end() {
+        for (body, words) in [
+            (
+                encode(&[(file("a"), ""), (UploadFrame::Bytes(9), "xy")]),
+                "end of",
+            ),
+            (
+                encode(&[(file("a"), ""), (UploadFrame::Stop(true), "")]),
+                "stopped",
+            ),
+            (encode(&[(file("a"), "nonsense\n")]), "malformed"),
+        ] {
+            let mut files = UploadedFiles::new(body.as_slice());
+            let (_, mut content) = files.next().unwrap().unwrap();
+            let error = content.read_to_end(&mut Vec::new()).unwrap_err();
+            assert!(error.to_string().contains(words), "{error}");
+        }
+        let bare = encode(&[(UploadFrame::Bytes(1), "x")]);
+        assert!(UploadedFiles::new(bare.as_slice()).next().is_err());
+    }
+}
