@@ -322,7 +322,7 @@ pub struct Aggregation {
 
 impl Aggregation {
     /// The answer to a request, without its figures.
-    pub fn of(query: &AggregateQuery) -> Aggregation {
+    pub fn for_query(query: &AggregateQuery) -> Aggregation {
         let (mut group_by, mut group_by_time, mut granularity, mut time_zone) =
             (None, None, None, None);
         match query.grouping.as_ref().map(Grouping::by) {
@@ -449,7 +449,7 @@ mod tests {
             written.join("&"),
             "metric=count&group_by_time=at&granularity=month"
         );
-        let answer = serde_json::to_value(Aggregation::of(&query)).unwrap();
+        let answer = serde_json::to_value(Aggregation::for_query(&query)).unwrap();
         assert_eq!(answer["time_zone"], "UTC");
         assert_eq!(answer["field"], serde_json::Value::Null);
         assert_eq!(answer["limit"], 10);

@@ -203,7 +203,7 @@ pub struct ConnectionChoice {
 
 impl ConnectionChoice {
     /// Keeps the first of all connections and remembers how many there were.
-    pub fn of(mut all: Vec<AvailableConnection>) -> Self {
+    pub fn new(mut all: Vec<AvailableConnection>) -> Self {
         let total = all.len();
         all.truncate(LISTED_CONNECTIONS);
         Self { listed: all, total }
@@ -305,7 +305,7 @@ impl ReadError {
     /// Lists the connections to choose from, at most [`LISTED_CONNECTIONS`], and asks for `connection_id`.
     #[must_use]
     pub fn with_connections(mut self, all: Vec<AvailableConnection>) -> Self {
-        let choice = ConnectionChoice::of(all);
+        let choice = ConnectionChoice::new(all);
         self.hint = Some(match choice.omitted() {
             0 => "repeat the call with one of these as connection_id".to_owned(),
             more => format!(

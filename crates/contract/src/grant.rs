@@ -361,12 +361,12 @@ impl GrantedRow {
 
 impl GrantedAuthority {
     /// The authority of one grant.
-    pub fn of(grant: &Grant) -> Result<GrantedAuthority, GrantError> {
+    pub fn from_grant(grant: &Grant) -> Result<GrantedAuthority, GrantError> {
         GrantedAuthority::together(None, std::slice::from_ref(grant))
     }
 
     /// The authority of several grants of one client. No two may give the same stream of the same connection.
-    pub fn of_package(
+    pub fn from_package(
         package_id: PackageId,
         grants: &[Grant],
     ) -> Result<GrantedAuthority, GrantError> {

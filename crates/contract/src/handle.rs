@@ -22,7 +22,7 @@ pub const RECORD_URI: &str = "pdpp://record/";
 /// How a window handle begins.
 pub const WINDOW_URI: &str = "pdpp://field-window/";
 /// How the ids of hits begin that name no record.
-const PLACE: &str = "result";
+const POSITION: &str = "result";
 
 /// Longer texts are refused unread.
 const MAX_BYTES: usize = 16 * 1024;
@@ -238,7 +238,7 @@ impl RecordHandle {
         })?;
         check(Part::Stream, stream, segment::guard)?;
         check(Part::Record, record, segment::guard)?;
-        if connection.is_none() && is_place(stream, record) {
+        if connection.is_none() && is_position_id(stream, record) {
             let problem = "it tells the place of a hit that names no record";
             return Err(HandleError::form(text, problem));
         }
@@ -290,7 +290,7 @@ impl RecordHandle {
 
     /// The URI form, which carries any record key.
     pub fn to_uri(&self) -> String {
-        format!("{RECORD_URI}{}", Payload::of(self, "record").written())
+        format!("{RECORD_URI}{}", Payload::new(self, "record").encode())
     }
 
     fn embeddable_connection(&self) -> Option<&str> {
@@ -300,13 +300,14 @@ impl RecordHandle {
 }
 
 /// The id of a hit that names no record.
-pub fn place_id(place: usize) -> String {
-    format!("{PLACE}:{place}")
+pub fn position_id(position: usize) -> String {
+    format!("{POSITION}:{position}")
 }
 
-/// Whether an id without a connection would be a [`place_id`]. Such an id is no record's, so that it never reads one.
-fn is_place(stream: &str, record: &str) -> bool {
-    stream == PLACE && record.bytes().all(|byte| byte.is_ascii_digit())
+/// Whether an id without a connection would be a [`position_id`]. Such an id names no record, so it is never resolved to
+/// one.
+fn is_position_id(stream: &str, record: &str) -> bool {
+    stream == POSITION && record.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 impl fmt::Display for RecordHandle {
@@ -317,7 +318,9 @@ impl fmt::Display for RecordHandle {
         }
         match self.embeddable_connection() {
             Some(connection) => write!(f, "{connection}/")?,
-            None if is_place(&self.stream, &self.record) => return f.write_str(&self.to_uri()),
+            None if is_position_id(&self.stream, &self.record) => {
+                return f.write_str(&self.to_uri());
+            }
             None => {}
         }
         write!(f, "{}:{}", self.stream, self.record)
@@ -370,10 +373,10 @@ impl WindowHandle {
 
 impl fmt::Display for WindowHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut payload = Payload::of(&self.record, "field-window");
+        let mut payload = Payload::new(&self.record, "field-window");
         payload.field_path = Some(self.field.clone());
         payload.selector = self.selector.clone();
-        write!(f, "{WINDOW_URI}{}", payload.written())
+        write!(f, "{WINDOW_URI}{}", payload.encode())
     }
 }
 
@@ -417,7 +420,7 @@ struct Payload {
 
 impl Payload {
     /// A connection that is no segment stays outside, as it does in the printed id.
-    fn of(handle: &RecordHandle, kind: &str) -> Self {
+    fn new(handle: &RecordHandle, kind: &str) -> Self {
         Self {
             v: VERSION,
             kind: kind.to_owned(),
@@ -429,7 +432,7 @@ impl Payload {
         }
     }
 
-    fn written(&self) -> String {
+    fn encode(&self) -> String {
         // Texts and numbers only: this cannot fail to be written.
         general_purpose::URL_SAFE_NO_PAD.encode(serde_json::to_vec(self).unwrap_or_default())
     }

@@ -34,7 +34,7 @@ impl Host {
     }
 
     /// The host of an `http` or `https` address.
-    pub fn of_url(url: &str) -> Option<Self> {
+    pub fn from_url(url: &str) -> Option<Self> {
         let (_, rest) = url.split_once("://")?;
         Self::parse(rest.split(['/', '?', '#']).next()?)
     }
@@ -104,9 +104,9 @@ mod tests {
         ] {
             assert_eq!(Host::parse(odd), None, "{odd}");
         }
-        assert_eq!(Host::of_url("http://[::1]:80/a"), Host::parse("[::1]"));
+        assert_eq!(Host::from_url("http://[::1]:80/a"), Host::parse("[::1]"));
         assert_eq!(
-            Host::of_url("https://a.example?x"),
+            Host::from_url("https://a.example?x"),
             Host::parse("a.example")
         );
     }

@@ -163,7 +163,7 @@ impl BlobId {
     const PREFIX: &'static str = "blob_sha256_";
 
     /// The id of the content with this digest.
-    pub fn of_sha256(digest: [u8; 32]) -> Self {
+    pub fn from_sha256(digest: [u8; 32]) -> Self {
         use std::fmt::Write as _;
         let mut text = String::with_capacity(Self::PREFIX.len() + 64);
         text.push_str(Self::PREFIX);
@@ -175,7 +175,7 @@ impl BlobId {
     }
 
     /// The id of the content whose digest is written as 64 lower-case hex digits.
-    pub fn of_hex(hex: &str) -> Result<Self, IdError> {
+    pub fn from_hex(hex: &str) -> Result<Self, IdError> {
         Self::parse(format!("{}{hex}", Self::PREFIX))
     }
 

@@ -36,7 +36,7 @@ static MARK: LazyLock<String> = LazyLock::new(|| {
 pub fn read(text: &str) -> serde_json::Result<Value> {
     match marked(text) {
         None => serde_json::from_str(text),
-        // A mistake is told where it stands in the text that was given.
+        // An error is reported with its position in the given text.
         Some(marked) => serde_json::from_str(&marked).or_else(|_| serde_json::from_str(text)),
     }
 }

@@ -68,7 +68,7 @@ impl<T> Page<T> {
         self.has_more.unwrap_or(false)
     }
 
-    /// Where the next page starts. A blank cursor is none.
+    /// The cursor of the next page. A blank cursor counts as `None`.
     pub fn next_cursor(&self) -> Option<&str> {
         let cursor = self.next_cursor.as_option().map(String::as_str);
         cursor.filter(|text| !text.trim().is_empty())

@@ -100,7 +100,7 @@ pub enum ChangesSince {
     Beginning,
     /// After a bookmark, which is opaque.
     Bookmark(String),
-    /// Where a page of the feed ended: its cursor, which is opaque.
+    /// Continues a page of the feed: its cursor, which is opaque.
     Page(String),
 }
 
@@ -320,7 +320,7 @@ mod tests {
     fn a_request_is_written_as_the_parameters_of_the_wire() {
         let mut query = RecordsQuery::new(StreamName::parse("messages").unwrap());
         query.connection_id = Some("work".to_owned());
-        query.limit = PageLimit::of(5);
+        query.limit = PageLimit::new(5);
         query.projection = Projection::Fields(vec![field("id"), field("at")]);
         query.filters = vec![
             Filter::exact(field("folder"), ""),

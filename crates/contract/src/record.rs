@@ -8,7 +8,7 @@ use crate::time::Instant;
 use crate::window::Window;
 use crate::wire::{ObjectTag, OrderedMap, Other};
 
-/// Fields that say when an author wrote a record, the most telling first.
+/// Fields that hold the author's own time of a record, the most specific first.
 const AUTHORED: [&str; 10] = [
     "sent_at",
     "sentAt",
@@ -21,17 +21,17 @@ const AUTHORED: [&str; 10] = [
     "occurred_at",
     "occurredAt",
 ];
-/// Fields that say when it was last changed, for a record that says nothing better.
+/// Fields that hold the time of the last change, for a record without a better one.
 const CHANGED: [&str; 2] = ["updated_at", "updatedAt"];
 
-/// The time of a record in its source's own words, and the field that says it: by its name, else by what the stream declares
-/// as the time of its records (`consent_time_field`, then `cursor_field`). When it was imported says nothing about it.
+/// The time of a record as its source states it, and the field that holds it: by its name, else by the stream's declaration
+/// (`consent_time_field`, then `cursor_field`). The time of the import is never used.
 pub fn own_time(
     declared: [Option<&str>; 2],
     text: impl Fn(&str) -> Option<String>,
 ) -> Option<(String, String)> {
     let said = |name: &str| Some((name.to_owned(), text(name).filter(|text| !text.is_empty())?));
-    // A stream may be ordered by what is no time.
+    // A stream may be ordered by a field that is no time.
     let is_time = |(_, text): &(String, String)| Instant::parse(text).is_some();
     let mut declared = declared.into_iter().flatten();
     let named = AUTHORED.into_iter().find_map(said);
@@ -260,7 +260,7 @@ mod tests {
     #[test]
     fn the_time_of_a_record_is_its_sources() {
         // TR-15
-        let told = |declared: [Option<&str>; 2], fields: &[(&str, &str)]| {
+        let time_of = |declared: [Option<&str>; 2], fields: &[(&str, &str)]| {
             let text = |name: &str| {
                 let (_, text) = fields.iter().find(|(known, _)| *known == name)?;
                 Some((*text).to_owned())
@@ -281,7 +281,7 @@ mod tests {
             (&[("position", "0007")], None),
             (&[], None),
         ] {
-            assert_eq!(told(declared, fields).as_deref(), expected, "{fields:?}");
+            assert_eq!(time_of(declared, fields).as_deref(), expected, "{fields:?}");
         }
     }
 }

@@ -73,7 +73,7 @@ impl SchemaQuery {
 
     /// The same question about one connector.
     #[must_use]
-    pub fn of_connector(mut self, connector_id: Option<String>) -> SchemaQuery {
+    pub fn for_connector(mut self, connector_id: Option<String>) -> SchemaQuery {
         self.connector_id = connector_id;
         self
     }

@@ -1,6 +1,5 @@
-//! The segment guard: which texts may stand as one segment of a record id.
-//! A segment never carries a separator or a way out of its place, so an id that passed the guard cannot be read as the
-//! name of anything else.
+//! The segment guard: which texts may be one segment of a record id. A segment never contains a separator or a dot segment,
+//! so an id that passed the guard cannot be read as the name of anything else.
 
 use thiserror::Error;
 

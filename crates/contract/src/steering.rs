@@ -1,11 +1,11 @@
-//! Which characters show nothing of themselves and change how the text around them is shown.
+//! Characters that are invisible and change how the text around them is shown.
 //!
-//! Every place that shows text of somebody else, to a model, at a terminal or on a page, makes these visible instead of
+//! Every surface that shows text from elsewhere, to a model, at a terminal or on a page, makes these visible instead of
 //! passing them on, so that what is shown is what is there.
 
-/// Whether a character steers a display or hides in it: control characters, ends of lines, what turns the direction of
-/// text around, and whatever Unicode says may be shown as nothing at all (`Default_Ignorable_Code_Point`), such as joiners,
-/// fillers, variation selectors and tags.
+/// Whether a character controls a display or hides in it: control characters, line ends, direction marks, and whatever
+/// Unicode says may be shown as nothing at all (`Default_Ignorable_Code_Point`), such as joiners, fillers, variation
+/// selectors and tags.
 pub fn is_steering(character: char) -> bool {
     character.is_control()
         || matches!(character,

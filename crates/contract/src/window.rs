@@ -280,7 +280,7 @@ fn find(text: &str, q: &str) -> Option<usize> {
     None
 }
 
-/// How much of the pattern stands matched after one more character.
+/// The length of the matched prefix of the pattern after one more character.
 fn advance(pattern: &[char], fallback: &[usize], mut matched: usize, c: char) -> usize {
     loop {
         if pattern.get(matched) == Some(&c) {

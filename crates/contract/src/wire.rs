@@ -11,7 +11,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-/// Members of an answer that the contract does not name, kept for whoever does.
+/// Members of an answer that the contract does not name, kept for callers that know them.
 pub type Other = serde_json::Map<String, serde_json::Value>;
 
 /// The `object` member: what kind of object this is. Absent when a server did not say.

@@ -32,7 +32,7 @@ pub struct TermCount {
 
 impl WordsFound {
     /// What occurs and how often, then what to try; at most so many words, those that occur nowhere first.
-    pub fn told(&self, most: usize) -> String {
+    pub fn summary(&self, most: usize) -> String {
         let (absent, present) = self.sorted();
         let shown: Vec<String> = absent
             .iter()
@@ -97,33 +97,33 @@ mod tests {
     // TR-17: nothing found is told with what occurs, how often, and what can help.
     #[test]
     fn nothing_found_is_told_with_what_can_help() {
-        let told = |terms: &[(&str, u64)], suggestions: &[(&str, u64)], filters: Option<u64>| {
+        let summary = |terms: &[(&str, u64)], suggestions: &[(&str, u64)], filters: Option<u64>| {
             let words = WordsFound {
                 terms: counted(terms),
                 suggestions: counted(suggestions),
                 without_filters: filters,
                 ..WordsFound::default()
             };
-            words.told(3)
+            words.summary(3)
         };
         assert_eq!(
-            told(&[("bridge", 12), ("vendors", 0)], &[("vend*", 5)], None),
+            summary(&[("bridge", 12), ("vendors", 0)], &[("vend*", 5)], None),
             "Of the records that may be read: vendors in 0, bridge in 12. To try: leave out vendors; vend*, which is in 5."
         );
         assert_eq!(
-            told(&[("a", 1), ("b", 2), ("c", 3), ("d", 4)], &[], Some(0)),
+            summary(&[("a", 1), ("b", 2), ("c", 3), ("d", 4)], &[], Some(0)),
             "Of the records that may be read: a in 1, b in 2, c in 3 and 1 more. To try: fewer of these words: no record has them all."
         );
         assert_eq!(
-            told(&[("a", 9)], &[], Some(3)),
+            summary(&[("a", 9)], &[], Some(3)),
             "Of the records that may be read: a in 9. To try: fewer filters: 3 match without them."
         );
         assert_eq!(
-            told(&[("a", 0)], &[], None),
+            summary(&[("a", 0)], &[], None),
             "Of the records that may be read: a in 0. To try: other words, or the beginning of one with *."
         );
         assert_eq!(
-            told(&[], &[], None),
+            summary(&[], &[], None),
             "To try: a word that must occur: -words only leave out."
         );
     }

@@ -97,7 +97,7 @@ fn field_names_and_foreign_ids_are_nearly_free() {
 
 #[test]
 fn blob_ids_name_their_digest() {
-    let id = BlobId::of_sha256([0xab; 32]);
+    let id = BlobId::from_sha256([0xab; 32]);
     assert_eq!(id.hex(), "ab".repeat(32));
     assert_eq!(BlobId::parse(id.to_string()), Ok(id.clone()));
     for bad in [

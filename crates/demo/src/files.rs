@@ -24,7 +24,7 @@ pub struct AttachedFile {
 impl AttachedFile {
     /// What the store will call the bytes.
     pub fn blob_id(&self) -> BlobId {
-        BlobId::of_sha256(Sha256::digest(&self.bytes).into())
+        BlobId::from_sha256(Sha256::digest(&self.bytes).into())
     }
 }
 

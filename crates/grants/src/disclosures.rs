@@ -1,8 +1,8 @@
-//! The disclosure log as readers see it: noting takes no time, and within a second what was noted is on disk.
+//! The disclosure log as readers use it: noting an entry takes no time, and it is on disk within a second.
 //!
-//! One thread gathers what arrives for a moment and writes it in one transaction, with the times tokens were last used.
-//! While the store cannot be written nothing is dropped: it is tried again, and when too much waits, so do readers,
-//! because an answer that cannot be logged is not given.
+//! One thread gathers entries for a moment and writes them in one transaction, with the times tokens were last used. While
+//! the store cannot be written, entries are kept and the write is retried; when too many wait, readers wait too, because an
+//! answer that cannot be logged is not given.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -20,16 +20,16 @@ const GATHER: Duration = Duration::from_millis(250);
 const RETRY: Duration = Duration::from_millis(500);
 /// A batch of this size is written at once.
 const BATCH: usize = 1_000;
-/// As many entries may wait; then readers do.
+/// How many entries may wait before readers wait too.
 const CAPACITY: usize = 10_000;
 
-/// What was noted could not be written.
+/// Entries that could not be written.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{waiting} disclosures are not in the log yet: {detail}")]
 pub struct LogError {
     /// How many entries wait.
     pub waiting: usize,
-    /// What the store said.
+    /// The store's error.
     pub detail: String,
 }
 
@@ -38,7 +38,7 @@ pub fn verify(store: &dyn Store) -> Result<ChainCheck, StoreError> {
     store.check_disclosures()
 }
 
-/// The way into the disclosure log. Dropping it writes what is left; [`DisclosureLog::close`] also says if it could not.
+/// A handle to the disclosure log. Dropping it writes the rest; [`DisclosureLog::close`] also reports a failure to do so.
 pub struct DisclosureLog {
     shared: Arc<Shared>,
     writer: Option<JoinHandle<()>>,
@@ -46,9 +46,9 @@ pub struct DisclosureLog {
 
 struct Shared {
     queue: Mutex<Queue>,
-    /// Something is to be done.
+    /// There is work.
     work: Condvar,
-    /// Something was done, or failed.
+    /// A write succeeded or failed.
     done: Condvar,
 }
 
@@ -98,7 +98,7 @@ impl DisclosureLog {
         })
     }
 
-    /// Notes what one call disclosed. Waits only while far too much is waiting already.
+    /// Notes what one call disclosed. Blocks only while too many entries wait.
     pub fn note(&self, disclosure: Disclosure) {
         let mut queue = self.shared.queue();
         while queue.waiting.len() >= CAPACITY {
@@ -134,13 +134,13 @@ impl DisclosureLog {
         Ok(())
     }
 
-    /// Why entries wait longer than they should, while they do.
+    /// The error that keeps entries waiting, while it lasts.
     pub fn trouble(&self) -> Option<LogError> {
         let queue = self.shared.queue();
         queue.failure.is_some().then(|| queue.error())
     }
 
-    /// Writes what is left and ends, or says that it could not be written.
+    /// Writes the rest and ends, or reports that it could not be written.
     pub fn close(mut self) -> Result<(), LogError> {
         self.end();
         let queue = self.shared.queue();
@@ -262,7 +262,7 @@ impl Queue {
         }
     }
 
-    /// What could not be written goes before what came meanwhile.
+    /// Entries that could not be written go before those that came meanwhile.
     fn put_back(&mut self, batch: Batch, error: &StoreError) {
         let later = std::mem::replace(&mut self.waiting, batch.disclosures);
         self.waiting.extend(later);

@@ -1,4 +1,4 @@
-//! Registry entries with typed documents. What cannot be read stands for nothing.
+//! Registry entries with typed documents. A document that cannot be parsed counts as absent.
 
 use std::fmt::Write as _;
 
@@ -58,14 +58,14 @@ fn typed<T: DeserializeOwned>(entry: Entry) -> Option<Found<T>> {
     })
 }
 
-/// The document of an entry. Our documents always serialise; one that did not would be empty and stand for nothing.
+/// The document of an entry. Our documents always serialise; one that did not would be empty and count as absent.
 pub(crate) fn text<T: Serialize>(document: &T) -> String {
     serde_json::to_string(document).unwrap_or_default()
 }
 
 /// The key under which a secret is found: its hash in hex digits.
 pub(crate) fn key_of(secret: &str) -> String {
-    hex(&TokenHash::of(secret).0)
+    hex(&TokenHash::new(secret).0)
 }
 
 /// Bytes as hex digits.

@@ -29,7 +29,7 @@ pub(crate) const SINGLE_USE: Duration = DAY;
 /// The longest life of an owner token.
 const OWNER_TOKEN_MAX: Duration = DAY.saturating_mul(366);
 
-/// The client that grants without a client of their own are logged under.
+/// The client id of grants that have no client of their own.
 const LOCAL: &str = "local";
 
 /// To whom something is issued.
@@ -84,7 +84,7 @@ pub struct IssuedStream {
 }
 
 impl IssuedStream {
-    fn of(stream: &GrantedStream, connection: &ConnectionId) -> Self {
+    fn new(stream: &GrantedStream, connection: &ConnectionId) -> Self {
         Self {
             connection_id: connection.clone(),
             stream: stream.name.clone(),
@@ -128,7 +128,7 @@ pub enum IssueError {
         "the client name {0:?} cannot be used: it takes 1 to 256 bytes with at least one letter or digit and no control characters"
     )]
     ClientName(String),
-    /// The name stands for what has no client.
+    /// The name is reserved for grants without a client.
     #[error(
         "the client name \"{LOCAL}\" is what grants without a client are logged under; leave the client out for one of those, or name another"
     )]
@@ -136,10 +136,10 @@ pub enum IssueError {
     /// The end lies in the past.
     #[error("the grant would end at {0}, which is past; name a later moment")]
     AlreadyOver(Instant),
-    /// No time at all, or too much of it.
+    /// A lifetime of zero, or one that is too long.
     #[error("an owner token lives between one second and 366 days")]
     OwnerTokenLife,
-    /// The grant would not hold.
+    /// The grant would not be valid.
     #[error(transparent)]
     Grant(#[from] GrantError),
     /// An id could not be made.
@@ -166,7 +166,7 @@ pub fn issue<'a>(
     let expires_at = end(&drafts, expires, now)?;
     let client = match client.into() {
         Recipient::Client(name) => named_client(name)?,
-        Recipient::Local => nobody()?,
+        Recipient::Local => local_client()?,
     };
     let mut approval = approval(drafts, &client, (now, expires_at))?;
     let access_token = Secret::random("pdpp_at_")?;
@@ -203,12 +203,12 @@ pub(crate) fn approval(
     }
     let package = match grants.as_slice() {
         [grant] => {
-            GrantedAuthority::of(grant)?;
+            GrantedAuthority::from_grant(grant)?;
             None
         }
         several => {
             let id = PackageId::parse(random_id("gpkg_")?)?;
-            GrantedAuthority::of_package(id.clone(), several)?;
+            GrantedAuthority::from_package(id.clone(), several)?;
             Some(id)
         }
     };
@@ -247,7 +247,7 @@ pub(crate) fn streams_of(grant: &Grant) -> Vec<IssuedStream> {
     let mut streams = Vec::new();
     for stream in grant.streams() {
         let connections = stream.instance_ids.iter();
-        streams.extend(connections.map(|connection| IssuedStream::of(stream, connection)));
+        streams.extend(connections.map(|connection| IssuedStream::new(stream, connection)));
     }
     streams
 }
@@ -318,7 +318,7 @@ fn frozen(
     })?)
 }
 
-fn nobody() -> Result<GrantClient, IssueError> {
+fn local_client() -> Result<GrantClient, IssueError> {
     Ok(GrantClient {
         client_id: ClientId::parse(LOCAL)?,
         client_display: Some(serde_json::json!({ "name": "programs on this machine" })),

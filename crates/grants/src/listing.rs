@@ -19,20 +19,20 @@ use crate::token::{TokenError, TokenKind, live_grant};
 pub enum State {
     /// It can.
     Live,
-    /// It was approved, and the application has not come for it yet.
+    /// Approved, and the application has not fetched its token yet.
     Waiting,
-    /// It was approved, and the application never came for it; nothing could be read with it.
+    /// Approved, but the application never fetched its token; nothing could be read with it.
     Lapsed,
     /// Its time is over.
     Expired,
     /// It was ended.
     Revoked,
-    /// What is stored of it does not hold.
+    /// The stored document is not valid.
     Invalid,
 }
 
 impl State {
-    /// Whether anything can be read with it, now or once the application comes for it.
+    /// Whether anything can be read with it, now or once the application fetches its token.
     pub fn is_open(self) -> bool {
         matches!(self, Self::Live | Self::Waiting)
     }
@@ -59,7 +59,7 @@ pub struct Overview {
     pub issued_at: String,
     /// When it ends by itself.
     pub expires_at: Option<String>,
-    /// Until when the application must come for it, or should have.
+    /// The deadline for the application to fetch its token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redeem_by: Option<String>,
     /// When it was ended.
@@ -94,7 +94,7 @@ pub struct Shown {
 /// One entry of the disclosure log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DisclosedCall {
-    /// Its place in the log.
+    /// Its number in the log.
     pub sequence: u64,
     /// When, RFC 3339.
     pub at: String,
@@ -161,7 +161,7 @@ pub enum RevokedKind {
 pub struct Revoking {
     /// What the id names.
     pub kind: RevokedKind,
-    /// When it had been revoked before; nothing when it ended now.
+    /// When it had been revoked before; `None` when this call revoked it.
     pub already_since: Option<String>,
 }
 
@@ -170,11 +170,11 @@ pub fn list(store: &dyn Store, now: Instant) -> Result<Vec<Overview>, StoreError
     let mut all: Vec<(Instant, Overview)> = Vec::new();
     for grant in store.grants()? {
         if grant.package_id.is_none() {
-            all.push((grant.issued_at, of_grant(&grant, now)));
+            all.push((grant.issued_at, grant_overview(&grant, now)));
         }
     }
     for package in store.packages()? {
-        all.push((package.issued_at, of_package(&package, now)));
+        all.push((package.issued_at, package_overview(&package, now)));
     }
     all.sort_by_key(|(issued_at, _)| std::cmp::Reverse(*issued_at));
     Ok(all.into_iter().map(|(_, overview)| overview).collect())
@@ -260,12 +260,12 @@ fn find(store: &dyn Store, id: &str, now: Instant) -> Result<Overview, ShowError
     if let Ok(id) = GrantId::parse(id)
         && let Some(grant) = store.grant(&id)?
     {
-        return Ok(of_grant(&grant, now));
+        return Ok(grant_overview(&grant, now));
     }
     if let Ok(id) = PackageId::parse(id)
         && let Some(package) = store.package(&id)?
     {
-        return Ok(of_package(&package, now));
+        return Ok(package_overview(&package, now));
     }
     Err(IdNotFound(id.to_owned()).into())
 }
@@ -286,7 +286,7 @@ fn state(stored: &StoredGrant, now: Instant) -> State {
     }
 }
 
-fn of_grant(stored: &StoredGrant, now: Instant) -> Overview {
+fn grant_overview(stored: &StoredGrant, now: Instant) -> Overview {
     let grant = document(stored);
     let name = grant.as_ref().and_then(|grant| {
         let display = grant.document().client.client_display.as_ref()?;
@@ -312,12 +312,12 @@ fn of_grant(stored: &StoredGrant, now: Instant) -> Overview {
     }
 }
 
-/// A package is live while one of its grants is; else it is what became of the last one that was.
-fn of_package(stored: &StoredPackage, now: Instant) -> Overview {
+/// A package is live while one of its grants is; otherwise its state is that of the grant that ended last.
+fn package_overview(stored: &StoredPackage, now: Instant) -> Overview {
     let parts: Vec<Overview> = stored
         .grants
         .iter()
-        .map(|grant| of_grant(grant, now))
+        .map(|grant| grant_overview(grant, now))
         .collect();
     let any = |state: State| parts.iter().any(|part| part.state == state);
     let state = match stored.revoked {
@@ -337,7 +337,7 @@ fn of_package(stored: &StoredPackage, now: Instant) -> Overview {
         let times = stored.grants.iter().filter_map(time);
         times.max().map(Instant::to_rfc3339_millis)
     };
-    // Once anything is left, only what is live can be read; once nothing is, all of it is history.
+    // While one grant is live, only live ones can be read; once none is, all of them are shown as history.
     let readable = |part: &&Overview| !state.is_open() || part.state == state;
     Overview {
         id: stored.id.to_string(),

@@ -1,7 +1,7 @@
 //! The rules of the authorization server: clients, requests, the owner's review and decision, codes and tokens.
 //!
-//! No HTTP here. An [`Issuer`] is the server of one origin at one moment; whoever serves requests makes one for each,
-//! hands parameters in and sends what comes back. Every step that must happen once is one conditional transaction.
+//! No HTTP here. An [`Issuer`] is the server of one origin at one moment; the HTTP layer makes one per request, passes
+//! parameters in and sends the result. Every step that must happen once is one conditional transaction.
 
 mod client_document;
 mod clients;
@@ -32,7 +32,7 @@ pub use device::{DeviceAuthorization, INTERVAL_SECONDS};
 pub use error::OAuthError;
 pub use introspection::Introspection;
 pub use parameters::Parameters;
-pub use request::{AuthorizeError, PendingRequest, RedirectBack, Way};
+pub use request::{AuthorizeError, GrantFlow, PendingRequest, RedirectBack};
 pub use review::{Choice, Review};
 pub use token_endpoint::TokenResponse;
 
@@ -55,19 +55,19 @@ impl<'a> Issuer<'a> {
         Self {
             store,
             origin,
-            console: Cow::Owned(Console::of(origin)),
+            console: Cow::Owned(Console::for_public_url(origin)),
             now,
         }
     }
 
-    /// The same server, whose pages are there.
+    /// The same server, with the owner's pages at this console.
     #[must_use]
     pub fn with_console(mut self, console: &'a Console) -> Self {
         self.console = Cow::Borrowed(console);
         self
     }
 
-    /// Refuses an address whose host is that of the owner's pages: with a code it would receive their session.
+    /// Refuses a redirect to the host of the owner's pages: with the code it would receive their session.
     fn check_redirect(&self, redirect_uri: &str) -> Result<(), OAuthError> {
         if !self.console.would_tell(redirect_uri) {
             return Ok(());

@@ -10,7 +10,7 @@ use subtle::ConstantTimeEq as _;
 
 /// A bearer token in clear. Printing it takes [`Secret::expose`]; `Debug` shows nothing of it.
 ///
-/// It serialises as its text, because handing it to the owner once is what it is for.
+/// It serialises as its text, because it exists to be handed to the owner once.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Secret(String);
@@ -36,7 +36,7 @@ impl Secret {
 
     /// What is stored of it.
     pub(crate) fn hash(&self) -> TokenHash {
-        TokenHash::of(&self.0)
+        TokenHash::new(&self.0)
     }
 }
 
@@ -50,7 +50,7 @@ impl fmt::Debug for Secret {
 pub(crate) struct TokenHash(pub(crate) [u8; 32]);
 
 impl TokenHash {
-    pub(crate) fn of(bearer: &str) -> Self {
+    pub(crate) fn new(bearer: &str) -> Self {
         Self(Sha256::digest(bearer.as_bytes()).into())
     }
 
@@ -65,7 +65,7 @@ impl TokenHash {
     }
 }
 
-/// The system gave no randomness.
+/// The system provided no randomness.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the system gives no randomness ({0}), so no token can be made; try again")]
 pub struct NoRandomness(String);
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn a_hash_equals_only_the_whole_hash() {
-        let hash = TokenHash::of("a");
+        let hash = TokenHash::new("a");
         assert!(hash.is(&hash.0));
         for bit in 0..256 {
             let mut other = hash.0;

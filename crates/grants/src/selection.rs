@@ -1,8 +1,8 @@
-//! What is asked to be granted, and its resolution against the catalog.
+//! A selection: what should be granted, and its resolution against the catalog.
 //!
-//! A selection comes from simple flags or from authorization details. Resolving closes it: every connection, stream and
-//! field is named, exactly what was asked, nothing added. An empty selection is a mistake, never "everything", and
-//! every mistake says where it stands and what could stand there.
+//! A selection comes from flags, from authorization details or from the owner's choice. Resolving closes it: every
+//! connection, stream and field is named, exactly what was requested, nothing added. An empty selection is a mistake, never
+//! "everything", and every mistake says where it is and what would be valid there.
 
 mod chosen;
 mod details;
@@ -36,12 +36,12 @@ pub struct Flags {
     pub until: Option<String>,
 }
 
-/// What is asked, not yet held against the catalog.
+/// What should be granted, not yet resolved against the catalog.
 #[derive(Debug, Clone)]
-pub struct Selection(Asked);
+pub struct Selection(Source);
 
 #[derive(Debug, Clone)]
-enum Asked {
+enum Source {
     Flags(Flags),
     Details(Vec<details::Detail>),
     Chosen(Vec<ChosenStream>, AccessMode),
@@ -51,33 +51,33 @@ impl Selection {
     /// A selection by simple flags.
     pub fn from_flags(flags: Flags) -> Result<Selection, SelectionError> {
         flags::check(&flags)?;
-        Ok(Selection(Asked::Flags(flags)))
+        Ok(Selection(Source::Flags(flags)))
     }
 
     /// A selection by RFC 9396 authorization details: a JSON array of them, or one alone.
     pub fn from_details(text: &str) -> Result<Selection, SelectionError> {
-        details::parse(text).map(|details| Selection(Asked::Details(details)))
+        details::parse(text).map(|details| Selection(Source::Details(details)))
     }
 
     /// A selection by what the owner ticked, one grant for each connection.
     pub fn from_choice(chosen: Vec<ChosenStream>, access_mode: AccessMode) -> Selection {
-        Selection(Asked::Chosen(chosen, access_mode))
+        Selection(Source::Chosen(chosen, access_mode))
     }
 
-    /// Closes the selection against the catalog as it is now, one draft per grant.
+    /// Resolves the selection against the current catalog, one draft per grant.
     pub(crate) fn resolve(&self, store: &dyn Store) -> Result<Vec<Draft>, SelectionError> {
         match &self.0 {
-            Asked::Flags(flags) => flags::resolve(flags, store),
-            Asked::Details(details) => details::resolve(details, store),
-            Asked::Chosen(chosen, mode) => chosen::resolve(chosen, *mode, store),
+            Source::Flags(flags) => flags::resolve(flags, store),
+            Source::Details(details) => details::resolve(details, store),
+            Source::Chosen(chosen, mode) => chosen::resolve(chosen, *mode, store),
         }
     }
 
-    /// What of the selection can be given, and why the rest cannot.
+    /// The part of the selection that can be granted, and why the rest cannot.
     pub(crate) fn offer(&self, store: &dyn Store) -> Offer {
         let resolved = match &self.0 {
-            Asked::Details(details) => return details::offer(details, store),
-            Asked::Flags(_) | Asked::Chosen(..) => self.resolve(store),
+            Source::Details(details) => return details::offer(details, store),
+            Source::Flags(_) | Source::Chosen(..) => self.resolve(store),
         };
         let (drafts, missing) = match resolved {
             Ok(drafts) => (drafts, Vec::new()),
@@ -87,16 +87,16 @@ impl Selection {
     }
 }
 
-/// What is asked, held against the catalog, for the owner to choose from.
+/// A request resolved against the catalog, for the owner to choose from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Offer {
-    /// What can be given, never more than was asked.
+    /// What can be granted, never more than was requested.
     pub drafts: Vec<Draft>,
-    /// What cannot, or only once the owner has chosen which is meant.
+    /// What cannot, or only once the owner has chosen which one is meant.
     pub missing: Vec<Mistake>,
 }
 
-/// A grant that only lacks its id, its client and its time.
+/// A grant without its id, its client and its time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Draft {
     /// Of which source.
@@ -176,26 +176,26 @@ struct Named {
 
 /// One stream as it is asked for.
 #[derive(Debug, Clone)]
-struct StreamAsk {
+struct StreamRequest {
     path: String,
     name: Named,
-    part: PartAsk,
-    time: Option<TimeAsk>,
+    part: FieldsRequest,
+    time: Option<TimeRequest>,
     resources: Option<Vec<Named>>,
     connections: Option<Vec<Named>>,
 }
 
-/// How much of a stream's fields.
+/// Which fields of a stream.
 #[derive(Debug, Clone)]
-enum PartAsk {
+enum FieldsRequest {
     Whole,
     Fields(Vec<Named>),
     View(Named),
 }
 
-/// A span of time as it is asked for, known to be one.
+/// A valid span of time.
 #[derive(Debug, Clone)]
-struct TimeAsk {
+struct TimeRequest {
     path: String,
     since: Option<String>,
     until: Option<String>,

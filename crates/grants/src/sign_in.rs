@@ -1,6 +1,6 @@
 //! How the owner signs in: a password or a one-time code, and the session of a browser that follows.
 //!
-//! Guessing is slowed by a [`Throttle`] that whoever serves requests keeps for the life of the process.
+//! Guessing is slowed by a [`Throttle`] that the server keeps for the life of the process.
 
 mod browser;
 mod console;
@@ -30,34 +30,34 @@ pub use throttle::Throttle;
 
 use crate::secret::{NoRandomness, Secret};
 
-/// Who stands at the door.
+/// The browser that tries to sign in.
 #[derive(Debug, Clone)]
 pub struct Visitor {
-    /// From where.
+    /// Its address.
     pub address: IpAddr,
-    /// What the browser calls itself; shown in the list of sessions.
+    /// Its `User-Agent`; shown in the list of sessions.
     pub browser: String,
-    /// Which browser it proved to be, if the owner signed in with it before.
+    /// The known browser it proved to be, if the owner signed in with it before.
     pub known: Option<KnownBrowser>,
 }
 
 impl Visitor {
-    /// Under what their guesses are counted.
+    /// The lane that its guesses are counted in.
     pub fn lane(&self) -> Lane {
         match &self.known {
             Some(known) => known.lane(),
-            None => Lane::of(self.address),
+            None => Lane::from_address(self.address),
         }
     }
 }
 
-/// Why nobody was let in.
+/// Why a sign-in was refused.
 #[derive(Debug, Error)]
 pub enum SignInError {
-    /// Not the password, or not a code that holds.
+    /// A wrong password, or a code that is not valid.
     #[error("that is not right; try again, or make a new sign-in code at the terminal")]
     Refused {
-        /// How long to wait, from its arrival on, before the guess is answered.
+        /// How long after its arrival the guess is answered.
         wait: Duration,
     },
     /// No randomness.
@@ -68,9 +68,9 @@ pub enum SignInError {
     Store(#[from] StoreError),
 }
 
-/// The door of one data directory.
+/// Sign-in to one data directory.
 #[derive(Clone, Copy)]
-pub struct Door<'a> {
+pub struct SignIn<'a> {
     /// Where sessions are kept.
     pub store: &'a dyn Store,
     /// What slows guessing.
@@ -79,7 +79,7 @@ pub struct Door<'a> {
     pub now: Instant,
 }
 
-impl Door<'_> {
+impl SignIn<'_> {
     /// Signs in by the owner's password.
     pub fn by_password(
         &self,

@@ -1,7 +1,7 @@
-//! From a presented token to the authority it stands for.
+//! From a presented token to its authority.
 //!
-//! Nothing is remembered between calls, so a revocation holds from the next one on. Whatever cannot be read or does not
-//! agree with itself stands for nothing.
+//! Nothing is cached between calls, so a revocation is effective from the next call on. A stored grant that cannot be
+//! parsed or contradicts itself gives no access.
 
 use contract::error::{ErrorCode, ReadError};
 use contract::grant::{Authority, Grant, GrantedAuthority};
@@ -46,9 +46,9 @@ pub struct Resolved {
     pub authority: Authority,
     /// What it stands for.
     pub kind: TokenKind,
-    /// Who presents it; nobody for the owner.
+    /// The client; `None` for the owner.
     pub client_id: Option<ClientId>,
-    /// The grants it reads under, ended ones left out; none for the owner.
+    /// The live grants it reads under; empty for the owner.
     pub grant_ids: Vec<GrantId>,
     /// The token's public name, for the log and for `last used`.
     pub token_id: String,
@@ -56,22 +56,22 @@ pub struct Resolved {
     pub expires_at: Instant,
 }
 
-/// Why a token gives nothing.
+/// Why a token gives no access.
 #[derive(Debug, Error)]
 pub enum TokenError {
     /// No such token was issued, or it was revoked.
     #[error("the token is not valid")]
     Unknown,
-    /// The token's time is over, its grant's is not.
+    /// The token expired, its grant did not.
     #[error("the token has expired")]
     Expired,
     /// The grant was revoked.
     #[error("the grant was revoked")]
     GrantRevoked,
-    /// The grant's time is over.
+    /// The grant expired.
     #[error("the grant has expired")]
     GrantExpired,
-    /// What is stored of the grant does not hold.
+    /// The stored grant is not valid.
     #[error("the grant no longer stands for anything")]
     GrantInvalid,
     /// The package was revoked.
@@ -100,7 +100,7 @@ impl TokenError {
         }
     }
 
-    /// The error to send. What failed inside the store stays out of it.
+    /// The error to send, without the store's internal message.
     pub fn to_read_error(&self) -> ReadError {
         match self {
             TokenError::Store(_) => ReadError::internal(),
@@ -125,13 +125,13 @@ pub enum Surface {
     Mcp,
 }
 
-/// Turns a presented bearer text into the authority it stands for, wherever it was issued for.
+/// Turns a bearer text into its authority, whatever its audience.
 pub fn resolve(store: &dyn Store, bearer: &str, now: Instant) -> Result<Resolved, TokenError> {
-    of_token(presented(store, bearer)?, now)
+    resolve_token(presented(store, bearer)?, now)
 }
 
-/// Turns a bearer text presented at a surface of `origin` into the authority it stands for there. A token for the
-/// origin holds at all of it, a token for its `/mcp` only there, and one from the terminal everywhere.
+/// Turns a bearer text presented at a surface of `origin` into its authority there. A token for the origin is valid at all
+/// of it, a token for its `/mcp` only there, and one from the terminal everywhere.
 pub fn resolve_for(
     store: &dyn Store,
     bearer: &str,
@@ -148,7 +148,7 @@ pub fn resolve_for(
             _ => false,
         },
     };
-    let resolved = of_token(token, now)?;
+    let resolved = resolve_token(token, now)?;
     if holds {
         Ok(resolved)
     } else {
@@ -156,9 +156,9 @@ pub fn resolve_for(
     }
 }
 
-/// The stored token of that text, unless it was ended by itself.
+/// The stored token of that text, unless it was revoked.
 pub(crate) fn presented(store: &dyn Store, bearer: &str) -> Result<StoredToken, TokenError> {
-    let hash = TokenHash::of(bearer);
+    let hash = TokenHash::new(bearer);
     store
         .token_candidates(hash.selector())?
         .into_iter()
@@ -167,12 +167,14 @@ pub(crate) fn presented(store: &dyn Store, bearer: &str) -> Result<StoredToken, 
         .ok_or(TokenError::Unknown)
 }
 
-fn of_token(token: StoredToken, now: Instant) -> Result<Resolved, TokenError> {
-    // The grant first: when both are over, only a new grant helps.
+fn resolve_token(token: StoredToken, now: Instant) -> Result<Resolved, TokenError> {
+    // The grant is checked first: when both have expired, only a new grant helps.
     let (kind, granted) = match &token.subject {
         TokenSubject::Owner => (TokenKind::Owner, None),
-        TokenSubject::Grant(grant) => (TokenKind::Client, Some(of_grant(grant, now)?)),
-        TokenSubject::Package(package) => (TokenKind::Package, Some(of_package(package, now)?)),
+        TokenSubject::Grant(grant) => (TokenKind::Client, Some(grant_authority(grant, now)?)),
+        TokenSubject::Package(package) => {
+            (TokenKind::Package, Some(package_authority(package, now)?))
+        }
     };
     if token.expires_at <= now {
         return Err(TokenError::Expired);
@@ -202,23 +204,26 @@ pub fn authority_of(store: &dyn Store, id: &str, now: Instant) -> Result<Authori
     if let Ok(id) = GrantId::parse(id)
         && let Some(grant) = store.grant(&id)?
     {
-        return of_grant(&grant, now).map(Authority::Granted);
+        return grant_authority(&grant, now).map(Authority::Granted);
     }
     if let Ok(id) = PackageId::parse(id)
         && let Some(package) = store.package(&id)?
     {
-        return of_package(&package, now).map(Authority::Granted);
+        return package_authority(&package, now).map(Authority::Granted);
     }
     Err(TokenError::Unknown)
 }
 
-fn of_grant(stored: &StoredGrant, now: Instant) -> Result<GrantedAuthority, TokenError> {
+fn grant_authority(stored: &StoredGrant, now: Instant) -> Result<GrantedAuthority, TokenError> {
     let grant = live_grant(stored, now)?;
-    GrantedAuthority::of(&grant).map_err(|_| TokenError::GrantInvalid)
+    GrantedAuthority::from_grant(&grant).map_err(|_| TokenError::GrantInvalid)
 }
 
-/// The rows of the package's live grants. A grant that ended is left out silently; when all did, it says how.
-fn of_package(package: &StoredPackage, now: Instant) -> Result<GrantedAuthority, TokenError> {
+/// The rows of the package's live grants. Ended grants are left out; when all have ended, the error says how.
+fn package_authority(
+    package: &StoredPackage,
+    now: Instant,
+) -> Result<GrantedAuthority, TokenError> {
     if package.revoked.is_some() {
         return Err(TokenError::PackageRevoked);
     }
@@ -235,10 +240,10 @@ fn of_package(package: &StoredPackage, now: Instant) -> Result<GrantedAuthority,
     if live.is_empty() {
         return Err(ended.unwrap_or(TokenError::GrantInvalid));
     }
-    GrantedAuthority::of_package(package.id.clone(), &live).map_err(|_| TokenError::GrantInvalid)
+    GrantedAuthority::from_package(package.id.clone(), &live).map_err(|_| TokenError::GrantInvalid)
 }
 
-/// The grant, if it still stands and is what it was stored as.
+/// The grant, if it is live and valid.
 pub(crate) fn live_grant(stored: &StoredGrant, now: Instant) -> Result<Grant, TokenError> {
     if stored.revoked.is_some() {
         return Err(TokenError::GrantRevoked);

@@ -1,6 +1,6 @@
-//! A grant in words. Every surface that shows what may be read takes it from here, so that none leaves out a limit.
+//! A grant in words. Every surface that shows a grant takes its words from here, so that none leaves out a limit.
 //!
-//! Names come from declarations, records and applications: whoever shows them says how they become harmless there.
+//! Names come from declarations, records and applications: each surface passes the function that makes them harmless there.
 
 use contract::grant::{AccessMode, Grant, GrantedStream, TimeConstraint};
 use contract::id::{ConnectionId, FieldName};
@@ -17,7 +17,7 @@ pub type Harmless = fn(&str) -> String;
 /// How grants are written on one surface.
 #[derive(Debug, Clone, Copy)]
 pub struct Wording {
-    /// So many streams, and so many names in each list of fields or records; what is left out is counted.
+    /// How many streams, and how many names in each list of fields or records; the rest is counted.
     most: usize,
     harmless: Harmless,
 }
@@ -40,7 +40,7 @@ impl Wording {
     pub fn overview(&self, overview: &Overview) -> Vec<String> {
         let mut lines = self.rows(&overview.streams);
         for grant in &overview.grants {
-            for line in self.terms(&Terms::of(grant)) {
+            for line in self.terms(&Terms::from_grant(grant)) {
                 if !lines.contains(&line) {
                     lines.push(line);
                 }
@@ -52,7 +52,7 @@ impl Wording {
     /// What one grant gives, in the same lines.
     pub fn grant(&self, grant: &Grant) -> Vec<String> {
         let mut lines = self.rows(&crate::issue::streams_of(grant));
-        lines.extend(self.terms(&Terms::of(grant)));
+        lines.extend(self.terms(&Terms::from_grant(grant)));
         lines
     }
 
@@ -66,7 +66,7 @@ impl Wording {
         )
     }
 
-    /// What is left to say of a draft beside its streams.
+    /// What a draft says besides its streams.
     pub fn draft(&self, draft: &Draft) -> Vec<String> {
         self.terms(&Terms {
             access_mode: draft.access_mode,
@@ -153,7 +153,7 @@ impl Wording {
         (self.harmless)(name)
     }
 
-    /// A moment to its last digit, so that the words say the limit that is enforced.
+    /// A moment to its last digit, so that the words state the limit that is enforced.
     fn moment(&self, text: &str) -> String {
         let Some(instant) = Instant::parse(text) else {
             return (self.harmless)(text);
@@ -177,7 +177,7 @@ fn more(count: usize, one: &str) -> Option<String> {
     }
 }
 
-/// What a grant says beside its streams.
+/// What a grant says besides its streams.
 struct Terms<'a> {
     access_mode: AccessMode,
     purpose_description: Option<&'a str>,
@@ -185,7 +185,7 @@ struct Terms<'a> {
 }
 
 impl<'a> Terms<'a> {
-    fn of(grant: &'a Grant) -> Self {
+    fn from_grant(grant: &'a Grant) -> Self {
         let document = grant.document();
         Self {
             access_mode: document.access_mode,

@@ -14,14 +14,14 @@ use store::search::{self, AggregateRequest, GroupKey, Value};
 use crate::conditions::{Conditions, refused};
 use crate::disclosure::Shown;
 use crate::enforce::Row;
-use crate::failure::Outcome;
+use crate::failure::Result;
 use crate::project::raw_json;
 use crate::reader::{Answer, Session};
 
 pub(crate) fn aggregate(session: &Session, query: &AggregateQuery) -> Answer<Aggregation> {
     let row = session.row(&query.stream, query.connection_id.as_deref())?;
     check(&row, query)?;
-    let conditions = Conditions::of(&row, &query.filters)?;
+    let conditions = Conditions::new(&row, &query.filters)?;
     let request = AggregateRequest {
         scope: row.scope(Vec::new(), conditions.filters()),
         metric: metric(&query.metric),
@@ -29,17 +29,17 @@ pub(crate) fn aggregate(session: &Session, query: &AggregateQuery) -> Answer<Agg
     };
     let computed = session.store.aggregate(&request)?;
 
-    let mut answer = Aggregation::of(query);
+    let mut answer = Aggregation::for_query(query);
     answer.connection_id = Some(row.connection().id.to_string());
     answer.filtered_record_count = Some(computed.matched);
     if query.grouping.is_some() {
         let groups = computed.groups.into_iter().map(group);
-        answer.groups = Some(groups.collect::<Outcome<_>>()?);
+        answer.groups = Some(groups.collect::<Result<_>>()?);
         answer.other_count = Some(computed.other_count);
     } else {
         answer.value = Some(value(computed.value)?);
     }
-    let mut shown = Shown::of(&row);
+    let mut shown = Shown::for_row(&row);
     shown.fields(fields_of(query).map(|(_, field, _)| field.as_str()));
     shown.fields(conditions.fields());
     Ok((answer, shown))
@@ -59,7 +59,8 @@ fn fields_of(query: &AggregateQuery) -> impl Iterator<Item = Asked<'_>> {
     measured.into_iter().chain(grouped)
 }
 
-/// Whether the row offers what is asked. Fields are looked at first: what may not be seen is refused as such.
+/// Whether the row offers the metric and its fields. A field that is not granted is refused before anything else is
+/// checked.
 fn check(row: &Row, query: &AggregateQuery) -> Result<(), ReadError> {
     for (param, field, _) in fields_of(query) {
         row.field(field.as_str(), param)?;
@@ -148,7 +149,7 @@ fn granularity_of(granularity: Granularity) -> search::Granularity {
     }
 }
 
-fn group(group: search::Group) -> Outcome<Group> {
+fn group(group: search::Group) -> Result<Group> {
     Ok(Group {
         key: raw_json(match group.key {
             GroupKey::Missing => "null".to_owned(),
@@ -163,7 +164,7 @@ fn group(group: search::Group) -> Outcome<Group> {
     })
 }
 
-fn value(value: Value) -> Outcome<Box<RawValue>> {
+fn value(value: Value) -> Result<Box<RawValue>> {
     raw_json(match value {
         Value::None => "null".to_owned(),
         Value::Integer(number) => number.to_string(),
@@ -172,7 +173,7 @@ fn value(value: Value) -> Outcome<Box<RawValue>> {
     })
 }
 
-/// A number as JSON; a whole one without a fraction. A sum beyond all numbers has no JSON and is null.
+/// A number as JSON, a whole one without a fraction. A sum that overflowed has no JSON form and becomes `null`.
 fn number_text(number: f64) -> String {
     if !number.is_finite() {
         return "null".to_owned();

@@ -1,4 +1,4 @@
-//! The bytes a record points at. Whoever sees a record's `blob_ref` may read them, nobody else.
+//! The bytes a record points at. A client may read them exactly when it sees a `blob_ref` to them.
 
 use contract::error::{ErrorCode, ReadError};
 use contract::id::BlobId;
@@ -11,7 +11,7 @@ use store::blobs::Blob as StoredBlob;
 use crate::ambiguity::{available, connection_not_found};
 use crate::disclosure::Shown;
 use crate::enforce::Row;
-use crate::failure::Outcome;
+use crate::failure::Result;
 use crate::project::{BLOB_REF, admitted, blob_id_in};
 use crate::reader::{Answer, Session};
 
@@ -44,7 +44,7 @@ pub(crate) fn blob(session: &Session, query: &BlobQuery) -> Answer<Blob> {
         Err(StoreError::UnknownBlob(_)) => return Err(not_found().into()),
         Err(error) => return Err(error.into()),
     };
-    let mut shown = Shown::of(&row);
+    let mut shown = Shown::for_row(&row);
     shown.record(&row, &key);
     shown.fields([BLOB_REF]);
     let answer = Blob {
@@ -56,7 +56,7 @@ pub(crate) fn blob(session: &Session, query: &BlobQuery) -> Answer<Blob> {
 }
 
 /// One record per row that may be seen, shows its `blob_ref`, and names the blob there.
-fn exposures(session: &Session, query: &BlobQuery, id: &BlobId) -> Outcome<Vec<Exposure>> {
+fn exposures(session: &Session, query: &BlobQuery, id: &BlobId) -> Result<Vec<Exposure>> {
     let mut exposures = Vec::new();
     for row in session.reach().rows() {
         let connection = query.connection_id.as_deref();
@@ -77,7 +77,7 @@ fn exposures(session: &Session, query: &BlobQuery, id: &BlobId) -> Outcome<Vec<E
     Ok(exposures)
 }
 
-fn points_at(session: &Session, row: &Row, key: &RecordKey, id: &BlobId) -> Outcome<bool> {
+fn points_at(session: &Session, row: &Row, key: &RecordKey, id: &BlobId) -> Result<bool> {
     let Some(stored) = session.store.get(&row.stream_ref(), key)? else {
         return Ok(false);
     };

@@ -1,7 +1,7 @@
-//! What changed since a bookmark, as far as it may be seen. A key counts once, with its state at the horizon beside the one
-//! at the bookmark, both looked at through the row and the caller's conditions: so a record that left them is told like
-//! one that was deleted, and a change of something hidden is told not at all. Nor does it move what is told: a key has its
-//! place and its date from the last change that was seen.
+//! What changed since a bookmark, as far as the row may see it. Each key is reported once: its state at the horizon is
+//! compared with its state at the bookmark, both seen through the row and the caller's conditions. A record that left them
+//! is reported like a deleted one, and a change to hidden fields is not reported at all; it does not change the order or
+//! the date of what is reported either, because both come from the last visible change of the key.
 
 use std::collections::HashMap;
 
@@ -18,11 +18,11 @@ use store::records::{ChangeEntry, ChangesRequest};
 use crate::conditions::refused;
 use crate::cursor::ChangesPosition;
 use crate::disclosure::Shown;
-use crate::failure::Outcome;
+use crate::failure::Result;
 use crate::project::in_envelope;
 use crate::reader::{Answer, Bound, Session};
 use crate::records::{Filling, Plan, page_of};
-use crate::sight::{Seen, last_change, visible};
+use crate::visible_history::{Seen, last_change, visible};
 
 /// Part of what a token of the feed is bound to.
 const ORDER: &str = "changes";
@@ -30,11 +30,19 @@ const ORDER: &str = "changes";
 /// Entries read at a time; many of them may not be for this reader.
 const CHUNK: usize = 256;
 
-/// Keys whose place is remembered within one request.
+/// Keys whose last visible change is remembered within one request.
 const REMEMBERED_KEYS: usize = 4096;
 
-/// The version at which a key is told, for keys that have several.
-type Places = HashMap<RecordKey, Option<u64>>;
+/// The version of the last visible change of a key, for keys that have several.
+type LastChanges = HashMap<RecordKey, Option<u64>>;
+
+/// The part of the feed that a request reads: changes after `after`, compared with the state at `since`.
+struct Span {
+    since: u64,
+    /// The last version that counts; the newest one where the feed is not continued.
+    until: Option<u64>,
+    after: u64,
+}
 
 /// Starts a reading.
 pub(crate) fn start(
@@ -49,7 +57,12 @@ pub(crate) fn start(
         ChangesSince::Bookmark(token) => tokens.open_bookmark(token).map_err(invalid_bookmark)?,
         ChangesSince::Page(token) => return go_on(session, plan, tokens.open_changes(token)?),
     };
-    read(session, plan, (since, None, since))
+    let span = Span {
+        since,
+        until: None,
+        after: since,
+    };
+    read(session, plan, span)
 }
 
 /// Goes on with a reading.
@@ -58,15 +71,20 @@ pub(crate) fn go_on(
     plan: &Plan<'_>,
     at: ChangesPosition,
 ) -> Answer<Page<Record>> {
-    read(session, plan, (at.since, Some(at.until), at.after))
+    let span = Span {
+        since: at.since,
+        until: Some(at.until),
+        after: at.after,
+    };
+    read(session, plan, span)
 }
 
-/// The position a list's cursor holds, if it is one of a reading of changes. Such a reading has no other options.
+/// The position in a list's cursor, if the cursor continues a feed of changes. Such a feed takes no other options.
 pub(crate) fn position_in(
     session: &Session,
     plan: &Plan<'_>,
     options: &ListOptions,
-) -> Outcome<Option<ChangesPosition>> {
+) -> Result<Option<ChangesPosition>> {
     let Some(cursor) = &options.cursor else {
         return Ok(None);
     };
@@ -96,19 +114,20 @@ pub(crate) fn position_in(
     }
 }
 
-fn read(
-    session: &Session,
-    plan: &Plan<'_>,
-    (since, mut until, mut after): (u64, Option<u64>, u64),
-) -> Answer<Page<Record>> {
+fn read(session: &Session, plan: &Plan<'_>, span: Span) -> Answer<Page<Record>> {
+    let Span {
+        since,
+        mut until,
+        mut after,
+    } = span;
     let row = &plan.row;
     let stream = row.stream_ref();
-    let mut shown = Shown::of(row);
+    let mut shown = Shown::for_row(row);
     shown.fields(plan.shape.names(row));
     let mut filling = Filling::new(plan);
     let mut last_shown = since;
-    let mut places = Places::new();
-    // To the owner every version is a change, so that the last one of each key is the place to tell it.
+    let mut last_changes = LastChanges::new();
+    // The owner sees every version, so the last version of each key is the one to report.
     let every_version = !(row.is_owner() && plan.conditions.is_empty());
     let (horizon, has_more) = 'pages: loop {
         let page = session.store.changes(
@@ -124,11 +143,11 @@ fn read(
         until = Some(page.until);
         for mut entry in page.entries {
             after = entry.version;
-            let record = told(session, plan, (&mut entry, page.until), &mut places)?;
+            let record = reported(session, plan, (&mut entry, page.until), &mut last_changes)?;
             let Some(record) = record else {
                 continue;
             };
-            // Only now is it known that there is more; a page that promised more for hidden changes would tell of them.
+            // `has_more` is only decided by a visible change: announcing more for hidden ones would reveal them.
             if !filling.add(record) {
                 break 'pages (page.until, true);
             }
@@ -153,18 +172,18 @@ fn read(
     Ok((page, shown))
 }
 
-/// What a reader is told at one version of a key: its new state, that it is gone, or nothing.
-fn told(
+/// The entry of the feed for one version of a key: its new state, a tombstone, or `None` where nothing visible changed.
+fn reported(
     session: &Session,
     plan: &Plan<'_>,
     (entry, until): (&mut ChangeEntry, u64),
-    places: &mut Places,
-) -> Outcome<Option<Record>> {
+    last_changes: &mut LastChanges,
+) -> Result<Option<Record>> {
     let row = &plan.row;
     if !row.admits_key(&entry.key) {
         return Ok(None);
     }
-    let Some(seen) = seen(session, plan, (entry, until), places)? else {
+    let Some(seen) = seen(session, plan, (entry, until), last_changes)? else {
         return Ok(None);
     };
     let previous = entry.previous.take();
@@ -189,13 +208,13 @@ fn told(
         .map(Some)
 }
 
-/// The last change up to the horizon that was seen of the entry's key, if the entry is that change.
+/// The last visible change of the entry's key up to the horizon, if the entry is that change.
 fn seen(
     session: &Session,
     plan: &Plan<'_>,
     (entry, until): (&mut ChangeEntry, u64),
-    places: &mut Places,
-) -> Outcome<Option<Seen>> {
+    last_changes: &mut LastChanges,
+) -> Result<Option<Seen>> {
     let current = entry.current.take();
     if !entry.revised {
         let body = visible(&plan.row, &plan.conditions, &entry.key, current)?;
@@ -206,18 +225,18 @@ fn seen(
         }));
     }
     drop(current);
-    if let Some(place) = places.get(&entry.key)
-        && *place != Some(entry.version)
+    if let Some(last) = last_changes.get(&entry.key)
+        && *last != Some(entry.version)
     {
         return Ok(None);
     }
     let seen = last_change(session, &plan.row, &plan.conditions, (&entry.key, until))?;
-    if places.len() == REMEMBERED_KEYS {
-        places.clear();
+    if last_changes.len() == REMEMBERED_KEYS {
+        last_changes.clear();
     }
-    let place = seen.as_ref().map(|seen| seen.version);
-    places.insert(entry.key.clone(), place);
-    Ok(seen.filter(|_| place == Some(entry.version)))
+    let last = seen.as_ref().map(|seen| seen.version);
+    last_changes.insert(entry.key.clone(), last);
+    Ok(seen.filter(|_| last == Some(entry.version)))
 }
 
 fn invalid_bookmark(error: CursorError) -> ReadError {

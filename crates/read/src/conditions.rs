@@ -18,7 +18,7 @@ pub(crate) struct Conditions(Vec<(FieldKind, StoreFilter)>);
 
 impl Conditions {
     /// Checks what was asked against what the row offers.
-    pub(crate) fn of(row: &Row, filters: &[Filter]) -> Result<Self, ReadError> {
+    pub(crate) fn new(row: &Row, filters: &[Filter]) -> Result<Self, ReadError> {
         let mut conditions = Self::default();
         for filter in filters {
             conditions.add(row, filter)?;
@@ -77,7 +77,7 @@ impl Conditions {
         self.0.is_empty()
     }
 
-    /// As the index evaluates them.
+    /// The filters, as the index evaluates them.
     pub(crate) fn filters(&self) -> Vec<StoreFilter> {
         self.0.iter().map(|(_, filter)| filter.clone()).collect()
     }
@@ -126,7 +126,7 @@ fn range(operator: RangeOperator, bound: Scalar) -> Test {
     }
 }
 
-/// One text per set of conditions, whatever order they were given in: what a cursor is bound to.
+/// One text per set of conditions, in whatever order they were given; cursors are bound to it.
 pub(crate) fn fingerprint(filters: &[Filter]) -> String {
     let mut parts = Vec::new();
     for filter in filters {

@@ -1,6 +1,6 @@
-//! Where a reader stands, sealed. What stands inside a token has the same length whatever the store holds besides, and
-//! where a position depends on records the reader cannot see, the token also holds the moment it was made: then two
-//! equal positions do not look equal, and nobody learns from a token that something hidden was written.
+//! Positions, sealed into tokens. A token's length does not depend on anything else in the store. Where a position depends
+//! on records the reader cannot see, the token also holds the moment it was made: otherwise two equal tokens, or two
+//! different ones, would reveal whether something hidden was written in between.
 
 use contract::key::RecordKey;
 use contract::seal::{self, Binding, CursorError, SealingKey, TokenKind};
@@ -16,12 +16,12 @@ pub(crate) struct Tokens<'a> {
     pub(crate) now: Instant,
 }
 
-/// A number as sixteen digits, so that its size does not show.
+/// A number as sixteen digits, so that the length of the token does not reveal its size.
 #[derive(Debug, Serialize, Deserialize)]
 struct Fixed(String);
 
 impl Fixed {
-    fn of(number: u64) -> Self {
+    fn new(number: u64) -> Self {
         Self(format!("{number:016x}"))
     }
 
@@ -72,7 +72,7 @@ struct SearchToken {
     made: Fixed,
 }
 
-/// Where a reading of changes stands.
+/// The position in a feed of changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ChangesPosition {
     /// The bookmark it started from.
@@ -85,7 +85,7 @@ pub(crate) struct ChangesPosition {
 
 impl Tokens<'_> {
     fn made(&self) -> Fixed {
-        Fixed::of(self.now.0.cast_unsigned())
+        Fixed::new(self.now.0.cast_unsigned())
     }
 
     fn seal<T: Serialize>(&self, kind: TokenKind, payload: &T) -> Result<String, CursorError> {
@@ -113,7 +113,7 @@ impl Tokens<'_> {
         };
         let payload = PageToken {
             kind,
-            sort: Fixed::of(sort),
+            sort: Fixed::new(sort),
             key: position.key.ordering_form(),
         };
         self.seal(TokenKind::Page, &payload)
@@ -135,7 +135,7 @@ impl Tokens<'_> {
     /// The bookmark from which later changes are read.
     pub(crate) fn bookmark(&self, version: u64) -> Result<String, CursorError> {
         let payload = BookmarkToken {
-            version: Fixed::of(version),
+            version: Fixed::new(version),
             made: self.made(),
         };
         self.seal(TokenKind::Changes, &payload)
@@ -149,9 +149,9 @@ impl Tokens<'_> {
     /// The next page of one reading of changes.
     pub(crate) fn changes(&self, at: ChangesPosition) -> Result<String, CursorError> {
         let payload = ChangesToken {
-            since: Fixed::of(at.since),
-            until: Fixed::of(at.until),
-            after: Fixed::of(at.after),
+            since: Fixed::new(at.since),
+            until: Fixed::new(at.until),
+            after: Fixed::new(at.after),
             made: self.made(),
         };
         self.seal(TokenKind::ChangesPage, &payload)
@@ -169,12 +169,12 @@ impl Tokens<'_> {
     /// The next page of a search over these rows and fields.
     pub(crate) fn search(&self, at: SearchPosition, searched: u64) -> Result<String, CursorError> {
         let payload = SearchToken {
-            score: Fixed::of(at.score.to_bits().into()),
-            row: Fixed::of(at.row),
-            place: Fixed::of(at.place),
-            generation: Fixed::of(at.generation),
-            version: Fixed::of(at.version),
-            searched: Fixed::of(searched),
+            score: Fixed::new(at.score.to_bits().into()),
+            row: Fixed::new(at.row),
+            place: Fixed::new(at.document),
+            generation: Fixed::new(at.generation),
+            version: Fixed::new(at.version),
+            searched: Fixed::new(searched),
             made: self.made(),
         };
         self.seal(TokenKind::Search, &payload)
@@ -186,7 +186,7 @@ impl Tokens<'_> {
         let position = SearchPosition {
             score: f32::from_bits(score),
             row: payload.row.read()?,
-            place: payload.place.read()?,
+            document: payload.place.read()?,
             generation: payload.generation.read()?,
             version: payload.version.read()?,
         };
@@ -221,7 +221,7 @@ mod tests {
         let at = SearchPosition {
             score: 1.25,
             row: 3,
-            place: 4,
+            document: 4,
             generation: u64::MAX,
             version: 6,
         };

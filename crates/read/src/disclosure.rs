@@ -42,7 +42,7 @@ pub(crate) struct Shown {
 
 impl Shown {
     /// An answer about one row.
-    pub(crate) fn of(row: &Row) -> Self {
+    pub(crate) fn for_row(row: &Row) -> Self {
         let mut shown = Self::default();
         shown.row(row);
         shown

@@ -34,9 +34,9 @@ pub(crate) struct Reach<'a> {
 pub(crate) struct Row {
     connection: Arc<Connection>,
     declaration: Arc<Declaration>,
-    /// The place of the stream in the declaration, where it was found.
-    place: usize,
-    /// What a grant allows; nothing limits the owner.
+    /// Which stream of the declaration it is.
+    stream_index: usize,
+    /// What a grant allows; `None` for the owner, who may read everything.
     limits: Option<Arc<Limits>>,
 }
 
@@ -192,7 +192,7 @@ impl Row {
         let mut streams = declaration.streams.iter();
         Some(Self {
             connection: Arc::clone(connection),
-            place: streams.position(|declared| declared.name.as_str() == stream)?,
+            stream_index: streams.position(|declared| declared.name.as_str() == stream)?,
             declaration: Arc::clone(declaration),
             limits: None,
         })
@@ -227,7 +227,7 @@ impl Row {
             fields,
             time: constraint
                 .as_ref()
-                .map(|constraint| TimeLimit::of(stream, constraint)),
+                .map(|constraint| TimeLimit::new(stream, constraint)),
             constraint,
             keys,
         };
@@ -247,7 +247,7 @@ impl Row {
 
     /// The stream as declared. Only names that the row sees may leave.
     pub(crate) fn stream(&self) -> &StreamDeclaration {
-        &self.declaration.streams[self.place]
+        &self.declaration.streams[self.stream_index]
     }
 
     pub(crate) fn stream_ref(&self) -> StreamRef {
@@ -329,7 +329,7 @@ impl Row {
             .then_some(declared.as_slice())
     }
 
-    /// The aggregates that may be asked for; none at all where nothing of them may be seen.
+    /// The aggregates that may be asked for; `None` where the row sees none of their fields.
     pub(crate) fn aggregations(&self) -> Option<Aggregations> {
         let declared = self.stream().query.aggregations.as_ref()?;
         let visible = Aggregations {
@@ -426,7 +426,7 @@ impl Relation {
 
 impl TimeLimit {
     /// A constraint is evaluated on a field that holds dates, or on the stream's own consent time.
-    fn of(stream: &StreamDeclaration, constraint: &TimeConstraint) -> Self {
+    fn new(stream: &StreamDeclaration, constraint: &TimeConstraint) -> Self {
         let holds_time = stream
             .field(constraint.field.as_str())
             .is_some_and(|field| {

@@ -22,7 +22,7 @@ const TITLE_CHARS: usize = 200;
 /// Fields that name a record where no field has the role.
 const TITLES: [&str; 3] = ["title", "name", "subject"];
 
-/// Writes into a hit what proves it. A hit that nothing proves says nothing.
+/// Writes the matched fields and excerpts into a hit; without a proven match it gets no excerpt.
 pub(crate) fn prove(
     hit: &mut SearchHit,
     (row, key, body): (&Row, &RecordKey, &RecordBody),
@@ -58,7 +58,7 @@ fn evidence(
     (names.map(ToString::to_string).collect(), found)
 }
 
-/// The fields that contain something wanted, those that contain most of it first.
+/// The fields that contain a clause of the query, those with most clauses first.
 fn proven(body: &RecordBody, fields: &[FieldName], expression: &Expression) -> Vec<FieldName> {
     let mut proven: Vec<(usize, &FieldName)> = Vec::new();
     for field in fields {
@@ -137,8 +137,8 @@ fn describe(row: &Row, key: &RecordKey, found: FieldExcerpt) -> EvidenceExcerpt 
     }
 }
 
-/// The window that reads on from an excerpt: the same characters where the field has no others, else a whole window around
-/// them, because the excerpt itself is known already.
+/// The window to read after an excerpt: the same characters where the field holds nothing else, otherwise a whole window
+/// around them, because the excerpt itself is already known.
 fn window_around(start: u64, end: u64, truncated: bool) -> (u64, u64) {
     let length = end.saturating_sub(start).max(1);
     if !truncated {
@@ -148,7 +148,7 @@ fn window_around(start: u64, end: u64, truncated: bool) -> (u64, u64) {
     (start.saturating_sub((limit - length) / 2), limit)
 }
 
-/// What to call a record, and the field that says so: one with the role of a title, else one with the name of one.
+/// The title of a record and the field it comes from: a field with the role of a title, else one named like a title.
 pub(crate) fn title(row: &Row, body: &RecordBody) -> Option<(String, String)> {
     let is_title = |role: &str| role == "title" || role.ends_with("-title");
     let by_role = row
@@ -185,7 +185,7 @@ pub(crate) fn authored_at(row: &Row, body: &RecordBody) -> Option<(String, Strin
 mod tests {
     use super::*;
 
-    fn of(body: &str, q: &str) -> (Vec<String>, Vec<FieldExcerpt>) {
+    fn evidence_in(body: &str, q: &str) -> (Vec<String>, Vec<FieldExcerpt>) {
         let body = RecordBody::parse(body).unwrap();
         let fields =
             ["subject", "body", "note", "more"].map(|name| FieldName::parse(name).unwrap());
@@ -200,7 +200,7 @@ mod tests {
             r#"{"subject":null,"other":"tea"}"#,
             "{}",
         ] {
-            let (matched, found) = of(body, "tea");
+            let (matched, found) = evidence_in(body, "tea");
             assert!(matched.is_empty() && found.is_empty(), "{body}");
         }
     }
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn excerpts_are_few_and_from_several_fields() {
         let body = r#"{"subject":"tea","body":"tea and milk","note":"tea","more":"milk"}"#;
-        let (matched, found) = of(body, "tea milk");
+        let (matched, found) = evidence_in(body, "tea milk");
         assert_eq!(matched, ["subject", "body", "note", "more"]);
         let shown: Vec<&str> = found.iter().map(|one| one.field.as_str()).collect();
         assert_eq!(shown, ["body", "subject", "note"]);

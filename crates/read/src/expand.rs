@@ -12,12 +12,12 @@ use contract::wire::{ObjectTag, OrderedMap, Other};
 use crate::conditions::Conditions;
 use crate::disclosure::Shown;
 use crate::enforce::{Reach, Relation, Row};
-use crate::failure::Outcome;
-use crate::measure::{page_room, written_bytes};
+use crate::failure::Result;
+use crate::measure::{page_budget, written_bytes};
 use crate::project::{Shape, admitted};
 use crate::reader::Session;
 use crate::records::{PageOrder, Plan, select};
-use crate::sight;
+use crate::visible_history;
 
 /// A relationship to bring along, and how many of it.
 pub(crate) struct Wanted {
@@ -102,13 +102,13 @@ fn limit_of(relation: &Relation, requested: Option<u32>) -> Result<usize, ReadEr
     Ok(usize::try_from(limit).unwrap_or(usize::MAX))
 }
 
-/// The related records that stand beside a record, where any are wanted.
+/// The related records of a record, where a relation was asked for.
 pub(crate) fn beside(
     session: &Session,
     wanted: &[Wanted],
     (key, body): (&RecordKey, &RecordBody),
     shown: &mut Shown,
-) -> Outcome<Option<OrderedMap<Expanded>>> {
+) -> Result<Option<OrderedMap<Expanded>>> {
     if wanted.is_empty() {
         return Ok(None);
     }
@@ -129,7 +129,7 @@ fn related(
     wanted: &Wanted,
     key: &RecordKey,
     shown: &mut Shown,
-) -> Outcome<Expanded> {
+) -> Result<Expanded> {
     let child = &wanted.relation.child;
     let query = RecordsQuery::new(child.stream().name.clone());
     let Some(conditions) = pointing_at(&wanted.relation, key) else {
@@ -137,19 +137,19 @@ fn related(
     };
     let plan = Plan {
         query: &query,
-        shape: Shape::of(child, &Projection::All)?,
+        shape: Shape::new(child, &Projection::All)?,
         conditions,
         row: child.clone(),
     };
     let order = PageOrder::ascending(child);
-    let (mut data, mut room, mut has_more) = (Vec::new(), page_room(), false);
+    let (mut data, mut room, mut has_more) = (Vec::new(), page_budget(), false);
     let most = wanted.limit.saturating_add(1);
     select(session, &plan, order, (None, most), &mut |stored, body| {
         has_more = data.len() == wanted.limit;
         if has_more {
             return Ok(false);
         }
-        let emitted_at = sight::emitted_at(session, child, &stored)?;
+        let emitted_at = visible_history::emitted_at(session, child, &stored)?;
         let record = plan.shape.record(child, &stored.key, &emitted_at, body)?;
         has_more = !room.take(written_bytes(&record));
         if !has_more {
@@ -169,7 +169,7 @@ fn pointed_at(
     relation: &Relation,
     body: &RecordBody,
     shown: &mut Shown,
-) -> Outcome<Expanded> {
+) -> Result<Expanded> {
     let child = &relation.child;
     shown.row(child);
     let Some(key) = key_in(relation, body) else {
@@ -182,15 +182,15 @@ fn pointed_at(
     let Some(body) = admitted(child, &key, body)? else {
         return Ok(Expanded::None);
     };
-    let shape = Shape::of(child, &Projection::All)?;
-    let emitted_at = sight::emitted_at(session, child, &stored)?;
+    let shape = Shape::new(child, &Projection::All)?;
+    let emitted_at = visible_history::emitted_at(session, child, &stored)?;
     shown.fields(shape.names(child));
     shown.record(child, &key);
     let record = shape.record(child, &key, &emitted_at, body)?;
     Ok(Expanded::One(Box::new(record)))
 }
 
-/// The key that the foreign key of a record holds, if it can be one.
+/// The key in the foreign key of a record, if its value can be a key.
 fn key_in(relation: &Relation, body: &RecordBody) -> Option<RecordKey> {
     let raw = body.get(relation.relationship.foreign_key.as_str())?;
     let text = match json::kind_of(raw) {
@@ -202,11 +202,11 @@ fn key_in(relation: &Relation, body: &RecordBody) -> Option<RecordKey> {
     RecordKey::from_wire(&text, parts).ok()
 }
 
-/// The condition that a child points at this record; none where its foreign key cannot hold such a key.
+/// The condition that a child points at this record; `None` where its foreign key cannot hold such a key.
 fn pointing_at(relation: &Relation, key: &RecordKey) -> Option<Conditions> {
     let foreign_key = &relation.relationship.foreign_key;
     let filter = Filter::exact(foreign_key.clone(), key.as_str());
-    Conditions::of(&relation.child, std::slice::from_ref(&filter)).ok()
+    Conditions::new(&relation.child, std::slice::from_ref(&filter)).ok()
 }
 
 fn expanded(relation: &Relation, mut data: Vec<Record>, has_more: bool) -> Expanded {

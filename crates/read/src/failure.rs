@@ -1,13 +1,12 @@
-//! Why a read ended without an answer: it was refused in words for the caller, or something failed here, which only the log
-//! may say.
+//! Why a read failed: a refusal with a message for the caller, or an internal failure whose details only go to the log.
 
 use contract::error::{ErrorCode, ReadError};
 use contract::json::{JsonError, RecordBody};
 use contract::seal::CursorError;
 use store::StoreError;
 
-/// The outcome of one step of a read.
-pub(crate) type Outcome<T> = Result<T, Failure>;
+/// The result of one step of a read.
+pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
 
 /// Why there is no answer.
 #[derive(Debug)]
@@ -39,7 +38,7 @@ impl From<StoreError> for Failure {
 }
 
 impl Failure {
-    /// The error as the caller may see it. What it does not say is written to the log.
+    /// The error as the caller may see it. Details that are not for the caller go to the log.
     pub(crate) fn into_read_error(self, operation: &'static str, is_owner: bool) -> ReadError {
         match self {
             Self::Refused(error) => *error,
@@ -64,7 +63,7 @@ impl Failure {
                     "ask again in a few seconds; records, pages of them and windows can be read meanwhile",
                 )
             }
-            // Nobody waits for this answer any more.
+            // The caller is gone and nobody reads this answer.
             Self::Store(StoreError::Stopped) => {
                 tracing::debug!(operation, "a read was stopped");
                 ReadError::internal()
@@ -85,7 +84,7 @@ impl Failure {
     }
 }
 
-/// Which record it is, only the owner may know: it may lie outside a grant.
+/// Only the owner may learn which record it is: it may lie outside the grant.
 fn damaged(record: &str, is_owner: bool) -> ReadError {
     if is_owner {
         let message = format!("{record}: it was damaged on the disk");
@@ -98,7 +97,7 @@ fn damaged(record: &str, is_owner: bool) -> ReadError {
         .with_hint("ask for other records; the owner of the server finds the damage with `pdpp doctor --thorough`")
 }
 
-/// How much of something is done, in whole percents. All is told only when it is all.
+/// Progress in whole percent. It only says 100 when everything is done.
 pub(crate) fn percent(done: u64, all: u64) -> u64 {
     done.saturating_mul(100)
         .checked_div(all)
@@ -106,6 +105,6 @@ pub(crate) fn percent(done: u64, all: u64) -> u64 {
 }
 
 /// A body that was valid when it was accepted.
-pub(crate) fn parse_stored(body: String) -> Outcome<RecordBody> {
+pub(crate) fn parse_stored(body: String) -> Result<RecordBody> {
     RecordBody::parse(body).map_err(Failure::Damaged)
 }

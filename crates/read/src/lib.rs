@@ -1,9 +1,9 @@
-//! The contract, fulfilled: [`GrantReader`] answers everything [`contract::reader::ReadContract`] asks, over a store and on behalf of
-//! an authority.
+//! The contract, fulfilled: [`GrantReader`] answers everything [`contract::reader::ReadContract`] asks, over a store and on
+//! behalf of an authority.
 //!
 //! `enforce` turns an authority into the rows it may see and is the only place where a grant narrows a query; every other
-//! module reads through those rows. Whatever does not fit a row is told by the same error whether it exists or not, and
-//! every record is held against its row once more before it leaves.
+//! module reads through those rows. What lies outside a row gets the same error whether it exists or not, and every record
+//! is checked against its row once more before it leaves.
 
 mod aggregate;
 mod ambiguity;
@@ -24,8 +24,8 @@ mod records;
 mod route;
 mod schema;
 mod search;
-mod sight;
 mod streams;
+mod visible_history;
 mod window;
 mod words;
 mod work;

@@ -1,27 +1,27 @@
-//! How many bytes an answer has: pages end by what they show, as it is sent.
+//! The size of an answer in bytes: pages end by the bytes they send.
 
 use std::io::{self, Write};
 
 use serde::Serialize;
-use store::records::{PAGE_BYTES, Room};
+use store::records::{ByteBudget, PAGE_BYTES};
 
-/// What a page has around its records: its links, with the address as it was asked, and what is to be known about it.
+/// What a page needs besides its records: links, which repeat the request, and `meta`.
 const AROUND_BYTES: usize = 128 * 1024;
 
-/// The room of a page, so that with everything around its entries it is no larger than [`PAGE_BYTES`].
-pub(crate) fn page_room() -> Room {
-    Room::of(PAGE_BYTES - AROUND_BYTES)
+/// The bytes that the records of a page may take, so that the whole page stays within [`PAGE_BYTES`].
+pub(crate) fn page_budget() -> ByteBudget {
+    ByteBudget::new(PAGE_BYTES - AROUND_BYTES)
 }
 
-/// The bytes of one entry of a page as JSON, with what separates it from the next.
+/// The bytes of one entry of a page as JSON, with its separator.
 pub(crate) fn written_bytes(entry: &impl Serialize) -> usize {
     let mut counted = Counted(1);
-    // Counting cannot fail, and an entry that cannot be written fails where it is.
+    // Counting cannot fail; an entry that cannot be serialised fails where it is sent.
     let _ = serde_json::to_writer(&mut counted, entry);
     counted.0
 }
 
-/// Keeps nothing but the number.
+/// Counts bytes and keeps none of them.
 struct Counted(usize);
 
 impl Write for Counted {

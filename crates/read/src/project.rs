@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use crate::ambiguity::label;
 use crate::conditions::refused;
 use crate::enforce::Row;
-use crate::failure::{Failure, Outcome, parse_stored};
+use crate::failure::{Failure, Result, parse_stored};
 use crate::route;
 
 /// The member that points at bytes.
@@ -37,7 +37,7 @@ fn unknown_view(row: &Row, id: &ViewId) -> ReadError {
 
 impl Shape {
     /// Checks what was asked against what the row shows.
-    pub(crate) fn of(row: &Row, projection: &Projection) -> Result<Self, ReadError> {
+    pub(crate) fn new(row: &Row, projection: &Projection) -> Result<Self, ReadError> {
         match projection {
             Projection::All => Ok(Self::Visible),
             Projection::Fields(names) => {
@@ -46,7 +46,7 @@ impl Shape {
                 }
                 Ok(Self::Listed(names.clone()))
             }
-            // A view that is not wholly granted is not there; which fields it has would be told otherwise.
+            // A view that is not wholly granted does not exist for the client: a partial one would reveal its other fields.
             Projection::View(id) => row
                 .views()
                 .find(|view| view.id == *id)
@@ -91,9 +91,9 @@ impl Shape {
     }
 
     /// The members shown, with the address of the bytes they point at.
-    pub(crate) fn serve(&self, row: &Row, body: RecordBody) -> Outcome<Box<RawValue>> {
+    pub(crate) fn serve(&self, row: &Row, body: RecordBody) -> Result<Box<RawValue>> {
         let text = match body.get(BLOB_REF).and_then(with_fetch_url) {
-            // A record may be large, and is not copied where it is shown as it is.
+            // A record may be large, and is not copied where it is shown whole.
             None if self.is_everything(row) => body.into_string(),
             None => self.project(row, &body),
             Some(blob_ref) => {
@@ -114,7 +114,7 @@ impl Shape {
         key: &RecordKey,
         emitted_at: &str,
         body: RecordBody,
-    ) -> Outcome<Record> {
+    ) -> Result<Record> {
         let mut record = Record::new(row.stream().name.as_str(), key.as_str(), emitted_at);
         record.data = Some(self.serve(row, body)?);
         Ok(in_envelope(row, record))
@@ -135,7 +135,7 @@ fn object<'m>(members: impl IntoIterator<Item = (&'m str, &'m str)>) -> String {
         if text.len() > 1 {
             text.push(',');
         }
-        // A name is a text, and every text can be written.
+        // A member name is a string, and every string can be serialised.
         text.push_str(&serde_json::to_string(name).unwrap_or_default());
         text.push(':');
         text.push_str(raw);
@@ -164,14 +164,14 @@ fn with_fetch_url(raw: &str) -> Option<String> {
 }
 
 /// Text that is JSON by construction, as a value of an answer.
-pub(crate) fn raw_json(text: String) -> Outcome<Box<RawValue>> {
+pub(crate) fn raw_json(text: String) -> Result<Box<RawValue>> {
     RawValue::from_string(text).map_err(|_| {
-        // Not reachable from stored records, which are parsed before; parsing says where it went wrong.
+        // Stored records are parsed before, so this cannot happen with them; the parse error says where it went wrong.
         Failure::from(ReadError::internal())
     })
 }
 
-/// The record key a caller means; a text that cannot be one means no record.
+/// The record key a caller means; a text that cannot be a key names no record.
 pub(crate) fn key_of(row: &Row, record_id: &str) -> Result<RecordKey, ReadError> {
     RecordKey::from_wire(record_id, row.stream().primary_key.len()).map_err(|_| record_not_found())
 }
@@ -182,7 +182,7 @@ pub(crate) fn record_not_found() -> ReadError {
 }
 
 /// A stored record that the row admits.
-pub(crate) fn admitted(row: &Row, key: &RecordKey, body: String) -> Outcome<Option<RecordBody>> {
+pub(crate) fn admitted(row: &Row, key: &RecordKey, body: String) -> Result<Option<RecordBody>> {
     let body = parse_stored(body)?;
     Ok(row.admits(key, &body).then_some(body))
 }

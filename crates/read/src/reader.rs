@@ -1,5 +1,5 @@
-//! The reader itself: one method per question, each answered on a thread that may block, noted for the owner when a client
-//! asked, and told in the words of the contract when it failed.
+//! The reader itself: one method per query, each run on a thread that may block, logged for the owner when a client asked,
+//! and answered with the contract's error when it failed.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::ambiguity::one_row;
 use crate::cursor::Tokens;
 use crate::disclosure::{Disclosure, Disclosures, Shown};
 use crate::enforce::{Reach, Row};
-use crate::failure::Outcome;
+use crate::failure::Result;
 use crate::work::run_while_awaited;
 use crate::{blob, conditions, record, records, schema, search, streams, window};
 
@@ -31,7 +31,7 @@ use crate::{blob, conditions, record, records, schema, search, streams, window};
 pub struct ReaderSettings {
     /// Seals cursors and bookmarks.
     pub sealing_key: SealingKey,
-    /// The address people reach the server at, for citations.
+    /// The server's public address, for citations.
     pub public_url: Option<String>,
     /// Where the time comes from.
     pub clock: Arc<dyn Clock>,
@@ -53,7 +53,7 @@ pub(crate) struct Session {
 }
 
 /// An answer and what it shows.
-pub(crate) type Answer<T> = Outcome<(T, Shown)>;
+pub(crate) type Answer<T> = Result<(T, Shown)>;
 
 impl GrantReader {
     /// A reader for this authority.
@@ -130,7 +130,7 @@ impl Session {
         &self,
         stream: &contract::id::StreamName,
         connection: Option<&str>,
-    ) -> Outcome<Row> {
+    ) -> Result<Row> {
         Ok(one_row(self.reach(), stream, connection)?)
     }
 

@@ -9,26 +9,26 @@ use crate::expand;
 use crate::project::{Shape, admitted, key_of, record_not_found};
 use crate::reader::{Answer, Session};
 use crate::route;
-use crate::sight;
+use crate::visible_history;
 
 pub(crate) fn record(session: &Session, query: &RecordQuery) -> Answer<Record> {
     let row = session.row(&query.stream, query.connection_id.as_deref())?;
-    let shape = Shape::of(&row, &query.projection)?;
+    let shape = Shape::new(&row, &query.projection)?;
     let relations = expand::resolve(session.reach(), &row, &query.expand)?;
     let key = key_of(&row, &query.record_id)?;
     let stored = session.store.get(&row.stream_ref(), &key)?;
     let mut stored = stored.ok_or_else(record_not_found)?;
     let body = std::mem::take(&mut stored.body);
     let body = admitted(&row, &key, body)?.ok_or_else(record_not_found)?;
-    let emitted_at = sight::emitted_at(session, &row, &stored)?;
+    let emitted_at = visible_history::emitted_at(session, &row, &stored)?;
 
-    let mut shown = Shown::of(&row);
+    let mut shown = Shown::for_row(&row);
     shown.record(&row, &key);
     shown.fields(shape.names(&row));
     let expanded = expand::beside(session, &relations, (&key, &body), &mut shown)?;
     let mut record = shape.record(&row, &key, &emitted_at, body)?;
     record.expanded = expanded;
-    // What the caller gets, not what is stored: the size of hidden fields is theirs as well.
+    // The size of what the caller gets, not of what is stored, which would reveal the size of hidden fields.
     record.record_json_bytes = record
         .data
         .as_ref()

@@ -8,7 +8,7 @@ use contract::query::{Count, ListOptions, Order, Reading, RecordsQuery};
 use contract::record::Record;
 use contract::time::Instant;
 use contract::wire::Nullable;
-use store::records::{Direction, OrderBy, PagePosition, PageRequest, Room, StoredRecord};
+use store::records::{ByteBudget, Direction, OrderBy, PagePosition, PageRequest, StoredRecord};
 use store::search::{AggregateRequest, Metric, Value};
 
 use crate::changes;
@@ -16,12 +16,12 @@ use crate::conditions::Conditions;
 use crate::disclosure::Shown;
 use crate::enforce::Row;
 use crate::expand;
-use crate::failure::Outcome;
-use crate::measure::{page_room, written_bytes};
+use crate::failure::Result;
+use crate::measure::{page_budget, written_bytes};
 use crate::project::{Shape, admitted};
 use crate::reader::{Answer, Bound, Session};
 use crate::route;
-use crate::sight;
+use crate::visible_history;
 
 /// What a list and a feed of changes have in common.
 pub(crate) struct Plan<'q> {
@@ -35,8 +35,8 @@ pub(crate) fn records(session: &Session, query: &RecordsQuery) -> Answer<Page<Re
     let row = session.row(&query.stream, query.connection_id.as_deref())?;
     let plan = Plan {
         query,
-        shape: Shape::of(&row, &query.projection)?,
-        conditions: Conditions::of(&row, &query.filters)?,
+        shape: Shape::new(&row, &query.projection)?,
+        conditions: Conditions::new(&row, &query.filters)?,
         row,
     };
     match &query.reading {
@@ -50,7 +50,7 @@ pub(crate) fn records(session: &Session, query: &RecordsQuery) -> Answer<Page<Re
 
 fn list(session: &Session, plan: &Plan<'_>, options: &ListOptions) -> Answer<Page<Record>> {
     let row = &plan.row;
-    let order = PageOrder::of(row, options)?;
+    let order = PageOrder::from_options(row, options)?;
     let relations = expand::resolve(session.reach(), row, &options.expand)?;
     let bound = Bound::new(&plan.query.filters, order.fingerprint(row));
     let tokens = session.row_tokens(row, &bound);
@@ -58,7 +58,7 @@ fn list(session: &Session, plan: &Plan<'_>, options: &ListOptions) -> Answer<Pag
         Some(cursor) => Some(tokens.open_page(cursor)?),
         None => None,
     };
-    let mut shown = Shown::of(row);
+    let mut shown = Shown::for_row(row);
     shown.fields(plan.shape.names(row));
     let mut filling = Filling::new(plan);
     let mut last = None;
@@ -72,7 +72,7 @@ fn list(session: &Session, plan: &Plan<'_>, options: &ListOptions) -> Answer<Pag
             if filling.is_full() {
                 return Ok(false);
             }
-            let emitted_at = sight::emitted_at(session, row, &stored)?;
+            let emitted_at = visible_history::emitted_at(session, row, &stored)?;
             let mut beside = Shown::default();
             beside.record(row, &stored.key);
             let expanded = expand::beside(session, &relations, (&stored.key, &body), &mut beside)?;
@@ -94,11 +94,11 @@ fn list(session: &Session, plan: &Plan<'_>, options: &ListOptions) -> Answer<Pag
     Ok((page, shown))
 }
 
-/// A page while it is being filled. It ends by the number of its records or by their bytes as they are shown: what is
-/// hidden of them decides nothing.
+/// A page while it is being filled. It ends by the number of its records or by their bytes as shown: hidden fields have no
+/// influence.
 pub(crate) struct Filling {
     limit: usize,
-    room: Room,
+    room: ByteBudget,
     pub(crate) data: Vec<Record>,
     /// Whether there was one more than the page holds.
     pub(crate) has_more: bool,
@@ -108,13 +108,13 @@ impl Filling {
     pub(crate) fn new(plan: &Plan<'_>) -> Self {
         Self {
             limit: usize::try_from(plan.query.limit.effective()).unwrap_or(usize::MAX),
-            room: page_room(),
+            room: page_budget(),
             data: Vec::new(),
             has_more: false,
         }
     }
 
-    /// Whether it has as many records as it may, asked when there is one more.
+    /// Whether the page is full; to be asked when there is one more record.
     pub(crate) fn is_full(&mut self) -> bool {
         self.has_more = self.data.len() >= self.limit;
         self.has_more
@@ -131,7 +131,7 @@ impl Filling {
     }
 }
 
-/// A page of this plan's records, with what is to be said about its limit.
+/// A page of this plan's records, with a warning where its limit was lowered.
 pub(crate) fn page_of(plan: &Plan<'_>, data: Vec<Record>) -> Page<Record> {
     let mut page = Page::new(data);
     page.url = Some(route::records(&plan.row.stream().name));
@@ -149,10 +149,10 @@ pub(crate) struct PageOrder {
 }
 
 impl PageOrder {
-    fn of(row: &Row, options: &ListOptions) -> Result<Self, ReadError> {
+    fn from_options(row: &Row, options: &ListOptions) -> Result<Self, ReadError> {
         let order = options.direction()?;
         if let Some(sort) = &options.sort {
-            // A client learns about a field it may not see only that it may not see it; nor that it orders the stream.
+            // A client only learns that it may not see the field, not that it orders the stream.
             if !row.is_owner() {
                 row.field(sort.field.as_str(), "sort")?;
             }
@@ -200,18 +200,18 @@ fn invalid_sort(row: &Row, field: &FieldName) -> ReadError {
     ReadError::new(ErrorCode::InvalidSort, message).with_param("sort")
 }
 
-/// Takes a record and its parsed body, and tells whether to go on.
-pub(crate) type Each<'e> = &'e mut dyn FnMut(StoredRecord, json::RecordBody) -> Outcome<bool>;
+/// Takes a record and its parsed body; returns whether to go on.
+pub(crate) type Each<'e> = &'e mut dyn FnMut(StoredRecord, json::RecordBody) -> Result<bool>;
 
-/// Hands over the next records that pass, so many at most. The index may lag a concurrent write by a moment, so each is
-/// looked at once more, and what falls away is replaced by what follows.
+/// Hands over the next records that pass, up to a number. The index may lag behind a concurrent write by a moment, so each
+/// record is checked once more, and one that no longer passes is replaced by the next.
 pub(crate) fn select(
     session: &Session,
     plan: &Plan<'_>,
     order: PageOrder,
     (mut after, mut wanted): (Option<PagePosition>, usize),
     each: Each<'_>,
-) -> Outcome<()> {
+) -> Result<()> {
     let row = &plan.row;
     let restricted = !(row.admits_everything() && plan.conditions.is_empty());
     let scope = row.scope(Vec::new(), plan.conditions.filters());
@@ -238,7 +238,7 @@ pub(crate) fn select(
                 }
             }
         }
-        // A page without a place to go on from is the last one, whatever it says.
+        // Without a position to continue from, this page is the last one, whatever `has_more` says.
         if stored.is_last || after.is_none() {
             break;
         }
@@ -252,7 +252,7 @@ fn describe(
     plan: &Plan<'_>,
     options: &ListOptions,
     page: &mut Page<Record>,
-) -> Outcome<()> {
+) -> Result<()> {
     if options.count == Count::None && !options.time_span {
         return Ok(());
     }
@@ -278,7 +278,7 @@ fn describe(
     Ok(())
 }
 
-fn aggregate(session: &Session, plan: &Plan<'_>, metric: Metric) -> Outcome<(u64, Value)> {
+fn aggregate(session: &Session, plan: &Plan<'_>, metric: Metric) -> Result<(u64, Value)> {
     let answer = session.store.aggregate(&AggregateRequest {
         scope: plan.row.scope(Vec::new(), plan.conditions.filters()),
         metric,

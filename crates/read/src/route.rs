@@ -47,8 +47,8 @@ pub(crate) fn citation(
     )
 }
 
-/// One segment, with everything but the unreserved characters of RFC 3986 escaped. A segment of dots alone would be
-/// resolved away, so its dots are escaped too.
+/// One segment, with everything but the unreserved characters of RFC 3986 escaped. A URL parser would resolve a segment of
+/// dots alone, so its dots are escaped too.
 fn encoded(segment: &str) -> String {
     let dots = segment.bytes().all(|byte| byte == b'.');
     let mut out = String::with_capacity(segment.len());

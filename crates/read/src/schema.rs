@@ -1,5 +1,5 @@
-//! What may be asked, told to whoever asks. A client is told the owner's document restricted to its rows: exactly what
-//! will be accepted, and no name besides.
+//! What a caller may ask. A client gets the owner's document restricted to its rows: exactly what will be accepted, and no
+//! other name.
 
 mod metadata;
 mod restrict;
@@ -20,10 +20,10 @@ use contract::wire::{ObjectTag, Other};
 use crate::ambiguity::{available, connection_not_found, stream_not_there};
 use crate::disclosure::Shown;
 use crate::enforce::Row;
-use crate::failure::Outcome;
+use crate::failure::Result;
 use crate::reader::{Answer, Session};
-use crate::sight;
 use crate::streams::freshness;
+use crate::visible_history;
 
 pub(crate) fn schema(session: &Session, query: &SchemaQuery) -> Answer<SchemaAnswer> {
     let rows = addressed(session, query)?;
@@ -31,7 +31,7 @@ pub(crate) fn schema(session: &Session, query: &SchemaQuery) -> Answer<SchemaAns
         refuse_ambiguous(query, &rows)?;
     }
     let mut entries = entries(session, &rows)?;
-    // In a few words it is not told.
+    // The compact form leaves it out.
     if query.detail != SchemaDetail::Compact {
         for (members, metadata) in &mut entries {
             metadata.freshness = Some(newest(session, members)?);
@@ -58,14 +58,14 @@ pub(crate) fn stream(session: &Session, query: &StreamQuery) -> Answer<StreamMet
     metadata.freshness = Some(newest(session, &members)?);
     metadata.meta = Some(Meta::default());
     let [row] = &rows;
-    Ok((metadata, Shown::of(row)))
+    Ok((metadata, Shown::for_row(row)))
 }
 
 /// How recent the visible records of these rows are.
-fn newest(session: &Session, rows: &[Row]) -> Outcome<Freshness> {
+fn newest(session: &Session, rows: &[Row]) -> Result<Freshness> {
     let mut newest = None;
     for row in rows {
-        let (_, last_updated) = sight::extent(session, row)?;
+        let (_, last_updated) = visible_history::extent(session, row)?;
         newest = newest.max(last_updated.as_deref().and_then(Instant::parse));
     }
     Ok(freshness(newest))
@@ -102,7 +102,7 @@ fn addressed(session: &Session, query: &SchemaQuery) -> Result<Vec<Row>, ReadErr
             {
                 return Err(stream_not_there(reach, stream));
             }
-            // What a client may not see and what is not there are answered alike: with nothing.
+            // Streams a client may not see and streams that do not exist get the same answer: an empty list.
             _ if rows.is_empty() && reach.is_owner() => return Err(connector_not_found(connector)),
             _ => {}
         }
@@ -123,13 +123,13 @@ fn connector_not_found(connector: &str) -> ReadError {
 }
 
 /// One entry per stream and connector, with its rows, or several where connections are granted differently.
-fn entries(session: &Session, rows: &[Row]) -> Outcome<Vec<(Vec<Row>, StreamMetadata)>> {
+fn entries(session: &Session, rows: &[Row]) -> Result<Vec<(Vec<Row>, StreamMetadata)>> {
     let mut groups: Vec<Vec<&Row>> = Vec::new();
     let mut known: HashMap<metadata::Sameness, usize> = HashMap::new();
     for row in rows {
         let next = groups.len();
         let at = *known
-            .entry(metadata::Sameness::of(session.reach(), row))
+            .entry(metadata::Sameness::new(session.reach(), row))
             .or_insert(next);
         match groups.get_mut(at) {
             Some(members) => members.push(row),
@@ -238,7 +238,7 @@ pub(crate) fn source_of(declaration: &Declaration) -> SourceRef {
     }
 }
 
-/// In full, a stream is told of one connection: which one is never guessed, also where several are alike today.
+/// Full detail describes a stream of one connection. Which one is never guessed, even where several are alike today.
 fn refuse_ambiguous(query: &SchemaQuery, rows: &[Row]) -> Result<(), ReadError> {
     let choices = available(rows);
     if choices.len() <= 1 {

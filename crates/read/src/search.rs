@@ -12,7 +12,7 @@ use contract::seal::Binding;
 use contract::search::{Score, SearchHit, SearchMode, SearchQuery};
 use contract::wire::{Nullable, ObjectTag, Other};
 use store::StreamRef;
-use store::records::Room;
+use store::records::ByteBudget;
 use store::search::{Hit, SearchAnswer, SearchPosition, SearchRequest};
 use text::{Expression, MAX_CLAUSES};
 
@@ -21,12 +21,12 @@ use crate::conditions::{self, Conditions};
 use crate::disclosure::Shown;
 use crate::enforce::Row;
 use crate::evidence;
-use crate::failure::{Outcome, percent};
-use crate::measure::{page_room, written_bytes};
+use crate::failure::{Result, percent};
+use crate::measure::{page_budget, written_bytes};
 use crate::project::admitted;
 use crate::reader::{Answer, Session};
 use crate::route;
-use crate::sight;
+use crate::visible_history;
 use crate::words;
 
 /// A row that can answer, with the fields it searches and the caller's conditions as it understands them.
@@ -36,7 +36,7 @@ struct Searched {
     conditions: Conditions,
 }
 
-/// The rows that can answer, and the connections none of whose rows can.
+/// The rows that can answer, and the rows of connections that have none that can.
 struct Plan {
     searched: Vec<Searched>,
     skipped: Vec<Row>,
@@ -73,14 +73,14 @@ pub(crate) fn search(session: &Session, query: &SearchQuery) -> Answer<Page<Sear
         expression,
     };
     let mut answer = session.store.search(&request)?;
-    // While the index is being built, hits come that nobody wrote since the last page.
+    // While the index is being built, hits appear that were written before the last page.
     if let (true, None, Some((position, before))) = (answer.ranking_changed, answer.building, last)
     {
         let mut rows = plan.searched.iter().map(|one| &one.row);
-        answer.ranking_changed =
-            before != searched || sight::changed_since(session, &mut rows, position.version)?;
+        answer.ranking_changed = before != searched
+            || visible_history::changed_since(session, &mut rows, position.version)?;
     }
-    let mut hits = Hits::of(&plan, request.limit);
+    let mut hits = Hits::new(&plan, request.limit);
     let has_more = hits.fill(session, &mut request, &mut answer)?;
     let Hits {
         data, last, shown, ..
@@ -112,7 +112,7 @@ fn addressed(session: &Session, query: &SearchQuery) -> Result<Vec<Row>, ReadErr
         rows.retain(|row| row.connection().id.as_str() == connection);
     }
     for stream in &query.streams {
-        // For the owner a stream that nobody has is merely empty.
+        // For the owner a stream that does not exist is merely empty.
         if !reach.is_owner() && !rows.iter().any(|row| row.stream().name == *stream) {
             return Err(stream_not_there(reach, stream).with_param("streams"));
         }
@@ -123,7 +123,7 @@ fn addressed(session: &Session, query: &SearchQuery) -> Result<Vec<Row>, ReadErr
     Ok(rows)
 }
 
-/// Which rows can answer. A field of a condition must be visible somewhere; rows without it are passed over.
+/// Which rows can answer. A field of a condition must be visible in at least one row; rows without it are skipped.
 fn plan(query: &SearchQuery, rows: Vec<Row>) -> Result<Plan, ReadError> {
     let mut plan = Plan {
         searched: Vec::new(),
@@ -132,7 +132,7 @@ fn plan(query: &SearchQuery, rows: Vec<Row>) -> Result<Plan, ReadError> {
     let mut refusal = None;
     let mut understood = query.filters.is_empty();
     for row in rows {
-        let conditions = match Conditions::of(&row, &query.filters) {
+        let conditions = match Conditions::new(&row, &query.filters) {
             Ok(conditions) => conditions,
             Err(error)
                 if matches!(
@@ -186,7 +186,7 @@ impl Plan {
 }
 
 impl Searched {
-    /// All that the grant lets be searched, whatever the caller's conditions.
+    /// Everything the grant lets the caller search, without the caller's conditions.
     fn granted(&self) -> store::search::Scope {
         self.row.scope(self.fields.clone(), Vec::new())
     }
@@ -218,15 +218,15 @@ fn authority_id(session: &Session) -> Option<&str> {
 struct Hits<'p> {
     by_stream: HashMap<StreamRef, &'p Searched>,
     limit: usize,
-    room: Room,
+    room: ByteBudget,
     data: Vec<SearchHit>,
-    /// Where the last hit stood that was looked at.
+    /// The position of the last hit that was looked at.
     last: Option<SearchPosition>,
     shown: Shown,
 }
 
 impl<'p> Hits<'p> {
-    fn of(plan: &'p Plan, limit: usize) -> Self {
+    fn new(plan: &'p Plan, limit: usize) -> Self {
         let mut shown = Shown::default();
         for searched in &plan.searched {
             shown.row(&searched.row);
@@ -236,21 +236,21 @@ impl<'p> Hits<'p> {
         Self {
             by_stream: by_stream.map(|one| (one.row.stream_ref(), one)).collect(),
             limit,
-            room: page_room(),
+            room: page_budget(),
             data: Vec::new(),
             last: None,
             shown,
         }
     }
 
-    /// Takes the hits of an answer, and of those that follow where records are so large that the store did not read all at
-    /// once. Tells whether there are more.
+    /// Takes the hits of an answer, and of the following ones where records are so large that the store did not read all at
+    /// once. Returns whether there are more.
     fn fill(
         &mut self,
         session: &Session,
         request: &mut SearchRequest,
         answer: &mut SearchAnswer,
-    ) -> Outcome<bool> {
+    ) -> Result<bool> {
         loop {
             let found = std::mem::take(&mut answer.hits);
             let read = found.len();
@@ -271,15 +271,16 @@ impl<'p> Hits<'p> {
             let next = session.store.search(request)?;
             if let (true, Some(last)) = (next.ranking_changed, self.last) {
                 let mut rows = self.by_stream.values().map(|one| &one.row);
-                answer.ranking_changed |= sight::changed_since(session, &mut rows, last.version)?;
+                answer.ranking_changed |=
+                    visible_history::changed_since(session, &mut rows, last.version)?;
             }
             answer.hits = next.hits;
             answer.has_more = next.has_more;
         }
     }
 
-    /// Adds a hit, unless its record has left the row since the index was read. Tells whether there was room for it.
-    fn take(&mut self, session: &Session, expression: &Expression, hit: Hit) -> Outcome<bool> {
+    /// Adds a hit, unless its record has left the row since the index was read. Returns whether it fitted.
+    fn take(&mut self, session: &Session, expression: &Expression, hit: Hit) -> Result<bool> {
         let Some(searched) = self.by_stream.get(&hit.stream) else {
             return Ok(true);
         };
@@ -303,7 +304,7 @@ fn served(
     expression: &Expression,
     mut hit: Hit,
     shown: &mut Shown,
-) -> Outcome<Option<SearchHit>> {
+) -> Result<Option<SearchHit>> {
     let body = std::mem::take(&mut hit.record.body);
     let (row, key) = (&searched.row, &hit.record.key);
     let body = admitted(row, key, body)?;
@@ -325,7 +326,7 @@ fn served(
         display_name: label(connection),
         record_url: Some(route::record_in(&connection.id, stream, key)),
         citation_url: public_url.map(|url| route::citation(url, &connection.id, stream, key)),
-        emitted_at: Some(sight::emitted_at(session, row, &hit.record)?),
+        emitted_at: Some(visible_history::emitted_at(session, row, &hit.record)?),
         authored_at: authored.as_ref().map(|(_, text)| text.clone()),
         title: title.as_ref().map(|(_, text)| text.clone()),
         // A score is made of statistics over everything, hidden records included.

@@ -9,10 +9,10 @@ use contract::wire::{Nullable, ObjectTag, Other};
 use crate::ambiguity::{connection_not_found, label};
 use crate::disclosure::Shown;
 use crate::enforce::Row;
-use crate::failure::Outcome;
+use crate::failure::Result;
 use crate::reader::{Answer, Session};
 use crate::schema::source_of;
-use crate::sight;
+use crate::visible_history;
 
 pub(crate) fn streams(session: &Session, query: &StreamsQuery) -> Answer<Page<StreamSummary>> {
     let reach = session.reach();
@@ -32,8 +32,8 @@ pub(crate) fn streams(session: &Session, query: &StreamsQuery) -> Answer<Page<St
     Ok((Page::new(data), shown))
 }
 
-fn summary(session: &Session, row: &Row) -> Outcome<StreamSummary> {
-    let (records, last_updated) = sight::extent(session, row)?;
+fn summary(session: &Session, row: &Row) -> Result<StreamSummary> {
+    let (records, last_updated) = visible_history::extent(session, row)?;
     let connection = row.connection();
     let connector = connection.connector.to_string();
     Ok(StreamSummary {
@@ -52,7 +52,7 @@ fn summary(session: &Session, row: &Row) -> Outcome<StreamSummary> {
     })
 }
 
-/// How recent visible records are. Whether that is recent enough nobody has told us.
+/// How recent visible records are. The status stays unknown: nothing declares how recent is recent enough.
 pub(crate) fn freshness(captured: Option<Instant>) -> Freshness {
     Freshness {
         status: "unknown".to_owned(),

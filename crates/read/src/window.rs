@@ -10,7 +10,7 @@ use contract::wire::{ObjectTag, Other};
 
 use crate::disclosure::Shown;
 use crate::enforce::Row;
-use crate::failure::Outcome;
+use crate::failure::Result;
 use crate::project::{admitted, key_of, record_not_found};
 use crate::reader::{Answer, Session};
 use crate::route;
@@ -53,13 +53,13 @@ pub(crate) fn field_window(session: &Session, query: &WindowQuery) -> Answer<Fie
         meta: Some(meta),
         other: Other::new(),
     };
-    let mut shown = Shown::of(&row);
+    let mut shown = Shown::for_row(&row);
     shown.record(&row, &key);
     shown.fields([name]);
     Ok((answer, shown))
 }
 
-fn text_of(row: &Row, body: &RecordBody, name: &str) -> Outcome<String> {
+fn text_of(row: &Row, body: &RecordBody, name: &str) -> Result<String> {
     let Some(raw) = body.get(name) else {
         row.field(name, "field")?;
         let message = format!("this record has no field '{name}'");

@@ -4,14 +4,14 @@ use contract::words::{TermCount, WordsFound};
 use store::search::{Scope, SearchRequest};
 use text::{Clause, Expression};
 
-use crate::failure::Outcome;
+use crate::failure::Result;
 use crate::reader::Session;
 
-/// As many words are told apart; a question has fewer.
+/// How many words are counted; a query has fewer.
 const WORDS: usize = 16;
-/// For so many words that occur nowhere a beginning is tried.
+/// For how many words that occur nowhere a beginning is tried.
 const BEGINNINGS: usize = 3;
-/// A beginning has at least so many letters, and leaves out at most as many as an ending has.
+/// A beginning keeps at least so many letters, and drops at most as many as a usual ending has.
 const LEAST_LETTERS: usize = 3;
 const ENDING: usize = 3;
 
@@ -20,11 +20,11 @@ pub(crate) fn found(
     session: &Session,
     expression: &Expression,
     (scopes, filtered): (&[Scope], bool),
-) -> Outcome<Option<WordsFound>> {
+) -> Result<Option<WordsFound>> {
     if scopes.is_empty() {
         return Ok(None);
     }
-    let count = |all: Vec<Clause>, none: Vec<Clause>| -> Outcome<u64> {
+    let count = |all: Vec<Clause>, none: Vec<Clause>| -> Result<u64> {
         let request = SearchRequest {
             expression: Expression {
                 all,
@@ -61,7 +61,7 @@ pub(crate) fn found(
     Ok(Some(words))
 }
 
-/// A clause as one writes it.
+/// A clause as it is written in a query.
 fn shown(clause: &Clause) -> String {
     let star = if clause.prefix { "*" } else { "" };
     match clause.terms.as_slice() {
@@ -95,16 +95,16 @@ mod tests {
 
     #[test]
     fn a_beginning_is_shorter_than_its_word_and_never_a_letter_or_two() {
-        let of = |word: &str| {
+        let beginning_of = |word: &str| {
             let all = Expression::parse(word).all;
             all.first().and_then(beginning).map(|clause| shown(&clause))
         };
-        assert_eq!(of("vendors").as_deref(), Some("vend*"));
-        assert_eq!(of("allergies").as_deref(), Some("allerg*"));
-        assert_eq!(of("trains").as_deref(), Some("trai*"));
-        assert_eq!(of("nuts").as_deref(), Some("nut*"));
+        assert_eq!(beginning_of("vendors").as_deref(), Some("vend*"));
+        assert_eq!(beginning_of("allergies").as_deref(), Some("allerg*"));
+        assert_eq!(beginning_of("trains").as_deref(), Some("trai*"));
+        assert_eq!(beginning_of("nuts").as_deref(), Some("nut*"));
         for none in ["nut", "of", "vend*", "\"two words\""] {
-            assert_eq!(of(none), None, "{none}");
+            assert_eq!(beginning_of(none), None, "{none}");
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Where reading blocks: on a few threads of its own, as many as the machine can keep busy.
+//! Runs blocking reads on a few threads of its own, as many as the machine can keep busy.
 //!
-//! The runtime's own threads for such work are no match: it starts one for whatever finds none idle, dozens for a few
-//! dozen clients even where only a few may work at once, and each of them keeps memory of its own.
+//! The runtime's own blocking threads do not fit: it starts a thread whenever none is idle, dozens for a few dozen clients
+//! even where only a few may work at once, and each of them keeps memory of its own.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,22 +11,22 @@ use std::thread::{self, available_parallelism};
 use store::stop::Stop;
 use tokio::sync::oneshot;
 
-/// More than the processors, because some wait for the disk.
+/// More than the processors, because some reads wait for the disk.
 const PER_PROCESSOR: usize = 4;
-/// Where the system does not tell how many processors there are.
+/// For systems that do not say how many processors there are.
 const UNKNOWN: usize = 4;
 
-static CREW: LazyLock<Crew> = LazyLock::new(|| {
+static POOL: LazyLock<BlockingPool> = LazyLock::new(|| {
     let processors = available_parallelism().map_or(UNKNOWN, usize::from);
-    Crew::of(processors * PER_PROCESSOR)
+    BlockingPool::new(processors * PER_PROCESSOR)
 });
 
-/// Work that panicked, or for which no thread could be started.
+/// The work panicked, or no thread could be started for it.
 #[derive(Debug, thiserror::Error)]
 #[error("the work did not come to its end")]
 pub struct Unfinished;
 
-/// Runs what may block for a short time, after what came before it. It goes on when whoever waits for it leaves.
+/// Runs work that may block for a short time, in the order of arrival. It goes on when the caller is dropped.
 ///
 /// It must not wait for other work that is run here.
 ///
@@ -36,11 +36,11 @@ pub struct Unfinished;
 pub async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Unfinished> {
-    CREW.run(work).await
+    POOL.run(work).await
 }
 
-/// Runs what may block for as long as somebody waits for it. When they leave, because their time is up or their client is
-/// gone, the work is asked to stop; what has not begun by then never begins.
+/// Runs work that may block for as long as a caller waits for it. When the caller is dropped, because of a timeout or
+/// because the client disconnected, the work is asked to stop; work that has not begun by then never begins.
 ///
 /// # Errors
 ///
@@ -48,10 +48,10 @@ pub async fn run_blocking<T: Send + 'static>(
 pub(crate) async fn run_while_awaited<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Unfinished> {
-    CREW.run_while_awaited(work).await
+    POOL.run_while_awaited(work).await
 }
 
-/// Asks work to stop when whoever waits for it leaves.
+/// Asks work to stop when its caller is dropped.
 struct Awaiting(Stop);
 
 impl Drop for Awaiting {
@@ -62,22 +62,22 @@ impl Drop for Awaiting {
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Threads that take work in the order it came. They start when there is work for them, and stay.
-struct Crew {
+/// Threads that take work in the order of arrival. They start on demand and stay.
+struct BlockingPool {
     most: usize,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<Queue>,
     arrived: Condvar,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct Queue {
     jobs: VecDeque<Job>,
     threads: usize,
     idle: usize,
 }
 
-impl Crew {
-    fn of(most: usize) -> Self {
+impl BlockingPool {
+    fn new(most: usize) -> Self {
         Self {
             most,
             waiting: Mutex::default(),
@@ -115,7 +115,7 @@ impl Crew {
                 .spawn(|| self.take_part());
             match started {
                 Ok(_) => waiting.threads += 1,
-                // With others at work it is only later.
+                // Another thread will take the work, only later.
                 Err(_) if waiting.threads > 0 => {}
                 Err(error) => {
                     tracing::error!(cause = %error, "no thread could be started to read");
@@ -131,7 +131,7 @@ impl Crew {
     fn take_part(&self) {
         loop {
             let job = self.next();
-            // The panic is told by the hook, and to whoever waits by the end of the channel.
+            // The panic hook reports it, and the caller sees the closed channel.
             let _ = catch_unwind(AssertUnwindSafe(job));
         }
     }
@@ -151,7 +151,7 @@ impl Crew {
         }
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+    fn waiting(&self) -> MutexGuard<'_, Queue> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -164,8 +164,8 @@ mod tests {
 
     use super::*;
 
-    fn crew(most: usize) -> &'static Crew {
-        Box::leak(Box::new(Crew::of(most)))
+    fn pool(most: usize) -> &'static BlockingPool {
+        Box::leak(Box::new(BlockingPool::new(most)))
     }
 
     fn runtime() -> tokio::runtime::Runtime {
@@ -175,13 +175,13 @@ mod tests {
 
     #[test]
     fn many_at_once_are_all_answered_by_few() {
-        let crew = crew(3);
+        let pool = pool(3);
         let seen = Arc::new(Mutex::new(HashSet::new()));
         runtime().block_on(async {
             let mut asked = Vec::new();
             for number in 0..30 {
                 let seen = Arc::clone(&seen);
-                asked.push(tokio::spawn(crew.run(move || {
+                asked.push(tokio::spawn(pool.run(move || {
                     seen.lock().unwrap().insert(thread::current().id());
                     thread::sleep(Duration::from_millis(1));
                     number
@@ -197,23 +197,23 @@ mod tests {
 
     #[test]
     fn one_after_the_other_needs_one_thread() {
-        let crew = crew(3);
+        let pool = pool(3);
         runtime().block_on(async {
             for number in 0..50 {
-                assert_eq!(crew.run(move || number).await.unwrap(), number);
+                assert_eq!(pool.run(move || number).await.unwrap(), number);
                 // The answer is there before the thread is idle again.
-                while crew.waiting().idle == 0 {
+                while pool.waiting().idle == 0 {
                     thread::yield_now();
                 }
             }
         });
-        assert_eq!(crew.waiting().threads, 1);
+        assert_eq!(pool.waiting().threads, 1);
     }
 
     // TR-03: whoever leaves takes their work along, begun or not.
     #[test]
     fn work_that_nobody_waits_for_is_stopped_and_if_it_waits_itself_never_begins() {
-        let crew = crew(1);
+        let pool = pool(1);
         let began = Arc::new(Mutex::new(Vec::new()));
         let note = |name: &'static str| {
             let began = Arc::clone(&began);
@@ -222,7 +222,7 @@ mod tests {
         let (first, second, third) = (note("first"), note("second"), note("third"));
         let (stopped, was_stopped) = oneshot::channel();
         runtime().block_on(async {
-            let running = tokio::spawn(crew.run_while_awaited(move || {
+            let running = tokio::spawn(pool.run_while_awaited(move || {
                 first();
                 // As a search looks from time to time.
                 while !store::stop::asked() {
@@ -233,8 +233,8 @@ mod tests {
             while began.lock().unwrap().is_empty() {
                 tokio::task::yield_now().await;
             }
-            let waiting = tokio::spawn(crew.run_while_awaited(second));
-            while crew.waiting().jobs.is_empty() {
+            let waiting = tokio::spawn(pool.run_while_awaited(second));
+            while pool.waiting().jobs.is_empty() {
                 tokio::task::yield_now().await;
             }
             for asked in [waiting, running] {
@@ -242,21 +242,21 @@ mod tests {
                 assert!(asked.await.unwrap_err().is_cancelled());
             }
             was_stopped.await.unwrap();
-            crew.run_while_awaited(third).await.unwrap();
+            pool.run_while_awaited(third).await.unwrap();
         });
         assert_eq!(*began.lock().unwrap(), ["first", "third"]);
     }
 
     #[test]
     fn work_that_panics_ends_neither_its_thread_nor_later_work() {
-        let crew = crew(1);
+        let pool = pool(1);
         runtime().block_on(async {
             for _ in 0..3 {
-                let panicked = crew.run(|| panic!("on purpose")).await;
+                let panicked = pool.run(|| panic!("on purpose")).await;
                 assert!(matches!(panicked, Err(Unfinished)));
             }
-            assert_eq!(crew.run(|| 7).await.unwrap(), 7);
+            assert_eq!(pool.run(|| 7).await.unwrap(), 7);
         });
-        assert_eq!(crew.waiting().threads, 1);
+        assert_eq!(pool.waiting().threads, 1);
     }
 }

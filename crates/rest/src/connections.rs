@@ -124,7 +124,7 @@ impl Connections {
 
     /// Registers a new connection. `None`: the limit is reached and no connection is idle.
     pub(crate) fn open(&self, address: IpAddr) -> Option<ConnectionGuard> {
-        let lane = Lane::of(address);
+        let lane = Lane::from_address(address);
         let mut state = self.state();
         if state.by_lane.get(&lane).copied().unwrap_or_default()
             >= state.capacity.for_address(address)

@@ -82,7 +82,7 @@ fn host_headers<'a>(
 fn is_ours(service: &Service, peer: Option<Peer>, host: &Host) -> bool {
     is_this_machine(host)
         || service.console.is_at(host)
-        || Host::of_url(&service.public_url).as_ref() == Some(host)
+        || Host::from_url(&service.public_url).as_ref() == Some(host)
         || (service.at_own_addresses && peer.is_some_and(|peer| peer.is_reached_address(host)))
 }
 

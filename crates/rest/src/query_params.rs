@@ -282,7 +282,7 @@ fn page_limit(params: &Params) -> PageLimit {
     if digits.is_empty() {
         return PageLimit::default();
     }
-    PageLimit::of(digits.parse().unwrap_or(u32::MAX))
+    PageLimit::new(digits.parse().unwrap_or(u32::MAX))
 }
 
 fn sort(params: &Params) -> Parsed<Option<Sort>> {

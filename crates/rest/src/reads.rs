@@ -22,7 +22,7 @@ pub(crate) async fn schema(context: RequestContext, caller: Caller) -> HandlerRe
         stream,
         selector.connection_id.clone(),
     )?
-    .of_connector(context.params.text(CONNECTOR).map(str::to_owned));
+    .for_connector(context.params.text(CONNECTOR).map(str::to_owned));
     let schema = caller.reader(&context.service).schema(query).await?;
     respond(&context, &selector, schema)
 }

@@ -123,7 +123,7 @@ impl Service {
             },
             disclosures,
             public_url: public_url.into(),
-            console: Arc::new(Console::of(public_url)),
+            console: Arc::new(Console::for_public_url(public_url)),
             listening: true,
             at_own_addresses: false,
             limits: Limits::default(),

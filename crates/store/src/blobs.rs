@@ -30,7 +30,7 @@ pub trait Blobs {
     ) -> Result<Blob>;
     /// What is known of a blob that a record of the stream is bound to.
     fn blob(&self, stream: &StreamRef, id: &BlobId) -> Result<Option<(Blob, Vec<RecordKey>)>>;
-    /// Opens the bytes. They are held against the blob's name while they are read: whoever comes to their end has what
-    /// was stored, or an error.
+    /// Opens the bytes. Their hash is checked while they are read: a reader that reaches the end has what was stored, or an
+    /// error.
     fn open_blob(&self, id: &BlobId) -> Result<Box<dyn Read + Send>>;
 }

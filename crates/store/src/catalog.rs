@@ -8,7 +8,7 @@ use contract::time::Instant;
 
 use crate::Result;
 
-/// One stream of one connection: the place a record lives in.
+/// One stream of one connection.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StreamRef {
     /// The connection.
@@ -37,7 +37,7 @@ pub struct NewConnection {
     pub connector: ConnectorKey,
     /// The owner's label.
     pub name: String,
-    /// The id, or none for a slug of connector and name.
+    /// The id; `None` for a slug of connector and name.
     pub id: Option<ConnectionId>,
 }
 

@@ -150,7 +150,7 @@ pub enum StoreError {
         /// What the engine said.
         detail: String,
     },
-    /// What was erased cannot be read any more, but not all of its bytes are off the disk.
+    /// The erased records cannot be read any more, but some of their bytes are still on the disk.
     #[error("it is removed and cannot be read any more, but bytes of it may still lie in {}: {detail}. `pdpp purge` tries again, and so does the next start.", path.display())]
     TracesLeft {
         /// The data directory.
@@ -158,7 +158,7 @@ pub enum StoreError {
         /// What kept them there.
         detail: String,
     },
-    /// The index is being built, and what was asked cannot be answered before it is.
+    /// The index is being built, and the request cannot be answered before it is complete.
     #[error("the search index is being built: {indexed} of {written} changes are in it")]
     IndexBuilding {
         /// Changes it has taken.
@@ -166,7 +166,7 @@ pub enum StoreError {
         /// All changes.
         written: u64,
     },
-    /// Whoever asked is gone, or did not want to wait any longer.
+    /// The caller is gone, or timed out.
     #[error("the work was stopped")]
     Stopped,
     /// An engine failed in a way that has no better name.

@@ -1,7 +1,7 @@
 //! Grants, the tokens that stand for them, and the log of what they disclosed.
 //!
-//! This port keeps and finds; it decides nothing. What a grant may say, whether it still stands and which token is the
-//! right one is the business of the `grants` crate.
+//! This port stores and finds; it decides nothing. The `grants` crate decides what a grant may say, whether it is live, and
+//! which token matches.
 
 use contract::grant::Grant;
 use contract::id::{ClientId, ConnectionId, GrantId, PackageId};
@@ -24,7 +24,7 @@ pub struct NewToken {
     pub issued_at: Instant,
     /// From when on it is refused.
     pub expires_at: Instant,
-    /// Where it may be presented; everywhere if it does not say.
+    /// Its audience; `None` for everywhere.
     pub audience: Option<String>,
     /// The refresh family it belongs to and ends with.
     pub family: Option<String>,
@@ -121,7 +121,7 @@ pub struct StoredToken {
     pub revoked_at: Option<Instant>,
     /// When it was last presented.
     pub last_used_at: Option<Instant>,
-    /// Where it may be presented; everywhere if it does not say.
+    /// Its audience; `None` for everywhere.
     pub audience: Option<String>,
     /// The refresh family it belongs to and ends with.
     pub family: Option<String>,
@@ -192,24 +192,24 @@ pub struct TokenUse {
 /// An entry of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoggedDisclosure {
-    /// Its place in the log; the first is 1.
+    /// Its number in the log; the first is 1.
     pub sequence: u64,
     /// What was disclosed.
     pub disclosure: Disclosure,
 }
 
-/// What a check of the whole log found.
+/// The result of a check of the whole log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChainCheck {
-    /// Entries that stand as they were written, counted from the first that is there.
+    /// Entries that are intact, counted from the first one present.
     pub entries: u64,
-    /// Entries before it that were dropped by the owner's rule, which the log itself says.
+    /// Entries before it that were dropped by the owner's rule, as the log itself records.
     pub dropped: u64,
-    /// Where the log stops being what was written.
+    /// The first entry that is not intact.
     pub broken: Option<ChainBreak>,
 }
 
-/// The first place where the log is not what was written.
+/// The first entry of the log that is not what was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChainBreak {
     /// The sequence number concerned.

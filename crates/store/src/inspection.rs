@@ -11,7 +11,7 @@ use crate::Result;
 /// How much is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
-    /// What can be told without reading much: whether an erasure was finished, and whether the index has every record.
+    /// What needs little reading: whether an erasure was finished, and whether the index has every record.
     Glance,
     /// Everything: every page and every record, the checksums of the index, and every byte of every blob.
     Thorough,
@@ -26,7 +26,7 @@ pub struct Damage {
     pub detail: String,
 }
 
-/// What was looked at and found. Of each kind of damage the first few are told.
+/// What was inspected and found. Of each kind of damage only the first few are listed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Inspection {
     /// How many records there are.
@@ -43,24 +43,24 @@ pub struct Inspection {
     pub traces_left: bool,
     /// How many bytes of room it takes to finish that.
     pub room_to_erase: u64,
-    /// Whether the store went back in time, which nobody has accepted yet.
+    /// The rollback of the store that the owner has not accepted yet.
     pub rolled_back: Option<Rollback>,
-    /// Why it could not be told at the next start whether it went back.
+    /// Why a rollback could not be detected at the next start.
     pub unmarked: Option<String>,
 }
 
-/// A store that is not what was acknowledged last: its newest part is gone, and with it perhaps revocations.
+/// A store that is older than what was acknowledged last: its newest part is lost, and with it perhaps revocations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rollback {
-    /// How many transactions are gone; none where that cannot be told.
+    /// How many transactions are lost; `None` where that is unknown.
     pub commits: Option<u64>,
-    /// How many changes of records were among them; none where that cannot be told.
+    /// How many changes of records were among them; `None` where that is unknown.
     pub changes: Option<u64>,
-    /// When the last transaction was made that is still there.
+    /// The time of the last transaction that is present.
     pub last_kept: Option<Instant>,
-    /// When the last one was made that is gone.
+    /// The time of the last transaction that is lost.
     pub last_lost: Option<Instant>,
-    /// How it was found.
+    /// How it was detected.
     pub reason: String,
 }
 
@@ -87,10 +87,10 @@ impl fmt::Display for Rollback {
 
 /// The port for looking after what is stored.
 pub trait Inspect {
-    /// Whether the store went back in time, until the owner has accepted it. Takes no time.
+    /// The rollback, until the owner has accepted it. Takes no time.
     fn rolled_back(&self) -> Option<Rollback>;
-    /// Takes the store as it is. Answers what was accepted.
+    /// Accepts the store as it is. Returns what was accepted.
     fn accept_rollback(&self) -> Result<Option<Rollback>>;
-    /// Looks whether what is stored still is what was written. Changes nothing; damage is no error, but an answer.
+    /// Checks whether everything stored is still what was written. Changes nothing; damage is a result, not an error.
     fn inspect(&self, depth: Depth) -> Result<Inspection>;
 }

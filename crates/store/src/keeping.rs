@@ -1,11 +1,11 @@
-//! What is kept although nobody asked for it, and for how long.
+//! Retention: the log and old versions, and how long they are kept.
 
 use contract::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
 
-/// How much is kept of what grows by itself.
+/// How much is kept of data that grows without being asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Keep {
@@ -18,7 +18,7 @@ pub enum Keep {
     For(i64),
 }
 
-/// What is kept of the disclosure log, and of what records were.
+/// The retention of the disclosure log and of replaced versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct KeepRules {

@@ -30,7 +30,7 @@ pub enum ChangeOp {
     Revive(RecordBody),
     /// Leaves a tombstone.
     Delete,
-    /// The same for the owner: what is sent for the key later is not taken, until it is revived.
+    /// The same, by the owner: later imports of the key are ignored until the record is revived.
     DeleteByOwner,
 }
 
@@ -64,9 +64,9 @@ pub struct StoredRecord {
     pub body: String,
     /// The version that made it what it is.
     pub version: u64,
-    /// Whether it was something else before; then [`Records::history`] tells what.
+    /// Whether it has earlier versions, which [`Records::history`] returns.
     pub revised: bool,
-    /// Where it stands in cursor order.
+    /// Its position in cursor order.
     pub position: PagePosition,
 }
 
@@ -99,7 +99,7 @@ pub enum SortValue {
     Missing,
 }
 
-/// The place of one record in an order; a page continues strictly after it.
+/// The position of one record in an order; a page continues strictly after it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PagePosition {
     /// The cursor value.
@@ -108,33 +108,33 @@ pub struct PagePosition {
     pub key: RecordKey,
 }
 
-/// Content that is read at a time: a page, and a piece of a feed or of a history, ends before it has more bytes than this,
-/// unless its first entry alone has.
+/// The bytes of content read at a time: a page, or a piece of a feed or history, ends before it has more, unless its first
+/// entry alone has.
 pub const PAGE_BYTES: usize = 4 * 1024 * 1024;
 
-/// What may still be added to a page.
+/// How many bytes may still be added to a page.
 #[derive(Debug, Clone)]
-pub struct Room {
+pub struct ByteBudget {
     left: usize,
     is_empty: bool,
 }
 
-impl Default for Room {
+impl Default for ByteBudget {
     fn default() -> Self {
-        Self::of(PAGE_BYTES)
+        Self::new(PAGE_BYTES)
     }
 }
 
-impl Room {
-    /// Room for this many bytes.
-    pub fn of(bytes: usize) -> Self {
+impl ByteBudget {
+    /// A budget of this many bytes.
+    pub fn new(bytes: usize) -> Self {
         Self {
             left: bytes,
             is_empty: true,
         }
     }
 
-    /// Takes room for an entry, if there is enough. For the first there always is.
+    /// Takes the bytes of an entry, if there are enough left. The first entry always fits.
     pub fn take(&mut self, bytes: usize) -> bool {
         let fits = bytes <= self.left || self.is_empty;
         if fits {
@@ -163,7 +163,7 @@ pub struct PageRequest {
 pub struct StoredPage {
     /// The records.
     pub records: Vec<StoredRecord>,
-    /// Whether there are no more behind them. If not, there may be.
+    /// Whether these are the last ones. If `false`, there may be more.
     pub is_last: bool,
 }
 
@@ -242,8 +242,8 @@ pub trait Records {
     fn page(&self, stream: &StreamRef, request: &PageRequest) -> Result<StoredPage>;
     /// One page of the changes feed.
     fn changes(&self, stream: &StreamRef, request: &ChangesRequest) -> Result<ChangesPage>;
-    /// What one key was, from a version back, newest first: at most `limit` revisions and [`PAGE_BYTES`], none where there
-    /// is no more.
+    /// The revisions of one key, from a version back, newest first: at most `limit` and [`PAGE_BYTES`]; empty where there
+    /// are no more.
     fn history(
         &self,
         stream: &StreamRef,
@@ -251,8 +251,8 @@ pub trait Records {
         upto: u64,
         limit: usize,
     ) -> Result<Vec<Revision>>;
-    /// Live records that had a later date than they have, and perhaps one after this moment, each with a moment that is not
-    /// before any of its dates; latest first.
+    /// Live records that once had a later date than now, perhaps one after this moment, each with a moment that none of its
+    /// dates is after; latest first.
     fn redated(
         &self,
         stream: &StreamRef,

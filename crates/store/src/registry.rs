@@ -1,8 +1,8 @@
-//! What authorization has to remember between requests: clients, requests under way, codes, refresh tokens, sessions.
+//! What authorization has to remember between requests: clients, pending requests, codes, refresh tokens, sessions.
 //!
-//! All of it is entries of one shape: a kind, a key, a document that only the `grants` crate reads, and an end. What makes
-//! this a port of its own is [`Registry::apply`]: several changes, each with what it expects to find, happen together or
-//! not at all. So a code is never redeemed twice and an approval is never half done, whoever else is at it.
+//! All of it is entries of one shape: a kind, a key, a document that only the `grants` crate parses, and an expiry. What
+//! makes this a port of its own is [`Registry::apply`]: several changes, each with what it expects to find, happen together
+//! or not at all. So a code is never redeemed twice and an approval is never half done, whatever runs concurrently.
 
 use contract::id::{GrantId, PackageId};
 use contract::time::Instant;
@@ -110,7 +110,7 @@ pub enum Change<'a> {
         kind: EntryKind,
         /// Its key.
         key: &'a str,
-        /// What must be there before; `Absent` makes no sense here and never holds.
+        /// What must be there before; `Absent` makes no sense here and never matches.
         expect: Expect,
     },
     /// Stores an approval.
@@ -143,7 +143,7 @@ pub trait Registry {
         limit: usize,
         now: Instant,
     ) -> Result<Vec<Entry>>;
-    /// Applies all changes in one durable transaction. `false`: an expectation did not hold, and nothing happened.
-    /// Forgets entries that have ended on the way.
+    /// Applies all changes in one durable transaction. `false`: an expectation was not met, and nothing happened. Expired
+    /// entries are removed on the way.
     fn apply(&self, changes: &[Change<'_>], now: Instant) -> Result<bool>;
 }

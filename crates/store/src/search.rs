@@ -78,16 +78,16 @@ pub struct SearchRequest {
     pub count: bool,
 }
 
-/// The place of a hit in a ranking, and the state of the index that ranked it.
+/// The position of a hit in a ranking, and the state of the index that ranked it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SearchPosition {
     /// The hit's score.
     pub score: f32,
     /// The hit's row, which orders equal scores when the index has moved on.
     pub row: u64,
-    /// The hit's place in the index, which orders equal scores otherwise.
-    pub place: u64,
-    /// Which state of the index this place belongs to.
+    /// The hit's position in the index, which orders equal scores otherwise.
+    pub document: u64,
+    /// Which state of the index this position belongs to.
     pub generation: u64,
     /// Every change up to this version was in it.
     pub version: u64,
@@ -242,7 +242,7 @@ pub struct AggregateAnswer {
 pub struct Extent {
     /// Records that pass.
     pub records: u64,
-    /// Those emitted latest, latest first; none that does not say readably when.
+    /// Those emitted latest, latest first; records without a readable date are left out.
     pub latest: Vec<StoredRecord>,
 }
 
@@ -277,9 +277,9 @@ pub trait Search {
     fn index_status(&self) -> Result<IndexStatus>;
     /// Brings the index up to date and onto disk.
     fn settle_index(&self) -> Result<()>;
-    /// Works off whatever takes long: replays what the index misses, and indexes again what is queued. To be called again
-    /// and again by one thread in the background. From the first call on no read waits for such work: searches answer from
-    /// what is there, pages are read from the records, and what must be exact is [`crate::StoreError::IndexBuilding`].
+    /// Works off everything that takes long: replays what the index misses, and indexes again what is queued. To be called
+    /// repeatedly by one background thread. From the first call on no read waits for such work: searches answer from what
+    /// is indexed, pages are read from the records, and what must be exact fails with [`crate::StoreError::IndexBuilding`].
     fn tend_index(&self) -> Result<()>;
     /// Throws the index away and derives it anew from the records.
     fn rebuild_index(&self, progress: &mut dyn FnMut(u64)) -> Result<()>;

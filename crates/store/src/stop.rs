@@ -1,7 +1,7 @@
-//! Telling work to stop, and work that looks whether it was told.
+//! Cancellation: a caller asks work to stop, and the work checks for it.
 //!
-//! A read runs on one thread from its beginning to its end. So what tells it to stop belongs to the thread while it runs,
-//! and every loop that may take long looks at it, however deep it lies.
+//! A read runs on one thread from its beginning to its end. So its stop belongs to the thread while it runs, and every loop
+//! that may take long checks it, however deep it lies.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -9,20 +9,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::{Result, StoreError};
 
-/// Never, unless somebody asks.
+/// Only when a caller asks.
 const NEVER: u64 = u64::MAX;
 
 thread_local! {
     static CURRENT: RefCell<Option<Stop>> = const { RefCell::new(None) };
 }
 
-/// Tells work to stop. Clones tell the same work.
+/// Asks work to stop. Clones stop the same work.
 #[derive(Debug, Clone)]
 pub struct Stop(Arc<State>);
 
 #[derive(Debug)]
 struct State {
-    /// How many more looks find that nobody asked.
+    /// How many more checks find that nobody asked.
     left: AtomicU64,
     looks: AtomicU64,
 }
@@ -34,7 +34,7 @@ impl Default for Stop {
 }
 
 impl Stop {
-    /// Asks by itself after so many looks: a bound on work that does not depend on how fast it is done.
+    /// Stops by itself after so many checks: a bound on work that does not depend on how fast it is done.
     pub fn after(looks: u64) -> Self {
         Self(Arc::new(State {
             left: AtomicU64::new(looks),
@@ -47,12 +47,12 @@ impl Stop {
         self.0.left.store(0, Ordering::Release);
     }
 
-    /// Whether the work was asked to stop. This counts as a look.
+    /// Whether the work was asked to stop. This counts as a check.
     pub fn is_asked(&self) -> bool {
         self.0.looks.fetch_add(1, Ordering::Relaxed);
         let left = self.0.left.load(Ordering::Acquire);
         if left != 0 && left != NEVER {
-            // Whoever asks meanwhile is not undone: then it is no longer what was read.
+            // A concurrent `ask` must not be undone: the exchange then fails.
             let _ =
                 self.0
                     .left
@@ -61,7 +61,7 @@ impl Stop {
         left == 0
     }
 
-    /// How often the work looked.
+    /// How often the work checked.
     pub fn looks(&self) -> u64 {
         self.0.looks.load(Ordering::Relaxed)
     }
@@ -72,13 +72,13 @@ impl Stop {
     }
 }
 
-/// Runs what must come to its end although the work around it is asked to stop: others need it as well.
+/// Runs work that must complete although the work around it is asked to stop, because others need it as well.
 pub(crate) fn apart<T>(work: impl FnOnce() -> T) -> T {
     with(None, work)
 }
 
 fn with<T>(stop: Option<Stop>, work: impl FnOnce() -> T) -> T {
-    /// Puts back what was there, also when the work panics.
+    /// Restores the previous stop, also when the work panics.
     struct Restore(Option<Stop>);
     impl Drop for Restore {
         fn drop(&mut self) {

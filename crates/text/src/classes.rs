@@ -50,7 +50,7 @@ pub(crate) enum Folded {
 }
 
 impl Entry {
-    fn of(c: char) -> Self {
+    fn compute(c: char) -> Self {
         let class = classify(c);
         let mut folded = String::new();
         if matches!(class, Class::Word | Class::Mark) {
@@ -77,7 +77,7 @@ fn page_of(number: u32) -> Vec<Entry> {
     let first = number * PAGE_CHARS;
     (first..first + PAGE_CHARS)
         .filter_map(char::from_u32)
-        .map(Entry::of)
+        .map(Entry::compute)
         .collect()
 }
 

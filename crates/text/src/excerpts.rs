@@ -152,7 +152,7 @@ struct Group {
 
 /// For each occurrence, the group that begins with it.
 fn groups(text: &str, occurrences: &[Occurrence], focus_chars: usize) -> Vec<Group> {
-    let places = char_places(text, occurrences);
+    let places = char_ranges(text, occurrences);
     let mut groups = Vec::with_capacity(occurrences.len());
     let mut counts = [0_u32; 64];
     let mut clauses = 0_u64;
@@ -184,7 +184,7 @@ fn groups(text: &str, occurrences: &[Occurrence], focus_chars: usize) -> Vec<Gro
 }
 
 /// Starts and ends of the occurrences in characters.
-fn char_places(text: &str, occurrences: &[Occurrence]) -> Vec<Range<usize>> {
+fn char_ranges(text: &str, occurrences: &[Occurrence]) -> Vec<Range<usize>> {
     let (mut bytes, mut chars) = (0, 0);
     occurrences
         .iter()

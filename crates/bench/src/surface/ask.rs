@@ -37,7 +37,7 @@ impl Ask {
     /// The best ten hits.
     pub(super) fn search(probe: Probe) -> Result<Self, BenchError> {
         let mut query = SearchQuery::new(probe.expression())?;
-        query.limit = PageLimit::of(u32::try_from(TOP).unwrap_or(u32::MAX));
+        query.limit = PageLimit::new(u32::try_from(TOP).unwrap_or(u32::MAX));
         Ok(Self::Search(query))
     }
 

@@ -98,7 +98,7 @@ fn show(page: &Page<SearchHit>, line: &Line, style: Style) -> String {
     };
     text.push_str(&end.lines(line, style));
     if let Some(words) = page.meta.as_ref().and_then(|meta| meta.words.as_ref()) {
-        let told = visible(&words.told(SHOWN_WORDS));
+        let told = visible(&words.summary(SHOWN_WORDS));
         text.line(format_args!("{}", hanging(&told, 0, 2, style)));
     }
     let maintained = page

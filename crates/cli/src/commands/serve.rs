@@ -95,7 +95,7 @@ pub(crate) fn run(options: Options, context: &Context) -> Outcome {
     let (unix, _socket) = OwnerSocket::bind(&context.settings.data_dir.join(OWNER_SOCKET))?;
     let own_url = format!("http://{}", listen::reachable(address));
     let public_url = settings.public_url.as_deref().unwrap_or(&own_url);
-    let console = chosen.unwrap_or_else(|| Console::of(public_url));
+    let console = chosen.unwrap_or_else(|| Console::for_public_url(public_url));
     let log = Arc::new(started(DisclosureLog::start(Arc::clone(&store)))?);
     let _updater = started(IndexUpdater::start(Arc::clone(&store)))?;
     let service = Service::new(

@@ -18,7 +18,7 @@ use crate::id::{ConnectorKey, FieldName, ViewId};
 pub(super) fn parse(text: &str, reading: Reading) -> Result<Declaration, DeclarationErrors> {
     let mut mistakes = Mistakes::default();
     let mut file = open(text)?;
-    let form = Form::of(&file);
+    let form = Form::detect(&file);
     let identity = match form {
         Form::Declaration => read_identity(&mut file, &mut mistakes),
         Form::Manifest => read_manifest(&mut file, &mut mistakes),
@@ -76,7 +76,7 @@ enum Form {
 }
 
 impl Form {
-    fn of(file: &Object) -> Form {
+    fn detect(file: &Object) -> Form {
         if !file.has("source") && file.has("connector_id") && file.has("version") {
             Form::Manifest
         } else {

@@ -45,13 +45,13 @@ pub(super) struct Schema {
 #[derive(Default)]
 struct Inside {
     nodes: Vec<(String, Node)>,
-    places: HashMap<String, usize>,
+    indexes: HashMap<String, usize>,
 }
 
 impl Inside {
     fn get(&self, name: &str) -> Option<&Node> {
-        let place = self.places.get(name)?;
-        self.nodes.get(*place).map(|(_, node)| node)
+        let index = self.indexes.get(name)?;
+        self.nodes.get(*index).map(|(_, node)| node)
     }
 }
 
@@ -180,12 +180,12 @@ impl Schema {
             _ => None,
         };
         let nodes: Vec<(String, Node)> = nodes.unwrap_or_default();
-        let places = nodes
+        let indexes = nodes
             .iter()
             .enumerate()
             .map(|(at, (name, _))| (name.clone(), at));
         let inside = Rc::new(Inside {
-            places: places.collect(),
+            indexes: indexes.collect(),
             nodes,
         });
         self.inside.insert(node.path.clone(), Rc::clone(&inside));
@@ -194,7 +194,7 @@ impl Schema {
 
     fn find_anchors(&mut self, schema: &Node) {
         for (name, value) in &self.inside(schema).nodes {
-            match Keyword::of(name) {
+            match Keyword::from_name(name) {
                 Keyword::Data => {}
                 Keyword::Anchor => {
                     if let Some(anchor) = json::decode_string(&value.raw) {
@@ -214,7 +214,7 @@ impl Schema {
     /// Visits every subschema.
     fn check(&mut self, schema: &Node, mistakes: &mut Mistakes) {
         for (name, value) in &self.inside(schema).nodes {
-            match Keyword::of(name) {
+            match Keyword::from_name(name) {
                 Keyword::Data | Keyword::Anchor => {}
                 Keyword::Reference => self.check_reference(name, value, schema, mistakes),
                 Keyword::Named => {
@@ -290,7 +290,7 @@ enum Keyword {
 }
 
 impl Keyword {
-    fn of(name: &str) -> Keyword {
+    fn from_name(name: &str) -> Keyword {
         match name {
             "$ref" | "$dynamicRef" | "$recursiveRef" => Keyword::Reference,
             "$anchor" | "$dynamicAnchor" => Keyword::Anchor,

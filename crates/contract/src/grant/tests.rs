@@ -87,7 +87,7 @@ fn a_broken_grant_says_what_is_wrong() {
 
 #[test]
 fn an_authority_has_one_row_per_connection_and_stream() {
-    let authority = GrantedAuthority::of(&grant(|_| ()).unwrap()).unwrap();
+    let authority = GrantedAuthority::from_grant(&grant(|_| ()).unwrap()).unwrap();
     assert_eq!(authority.rows().len(), 2);
     assert_eq!(authority.rows_of("notes").count(), 2);
     let row = authority.row("cin_b", "notes").unwrap();
@@ -108,10 +108,10 @@ fn grants_of_a_package_share_a_client_and_never_overlap() {
         })
     };
     let apart = second(|grant| grant["streams"][0]["instance_ids"] = json!(["cin_c"])).unwrap();
-    let both = GrantedAuthority::of_package(package(), &[first.clone(), apart]).unwrap();
+    let both = GrantedAuthority::from_package(package(), &[first.clone(), apart]).unwrap();
     assert_eq!(both.rows().len(), 3);
     let same = second(|_| ()).unwrap();
-    let overlap = GrantedAuthority::of_package(package(), &[first.clone(), same]).unwrap_err();
+    let overlap = GrantedAuthority::from_package(package(), &[first.clone(), same]).unwrap_err();
     assert!(
         overlap
             .to_string()
@@ -119,10 +119,10 @@ fn grants_of_a_package_share_a_client_and_never_overlap() {
         "{overlap}"
     );
     let other = second(|grant| grant["client"]["client_id"] = json!("other")).unwrap();
-    let other = GrantedAuthority::of_package(package(), &[first, other]).unwrap_err();
+    let other = GrantedAuthority::from_package(package(), &[first, other]).unwrap_err();
     assert!(matches!(other, GrantError::OtherClient(_)));
     assert_eq!(
-        GrantedAuthority::of_package(package(), &[]),
+        GrantedAuthority::from_package(package(), &[]),
         Err(GrantError::Empty("the package".to_owned()))
     );
 }

@@ -18,7 +18,7 @@ pub struct PageLimit(Option<u32>);
 
 impl PageLimit {
     /// Exactly so many, if allowed. Zero asks for the default.
-    pub fn of(requested: u32) -> PageLimit {
+    pub fn new(requested: u32) -> PageLimit {
         PageLimit((requested > 0).then_some(requested))
     }
 
@@ -249,12 +249,12 @@ mod tests {
     #[test]
     fn a_page_limit_defaults_clamps_and_warns() {
         assert_eq!(PageLimit::default().effective(), 25);
-        assert_eq!(PageLimit::of(0).effective(), 25);
-        assert_eq!(PageLimit::of(7).effective(), 7);
-        assert_eq!(PageLimit::of(500).effective(), 100);
-        assert!(PageLimit::of(100).warning("records").is_none());
+        assert_eq!(PageLimit::new(0).effective(), 25);
+        assert_eq!(PageLimit::new(7).effective(), 7);
+        assert_eq!(PageLimit::new(500).effective(), 100);
+        assert!(PageLimit::new(100).warning("records").is_none());
         assert!(
-            PageLimit::of(101)
+            PageLimit::new(101)
                 .warning("records")
                 .unwrap()
                 .message

@@ -62,7 +62,7 @@ pub struct Capability {
 
 impl Capability {
     /// Declared and usable, or neither.
-    pub fn of(usable: bool) -> Capability {
+    pub fn new(usable: bool) -> Capability {
         Capability {
             declared: usable,
             usable,

@@ -138,13 +138,14 @@ impl StreamMetadata {
             json!({"aggregations": {"count": counts}})
         });
         let records = self.resources.as_ref().map(|records| json!(records.len()));
-        let told = [
+        let described = [
             ("views", views),
             ("query", query),
             ("time_constraint", self.time_constraint.clone()),
             ("resource_count", records),
         ];
-        told.into_iter()
+        described
+            .into_iter()
             .filter_map(|(name, value)| Some((name.to_owned(), value?)))
             .collect()
     }
@@ -189,17 +190,18 @@ mod tests {
             {"name":"b","views":[],"query":{}},
             {"name":"c"}]}]}"#;
         let compact = serde_json::from_str::<Schema>(text).unwrap().compact();
-        let told = |at: usize| serde_json::to_value(&compact.connectors[0].streams[at]).unwrap();
-        let full = told(0);
+        let described =
+            |at: usize| serde_json::to_value(&compact.connectors[0].streams[at]).unwrap();
+        let full = described(0);
         assert_eq!(full["views"], json!(["basic"]));
         assert_eq!(full["query"], json!({"aggregations": {"count": true}}));
         assert_eq!(full["time_constraint"]["since"], "2026-01-01T00:00:00Z");
         assert_eq!(full["resource_count"], 2);
-        let nothing = told(1);
+        let nothing = described(1);
         assert_eq!(nothing["views"], json!([]));
         assert_eq!(nothing["query"], json!({"aggregations": {"count": false}}));
         assert!(nothing.get("time_constraint").is_none());
-        let silent = told(2);
+        let silent = described(2);
         assert!(silent.get("views").is_none() && silent.get("query").is_none());
     }
 }

@@ -1,7 +1,7 @@
 //! Clients whose id is the address of a document about them.
 //!
-//! Nothing is fetched here: whoever serves HTTP fetches, behind its guard against reaching inside networks, and hands the
-//! bytes to [`Issuer::accept_document`]. A document that changes where codes go ends what its client was granted.
+//! Nothing is fetched here: the HTTP layer fetches, behind its guard against internal networks, and passes the bytes to
+//! [`Issuer::accept_document`]. A document that changes where codes go ends the grants of its client.
 
 use std::time::Duration;
 
@@ -100,7 +100,7 @@ impl Issuer<'_> {
             expires_at: (!used).then(|| later(self.now, UNUSED)),
             expect: known.map_or(Expect::Absent, |known| Expect::Revision(known.revision)),
         };
-        // Whoever changed the entry meanwhile knows better; then it is only fetched once more.
+        // If another request changed the entry meanwhile, its version stays; the document is only fetched once more.
         self.store.apply(&[change], self.now)?;
         Ok(client)
     }

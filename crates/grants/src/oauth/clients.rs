@@ -51,16 +51,16 @@ impl GrantType {
     }
 }
 
-/// How sure we are who asks. A client's name is only ever its own claim.
+/// How sure we are of the client's identity. Its name is only ever its own claim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ClientTrust {
-    /// Anybody could have registered it, and did so then.
+    /// Self-registered, which anybody can do.
     Registered {
         /// When.
         at: Instant,
     },
-    /// Whoever controls this origin published it.
+    /// Published at this origin by its controller.
     Document {
         /// The origin.
         origin: String,
@@ -139,7 +139,7 @@ pub enum Lookup {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct ClientEntry {
     pub(super) client: Client,
-    /// Until when a metadata document needs no new look.
+    /// Until when a metadata document need not be fetched again.
     pub(super) fresh_until: Option<Instant>,
 }
 

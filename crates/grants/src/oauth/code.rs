@@ -22,7 +22,7 @@ use crate::documents::{find, key_of, text};
 
 /// How long a code may be redeemed.
 pub(super) const LIFE: Duration = Duration::from_mins(2);
-/// How long a redeemed code is remembered, to notice that somebody else has it too.
+/// How long a redeemed code is remembered, to notice a second use.
 pub(super) const REMEMBERED: Duration = Duration::from_hours(24);
 
 /// What is stored of a code.
@@ -88,7 +88,7 @@ impl Issuer<'_> {
         {
             return Ok(minted.response);
         }
-        // Somebody redeemed it at the same time. Two holders of one code are one too many.
+        // It was redeemed at the same moment. Two holders of one code: the code has leaked.
         let winner = find::<CodeEntry>(self.store, EntryKind::Code, &key, self.now)?;
         if let Some(family) = winner.and_then(|winner| winner.value.redeemed) {
             self.end_family(&family)?;
@@ -97,7 +97,7 @@ impl Issuer<'_> {
     }
 }
 
-/// Whether the verifier is what the challenge was made of, in a time that does not depend on where they differ.
+/// Whether the challenge is the hash of the verifier, compared in constant time.
 fn verifies(verifier: &str, challenge: &str) -> bool {
     let hash = URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.as_bytes()));
     is_pkce_text(verifier) && bool::from(hash.as_bytes().ct_eq(challenge.as_bytes()))

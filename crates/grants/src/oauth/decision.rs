@@ -15,7 +15,7 @@ use thiserror::Error;
 use super::clients::Client;
 use super::code::CodeEntry;
 use super::error::OAuthError;
-use super::request::{RequestEntry, Way};
+use super::request::{GrantFlow, RequestEntry};
 use super::review::Review;
 use super::{Issuer, later};
 use crate::documents::{Found, key_of, text};
@@ -27,10 +27,10 @@ use crate::token::{TokenError, authority_of};
 
 /// How long a decided request is remembered at least, so that a waiting device learns of it.
 const REMEMBERED: Duration = Duration::from_mins(5);
-/// How often an approval is tried while others of the same client come in between.
+/// How often an approval is retried while concurrent approvals of the same client win.
 const ATTEMPTS: usize = 16;
 
-/// Who decides. A session cannot be made up: it comes from signing in.
+/// Who decides. A `Session` cannot be constructed; it comes from signing in.
 #[derive(Debug, Clone, Copy)]
 pub enum Decider<'a> {
     /// The signed-in owner.
@@ -60,19 +60,19 @@ pub enum Answer {
 /// Why nothing was decided.
 #[derive(Debug, Error)]
 pub enum DecisionError {
-    /// Never there, or over.
+    /// Unknown or expired.
     #[error("this request is not known or its time is over; start again from the application")]
     Unknown,
-    /// Somebody was faster.
+    /// Already decided.
     #[error("this request was already decided")]
     Decided,
     /// Not the review that was shown last.
     #[error("what is approved is not what was reviewed last; look at the review again")]
     Stale,
-    /// The sources are not what they were at the review.
+    /// The catalog changed since the review.
     #[error("the sources changed since the review; review it again")]
     CatalogChanged,
-    /// The client is gone, or no longer takes answers there.
+    /// The client is gone, or its redirect URI is no longer registered.
     #[error("the application changed since it asked; start again from the application")]
     ClientChanged,
     /// An empty selection.
@@ -86,10 +86,10 @@ pub enum DecisionError {
         "training is granted by itself; select the same fields and time for all connections, or only one"
     )]
     TrainingTogether,
-    /// Wider than asked.
+    /// The selection is wider than the request.
     #[error("it was asked for once, so it cannot be granted for longer")]
     OnlyOnce,
-    /// What is selected does not hold against the catalog.
+    /// The selection does not fit the catalog.
     #[error(transparent)]
     Selection(#[from] SelectionError),
     /// It cannot be issued.
@@ -121,11 +121,11 @@ impl DecisionError {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Decision {
     pub(super) by: String,
-    /// Nothing for a denial.
+    /// `None` for a denial.
     pub(super) approved: Option<Approval>,
 }
 
-/// What tokens will stand for.
+/// The grant or package that tokens will stand for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Approval {
     pub(super) grant_id: Option<GrantId>,
@@ -135,7 +135,7 @@ pub(super) struct Approval {
 }
 
 impl Approval {
-    fn of(approval: &NewApproval, review: &Review) -> Self {
+    fn new(approval: &NewApproval, review: &Review) -> Self {
         let grant = match (&approval.package, approval.grants.first()) {
             (None, Some(grant)) => Some(grant.id().clone()),
             _ => None,
@@ -157,7 +157,7 @@ impl Approval {
         }
     }
 
-    /// Whether it still stands.
+    /// Whether the grant or package is still live.
     pub(super) fn check(&self, store: &dyn Store, now: Instant) -> Result<(), TokenError> {
         let id = match self.token_for().ok_or(TokenError::GrantInvalid)? {
             TokenFor::Grant(grant) => grant.as_str(),
@@ -168,14 +168,15 @@ impl Approval {
 }
 
 impl Issuer<'_> {
-    /// Approves exactly the review of that digest. Grants and the client's way to them come to be together.
+    /// Approves exactly the review with that digest. The grants and the code or device entry that leads to them are created
+    /// in one transaction.
     pub fn approve(
         &self,
         request_id: &str,
         digest: &str,
         decider: Decider<'_>,
     ) -> Result<Answer, DecisionError> {
-        // Another approval of the same client may come in between, which says nothing about this one.
+        // A concurrent approval of the same client does not invalidate this one.
         for _ in 0..ATTEMPTS {
             if let Some(answer) = self.try_approve(request_id, digest, decider)? {
                 return Ok(answer);
@@ -184,7 +185,7 @@ impl Issuer<'_> {
         Err(DecisionError::Stale)
     }
 
-    /// Nothing if something it relied on changed meanwhile.
+    /// `None` if something it relied on changed meanwhile.
     fn try_approve(
         &self,
         request_id: &str,
@@ -221,17 +222,17 @@ impl Issuer<'_> {
         let client = client.ok_or(DecisionError::ClientChanged)?;
         let shown = as_granted(&asked.client);
         let mut new = approval(review.grants.clone(), &shown, (self.now, review.expires_at))?;
-        // Nobody can come for it later than that, so later there is nothing to be listed as given.
-        new.redeem_by = match &asked.way {
-            Way::Code { .. } => Some(later(self.now, super::code::LIFE)),
-            Way::Device => self.remembered(found),
+        // After this moment the token can no longer be fetched, and the approval is listed as never used.
+        new.redeem_by = match &asked.flow {
+            GrantFlow::Code { .. } => Some(later(self.now, super::code::LIFE)),
+            GrantFlow::Device => self.remembered(found),
         };
-        let approved = Approval::of(&new, review);
+        let approved = Approval::new(&new, review);
         let (client_text, mut code, mut answer) = (text(&client.value), None, Answer::Device);
-        if let Way::Code {
+        if let GrantFlow::Code {
             back,
             code_challenge,
-        } = &asked.way
+        } = &asked.flow
         {
             if !client.value.client.may_redirect_to(&back.redirect_uri) {
                 return Err(DecisionError::ClientChanged);
@@ -286,9 +287,9 @@ impl Issuer<'_> {
         if !self.store.apply(&[change], self.now)? {
             return Err(self.lost(request_id));
         }
-        Ok(match &found.value.asked.way {
-            Way::Device => Answer::Device,
-            Way::Code { back, .. } => {
+        Ok(match &found.value.asked.flow {
+            GrantFlow::Device => Answer::Device,
+            GrantFlow::Code { back, .. } => {
                 let denied = OAuthError::access_denied("the owner did not approve this request");
                 Answer::Redirect(Secret::holding(back.with_error(&denied, self.origin)))
             }

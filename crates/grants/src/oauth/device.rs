@@ -13,34 +13,34 @@ use super::decision::{Approval, DecisionError};
 use super::error::OAuthError;
 use super::parameters::Parameters;
 use super::refresh::new_head;
-use super::request::{LIFE, PendingRequest, Way};
+use super::request::{GrantFlow, LIFE, PendingRequest};
 use super::token_endpoint::{Minting, TokenResponse};
 use super::{Issuer, later};
 use crate::documents::{Found, find, key_of, text};
 use crate::secret::{NoRandomness, Secret, random};
 
-/// How many seconds a device waits between two questions.
+/// How many seconds a device waits between two polls.
 pub const INTERVAL_SECONDS: u32 = 5;
-/// How long after the owner's time a device code is still known, for an approval in the last second.
+/// How long a device code outlives the owner's time to decide, for an approval in the last second.
 const GRACE: Duration = Duration::from_mins(5);
-/// Letters that are not taken for others and spell no words.
+/// Letters that are not mistaken for others and spell no words.
 const ALPHABET: &[u8; 20] = b"BCDFGHJKLMNPQRSTVWXZ";
 const LETTERS: usize = 8;
 
-/// What a device is told.
+/// The answer to a device that begins the flow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DeviceAuthorization {
     /// What it polls with.
     pub device_code: Secret,
     /// What its person types, as `ABCD-EFGH`.
     pub user_code: Secret,
-    /// Where, without the code.
+    /// The address to type it at, without the code.
     pub verification_uri: String,
-    /// Where, with it.
+    /// The same address with the code.
     pub verification_uri_complete: Secret,
     /// How many seconds the owner has.
     pub expires_in: u64,
-    /// How many seconds to wait between two questions.
+    /// How many seconds to wait between two polls.
     pub interval: u32,
 }
 
@@ -78,13 +78,13 @@ impl Issuer<'_> {
                 "this client did not register for urn:ietf:params:oauth:grant-type:device_code",
             ));
         }
-        let (details, resource) = self.what(parameters)?;
+        let (details, resource) = self.details_and_resource(parameters)?;
         let expires_at = later(self.now, LIFE);
         let request_id = self.stage(PendingRequest {
             client: client.clone(),
             details,
             resource,
-            way: Way::Device,
+            flow: GrantFlow::Device,
             expires_at,
         })?;
         let (device_code, user_code) = self.new_codes(client, request_id, expires_at)?;
@@ -198,7 +198,7 @@ impl Issuer<'_> {
         }
     }
 
-    /// Notes that the device asked, and tells it to wait; longer, if it asks too often.
+    /// Notes the poll and answers that the device must wait; longer, if it polls too often.
     fn pending_poll(&self, found: Found<DeviceEntry>) -> Result<OAuthError, OAuthError> {
         let mut entry = found.value;
         let wait = Duration::from_secs(u64::from(entry.interval));
@@ -217,7 +217,7 @@ impl Issuer<'_> {
             expires_at: found.expires_at,
             expect: Expect::Revision(found.revision),
         };
-        // Two polls at once: the other one's note stands, and this one came too early.
+        // Two polls at once: the other one is noted, and this one came too early.
         let noted = self.store.apply(&[change], self.now)?;
         Ok(if early || !noted {
             OAuthError::slow_down(format!(
@@ -263,7 +263,7 @@ impl Issuer<'_> {
         {
             return Ok(minted.response);
         }
-        // Somebody redeemed it at the same time. Two holders of one code are one too many.
+        // It was redeemed at the same moment. Two holders of one code: the code has leaked.
         let kind = EntryKind::DeviceCode;
         let winner = find::<DeviceEntry>(self.store, kind, &found.key, self.now)?;
         if let Some(family) = winner.and_then(|winner| winner.value.redeemed) {

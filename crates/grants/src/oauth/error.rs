@@ -7,8 +7,8 @@ use thiserror::Error;
 use crate::secret::NoRandomness;
 use crate::selection::{Mistake, SelectionError};
 
-/// As many mistakes in details are told one by one.
-const MISTAKES_TOLD: usize = 20;
+/// How many mistakes in details are listed one by one.
+const LISTED_MISTAKES: usize = 20;
 
 /// An error as an OAuth endpoint sends it. It never carries a secret, nor what failed inside the store.
 #[derive(Debug, Clone, PartialEq, Eq, Error, Serialize)]
@@ -90,16 +90,16 @@ impl From<NoRandomness> for OAuthError {
 }
 
 impl OAuthError {
-    /// What is wrong in the form of a client's details. Nothing of this comes from the catalog.
-    pub(super) fn of_form(error: &SelectionError) -> Self {
+    /// The mistakes in the form of a client's details. None of them depends on the catalog.
+    pub(super) fn from_selection(error: &SelectionError) -> Self {
         let one =
             |mistake: &Mistake| format!("authorization_details{}: {}", mistake.path, mistake.rule);
-        let mut told: Vec<String> = error.0.iter().take(MISTAKES_TOLD).map(one).collect();
-        let more = error.0.len().saturating_sub(MISTAKES_TOLD);
+        let mut listed: Vec<String> = error.0.iter().take(LISTED_MISTAKES).map(one).collect();
+        let more = error.0.len().saturating_sub(LISTED_MISTAKES);
         if more > 0 {
-            told.push(format!("and {more} more mistakes"));
+            listed.push(format!("and {more} more mistakes"));
         }
-        Self::invalid_authorization_details(told.join("; "))
+        Self::invalid_authorization_details(listed.join("; "))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Introspection (RFC 7662): what a token stands for, for whoever is allowed to ask.
+//! Introspection (RFC 7662): what a token stands for, for clients that may ask.
 
 use contract::id::{ClientId, GrantId, PackageId};
 use serde::Serialize;
@@ -10,10 +10,10 @@ use super::error::OAuthError;
 use super::token_endpoint::granted_detail;
 use crate::token::{TokenError, TokenKind, live_grant, presented, resolve};
 
-/// What is told about a token. Of one that does not hold, nothing but that.
+/// The answer about a token. For a token that is not valid, `active` is the only member.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Introspection {
-    /// Whether it holds now.
+    /// Whether it is valid now.
     pub active: bool,
     /// What it stands for.
     #[serde(skip_serializing_if = "Option::is_none")]

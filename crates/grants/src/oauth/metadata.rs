@@ -1,4 +1,4 @@
-//! Client metadata (RFC 7591): what a client says of itself, held against what we support. Unknown members are ignored.
+//! Client metadata (RFC 7591), checked against what we support. Unknown members are ignored.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use super::uri::{WebAddress, may_receive_codes};
 const MAX_NAME_BYTES: usize = 256;
 const MAX_REDIRECTS: usize = 20;
 
-/// Client metadata that holds.
+/// Valid client metadata.
 #[derive(Debug, Clone)]
 pub(super) struct Metadata {
     pub(super) client_name: Option<String>,
@@ -144,7 +144,7 @@ fn texts_member(metadata: &Value, name: &str) -> Result<Option<Vec<String>>, OAu
         .map(Some)
 }
 
-/// The beginning of a text, to show what was meant.
+/// The beginning of a text, to quote it in a message.
 pub(super) fn shown(text: &str) -> String {
     text.chars().take(80).collect()
 }

@@ -1,8 +1,8 @@
 //! Refresh tokens: each renews once and is replaced; presenting a replaced one ends its whole family.
 //!
 //! All refresh tokens of a family begin with the same secret head and end in a tail of their own. The registry holds one
-//! entry per family, found by the hash of the head, with the hash of the one token that is current. Who presents the head
-//! with another tail holds a token that was replaced.
+//! entry per family, found by the hash of the head, with the hash of the current token. A token with the same head and
+//! another tail has been replaced.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ use crate::secret::{NoRandomness, Secret};
 
 /// How long a refresh token may rest.
 pub(super) const IDLE: Duration = Duration::from_hours(24 * 30);
-/// What stands between head and tail; no part of either.
+/// The separator between head and tail; it occurs in neither.
 const BETWEEN: char = '.';
 
 /// What is stored of a family.
@@ -98,7 +98,7 @@ impl Issuer<'_> {
         {
             return Ok(minted.response);
         }
-        // Somebody used the same token at the same moment: from now on this one is a replaced one.
+        // The same token was used at the same moment, so this one has just been replaced.
         self.end_family(&family)?;
         Err(superseded())
     }

@@ -53,13 +53,13 @@ impl RedirectBack {
     }
 }
 
-/// Why a code request was not taken: shown to the person, or sent back where the client is sure to be meant.
+/// Why a code request was refused: shown to the person, or sent back to the client where its redirect URI is verified.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{error}")]
 pub struct AuthorizeError {
     /// What is wrong.
     pub error: OAuthError,
-    /// Where to send it. Without this, redirecting would serve whoever made up the address.
+    /// Where to send it. `None` unless the redirect URI is verified: an unverified one would make us an open redirector.
     pub back: Option<RedirectBack>,
 }
 
@@ -72,7 +72,7 @@ impl From<OAuthError> for AuthorizeError {
 /// How the client waits for the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Way {
+pub enum GrantFlow {
     /// It gets a code through the browser.
     Code {
         /// Where to.
@@ -94,7 +94,8 @@ pub struct PendingRequest {
     /// What the tokens will be for: the origin, or its `/mcp`.
     pub resource: String,
     /// How the client waits.
-    pub way: Way,
+    #[serde(rename = "way")]
+    pub flow: GrantFlow,
     /// Until when the owner may decide.
     pub expires_at: Instant,
 }
@@ -141,7 +142,7 @@ impl Issuer<'_> {
         if state.is_some_and(|state| state.len() > MAX_STATE_BYTES) {
             return Err(OAuthError::invalid_request("state is longer than 4 KiB").into());
         }
-        // From here on the client is sure to be meant, so it may learn what is wrong.
+        // From here on the redirect URI is verified, so errors go back to the client.
         let back = RedirectBack {
             redirect_uri: redirect_uri.to_owned(),
             state: state.map(str::to_owned),
@@ -156,12 +157,12 @@ impl Issuer<'_> {
             )));
         }
         let code_challenge = code_challenge(parameters).map_err(failed)?;
-        let (details, resource) = self.what(parameters).map_err(failed)?;
+        let (details, resource) = self.details_and_resource(parameters).map_err(failed)?;
         Ok(PendingRequest {
             client: client.clone(),
             details,
             resource,
-            way: Way::Code {
+            flow: GrantFlow::Code {
                 back: back.clone(),
                 code_challenge,
             },
@@ -169,9 +170,9 @@ impl Issuer<'_> {
         })
     }
 
-    /// The details and the resource of a request, checked by their form alone. Who asks has no grant yet and nobody has
-    /// signed in, so nothing is looked up: what is not here is told to the owner, at the review.
-    pub(super) fn what(
+    /// The details and the resource of a request, checked by their form alone. The client has no grant yet and nobody has
+    /// signed in, so nothing is looked up in the catalog: the owner sees at the review what does not exist.
+    pub(super) fn details_and_resource(
         &self,
         parameters: &Parameters,
     ) -> Result<(Option<String>, String), OAuthError> {
@@ -183,7 +184,7 @@ impl Issuer<'_> {
                     "authorization_details must be a JSON array",
                 ));
             }
-            Selection::from_details(details).map_err(|error| OAuthError::of_form(&error))?;
+            Selection::from_details(details).map_err(|error| OAuthError::from_selection(&error))?;
         }
         Ok((details.map(str::to_owned), resource))
     }

@@ -19,16 +19,16 @@ use crate::selection::{AI_TRAINING, ChosenStream, Draft, Offer, Selection, narro
 /// What the owner chooses about a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choice {
-    /// Exactly these streams. Without it, all that was asked by details; where nothing was, this is needed.
+    /// Exactly these streams. `None` means everything in the details; a request without details needs a choice.
     #[serde(default)]
     pub streams: Option<Vec<ChosenStream>>,
-    /// Once or continuing; as asked, else continuing. Asking for once cannot be widened.
+    /// Single use or continuous; by default as requested, else continuous. A request for single use cannot be widened.
     #[serde(default)]
     pub access_mode: Option<AccessMode>,
-    /// When it ends; else after 90 days, and once after a day at most.
+    /// When the grant ends; by default after 90 days, and for single use after a day at most.
     #[serde(default)]
     pub expires_at: Option<Instant>,
-    /// The owner's explicit yes to training, where that is the purpose.
+    /// The owner's explicit consent to training, where that is the purpose.
     #[serde(default)]
     pub ai_training_affirmed: bool,
 }
@@ -46,9 +46,9 @@ pub struct Review {
     pub grants: Vec<Draft>,
     /// Until when.
     pub expires_at: Instant,
-    /// Whether the owner said yes to training.
+    /// Whether the owner consented to training.
     pub ai_training_affirmed: bool,
-    /// The digest of all of the above; approving names it.
+    /// The digest of everything above; approving names it.
     pub digest: String,
 }
 
@@ -58,8 +58,8 @@ impl Review {
         let client = as_granted(&self.client);
         let new = approval(self.grants.clone(), &client, (now, self.expires_at))?;
         let granted = match (&new.package, new.grants.as_slice()) {
-            (None, [grant]) => GrantedAuthority::of(grant),
-            (Some(package), grants) => GrantedAuthority::of_package(package.clone(), grants),
+            (None, [grant]) => GrantedAuthority::from_grant(grant),
+            (Some(package), grants) => GrantedAuthority::from_package(package.clone(), grants),
             _ => return Err(DecisionError::NothingSelected),
         };
         Ok(Authority::Granted(granted.map_err(IssueError::from)?))
@@ -79,7 +79,7 @@ impl Issuer<'_> {
         Ok(self.undecided(request_id)?.value.asked)
     }
 
-    /// What a request that waits asks for, as far as it is here; nothing where the owner picks.
+    /// What a pending request asks for, as far as the catalog has it; `None` where the owner picks.
     pub fn asked(&self, request_id: &str) -> Result<Option<Offer>, DecisionError> {
         let asked = self.undecided(request_id)?.value.asked;
         let Some(details) = &asked.details else {
@@ -143,7 +143,7 @@ impl Issuer<'_> {
         if once {
             expires_at = expires_at.min(end(&grants, Some(after(self.now, SINGLE_USE)), self.now)?);
         }
-        // What could not be issued is no review.
+        // A selection that could not be issued cannot be reviewed.
         approval(
             grants.clone(),
             &as_granted(&asked.client),
@@ -179,7 +179,7 @@ impl Issuer<'_> {
             }
             (Some(details), None) => Selection::from_details(details)?.resolve(self.store)?,
             (Some(details), Some(chosen)) => {
-                // What is not here cannot be chosen, and does not keep the owner from giving the rest.
+                // Streams that do not exist cannot be chosen, and do not keep the owner from granting the rest.
                 let offer = Selection::from_details(details)?.offer(self.store);
                 narrow(offer.drafts, chosen, self.store)?
             }

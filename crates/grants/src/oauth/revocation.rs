@@ -8,7 +8,7 @@ use super::parameters::Parameters;
 use crate::token::{TokenError, presented};
 
 impl Issuer<'_> {
-    /// Ends a token. A refresh token ends with its whole family; an unknown token has ended already.
+    /// Ends a token. A refresh token ends with its whole family; an unknown token counts as ended.
     pub fn revoke(&self, parameters: &Parameters) -> Result<(), OAuthError> {
         let client = self.known_client(parameters.required("client_id")?)?;
         let token = parameters.required("token")?;

@@ -1,4 +1,4 @@
-//! The token endpoint: which way a client comes to tokens, and what it gets.
+//! The token endpoint: the grant type of a request, and the tokens it gets.
 
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ pub struct TokenResponse {
     pub authorization_details: Option<Vec<Value>>,
 }
 
-/// What new tokens are made for.
+/// What new tokens are made from.
 pub(super) struct Minting<'a> {
     pub(super) client: &'a Client,
     pub(super) approval: &'a Approval,
@@ -58,7 +58,7 @@ pub(super) struct Minting<'a> {
     pub(super) audience: String,
     /// The part that all refresh tokens of the family begin with.
     pub(super) head: Secret,
-    /// What must be stored of the family before.
+    /// What must be stored of the family for the change to happen.
     pub(super) expect: Expect,
     pub(super) generation: u64,
 }
@@ -72,7 +72,7 @@ pub(super) struct Minted {
 }
 
 impl Minted {
-    /// The changes that store them, together with `first`, which makes sure that it happens once.
+    /// The changes that store them, together with `first`, which ensures that it happens once.
     pub(super) fn changes<'b>(
         &'b self,
         approval: &'b Approval,
@@ -122,7 +122,7 @@ impl Issuer<'_> {
         }
     }
 
-    /// What this token request asks its access token to be for: what was approved, or less of it.
+    /// The audience that this request asks for: what was approved, or a part of it.
     pub(super) fn asked_audience(
         &self,
         parameters: &Parameters,
@@ -141,7 +141,7 @@ impl Issuer<'_> {
         }
     }
 
-    /// Refuses what no longer stands.
+    /// Refuses a grant or package that has ended.
     pub(super) fn check_standing(&self, approval: &Approval) -> Result<(), OAuthError> {
         match approval.check(self.store, self.now) {
             Ok(()) => Ok(()),
@@ -150,7 +150,7 @@ impl Issuer<'_> {
         }
     }
 
-    /// Makes tokens for something that still stands. They hold once their changes are applied.
+    /// Makes tokens for a live grant or package. They are valid once their changes are applied.
     pub(super) fn mint(&self, minting: Minting<'_>) -> Result<Minted, OAuthError> {
         let approval = minting.approval;
         let renewable = !approval.single_use && minting.client.may_use(GrantType::RefreshToken);

@@ -1,4 +1,4 @@
-//! The web addresses of clients, read strictly: what two programs could read differently is no address here.
+//! The web addresses of clients, parsed strictly: an address that two programs could parse differently is refused.
 
 use std::borrow::Cow;
 
@@ -85,14 +85,14 @@ impl<'a> WebAddress<'a> {
     }
 }
 
-/// Whether a text is too long for an address, or holds what is read differently here and there.
+/// Whether a text is too long for an address, or holds characters that parsers treat differently.
 fn is_odd(text: &str) -> bool {
     let odd = |byte: u8| !byte.is_ascii_graphic() || b"\\<>\"`{}|^#@".contains(&byte);
     text.len() > MAX_BYTES || text.bytes().any(odd)
 }
 
-/// Whether an address is of a scheme that a program of the owner's machine opens (RFC 8252, section 7.1): a domain name
-/// written backwards, or that of an agent we know. Any other may be one that a system gives a meaning of its own.
+/// Whether an address has a private-use scheme, opened by a program on the owner's machine (RFC 8252, section 7.1): a
+/// reversed domain name, or the scheme of an agent we know. Any other scheme may have a meaning of its own to the system.
 pub(crate) fn is_private_use(text: &str) -> bool {
     let Some((scheme, path)) = text.split_once(":/") else {
         return false;

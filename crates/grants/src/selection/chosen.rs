@@ -1,4 +1,4 @@
-//! What the owner ticked: streams of connections, narrowed in fields and time. By itself, or within what was asked.
+//! The owner's choice: streams of connections, narrowed in fields and time, by itself or within a request.
 
 use contract::declaration::{Declaration, StreamDeclaration};
 use contract::grant::{AccessMode, GrantedStream, TimeConstraint};
@@ -8,8 +8,10 @@ use serde::{Deserialize, Serialize};
 use store::Store;
 
 use super::flags::PURPOSE;
-use super::resolve::{granted, stream_named, time_ask};
-use super::{Draft, Mistakes, Named, PartAsk, SelectionError, StreamAsk, TimeAsk, known};
+use super::resolve::{granted, stream_named, time_request};
+use super::{
+    Draft, FieldsRequest, Mistakes, Named, SelectionError, StreamRequest, TimeRequest, known,
+};
 
 /// One ticked stream of one connection.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,7 +20,7 @@ pub struct ChosenStream {
     pub connection_id: String,
     /// The stream.
     pub stream: String,
-    /// Only these fields; all that could be had if it does not say.
+    /// Only these fields; `None` for all that can be granted.
     #[serde(default)]
     pub fields: Option<Vec<String>>,
     /// Only records from then on.
@@ -30,12 +32,12 @@ pub struct ChosenStream {
 }
 
 impl ChosenStream {
-    fn time(&self, path: &str, mistakes: &mut Mistakes) -> Option<TimeAsk> {
+    fn time(&self, path: &str, mistakes: &mut Mistakes) -> Option<TimeRequest> {
         let (since, until) = (self.since.as_deref(), self.until.as_deref());
         if since.is_none() && until.is_none() {
             return None;
         }
-        time_ask([path, path, path], since, until, mistakes)
+        time_request([path, path, path], since, until, mistakes)
     }
 }
 
@@ -96,7 +98,7 @@ pub(super) fn resolve(
         let Some(stream) = stream_named(&name, &declaration, &mut mistakes) else {
             continue;
         };
-        let ask = StreamAsk {
+        let request = StreamRequest {
             part: part(
                 choice,
                 &path,
@@ -108,7 +110,8 @@ pub(super) fn resolve(
             resources: None,
             connections: None,
         };
-        let Some(stream) = granted(&ask, stream, vec![connection.id.clone()], &mut mistakes) else {
+        let Some(stream) = granted(&request, stream, vec![connection.id.clone()], &mut mistakes)
+        else {
             continue;
         };
         let same = |(id, _): &&mut (&str, Draft)| *id == choice.connection_id;
@@ -135,10 +138,14 @@ fn begun(declaration: &Declaration, stream: GrantedStream, access_mode: AccessMo
     }
 }
 
-/// Every field ticked is the whole stream, also where single fields cannot be granted.
-fn part<'a>(choice: &ChosenStream, path: &str, declared: impl Iterator<Item = &'a str>) -> PartAsk {
+/// All fields ticked means the whole stream, also where single fields cannot be granted.
+fn part<'a>(
+    choice: &ChosenStream,
+    path: &str,
+    declared: impl Iterator<Item = &'a str>,
+) -> FieldsRequest {
     let Some(fields) = &choice.fields else {
-        return PartAsk::Whole;
+        return FieldsRequest::Whole;
     };
     let declared: Vec<&str> = declared.collect();
     let whole = fields.len() == declared.len()
@@ -146,17 +153,17 @@ fn part<'a>(choice: &ChosenStream, path: &str, declared: impl Iterator<Item = &'
             .iter()
             .all(|name| fields.iter().any(|field| field == name));
     if whole {
-        return PartAsk::Whole;
+        return FieldsRequest::Whole;
     }
     let named = |text: &String| Named {
         path: format!("{path}/fields"),
         text: text.clone(),
     };
-    PartAsk::Fields(fields.iter().map(named).collect())
+    FieldsRequest::Fields(fields.iter().map(named).collect())
 }
 
-/// What is left of asked drafts when only the chosen streams are given. It can only become less: what was not asked
-/// is a mistake, and a time only ever shortens.
+/// Narrows requested drafts to the chosen streams. The result is never wider: a stream that was not requested is a mistake,
+/// and a time only ever shortens.
 pub(crate) fn narrow(
     drafts: Vec<Draft>,
     chosen: &[ChosenStream],
@@ -202,7 +209,7 @@ pub(crate) fn narrow(
             join(&mut parts, part);
         }
         for part in &mut parts {
-            // What is less than the preset is not the preset.
+            // Less than the preset is not the preset.
             if part.streams != draft.streams {
                 part.selection_preset = None;
             }
@@ -230,7 +237,7 @@ fn connections_of(draft: &Draft) -> Vec<ConnectionId> {
     ids
 }
 
-/// Adds a part, as further connections of an equal one where there is one.
+/// Adds a part; connections of an equal part are merged into it.
 fn join(parts: &mut Vec<Draft>, part: Draft) {
     if part.streams.is_empty() {
         return;
@@ -302,7 +309,7 @@ fn less(
 }
 
 /// The later start and the earlier end.
-fn shortened(mut asked: TimeConstraint, time: &TimeAsk) -> TimeConstraint {
+fn shortened(mut asked: TimeConstraint, time: &TimeRequest) -> TimeConstraint {
     let moment = |text: &Option<String>| text.as_deref().and_then(Instant::parse);
     if moment(&time.since) > moment(&asked.since) {
         asked.since.clone_from(&time.since);

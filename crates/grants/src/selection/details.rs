@@ -10,16 +10,18 @@ use store::Store;
 use store::catalog::Connection;
 
 use super::document::{Members, Node};
-use super::resolve::{connections_for, granted, stream_named, time_ask};
-use super::{Draft, Mistakes, Named, Offer, PartAsk, SelectionError, StreamAsk, TimeAsk, known};
+use super::resolve::{connections_for, granted, stream_named, time_request};
+use super::{
+    Draft, FieldsRequest, Mistakes, Named, Offer, SelectionError, StreamRequest, TimeRequest, known,
+};
 
 const DETAIL_TYPE: &str = "https://pdpp.dev/data-access";
-/// Training needs the owner's explicit yes.
+/// Training needs the owner's explicit consent.
 pub(crate) const AI_TRAINING: &str = "https://pdpp.dev/purpose/ai_training";
 /// Every declared stream.
 const ALL: &str = "*";
 
-/// One entry, free of mistakes that can be told without the catalog.
+/// One entry, without mistakes that can be found without the catalog.
 #[derive(Debug, Clone)]
 pub(super) struct Detail {
     path: String,
@@ -29,14 +31,14 @@ pub(super) struct Detail {
     purpose_description: Option<String>,
     access_mode: AccessMode,
     retention: Option<Value>,
-    asked: What,
+    asked: Requested,
 }
 
 #[derive(Debug, Clone)]
-enum What {
-    Streams(Vec<StreamAsk>),
+enum Requested {
+    Streams(Vec<StreamRequest>),
     /// Every stream, on these terms.
-    All(StreamAsk),
+    All(StreamRequest),
     Preset(Named),
 }
 
@@ -64,7 +66,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Detail>, SelectionError> {
     mistakes.unless_any(details)
 }
 
-/// What one token cannot stand for together.
+/// Refuses entries that one token cannot stand for together.
 fn refuse_mixtures(details: &[Detail], mistakes: &mut Mistakes) {
     let Some((first, rest)) = details.split_first() else {
         return;
@@ -220,12 +222,12 @@ fn check_claims(node: &Node, mistakes: &mut Mistakes) {
     members.finish(mistakes);
 }
 
-fn read_asked(members: &mut Members, mistakes: &mut Mistakes) -> Option<What> {
+fn read_asked(members: &mut Members, mistakes: &mut Mistakes) -> Option<Requested> {
     let streams = members.optional("streams");
     let preset = members.optional("selection_preset");
     match (streams, preset) {
         (Some(streams), None) => read_streams(&streams, mistakes),
-        (None, Some(preset)) => preset.text(mistakes).map(What::Preset),
+        (None, Some(preset)) => preset.text(mistakes).map(Requested::Preset),
         (None, None) => {
             mistakes.add(
                 &members.path,
@@ -243,33 +245,33 @@ fn read_asked(members: &mut Members, mistakes: &mut Mistakes) -> Option<What> {
     }
 }
 
-fn read_streams(node: &Node, mistakes: &mut Mistakes) -> Option<What> {
-    let mut asks: Vec<StreamAsk> = Vec::new();
+fn read_streams(node: &Node, mistakes: &mut Mistakes) -> Option<Requested> {
+    let mut requests: Vec<StreamRequest> = Vec::new();
     let mut names = HashSet::new();
     for element in node.elements(mistakes)? {
-        let ask = read_stream(&element, mistakes)?;
-        if !names.insert(ask.name.text.clone()) {
-            let rule = format!("names the stream {:?} a second time", ask.name.text);
-            mistakes.add(&ask.name.path, rule);
+        let request = read_stream(&element, mistakes)?;
+        if !names.insert(request.name.text.clone()) {
+            let rule = format!("names the stream {:?} a second time", request.name.text);
+            mistakes.add(&request.name.path, rule);
         }
-        asks.push(ask);
+        requests.push(request);
     }
-    let Some(all) = asks.iter().find(|ask| ask.name.text == ALL) else {
-        return Some(What::Streams(asks));
+    let Some(all) = requests.iter().find(|request| request.name.text == ALL) else {
+        return Some(Requested::Streams(requests));
     };
-    if asks.len() > 1 {
+    if requests.len() > 1 {
         mistakes.add(&all.name.path, "\"*\" must be the only stream");
     }
-    if !matches!(all.part, PartAsk::Whole) || all.resources.is_some() {
+    if !matches!(all.part, FieldsRequest::Whole) || all.resources.is_some() {
         mistakes.add(
             &all.path,
             "\"*\" takes no fields, view or resources; name the streams instead",
         );
     }
-    Some(What::All(all.clone()))
+    Some(Requested::All(all.clone()))
 }
 
-fn read_stream(node: &Node, mistakes: &mut Mistakes) -> Option<StreamAsk> {
+fn read_stream(node: &Node, mistakes: &mut Mistakes) -> Option<StreamRequest> {
     let mut members = node.object(mistakes)?;
     let name = members
         .required("name", mistakes)
@@ -290,15 +292,15 @@ fn read_stream(node: &Node, mistakes: &mut Mistakes) -> Option<StreamAsk> {
         .and_then(|node| read_time(&node, mistakes));
     members.finish(mistakes);
     let part = match (fields, view) {
-        (None, None) => PartAsk::Whole,
-        (Some(fields), None) => PartAsk::Fields(fields),
-        (None, Some(view)) => PartAsk::View(view),
+        (None, None) => FieldsRequest::Whole,
+        (Some(fields), None) => FieldsRequest::Fields(fields),
+        (None, Some(view)) => FieldsRequest::View(view),
         (Some(_), Some(view)) => {
             mistakes.add(&node.path, "gives both fields and view; keep one of them");
-            PartAsk::View(view)
+            FieldsRequest::View(view)
         }
     };
-    Some(StreamAsk {
+    Some(StreamRequest {
         path: node.path.clone(),
         name: name?,
         part,
@@ -308,7 +310,7 @@ fn read_stream(node: &Node, mistakes: &mut Mistakes) -> Option<StreamAsk> {
     })
 }
 
-fn read_time(node: &Node, mistakes: &mut Mistakes) -> Option<TimeAsk> {
+fn read_time(node: &Node, mistakes: &mut Mistakes) -> Option<TimeRequest> {
     let mut members = node.object(mistakes)?;
     let since = optional_text(&mut members, "since", mistakes);
     let until = optional_text(&mut members, "until", mistakes);
@@ -319,7 +321,7 @@ fn read_time(node: &Node, mistakes: &mut Mistakes) -> Option<TimeAsk> {
     }
     let path = |named: &Option<Named>| named.as_ref().map_or("", |named| &named.path).to_owned();
     let (since_path, until_path) = (path(&since), path(&until));
-    time_ask(
+    time_request(
         [&node.path, &since_path, &until_path],
         since.as_ref().map(|named| named.text.as_str()),
         until.as_ref().map(|named| named.text.as_str()),
@@ -327,13 +329,13 @@ fn read_time(node: &Node, mistakes: &mut Mistakes) -> Option<TimeAsk> {
     )
 }
 
-/// One draft per entry, all of it.
+/// One draft per entry; every entry must resolve whole.
 pub(super) fn resolve(details: &[Detail], store: &dyn Store) -> Result<Vec<Draft>, SelectionError> {
     let (drafts, mistakes) = held(details, store);
     mistakes.unless_any(drafts)
 }
 
-/// One draft per entry of which something can be given, with what can be given of it.
+/// One draft per entry that resolves at least in part.
 pub(super) fn offer(details: &[Detail], store: &dyn Store) -> Offer {
     let (mut drafts, mistakes) = held(details, store);
     drafts.retain(|draft| !draft.streams.is_empty());
@@ -378,19 +380,19 @@ fn draft(
     if let Some((path, kind)) = &detail.kind
         && *kind != declaration.source.kind
     {
-        // The client trusts another kind of source, so nothing of this one is what it asked for.
+        // The client asked for another kind of source, so nothing of this one is meant.
         mistakes.add(path, "is not the kind this source is declared as");
         return None;
     }
-    let asks = asks_of(detail, declaration, mistakes)?;
+    let requests = stream_requests(detail, declaration, mistakes)?;
     let mut streams: Vec<GrantedStream> = Vec::new();
-    for ask in &asks {
-        let Some(stream) = stream_named(&ask.name, declaration, mistakes) else {
+    for request in &requests {
+        let Some(stream) = stream_named(&request.name, declaration, mistakes) else {
             continue;
         };
-        let asked = ask.connections.as_ref();
-        let found = connections_for(&ask.path, asked, declaration, connections, mistakes);
-        let stream = granted(ask, stream, found, mistakes);
+        let asked = request.connections.as_ref();
+        let found = connections_for(&request.path, asked, declaration, connections, mistakes);
+        let stream = granted(request, stream, found, mistakes);
         streams.extend(stream.filter(|stream| !stream.instance_ids.is_empty()));
     }
     Some(Draft {
@@ -401,23 +403,23 @@ fn draft(
         access_mode: detail.access_mode,
         streams,
         selection_preset: match &detail.asked {
-            What::Preset(preset) => Some(preset.text.clone()),
+            Requested::Preset(preset) => Some(preset.text.clone()),
             _ => None,
         },
         retention: detail.retention.clone(),
     })
 }
 
-/// The streams an entry asks for, with `*` and presets written out.
-fn asks_of(
+/// The streams of an entry, with `*` and presets written out.
+fn stream_requests(
     detail: &Detail,
     declaration: &Declaration,
     mistakes: &mut Mistakes,
-) -> Option<Vec<StreamAsk>> {
+) -> Option<Vec<StreamRequest>> {
     let preset = match &detail.asked {
-        What::Streams(asks) => return Some(asks.clone()),
-        What::All(terms) => {
-            let ask = |name: &str| StreamAsk {
+        Requested::Streams(requests) => return Some(requests.clone()),
+        Requested::All(terms) => {
+            let request = |name: &str| StreamRequest {
                 name: Named {
                     path: terms.name.path.clone(),
                     text: name.to_owned(),
@@ -425,9 +427,13 @@ fn asks_of(
                 ..terms.clone()
             };
             let streams = declaration.streams.iter();
-            return Some(streams.map(|stream| ask(stream.name.as_str())).collect());
+            return Some(
+                streams
+                    .map(|stream| request(stream.name.as_str()))
+                    .collect(),
+            );
         }
-        What::Preset(preset) => preset,
+        Requested::Preset(preset) => preset,
     };
     let presets = &declaration.selection_presets;
     let Some(found) = presets.iter().find(|known| known.id == preset.text) else {
@@ -440,19 +446,19 @@ fn asks_of(
         path: preset.path.clone(),
         text: text.to_owned(),
     };
-    let ask = |stream: &contract::declaration::PresetStream| StreamAsk {
+    let request = |stream: &contract::declaration::PresetStream| StreamRequest {
         path: preset.path.clone(),
         name: named(stream.name.as_str()),
         part: match &stream.part {
-            PresetPart::Whole => PartAsk::Whole,
+            PresetPart::Whole => FieldsRequest::Whole,
             PresetPart::Fields(fields) => {
-                PartAsk::Fields(fields.iter().map(|field| named(field.as_str())).collect())
+                FieldsRequest::Fields(fields.iter().map(|field| named(field.as_str())).collect())
             }
-            PresetPart::View(view) => PartAsk::View(named(view.as_str())),
+            PresetPart::View(view) => FieldsRequest::View(named(view.as_str())),
         },
         time: None,
         resources: None,
         connections: None,
     };
-    Some(found.streams.iter().map(ask).collect())
+    Some(found.streams.iter().map(request).collect())
 }

@@ -1,6 +1,6 @@
-//! Walks the JSON of authorization details while collecting every mistake with its JSON Pointer.
+//! Walks the JSON of authorization details and collects every mistake with its JSON Pointer.
 //!
-//! Objects are closed: a member that was not asked for by name when the object is finished is a mistake.
+//! Objects are closed: a member that was not read by name before the object is finished is a mistake.
 
 use std::collections::HashSet;
 
@@ -139,7 +139,7 @@ impl Members {
         node
     }
 
-    /// Reports the members nobody asked for.
+    /// Reports the members that were not read.
     pub(super) fn finish(self, mistakes: &mut Mistakes) {
         for (name, _) in self.body.members() {
             if !self.known.contains(&name) {

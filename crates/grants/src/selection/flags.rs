@@ -8,8 +8,10 @@ use contract::id::ConnectionId;
 use store::Store;
 use store::catalog::Connection;
 
-use super::resolve::{granted, time_ask};
-use super::{Draft, Flags, Mistakes, Named, PartAsk, SelectionError, StreamAsk, TimeAsk, known};
+use super::resolve::{granted, time_request};
+use super::{
+    Draft, FieldsRequest, Flags, Mistakes, Named, SelectionError, StreamRequest, TimeRequest, known,
+};
 
 /// Why the owner grants at the terminal: so that an agent knows the context.
 pub(super) const PURPOSE: &str = "https://pdpp.dev/purpose/agent_context";
@@ -20,7 +22,7 @@ const FIELDS: &str = "--fields";
 const SINCE: &str = "--since";
 const UNTIL: &str = "--until";
 
-/// Checks what can be told without the catalog.
+/// Checks what can be checked without the catalog.
 pub(super) fn check(flags: &Flags) -> Result<(), SelectionError> {
     let mut mistakes = Mistakes::default();
     if flags.connections.is_empty() {
@@ -136,7 +138,7 @@ fn draft(
     let mut any = false;
     for stream in chosen {
         any = true;
-        let ask = StreamAsk {
+        let request = StreamRequest {
             path: if flags.fields.is_empty() {
                 CONNECTION.to_owned()
             } else {
@@ -151,7 +153,7 @@ fn draft(
             resources: None,
             connections: None,
         };
-        streams.extend(granted(&ask, stream, connections.to_vec(), mistakes));
+        streams.extend(granted(&request, stream, connections.to_vec(), mistakes));
     }
     if !any {
         let ids: Vec<&str> = connections.iter().map(ConnectionId::as_str).collect();
@@ -178,24 +180,24 @@ fn draft(
     })
 }
 
-fn part(flags: &Flags) -> PartAsk {
+fn part(flags: &Flags) -> FieldsRequest {
     if flags.fields.is_empty() {
-        return PartAsk::Whole;
+        return FieldsRequest::Whole;
     }
     let named = |text: &str| Named {
         path: FIELDS.to_owned(),
         text: text.to_owned(),
     };
-    PartAsk::Fields(unique(&flags.fields).into_iter().map(named).collect())
+    FieldsRequest::Fields(unique(&flags.fields).into_iter().map(named).collect())
 }
 
-fn time(flags: &Flags, mistakes: &mut Mistakes) -> Option<TimeAsk> {
+fn time(flags: &Flags, mistakes: &mut Mistakes) -> Option<TimeRequest> {
     let (since, until) = (flags.since.as_deref(), flags.until.as_deref());
     if since.is_none() && until.is_none() {
         return None;
     }
     let whole = if since.is_some() { SINCE } else { UNTIL };
-    time_ask([whole, SINCE, UNTIL], since, until, mistakes)
+    time_request([whole, SINCE, UNTIL], since, until, mistakes)
 }
 
 /// Naming something twice at the terminal is harmless.

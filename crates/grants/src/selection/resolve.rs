@@ -1,4 +1,4 @@
-//! Closes one asked stream against its declaration: exact fields, exact connections, canonical keys.
+//! Closes one requested stream against its declaration: exact fields, exact connections, canonical keys.
 
 use std::collections::HashSet;
 
@@ -9,15 +9,15 @@ use contract::key::RecordKey;
 use contract::time::Instant;
 use store::catalog::Connection;
 
-use super::{Mistakes, Named, PartAsk, StreamAsk, TimeAsk, known};
+use super::{FieldsRequest, Mistakes, Named, StreamRequest, TimeRequest, known};
 
-/// A time span, or the mistakes that make it none. `paths` are where the whole, its start and its end were given.
-pub(super) fn time_ask(
+/// A time span, or `None` with its mistakes. `paths` are where the span, its start and its end were given.
+pub(super) fn time_request(
     [whole, since_path, until_path]: [&str; 3],
     since: Option<&str>,
     until: Option<&str>,
     mistakes: &mut Mistakes,
-) -> Option<TimeAsk> {
+) -> Option<TimeRequest> {
     let mut read = |path: &str, text: Option<&str>| {
         let moment = text.and_then(Instant::parse);
         if let (Some(text), None) = (text, moment) {
@@ -35,31 +35,31 @@ pub(super) fn time_ask(
         mistakes.add(whole, "since is later than until");
         return None;
     }
-    Some(TimeAsk {
+    Some(TimeRequest {
         path: whole.to_owned(),
         since: since.map(str::to_owned),
         until: until.map(str::to_owned),
     })
 }
 
-/// The stream as it will be granted on these connections; nothing if not one of its fields can be given, or not within
-/// the bounds that were asked. A field that is not there is a mistake and only narrows.
+/// The stream as it will be granted on these connections; `None` if none of its fields can be granted, or not within the
+/// requested bounds. A field that does not exist is a mistake and only narrows.
 pub(super) fn granted(
-    ask: &StreamAsk,
+    request: &StreamRequest,
     stream: &StreamDeclaration,
     connections: Vec<ConnectionId>,
     mistakes: &mut Mistakes,
 ) -> Option<GrantedStream> {
-    let fields = fields(ask, stream, mistakes);
+    let fields = fields(request, stream, mistakes);
     let before = mistakes.0.len();
-    let time_constraint = ask
+    let time_constraint = request
         .time
         .as_ref()
         .and_then(|time| time_constraint(time, stream, mistakes));
-    let resources = ask
+    let resources = request
         .resources
         .as_ref()
-        .map(|keys| canonical_keys(&ask.path, keys, stream, mistakes));
+        .map(|keys| canonical_keys(&request.path, keys, stream, mistakes));
     (mistakes.0.len() == before && !fields.is_empty()).then(|| GrantedStream {
         name: stream.name.clone(),
         instance_ids: connections,
@@ -94,8 +94,8 @@ pub(super) fn stream_named<'a>(
     found
 }
 
-/// The connections asked for, or the only one there is. Leaving them out never means all of several: those are what may
-/// be chosen from, and a mistake until they are.
+/// The connections requested, or the only one there is. Leaving them out never means all of several: the owner must choose
+/// among those, and until then it is a mistake.
 pub(super) fn connections_for(
     path: &str,
     asked: Option<&Vec<Named>>,
@@ -143,15 +143,19 @@ pub(super) fn connections_for(
     found
 }
 
-fn fields(ask: &StreamAsk, stream: &StreamDeclaration, mistakes: &mut Mistakes) -> Vec<FieldName> {
-    match &ask.part {
-        PartAsk::Whole => {
+fn fields(
+    request: &StreamRequest,
+    stream: &StreamDeclaration,
+    mistakes: &mut Mistakes,
+) -> Vec<FieldName> {
+    match &request.part {
+        FieldsRequest::Whole => {
             if stream.fields.is_empty() {
                 let rule = format!(
                     "stream {:?} declares no fields to grant",
                     stream.name.as_str()
                 );
-                mistakes.add(&ask.path, rule);
+                mistakes.add(&request.path, rule);
             }
             stream
                 .fields
@@ -159,8 +163,8 @@ fn fields(ask: &StreamAsk, stream: &StreamDeclaration, mistakes: &mut Mistakes) 
                 .map(|field| field.name.clone())
                 .collect()
         }
-        PartAsk::View(id) => view_fields(id, stream, mistakes),
-        PartAsk::Fields(names) => named_fields(&ask.path, names, stream, mistakes),
+        FieldsRequest::View(id) => view_fields(id, stream, mistakes),
+        FieldsRequest::Fields(names) => named_fields(&request.path, names, stream, mistakes),
     }
 }
 
@@ -212,7 +216,7 @@ fn named_fields(
 }
 
 fn time_constraint(
-    time: &TimeAsk,
+    time: &TimeRequest,
     stream: &StreamDeclaration,
     mistakes: &mut Mistakes,
 ) -> Option<TimeConstraint> {

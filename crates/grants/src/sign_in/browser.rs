@@ -1,6 +1,6 @@
 //! Browsers in which the owner has signed in before, each under a secret of which only the hash is stored.
 //!
-//! Being known lets nobody in. It only keeps a browser's limits apart from those of whoever shares its address.
+//! A known browser is not signed in. It is only throttled apart from others at the same address.
 
 use std::time::Duration;
 
@@ -17,12 +17,12 @@ use crate::secret::{NoRandomness, Secret};
 /// How long a browser is known after its last sign-in.
 pub const BROWSER_LIFE: Duration = Duration::from_hours(24 * 365);
 
-/// A browser that proved to be known. There is no other way to one.
+/// A browser that proved to be known. It can only be obtained from [`known_browser`].
 #[derive(Debug, Clone)]
 pub struct KnownBrowser(Secret);
 
 impl KnownBrowser {
-    /// What its limits are counted under.
+    /// The lane that its guesses are counted in.
     pub fn lane(&self) -> Lane {
         Lane::Browser(key_of(self.0.expose()))
     }
@@ -47,7 +47,7 @@ pub(super) struct Remembered {
 }
 
 impl Remembered {
-    pub(super) fn of(known: Option<&KnownBrowser>, now: Instant) -> Result<Self, NoRandomness> {
+    pub(super) fn new(known: Option<&KnownBrowser>, now: Instant) -> Result<Self, NoRandomness> {
         let secret = match known {
             Some(known) => known.0.clone(),
             None => Secret::random("pdpp_browser_")?,

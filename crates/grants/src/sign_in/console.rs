@@ -15,11 +15,11 @@ pub struct Console {
 }
 
 impl Console {
-    /// The pages of a server at this address: there, or on loopback at a host name of their own, because there
-    /// applications wait for their answers on other ports of the same host.
-    pub fn of(public_url: &str) -> Self {
+    /// The console of a server at this address: the same address, or on loopback a host name of its own, because
+    /// applications wait for their codes on other ports of the loopback host.
+    pub fn for_public_url(public_url: &str) -> Self {
         let public_url = public_url.trim_end_matches('/');
-        let host = Host::of_url(public_url);
+        let host = Host::from_url(public_url);
         let on_loopback = host.as_ref().is_some_and(Host::is_loopback);
         match public_url.strip_prefix("http://") {
             Some(authority) if on_loopback => {
@@ -32,9 +32,9 @@ impl Console {
         }
     }
 
-    /// The pages at an address that was chosen for them alone. `None`: applications wait at that host.
+    /// A console at an address chosen for it alone. `None` where applications wait at that host.
     pub fn chosen(url: &str) -> Option<Self> {
-        let host = Host::of_url(url)?;
+        let host = Host::from_url(url)?;
         let shared = ["127.0.0.1", "[::1]", "localhost"].map(Host::parse);
         (!shared.contains(&Some(host))).then(|| Self::at(url.trim_end_matches('/'), true))
     }
@@ -42,7 +42,7 @@ impl Console {
     fn at(origin: &str, apart: bool) -> Self {
         Self {
             origin: origin.to_owned(),
-            host: Host::of_url(origin),
+            host: Host::from_url(origin),
             apart,
         }
     }
@@ -83,13 +83,13 @@ impl Console {
         self.apart
     }
 
-    /// Whether an address that answers are sent to could receive the owner's session: it is of the pages' host, or its
-    /// host cannot be told. Nothing below the pages' own name is given away either: that could set their cookies.
+    /// Whether a redirect URI could receive the owner's session: its host is that of the pages or below it, where it could
+    /// set their cookies, or its host cannot be parsed.
     pub fn would_tell(&self, redirect_uri: &str) -> bool {
         if !redirect_uri.starts_with("http://") && !redirect_uri.starts_with("https://") {
             return false;
         }
-        let Some(host) = Host::of_url(redirect_uri) else {
+        let Some(host) = Host::from_url(redirect_uri) else {
             return true;
         };
         host.is_within(&Host::Name(OWN_NAME.to_owned())) || self.is_at(&host)
@@ -109,11 +109,15 @@ mod tests {
             ("http://192.0.2.7:7420", "http://192.0.2.7:7420"),
             ("https://pdpp.example/", "https://pdpp.example"),
         ] {
-            assert_eq!(Console::of(public).origin(), console, "{public}");
+            assert_eq!(
+                Console::for_public_url(public).origin(),
+                console,
+                "{public}"
+            );
         }
-        assert!(Console::of("http://127.0.0.1:7420").is_apart());
-        assert!(Console::of("http://pdpp.localhost:7420").is_apart());
-        assert!(!Console::of("https://pdpp.example").is_apart());
+        assert!(Console::for_public_url("http://127.0.0.1:7420").is_apart());
+        assert!(Console::for_public_url("http://pdpp.localhost:7420").is_apart());
+        assert!(!Console::for_public_url("https://pdpp.example").is_apart());
     }
 
     #[test]
@@ -128,7 +132,7 @@ mod tests {
         let mapped = Console::chosen("http://[::ffff:127.0.0.1]:7420").unwrap();
         assert!(mapped.is_origin("http://[::ffff:7f00:1]:7420"));
         assert!(!mapped.is_origin("http://[::ffff:7f00:1]:7421"));
-        let far = Console::of("https://PDPP.example:443/");
+        let far = Console::for_public_url("https://PDPP.example:443/");
         assert!(far.is_origin("https://pdpp.example"));
         assert!(!far.is_origin("http://pdpp.example") && !far.is_origin("null"));
         assert!(mapped.would_tell("https://[::ffff:7f00:1]/cb"));
@@ -138,8 +142,8 @@ mod tests {
     #[test]
     fn no_code_is_sent_to_the_host_of_the_pages() {
         let (near, far) = (
-            Console::of("http://127.0.0.1:7420"),
-            Console::of("https://pdpp.example"),
+            Console::for_public_url("http://127.0.0.1:7420"),
+            Console::for_public_url("https://pdpp.example"),
         );
         for uri in [
             "https://pdpp.localhost/cb",

@@ -1,22 +1,22 @@
-//! Whom limits count together.
+//! Which clients a limit counts together.
 
 use std::net::IpAddr;
 
 /// One address, or one browser in which the owner has signed in.
 ///
-/// A browser that is known is counted by itself, so that whoever shares its address cannot use up what is meant for it.
+/// A known browser is counted by itself, so that others at its address cannot use up its limit.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Lane {
-    /// Whoever comes from this address.
+    /// All clients of this address.
     Address(IpAddr),
-    /// The browser of this name, which only it can prove.
+    /// The known browser of this name.
     Browser(String),
 }
 
 impl Lane {
     /// The lane of an address. One IPv6 customer holds a whole /64, so that counts as one address; an IPv4 address in IPv6 is
     /// that IPv4 address.
-    pub fn of(address: IpAddr) -> Self {
+    pub fn from_address(address: IpAddr) -> Self {
         Self::Address(match address.to_canonical() {
             IpAddr::V4(address) => IpAddr::V4(address),
             IpAddr::V6(address) => IpAddr::V6((address.to_bits() >> 64 << 64).into()),
@@ -31,7 +31,7 @@ mod tests {
     #[test]
     fn an_ipv6_network_of_64_bits_is_one_address() {
         // TR-05
-        let lane = |text: &str| Lane::of(text.parse().unwrap());
+        let lane = |text: &str| Lane::from_address(text.parse().unwrap());
         assert_eq!(lane("2001:db8::1"), lane("2001:db8::ffff:1"));
         assert_ne!(lane("2001:db8::1"), lane("2001:db8:0:1::1"));
         assert_eq!(lane("::ffff:203.0.113.9"), lane("203.0.113.9"));

@@ -29,7 +29,7 @@ pub fn new_code(store: &dyn Store, now: Instant) -> Result<Secret, SignInError> 
     Ok(code)
 }
 
-/// The entry of a code that holds. Found by the hash of 256 random bits, so the look-up tells nothing about others.
+/// The entry of a valid code. It is found by the hash of 256 random bits, so the look-up reveals nothing about other codes.
 pub(super) fn found(
     store: &dyn Store,
     code: &str,

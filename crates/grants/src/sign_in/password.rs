@@ -47,7 +47,7 @@ struct PasswordEntry {
     hash: String,
 }
 
-/// Sets the password, or sets it anew. Whoever was signed in has to sign in again.
+/// Sets or replaces the password. All sessions end.
 pub fn set_password(store: &dyn Store, password: &str, now: Instant) -> Result<(), PasswordError> {
     if password.chars().count() < SHORTEST_CHARS || password.len() > LONGEST_BYTES {
         return Err(PasswordError::Length);
@@ -74,7 +74,7 @@ pub fn set_password(store: &dyn Store, password: &str, now: Instant) -> Result<(
     Ok(())
 }
 
-/// Takes the password away; one-time codes remain. Whoever was signed in has to sign in again.
+/// Removes the password; one-time codes remain. All sessions end.
 pub fn remove_password(store: &dyn Store, now: Instant) -> Result<(), StoreError> {
     let remove = Change::Remove {
         kind: EntryKind::Password,
@@ -89,7 +89,7 @@ pub fn has_password(store: &dyn Store, now: Instant) -> Result<bool, StoreError>
     Ok(find::<PasswordEntry>(store, EntryKind::Password, KEY, now)?.is_some())
 }
 
-/// Whether this is the password. It takes as long when none is set.
+/// Whether this is the password. It takes as long when no password is set.
 pub(super) fn verify(store: &dyn Store, password: &str, now: Instant) -> Result<bool, StoreError> {
     let entry =
         find::<PasswordEntry>(store, EntryKind::Password, KEY, now)?.map(|found| found.value);

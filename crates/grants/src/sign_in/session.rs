@@ -17,9 +17,9 @@ use crate::documents::{Found, all, find, key_of, text};
 use crate::issue::after;
 use crate::secret::{Secret, random_id};
 
-/// How long a session may rest.
+/// How long a session may be unused.
 const IDLE: Duration = Duration::from_hours(24 * 7);
-/// How often its use is written down; not at every request.
+/// How often its last use is written; not at every request.
 const NOTED: Duration = Duration::from_hours(1);
 const MAX_BROWSER_CHARS: usize = 200;
 
@@ -36,7 +36,7 @@ pub struct NewSession {
     pub browser: Secret,
 }
 
-/// A session that was verified. There is no other way to one.
+/// A verified session. It can only be obtained from [`session`].
 #[derive(Clone)]
 pub struct Session {
     id: String,
@@ -108,8 +108,8 @@ impl<'a> From<&'a str> for Presented<'a> {
 /// Under which name browsers send the second half, as a password of HTTP's basic authentication.
 const SECOND_NAME: &str = "owner";
 
-/// The address of the pages at which a browser learns the second half: it keeps what stands before the `@` for this
-/// origin, port included, and sends it nowhere else.
+/// The address of the pages at which a browser learns the second half: it keeps the credentials before the `@` for this
+/// origin, port included, and sends them nowhere else.
 pub fn with_second(origin: &str, path: &str, second: &Secret) -> Secret {
     let (scheme, authority) = origin.split_once("://").unwrap_or(("http", origin));
     let second = second.expose();
@@ -142,7 +142,7 @@ struct SessionEntry {
     needs_second: bool,
 }
 
-/// Begins a session together with other changes. Nothing if those did not hold.
+/// Begins a session together with other changes. `None` if those were refused.
 pub(super) fn start(
     store: &dyn Store,
     visitor: &Visitor,
@@ -162,7 +162,7 @@ pub(super) fn start(
         needs_second: false,
     });
     let key = key_of(secret.expose());
-    let remembered = Remembered::of(visitor.known.as_ref(), now)?;
+    let remembered = Remembered::new(visitor.known.as_ref(), now)?;
     let mut changes = with.to_vec();
     changes.push(remembered.change());
     changes.push(Change::Put {
@@ -182,7 +182,7 @@ pub(super) fn start(
     }))
 }
 
-/// The session of what is presented, if it holds.
+/// The session of the presented secrets, if it is valid.
 pub fn session<'a>(
     store: &dyn Store,
     presented: impl Into<Presented<'a>>,
@@ -209,7 +209,7 @@ pub fn session<'a>(
             expires_at: Some(after(now, IDLE)),
             expect: Expect::Revision(found.revision),
         };
-        // Whoever was faster noted the same; a session that was ended meanwhile must not come back.
+        // A concurrent request noted the same use; a session that was ended meanwhile must not come back.
         if !store.apply(&[change], now)? && store.entry(EntryKind::Session, &key, now)?.is_none() {
             return Ok(None);
         }
@@ -220,8 +220,8 @@ pub fn session<'a>(
     }))
 }
 
-/// From now on the secret of a session counts only together with its second half, which this browser has shown to
-/// send. `false`: what is presented is not both of them.
+/// From now on the secret of a session is valid only together with its second half, which this browser has shown to send.
+/// `false`: not both were presented.
 pub fn require_second(
     store: &dyn Store,
     presented: Presented<'_>,
@@ -250,7 +250,7 @@ pub fn require_second(
 }
 
 impl SessionEntry {
-    /// Whether this is the second half. Hashes are compared, so how long that takes tells nothing.
+    /// Whether this is the second half. Hashes are compared, so the time it takes reveals nothing.
     fn is_second(&self, presented: Option<&str>) -> bool {
         presented.is_some_and(|second| key_of(second) == self.second)
     }
@@ -269,7 +269,7 @@ pub fn sessions(store: &dyn Store, now: Instant) -> Result<Vec<SessionOverview>,
     Ok(found.into_iter().map(overview).collect())
 }
 
-/// Ends one session by its public name. `false`: there is none.
+/// Ends one session by its public name. `false` if there is no such session.
 pub fn end_session(store: &dyn Store, id: &str, now: Instant) -> Result<bool, StoreError> {
     let found = all::<SessionEntry>(store, EntryKind::Session, now)?;
     let Some(entry) = found.into_iter().find(|entry| entry.value.id == id) else {

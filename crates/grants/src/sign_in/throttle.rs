@@ -1,8 +1,8 @@
-//! What slows guessing: after some wrong guesses each further one is answered later, twice as late every time, up to five
+//! Slows guessing: after some wrong guesses each further one is answered later, twice as late every time, up to five
 //! seconds.
 //!
-//! Nothing is ever refused for it. The right password is taken at once, whoever else guesses, from the same address too:
-//! otherwise guessing would be a way to lock the owner out. Counts are kept in memory, per lane and over all addresses.
+//! Nothing is ever refused. The right password is accepted at once even while others guess from the same address: otherwise
+//! guessing would be a way to lock the owner out. Counts are kept in memory, per lane and over all addresses.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,13 +15,13 @@ use crate::issue::after;
 
 /// Wrong guesses that are answered at once, of one lane and of all addresses together.
 const FREE: (u32, u32) = (5, 20);
-/// How long the first answer waits that is not given at once.
+/// The delay of the first answer that is not given at once.
 const FIRST_WAIT: Duration = Duration::from_millis(250);
-/// The longest that an answer waits.
+/// The longest delay.
 pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(5);
-/// After this long without a wrong guess all is forgotten.
+/// Counts are reset after this long without a wrong guess.
 const FORGOTTEN: Duration = Duration::from_hours(1);
-/// More lanes than this are not remembered singly; what is counted over all holds for them.
+/// At most so many lanes are counted one by one; others only count towards the total.
 const MAX_LANES: usize = 10_000;
 
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ struct Wrong {
 }
 
 impl Wrong {
-    /// Counts a guess; how long its answer waits.
+    /// Counts a guess and returns the delay of its answer.
     fn add(&mut self, free: u32, now: Instant) -> Duration {
         if after(self.last, FORGOTTEN) <= now {
             self.count = 0;
@@ -53,12 +53,12 @@ struct Counts {
     by_lane: HashMap<Lane, Wrong>,
 }
 
-/// What slows guessing, for the life of a process.
+/// Slows guessing, for the life of a process.
 #[derive(Debug, Default)]
 pub struct Throttle(Mutex<Counts>);
 
 impl Throttle {
-    /// Notes a wrong guess, and says how long its answer waits.
+    /// Notes a wrong guess and returns the delay of its answer.
     pub fn wrong(&self, lane: &Lane, now: Instant) -> Duration {
         let mut counts = self.counts();
         if counts.by_lane.len() >= MAX_LANES {
@@ -74,13 +74,14 @@ impl Throttle {
             Duration::ZERO
         };
         match lane {
-            // What strangers guess is none of a known browser's business.
+            // Guesses of unknown browsers do not slow a known one.
             Lane::Browser(_) => own,
             Lane::Address(_) => own.max(counts.all.add(FREE.1, now)),
         }
     }
 
-    /// Notes that a browser got it right: what it got wrong before was the owner's typing. Of an address that is not known.
+    /// Notes a right guess of a known browser: its wrong ones were the owner's typing. Guesses from an unknown address stay
+    /// counted.
     pub fn right(&self, lane: &Lane) {
         if let Lane::Browser(_) = lane {
             self.counts().by_lane.remove(lane);
@@ -101,7 +102,7 @@ mod tests {
     }
 
     fn address(n: u8) -> Lane {
-        Lane::of([203, 0, 113, n].into())
+        Lane::from_address([203, 0, 113, n].into())
     }
 
     #[test]

@@ -72,10 +72,13 @@ fn a_refresh_token_is_bound_to_its_client_and_resource() {
     }
     let mcp = format!("{ORIGIN}/mcp");
     let narrow = refresh(&world, &client, token, &[("resource", &mcp)]).unwrap();
-    let told = |token: &str| issuer(&world).introspect(token).unwrap().aud;
-    assert_eq!(told(narrow.access_token.expose()), Some(mcp));
+    let audience = |token: &str| issuer(&world).introspect(token).unwrap().aud;
+    assert_eq!(audience(narrow.access_token.expose()), Some(mcp));
     let wide = refresh(&world, &client, renewing(&narrow), &[]).unwrap();
-    assert_eq!(told(wide.access_token.expose()).as_deref(), Some(ORIGIN));
+    assert_eq!(
+        audience(wide.access_token.expose()).as_deref(),
+        Some(ORIGIN)
+    );
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use grants::oauth::Decider;
 use grants::sign_in::{
-    Door, NewSession, PasswordError, Session, SignInError, Throttle, Visitor, end_all_sessions,
+    NewSession, PasswordError, Session, SignIn, SignInError, Throttle, Visitor, end_all_sessions,
     end_other_sessions, end_session, has_password, known_browser, new_code, remove_password,
     session, sessions, set_password,
 };
@@ -23,8 +23,8 @@ fn visitor() -> Visitor {
     }
 }
 
-fn door<'a>(world: &'a World, throttle: &'a Throttle) -> Door<'a> {
-    Door {
+fn door<'a>(world: &'a World, throttle: &'a Throttle) -> SignIn<'a> {
+    SignIn {
         store: world.store(),
         throttle,
         now: world.now(),

@@ -132,7 +132,7 @@ impl<'a, R: BufRead> MailImporter<'a, R> {
         };
         let message = self.record(message);
         for (index, file) in enclosed.into_iter().enumerate() {
-            let blob = BlobId::of_sha256(Sha256::digest(&file.bytes).into());
+            let blob = BlobId::from_sha256(Sha256::digest(&file.bytes).into());
             let attachment = Attachment::of(&message, index + 1, &file, &blob);
             let outcome = self.acceptor.record("attachments", &attachment);
             if let Ok(change) = &outcome {

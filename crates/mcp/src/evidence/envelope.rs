@@ -189,7 +189,7 @@ pub(crate) fn warnings(body: &Value) -> Option<String> {
 /// Why a search found nothing, where the server says so.
 pub(crate) fn words(body: &Value) -> Option<String> {
     let words: WordsFound = serde_json::from_value(body.pointer("/meta/words")?.clone()).ok()?;
-    Some(words.told(SHOWN_WORDS))
+    Some(words.summary(SHOWN_WORDS))
 }
 
 /// A sentence for a search that could not look at everything (UP-02). Nothing is inferred from `has_more`.

@@ -3,7 +3,7 @@
 //! Ids come from the server's own identity members and from nothing else; an id that names no record is never dressed up
 //! as one that does.
 
-use contract::handle::{RECORD_URI, RecordHandle, WINDOW_URI, place_id};
+use contract::handle::{RECORD_URI, RecordHandle, WINDOW_URI, position_id};
 use contract::numeral;
 use contract::upstream::Get;
 use serde_json::{Map, Value, json};
@@ -91,7 +91,7 @@ impl Identity {
         let is_free = |id: &&str| RecordHandle::parse(id).is_err() && !id.starts_with(WINDOW_URI);
         let id = own.filter(is_free);
         Self {
-            id: id.map_or_else(|| place_id(place + 1), str::to_owned),
+            id: id.map_or_else(|| position_id(place + 1), str::to_owned),
             handle: None,
         }
     }

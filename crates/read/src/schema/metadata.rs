@@ -16,9 +16,9 @@ use serde_json::json;
 use super::restrict;
 use crate::ambiguity::label;
 use crate::enforce::{Reach, Relation, Row};
-use crate::failure::Outcome;
+use crate::failure::Result;
 
-/// What two connections must have in common to be told in one entry.
+/// What two connections must have in common to share one entry.
 #[derive(PartialEq, Eq, Hash)]
 pub(super) struct Sameness {
     connector: String,
@@ -31,7 +31,7 @@ pub(super) struct Sameness {
 }
 
 impl Sameness {
-    pub(super) fn of(reach: Reach<'_>, row: &Row) -> Self {
+    pub(super) fn new(reach: Reach<'_>, row: &Row) -> Self {
         let relations = reach.relations(row).into_iter();
         Self {
             connector: row.connection().connector.to_string(),
@@ -46,7 +46,7 @@ impl Sameness {
 }
 
 /// A stream of these connections, which are alike.
-pub(super) fn describe(reach: Reach<'_>, row: &Row, members: &[&Row]) -> Outcome<StreamMetadata> {
+pub(super) fn describe(reach: Reach<'_>, row: &Row, members: &[&Row]) -> Result<StreamMetadata> {
     let stream = row.stream();
     let relations = reach.relations(row);
     let aggregations = row.aggregations().unwrap_or_default();
@@ -139,7 +139,7 @@ fn relationship(relation: &Relation) -> RelationshipMetadata {
     }
 }
 
-/// How many records a read may bring along, by default and at most. What is one record at most takes no limit.
+/// How many related records a read may bring along, by default and at most. A has-one relation takes no limit.
 fn limits(relation: &Relation) -> Option<(u32, u32)> {
     let declared = &relation.expand;
     relation
@@ -223,10 +223,10 @@ fn capability(
     row: &Row,
     field: &FieldDeclaration,
     offered: &Aggregations,
-) -> Outcome<FieldCapability> {
+) -> Result<FieldCapability> {
     let name = &field.name;
     let operators = row.range_operators(name);
-    let mut range_filter = Capability::of(operators.is_some());
+    let mut range_filter = Capability::new(operators.is_some());
     range_filter.operators = operators.map(|operators| {
         let operators = operators.iter();
         operators
@@ -243,17 +243,17 @@ fn capability(
     ];
     let aggregation = aggregation
         .into_iter()
-        .map(|(metric, fields)| (metric.to_owned(), Capability::of(fields.contains(name))));
+        .map(|(metric, fields)| (metric.to_owned(), Capability::new(fields.contains(name))));
     Ok(FieldCapability {
         schema: Some(restrict::property(field)?),
         presentation_type: field.presentation_type.clone(),
         role: field.role.clone(),
         granted: Some(true),
-        exact_filter: Some(Capability::of(FieldKind::is_scalar(field.kind))),
+        exact_filter: Some(Capability::new(FieldKind::is_scalar(field.kind))),
         range_filter: Some(range_filter),
-        lexical_search: Some(Capability::of(row.lexical_fields().contains(name))),
-        // Declared or not, there is no search by meaning.
-        semantic_search: Some(Capability::of(false)),
+        lexical_search: Some(Capability::new(row.lexical_fields().contains(name))),
+        // Semantic search does not exist yet, whether a field declares it or not.
+        semantic_search: Some(Capability::new(false)),
         aggregation: Some(aggregation.collect()),
         other: Other::new(),
     })

@@ -6,12 +6,12 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::enforce::Row;
-use crate::failure::Outcome;
+use crate::failure::Result;
 use crate::project::raw_json;
 
 /// The owner's schema as written; a client's with the properties it may see and nothing else, for everything around them
 /// may name the others.
-pub(super) fn schema(row: &Row) -> Outcome<Box<RawValue>> {
+pub(super) fn schema(row: &Row) -> Result<Box<RawValue>> {
     if row.is_owner() {
         return raw_json(row.stream().schema.clone());
     }
@@ -36,7 +36,7 @@ pub(super) fn schema(row: &Row) -> Outcome<Box<RawValue>> {
 }
 
 /// One property's schema, which stands by itself: it neither names nor shows what is around it.
-pub(super) fn property(field: &FieldDeclaration) -> Outcome<Box<RawValue>> {
+pub(super) fn property(field: &FieldDeclaration) -> Result<Box<RawValue>> {
     raw_json(field.schema.clone())
 }
 

@@ -52,11 +52,11 @@ fn reader(world: &World) -> Reader {
 #[test]
 fn a_figure_has_the_shape_of_the_contract() {
     let world = world();
-    let told = reader(&world)
+    let answer = reader(&world)
         .aggregate(aggregate(Metric::Sum(field("size_bytes")), None))
         .unwrap();
     assert_eq!(
-        told,
+        answer,
         json!({"object": "aggregation", "stream": "messages", "metric": "sum", "field": "size_bytes", "group_by": null,
             "group_by_time": null, "granularity": null, "time_zone": null, "connection_id": "work",
             "filtered_record_count": 2, "approximate": false, "value": 3,
@@ -79,9 +79,9 @@ fn figures_are_exact_and_as_written() {
     assert_eq!(value(Metric::CountDistinct(field("from_email"))), "2");
     let mut none = aggregate(Metric::Max(field("size_bytes")), None);
     none.filters = vec![Filter::exact(field("from_email"), "nobody")];
-    let told = owner.aggregate(none).unwrap();
+    let answer = owner.aggregate(none).unwrap();
     assert_eq!(
-        (&told["value"], &told["filtered_record_count"]),
+        (&answer["value"], &answer["filtered_record_count"]),
         (&Value::Null, &json!(0))
     );
 }
@@ -92,25 +92,25 @@ fn groups_have_counts_values_and_what_is_left() {
     let world = world();
     let by = || GroupBy::Field(field("from_email"));
     let grouping = Grouping::new(by(), Some(1)).unwrap();
-    let told = world
+    let answer = world
         .owner()
         .aggregate(aggregate(Metric::Sum(field("size_bytes")), Some(grouping)))
         .unwrap();
     assert_eq!(
-        told["groups"],
+        answer["groups"],
         json!([{"key": "a@x", "count": 2, "value": 3}])
     );
     assert_eq!(
-        (&told["limit"], &told["other_count"]),
+        (&answer["limit"], &answer["other_count"]),
         (&json!(1), &json!(1))
     );
-    assert!(told.get("value").is_none());
+    assert!(answer.get("value").is_none());
     let grouping = Grouping::new(by(), None).unwrap();
-    let told = reader(&world)
+    let answer = reader(&world)
         .aggregate(aggregate(Metric::Count, Some(grouping)))
         .unwrap();
-    assert_eq!(told["groups"], json!([{"key": "a@x", "count": 2}]));
-    assert_eq!(told["other_count"], 0);
+    assert_eq!(answer["groups"], json!([{"key": "a@x", "count": 2}]));
+    assert_eq!(answer["other_count"], 0);
 }
 
 #[test]
@@ -127,20 +127,20 @@ fn time_is_cut_in_the_zone_that_was_named() {
             .aggregate(aggregate(Metric::Count, Some(grouping)))
             .unwrap()
     };
-    let told = months(None);
-    assert_eq!(told["groups"], json!([{"key": "2026-03-01", "count": 2}]));
+    let answer = months(None);
+    assert_eq!(answer["groups"], json!([{"key": "2026-03-01", "count": 2}]));
     assert_eq!(
         (
-            &told["group_by_time"],
-            &told["granularity"],
-            &told["time_zone"]
+            &answer["group_by_time"],
+            &answer["granularity"],
+            &answer["time_zone"]
         ),
         (&json!("received_at"), &json!("month"), &json!("UTC"))
     );
-    let told = months(Some("Europe/Berlin"));
+    let answer = months(Some("Europe/Berlin"));
     assert_eq!(
-        told["groups"],
+        answer["groups"],
         json!([{"key": "2026-03-01", "count": 1}, {"key": "2026-04-01", "count": 1}])
     );
-    assert_eq!(told["time_zone"], "Europe/Berlin");
+    assert_eq!(answer["time_zone"], "Europe/Berlin");
 }

@@ -82,7 +82,7 @@ fn the_horizon_is_fixed_by_the_first_page() {
     }
     let owner = world.owner();
     let mut query = since(None);
-    query.limit = PageLimit::of(2);
+    query.limit = PageLimit::new(2);
     let first = owner.records(query).unwrap();
     assert_eq!(entries(&first), ["a", "b"]);
     put(&world, "c", "two", INSIDE);
@@ -222,9 +222,9 @@ fn a_page_never_promises_more_for_changes_that_are_hidden() {
     }
     let reader = reader(&world);
     let mut query = since(None);
-    query.limit = PageLimit::of(1);
+    query.limit = PageLimit::new(1);
     assert_eq!(reader.keys(query.clone()), ["a", "b"]);
-    query.limit = PageLimit::of(2);
+    query.limit = PageLimit::new(2);
     let page = reader.records(query).unwrap();
     assert_eq!(page["has_more"], false);
     assert_eq!(entries(&page), ["a", "b"]);
@@ -261,27 +261,27 @@ fn a_record_keeps_its_place_whatever_happens_to_it_out_of_sight() {
     }
     let reader = reader(&world);
     let from = bookmark(&reader.records(since(None)).unwrap());
-    let told = || {
+    let answer = || {
         let mut query = since(Some(&from));
         let whole = reader.records(query.clone()).unwrap();
-        query.limit = PageLimit::of(1);
+        query.limit = PageLimit::new(1);
         assert_eq!(reader.keys(query), ids(&whole));
         entries(&whole)
     };
     put(&world, "a", "two", OUTSIDE);
     put(&world, "b", "two", INSIDE);
     world.delete("work", "messages", "c");
-    assert_eq!(told(), ["-a", "b", "-c"]);
+    assert_eq!(answer(), ["-a", "b", "-c"]);
     put(&world, "a", "three", OUTSIDE);
     let hidden = json!({"id": "b", "subject": "two", "received_at": INSIDE, "secret": "other"});
     world.put("work", "messages", &hidden);
     put(&world, "c", "three", OUTSIDE);
-    assert_eq!(told(), ["-a", "b", "-c"]);
+    assert_eq!(answer(), ["-a", "b", "-c"]);
     world.delete("work", "messages", "a");
-    assert_eq!(told(), ["-a", "b", "-c"]);
+    assert_eq!(answer(), ["-a", "b", "-c"]);
     // What is seen again is told where it came back.
     put(&world, "a", "four", INSIDE);
-    assert_eq!(told(), ["b", "-c", "a"]);
+    assert_eq!(answer(), ["b", "-c", "a"]);
 }
 
 /// Many changes of what is hidden do not hide the one that is not.

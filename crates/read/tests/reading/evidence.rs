@@ -117,8 +117,8 @@ fn an_excerpt_is_only_of_fields_that_are_granted() {
         all.find("hyperlane")[0]["matched_fields"],
         json!(["subject", "body"])
     );
-    let told = less.window(window("m1", "body", WindowSelector::default()));
-    assert_eq!(code(told), ErrorCode::FieldNotGranted);
+    let answer = less.window(window("m1", "body", WindowSelector::default()));
+    assert_eq!(code(answer), ErrorCode::FieldNotGranted);
 }
 
 #[test]

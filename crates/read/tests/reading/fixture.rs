@@ -137,13 +137,13 @@ impl World {
 
     /// A client with one grant, given by its streams.
     pub(crate) fn client(&self, source: &str, streams: Value) -> Reader {
-        let granted = GrantedAuthority::of(&grant("grt_1", source, streams)).unwrap();
+        let granted = GrantedAuthority::from_grant(&grant("grt_1", source, streams)).unwrap();
         self.reader(Authority::Granted(granted))
     }
 
     pub(crate) fn package(&self, grants: &[Grant]) -> Reader {
         let package = PackageId::parse("gpkg_1").unwrap();
-        let granted = GrantedAuthority::of_package(package, grants).unwrap();
+        let granted = GrantedAuthority::from_package(package, grants).unwrap();
         self.reader(Authority::Granted(granted))
     }
 
@@ -185,7 +185,7 @@ pub(crate) fn fields(names: &[&str]) -> Projection {
 /// A reader whose answers are JSON.
 pub(crate) struct Reader(pub(crate) GrantReader);
 
-pub(crate) type Told = Result<Value, ReadError>;
+pub(crate) type Answered = Result<Value, ReadError>;
 
 /// Waits for an answer.
 pub(crate) fn wait<T>(answer: impl Future<Output = T>) -> T {
@@ -198,42 +198,42 @@ pub(crate) fn wait<T>(answer: impl Future<Output = T>) -> T {
     runtime.block_on(answer)
 }
 
-fn told<T: Serialize>(answer: impl Future<Output = Result<T, ReadError>>) -> Told {
+fn as_json<T: Serialize>(answer: impl Future<Output = Result<T, ReadError>>) -> Answered {
     wait(answer).map(|answer| serde_json::to_value(answer).unwrap())
 }
 
 impl Reader {
-    pub(crate) fn records(&self, query: RecordsQuery) -> Told {
-        told(self.0.records(query))
+    pub(crate) fn records(&self, query: RecordsQuery) -> Answered {
+        as_json(self.0.records(query))
     }
 
-    pub(crate) fn record(&self, query: RecordQuery) -> Told {
-        told(self.0.record(query))
+    pub(crate) fn record(&self, query: RecordQuery) -> Answered {
+        as_json(self.0.record(query))
     }
 
-    pub(crate) fn search(&self, query: SearchQuery) -> Told {
-        told(self.0.search(query))
+    pub(crate) fn search(&self, query: SearchQuery) -> Answered {
+        as_json(self.0.search(query))
     }
 
-    pub(crate) fn aggregate(&self, query: AggregateQuery) -> Told {
-        told(self.0.aggregate(query))
+    pub(crate) fn aggregate(&self, query: AggregateQuery) -> Answered {
+        as_json(self.0.aggregate(query))
     }
 
-    pub(crate) fn window(&self, query: WindowQuery) -> Told {
-        told(self.0.field_window(query))
+    pub(crate) fn window(&self, query: WindowQuery) -> Answered {
+        as_json(self.0.field_window(query))
     }
 
-    pub(crate) fn schema(&self, query: contract::schema::SchemaQuery) -> Told {
-        told(self.0.schema(query))
+    pub(crate) fn schema(&self, query: contract::schema::SchemaQuery) -> Answered {
+        as_json(self.0.schema(query))
     }
 
-    pub(crate) fn stream(&self, query: contract::query::StreamQuery) -> Told {
-        told(self.0.stream(query))
+    pub(crate) fn stream(&self, query: contract::query::StreamQuery) -> Answered {
+        as_json(self.0.stream(query))
     }
 
-    pub(crate) fn streams(&self, connection: Option<&str>) -> Told {
+    pub(crate) fn streams(&self, connection: Option<&str>) -> Answered {
         let connection_id = connection.map(str::to_owned);
-        told(
+        as_json(
             self.0
                 .streams(contract::query::StreamsQuery { connection_id }),
         )
@@ -256,7 +256,7 @@ impl Reader {
     }
 
     /// A page of a stream with these options.
-    pub(crate) fn list(&self, name: &str, options: ListOptions) -> Told {
+    pub(crate) fn list(&self, name: &str, options: ListOptions) -> Answered {
         self.records(list(name, options))
     }
 
@@ -299,7 +299,7 @@ pub(crate) fn list(name: &str, options: ListOptions) -> RecordsQuery {
 
 pub(crate) fn limited(name: &str, limit: u32) -> RecordsQuery {
     let mut query = RecordsQuery::new(stream(name));
-    query.limit = PageLimit::of(limit);
+    query.limit = PageLimit::new(limit);
     query
 }
 
@@ -331,11 +331,11 @@ pub(crate) fn ids(page: &Value) -> Vec<String> {
 }
 
 /// The code and parameter of a refusal.
-pub(crate) fn refusal(told: Told) -> (ErrorCode, Option<String>) {
-    let error = told.unwrap_err();
+pub(crate) fn refusal(answered: Answered) -> (ErrorCode, Option<String>) {
+    let error = answered.unwrap_err();
     (error.code, error.param)
 }
 
-pub(crate) fn code(told: Told) -> ErrorCode {
-    told.unwrap_err().code
+pub(crate) fn code(answered: Answered) -> ErrorCode {
+    answered.unwrap_err().code
 }

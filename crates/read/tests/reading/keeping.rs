@@ -77,7 +77,7 @@ fn changes(since: ChangesSince) -> RecordsQuery {
 }
 
 /// What is told of the records as they are: lists, dates, and the feed from its beginning.
-fn told(world: &World) -> Vec<Value> {
+fn answer(world: &World) -> Vec<Value> {
     let ask = |reader: &Reader| {
         let list = reader.records(limited("messages", 100)).unwrap();
         let feed = reader.records(changes(ChangesSince::Beginning)).unwrap();
@@ -104,7 +104,7 @@ fn what_a_grant_sees_of_dates_stays_when_versions_are_dropped() {
             &json!({"id": "m1", "subject": "tea", "secret": day}),
         );
     }
-    let (before, grown) = (told(&world), world.store.grown().unwrap());
+    let (before, grown) = (answer(&world), world.store.grown().unwrap());
     assert!(grown.versions > 100);
 
     let rules = |versions| KeepRules {
@@ -124,7 +124,7 @@ fn what_a_grant_sees_of_dates_stays_when_versions_are_dropped() {
         grown.versions - dropped.versions - more.versions
     );
     assert!(left.versions < 30, "{left:?}");
-    assert_eq!(told(&world), before);
+    assert_eq!(answer(&world), before);
     assert_eq!(
         world
             .store

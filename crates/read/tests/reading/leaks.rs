@@ -1,14 +1,14 @@
 //! Nothing leaks: over random data, grants and requests, no answer holds a byte of what is hidden, and a store that never
 //! held the hidden data answers the same.
 
-mod ask;
 mod declared;
+mod question;
 mod scene;
 
 use proptest::prelude::*;
 use serde_json::json;
 
-use self::ask::{Ask, Begun};
+use self::question::{Begun, Question};
 use self::scene::{Dice, Scene};
 use crate::fixture::{World, grant};
 
@@ -33,25 +33,25 @@ proptest! {
             begun.extend(pages.0.zip(pages.1));
         }
         scene.go_on(&rich, &poor);
-        for (told, expected) in begun {
-            let asked = format!("{told:?}");
-            let (told, expected) = (told.go_on(&readers.0), expected.go_on(&readers.1));
-            prop_assert_eq!(told, expected, "{}", asked);
+        for (answer, expected) in begun {
+            let asked = format!("{answer:?}");
+            let (answer, expected) = (answer.go_on(&readers.0), expected.go_on(&readers.1));
+            prop_assert_eq!(answer, expected, "{}", asked);
         }
 
         let forbidden = scene.forbidden_markers();
-        let mut asks: Vec<Ask> = (0..80).map(|_| Ask::random(&mut dice, &scene)).collect();
-        asks.extend(Ask::feeds(&scene));
-        for ask in asks {
-            let told = ask.answer(&readers.0, &marks.0);
-            for marker in forbidden.iter().filter(|marker| !ask.mentions(marker)) {
-                prop_assert!(!told.contains(marker.as_str()), "{marker} in {ask:?}:\n{told}");
+        let mut questions: Vec<Question> = (0..80).map(|_| Question::random(&mut dice, &scene)).collect();
+        questions.extend(Question::feeds(&scene));
+        for question in questions {
+            let answer = question.answer(&readers.0, &marks.0);
+            for marker in forbidden.iter().filter(|marker| !question.mentions(marker)) {
+                prop_assert!(!answer.contains(marker.as_str()), "{marker} in {question:?}:\n{answer}");
             }
-            for name in scene.hidden_names().filter(|name| !ask.mentions(name)) {
-                prop_assert!(!told.contains(name), "{name} in {ask:?}:\n{told}");
+            for name in scene.hidden_names().filter(|name| !question.mentions(name)) {
+                prop_assert!(!answer.contains(name), "{name} in {question:?}:\n{answer}");
             }
-            let expected = ask.answer(&readers.1, &marks.1);
-            prop_assert!(told == expected, "{ask:?}\n  with hidden data: {told}\n  without it:       {expected}");
+            let expected = question.answer(&readers.1, &marks.1);
+            prop_assert!(answer == expected, "{question:?}\n  with hidden data: {answer}\n  without it:       {expected}");
         }
         scene.cursors_of_the_owner_do_not_open(&rich);
     }
@@ -108,8 +108,8 @@ fn a_record_that_moves_while_it_is_read_is_never_shown_outside_the_grant() {
         while !done.load(std::sync::atomic::Ordering::Acquire) {
             let search = reader.search(contract::search::SearchQuery::new("tea").unwrap());
             let list = reader.records(crate::fixture::limited("messages", 3));
-            for told in [search, list] {
-                assert!(!told.unwrap().to_string().contains("outside"));
+            for answer in [search, list] {
+                assert!(!answer.unwrap().to_string().contains("outside"));
             }
         }
     });

@@ -25,7 +25,8 @@ fn world() -> World {
 
 fn client(world: &World, id: &str) -> Reader {
     let streams = json!([{"name": "messages", "instance_ids": ["work", "home"], "fields": ["id", "subject", "seen", "received_at"]}]);
-    let granted = contract::grant::GrantedAuthority::of(&grant(id, "demo_mail", streams)).unwrap();
+    let granted =
+        contract::grant::GrantedAuthority::from_grant(&grant(id, "demo_mail", streams)).unwrap();
     world.reader(contract::grant::Authority::Granted(granted))
 }
 
@@ -117,7 +118,7 @@ fn a_cursor_of_another_stream_or_kind_does_not_open() {
     query.connection_id = Some("work".to_owned());
     let events = owner.records(query).unwrap();
     let mut search = SearchQuery::new("tea").unwrap();
-    search.limit = contract::query::PageLimit::of(1);
+    search.limit = contract::query::PageLimit::new(1);
     let hits = owner.search(search).unwrap();
     for page in [events, hits] {
         let cursor = page["next_cursor"].as_str().unwrap();
@@ -133,7 +134,7 @@ fn a_search_is_paged_to_its_end_with_one_ranking() {
     let world = world();
     let reader = client(&world, "grt_1");
     let mut query = SearchQuery::new("tea").unwrap();
-    query.limit = contract::query::PageLimit::of(4);
+    query.limit = contract::query::PageLimit::new(4);
     query.count = contract::query::Count::Exact;
     let mut handles = Vec::new();
     loop {
@@ -160,7 +161,7 @@ fn a_search_cursor_is_bound_to_query_and_grant_and_survives_a_moving_index() {
     let world = world();
     let reader = client(&world, "grt_1");
     let mut query = SearchQuery::new("tea").unwrap();
-    query.limit = contract::query::PageLimit::of(3);
+    query.limit = contract::query::PageLimit::new(3);
     let page = reader.search(query.clone()).unwrap();
     query.cursor = page["next_cursor"].as_str().map(str::to_owned);
     let mut other_words = query.clone();
@@ -213,7 +214,7 @@ fn a_search_goes_on_without_a_word_when_only_hidden_things_changed() {
         json!({"field": "received_at", "since": "2026-01-01"}),
     );
     let mut query = SearchQuery::new("tea").unwrap();
-    query.limit = contract::query::PageLimit::of(2);
+    query.limit = contract::query::PageLimit::new(2);
     let begin = |reader: &Reader| {
         let mut query = query.clone();
         let page = reader.search(query.clone()).unwrap();
@@ -227,28 +228,28 @@ fn a_search_goes_on_without_a_word_when_only_hidden_things_changed() {
     };
     let owner = world.owner();
     let cursors = [begin(&few), begin(&recent), begin(&owner)];
-    let told = || {
+    let answer = || {
         [
             warned(&few, &cursors[0]),
             warned(&recent, &cursors[1]),
             warned(&owner, &cursors[2]),
         ]
     };
-    assert_eq!(told(), [false; 3]);
+    assert_eq!(answer(), [false; 3]);
     // Something else, something of theirs that is hidden, and a record that is not theirs.
     world.put(
         "work",
         "attachments",
         &json!({"id": "x", "message_id": "m0"}),
     );
-    assert_eq!(told()[..2], [false; 2]);
+    assert_eq!(answer()[..2], [false; 2]);
     put("m0", "tea", "2", "2026-02-01");
     put("old", "tea", "1", "2025-02-01");
-    assert_eq!(told(), [false, false, true]);
+    assert_eq!(answer(), [false, false, true]);
     put("m5", "coffee", "1", "2026-02-01");
-    assert_eq!(told(), [false, true, true]);
+    assert_eq!(answer(), [false, true, true]);
     put("m4", "tea", "1", "2025-02-01");
-    assert_eq!(told(), [false, true, true]);
+    assert_eq!(answer(), [false, true, true]);
     put("m4", "milk", "1", "2025-02-01");
-    assert!(told()[0]);
+    assert!(answer()[0]);
 }

@@ -11,7 +11,7 @@ use contract::schema::SchemaQuery;
 use serde_json::{Value, json};
 use store::records::ChangeOp;
 
-use crate::fixture::{Reader, Told, World, aggregate, field, list, stream};
+use crate::fixture::{Answered, Reader, World, aggregate, field, list, stream};
 
 /// No number that may be seen comes near it, not even a sum.
 const HIDDEN: u32 = 1_000_000_000;
@@ -41,7 +41,7 @@ fn flip(world: &World, at: usize) {
 }
 
 /// Asks for one figure.
-type Figure = Box<dyn Fn(&Reader) -> Told>;
+type Figure = Box<dyn Fn(&Reader) -> Answered>;
 
 /// Every figure there is: each aggregate alone and in groups, counts and time spans of lists, and what schemas tell.
 fn figures() -> Vec<Figure> {
@@ -82,7 +82,7 @@ fn figures() -> Vec<Figure> {
             ..ListOptions::default()
         };
         let mut query = list("messages", options);
-        query.limit = PageLimit::of(100);
+        query.limit = PageLimit::new(100);
         reader.records(query)
     }));
     asked.push(Box::new(|reader| reader.streams(None)));
@@ -97,8 +97,8 @@ fn figures() -> Vec<Figure> {
 }
 
 /// What of an answer is hidden.
-fn hidden(told: &Value) -> Option<String> {
-    match told {
+fn hidden(answer: &Value) -> Option<String> {
+    match answer {
         Value::Number(number) => {
             let large = number.as_f64().is_some_and(|value| value.abs() >= 1e8);
             large.then(|| number.to_string())
@@ -142,10 +142,10 @@ fn no_figure_tells_what_a_record_became_outside_the_grant() {
         });
         let asking = std::panic::catch_unwind(AssertUnwindSafe(|| {
             for ask in (0..ROUNDS).flat_map(|_| &figures) {
-                let told = ask(&reader).unwrap();
-                assert_eq!(hidden(&told), None, "{told}");
-                if let Some(value) = told.get("value") {
-                    assert!(!value.is_null(), "{told}");
+                let answer = ask(&reader).unwrap();
+                assert_eq!(hidden(&answer), None, "{answer}");
+                if let Some(value) = answer.get("value") {
+                    assert!(!value.is_null(), "{answer}");
                 }
             }
         }));

@@ -64,8 +64,8 @@ fn a_field_outside_the_grant_is_the_same_whether_it_exists_or_not() {
             client.list("messages", sort.clone()),
             client.window(window("m1", name, WindowSelector::default())),
         ];
-        for told in refused {
-            let error = told.unwrap_err();
+        for answer in refused {
+            let error = answer.unwrap_err();
             assert_eq!(error.code, ErrorCode::FieldNotGranted, "{name}: {error}");
             assert_eq!(
                 error.message,
@@ -117,21 +117,21 @@ fn a_stream_outside_the_grant_is_the_same_whether_it_exists_or_not() {
         let schema = SchemaQuery::parse(None, None, Some(stream(name)), None).unwrap();
         let mut search = SearchQuery::new("s").unwrap();
         search.streams = vec![stream(name)];
-        for told in [
+        for answer in [
             client.records(RecordsQuery::new(stream(name))),
             client.record(RecordQuery::new(stream(name), "m1")),
             client.stream(metadata),
             client.schema(schema),
             client.search(search.clone()),
         ] {
-            let error = told.unwrap_err();
+            let error = answer.unwrap_err();
             assert_eq!(error.code, ErrorCode::GrantStreamNotAllowed);
             assert_eq!(error.message, format!("the stream '{name}' is not granted"));
         }
         assert_eq!(owner.search(search).unwrap()["data"], json!([]));
     }
-    let told = owner.records(RecordsQuery::new(stream("nonsense")));
-    assert_eq!(code(told), ErrorCode::StreamNotDeclared);
+    let answer = owner.records(RecordsQuery::new(stream("nonsense")));
+    assert_eq!(code(answer), ErrorCode::StreamNotDeclared);
 }
 
 #[test]
@@ -146,13 +146,13 @@ fn a_connection_outside_the_grant_is_the_same_whether_it_exists_or_not() {
         let mut search = SearchQuery::new("s").unwrap();
         search.connection_id = Some(name.to_owned());
         let schema = SchemaQuery::parse(None, None, None, Some(name.to_owned())).unwrap();
-        for told in [
+        for answer in [
             client.records(records.clone()),
             client.search(search),
             client.schema(schema),
             client.streams(Some(name)),
         ] {
-            let error = told.unwrap_err();
+            let error = answer.unwrap_err();
             assert_eq!(error.code, ErrorCode::ConnectionNotFound, "{name}");
             assert_eq!(
                 error.message,
@@ -211,8 +211,8 @@ fn a_relation_outside_the_grant_is_the_same_whether_it_exists_or_not() {
         ("attachments", Some(0)),
         ("receipt", Some(1)),
     ] {
-        let told = owner.list("messages", expand(name, limit));
-        assert_eq!(code(told), ErrorCode::InvalidExpand, "{name}");
+        let answer = owner.list("messages", expand(name, limit));
+        assert_eq!(code(answer), ErrorCode::InvalidExpand, "{name}");
     }
 }
 
@@ -251,8 +251,8 @@ fn filters_must_fit_the_field() {
         range("subject", RangeOperator::Gte, "a"),
     ] {
         let param = format!("filter[{}]", filter.field);
-        let told = refusal(client.records(filtered("messages", vec![filter])));
-        assert_eq!(told, (ErrorCode::InvalidRequest, Some(param)));
+        let answer = refusal(client.records(filtered("messages", vec![filter])));
+        assert_eq!(answer, (ErrorCode::InvalidRequest, Some(param)));
     }
 }
 
@@ -274,8 +274,8 @@ fn aggregates_are_computed_as_declared() {
         (aggregate(Metric::Count, by("size_bytes")), "group_by"),
         (aggregate(Metric::Count, by_time("Mars/X")), "time_zone"),
     ] {
-        let told = refusal(owner.aggregate(query));
-        assert_eq!(told, (ErrorCode::InvalidRequest, Some(param.to_owned())));
+        let answer = refusal(owner.aggregate(query));
+        assert_eq!(answer, (ErrorCode::InvalidRequest, Some(param.to_owned())));
     }
     let mut query = aggregate(Metric::Count, None);
     query.stream = stream("events");
@@ -306,8 +306,8 @@ fn a_record_that_cannot_be_seen_is_not_found() {
             .unwrap_err();
         assert_eq!(error.code, ErrorCode::NotFound, "{id:?}");
         assert_eq!(error.message, "Record not found");
-        let told = reader.window(window(id, "subject", WindowSelector::default()));
-        assert_eq!(told.unwrap_err(), error);
+        let answer = reader.window(window(id, "subject", WindowSelector::default()));
+        assert_eq!(answer.unwrap_err(), error);
     }
 }
 
@@ -344,7 +344,7 @@ fn what_does_not_go_together_is_refused() {
         (options(Count::Exact, false), "count"),
         (options(Count::None, true), "window"),
     ] {
-        let told = refusal(owner.list("messages", options));
-        assert_eq!(told, (ErrorCode::InvalidRequest, Some(param.to_owned())));
+        let answer = refusal(owner.list("messages", options));
+        assert_eq!(answer, (ErrorCode::InvalidRequest, Some(param.to_owned())));
     }
 }

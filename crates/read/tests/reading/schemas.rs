@@ -10,7 +10,7 @@ use store::records::ChangeOp;
 
 use crate::fixture::*;
 
-fn ask(
+fn schema_query(
     view: Option<&str>,
     detail: Option<&str>,
     name: Option<&str>,
@@ -35,19 +35,22 @@ fn world() -> World {
 #[test]
 fn the_owner_sees_the_whole_declaration() {
     let world = world();
-    let told = world.owner().schema(ask(None, None, None, None)).unwrap();
-    assert_eq!(told["object"], "schema");
+    let answer = world
+        .owner()
+        .schema(schema_query(None, None, None, None))
+        .unwrap();
+    assert_eq!(answer["object"], "schema");
     assert_eq!(
-        told["bearer"],
+        answer["bearer"],
         json!({"token_kind": "owner", "scope": "owner"})
     );
-    assert!(told.get("stream_count").is_none());
+    assert!(answer.get("stream_count").is_none());
     assert_eq!(
-        told["connectors"][1]["source"],
+        answer["connectors"][1]["source"],
         json!({"kind": "connector", "id": "https://sources.example/demo_mail"})
     );
-    assert_eq!(told["connectors"][1]["stream_count"], 4);
-    let messages = &told["connectors"][1]["streams"][0];
+    assert_eq!(answer["connectors"][1]["stream_count"], 4);
+    let messages = &answer["connectors"][1]["streams"][0];
     assert_eq!(messages["primary_key"], json!(["id"]));
     assert_eq!(messages["cursor_field"], "received_at");
     assert_eq!(
@@ -95,15 +98,19 @@ fn the_newest_visible_record_is_told_of_each_stream() {
         "2026-03-01T12:30:00+02:00",
         "2026-02-01T00:00:00Z",
     );
-    let told = |reader: &dyn Fn(SchemaQuery) -> Value, query: SchemaQuery| {
-        let told = reader(query);
-        told["connectors"][0]["streams"][0]["freshness"]["captured_at"].clone()
+    let answer = |reader: &dyn Fn(SchemaQuery) -> Value, query: SchemaQuery| {
+        let answer = reader(query);
+        answer["connectors"][0]["streams"][0]["freshness"]["captured_at"].clone()
     };
     let owner = |query| world.owner().schema(query).unwrap();
-    let of = |connection: &str| ask(None, None, Some("messages"), Some(connection));
-    let all = || ask(None, None, Some("messages"), None);
-    assert_eq!(told(&owner, all()), "2026-03-01T10:30:00.000Z");
-    assert_eq!(told(&owner, of("work")), "2026-03-01T10:00:00.000Z");
+    let in_connection =
+        |connection: &str| schema_query(None, None, Some("messages"), Some(connection));
+    let all = || schema_query(None, None, Some("messages"), None);
+    assert_eq!(answer(&owner, all()), "2026-03-01T10:30:00.000Z");
+    assert_eq!(
+        answer(&owner, in_connection("work")),
+        "2026-03-01T10:00:00.000Z"
+    );
     // A client is told of what it may see, and what is written later of what is there then.
     let client = world.client(
         "demo_mail",
@@ -112,13 +119,16 @@ fn the_newest_visible_record_is_told_of_each_stream() {
     );
     let client = |query| client.schema(query).unwrap();
     put("work", "m2", "2026-03-05T00:00:00Z", "2026-05-01T00:00:00Z");
-    assert_eq!(told(&owner, of("work")), "2026-03-05T00:00:00.000Z");
-    assert_eq!(told(&client, all()), "2026-03-01T10:00:00.000Z");
+    assert_eq!(
+        answer(&owner, in_connection("work")),
+        "2026-03-05T00:00:00.000Z"
+    );
+    assert_eq!(answer(&client, all()), "2026-03-01T10:00:00.000Z");
     put("work", "m3", "2026-03-06T00:00:00Z", "2026-03-01T00:00:00Z");
-    assert_eq!(told(&client, all()), "2026-03-06T00:00:00.000Z");
+    assert_eq!(answer(&client, all()), "2026-03-06T00:00:00.000Z");
     world.delete("work", "messages", "m3");
-    assert_eq!(told(&client, all()), "2026-03-01T10:00:00.000Z");
-    let compact = owner(ask(Some("compact"), None, Some("messages"), None));
+    assert_eq!(answer(&client, all()), "2026-03-01T10:00:00.000Z");
+    let compact = owner(schema_query(Some("compact"), None, Some("messages"), None));
     assert!(!compact.to_string().contains("freshness"), "{compact}");
 }
 
@@ -126,9 +136,9 @@ fn the_newest_visible_record_is_told_of_each_stream() {
 fn a_limit_is_told_only_where_a_relation_accepts_one() {
     // Decision 10: what is one record at most takes no `expand_limit`.
     let world = world();
-    let query = ask(None, None, Some("messages"), Some("work"));
-    let told = world.owner().schema(query).unwrap();
-    let messages = &told["connectors"][0]["streams"][0];
+    let query = schema_query(None, None, Some("messages"), Some("work"));
+    let answer = world.owner().schema(query).unwrap();
+    let messages = &answer["connectors"][0]["streams"][0];
     assert_eq!(
         messages["expand_capabilities"][1],
         json!({"name": "receipt", "stream": "receipts", "target_stream": "receipts", "cardinality": "has_one",
@@ -148,16 +158,16 @@ fn a_client_sees_exactly_what_it_may_use() {
         json!([{"name": "messages", "instance_ids": ["work"], "fields": ["subject", "id", "size_bytes", "profile"],
             "time_constraint": {"field": "received_at", "since": "2026-01-01"}, "resources": ["m2", "m1"]}]),
     );
-    let told = reader
+    let answer = reader
         .stream(StreamQuery {
             stream: stream("messages"),
             connection_id: None,
         })
         .unwrap();
-    let mut told = told;
-    let capabilities = told["field_capabilities"].take();
+    let mut answer = answer;
+    let capabilities = answer["field_capabilities"].take();
     assert_eq!(
-        told,
+        answer,
         json!({"object": "stream_metadata", "name": "messages", "description": "Letters, one record each.",
             "semantics": "mutable_state", "primary_key": ["id"], "selection": {"fields": true, "resources": true},
             "schema": {"type": "object", "required": ["id"], "additionalProperties": false, "properties": {
@@ -180,7 +190,7 @@ fn a_client_sees_exactly_what_it_may_use() {
         .collect();
     // In the order they are declared.
     assert_eq!(names, ["id", "subject", "size_bytes", "profile"]);
-    let schema = reader.schema(ask(None, None, None, None)).unwrap();
+    let schema = reader.schema(schema_query(None, None, None, None)).unwrap();
     assert_eq!(
         schema["bearer"],
         json!({"token_kind": "client", "scope": "grant", "grant_id": "grt_1", "client_id": "longview"})
@@ -205,19 +215,24 @@ fn a_client_sees_exactly_what_it_may_use() {
 #[test]
 fn a_compact_schema_says_each_field_in_a_few_flags() {
     let world = world();
-    let told = world
+    let answer = world
         .owner()
-        .schema(ask(Some("compact"), None, Some("messages"), Some("work")))
+        .schema(schema_query(
+            Some("compact"),
+            None,
+            Some("messages"),
+            Some("work"),
+        ))
         .unwrap();
     assert_eq!(
         (
-            &told["detail"],
-            &told["connector_count"],
-            &told["stream_count"]
+            &answer["detail"],
+            &answer["connector_count"],
+            &answer["stream_count"]
         ),
         (&json!("compact"), &json!(1), &json!(1))
     );
-    let connector = &told["connectors"][0];
+    let connector = &answer["connectors"][0];
     assert_eq!(
         connector["granted_connections"],
         json!([{"connection_id": "work", "display_name": "Work mail"}])
@@ -233,10 +248,10 @@ fn a_compact_schema_says_each_field_in_a_few_flags() {
         "demo_mail",
         json!([{"name": "messages", "instance_ids": ["work"], "fields": ["received_at"]}]),
     );
-    let told = client
-        .schema(ask(Some("compact"), None, None, None))
+    let answer = client
+        .schema(schema_query(Some("compact"), None, None, None))
         .unwrap();
-    let stream = &told["connectors"][0]["streams"][0];
+    let stream = &answer["connectors"][0]["streams"][0];
     assert_eq!(
         stream["field_capabilities"],
         json!({"received_at": fields["received_at"]})
@@ -253,10 +268,10 @@ fn a_compact_schema_says_each_field_in_a_few_flags() {
         json!([{"name": "messages", "instance_ids": ["work"], "fields": ["received_at"],
             "time_constraint": {"field": "received_at", "since": "2026-03-01"}}]),
     );
-    let told = lately
-        .schema(ask(Some("compact"), None, None, None))
+    let answer = lately
+        .schema(schema_query(Some("compact"), None, None, None))
         .unwrap();
-    let limit = &told["connectors"][0]["streams"][0]["time_constraint"];
+    let limit = &answer["connectors"][0]["streams"][0]["time_constraint"];
     assert!(limit.to_string().contains("2026-03-01"), "{limit}");
 }
 
@@ -266,18 +281,23 @@ fn a_scoped_full_schema_holds_only_what_was_asked() {
     let world = world();
     let owner = world.owner();
     // TR-27: two connections of one connector are two sources, alike or not.
-    let refused = owner.schema(ask(None, Some("full"), Some("events"), None));
+    let refused = owner.schema(schema_query(None, Some("full"), Some("events"), None));
     let refused = refused.unwrap_err();
     assert_eq!(refused.code, ErrorCode::AmbiguousSchemaDetail);
     assert_eq!(refused.available_connections().len(), 2);
-    let told = owner
-        .schema(ask(None, Some("full"), Some("events"), Some("work")))
+    let answer = owner
+        .schema(schema_query(
+            None,
+            Some("full"),
+            Some("events"),
+            Some("work"),
+        ))
         .unwrap();
     assert_eq!(
-        (&told["connector_count"], &told["stream_count"]),
+        (&answer["connector_count"], &answer["stream_count"]),
         (&json!(1), &json!(1))
     );
-    let names: Vec<&Value> = told["connectors"]
+    let names: Vec<&Value> = answer["connectors"]
         .as_array()
         .unwrap()
         .iter()
@@ -286,7 +306,7 @@ fn a_scoped_full_schema_holds_only_what_was_asked() {
         .collect();
     assert_eq!(names, ["events"]);
     let error = owner
-        .schema(ask(None, Some("full"), Some("messages"), None))
+        .schema(schema_query(None, Some("full"), Some("messages"), None))
         .unwrap_err();
     assert_eq!(error.code, ErrorCode::AmbiguousSchemaDetail);
     assert_eq!(error.retry_with.as_deref(), Some("connection_id"));
@@ -296,11 +316,16 @@ fn a_scoped_full_schema_holds_only_what_was_asked() {
         .map(|one| one.connection_id.as_str())
         .collect();
     assert_eq!(listed, ["chat", "work", "home"]);
-    let told = owner
-        .schema(ask(None, Some("full"), Some("messages"), Some("home")))
+    let answer = owner
+        .schema(schema_query(
+            None,
+            Some("full"),
+            Some("messages"),
+            Some("home"),
+        ))
         .unwrap();
     assert_eq!(
-        told["connectors"][0]["streams"][0]["granted_connections"],
+        answer["connectors"][0]["streams"][0]["granted_connections"],
         json!([{"connection_id": "home"}])
     );
 }
@@ -320,15 +345,15 @@ fn connections_granted_differently_are_told_apart() {
             json!([{"name": "messages", "instance_ids": ["home"], "fields": ["id", "subject"]}]),
         ),
     ]);
-    let told = reader.schema(ask(None, None, None, None)).unwrap();
+    let answer = reader.schema(schema_query(None, None, None, None)).unwrap();
     assert_eq!(
-        told["bearer"],
+        answer["bearer"],
         json!({"token_kind": "mcp_package", "scope": "grant", "client_id": "longview", "grant_package_id": "gpkg_1"})
     );
-    let connectors = told["connectors"].as_array().unwrap();
+    let connectors = answer["connectors"].as_array().unwrap();
     assert_eq!(connectors.len(), 1);
     let streams = connectors[0]["streams"].as_array().unwrap();
-    let told: Vec<(Value, usize)> = streams
+    let answer: Vec<(Value, usize)> = streams
         .iter()
         .map(|stream| {
             (
@@ -337,7 +362,7 @@ fn connections_granted_differently_are_told_apart() {
             )
         })
         .collect();
-    assert_eq!(told, [(json!(["work"]), 1), (json!(["home"]), 2)]);
+    assert_eq!(answer, [(json!(["work"]), 1), (json!(["home"]), 2)]);
 }
 
 #[test]
@@ -349,23 +374,23 @@ fn a_relation_is_told_where_its_child_and_foreign_key_are_granted() {
             json!([{"name": "messages", "instance_ids": ["work"], "fields": ["id"]},
                 {"name": "attachments", "instance_ids": ["work"], "fields": fields}]),
         );
-        let told = reader
-            .schema(ask(None, None, Some("messages"), None))
+        let answer = reader
+            .schema(schema_query(None, None, Some("messages"), None))
             .unwrap();
-        told["connectors"][0]["streams"][0].clone()
+        answer["connectors"][0]["streams"][0].clone()
     };
-    let told = granted(json!(["message_id"]));
+    let answer = granted(json!(["message_id"]));
     assert_eq!(
-        told["relationships"],
+        answer["relationships"],
         json!([{"name": "attachments", "stream": "attachments", "foreign_key": "message_id", "cardinality": "has_many"}])
     );
     assert_eq!(
-        told["query"]["expand"],
+        answer["query"]["expand"],
         json!([{"name": "attachments", "default_limit": 2, "max_limit": 5}])
     );
-    let told = granted(json!(["name"]));
+    let answer = granted(json!(["name"]));
     assert_eq!(
-        (&told["relationships"], &told["expand_capabilities"]),
+        (&answer["relationships"], &answer["expand_capabilities"]),
         (&json!([]), &json!([]))
     );
 }

@@ -122,11 +122,11 @@ fn a_window() {
         after_chars: Some(4),
         ..WindowSelector::default()
     };
-    let told = reader(&world)
+    let answer = reader(&world)
         .window(window("m1", "body", selector))
         .unwrap();
     assert_eq!(
-        told,
+        answer,
         json!({
             "object": "field_window", "stream": "messages", "record_id": "m1", "connection_id": "work",
             "url": "/v1/streams/messages/records/m1/field-window", "field": {"path": "body", "type": "string"},
@@ -191,9 +191,9 @@ fn only_the_owner_is_told_a_score_and_only_granted_fields_tell_when_it_was_writt
 #[test]
 fn streams_are_listed_per_connection() {
     let world = world();
-    let told = reader(&world).streams(None).unwrap();
+    let answer = reader(&world).streams(None).unwrap();
     assert_eq!(
-        told,
+        answer,
         json!({
             "object": "list", "has_more": false,
             "data": [{"object": "stream", "name": "messages", "record_count": 2, "last_updated": "2026-05-01T00:00:00Z",
@@ -204,16 +204,16 @@ fn streams_are_listed_per_connection() {
             "meta": {"count": {"kind": "none"}, "warnings": []}
         })
     );
-    let told = world.owner().streams(Some("work")).unwrap();
-    let names: Vec<&str> = told["data"]
+    let answer = world.owner().streams(Some("work")).unwrap();
+    let names: Vec<&str> = answer["data"]
         .as_array()
         .unwrap()
         .iter()
         .map(|row| row["name"].as_str().unwrap())
         .collect();
     assert_eq!(names, ["messages", "attachments", "receipts", "events"]);
-    assert_eq!(told["data"][1]["last_updated"], Value::Null);
-    assert_eq!(told["data"][1]["freshness"], json!({"status": "unknown"}));
+    assert_eq!(answer["data"][1]["last_updated"], Value::Null);
+    assert_eq!(answer["data"][1]["freshness"], json!({"status": "unknown"}));
 }
 
 #[test]
@@ -324,8 +324,8 @@ fn bytes_are_reached_through_the_record_that_points_at_them() {
         record["data"]["blob_ref"],
         json!({"blob_id": id, "fetch_url": format!("/v1/blobs/{id}")})
     );
-    let told = world.owner().blob(id, None).unwrap();
-    assert_eq!(told, ("text/plain".to_owned(), b"hello blob".to_vec()));
+    let answer = world.owner().blob(id, None).unwrap();
+    assert_eq!(answer, ("text/plain".to_owned(), b"hello blob".to_vec()));
 
     let granted = |fields: Value| {
         world.client(
@@ -460,7 +460,7 @@ fn a_limit_that_is_too_large_is_cut_openly() {
         json!({"max_limit": 100, "requested_limit": 500})
     );
     let mut query = RecordsQuery::new(stream("messages"));
-    query.limit = contract::query::PageLimit::of(101);
+    query.limit = contract::query::PageLimit::new(101);
     query.reading = Reading::Changes(ChangesSince::Beginning);
     let page = world.owner().records(query).unwrap();
     assert_eq!(page["meta"]["warnings"][0]["param"], "limit");
@@ -468,12 +468,12 @@ fn a_limit_that_is_too_large_is_cut_openly() {
         limit_chars: Some(99_999),
         ..WindowSelector::default()
     };
-    let told = world
+    let answer = world
         .owner()
         .window(window("m1", "body", selector))
         .unwrap();
     assert_eq!(
-        told["meta"]["warnings"],
+        answer["meta"]["warnings"],
         json!([{"code": "limit_clamped", "message": "limit_chars clamped to 16384", "param": "limit_chars"}])
     );
 }

@@ -90,7 +90,7 @@ fn hits_of_large_records_are_all_found() {
     // TR-38: a page of hits is whole although the records behind it are read a few at a time.
     let world = world("body");
     let mut query = SearchQuery::new("tea").unwrap();
-    query.limit = contract::query::PageLimit::of(5);
+    query.limit = contract::query::PageLimit::new(5);
     let mut found = Vec::new();
     loop {
         let page = world.owner().search(query.clone()).unwrap();

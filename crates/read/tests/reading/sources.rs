@@ -41,7 +41,7 @@ fn package(world: &World) -> Reader {
 }
 
 /// Every read that means one connection, without its name.
-fn reads(reader: &Reader) -> [Told; 6] {
+fn reads(reader: &Reader) -> [Answered; 6] {
     let mut changes = RecordsQuery::new(stream("messages"));
     changes.reading = Reading::Changes(ChangesSince::Beginning);
     // The record is only in one of them: that does not matter.
@@ -63,8 +63,8 @@ fn reads(reader: &Reader) -> [Told; 6] {
 fn which_connection_is_meant_is_asked_before_anything_is_read() {
     let mut world = world();
     world.store = Arc::new(Shut(world.store.clone()));
-    for told in reads(&package(&world)) {
-        assert_eq!(told.unwrap_err().code, ErrorCode::AmbiguousConnection);
+    for answer in reads(&package(&world)) {
+        assert_eq!(answer.unwrap_err().code, ErrorCode::AmbiguousConnection);
     }
     assert!(world.notes.0.lock().unwrap().is_empty(), "nothing was read");
 }
@@ -74,8 +74,8 @@ fn a_stream_of_several_connections_needs_one_named() {
     // AM-01, AM-03, AM-04
     let world = world();
     let reader = package(&world);
-    for told in reads(&reader) {
-        let error = serde_json::to_value(told.unwrap_err()).unwrap();
+    for answer in reads(&reader) {
+        let error = serde_json::to_value(answer.unwrap_err()).unwrap();
         assert_eq!(error["code"], "ambiguous_connection");
         assert_eq!(error["retry_with"], "connection_id");
         assert_eq!(error["available_connection_count"], 2);
@@ -138,8 +138,8 @@ fn a_search_of_a_stream_asks_only_the_sources_that_have_it() {
         assert_eq!(page["meta"]["warnings"], json!([]));
         let notes = world.notes.0.lock().unwrap();
         let ids = notes.last().unwrap().grant_ids.iter();
-        let told: Vec<&str> = ids.map(GrantId::as_str).collect();
-        assert_eq!(told, asked, "{names:?}");
+        let answer: Vec<&str> = ids.map(GrantId::as_str).collect();
+        assert_eq!(answer, asked, "{names:?}");
     }
     assert_eq!(code(ask(&["receipts"])), ErrorCode::GrantStreamNotAllowed);
 }
@@ -159,10 +159,13 @@ fn among_many_connections_twelve_are_listed() {
     let error = reader
         .records(RecordsQuery::new(stream("messages")))
         .unwrap_err();
-    let told = serde_json::to_value(error).unwrap();
-    assert_eq!(told["available_connections"].as_array().unwrap().len(), 12);
-    assert_eq!(told["available_connection_count"], 15);
-    assert_eq!(told["available_connections_omitted"], 3);
+    let answer = serde_json::to_value(error).unwrap();
+    assert_eq!(
+        answer["available_connections"].as_array().unwrap().len(),
+        12
+    );
+    assert_eq!(answer["available_connection_count"], 15);
+    assert_eq!(answer["available_connections_omitted"], 3);
 }
 
 #[test]
@@ -186,8 +189,8 @@ fn a_grant_of_another_source_or_a_lost_connection_gives_nothing() {
         "demo_chat",
         json!([{"name": "messages", "instance_ids": ["work"], "fields": ["id", "body"]}]),
     );
-    let told = crossed.records(RecordsQuery::new(stream("messages")));
-    assert_eq!(code(told), ErrorCode::GrantStreamNotAllowed);
+    let answer = crossed.records(RecordsQuery::new(stream("messages")));
+    assert_eq!(code(answer), ErrorCode::GrantStreamNotAllowed);
     assert_eq!(crossed.streams(None).unwrap()["data"], json!([]));
     let lost = world.client(
         "demo_mail",
@@ -254,7 +257,7 @@ fn each_successful_call_of_a_client_is_noted() {
     reader.streams(None).unwrap();
     world.owner().find("tea");
     let notes = world.notes.0.lock().unwrap();
-    let told: Vec<_> = notes
+    let answer: Vec<_> = notes
         .iter()
         .map(|note| {
             (
@@ -264,12 +267,12 @@ fn each_successful_call_of_a_client_is_noted() {
             )
         })
         .collect();
-    let told: Vec<(&str, &str, &str)> = told
+    let answer: Vec<(&str, &str, &str)> = answer
         .iter()
         .map(|(a, b, c)| (*a, b.as_str(), c.as_str()))
         .collect();
     assert_eq!(
-        told,
+        answer,
         [
             ("search", "work/messages:m1", "body subject"),
             ("record", "work/messages:m1", "body subject"),

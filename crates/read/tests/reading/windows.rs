@@ -34,22 +34,22 @@ fn following_a_window_yields_the_field_exactly() {
         let mut read = String::new();
         let mut offset = 0;
         loop {
-            let told = reader
+            let answer = reader
                 .window(window("m1", "body", selector(offset, limit)))
                 .unwrap();
-            read.push_str(told["window"]["text"].as_str().unwrap());
-            match told["window"]["next_offset_chars"].as_u64() {
+            read.push_str(answer["window"]["text"].as_str().unwrap());
+            match answer["window"]["next_offset_chars"].as_u64() {
                 Some(next) => offset = usize::try_from(next).unwrap(),
                 None => break,
             }
         }
         assert_eq!(read, text);
     }
-    let told = reader
+    let answer = reader
         .window(window("m1", "body", selector(1_000_000, 5)))
         .unwrap();
-    assert_eq!(told["window"]["text"], "");
-    assert_eq!(told["window"]["complete"], false);
+    assert_eq!(answer["window"]["text"], "");
+    assert_eq!(answer["window"]["complete"], false);
 }
 
 #[test]
@@ -79,11 +79,11 @@ fn what_is_no_text_is_said_to_be_none() {
                 .starts_with(&format!("field '{name}' is {kind}, "))
         );
     }
-    let told = reader.window(window("m1", "from_email", WindowSelector::default()));
-    assert_eq!(code(told), ErrorCode::FieldNotFound);
-    let told = reader.window(window("m1", "body", find("coffee")));
+    let answer = reader.window(window("m1", "from_email", WindowSelector::default()));
+    assert_eq!(code(answer), ErrorCode::FieldNotFound);
+    let answer = reader.window(window("m1", "body", find("coffee")));
     assert_eq!(
-        refusal(told),
+        refusal(answer),
         (ErrorCode::QueryNotFound, Some("q".to_owned()))
     );
 }
@@ -95,13 +95,13 @@ fn selectors_are_checked_before_anything_else() {
         before_chars: Some(3),
         ..WindowSelector::default()
     };
-    let told = world.owner().window(window("nope", "body", bad));
+    let answer = world.owner().window(window("nope", "body", bad));
     assert_eq!(
-        refusal(told),
+        refusal(answer),
         (ErrorCode::InvalidWindow, Some("q".to_owned()))
     );
-    let told = world.owner().window(window("nope", "body", selector(0, 0)));
-    assert_eq!(code(told), ErrorCode::InvalidWindow);
+    let answer = world.owner().window(window("nope", "body", selector(0, 0)));
+    assert_eq!(code(answer), ErrorCode::InvalidWindow);
 }
 
 #[test]
@@ -126,8 +126,8 @@ fn records_and_windows_hold_to_the_grant_whatever_a_handle_says() {
     );
     query.connection_id = Some("home".to_owned());
     assert_eq!(code(reader.window(query)), ErrorCode::ConnectionNotFound);
-    let told = reader.window(window("m1", "secret", WindowSelector::default()));
-    assert_eq!(code(told), ErrorCode::FieldNotGranted);
+    let answer = reader.window(window("m1", "secret", WindowSelector::default()));
+    assert_eq!(code(answer), ErrorCode::FieldNotGranted);
     let mut query = contract::query::RecordQuery::new(stream("messages"), "m1");
     query.connection_id = Some("home".to_owned());
     assert_eq!(code(reader.record(query)), ErrorCode::ConnectionNotFound);
@@ -141,8 +141,8 @@ fn the_owner_may_read_what_is_not_declared() {
         "messages",
         &json!({"id": "m1", "undeclared": "long text"}),
     );
-    let told = world
+    let answer = world
         .owner()
         .window(window("m1", "undeclared", WindowSelector::default()));
-    assert_eq!(told.unwrap()["window"]["text"], "long text");
+    assert_eq!(answer.unwrap()["window"]["text"], "long text");
 }

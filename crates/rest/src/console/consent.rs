@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use contract::error::{ErrorCode, ReadError};
 use contract::grant::AccessMode;
 use grants::Mistake;
-use grants::oauth::{Answer, Decider, DecisionError, PendingRequest, Review, Way};
+use grants::oauth::{Answer, Decider, DecisionError, GrantFlow, PendingRequest, Review};
 use grants::sign_in::Session;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
@@ -242,9 +242,9 @@ async fn review_page(
 
 /// The origin of the redirect that answers a decision.
 fn answer_origin(asked: &PendingRequest) -> String {
-    match &asked.way {
-        Way::Code { back, .. } => review::origin(&back.redirect_uri).to_owned(),
-        Way::Device => String::new(),
+    match &asked.flow {
+        GrantFlow::Code { back, .. } => review::origin(&back.redirect_uri).to_owned(),
+        GrantFlow::Device => String::new(),
     }
 }
 

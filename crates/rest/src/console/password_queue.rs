@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     fn address(n: u8) -> Lane {
-        Lane::of([203, 0, 113, n].into())
+        Lane::from_address([203, 0, 113, n].into())
     }
 
     /// Begins to wait, and does wait once this returns.

@@ -5,7 +5,7 @@ use contract::grant::{AccessMode, Authority, GrantedRow};
 use contract::query::{Count, ListOptions, PageLimit, Reading, RecordsQuery};
 use contract::reader::ReadContract as _;
 use contract::record::Record;
-use grants::oauth::{Client, ClientTrust, PendingRequest, Review, Way};
+use grants::oauth::{Client, ClientTrust, GrantFlow, PendingRequest, Review};
 use grants::{Draft, Wording};
 use read::GrantReader;
 
@@ -60,9 +60,9 @@ impl Requester {
                 true,
             ),
         };
-        let answer_to = match &asked.way {
-            Way::Device => "The answer goes to the device that showed you the code. Make sure that it is yours.".to_owned(),
-            Way::Code { back, .. } => match origin(&back.redirect_uri) {
+        let answer_to = match &asked.flow {
+            GrantFlow::Device => "The answer goes to the device that showed you the code. Make sure that it is yours.".to_owned(),
+            GrantFlow::Code { back, .. } => match origin(&back.redirect_uri) {
                 origin if is_loopback(origin) => {
                     "The answer goes to a program on the computer this browser runs on.".to_owned()
                 }
@@ -184,7 +184,7 @@ async fn stream_preview(
 ) -> Result<StreamPreview, ReadError> {
     let mut query = RecordsQuery::new(row.stream.clone());
     query.connection_id = Some(row.connection.to_string());
-    query.limit = PageLimit::of(samples.max(1));
+    query.limit = PageLimit::new(samples.max(1));
     query.reading = Reading::List(ListOptions {
         count: Count::Exact,
         ..ListOptions::default()

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use axum::http::{HeaderMap, StatusCode, header};
 use contract::error::{ErrorCode, ReadError};
-use grants::sign_in::{Door, KnownBrowser, Lane, NewSession, SignInError, Visitor, known_browser};
+use grants::sign_in::{
+    KnownBrowser, Lane, NewSession, SignIn, SignInError, Visitor, known_browser,
+};
 use tokio::time::Instant;
 
 use super::session;
@@ -67,7 +69,7 @@ async fn attempt(
     let tried = blocking(service, move |service| {
         // Held until the check is over, even if the request was dropped.
         let _permit = permit;
-        let door = Door {
+        let door = SignIn {
             store: &*service.store,
             throttle: &service.throttle,
             now: service.now(),
@@ -97,7 +99,7 @@ pub(crate) fn lane(
         }
         Ok(match known.await? {
             Some(known) => known.lane(),
-            None => Lane::of(address),
+            None => Lane::from_address(address),
         })
     }
 }

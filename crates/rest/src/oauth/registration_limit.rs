@@ -187,7 +187,7 @@ mod tests {
     }
 
     fn address(n: u32) -> Lane {
-        Lane::of(std::net::Ipv4Addr::from_bits(0xcb00_0000 + n).into())
+        Lane::from_address(std::net::Ipv4Addr::from_bits(0xcb00_0000 + n).into())
     }
 
     fn accepted(limit: &RegistrationLimit, lane: &Lane, times: u32) -> u32 {

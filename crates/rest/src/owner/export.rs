@@ -170,7 +170,7 @@ async fn granted_stream(
         connection_id: connection_id.clone(),
         projection: Projection::All,
         filters: Vec::new(),
-        limit: PageLimit::of(MAX_PAGE_LIMIT),
+        limit: PageLimit::new(MAX_PAGE_LIMIT),
         reading: Reading::List(ListOptions {
             cursor,
             order: Some(Order::Ascending),

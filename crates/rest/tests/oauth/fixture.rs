@@ -330,7 +330,7 @@ impl<'a> Browser<'a> {
     async fn send(&mut self, request: axum::http::request::Builder, body: String) -> Answer {
         let pair = |(name, value): (&String, &String)| format!("{name}={value}");
         let cookies: Vec<String> = self.cookies.iter().map(pair).collect();
-        let console = Console::of(&self.world.url);
+        let console = Console::for_public_url(&self.world.url);
         let request = request
             .header("host", console.origin().split_once("://").unwrap().1)
             .header("accept", "text/html,application/xhtml+xml,*/*;q=0.8")

@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 use super::EmbeddedStore;
 use super::documents::Blocks;
 use super::groups::{Finished, Groups};
-use super::seen::{Sight, steady};
-use super::tally::{Measure, Outcome};
+use super::indexed_record::{IndexedRecords, steady};
+use super::tally::{Measure, Total};
 use crate::search::{AggregateAnswer, AggregateRequest, Group, GroupKey, Grouping, Metric, Value};
 use crate::{Result, stop};
 
@@ -15,7 +15,7 @@ impl EmbeddedStore {
         steady(self, || self.figure(request))
     }
 
-    /// The answer, unless a record behind it was erased meanwhile.
+    /// The answer; `None` if a record behind it was erased meanwhile.
     fn figure(&self, request: &AggregateRequest) -> Result<Option<AggregateAnswer>> {
         let sources = self.sources();
         let entry = sources.stream(&request.scope.stream)?;
@@ -29,7 +29,7 @@ impl EmbeddedStore {
         let restriction = self.restriction(entry, &request.scope, &open.fields)?;
         let view = open.view();
         let failed = super::index::failed(self.path());
-        let measure = Measure::of(&request.metric, entry)?;
+        let measure = Measure::new(&request.metric, entry)?;
         let mut groups = Groups::new(request.grouping.as_ref(), entry, &view.searcher, &measure)?;
         let mut matched = 0;
         for segment in view.segments() {
@@ -45,24 +45,24 @@ impl EmbeddedStore {
             let value = Value::Integer(distinct.into());
             return Ok(Some(AggregateAnswer::number(matched, value)));
         }
-        let sight = Sight {
+        let indexed = IndexedRecords {
             store: self,
             entry,
             fields: &open.fields,
             restriction: &restriction,
             view: &view,
         };
-        let valued = |outcome| value(&sight, (request, &measure), outcome);
+        let valued = |outcome| value(&indexed, (request, &measure), outcome);
         let Some(grouping) = &request.grouping else {
             let only = groups.finish(&|_| {}).map_err(&failed)?.pop();
-            let outcome = only.map_or(Outcome::Nothing, |(_, _, outcome)| outcome);
+            let outcome = only.map_or(Total::Nothing, |(_, _, outcome)| outcome);
             let value = match request.metric {
                 Metric::Count => Some(Value::Integer(matched.into())),
                 _ => valued(outcome)?,
             };
             return Ok(value.map(|value| AggregateAnswer::number(matched, value)));
         };
-        let top = Top::of(grouping);
+        let top = Top::for_grouping(grouping);
         let mut groups = groups
             .finish(&|groups| top.prune(groups))
             .map_err(&failed)?;
@@ -82,11 +82,11 @@ impl EmbeddedStore {
     }
 }
 
-/// The groups with their values, unless a record behind one was erased meanwhile.
+/// The groups with their values; `None` if a record behind one was erased meanwhile.
 fn grouped(
     request: &AggregateRequest,
     (matched, finished): (u64, Vec<Finished>),
-    valued: &dyn Fn(Outcome) -> Result<Option<Value>>,
+    valued: &dyn Fn(Total) -> Result<Option<Value>>,
 ) -> Result<Option<AggregateAnswer>> {
     let plain = request.metric == Metric::Count;
     let mut groups = Vec::with_capacity(finished.len());
@@ -110,21 +110,21 @@ fn grouped(
     }))
 }
 
-/// Turns what was tallied into a value. The smallest and the largest are given as the record had them when the index saw
-/// it; there is none where that was erased since.
+/// Turns a total into a value. The smallest and the largest are given as the record had them when it was indexed; `None`
+/// where the record was erased since.
 fn value(
-    sight: &Sight<'_>,
+    indexed: &IndexedRecords<'_>,
     (request, measure): (&AggregateRequest, &Measure),
-    outcome: Outcome,
+    outcome: Total,
 ) -> Result<Option<Value>> {
     let (Metric::Min(field) | Metric::Max(field)) = &request.metric else {
         return Ok(Some(outcome.into_number()));
     };
-    let Outcome::At(best, address) = outcome else {
+    let Total::At(best, address) = outcome else {
         return Ok(Some(Value::None));
     };
-    let record = sight.record(address, |_, body| {
-        measure.has(best, |name| sight.value(name, body))
+    let record = indexed.record(address, |_, body| {
+        measure.has(best, |name| indexed.value(name, body))
     })?;
     let raw = record.and_then(|(_, body)| body.get(field.as_str()).map(str::to_owned));
     Ok(raw.map(Value::Json))
@@ -149,7 +149,7 @@ struct Top {
 }
 
 impl Top {
-    fn of(grouping: &Grouping) -> Self {
+    fn for_grouping(grouping: &Grouping) -> Self {
         match grouping {
             Grouping::Values { limit, .. } => Self {
                 limit: *limit,

@@ -12,8 +12,8 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::EmbeddedStore;
 use super::blobs::is_bound;
+use super::commit_mark;
 use super::directory::{BLOBS, DATABASE, SEALING_KEY};
-use super::mark;
 use super::sqlite::failed;
 use crate::{Backup, Result, StoreError};
 
@@ -22,7 +22,7 @@ impl Backup for EmbeddedStore {
         let ids = self.database.read(blobs_in)?;
         let is_missing = |id: &BlobId| self.blob_file(id).is_err();
         let missing: Vec<BlobId> = ids.into_iter().filter(is_missing).collect();
-        // One that was erased since it was listed is not missed.
+        // A blob that was erased since it was listed is not missing.
         self.database.read(|connection| {
             let mut missed = Vec::new();
             for id in missing {
@@ -47,7 +47,7 @@ impl Backup for EmbeddedStore {
             connection.execute("VACUUM INTO ?1", [copy.to_string_lossy().as_ref()])
         })?;
         Connection::open(&copy)
-            .and_then(|connection| mark::uncount(&connection))
+            .and_then(|connection| commit_mark::uncount(&connection))
             .map_err(failed(&copy))?;
         let mut archive = tar::Builder::new(out);
         for (path, name) in [
@@ -79,12 +79,12 @@ impl EmbeddedStore {
         })
     }
 
-    /// Appends the blobs that the copied records refer to, in the order of their ids, each folder before what is in it.
-    /// One that was erased since is erased here too.
+    /// Appends the blobs that the copied records refer to, by id, each folder before its files. A blob that was erased
+    /// since is left out.
     fn append_blobs<W: Write>(&self, archive: &mut tar::Builder<W>, ids: &[BlobId]) -> Result<()> {
         let mut folders = Vec::new();
         for id in ids {
-            // As it is: a damaged file is no reason to have no backup of all the others.
+            // Unchecked: one damaged file is no reason to have no backup of all the others.
             let (_, file) = match self.blob_file(id) {
                 Err(StoreError::UnknownBlob(_)) if !self.is_bound(id)? => continue,
                 opened => opened?,
@@ -136,7 +136,7 @@ fn append<W: Write>(archive: &mut tar::Builder<W>, name: &Path, file: File) -> i
     let mut header = tar::Header::new_gnu();
     header.set_metadata_in_mode(&metadata, tar::HeaderMode::Deterministic);
     header.set_mode(0o600);
-    // What was added to it meanwhile would not fit its header.
+    // Bytes appended meanwhile would not fit the header.
     archive.append_data(&mut header, name, file.take(metadata.len()))
 }
 

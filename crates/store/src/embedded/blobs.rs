@@ -22,9 +22,9 @@ use crate::blobs::{Blob, Blobs};
 use crate::catalog::StreamRef;
 use crate::{Result, StoreError};
 
-/// How the name of a file begins whose bytes are still coming in.
+/// The prefix of a file whose bytes are still being received.
 const ARRIVING: &str = "arriving-";
-/// How the name of a file begins that is whole and not in its folder yet; its hash follows.
+/// The prefix of a file that is complete and not in its folder yet; its hash follows.
 const ARRIVED: &str = "arrived-";
 
 impl Blobs for EmbeddedStore {
@@ -34,7 +34,7 @@ impl Blobs for EmbeddedStore {
         mime_type: &str,
         bytes: &mut dyn Read,
     ) -> Result<Blob> {
-        // Refused before anything is received, and looked at again when it is bound.
+        // Refused before anything is received, and checked again when it is bound.
         self.sources().stream(stream)?;
         let received = self.receive(bytes)?;
         let (id, size_bytes) = (received.id.clone(), received.size_bytes);
@@ -92,12 +92,12 @@ impl Blobs for EmbeddedStore {
     }
 }
 
-/// The bytes of a file, held against the hash that names it while they are read.
+/// Reads a file and checks the hash that names it.
 pub(super) struct Verified {
     file: File,
     path: PathBuf,
     id: BlobId,
-    /// What has been read of it.
+    /// The hash of the bytes read so far.
     hasher: Sha256,
     left: u64,
 }
@@ -115,14 +115,14 @@ impl Verified {
 }
 
 impl Read for Verified {
-    /// The last bytes are given only if all of them together are right.
+    /// The last bytes are returned only if the whole hash is right.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.file.read(buffer)?;
         self.hasher.update(buffer.get(..read).unwrap_or_default());
         self.left = self.left.saturating_sub(read as u64);
         let at_end = self.left == 0 || (read == 0 && !buffer.is_empty());
         let digest = || self.hasher.clone().finalize().into();
-        if at_end && BlobId::of_sha256(digest()) != self.id {
+        if at_end && BlobId::from_sha256(digest()) != self.id {
             let damaged = StoreError::Corrupt {
                 path: self.path.clone(),
                 detail: "its bytes are not those that were stored".to_owned(),
@@ -133,7 +133,7 @@ impl Read for Verified {
     }
 }
 
-/// Bytes that are whole and durable, under a name that says nothing.
+/// Complete and durable bytes under a temporary name.
 struct Received {
     file: NamedTempFile,
     id: BlobId,
@@ -145,7 +145,7 @@ struct Received {
 impl EmbeddedStore {
     /// The file of a blob, as it is.
     pub(super) fn blob_file(&self, id: &BlobId) -> Result<(PathBuf, File)> {
-        // It may be put into its folder between two looks.
+        // It may be moved into its folder between the two attempts.
         for path in [self.settled(id), self.arrived(id), self.settled(id)] {
             match File::open(&path) {
                 Ok(file) => return Ok((path, file)),
@@ -190,7 +190,7 @@ impl EmbeddedStore {
             file.write_all(chunk).map_err(StoreError::at(&root))?;
             size_bytes += read as u64;
         }
-        let id = BlobId::of_sha256(hasher.finalize().into());
+        let id = BlobId::from_sha256(hasher.finalize().into());
         let is_known = self.is_intact(&id, size_bytes);
         if !is_known {
             file.as_file().sync_all().map_err(StoreError::at(&root))?;
@@ -203,7 +203,8 @@ impl EmbeddedStore {
         })
     }
 
-    /// Whether the bytes in a blob's folder are those its name says. Others are replaced when the right ones come again.
+    /// Whether the file in a blob's folder has the bytes its name says. A damaged one is replaced when the right bytes come
+    /// again.
     fn is_intact(&self, id: &BlobId, size_bytes: u64) -> bool {
         let path = self.settled(id);
         let Ok(file) = File::open(&path) else {
@@ -219,7 +220,7 @@ impl EmbeddedStore {
             return Ok(());
         }
         let path = self.arrived(&received.id);
-        // A file of that name may have been taken away since the bytes were received.
+        // A file of that name may have been removed since the bytes were received.
         let file = received.file;
         file.as_file().sync_all().map_err(StoreError::at(&path))?;
         file.persist(&path)
@@ -241,14 +242,14 @@ impl EmbeddedStore {
         sync_folder(&root)
     }
 
-    /// Deals with the files that a crash left beside the folders. Nobody else has the directory open.
+    /// Moves or removes the files that a crash left beside the folders. No other process has the directory open.
     pub(super) fn settle_arrived(&self) -> Result<()> {
         let root = self.directory.join(BLOBS);
         for path in entries(&root)? {
             let name = name_of(&path);
             if name.starts_with(ARRIVING) {
                 remove(&path)?;
-            } else if let Some(Ok(id)) = name.strip_prefix(ARRIVED).map(BlobId::of_hex) {
+            } else if let Some(Ok(id)) = name.strip_prefix(ARRIVED).map(BlobId::from_hex) {
                 if self.database.read(|connection| is_bound(connection, &id))? {
                     self.settle(&id)?;
                 } else {
@@ -266,7 +267,7 @@ impl EmbeddedStore {
             let mut swept = false;
             for path in entries(&root)? {
                 let name = name_of(&path);
-                if let Some(Ok(id)) = name.strip_prefix(ARRIVED).map(BlobId::of_hex) {
+                if let Some(Ok(id)) = name.strip_prefix(ARRIVED).map(BlobId::from_hex) {
                     swept |= self.sweep_file(transaction, &id, &path)?;
                 } else if path.is_dir() {
                     self.sweep_folder(transaction, &path, &name)?;
@@ -279,8 +280,8 @@ impl EmbeddedStore {
     fn sweep_folder(&self, connection: &Connection, folder: &Path, start: &str) -> Result<()> {
         let mut swept = false;
         for path in entries(folder)? {
-            // What has no name of ours is not ours.
-            if let Ok(id) = BlobId::of_hex(&format!("{start}{}", name_of(&path))) {
+            // A file whose name is not ours is left alone.
+            if let Ok(id) = BlobId::from_hex(&format!("{start}{}", name_of(&path))) {
                 swept |= self.sweep_file(connection, &id, &path)?;
             }
         }
@@ -297,7 +298,7 @@ impl EmbeddedStore {
     }
 }
 
-/// Notes the blob and who refers to it. Answers its media type, which is the one it came with first.
+/// Notes the blob and the record that refers to it. Returns its media type, which is the one it came with first.
 fn bind(
     connection: &Connection,
     (id, size_bytes, mime_type): (&BlobId, u64, &str),
@@ -330,7 +331,7 @@ fn is_whole(path: &Path, size_bytes: u64) -> bool {
     fs::metadata(path).is_ok_and(|found| found.len() == size_bytes)
 }
 
-/// What lies in a folder; nothing, if there is none.
+/// The entries of a folder; empty if there is no such folder.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,

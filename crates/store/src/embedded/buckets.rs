@@ -53,7 +53,7 @@ impl Buckets {
     }
 
     /// The number of the bucket an instant falls into.
-    pub(super) fn of(&self, instant: i64) -> i64 {
+    pub(super) fn bucket_at(&self, instant: i64) -> i64 {
         let offset = match self.stretches.as_slice() {
             [(_, offset)] => *offset,
             stretches => {
@@ -218,7 +218,7 @@ mod tests {
                 let mut instant = first;
                 // An odd step visits all times of day, and both sides of many transitions.
                 while instant < last {
-                    let bucket = buckets.of(instant);
+                    let bucket = buckets.bucket_at(instant);
                     assert_eq!(
                         buckets.label(bucket),
                         slow_label(granularity, &zone, instant),
@@ -237,7 +237,7 @@ mod tests {
         let at = |text: &str| text.parse::<Timestamp>().unwrap().as_microsecond();
         let (first, last) = (at("2026-01-01T00:00:00Z"), at("2026-12-31T00:00:00Z"));
         let buckets = Buckets::new(Granularity::Hour, &zone, first, last);
-        let label = |text: &str| buckets.label(buckets.of(at(text)));
+        let label = |text: &str| buckets.label(buckets.bucket_at(at(text)));
         assert_eq!(label("2026-03-29T00:59:59.999999Z"), "2026-03-29T01:00");
         assert_eq!(label("2026-03-29T01:00:00Z"), "2026-03-29T03:00");
         assert_eq!(label("2026-10-25T00:30:00Z"), "2026-10-25T02:00");

@@ -14,7 +14,7 @@ use super::sources::StreamEntry;
 use super::sqlite::failed;
 use super::{EmbeddedStore, directory, newest_version};
 use crate::catalog::StreamRef;
-use crate::records::{ChangeEntry, ChangesPage, ChangesRequest, Revision, Room};
+use crate::records::{ByteBudget, ChangeEntry, ChangesPage, ChangesRequest, Revision};
 use crate::{Result, StoreError};
 
 impl EmbeddedStore {
@@ -31,7 +31,7 @@ impl EmbeddedStore {
                     statement.query_row([id], |row| Ok((row.get(0)?, row.get(1)?)))
                 })
                 .map_err(self.database.failed())?;
-            // From the beginning there is no earlier state to compare with, so nothing purged is missed.
+            // From the beginning there is no earlier state to compare with, so a purge does not matter.
             if request.since > 0 && request.since < purged_to {
                 return Err(StoreError::BookmarkExpired);
             }
@@ -66,10 +66,10 @@ impl EmbeddedStore {
                  ORDER BY version DESC LIMIT ?4"
             ))?;
             let mut rows = statement.query(params![id, key.ordering_form(), upto, limit])?;
-            let (mut revisions, mut room) = (Vec::new(), Room::default());
+            let (mut revisions, mut budget) = (Vec::new(), ByteBudget::default());
             while let Some(row) = rows.next()? {
-                let content = Content::of(row)?;
-                if !room.take(content.bytes) {
+                let content = Content::from_row(row)?;
+                if !budget.take(content.bytes) {
                     break;
                 }
                 revisions.push(Revision {
@@ -92,7 +92,7 @@ fn content_of(table: &str) -> String {
     )
 }
 
-/// What a row has as content, read only when it is known that there is room for it.
+/// The content of a row, read only when it fits the budget.
 struct Content {
     bytes: usize,
     is_superseded: bool,
@@ -101,7 +101,7 @@ struct Content {
 
 impl Content {
     /// Reads the columns of [`content_of`].
-    fn of(row: &Row<'_>) -> rusqlite::Result<Self> {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
             bytes: row.get::<_, Option<usize>>(6)?.unwrap_or(0),
             is_superseded: row.get_ref(7)?.as_str()? == "versions",
@@ -156,12 +156,12 @@ fn entries(
         .unwrap_or(i64::MAX)
         .saturating_add(1);
     let mut rows = statement.query(params![stream, after, until, limit])?;
-    let (mut entries, mut room) = (Vec::new(), Room::default());
+    let (mut entries, mut budget) = (Vec::new(), ByteBudget::default());
     while let Some(row) = rows.next()? {
-        let content = Content::of(row)?;
+        let content = Content::from_row(row)?;
         let previous = state_at(connection, row, request.since)?;
         let bytes = content.bytes + previous.as_ref().map_or(0, String::len);
-        if entries.len() == request.limit || !room.take(bytes) {
+        if entries.len() == request.limit || !budget.take(bytes) {
             return Ok((entries, true));
         }
         let form: String = row.get(1)?;
@@ -221,7 +221,7 @@ impl ChangeSource for Replay<'_> {
             })?;
         }
         let changed = self.changed_since(after).map_err(failed(self.path()))?;
-        // Looked at after the snapshot began, so every stream in it is known.
+        // Loaded after the snapshot began, so every stream in it is known.
         let sources = self.store.sources();
         for stream in changed {
             if let Some(entry) = sources.by_id(stream) {

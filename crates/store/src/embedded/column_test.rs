@@ -8,7 +8,7 @@ use tantivy::{DocId, SegmentReader};
 
 use super::index::{ColumnValue, Segment};
 
-/// What a column, named, must hold.
+/// A test on a named column.
 #[derive(Debug, Clone)]
 pub(super) enum ColumnTest {
     Integer(String, RangeInclusive<i64>),
@@ -178,8 +178,8 @@ impl SegmentTest {
     }
 }
 
-/// Adds the documents of a range whose value lies within bounds. The column is asked only for values it can hold: it takes
-/// anything below its smallest value for that value.
+/// Adds the documents of a range whose value lies within bounds. The bounds are clamped to what the column can hold: it
+/// treats anything below its smallest value as that value.
 fn scan<T: Copy + PartialOrd + std::fmt::Debug + Send + Sync + 'static>(
     column: &Column<T>,
     values: &RangeInclusive<T>,

@@ -37,7 +37,7 @@ pub(super) struct Changed {
 
 impl<'a> Content<'a> {
     /// Reads the columns of [`CHECKED`] from this one on, without the digest.
-    fn of(row: &'a Row<'_>, first: usize) -> rusqlite::Result<Self> {
+    fn from_row(row: &'a Row<'_>, first: usize) -> rusqlite::Result<Self> {
         Ok(Self {
             stream: row.get(first)?,
             key: text(row, first + 1)?.unwrap_or_default(),
@@ -62,7 +62,7 @@ impl<'a> Content<'a> {
         hasher.finalize().into()
     }
 
-    /// Refuses what is not as it was written. Without a digest there is nothing to hold it against.
+    /// Refuses a record that is not what was written. A row without a digest cannot be checked.
     pub(super) fn check(&self, digest: Option<i64>) -> rusqlite::Result<()> {
         if digest.is_none_or(|digest| digest == self.digest()) {
             return Ok(());
@@ -93,7 +93,7 @@ pub fn record_digest(data: &str) -> i64 {
 
 /// Reads the columns of [`CHECKED`] from this one on: what the record holds, if it is what was written.
 pub(super) fn checked(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<String>> {
-    let content = Content::of(row, first)?;
+    let content = Content::from_row(row, first)?;
     content.check(row.get(first + 5)?)?;
     Ok(content.data.map(str::to_owned))
 }
@@ -145,7 +145,7 @@ const TABLES: [Table; 2] = [
     },
 ];
 
-/// Gives some rows their digests. Answers whether there may be more.
+/// Gives some rows their digests. Returns whether there may be more.
 fn fill(transaction: &Transaction<'_>, table: &Table) -> rusqlite::Result<bool> {
     let upto: Option<i64> = transaction
         .prepare_cached("SELECT value FROM meta WHERE name = ?1")?
@@ -155,7 +155,7 @@ fn fill(transaction: &Transaction<'_>, table: &Table) -> rusqlite::Result<bool> 
     let found: Vec<(i64, i64)> = transaction
         .prepare_cached(table.rows)?
         .query_map(params![upto, CHUNK], |row| {
-            Ok((row.get(0)?, Content::of(row, 1)?.digest()))
+            Ok((row.get(0)?, Content::from_row(row, 1)?.digest()))
         })?
         .collect::<rusqlite::Result<_>>()?;
     let mut update = transaction.prepare_cached(table.update)?;

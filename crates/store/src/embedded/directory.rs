@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use super::room;
+use super::disk_space;
 use crate::{Result, StoreError};
 
 /// The truth: catalog, records, history.
@@ -16,11 +16,11 @@ pub const INDEX: &str = "index";
 pub const BLOBS: &str = "blobs";
 /// The key that seals cursors and bookmarks.
 pub const SEALING_KEY: &str = "cursor.key";
-/// How far the database had come, told outside it.
+/// How far the database had come, recorded outside it.
 pub const MARK: &str = "commits.mark";
 /// Disclosures that wait until the database can be written.
 pub(crate) const PENDING: &str = "disclosures.pending";
-/// Takes a little room, and has no content.
+/// Reserves some disk space; it has no content.
 pub(crate) const RESERVE: &str = "reserve";
 /// Where a running server answers its owner.
 pub const OWNER_SOCKET: &str = "owner.sock";
@@ -61,14 +61,14 @@ impl DataDirectory {
         &self.path
     }
 
-    /// A folder to prepare a backup of this size in, which goes with the value: within another, if it can be made there.
+    /// A folder to prepare a backup of this size in, removed with the value; inside `within`, if it can be created there.
     pub(crate) fn prepare(&self, within: Option<&Path>, bytes: u64) -> Result<tempfile::TempDir> {
         let make = |folder: &Path| tempfile::Builder::new().prefix(PREPARED).tempdir_in(folder);
         if let Some(made) = within.and_then(|folder| make(folder).ok()) {
-            room::require(made.path(), bytes)?;
+            disk_space::require(made.path(), bytes)?;
             return Ok(made);
         }
-        room::require(&self.path, bytes)?;
+        disk_space::require(&self.path, bytes)?;
         make(&self.path).map_err(StoreError::at(&self.path))
     }
 
@@ -180,7 +180,7 @@ fn take_lock(directory: &Path, holder: &str) -> Result<File> {
         }
         Err(TryLockError::Error(error)) => return Err(StoreError::io(path, error)),
     }
-    // Advisory only: the lock is what counts, the text tells the next opener whom to wait for.
+    // Advisory only: the lock is what counts, the text says which process the next opener must wait for.
     let text = format!("{holder} (process {})\n", std::process::id());
     // On a full disk there may be no room for it.
     let written = file

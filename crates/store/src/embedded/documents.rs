@@ -35,17 +35,17 @@ impl Documents<'_> {
         }
     }
 
-    /// The document at a place.
-    pub(super) fn at(&self, place: usize) -> DocId {
+    /// The document at an index.
+    pub(super) fn at(&self, index: usize) -> DocId {
         match self {
             Self::Run(range) => range
                 .start
-                .saturating_add(u32::try_from(place).unwrap_or(u32::MAX)),
-            Self::List(list) => list.get(place).copied().unwrap_or(TERMINATED),
+                .saturating_add(u32::try_from(index).unwrap_or(u32::MAX)),
+            Self::List(list) => list.get(index).copied().unwrap_or(TERMINATED),
         }
     }
 
-    /// Hands over the values that these documents have in a column, each with its document's place.
+    /// Hands over the values that these documents have in a column, each with the index of its document.
     pub(super) fn values<
         T: Copy + PartialOrd + Default + Send + Sync + std::fmt::Debug + 'static,
     >(
@@ -60,13 +60,13 @@ impl Documents<'_> {
                 Self::Run(range) => column.values.get_range(u64::from(range.start), buffer),
                 Self::List(list) => column.values.get_vals(list, buffer),
             }
-            for (place, value) in buffer.iter().enumerate() {
-                each(place, *value);
+            for (index, value) in buffer.iter().enumerate() {
+                each(index, *value);
             }
         } else {
-            for place in 0..self.len() {
-                if let Some(value) = column.first(self.at(place)) {
-                    each(place, value);
+            for index in 0..self.len() {
+                if let Some(value) = column.first(self.at(index)) {
+                    each(index, value);
                 }
             }
         }
@@ -103,7 +103,7 @@ impl<'a> Blocks<'a> {
         })
     }
 
-    /// Calls back with every block, unless the work is asked to stop; answers how many documents there were.
+    /// Calls back with every block, unless the work is asked to stop; returns how many documents there were.
     pub(super) fn for_each(self, each: &mut dyn FnMut(&Documents<'_>)) -> u64 {
         if self.whole_segment {
             self.for_each_in_segment(each)

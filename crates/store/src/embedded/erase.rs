@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use contract::id::ConnectionId;
 use rusqlite::{OptionalExtension, Transaction, params};
 
-use super::{EmbeddedStore, newest_version, room, set_newest_version};
+use super::{EmbeddedStore, disk_space, newest_version, set_newest_version};
 use crate::catalog::Removed;
 use crate::records::Purged;
 use crate::{Result, StoreError};
@@ -24,7 +24,7 @@ const STEPS: [fn(&EmbeddedStore) -> Result<()>; 3] = [
 
 impl EmbeddedStore {
     pub(super) fn erase_connection(&self, id: &ConnectionId) -> Result<Removed> {
-        // A name that is not there is told before the room that it would need.
+        // An unknown connection is reported before a lack of disk space.
         self.sources().connection(id)?;
         self.require_room_to_erase()?;
         let removed = self.erase_rows_of(id)?;
@@ -54,14 +54,14 @@ impl EmbeddedStore {
     }
 
     fn purge_rows(&self) -> Result<Purged> {
-        // The index learns of deletions from the tombstones, so only those go that it has seen.
+        // The index learns of deletions from the tombstones, so only tombstones that it has seen are removed.
         let indexed = self.with_index(|| Ok(self.whole_index(&mut |_| {})?.committed()))?;
         self.database.transact(|transaction| {
             purge_rows(transaction, indexed).map_err(self.database.failed())
         })
     }
 
-    /// Does what an erasure that was cut short left to do. If it cannot be done now either, it is left for the next time.
+    /// Finishes an erasure that was interrupted. If it cannot be finished now either, it is left for the next start.
     pub(super) fn resume_erasing(&self) -> Result<()> {
         let (begun, finished) = self.database.read(erasures)?;
         if finished < begun {
@@ -87,7 +87,7 @@ impl EmbeddedStore {
         })
     }
 
-    /// How much room the steps need: the database is written a second time, then each segment of the index.
+    /// The disk space that the steps need: the database is written a second time, then each segment of the index.
     pub(super) fn room_to_erase(&self) -> Result<u64> {
         let database: u64 = self.database.read(|connection| {
             connection.query_row(
@@ -101,12 +101,12 @@ impl EmbeddedStore {
     }
 
     fn require_room_to_erase(&self) -> Result<()> {
-        room::require(self.path(), self.room_to_erase()?)
+        disk_space::require(self.path(), self.room_to_erase()?)
     }
 
     /// Rewrites the database and empties the log.
     ///
-    /// Overwriting what is freed (`secure_delete`) is not enough: cells that moved between pages leave copies behind.
+    /// Overwriting freed content (`secure_delete`) is not enough: cells that moved between pages leave copies behind.
     fn rewrite_database(&self) -> Result<()> {
         let writer = self.database.writer();
         let held: bool = writer
@@ -137,7 +137,7 @@ impl EmbeddedStore {
     }
 }
 
-/// Notes that an erasure is under way. They are counted, so that one which is finished is not taken for another.
+/// Notes that an erasure is under way. They are counted, so that finishing one does not finish another.
 fn note(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     transaction
         .execute(
@@ -157,7 +157,7 @@ pub(super) fn erasures(connection: &rusqlite::Connection) -> rusqlite::Result<(u
     Ok((count("erasures_begun")?, count("erasures_finished")?))
 }
 
-/// Removes a connection's rows and leaves an order for the index. Answers what went, and the version.
+/// Removes a connection's rows and leaves an order for the index. Returns what was removed, and the version.
 fn erase_rows(
     transaction: &Transaction<'_>,
     id: &ConnectionId,
@@ -196,7 +196,7 @@ fn erase_rows(
 fn purge_rows(transaction: &Transaction<'_>, upto: u64) -> rusqlite::Result<Purged> {
     note(transaction)?;
     let gone = "FROM records WHERE data IS NULL AND version <= ?1";
-    // Up to the stream's own last change: who has read that far has seen every tombstone.
+    // Up to the stream's own last change: a reader that has come that far has seen every tombstone.
     transaction.execute(
         &format!("UPDATE streams SET purged_to = last_version WHERE id IN (SELECT DISTINCT stream_id {gone})"),
         [upto],
@@ -456,7 +456,7 @@ mod tests {
         // TR-33: room is checked first, and the figure is told; what was begun is finished when there is room.
         let folder = tempfile::tempdir().unwrap();
         let (store, [work, home]) = filled(folder.path());
-        let pretend = |free: Option<u64>| room::pretended::FREE.set(free);
+        let pretend = |free: Option<u64>| disk_space::pretended::FREE.set(free);
         pretend(Some(15 * 1024 * 1024));
         for refused in [
             store.purge().map(drop).unwrap_err(),
@@ -495,7 +495,7 @@ mod tests {
         // TR-33: reads go on, writes are refused with the figure needed, nothing is discarded.
         let folder = tempfile::tempdir().unwrap();
         let (store, [work, home]) = filled(folder.path());
-        room::pretended::FREE.set(Some(1024));
+        disk_space::pretended::FREE.set(Some(1024));
         let refused = store.write(&home, vec![message("new", "x")]).unwrap_err();
         assert!(
             matches!(refused, StoreError::NoRoom { needed, free: 1024, .. } if needed > 16 * 1024 * 1024),
@@ -508,7 +508,7 @@ mod tests {
         drop(store);
         let store = open(folder.path());
         assert_eq!(hits(&store, &work, "zyzzyva"), 40);
-        room::pretended::FREE.set(None);
+        disk_space::pretended::FREE.set(None);
         store.write(&home, vec![message("new", "x")]).unwrap();
     }
 

@@ -12,18 +12,18 @@ use tantivy::DocAddress;
 use super::EmbeddedStore;
 use super::documents::Blocks;
 use super::index::EMITTED;
+use super::indexed_record::{IndexedRecords, steady};
 use super::records::LARGE_BYTES;
-use super::seen::{Sight, steady};
 use super::sources::Sources;
 use crate::catalog::StreamRef;
 use crate::records::StoredRecord;
 use crate::search::{Extent, Scope};
 use crate::{Result, stop};
 
-/// As many extents are kept, each with a record; a store has far fewer streams and grants.
+/// How many extents are kept, each with a record; a store has far fewer streams and grants.
 const KEPT: usize = 256;
 
-/// A scope without keys and filters, of which the latest record is asked.
+/// The key of a cached extent: a scope without keys and filters.
 type Span = (StreamRef, Option<(FieldName, TimeRange)>);
 
 /// Extents measured since the last change. A schema asks for those of all its streams each time, and what it costs must
@@ -36,7 +36,7 @@ pub(super) struct Extents {
 }
 
 impl Extents {
-    /// What is known, without anything older than this.
+    /// The cache, emptied if anything changed since.
     fn at(&mut self, version: u64, sources: &Arc<Sources>) -> &mut HashMap<Span, Extent> {
         let as_of = self.as_of.as_ref();
         let holds = as_of.is_some_and(|(at, of)| *at == version && Arc::ptr_eq(of, sources));
@@ -59,7 +59,7 @@ impl EmbeddedStore {
             return Ok(known.clone());
         }
         let extent = self.measure(scope, latest)?;
-        // What was measured may already hold later changes, and is then forgotten with the version it is kept under.
+        // The measured extent may already include later changes; it is then forgotten with the version it is kept under.
         let is_small = |record: &StoredRecord| record.body.len() <= LARGE_BYTES;
         if extent.latest.iter().all(is_small) {
             let mut extents = self.extents();
@@ -76,7 +76,7 @@ impl EmbeddedStore {
         steady(self, || self.measured(scope, latest))
     }
 
-    /// The extent, unless a record of it was erased meanwhile.
+    /// The extent; `None` if a record of it was erased meanwhile.
     fn measured(&self, scope: &Scope, latest: usize) -> Result<Option<Extent>> {
         let sources = self.sources();
         let entry = sources.stream(&scope.stream)?;
@@ -94,18 +94,18 @@ impl EmbeddedStore {
             let blocks = Blocks::new(&open, segment, &restriction).map_err(&failed)?;
             let mut moments = Vec::new();
             records += blocks.for_each(&mut |documents| {
-                documents.values(&column, &mut moments, |place, moment| {
+                documents.values(&column, &mut moments, |index, moment| {
                     if found.wants(moment) {
                         found.add(
                             moment,
-                            DocAddress::new(segment.ordinal, documents.at(place)),
+                            DocAddress::new(segment.ordinal, documents.at(index)),
                         );
                     }
                 });
             });
             stop::check()?;
         }
-        let sight = Sight {
+        let indexed = IndexedRecords {
             store: self,
             entry,
             fields: &open.fields,
@@ -117,7 +117,7 @@ impl EmbeddedStore {
             let emitted_then = |record: &StoredRecord, _: &RecordBody| {
                 Instant::parse(&record.emitted_at) == Some(Instant(moment))
             };
-            let Some((record, _)) = sight.record(address, emitted_then)? else {
+            let Some((record, _)) = indexed.record(address, emitted_then)? else {
                 return Ok(None);
             };
             latest.push(record);

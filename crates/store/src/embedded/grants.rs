@@ -307,7 +307,7 @@ fn read_package(row: &Row<'_>) -> rusqlite::Result<StoredPackage> {
     })
 }
 
-/// A token with its subject; none when the subject is gone, which makes the token stand for nothing.
+/// A token with its subject; `None` when the subject is gone, which makes the token worthless.
 fn read_token(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<Option<StoredToken>> {
     let grant: Option<String> = row.get(6)?;
     let package: Option<String> = row.get(7)?;

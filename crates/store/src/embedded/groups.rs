@@ -12,14 +12,14 @@ use super::index::Segment;
 use super::layout::SlotKind;
 use super::restrict::{column_of, unsupported};
 use super::sources::StreamEntry;
-use super::tally::{Measure, Outcome, Tally, Values};
+use super::tally::{Measure, Tally, Total, Values};
 use crate::search::{GroupKey, Grouping};
 use crate::{Result, stop};
 
 /// Buckets up to this many are kept in an array; more in a map.
 const DENSE_BUCKETS: i64 = 1 << 20;
 
-/// After how many texts it is looked whether anybody still waits for them.
+/// After how many texts cancellation is checked.
 const LOOK_EVERY: u32 = 1024;
 
 /// What the records of a group share, before it gets its name.
@@ -43,8 +43,8 @@ pub(super) struct Groups<'m> {
     rest: (u64, Tally),
 }
 
-/// One group: its name, how many records, and what they add up to.
-pub(super) type Finished = (GroupKey, u64, Outcome);
+/// One group: its key, how many records, and their total.
+pub(super) type Finished = (GroupKey, u64, Total);
 
 impl<'m> Groups<'m> {
     pub(super) fn new(
@@ -97,7 +97,7 @@ impl<'m> Groups<'m> {
     ) -> tantivy::Result<()> {
         let keys = self.by.on(segment.reader)?;
         let mut pass = Pass {
-            counts: Counts::sized(keys.places()),
+            counts: Counts::sized(keys.group_count()),
             keys,
             values: self.measure.on(segment.reader)?,
             ordinal: segment.ordinal,
@@ -110,7 +110,7 @@ impl<'m> Groups<'m> {
             keys, mut counts, ..
         } = pass;
         counts.settle();
-        self.rest.0 += counts.of(0);
+        self.rest.0 += counts.count(0);
         if let Some(tally) = counts.tallies.first() {
             self.rest.1.merge(*tally);
         }
@@ -118,28 +118,28 @@ impl<'m> Groups<'m> {
             Keys::None => {}
             Keys::Strings(column) => self.texts.push((column, counts)),
             Keys::Integers { numbers, .. } | Keys::Numbers { numbers, .. } => {
-                for (value, place) in numbers {
-                    self.take(value, &counts, place);
+                for (value, group) in numbers {
+                    self.take(value, &counts, group);
                 }
             }
             Keys::Buckets { first, last, .. } => {
-                for (place, value) in (1..).zip(first..=last) {
-                    self.take(value, &counts, place);
+                for (group, value) in (1..).zip(first..=last) {
+                    self.take(value, &counts, group);
                 }
             }
         }
         Ok(())
     }
 
-    fn take(&mut self, value: i64, counts: &Counts, place: usize) {
-        let count = counts.of(place);
+    fn take(&mut self, value: i64, counts: &Counts, group: usize) {
+        let count = counts.count(group);
         if count == 0 {
             return;
         }
         let start = self.measure.start();
         let (total, tally) = self.numbers.entry(value).or_insert((0, start));
         *total += count;
-        if let Some(more) = counts.tallies.get(place) {
+        if let Some(more) = counts.tallies.get(group) {
             tally.merge(*more);
         }
     }
@@ -159,10 +159,10 @@ impl<'m> Groups<'m> {
         let mut groups: Vec<Finished> = Vec::new();
         let (count, tally) = self.rest;
         if count > 0 || matches!(self.by, By::Nothing) {
-            groups.push((GroupKey::Missing, count, tally.outcome()));
+            groups.push((GroupKey::Missing, count, tally.total()));
         }
         for (value, (count, tally)) in &self.numbers {
-            groups.push((self.by.name(*value), *count, tally.outcome()));
+            groups.push((self.by.name(*value), *count, tally.total()));
         }
         let start = self.measure.start();
         merge_texts(&self.texts, &mut |text, count, tallies| {
@@ -171,7 +171,7 @@ impl<'m> Groups<'m> {
                 tally.merge(*more);
             }
             let text = String::from_utf8_lossy(text).into_owned();
-            groups.push((GroupKey::Text(text), count, tally.outcome()));
+            groups.push((GroupKey::Text(text), count, tally.total()));
             prune(&mut groups);
         })?;
         Ok(groups)
@@ -221,7 +221,7 @@ impl By {
     /// The bucket of an instant, where instants are grouped; else the value itself.
     fn value(&self, value: i64) -> i64 {
         match self {
-            Self::Time(_, buckets) => buckets.of(value),
+            Self::Time(_, buckets) => buckets.bucket_at(value),
             _ => value,
         }
     }
@@ -237,7 +237,7 @@ impl By {
     }
 }
 
-/// The groups of one segment: which place in [`Counts`] a document belongs to. Place 0 is for documents without a value.
+/// The groups of one segment: which group in [`Counts`] a document belongs to. Group 0 is for documents without a value.
 enum Keys {
     None,
     Strings(StrColumn),
@@ -257,8 +257,8 @@ enum Keys {
 }
 
 impl Keys {
-    /// How many places are needed, as far as it is known before the documents are seen.
-    fn places(&self) -> usize {
+    /// How many groups are needed, as far as it is known before the documents are read.
+    fn group_count(&self) -> usize {
         match self {
             Self::None | Self::Integers { .. } | Self::Numbers { .. } => 1,
             Self::Strings(column) => column.num_terms() + 1,
@@ -267,48 +267,48 @@ impl Keys {
     }
 }
 
-/// Counts and tallies by place. No tallies are kept where only counts matter.
+/// Counts and tallies by group. No tallies are kept where only counts matter.
 #[derive(Default)]
 struct Counts {
-    /// Each place counts in four lanes, taken in turns: adding to the same cell twice in a row would stall.
+    /// Each group counts in four lanes, taken in turns: adding to the same counter twice in a row would stall.
     lanes: Vec<[u32; 4]>,
     tallies: Vec<Tally>,
-    /// Documents seen; those not counted at any other place belong to place 0.
+    /// Documents seen; those not counted at any other group belong to group 0.
     documents: u64,
 }
 
 impl Counts {
-    fn sized(places: usize) -> Self {
+    fn sized(groups: usize) -> Self {
         Self {
-            lanes: vec![[0; 4]; places],
+            lanes: vec![[0; 4]; groups],
             ..Self::default()
         }
     }
 
-    fn add(&mut self, turn: usize, place: usize) {
-        if let Some(lanes) = self.lanes.get_mut(place) {
+    fn add(&mut self, turn: usize, group: usize) {
+        if let Some(lanes) = self.lanes.get_mut(group) {
             lanes[turn % 4] += 1;
         }
     }
 
-    fn grow(&mut self, places: usize) {
-        if self.lanes.len() < places {
-            self.lanes.resize(places, [0; 4]);
+    fn grow(&mut self, groups: usize) {
+        if self.lanes.len() < groups {
+            self.lanes.resize(groups, [0; 4]);
         }
     }
 
-    /// Gives place 0 what was counted nowhere else.
+    /// Gives group 0 the documents that no other group counted.
     fn settle(&mut self) {
-        let elsewhere: u64 = (1..self.lanes.len()).map(|place| self.of(place)).sum();
+        let elsewhere: u64 = (1..self.lanes.len()).map(|group| self.count(group)).sum();
         let rest = self.documents.saturating_sub(elsewhere);
         if let Some(lanes) = self.lanes.first_mut() {
             *lanes = [u32::try_from(rest).unwrap_or(u32::MAX), 0, 0, 0];
         }
     }
 
-    fn of(&self, place: usize) -> u64 {
+    fn count(&self, group: usize) -> u64 {
         self.lanes
-            .get(place)
+            .get(group)
             .map_or(0, |lanes| lanes.iter().map(|lane| u64::from(*lane)).sum())
     }
 }
@@ -316,7 +316,7 @@ impl Counts {
 /// Buffers that live from block to block.
 #[derive(Default)]
 struct Scratch {
-    places: Vec<usize>,
+    group_of: Vec<usize>,
     ordinals: Vec<u64>,
     integers: Vec<i64>,
     numbers: Vec<f64>,
@@ -337,8 +337,8 @@ impl Pass {
     fn add(&mut self, by: &By, documents: &Documents<'_>) {
         self.counts.documents += documents.len() as u64;
         if !self.plain {
-            self.scratch.places.clear();
-            self.scratch.places.resize(documents.len(), 0);
+            self.scratch.group_of.clear();
+            self.scratch.group_of.resize(documents.len(), 0);
         }
         self.count(by, documents);
         if !self.plain {
@@ -349,20 +349,20 @@ impl Pass {
         }
     }
 
-    /// Counts every document at its place; where there is more to do than counting, the places are kept.
+    /// Counts every document in its group; where there is more to do than counting, the group of each document is kept.
     fn count(&mut self, by: &By, documents: &Documents<'_>) {
         let Scratch {
-            places,
+            group_of,
             ordinals,
             integers,
             numbers: floats,
         } = &mut self.scratch;
         let counts = &mut self.counts;
         let plain = self.plain;
-        let mut put = |turn: usize, place: usize, counts: &mut Counts| {
-            counts.add(turn, place);
-            if !plain && let Some(kept) = places.get_mut(turn) {
-                *kept = place;
+        let mut put = |turn: usize, group: usize, counts: &mut Counts| {
+            counts.add(turn, group);
+            if !plain && let Some(kept) = group_of.get_mut(turn) {
+                *kept = group;
             }
         };
         match &mut self.keys {
@@ -378,22 +378,22 @@ impl Pass {
             }
             Keys::Integers { column, numbers } => {
                 documents.values(column, integers, |turn, value| {
-                    let place = number(numbers, by.value(value));
-                    counts.grow(place + 1);
-                    put(turn, place, counts);
+                    let group = number(numbers, by.value(value));
+                    counts.grow(group + 1);
+                    put(turn, group, counts);
                 });
             }
             Keys::Numbers { column, numbers } => documents.values(column, floats, |turn, value| {
-                let place = number(numbers, value.to_bits().cast_signed());
-                counts.grow(place + 1);
-                put(turn, place, counts);
+                let group = number(numbers, value.to_bits().cast_signed());
+                counts.grow(group + 1);
+                put(turn, group, counts);
             }),
         }
     }
 
     fn tally(&mut self, documents: &Documents<'_>) {
         let Scratch {
-            places,
+            group_of,
             integers,
             numbers,
             ..
@@ -401,20 +401,20 @@ impl Pass {
         let tallies = &mut self.counts.tallies;
         let at = |turn: usize| {
             let address = DocAddress::new(self.ordinal, documents.at(turn));
-            let place = places.get(turn).copied().unwrap_or(0);
-            (place, address)
+            let group = group_of.get(turn).copied().unwrap_or(0);
+            (group, address)
         };
         match &self.values {
             Values::None => {}
             Values::Integers(column) => documents.values(column, integers, |turn, value| {
-                let (place, address) = at(turn);
-                if let Some(tally) = tallies.get_mut(place) {
+                let (group, address) = at(turn);
+                if let Some(tally) = tallies.get_mut(group) {
                     tally.add_integer(value, address);
                 }
             }),
             Values::Numbers(column) => documents.values(column, numbers, |turn, value| {
-                let (place, address) = at(turn);
-                if let Some(tally) = tallies.get_mut(place) {
+                let (group, address) = at(turn);
+                if let Some(tally) = tallies.get_mut(group) {
                     tally.add_number(value, address);
                 }
             }),
@@ -422,7 +422,7 @@ impl Pass {
     }
 }
 
-/// The place of a value, the next free one when it is new.
+/// The group of a value, the next free one when it is new.
 fn number(numbers: &mut HashMap<i64, usize>, value: i64) -> usize {
     let next = numbers.len() + 1;
     *numbers.entry(value).or_insert(next)
@@ -436,9 +436,9 @@ fn by_values(entry: &StreamEntry, field: &contract::id::FieldName) -> Result<By>
     if let Some(column) = column_of(&entry.layout, field, SlotKind::Strings) {
         return Ok(By::Strings(column));
     }
-    if let Some(place) = entry.layout.place(field, SlotKind::Integer) {
-        let column = super::index::slot_name(SlotKind::Integer, place.slot);
-        return Ok(By::Integers(column, place.field_kind));
+    if let Some(slot) = entry.layout.slot(field, SlotKind::Integer) {
+        let column = super::index::slot_name(SlotKind::Integer, slot.number);
+        return Ok(By::Integers(column, slot.field_kind));
     }
     column_of(&entry.layout, field, SlotKind::Number)
         .map(By::Numbers)
@@ -485,9 +485,9 @@ fn merge_texts(segments: &[(StrColumn, Counts)], each: &mut TextGroup<'_>) -> ta
             if stream.key() != text.as_slice() {
                 return true;
             }
-            let place = index(stream.term_ord()) + 1;
-            count += counts.of(place);
-            tallies.extend(counts.tallies.get(place));
+            let group = index(stream.term_ord()) + 1;
+            count += counts.count(group);
+            tallies.extend(counts.tallies.get(group));
             stream.advance()
         });
         if count > 0 {

@@ -1,4 +1,4 @@
-//! Holding what is stored against what the engines and the blobs' names say it must be.
+//! Compares what is stored with checksums, counts and the hashes that name blobs.
 
 use std::io;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use super::{EmbeddedStore, erase};
 use crate::inspection::{Damage, Depth, Inspect, Inspection, Rollback};
 use crate::{Result, StoreError};
 
-/// How much damage of a kind is told.
+/// How many damaged things of a kind are listed.
 const TOLD: usize = 10;
 /// How often records and index are counted until nothing is written in between.
 const COUNTED: u32 = 3;
@@ -32,7 +32,7 @@ impl Inspect for EmbeddedStore {
         let thorough = depth == Depth::Thorough;
         let (records, damaged_records) = damage_of(self.look_at_records(thorough))?;
         let (blobs, damaged_blobs) = damage_of(self.look_at_blobs(thorough))?;
-        // What cannot be read cannot be counted either, and its index is not to blame.
+        // Records that cannot be read cannot be counted either, and the index is not to blame.
         let damaged_index = if damaged_records.is_empty() {
             self.look_at_index(thorough)?
         } else {
@@ -57,7 +57,7 @@ impl Inspect for EmbeddedStore {
     }
 }
 
-/// What a look found, and how much it looked at. Damage that stopped the look is what it found.
+/// The damage found, and how much was inspected. Damage that ended the inspection is its result.
 fn damage_of(outcome: Result<(u64, Vec<Damage>)>) -> Result<(u64, Vec<Damage>)> {
     match outcome {
         Err(StoreError::Corrupt { path, detail }) => Ok((0, vec![Damage { path, detail }])),
@@ -144,7 +144,7 @@ impl EmbeddedStore {
 
     fn look_at_index(&self, thorough: bool) -> Result<Vec<Damage>> {
         let open = match self.with_index(|| self.current_index()) {
-            // How far it is, is told elsewhere; what is not there yet cannot be damaged.
+            // Its progress is reported elsewhere; what is not indexed yet cannot be damaged.
             Err(StoreError::IndexBuilding { .. }) => return Ok(Vec::new()),
             open => open?,
         };
@@ -196,7 +196,7 @@ impl EmbeddedStore {
     }
 }
 
-/// How many records there are, as it is kept.
+/// The stored count of records.
 pub(super) fn kept(connection: &Connection) -> rusqlite::Result<u64> {
     let sql = "SELECT coalesce(sum(live_records), 0) FROM streams";
     connection.query_row(sql, [], |row| row.get(0))
@@ -212,7 +212,7 @@ fn engine_says(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     Ok(wrong.map(|line| line.replace('\n', "; ")).collect())
 }
 
-/// The streams that do not have as many records as is kept.
+/// The streams whose stored count is wrong.
 fn miscounted(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     let mut statement = connection.prepare(
         "SELECT connection_id, name, live_records,

@@ -1,7 +1,7 @@
-//! Time that has passed does not come back: a clock that is set back would let grants live again that had ended.
+//! A clock that never goes back: with a clock that is set back, expired grants would be valid again.
 //!
-//! The latest time that was seen is kept in a file, and nothing is ever earlier. While the machine's clock is behind, time
-//! is counted on from there, so that what has an end still comes to it.
+//! The latest time seen is kept in a file, and time is never earlier than that. While the machine's clock is behind, time
+//! is counted on from there, so that everything that expires still does.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -17,9 +17,9 @@ use crate::{Result, StoreError};
 
 /// The latest time is written when it is this much later than the one that was, in microseconds.
 const WRITTEN_EVERY: i64 = 60_000_000;
-/// By so much a clock may be set back without being taken for wrong: time stands still until it has caught up.
+/// A clock may be set back by this much without being considered wrong: time stands still until it has caught up.
 const STANDS_STILL: i64 = 60_000_000;
-/// A value that is going out of use writes what is later by this.
+/// On drop, a time that is later than the file's by this much is written.
 const AT_THE_END: i64 = 1_000_000;
 
 /// A clock that never goes back.
@@ -30,7 +30,7 @@ pub(super) struct KeptClock {
 }
 
 struct Latest {
-    /// The latest time there was, and when that was by a clock that nobody sets.
+    /// The latest time, and when that was by the monotonic clock.
     time: i64,
     at: Moment,
     /// The time in the file.
@@ -38,7 +38,7 @@ struct Latest {
 }
 
 impl Latest {
-    /// The time now, where the machine has this.
+    /// The time now, when the machine's clock says this.
     fn advance(&mut self, machine: i64) -> i64 {
         let behind = self.time.saturating_sub(machine);
         if behind > STANDS_STILL {
@@ -82,7 +82,7 @@ impl KeptClock {
         let mut latest = self.latest();
         let now = latest.advance(machine.0);
         if now.saturating_sub(latest.written) >= WRITTEN_EVERY {
-            // A disk that takes nothing is told by whatever else is written to it.
+            // A disk that cannot be written is reported by other writes.
             let _ = self.write(&mut latest);
         }
         Instant(now)
@@ -111,7 +111,7 @@ impl KeptClock {
     }
 
     fn write(&self, latest: &mut Latest) -> Result<()> {
-        // Also where it fails: it is tried again in a minute, not with every look at the clock.
+        // Also after a failure: it is retried in a minute, not at every look at the clock.
         latest.written = latest.time;
         write_durably(&self.file, latest.time.to_string().as_bytes())
     }

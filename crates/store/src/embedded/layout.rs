@@ -1,6 +1,6 @@
 //! Where each declared field lives in the index.
 //!
-//! All streams share one index with a fixed set of generic places ("slots"): the first lexical field of every stream goes
+//! All streams share one index with a fixed set of generic slots: the first lexical field of every stream goes
 //! to text slot 0, and so on. That keeps the number of index fields small however many sources there are, lets one query
 //! rank over all of them, and still tells fields apart, because a scope names the slots it may look at per stream.
 //! Slots are only ever added to a stream, so an index stays readable while a later declaration is being indexed.
@@ -11,7 +11,7 @@ use contract::declaration::{Semantics, StreamDeclaration};
 use contract::id::FieldName;
 use contract::scalar::FieldKind;
 
-/// The kinds of places.
+/// The kinds of slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum SlotKind {
     /// Words with positions.
@@ -53,19 +53,19 @@ impl SlotKind {
     }
 }
 
-/// One place taken by a field of a stream.
+/// One slot taken by a field of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct FieldSlot {
     pub(crate) field: FieldName,
     pub(crate) field_kind: FieldKind,
     pub(crate) kind: SlotKind,
-    pub(crate) slot: usize,
+    pub(crate) number: usize,
 }
 
 /// How the records of one stream are stored and indexed.
 #[derive(Debug, Clone)]
 pub(crate) struct StreamLayout {
-    pub(crate) places: Vec<Place>,
+    pub(crate) slots: Vec<FieldSlot>,
     pub(crate) cursor: Option<(FieldName, FieldKind)>,
     pub(crate) append_only: bool,
 }
@@ -76,16 +76,16 @@ pub(crate) type TakenSlots = BTreeMap<(FieldName, SlotKind), usize>;
 impl StreamLayout {
     /// The layout for a declaration; fields that have no slot yet get the next free one, recorded in `taken`.
     pub(crate) fn derive(stream: &StreamDeclaration, taken: &mut TakenSlots) -> Self {
-        let places = wanted(stream)
+        let slots = wanted(stream)
             .into_iter()
             .map(|(field, field_kind, kind)| {
                 let next = taken.keys().filter(|(_, other)| *other == kind).count();
-                let slot = *taken.entry((field.clone(), kind)).or_insert(next);
-                Place {
+                let number = *taken.entry((field.clone(), kind)).or_insert(next);
+                FieldSlot {
                     field,
                     field_kind,
                     kind,
-                    slot,
+                    number,
                 }
             })
             .collect();
@@ -94,17 +94,17 @@ impl StreamLayout {
             Some((name.clone(), field.kind))
         });
         Self {
-            places,
+            slots,
             cursor,
             append_only: stream.semantics == Semantics::AppendOnly,
         }
     }
 
-    /// The place of a field, if it has one of this kind.
-    pub(crate) fn place(&self, field: &FieldName, kind: SlotKind) -> Option<&Place> {
-        self.places
+    /// The slot of a field, if it has one of this kind.
+    pub(crate) fn slot(&self, field: &FieldName, kind: SlotKind) -> Option<&FieldSlot> {
+        self.slots
             .iter()
-            .find(|place| place.kind == kind && place.field == *field)
+            .find(|slot| slot.kind == kind && slot.field == *field)
     }
 }
 

@@ -10,9 +10,11 @@ mod buckets;
 mod catalog;
 mod changes;
 mod column_test;
+mod commit_mark;
+mod deleted_by_owner;
 mod digest;
 pub mod directory;
-mod disowned;
+mod disk_space;
 mod documents;
 mod erase;
 mod excluded;
@@ -20,10 +22,10 @@ mod extent;
 mod grants;
 mod groups;
 mod index;
+mod indexed_record;
 mod inspect;
 mod kept_clock;
 mod layout;
-mod mark;
 mod migrations;
 mod phrase;
 mod prefix;
@@ -33,9 +35,7 @@ mod records;
 mod registry;
 pub mod restore;
 mod restrict;
-mod room;
 mod search;
-mod seen;
 mod select;
 mod shortlist;
 mod sources;
@@ -55,11 +55,11 @@ use contract::time::Clock;
 use rusqlite::OptionalExtension;
 
 use self::directory::DataDirectory;
+use self::disk_space::Reserve;
 use self::extent::Extents;
 use self::grants::Pending;
 use self::index::{OpenIndex, SearchIndex};
 use self::kept_clock::KeptClock;
-use self::room::Reserve;
 use self::sources::Sources;
 use self::sqlite::Database;
 use crate::catalog::StreamRef;
@@ -91,10 +91,10 @@ pub struct EmbeddedStore {
     newest: AtomicU64,
     extents: Mutex<Extents>,
     pending: Mutex<Pending>,
-    /// Somebody works off in the background whatever takes long, so no read does.
+    /// A background thread works off everything that takes long, so no read does.
     tended: AtomicBool,
     clock: Arc<KeptClock>,
-    /// Dropped last: the database gives room back when it is closed.
+    /// Dropped last: the database frees space when it is closed.
     _reserve: Reserve,
 }
 
@@ -102,7 +102,7 @@ impl EmbeddedStore {
     /// Opens the directory, creating it if need be.
     pub fn open(path: &Path, options: OpenOptions) -> Result<Self> {
         let directory = DataDirectory::open(path, &options.holder)?;
-        room::give_back(path);
+        disk_space::give_back(path);
         let clock = KeptClock::open(directory.join(directory::TIME), options.clock)?;
         let clock = Arc::new(clock);
         let database = Database::open(
@@ -130,15 +130,15 @@ impl EmbeddedStore {
         Ok(store)
     }
 
-    /// Clears away what a process that was killed left lying about, and does what it had to leave.
+    /// Removes what a killed process left behind, and finishes its work.
     fn tidy(&self) -> Result<()> {
         self.directory.sweep();
         self.index.sweep();
-        // What cannot be moved now can be read where it is.
+        // A blob that cannot be moved now can be read where it is.
         let _ = self.settle_arrived();
-        // What has no digest yet is read as before.
+        // A row without a digest is read as before.
         let _ = self.fill_digests();
-        // What cannot be written now stays where it is, durable, and goes with the next.
+        // Disclosures that cannot be written now stay where they are, durable, and are written with the next.
         let _ = self.settle_disclosures();
         self.resume_erasing()
     }
@@ -148,7 +148,7 @@ impl EmbeddedStore {
         self.directory.path()
     }
 
-    /// The time that everything goes by: what was given when this was opened, but never earlier than it has been.
+    /// The clock of the store: the one given when it was opened, but never earlier than it has been.
     pub fn clock(&self) -> Arc<dyn Clock> {
         Arc::<KeptClock>::clone(&self.clock)
     }
@@ -180,9 +180,9 @@ impl EmbeddedStore {
         self.newest.load(Ordering::Acquire)
     }
 
-    /// The index, holding everything acknowledged so far.
+    /// The index with everything acknowledged so far.
     ///
-    /// Where it is worked off in the background whatever takes long, a read does not wait for that.
+    /// Where a background thread works off what takes long, a read does not wait for that.
     fn current_index(&self) -> Result<Arc<OpenIndex>> {
         let open = self.open_index()?;
         if self.is_tended() && open.is_far_behind(self.newest()) {

@@ -1,14 +1,14 @@
-//! A phrase that can be stopped while it is looked for.
+//! A phrase search that can be cancelled.
 //!
-//! The engine looks for the next document with a phrase in one step, however many it has to try. Here it tries one after the
-//! other, and it is looked from time to time whether anybody still waits for the answer.
+//! The engine looks for the next document with a phrase in one step, however many it has to try. Here it tries one after
+//! the other, and cancellation is checked from time to time.
 
 use tantivy::query::{EnableScoring, Explanation, PhraseQuery, Query, Scorer, Weight};
 use tantivy::{DocId, DocSet, Score, SeekDangerResult, SegmentReader, TERMINATED, Term};
 
 use crate::stop;
 
-/// After how many documents it is looked whether to stop.
+/// After how many documents cancellation is checked.
 const LOOK_EVERY: u32 = 256;
 
 /// Words at neighbouring positions.

@@ -17,12 +17,12 @@ use super::rank::each_admitted;
 use super::restrict::Restriction;
 use crate::stop;
 
-/// The most words that the end of one phrase may stand for.
+/// The most words that the last prefix of one phrase may expand to.
 const PER_PHRASE: usize = 256;
-/// The most words that all ends of phrases of one search may stand for.
+/// The most words that all prefixes of phrases in one search may expand to.
 const PER_SEARCH: usize = 1024;
 
-/// How many words the ends of phrases may still stand for, and whether there were more.
+/// How many words prefixes of phrases may still expand to, and whether there were more.
 pub(super) struct Expansions {
     left: usize,
     pub(super) cut: bool,
@@ -38,9 +38,9 @@ impl Default for Expansions {
 }
 
 impl Expansions {
-    /// The words, in order, that begin so and stand in an admitted document that has the words before them as well. Only
-    /// what is admitted counts, so that neither the words nor whether there were too many tells of anything else.
-    pub(super) fn of(
+    /// The words with this prefix, in order, that occur in an admitted document together with the words before them. Only
+    /// admitted documents count, so that neither the words nor whether there were too many reveals anything else.
+    pub(super) fn expand(
         &mut self,
         (before, start): (&[Term], &str),
         view: &View,
@@ -62,8 +62,8 @@ impl Expansions {
         let limit = PER_PHRASE.min(self.left);
         let mut words = Vec::new();
         let indexes = indexes(view, field)?;
-        Words::of(&indexes, start)?.for_each(&mut |word, places| {
-            let occurs = places.iter().any(|(segment, postings)| {
+        Words::new(&indexes, start)?.for_each(&mut |word, postings_by_segment| {
+            let occurs = postings_by_segment.iter().any(|(segment, postings)| {
                 let documents = admitted.get(*segment).map_or(&[][..], Vec::as_slice);
                 meets(documents, postings.clone())
             });
@@ -106,11 +106,11 @@ struct Words<'a> {
     parts: Vec<(usize, &'a InvertedIndexReader, TermStreamer<'a>)>,
 }
 
-/// Takes a word and, for every segment that has it, where it stands; answers whether to go on.
+/// Takes a word and its postings in every segment that has it; returns whether to go on.
 type EachWord<'a> = dyn FnMut(&[u8], &[(usize, SegmentPostings)]) -> bool + 'a;
 
 impl<'a> Words<'a> {
-    fn of(indexes: &'a [Arc<InvertedIndexReader>], start: &str) -> tantivy::Result<Self> {
+    fn new(indexes: &'a [Arc<InvertedIndexReader>], start: &str) -> tantivy::Result<Self> {
         let mut parts = Vec::with_capacity(indexes.len());
         for (segment, index) in indexes.iter().enumerate() {
             let mut stream = starting(index, start)?;
@@ -129,17 +129,17 @@ impl<'a> Words<'a> {
             }
             word.clear();
             word.extend_from_slice(first);
-            let mut places = Vec::new();
+            let mut postings_by_segment = Vec::new();
             for (segment, index, stream) in &mut self.parts {
                 if stream.key() == word.as_slice() {
                     let option = IndexRecordOption::Basic;
                     let postings = index.read_postings_from_terminfo(stream.value(), option)?;
-                    places.push((*segment, postings));
+                    postings_by_segment.push((*segment, postings));
                 }
             }
             self.parts
                 .retain_mut(|(.., stream)| stream.key() != word.as_slice() || stream.advance());
-            if !each(&word, &places) {
+            if !each(&word, &postings_by_segment) {
                 return Ok(());
             }
         }

@@ -37,15 +37,15 @@ impl Plan {
 /// The plan for an expression over some fields of what the restrictions admit, or `None` when nothing can match.
 pub(super) fn plan(
     expression: &Expression,
-    places: (&[Field], &[Restriction]),
+    searched: (&[Field], &[Restriction]),
     view: &View,
     expansions: &mut Expansions,
 ) -> tantivy::Result<Option<Plan>> {
     if let ([clause], []) = (expression.all.as_slice(), expression.none.as_slice())
         && let ([only], false) = (clause.terms.as_slice(), clause.prefix)
     {
-        let mut terms = Vec::with_capacity(places.0.len());
-        for field in places.0 {
+        let mut terms = Vec::with_capacity(searched.0.len());
+        for field in searched.0 {
             let term = Term::from_field_text(*field, only);
             if view.searcher.doc_freq(&term)? > 0 {
                 terms.push(term);
@@ -53,20 +53,20 @@ pub(super) fn plan(
         }
         return Ok((!terms.is_empty()).then_some(Plan::Word(terms)));
     }
-    let query = build(expression, places, view, expansions)?;
+    let query = build(expression, searched, view, expansions)?;
     Ok(query.map(Plan::Query))
 }
 
 /// All positive clauses must match, each in any of the fields; no negative clause may match in any of them.
 fn build(
     expression: &Expression,
-    places: (&[Field], &[Restriction]),
+    searched: (&[Field], &[Restriction]),
     view: &View,
     expansions: &mut Expansions,
 ) -> tantivy::Result<Option<Box<dyn Query>>> {
     let mut must = Vec::with_capacity(expression.all.len());
     for clause in &expression.all {
-        let alternatives = alternatives(clause, places, view, expansions)?;
+        let alternatives = alternatives(clause, searched, view, expansions)?;
         if alternatives.is_empty() {
             return Ok(None);
         }
@@ -74,7 +74,7 @@ fn build(
     }
     let mut must_not = Vec::new();
     for clause in &expression.none {
-        must_not.extend(alternatives(clause, places, view, expansions)?);
+        must_not.extend(alternatives(clause, searched, view, expansions)?);
     }
     // The engine skips whole blocks only on flat unions and flat intersections of words, so nothing is nested needlessly.
     let flat = must.len() == 1 && must_not.is_empty();
@@ -133,7 +133,7 @@ fn alternatives(
             (last, true) => {
                 terms.pop();
                 let end = (terms.as_slice(), clause.terms[last - 1].as_str());
-                let words = expansions.of(end, view, restrictions)?;
+                let words = expansions.expand(end, view, restrictions)?;
                 found.extend(words.iter().map(|word| {
                     let mut phrase = terms.clone();
                     phrase.push(Term::from_field_text(field, word));

@@ -16,8 +16,8 @@ use super::word::{FieldWord, SegmentWord};
 use crate::search::SearchPosition;
 use crate::stop;
 
-/// After how many documents it is looked whether anybody still waits for the answer. What the engine skips by itself, in
-/// lists of single words, is not counted: a segment's list is walked in milliseconds.
+/// After how many documents cancellation is checked. What the engine skips by itself, in lists of single words, is not
+/// counted: a segment's list is walked in milliseconds.
 const LOOK_EVERY: u32 = 1024;
 
 /// A document that matched.
@@ -34,7 +34,7 @@ pub(super) struct Question<'a> {
     pub(super) plans: Vec<(Plan, &'a [Restriction])>,
     pub(super) limit: usize,
     pub(super) after: Option<SearchPosition>,
-    /// Equal scores are ordered by record row: the place in the index means nothing to a page of an earlier index.
+    /// Equal scores are ordered by record row: the position in the index means nothing to a page of an earlier index.
     pub(super) by_row: bool,
     /// Only this document counts.
     pub(super) only: Option<DocAddress>,
@@ -85,7 +85,7 @@ impl Question<'_> {
         Ok(found.map(|Reverse(ranked)| ranked).collect())
     }
 
-    /// Whether documents come in the order of their places, so that of equal scores the first one stays.
+    /// Whether documents come in the order of the index, so that of equal scores the first one stays.
     fn in_order(&self) -> bool {
         match self.plans.as_slice() {
             [(Plan::Word(terms), _)] => terms.len() == 1,
@@ -102,7 +102,7 @@ struct Ranking {
     after: Option<SearchPosition>,
     by_row: bool,
     only: Option<DocAddress>,
-    /// Documents do not come in the order of their places, so those that equal the worst so far matter as well.
+    /// Documents do not come in the order of the index, so those that equal the worst so far matter as well.
     visit_ties: bool,
 }
 
@@ -278,8 +278,8 @@ impl Ranking {
         }
     }
 
-    /// Whether a document cannot matter that scores this much or less. A little more counts as well, because sums of
-    /// floats round.
+    /// Whether a document with this score or less cannot matter. A little more counts as well, because sums of floats
+    /// round.
     fn is_beyond(&self, reach: f32) -> bool {
         reach + reach.abs() * 1e-5 <= self.threshold()
     }
@@ -293,7 +293,7 @@ impl Ranking {
                 .first(document)
                 .unwrap_or(u64::MAX)
         } else {
-            place(address)
+            document_order(address)
         };
         if self.only.is_some_and(|only| only != address) || !self.follows(score, tie) {
             return;
@@ -315,7 +315,11 @@ impl Ranking {
     /// Whether a hit comes after the previous page.
     fn follows(&self, score: f32, tie: u64) -> bool {
         self.after.is_none_or(|after| {
-            let previous = if self.by_row { after.row } else { after.place };
+            let previous = if self.by_row {
+                after.row
+            } else {
+                after.document
+            };
             match score.total_cmp(&after.score) {
                 Ordering::Less => true,
                 Ordering::Equal => tie > previous,
@@ -360,7 +364,7 @@ pub(super) fn count(
     Ok(total)
 }
 
-/// Hands over the documents that match and are admitted, in the order of their places.
+/// Hands over the documents that match and are admitted, in the order of the index.
 pub(super) fn each_admitted(
     view: &View,
     query: &dyn Query,
@@ -384,8 +388,8 @@ pub(super) fn each_admitted(
     Ok(())
 }
 
-/// A document's place as one number that orders like segment and document.
-pub(super) fn place(address: DocAddress) -> u64 {
+/// The position of a document as one number that orders like segment and document.
+pub(super) fn document_order(address: DocAddress) -> u64 {
     u64::from(address.segment_ord) << 32 | u64::from(address.doc_id)
 }
 

@@ -9,14 +9,14 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::EmbeddedStore;
+use super::deleted_by_owner;
 use super::digest::Content;
-use super::disowned;
 use super::walk::Walk;
 use crate::Result;
 use crate::catalog::StreamRef;
 use crate::records::{
-    Applied, Change, ChangesPage, ChangesRequest, PagePosition, PageRequest, Purged, Records,
-    Revision, Room, SortValue, StoredPage, StoredRecord,
+    Applied, ByteBudget, Change, ChangesPage, ChangesRequest, PagePosition, PageRequest, Purged,
+    Records, Revision, SortValue, StoredPage, StoredRecord,
 };
 
 impl Records for EmbeddedStore {
@@ -40,17 +40,17 @@ impl Records for EmbeddedStore {
         let id = self.sources().stream(stream)?.id;
         let form = key.ordering_form();
         self.database
-            .read(|connection| disowned::contains(connection, id, &form))
+            .read(|connection| deleted_by_owner::contains(connection, id, &form))
     }
 
     fn page(&self, stream: &StreamRef, request: &PageRequest) -> Result<StoredPage> {
         let id = self.sources().stream(stream)?.id;
         self.database.read(|connection| {
-            let (mut records, mut room) = (Vec::new(), Room::default());
+            let (mut records, mut budget) = (Vec::new(), ByteBudget::default());
             let mut is_last = request.limit > 0;
             if is_last {
                 Walk::new(id, request).for_each(connection, &MEASURED, &mut |row| {
-                    let fits = room.take(row.get(BYTES)?);
+                    let fits = budget.take(row.get(BYTES)?);
                     if fits {
                         records.push(measured(connection, row)?);
                     }
@@ -104,7 +104,7 @@ impl Records for EmbeddedStore {
     }
 }
 
-/// Content that is left out of a row until it is known that there is room for it: a query reads each row as a whole.
+/// Content that is left out of a row until it is known to fit: a query reads each row as a whole.
 pub(super) const LARGE_BYTES: usize = 64 * 1024;
 
 /// The columns of a stored record.
@@ -120,7 +120,7 @@ pub(super) static MEASURED: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-/// Where the bytes stand among the columns of [`MEASURED`].
+/// The column of [`MEASURED`] that holds the number of bytes.
 pub(super) const BYTES: usize = 8;
 
 /// Content of a table, unless it is large.
@@ -138,7 +138,7 @@ pub(super) fn measured(connection: &Connection, row: &Row<'_>) -> rusqlite::Resu
         .query_row([row.get::<_, i64>(BYTES + 1)?], stored)
 }
 
-/// Reads the columns of [`STORED`]; what is not as it was written is refused.
+/// Reads the columns of [`STORED`]; a record that is not what was written is refused.
 pub(super) fn stored(row: &Row<'_>) -> rusqlite::Result<StoredRecord> {
     let form: String = row.get(0)?;
     let (emitted_at, body): (String, String) = (row.get(1)?, row.get(2)?);

@@ -51,7 +51,7 @@ impl Registry for EmbeddedStore {
             transaction
                 .execute("DELETE FROM registry WHERE expires_at <= ?1", [now.0])
                 .map_err(self.database.failed())?;
-            // All expectations first: a change that is refused must leave no trace of those before it.
+            // All expectations first: a refused change must leave no trace of those before it.
             for change in changes {
                 if !holds(transaction, change).map_err(self.database.failed())? {
                     return Ok(false);

@@ -1,7 +1,7 @@
-//! A backup becomes a data directory: unpacked beside its place, looked through, and only then moved there.
+//! Restores a backup into a data directory: unpacked beside its target, inspected, and only then moved there.
 //!
-//! A backup may come from anywhere, so nothing in it is believed: only the members that a backup of ours has are taken, by
-//! their names, and each is an ordinary file.
+//! A backup may come from anywhere, so nothing in it is trusted: only the members that a backup of ours has are taken, by
+//! their names, and each must be an ordinary file.
 
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions as FileOptions};
@@ -21,7 +21,7 @@ use crate::inspection::{Damage, Depth, Inspect as _, Inspection};
 
 /// How the names of folders begin in which something is being restored.
 const RESTORING: &str = ".restoring-";
-/// What other programs may write before a member to say more about it, in bytes; nothing of it is needed.
+/// The most bytes of extended headers before a member; nothing of them is needed.
 const MOST_ASIDE: u64 = 64 * 1024;
 /// The bytes of a sealing key.
 const KEY_BYTES: u64 = 32;
@@ -32,24 +32,24 @@ pub struct Restore<'a> {
     pub to: &'a Path,
     /// How the folder is opened to look through it.
     pub options: OpenOptions,
-    /// Whether grants, tokens, sessions and requests under way end with it.
+    /// Whether grants, tokens, sessions and pending requests are ended.
     pub without_grants: bool,
-    /// Whether what is damaged in the backup is restored as it is.
+    /// Whether damaged content of the backup is restored as it is.
     pub accept_damage: bool,
 }
 
 /// What was restored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restored {
-    /// What was found when it was looked through.
+    /// The result of the inspection.
     pub inspection: Inspection,
-    /// Grants that live on in it.
+    /// Grants that are live in it.
     pub live_grants: u64,
-    /// Grants that ended with it.
+    /// Grants that were ended.
     pub ended_grants: u64,
 }
 
-/// Why a backup was not restored. Nothing is left where it should have gone.
+/// Why a backup was not restored. Nothing is left at the target.
 #[derive(Debug, Error)]
 pub enum RestoreError {
     /// The folder is in use.
@@ -88,7 +88,7 @@ impl Restore<'_> {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
         };
-        // A folder that is there may be where a disk is mounted, and cannot be replaced then.
+        // A folder that exists may be a mount point, and cannot be replaced then.
         let around = if is_there { self.to } else { parent };
         create_private(around)?;
         let staging = tempfile::Builder::new()
@@ -106,7 +106,7 @@ impl Restore<'_> {
         Ok(restored)
     }
 
-    /// Holds what was unpacked against what was written, and ends what is not to live on.
+    /// Inspects what was unpacked, and ends the grants that should not be live.
     fn look_through(&self, folder: &Path) -> Result<Restored> {
         let store = EmbeddedStore::open(folder, self.options.clone()).map_err(named(folder))?;
         let inspection = store.inspect(Depth::Thorough).map_err(named(folder))?;
@@ -142,7 +142,7 @@ impl Restore<'_> {
     }
 }
 
-/// The damage, told by the name in the backup: the folder it was found in will be gone.
+/// The damage, by the name in the backup: the folder it was found in will be gone.
 fn within(folder: &Path) -> impl Fn(&Damage) -> Damage + '_ {
     move |damage| Damage {
         path: damage
@@ -154,7 +154,7 @@ fn within(folder: &Path) -> impl Fn(&Damage) -> Damage + '_ {
     }
 }
 
-/// A database that cannot be opened makes the backup a damaged one.
+/// A database that cannot be opened means a damaged backup.
 fn named(folder: &Path) -> impl Fn(StoreError) -> RestoreError + '_ {
     move |error| match error {
         StoreError::Corrupt { path, detail } => {
@@ -165,7 +165,7 @@ fn named(folder: &Path) -> impl Fn(StoreError) -> RestoreError + '_ {
     }
 }
 
-/// Whether the folder is there; it must be empty then. What a restore that was killed has left is cleared away.
+/// Whether the folder exists; it must be empty then. The remains of a restore that was killed are removed.
 fn refuse_filled(path: &Path) -> Result<bool> {
     let entries = match fs::read_dir(path) {
         Ok(entries) => entries,
@@ -193,7 +193,7 @@ fn refuse_filled(path: &Path) -> Result<bool> {
 fn unpack(archive: impl Read, folder: &Path) -> Result<()> {
     let mut archive = tar::Archive::new(archive);
     let mut seen = HashSet::new();
-    // As they are: extensions that name other places or sizes are not followed.
+    // Raw entries: extensions that name other paths or sizes are not followed.
     let entries = archive.entries().map_err(RestoreError::Unreadable)?;
     for entry in entries.raw(true) {
         let mut entry = entry.map_err(RestoreError::Unreadable)?;
@@ -206,7 +206,7 @@ fn unpack(archive: impl Read, folder: &Path) -> Result<()> {
         let name = entry.path_bytes().into_owned();
         let shown = String::from_utf8_lossy(&name).into_owned();
         let refuse = |why: &str| RestoreError::NotABackup(format!("its member {shown:?} {why}"));
-        let Some(member) = Member::of(&shown) else {
+        let Some(member) = Member::from_name(&shown) else {
             return Err(refuse("is none that a backup has"));
         };
         match (kind, &member) {
@@ -241,7 +241,7 @@ enum Member {
 
 impl Member {
     /// By its name, with or without `./` before it.
-    fn of(name: &str) -> Option<Self> {
+    fn from_name(name: &str) -> Option<Self> {
         let mut parts = Vec::new();
         for part in Path::new(name).components() {
             match part {
@@ -296,12 +296,12 @@ fn write_file(path: &Path, content: &mut impl Read, size: u64) -> Result<()> {
     Ok(file.sync_all().map_err(StoreError::at(path))?)
 }
 
-/// Gives the folder its name. Should somebody have made a folder of that name, it must be empty.
+/// Gives the folder its name. If a folder of that name exists by now, it must be empty.
 fn settle(staging: TempDir, to: &Path) -> Result<()> {
     remove_lock(staging.path())?;
     match fs::rename(staging.path(), to) {
         Ok(()) => {
-            // It is not there any more under the name it had.
+            // It was moved away from its temporary name.
             let _ = staging.keep();
             Ok(())
         }
@@ -310,7 +310,7 @@ fn settle(staging: TempDir, to: &Path) -> Result<()> {
     }
 }
 
-/// Moves what is in a folder into another, the database last: without it nothing takes the folder for whole.
+/// Moves the content of a folder into another, the database last: without it nothing takes the folder for complete.
 fn move_into(from: &Path, to: &Path) -> Result<()> {
     remove_lock(from)?;
     let entries = fs::read_dir(from).map_err(StoreError::at(from))?;
@@ -330,7 +330,7 @@ fn move_into(from: &Path, to: &Path) -> Result<()> {
     Ok(sync_folder(to)?)
 }
 
-/// Whoever opens the folder next makes a lock of its own.
+/// The next process that opens the folder creates a lock of its own.
 fn remove_lock(folder: &Path) -> Result<()> {
     let lock = folder.join(LOCK);
     match fs::remove_file(&lock) {
@@ -354,8 +354,8 @@ impl EmbeddedStore {
             .read(|connection| connection.query_row(&sql, [now.0], |row| row.get(0)))
     }
 
-    /// Ends whatever lets anybody in: grants, tokens, the owner's too, sessions, and requests under way. What an owner
-    /// signs in with, and who registered, stays.
+    /// Ends everything that gives access: grants, tokens including the owner's, sessions, and pending requests. The owner's
+    /// password and registered clients stay.
     fn end_all_grants(&self, now: Instant) -> Result<u64, StoreError> {
         self.database.transact(|transaction| {
             let end = || -> rusqlite::Result<u64> {

@@ -18,7 +18,7 @@ use super::sources::StreamEntry;
 use crate::search::{Filter, Scope, Test};
 use crate::{Result, StoreError};
 
-/// A scope whose names have become columns and numbers.
+/// A scope resolved to columns and numbers.
 pub(super) struct Restriction {
     pub(super) stream: u64,
     tests: Vec<ColumnTest>,
@@ -70,7 +70,7 @@ impl Restriction {
         self.tests.is_empty() && self.rows.is_none()
     }
 
-    /// Whether a record passes that has this row and, in its columns, these values.
+    /// Whether a record with this row and these column values passes.
     pub(super) fn admits(&self, row: u64, value_of: impl Fn(&str) -> Option<ColumnValue>) -> bool {
         let listed = self.rows.as_ref().is_none_or(|rows| rows.contains(&row));
         listed && self.tests.iter().all(|test| test.admits(&value_of))
@@ -90,7 +90,7 @@ pub(super) struct SegmentScopes<'a> {
     tests: Vec<SegmentTests<'a>>,
 }
 
-/// Restrictions findable by stream id.
+/// Restrictions by stream id.
 pub(super) fn by_stream(restrictions: &[Restriction]) -> Vec<Option<usize>> {
     let length = restrictions
         .iter()
@@ -99,11 +99,11 @@ pub(super) fn by_stream(restrictions: &[Restriction]) -> Vec<Option<usize>> {
         .unwrap_or(0);
     let mut by_stream = vec![None; usize::try_from(length).unwrap_or(0)];
     for (at, restriction) in restrictions.iter().enumerate() {
-        if let Some(place) = usize::try_from(restriction.stream)
+        if let Some(entry) = usize::try_from(restriction.stream)
             .ok()
             .and_then(|stream| by_stream.get_mut(stream))
         {
-            *place = Some(at);
+            *entry = Some(at);
         }
     }
     by_stream
@@ -120,7 +120,7 @@ impl<'a> SegmentScopes<'a> {
             .iter()
             .map(|restriction| restriction.on(segment))
             .collect::<tantivy::Result<Vec<_>>>()?;
-        // A segment that holds one stream, admitted whole, needs no look at its documents.
+        // A segment that holds one stream, admitted whole, needs no check of its documents.
         let uniform = restrictions.len() == 1
             && restrictions[0].is_whole_stream()
             && streams.min_value() == restrictions[0].stream
@@ -279,8 +279,8 @@ pub(super) fn column_of(
     kind: SlotKind,
 ) -> Option<String> {
     layout
-        .place(field, kind)
-        .map(|place| slot_name(kind, place.slot))
+        .slot(field, kind)
+        .map(|slot| slot_name(kind, slot.number))
 }
 
 pub(super) fn column(

@@ -9,11 +9,11 @@ use super::index::{OpenIndex, View};
 use super::layout::SlotKind;
 use super::prefix::Expansions;
 use super::query;
-use super::rank::{Question, Ranked, count, place};
+use super::rank::{Question, Ranked, count, document_order};
 use super::records::{BYTES, MEASURED, measured};
 use super::restrict::Restriction;
 use super::sources::Sources;
-use crate::records::{PageRequest, Room, StoredPage};
+use crate::records::{ByteBudget, PageRequest, StoredPage};
 use crate::search::{
     AggregateAnswer, AggregateRequest, Extent, Hit, IndexStatus, Scope, Search, SearchAnswer,
     SearchPosition, SearchRequest,
@@ -80,7 +80,7 @@ impl EmbeddedStore {
     fn find(&self, request: &SearchRequest) -> Result<SearchAnswer> {
         let sources = self.sources();
         self.fill_columns(&sources, request)?;
-        // Read before the view is taken, which may hold more than this already, but never less.
+        // Read before the view is taken, which may hold more by then, but never less.
         let version = self.newest();
         let (open, building) = self.searchable_index()?;
         let view = open.view();
@@ -101,8 +101,8 @@ impl EmbeddedStore {
                 .iter()
                 .filter_map(|slot| open.fields.slot(SlotKind::Text, *slot))
                 .collect();
-            let places = (fields.as_slice(), restrictions.as_slice());
-            let plan = query::plan(&request.expression, places, &view, &mut expansions);
+            let searched = (fields.as_slice(), restrictions.as_slice());
+            let plan = query::plan(&request.expression, searched, &view, &mut expansions);
             let plan = plan.map_err(&failed)?;
             stop::check()?;
             plans.extend(plan.map(|plan| (plan, restrictions.as_slice())));
@@ -156,7 +156,7 @@ impl EmbeddedStore {
         Ok(())
     }
 
-    /// The index; one that is being built as far as it is, if there is anything in it.
+    /// The index, or what is built of it so far, if that is not empty.
     fn searchable_index(&self) -> Result<(Arc<OpenIndex>, Option<Built>)> {
         match self.current_index() {
             Ok(open) => Ok((open, None)),
@@ -191,8 +191,8 @@ impl EmbeddedStore {
             let mut slots: Vec<usize> = scope
                 .fields
                 .iter()
-                .filter_map(|field| entry.layout.place(field, SlotKind::Text))
-                .map(|place| place.slot)
+                .filter_map(|field| entry.layout.slot(field, SlotKind::Text))
+                .map(|slot| slot.number)
                 .collect();
             slots.sort_unstable();
             slots.dedup();
@@ -216,7 +216,7 @@ impl EmbeddedStore {
             let mut statement = connection.prepare_cached(&format!(
                 "SELECT {columns} FROM records WHERE row_id = ?1 AND data IS NOT NULL"
             ))?;
-            let (mut hits, mut room) = (Vec::with_capacity(ranked.len()), Room::default());
+            let (mut hits, mut budget) = (Vec::with_capacity(ranked.len()), ByteBudget::default());
             for one in ranked {
                 let Some(row) = view.row_of(one.address) else {
                     continue;
@@ -229,7 +229,7 @@ impl EmbeddedStore {
                 let Some(entry) = sources.by_id(found.get(6)?) else {
                     continue;
                 };
-                if !room.take(found.get(BYTES)?) {
+                if !budget.take(found.get(BYTES)?) {
                     return Ok((hits, false));
                 }
                 let record = measured(connection, found)?;
@@ -239,7 +239,7 @@ impl EmbeddedStore {
                     position: SearchPosition {
                         score: one.score,
                         row,
-                        place: place(one.address),
+                        document: document_order(one.address),
                         generation: view.generation,
                         version,
                     },
@@ -257,12 +257,12 @@ fn merge_whole_streams(groups: &mut Groups, sources: &Sources) {
         sources
             .by_id(restriction.stream.cast_signed())
             .is_some_and(|entry| {
-                let mut places = entry
+                let mut assigned = entry
                     .layout
-                    .places
+                    .slots
                     .iter()
-                    .filter(|place| place.kind == SlotKind::Text);
-                places.all(|place| slots.contains(&place.slot))
+                    .filter(|slot| slot.kind == SlotKind::Text);
+                assigned.all(|slot| slots.contains(&slot.number))
             })
     };
     if groups.len() < 2

@@ -12,12 +12,12 @@ use rusqlite::Connection;
 use super::EmbeddedStore;
 use super::changes::parse_stored;
 use super::documents::Blocks;
+use super::indexed_record::value_of;
 use super::records::{BYTES, MEASURED, measured, sort_of};
-use super::seen::value_of;
 use super::sources::StreamEntry;
 use super::walk::Walk;
 use crate::records::{
-    Direction, OrderBy, PagePosition, PageRequest, Room, SortValue, StoredPage, StoredRecord,
+    ByteBudget, Direction, OrderBy, PagePosition, PageRequest, SortValue, StoredPage, StoredRecord,
 };
 use crate::search::Scope;
 use crate::{Result, StoreError, stop};
@@ -78,7 +78,7 @@ impl EmbeddedStore {
     ) -> Result<StoredPage> {
         let open = self.open_index()?;
         let restriction = self.restriction(entry, scope, &open.fields)?;
-        let (mut records, mut room) = (Vec::new(), Room::default());
+        let (mut records, mut budget) = (Vec::new(), ByteBudget::default());
         let (mut looked, mut unreadable) = (0, None);
         let mut is_last = request.limit > 0;
         if !is_last {
@@ -91,7 +91,7 @@ impl EmbeddedStore {
                     Ok(body) => {
                         let value = |name: &str| value_of(entry, &open.fields, name, &body);
                         if restriction.admits(row.get("row_id")?, value) {
-                            is_last = room.take(record.body.len());
+                            is_last = budget.take(record.body.len());
                             if !is_last {
                                 return Ok(false);
                             }
@@ -180,8 +180,8 @@ fn page_of(
     rows: impl Iterator<Item = u64>,
     is_last: bool,
 ) -> rusqlite::Result<StoredPage> {
-    let (mut records, mut room) = (Vec::new(), Room::default());
-    let complete = fetch(connection, rows, &mut room, &mut |record| {
+    let (mut records, mut budget) = (Vec::new(), ByteBudget::default());
+    let complete = fetch(connection, rows, &mut budget, &mut |record| {
         records.push(record);
     })?;
     Ok(StoredPage {
@@ -190,11 +190,11 @@ fn page_of(
     })
 }
 
-/// Hands over the records of these rows as long as there is room, and tells whether there was for all.
+/// Hands over the records of these rows while they fit the budget, and returns whether all did.
 fn fetch(
     connection: &Connection,
     rows: impl Iterator<Item = u64>,
-    room: &mut Room,
+    budget: &mut ByteBudget,
     each: &mut dyn FnMut(StoredRecord),
 ) -> rusqlite::Result<bool> {
     let columns = MEASURED.as_str();
@@ -203,9 +203,9 @@ fn fetch(
     ))?;
     for row in rows {
         let mut found = statement.query([row])?;
-        // What has gone since the index was read is passed over.
+        // A record that is gone since the index was read is skipped.
         if let Some(found) = found.next()? {
-            if !room.take(found.get(BYTES)?) {
+            if !budget.take(found.get(BYTES)?) {
                 return Ok(false);
             }
             each(measured(connection, found)?);

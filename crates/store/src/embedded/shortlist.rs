@@ -1,27 +1,27 @@
 //! The documents in which a common word stands out, tried before its lists are walked.
 //!
-//! A segment notes them in tiers (see `index/strong`), the best first, and with all they need to be scored. After each
+//! A segment notes them in tiers (see `index/impact_lists`), the best first, and with all they need to be scored. After each
 //! tier it is known how much any other document can score at most; as soon as that is too little, the segment is
 //! settled. Usually that takes some dozens of documents where the lists have a hundred thousand.
 
 use tantivy::DocId;
 
-use super::index::{Occurrence, Segment, StrongList};
+use super::index::{ImpactList, Occurrence, Segment};
 use super::word::{FieldWord, SegmentWord};
 
 /// One word in the fields of one segment, with what was read of it so far.
 pub(super) struct Shortlist<'a> {
-    fields: Vec<Strong<'a>>,
+    fields: Vec<Impact<'a>>,
     /// The documents handed over, in ascending order.
     tried: Vec<DocId>,
 }
 
 /// What is known of the word in one field.
-struct Strong<'a> {
+struct Impact<'a> {
     /// `None` when it does not occur.
     word: Option<SegmentWord<'a>>,
     /// The tiers not read yet, if the word is common in the segment.
-    tiers: Option<StrongList<'a>>,
+    tiers: Option<ImpactList<'a>>,
     /// The highest score of any document not handed over.
     left: f32,
 }
@@ -36,7 +36,7 @@ impl<'a> Shortlist<'a> {
                 Some(word) => segment.columns.strong.find(word.field, &word.info)?,
                 None => None,
             };
-            fields.push(Strong {
+            fields.push(Impact {
                 left: word.as_ref().map_or(0.0, |_| field.ceiling),
                 word,
                 tiers,

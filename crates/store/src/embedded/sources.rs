@@ -57,12 +57,9 @@ impl Sources {
             ..Self::default()
         };
         sources.add_streams(sqlite, &layouts).map_err(&unreadable)?;
-        let places = sources
-            .streams
-            .iter()
-            .flat_map(|entry| &entry.layout.places);
-        sources.capacity = places.fold(Capacity::USUAL, |capacity, place| {
-            capacity.including(place.kind, place.slot)
+        let slots = sources.streams.iter().flat_map(|entry| &entry.layout.slots);
+        sources.capacity = slots.fold(Capacity::USUAL, |capacity, slot| {
+            capacity.including(slot.kind, slot.number)
         });
         Ok(sources)
     }
@@ -136,7 +133,7 @@ impl Sources {
         })
     }
 
-    /// What the index must have room for.
+    /// The capacity the index must have.
     pub(crate) fn capacity(&self) -> Capacity {
         self.capacity
     }

@@ -13,10 +13,10 @@ use contract::key::RecordKey;
 use contract::time::Clock;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
+use super::commit_mark::{self, Marking};
 use super::digest::Changed;
 use super::directory::{MARK, create_private_file};
-use super::mark::{self, Marking};
-use super::{migrations, room};
+use super::{disk_space, migrations};
 use crate::inspection::Rollback;
 use crate::{Result, StoreError, stop};
 
@@ -31,7 +31,7 @@ const BULK_CACHE_KIB: i64 = 65_536;
 
 /// For a file that is named by [`as_it_is`].
 const READ_ONLY: OpenFlags = OpenFlags::SQLITE_OPEN_READ_ONLY.union(OpenFlags::SQLITE_OPEN_URI);
-/// How often it is looked whether the writer is free.
+/// How often a waiting writer checks whether the connection is free.
 const BETWEEN_TRIES: Duration = Duration::from_millis(5);
 
 /// One writer, and as many readers as are in use at a time.
@@ -43,17 +43,17 @@ pub(crate) struct Database {
     writer: Mutex<Connection>,
     /// How much the writer may keep in memory now; changed only by who holds it.
     writer_cache: AtomicI64,
-    /// What says outside the database how far it has come.
+    /// The mark outside the database that records how far it has come.
     marking: Marking,
-    /// The disk was full when it was opened, so that it can only be read.
+    /// The disk was full when it was opened, so it is read-only.
     is_read_only: bool,
 }
 
 impl Database {
-    /// Opens or creates the file, brings it to the newest format and holds it against its mark.
+    /// Opens or creates the file, brings it to the newest format and compares it with its mark.
     ///
-    /// The engine needs a little room even to read beside its log. Where there is none, and nothing in the log, the file is
-    /// read as it is.
+    /// The engine needs a little disk space even to read beside its log. Where there is none, and nothing in the log, the
+    /// file is opened as immutable.
     pub(crate) fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<Self> {
         refuse_truncated(path)?;
         match Self::open_to_write(path, Arc::clone(&clock)) {
@@ -112,23 +112,23 @@ impl Database {
             is_read_only: false,
         };
         if database.marking.rolled_back().is_some() {
-            // What cannot be written now is found again at the next start.
+            // What cannot be written now is detected again at the next start.
             let _ = database
                 .transact(|transaction| database.marking.tell(transaction).map_err(failed(path)));
         }
         Ok(database)
     }
 
-    /// What says outside the database how far it has come.
+    /// The mark outside the database that records how far it has come.
     pub(crate) fn marking(&self) -> &Marking {
         &self.marking
     }
 
-    /// Takes the database as it is, although it went back in time. Nothing is counted meanwhile.
+    /// Accepts the database as it is, although it was rolled back. Nothing is counted meanwhile.
     pub(crate) fn accept_rollback(&self) -> Result<Option<Rollback>> {
         let mut writer = self.writer();
         let transaction = writer.transaction().map_err(self.failed())?;
-        let counted = mark::accept(&transaction).map_err(self.failed())?;
+        let counted = commit_mark::accept(&transaction).map_err(self.failed())?;
         transaction.commit().map_err(self.failed())?;
         self.marking.accepted(counted)
     }
@@ -188,7 +188,7 @@ impl Database {
         self.transact_then(change, || Ok(()))
     }
 
-    /// Like [`Self::transact`], unless others write for longer than this: then nothing is done.
+    /// Like [`Self::transact`], unless other writers take longer than this: then nothing is done.
     pub(crate) fn transact_within<T>(
         &self,
         patience: Duration,
@@ -214,7 +214,7 @@ impl Database {
         self.transact_with(&mut self.writer(), BULK_CACHE_KIB, change)
     }
 
-    /// Runs a change in one durable transaction, and something else before the next one can begin.
+    /// Runs a change in one durable transaction, and `then` before the next one can begin.
     pub(crate) fn transact_then<T>(
         &self,
         change: impl FnOnce(&rusqlite::Transaction<'_>) -> Result<T>,
@@ -234,10 +234,10 @@ impl Database {
     ) -> Result<T> {
         if self.is_read_only {
             let detail = "it was opened while the disk was full, and can only be read; start again when there is room";
-            return Err(room::unable(&self.path, detail));
+            return Err(disk_space::unable(&self.path, detail));
         }
         if cache_kib == CACHE_KIB {
-            room::give_back(self.path.parent().unwrap_or(Path::new(".")));
+            disk_space::give_back(self.path.parent().unwrap_or(Path::new(".")));
         }
         if self.writer_cache.swap(cache_kib, Ordering::Relaxed) != cache_kib {
             limit_cache(writer, cache_kib).map_err(failed(&self.path))?;
@@ -281,10 +281,10 @@ impl Database {
     }
 }
 
-/// How a file is named that nobody writes while it is read.
+/// The URI of a file that is read as immutable.
 fn as_it_is(path: &Path) -> PathBuf {
     let name = path.to_string_lossy();
-    // These would end the name.
+    // These characters would end the name.
     let name = name
         .replace('%', "%25")
         .replace('?', "%3f")
@@ -302,7 +302,7 @@ fn connect(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Sets how much a connection keeps in memory; what is beyond goes at once.
+/// Sets how much a connection keeps in memory; anything beyond is freed at once.
 fn limit_cache(connection: &Connection, kib: i64) -> rusqlite::Result<()> {
     // A negative size counts KiB, not pages.
     connection.pragma_update(None, "cache_size", -kib)
@@ -330,8 +330,8 @@ fn claim(connection: &Connection, path: &Path) -> Result<()> {
         .map_err(failed(path))
 }
 
-/// `SQLite` notices a cut file only when it reads past the end, and takes an empty one for a new database even when its
-/// log holds everything; the headers tell at once. Nothing is changed here.
+/// `SQLite` notices a truncated file only when it reads past the end, and takes an empty one for a new database even when
+/// its log holds everything; the headers show it at once. Nothing is changed here.
 fn refuse_truncated(path: &Path) -> Result<()> {
     let Ok(mut file) = File::open(path) else {
         return Ok(());
@@ -390,7 +390,7 @@ impl Log {
         (file.metadata().ok()?.len() > Self::HEADER).then_some(Self { file })
     }
 
-    /// The pages that the log holds a form of.
+    /// The pages that the log holds.
     fn pages(mut self, page_bytes: u64) -> HashSet<u64> {
         let mut pages = HashSet::new();
         let mut at = Self::HEADER;
@@ -423,14 +423,14 @@ pub(crate) fn failed(path: &Path) -> impl Fn(rusqlite::Error) -> StoreError + '_
                 StoreError::ReadOnly { path, detail }
             }
             Some(ErrorCode::SystemIoFailure) => io_failure(path, detail),
-            // What we wrote has the types we gave it, so another type is damage.
+            // Our columns have the types we gave them, so another type is damage.
             None if is_misread(&error) => StoreError::Corrupt { path, detail },
             _ => StoreError::Engine { path, detail },
         }
     }
 }
 
-/// The record that an error says is not what was written.
+/// The damaged record that an error is about.
 pub(super) fn changed(error: &rusqlite::Error) -> Option<&Changed> {
     match error {
         rusqlite::Error::FromSqlConversionFailure(_, _, cause) => cause.downcast_ref(),
@@ -459,8 +459,7 @@ fn is_misread(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// The engine tells a disk that fails, a quota and a limit of file sizes alike. Whoever tries to write as it did learns which
-/// it was.
+/// The engine reports a failing disk, a quota and a file size limit alike. Trying to write shows which it was.
 fn io_failure(path: PathBuf, detail: String) -> StoreError {
     match try_to_write(&path) {
         Err(error) => StoreError::io(path, error),

@@ -36,7 +36,7 @@ pub(super) enum Side {
 
 impl Measure {
     /// Resolves a metric against the stream's columns.
-    pub(super) fn of(metric: &Metric, entry: &StreamEntry) -> Result<Self> {
+    pub(super) fn new(metric: &Metric, entry: &StreamEntry) -> Result<Self> {
         let (field, side) = match metric {
             Metric::Count => return Ok(Self::Count),
             Metric::CountDistinct(field) => return Ok(Self::Distinct(field.clone())),
@@ -48,8 +48,8 @@ impl Measure {
         let number = column_of(&entry.layout, field, SlotKind::Number);
         let summable = entry
             .layout
-            .place(field, SlotKind::Integer)
-            .is_none_or(|place| place.field_kind == FieldKind::Integer);
+            .slot(field, SlotKind::Integer)
+            .is_none_or(|slot| slot.field_kind == FieldKind::Integer);
         match (integer, number, side) {
             (Some(column), _, Some(side)) => Ok(Self::BestInteger(column, side)),
             (_, Some(column), Some(side)) => Ok(Self::BestNumber(column, side)),
@@ -153,19 +153,19 @@ impl Tally {
     }
 
     /// The result.
-    pub(super) fn outcome(self) -> Outcome {
+    pub(super) fn total(self) -> Total {
         match self {
-            Self::Count | Self::Best(_, None) => Outcome::Nothing,
-            Self::SumInteger(sum) => Outcome::Integer(sum),
-            Self::SumNumber(sum, lost) => Outcome::Number(sum + lost),
-            Self::Best(_, Some((value, at))) => Outcome::At(value, at),
+            Self::Count | Self::Best(_, None) => Total::Nothing,
+            Self::SumInteger(sum) => Total::Integer(sum),
+            Self::SumNumber(sum, lost) => Total::Number(sum + lost),
+            Self::Best(_, Some((value, at))) => Total::At(value, at),
         }
     }
 }
 
-/// What a tally came to.
+/// The result of a tally.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Outcome {
+pub(super) enum Total {
     Nothing,
     Integer(i128),
     Number(f64),
@@ -173,7 +173,7 @@ pub(super) enum Outcome {
     At(i64, DocAddress),
 }
 
-impl Outcome {
+impl Total {
     /// The number, for metrics that are numbers.
     pub(super) fn into_number(self) -> Value {
         match self {

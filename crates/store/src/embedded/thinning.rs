@@ -1,9 +1,9 @@
-//! Dropping what records were, by the owner's rule.
+//! Drops replaced versions by the owner's rule.
 //!
-//! When a grant last saw a record change is told from its history, and must not become something else: a date that moved
-//! would tell of changes the grant never saw. So of each member the version that changed it last stays, with the one before
-//! it, and so does the first version, and every one that moved the time a grant may be limited by. These are at most a few
-//! per member, however often a record was replaced.
+//! The date at which a grant last saw a record change comes from its history and must not move: a date that moved would
+//! reveal changes the grant never saw. So for each member the version that changed it last stays, with the one before it,
+//! and so do the first version and every one that moved the time a grant may be limited by. These are at most a few per
+//! member, however often a record was replaced.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -18,7 +18,7 @@ use crate::keeping::Keep;
 
 /// Records looked at in one transaction.
 const AT_ONCE: usize = 256;
-/// Under which name it is noted that a record went or came back; no member can have it.
+/// The name under which deletions and revivals are noted; no member can have it.
 const PRESENCE: &str = "\0";
 
 /// One version that was replaced.
@@ -30,7 +30,7 @@ struct Replaced {
 }
 
 impl EmbeddedStore {
-    /// Drops replaced versions, and tells how many.
+    /// Drops replaced versions and returns how many.
     pub(super) fn thin_versions(&self, keep: Keep, now: Instant) -> Result<u64> {
         if keep == Keep::All {
             return Ok(0);
@@ -70,11 +70,11 @@ fn revised(connection: &Connection, after: i64) -> rusqlite::Result<Vec<(i64, i6
 
 /// The field that grants of a stream may be limited in time by.
 fn time_field(sources: &Sources, stream: i64) -> Option<String> {
-    let place = &sources.by_id(stream)?.stream;
-    let connection = sources.connection(&place.connection).ok()?;
+    let stream_ref = &sources.by_id(stream)?.stream;
+    let connection = sources.connection(&stream_ref.connection).ok()?;
     let declaration = sources.declarations.get(&connection.connector)?;
     let field = declaration
-        .stream(place.stream.as_str())?
+        .stream(stream_ref.stream.as_str())?
         .consent_time_field
         .as_ref()?;
     Some(field.to_string())
@@ -111,7 +111,7 @@ fn thin(
             .prepare_cached("DELETE FROM versions WHERE rowid = ?1")?
             .execute([version.number])?;
     }
-    // A bookmark before that may need what is gone.
+    // A bookmark before that may need versions that are gone.
     transaction
         .prepare_cached("UPDATE streams SET purged_to = max(purged_to, ?2) WHERE id = ?1")?
         .execute(params![stream, latest])?;
@@ -139,7 +139,7 @@ fn needed(
     while let Some(row) = rows.next()? {
         let emitted_at: String = row.get(3)?;
         let data: Option<String> = row.get(4)?;
-        // What cannot be read any more is damage, and not ours to drop.
+        // A version that cannot be parsed is damage, and not ours to drop.
         let body = data.and_then(|data| RecordBody::parse(data).ok());
         if let Some(before) = &before {
             if let Some(replaced) = versions.last_mut() {

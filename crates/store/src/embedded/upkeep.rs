@@ -16,14 +16,14 @@ use crate::{Result, StoreError, stop};
 
 /// Records indexed again between two commits.
 const CHUNK: usize = 20_000;
-/// Where it is kept that a file of the index was damaged.
+/// The key under which index damage is recorded.
 const INDEX_DAMAGE: &str = "index_damage";
-/// How often a read is tried when the index is replaced under it.
+/// How often a read is retried when the index is replaced under it.
 const ATTEMPTS: usize = 5;
 
 impl EmbeddedStore {
-    /// Runs a read of the index. If the index turns out to be damaged, it is derived anew and the read runs again; if it
-    /// was replaced meanwhile, the read just runs again.
+    /// Runs a read of the index. If the index turns out to be damaged, it is rebuilt and the read runs again; if it was
+    /// replaced meanwhile, the read just runs again.
     ///
     /// The engine checks little of what it reads, so damage may show as a panic inside it: nothing of ours is left half
     /// done by that, because reads change nothing.
@@ -32,7 +32,7 @@ impl EmbeddedStore {
             let before = self.index.opened();
             match catch_unwind(AssertUnwindSafe(&read)) {
                 Ok(Err(StoreError::IndexDamaged { path, .. })) => {
-                    // The folder is named where it cannot be read at all, a file where its checksum does not fit.
+                    // The folder is named where it cannot be read at all, a file where its checksum is wrong.
                     if path.extension().is_some() {
                         self.note_index_damage(&path);
                     }
@@ -50,8 +50,8 @@ impl EmbeddedStore {
         read()
     }
 
-    /// Keeps which file of the index was not what was written: it is derived anew and answers as before, but the disk has
-    /// changed something, which the owner must know.
+    /// Records which file of the index was damaged: it is rebuilt and answers as before, but the disk has changed
+    /// something, which the owner must know.
     pub(super) fn note_index_damage(&self, path: &Path) {
         let noted = self.database.transact(|transaction| {
             let text = format!("{} {}", self.clock.now(), path.display());
@@ -62,11 +62,11 @@ impl EmbeddedStore {
                 )
                 .map_err(self.database.failed())
         });
-        // A disk that is full as well is told by itself.
+        // A disk that is full as well is reported by other writes.
         drop(noted);
     }
 
-    /// When a file of the index was found damaged, and which one, since it was last derived anew by the owner.
+    /// When a file of the index was found damaged, and which one, since the owner last rebuilt it.
     pub(super) fn index_damage(&self) -> Result<Option<(String, PathBuf)>> {
         let text: Option<String> = self.database.read(|connection| {
             connection
@@ -87,7 +87,7 @@ impl EmbeddedStore {
         })
     }
 
-    /// Indexes some more records of a stream whose declaration changed. Answers whether there may be more.
+    /// Indexes some more records of a stream whose declaration changed. Returns whether there may be more.
     pub(super) fn reindex_chunk(&self, open: &OpenIndex) -> Result<bool> {
         let _declarations_stay = self.declaring();
         let next: Option<(i64, i64, i64)> = self.database.read(|connection| {
@@ -132,7 +132,7 @@ impl EmbeddedStore {
         }
     }
 
-    /// Keeps how far a stream is, or that it is done.
+    /// Records how far a stream is, or that it is done.
     fn note_reindexed(&self, stream: i64, resume: Option<i64>) -> Result<()> {
         self.database.transact(|transaction| {
             let noted = match resume {
@@ -148,12 +148,12 @@ impl EmbeddedStore {
         })
     }
 
-    /// Works off what takes long: first what is missing, then what is queued.
+    /// Works off what takes long: first missing changes, then the queue.
     pub(super) fn tend(&self) -> Result<()> {
         self.tended.store(true, Ordering::Release);
         self.with_index(|| {
             let mut open = self.open_index()?;
-            // What was only not committed yet is left to the next read, which does it in a moment.
+            // Changes that are only not committed yet are left to the next read, which commits them in a moment.
             if open.staged() < self.newest() {
                 open = self.whole_index(&mut |_| {})?;
             }
@@ -167,7 +167,7 @@ impl EmbeddedStore {
     }
 
     /// The index with every column of the stream filled: an aggregate must be exact, so it waits for that, unless it takes
-    /// long and somebody else does it.
+    /// long and a background thread does it.
     pub(super) fn index_with_columns(&self, stream: i64) -> Result<Arc<OpenIndex>> {
         let open = self.current_index()?;
         loop {

@@ -71,7 +71,7 @@ impl Walk {
         Self { ranges }
     }
 
-    /// Hands over the columns of one record after the other, until told to stop.
+    /// Hands over the columns of one record after the other, until the callback returns false.
     pub(super) fn for_each(
         &self,
         connection: &Connection,

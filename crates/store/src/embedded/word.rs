@@ -141,15 +141,15 @@ impl WordList<'_> {
             // Without branches: which entries pass is as good as random, and a wrong guess of the processor costs more
             // than the rest of the work.
             let mut count = 0;
-            for (place, (document, occurs)) in (0_u8..).zip(documents.iter().zip(occurrences)) {
+            for (index, (document, occurs)) in (0_u8..).zip(documents.iter().zip(occurrences)) {
                 let length = self.lengths.fieldnorm_id(*document);
-                passing[count % BLOCK] = place;
+                passing[count % BLOCK] = index;
                 count += usize::from(*occurs >= floor.at(length));
             }
-            for place in passing.iter().take(count).map(|place| usize::from(*place)) {
-                let document = self.entries.doc(place);
+            for index in passing.iter().take(count).map(|index| usize::from(*index)) {
+                let document = self.entries.doc(index);
                 let length = self.lengths.fieldnorm_id(document);
-                let score = self.weight.score(length, self.entries.freq(place));
+                let score = self.weight.score(length, self.entries.freq(index));
                 if score > threshold {
                     threshold = each(document, score);
                 }

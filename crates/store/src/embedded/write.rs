@@ -1,4 +1,4 @@
-//! Writing a batch: one transaction, then the index is told from memory.
+//! Writing a batch: one transaction, then the index is updated from memory.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -12,12 +12,12 @@ use contract::time::Instant;
 use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, Transaction, params};
 
+use super::deleted_by_owner;
 use super::digest::Content;
-use super::disowned;
 use super::index::{IndexChange, Indexable};
 use super::layout::StreamLayout;
 use super::sources::{Sources, StreamEntry};
-use super::{EmbeddedStore, newest_version, room, set_newest_version};
+use super::{EmbeddedStore, disk_space, newest_version, set_newest_version};
 use crate::catalog::StreamRef;
 use crate::records::{Applied, Change, ChangeOp};
 use crate::{Result, StoreError};
@@ -29,9 +29,9 @@ impl EmbeddedStore {
         connection: &ConnectionId,
         batch: Vec<Change>,
     ) -> Result<Vec<Applied>> {
-        room::require(self.path(), room_for(&batch))?;
+        disk_space::require(self.path(), room_for(&batch))?;
         let (applied, writing) = self.database.transact_bulk(|transaction| {
-            // Looked at inside the transaction: a declaration that changes meanwhile waits, or has been seen.
+            // Checked inside the transaction: a concurrent change of the declaration waits, or has been seen.
             let sources = self.sources();
             sources.connection(connection)?;
             let before = newest_version(transaction).map_err(self.database.failed())?;
@@ -53,7 +53,7 @@ impl EmbeddedStore {
         Ok(applied)
     }
 
-    /// Hands the batch to the index. What fails here is caught up later: the records are safe.
+    /// Hands the batch to the index. A failure here is caught up later: the records are safe.
     fn stage(&self, writing: &Writing<'_>) {
         if let Ok(open) = self.index.open(writing.sources.capacity()) {
             let versions = (writing.before, writing.version);
@@ -62,7 +62,7 @@ impl EmbeddedStore {
     }
 }
 
-/// How much of the disk a batch may take: in the log, in the file, and in the index.
+/// How much disk space a batch may take: in the log, in the file, and in the index.
 fn room_for(batch: &[Change]) -> u64 {
     let bytes = batch.iter().map(|change| match &change.op {
         ChangeOp::Upsert(body) | ChangeOp::Revive(body) => body.as_str().len() as u64,
@@ -101,7 +101,7 @@ struct Current {
     emitted_at: String,
     data: Option<String>,
     digest: Option<i64>,
-    /// It is not what was written.
+    /// It is damaged.
     is_damaged: bool,
 }
 
@@ -141,22 +141,22 @@ impl<'a> Writing<'a> {
         match change.op {
             ChangeOp::Delete => self.delete(transaction, entry, &key, &change.emitted_at),
             ChangeOp::DeleteByOwner => {
-                disowned::add(transaction, entry.id, &key)?;
+                deleted_by_owner::add(transaction, entry.id, &key)?;
                 self.disowning.insert(entry.id, true);
                 self.delete(transaction, entry, &key, &change.emitted_at)
             }
             ChangeOp::Revive(body) => {
-                disowned::remove(transaction, entry.id, &key)?;
+                deleted_by_owner::remove(transaction, entry.id, &key)?;
                 self.put(transaction, entry, &key, (body, change.emitted_at))
             }
-            ChangeOp::Upsert(_) if self.is_disowned(transaction, entry.id, &key)? => {
+            ChangeOp::Upsert(_) if self.is_deleted_by_owner(transaction, entry.id, &key)? => {
                 Ok(Applied::KeptDeleted)
             }
             ChangeOp::Upsert(body) => self.put(transaction, entry, &key, (body, change.emitted_at)),
         }
     }
 
-    fn is_disowned(
+    fn is_deleted_by_owner(
         &mut self,
         transaction: &Transaction<'_>,
         stream: i64,
@@ -164,9 +164,9 @@ impl<'a> Writing<'a> {
     ) -> rusqlite::Result<bool> {
         let any = match self.disowning.entry(stream) {
             Entry::Occupied(known) => *known.get(),
-            Entry::Vacant(unknown) => *unknown.insert(disowned::any(transaction, stream)?),
+            Entry::Vacant(unknown) => *unknown.insert(deleted_by_owner::any(transaction, stream)?),
         };
-        Ok(any && disowned::contains(transaction, stream, key)?)
+        Ok(any && deleted_by_owner::contains(transaction, stream, key)?)
     }
 
     fn put(
@@ -176,7 +176,7 @@ impl<'a> Writing<'a> {
         key: &str,
         (body, emitted_at): (RecordBody, String),
     ) -> rusqlite::Result<Applied> {
-        // Most writes are new keys: try that first, which spares a look-up.
+        // Most writes are new keys: trying that first saves a look-up.
         let sort = sort_value(&entry.layout, &body);
         let inserted = transaction
             .prepare_cached(
@@ -213,7 +213,7 @@ impl<'a> Writing<'a> {
         };
         let applied = match &current.data {
             None => Applied::Added,
-            // What is damaged is mended by sending it again.
+            // A damaged record is repaired by sending it again.
             Some(_) if current.is_damaged => Applied::Updated,
             Some(data) if contract::json::same_value(data, body.as_str()) => {
                 return Ok(Applied::Unchanged);
@@ -286,7 +286,7 @@ impl<'a> Writing<'a> {
         content.digest()
     }
 
-    /// Moves what the row held into history. What is not as it was written was never the record's.
+    /// Moves the content of the row into history. Damaged content is not kept as history.
     fn keep_version(
         &self,
         transaction: &Transaction<'_>,
@@ -336,8 +336,8 @@ impl<'a> Writing<'a> {
         });
     }
 
-    /// Keeps the totals. Answers whether all streams are still there: the connection may have been removed since the
-    /// batch was looked at.
+    /// Updates the totals. Returns whether all streams still exist: the connection may have been removed since the batch
+    /// was prepared.
     fn finish(&self, transaction: &Transaction<'_>) -> rusqlite::Result<bool> {
         if self.version == self.before {
             return Ok(true);
@@ -405,8 +405,7 @@ fn current(
         .optional()
 }
 
-/// Notes a record that is given an earlier date than it had: whoever looks for the latest date by the present ones would miss
-/// it.
+/// Notes a record whose date moved back: a search for the latest date by present dates would miss it.
 fn note_earlier_date(
     transaction: &Transaction<'_>,
     entry: &StreamEntry,

@@ -88,7 +88,7 @@ fn the_same_bytes_are_one_blob_with_the_first_media_type_and_every_binding() {
 fn unknown_blobs_and_owners_are_errors() {
     on_every_backend(|store| {
         add_mail(store, "work");
-        let id = BlobId::of_sha256([7; 32]);
+        let id = BlobId::from_sha256([7; 32]);
         assert!(is_gone(store, &id));
         assert_eq!(store.blob(&stream("work", "messages"), &id).unwrap(), None);
         let error = store
@@ -266,7 +266,7 @@ fn what_a_killed_process_left_of_a_blob_is_cleared_away_or_put_in_place() {
     let settled = blob_files(folder.path()).pop().unwrap();
     // Killed while the bytes came in; before the binding held; after it held.
     fs::write(blobs.join("arriving-x1"), "half of it").unwrap();
-    let unbound = BlobId::of_sha256([7; 32]);
+    let unbound = BlobId::from_sha256([7; 32]);
     fs::write(blobs.join(format!("arrived-{}", unbound.hex())), "unbound").unwrap();
     fs::rename(&settled, blobs.join(format!("arrived-{}", id.hex()))).unwrap();
     let store = open(folder.path());

@@ -102,7 +102,7 @@ struct Model {
 }
 
 impl Model {
-    fn of(word: &str) -> Self {
+    fn new(word: &str) -> Self {
         let measure = |text: &str| {
             let words = text.split_whitespace();
             (
@@ -147,7 +147,7 @@ fn assert_best(store: &dyn Store, word: &str, scope: &Scope, admits: &dyn Fn(usi
         .map(|name| usize::from(name.as_str() == "body"))
         .collect();
     let mut expected: Vec<f64> = Vec::new();
-    let scores = Model::of(word).scores(&fields);
+    let scores = Model::new(word).scores(&fields);
     expected.extend(scores.iter().filter(|one| admits(*one.0)).map(|one| *one.1));
     expected.sort_by(|one, other| other.total_cmp(one));
     let ask = |limit, after| {

@@ -12,15 +12,15 @@ use crate::fixture::{
     add_mail, field, filtered, message_with, messages, on_every_backend, request, write,
 };
 
-type Ask = Box<dyn Fn(&dyn Store) -> Result<()>>;
+type ReadStep = Box<dyn Fn(&dyn Store) -> Result<()>>;
 
 /// Questions of every kind that looks at many records.
-fn questions() -> Vec<(&'static str, Ask)> {
+fn questions() -> Vec<(&'static str, ReadStep)> {
     let some = || {
         let above = Test::Range(Bound::Included(Scalar::Integer(1)), Bound::Unbounded);
         filtered(messages("work"), "size_bytes", above)
     };
-    let ask = |metric: Metric, grouping: Option<Grouping>| -> Ask {
+    let ask = |metric: Metric, grouping: Option<Grouping>| -> ReadStep {
         Box::new(move |store| {
             let request = AggregateRequest {
                 scope: some(),
@@ -30,7 +30,7 @@ fn questions() -> Vec<(&'static str, Ask)> {
             store.aggregate(&request).map(drop)
         })
     };
-    let search = |query: &'static str| -> Ask {
+    let search = |query: &'static str| -> ReadStep {
         Box::new(move |store| store.search(&request(query, vec![some()])).map(drop))
     };
     let by_sender = Grouping::Values {

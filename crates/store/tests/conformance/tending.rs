@@ -45,7 +45,7 @@ fn begun(path: &Path, pieces: u64) -> EmbeddedStore {
     store
 }
 
-fn of_size(size: i64) -> Scope {
+fn sized(size: i64) -> Scope {
     let test = Test::Equals(Scalar::Integer(size));
     filtered(messages("work"), "size_bytes", test)
 }
@@ -92,7 +92,7 @@ fn while_the_index_is_built_nothing_waits_for_it() {
             .collect::<Vec<_>>()
     };
     assert_eq!(keys(&messages("work"), 2), ["m00000", "m00001"]);
-    assert_eq!(keys(&of_size(7), 2), ["m00007", "m00107"]);
+    assert_eq!(keys(&sized(7), 2), ["m00007", "m00107"]);
     assert!(
         store
             .get(&stream("work", "messages"), &key("m00042"))
@@ -100,13 +100,13 @@ fn while_the_index_is_built_nothing_waits_for_it() {
             .is_some()
     );
     // What must be exact says that it cannot be told yet, but for what needs no index.
-    assert!(is_building(&store.aggregate(&count(of_size(7)))));
-    assert!(is_building(&store.extent(&of_size(7), 1)));
+    assert!(is_building(&store.aggregate(&count(sized(7)))));
+    assert!(is_building(&store.extent(&sized(7), 1)));
     assert_eq!(
         store.aggregate(&count(messages("work"))).unwrap().matched,
         MANY as u64
     );
-    assert!(is_building(&store.select(&of_size(100), &page(1))));
+    assert!(is_building(&store.select(&sized(100), &page(1))));
     // Writes do not wait either, and nothing of them is lost.
     write(
         &store,
@@ -136,7 +136,7 @@ fn while_the_index_is_built_nothing_waits_for_it() {
         (answer.building, answer.total),
         (None, Some(MANY as u64 + 1))
     );
-    assert_eq!(store.aggregate(&count(of_size(7))).unwrap().matched, 205);
+    assert_eq!(store.aggregate(&count(sized(7))).unwrap().matched, 205);
     assert_eq!(found_sorted(&store, "new", vec![messages("work")]), ["new"]);
 }
 

@@ -25,7 +25,7 @@ impl Schema {
             return node.raw.clone();
         }
         let mut writing = Writing::default();
-        let written = self.written(node, &mut writing);
+        let written = self.write_node(node, &mut writing);
         if writing.size > MAX_WRITTEN {
             return shape.to_json();
         }
@@ -42,7 +42,7 @@ impl Schema {
 
     fn refers(&mut self, node: &Node) -> bool {
         self.inside(node).nodes.iter().any(|(name, value)| {
-            match Keyword::of(name) {
+            match Keyword::from_name(name) {
                 Keyword::Reference => true,
                 Keyword::Data => false,
                 // Names of properties are no keywords.
@@ -56,14 +56,15 @@ impl Schema {
         })
     }
 
-    fn written(&mut self, node: &Node, writing: &mut Writing) -> String {
+    fn write_node(&mut self, node: &Node, writing: &mut Writing) -> String {
         writing.size += node.path.len().min(16);
         match json::kind_of(&node.raw) {
             JsonKind::Array => {
                 let items = self.inside(node);
                 let items = items.nodes.iter();
-                let items: Vec<String> =
-                    items.map(|(_, item)| self.written(item, writing)).collect();
+                let items: Vec<String> = items
+                    .map(|(_, item)| self.write_node(item, writing))
+                    .collect();
                 format!("[{}]", items.join(","))
             }
             JsonKind::Object => self.written_object(node, writing),
@@ -78,7 +79,7 @@ impl Schema {
         let mut members = Vec::new();
         let mut referred = None;
         for (name, value) in &self.inside(node).nodes {
-            let text = match Keyword::of(name) {
+            let text = match Keyword::from_name(name) {
                 Keyword::Reference => {
                     if name == "$ref" {
                         referred = Some(self.written_target(value, writing));
@@ -93,7 +94,7 @@ impl Schema {
                         .inside(value)
                         .nodes
                         .iter()
-                        .map(|(name, subschema)| member(name, &self.written(subschema, writing)))
+                        .map(|(name, subschema)| member(name, &self.write_node(subschema, writing)))
                         .collect();
                     format!("{{{}}}", named.join(","))
                 }
@@ -101,7 +102,7 @@ impl Schema {
                     writing.size += value.raw.len();
                     value.raw.clone()
                 }
-                Keyword::Pattern | Keyword::Other => self.written(value, writing),
+                Keyword::Pattern | Keyword::Other => self.write_node(value, writing),
             };
             writing.size += name.len();
             members.push(member(name, &text));
@@ -134,7 +135,7 @@ impl Schema {
             return shape.to_json();
         }
         writing.targets.push(target.path.clone());
-        let written = self.written(&target, writing);
+        let written = self.write_node(&target, writing);
         writing.targets.pop();
         written
     }

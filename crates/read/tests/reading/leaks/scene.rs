@@ -65,14 +65,14 @@ pub(crate) fn fields_of(stream: &str) -> &'static [&'static str] {
     if stream == "notes" { &NOTES } else { &PARTS }
 }
 
-type Place = (&'static str, &'static str, &'static str);
+type Address = (&'static str, &'static str, &'static str);
 type Members = Vec<(&'static str, Value)>;
 
 /// One write of the source.
 #[derive(Clone)]
 struct Write {
     /// Connection, stream and key.
-    place: Place,
+    address: Address,
     emitted_at: String,
     /// Nothing for a deletion.
     record: Option<Members>,
@@ -109,18 +109,18 @@ impl Granted {
     }
 
     fn document(&self, name: &str) -> Value {
-        let mut told =
+        let mut answer =
             json!({"name": name, "instance_ids": self.connections, "fields": self.fields});
         if let Some(since) = self.since {
-            told["time_constraint"] = json!({"field": "dmoment", "since": since});
+            answer["time_constraint"] = json!({"field": "dmoment", "since": since});
             if let Some(until) = self.until {
-                told["time_constraint"]["until"] = json!(until);
+                answer["time_constraint"]["until"] = json!(until);
             }
         }
         if let Some(keys) = &self.keys {
-            told["resources"] = json!(keys);
+            answer["resources"] = json!(keys);
         }
-        told
+        answer
     }
 }
 
@@ -143,20 +143,20 @@ impl Scene {
         };
         // In some scenes nothing that may be seen changes in the second half.
         let quiet = dice.once_in(3);
-        let mut last: BTreeMap<Place, Write> = BTreeMap::new();
+        let mut last: BTreeMap<Address, Write> = BTreeMap::new();
         for number in 0..60 {
             let mut write = Write::random(dice, number);
             if dice.once_in(3)
-                && let Some(before) = last.get(&write.place)
+                && let Some(before) = last.get(&write.address)
             {
                 scene.change_what_is_hidden(&mut write, before);
             }
             let first = number < 36;
-            let before = last.get(&write.place).and_then(|one| scene.shown(one));
+            let before = last.get(&write.address).and_then(|one| scene.shown(one));
             if quiet && !first && scene.shown(&write) != before {
                 continue;
             }
-            last.insert(write.place, write.clone());
+            last.insert(write.address, write.clone());
             if first {
                 scene.first.push(write);
             } else {
@@ -171,7 +171,7 @@ impl Scene {
         let Some(members) = &before.record else {
             return;
         };
-        let granted = self.granted.get(write.place.1);
+        let granted = self.granted.get(write.address.1);
         let keeps = |name: &str| granted.is_some_and(|one| one.keeps(name));
         let new = write.record.take().unwrap_or_default();
         let new = new.into_iter().filter(|(name, _)| !keeps(name));
@@ -188,7 +188,7 @@ impl Scene {
 
     /// What the grant needs of a write, if it may see it.
     fn shown(&self, write: &Write) -> Option<Value> {
-        let (connection, stream, id) = write.place;
+        let (connection, stream, id) = write.address;
         let granted = self.granted.get(stream)?;
         let members = write.record.as_ref()?;
         let in_time = granted.since.is_none_or(|since| {
@@ -268,14 +268,14 @@ impl Scene {
     fn poor_change(
         &self,
         write: &Write,
-        there: &mut BTreeSet<Place>,
+        there: &mut BTreeSet<Address>,
     ) -> Option<(&'static str, Change)> {
         match self.shown(write) {
             Some(shown) => {
-                there.insert(write.place);
+                there.insert(write.address);
                 Some(write.as_change(Some(&shown)))
             }
-            None => there.remove(&write.place).then(|| write.as_change(None)),
+            None => there.remove(&write.address).then(|| write.as_change(None)),
         }
     }
 
@@ -314,7 +314,7 @@ impl Scene {
         for write in self.first.iter().chain(&self.second) {
             let visible = self.shown(write).is_some();
             for (name, value) in write.record.iter().flatten() {
-                let granted = self.granted.get(write.place.1);
+                let granted = self.granted.get(write.address.1);
                 let shows = visible && granted.is_some_and(|one| one.fields.contains(name));
                 let marker = write.marker_of(name);
                 if !shows && value.as_str().is_some_and(|text| text.contains(&marker)) {
@@ -348,7 +348,7 @@ impl Scene {
         for (name, granted) in &self.granted {
             let mut query = RecordsQuery::new(stream(name));
             query.connection_id = Some(granted.connections[0].to_owned());
-            query.limit = PageLimit::of(1);
+            query.limit = PageLimit::new(1);
             let page = owner.records(query.clone()).unwrap();
             if let (Some(cursor), Reading::List(options)) =
                 (page["next_cursor"].as_str(), &mut query.reading)
@@ -376,7 +376,7 @@ impl Write {
             members.collect()
         });
         Self {
-            place: (dice.pick(&CONNECTIONS), stream, dice.pick(&IDS)),
+            address: (dice.pick(&CONNECTIONS), stream, dice.pick(&IDS)),
             emitted_at: format!("2026-05-{:02}T{:02}:00:00Z", number % 28 + 1, number / 28),
             record,
             marker,
@@ -398,7 +398,7 @@ impl Write {
     }
 
     fn as_change(&self, record: Option<&Value>) -> (&'static str, Change) {
-        let (connection, name, id) = self.place;
+        let (connection, name, id) = self.address;
         let op = match record {
             Some(record) => ChangeOp::Upsert(RecordBody::parse(record.to_string()).unwrap()),
             None => ChangeOp::Delete,

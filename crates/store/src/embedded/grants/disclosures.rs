@@ -23,16 +23,16 @@ use crate::{Result, StoreError};
 /// Where the chain starts, and what keeps its hashes apart from any other use of the same bytes.
 const DOMAIN: &[u8] = b"pdpp disclosure 1\0";
 
-/// How long disclosures wait for whoever writes: with the time they are gathered, well under the promised second.
+/// How long disclosures wait for other writers: together with the time they are gathered, well under the promised second.
 const PATIENCE: Duration = Duration::from_millis(300);
-/// As many may stand outside the database; then they wait.
+/// How many may wait outside the database before further ones wait for it.
 const MOST_PENDING: usize = 50_000;
 
 /// Under which names the end of the chain is noted, and the last entry that was dropped from its beginning.
 const END: &str = "disclosures";
 const START: &str = "disclosures_dropped";
 
-/// A place in the chain.
+/// A position in the chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Head {
     sequence: u64,
@@ -96,7 +96,7 @@ impl EmbeddedStore {
             self.append(transaction, disclosures, uses)
         });
         let written = match written {
-            // They take less room in the file.
+            // They take less space in the file.
             Err(StoreError::Full { .. } | StoreError::NoRoom { .. }) => None,
             written => written?,
         };
@@ -109,7 +109,7 @@ impl EmbeddedStore {
         Ok(())
     }
 
-    /// Takes what waits into the database.
+    /// Moves waiting disclosures into the database.
     pub(in crate::embedded) fn settle_disclosures(&self) -> Result<()> {
         let mut pending = self.pending();
         if !pending.is_empty() {
@@ -165,7 +165,7 @@ impl EmbeddedStore {
         let before = before
             .and_then(|before| i64::try_from(before).ok())
             .unwrap_or(i64::MAX);
-        // Held, so that nothing goes from there into the database between two looks.
+        // Locked, so that nothing moves from there into the database between the two reads.
         let pending = self.pending();
         let mut waiting = Vec::new();
         if !pending.is_empty() {
@@ -238,8 +238,8 @@ fn append(
     note_head(transaction, END, head)
 }
 
-/// Where the next entry goes. A damaged head is continued from what can be read of it: the break stays visible and nothing
-/// goes unlogged.
+/// The head that the next entry continues. A damaged head is continued from what can be read of it: the break stays visible
+/// and nothing goes unlogged.
 fn end(connection: &Connection) -> rusqlite::Result<Head> {
     let last: u64 = connection.query_row(
         "SELECT coalesce(max(sequence), 0) FROM disclosures",
@@ -251,7 +251,7 @@ fn end(connection: &Connection) -> rusqlite::Result<Head> {
     Ok(head)
 }
 
-/// Writes one entry behind a head.
+/// Writes one entry after a head.
 fn put(transaction: &Transaction<'_>, head: Head, entry: &str) -> rusqlite::Result<Head> {
     let head = head.extended(entry.as_bytes());
     transaction

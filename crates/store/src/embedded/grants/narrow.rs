@@ -47,7 +47,7 @@ pub(in crate::embedded) fn forget_connection(
 enum Narrowed {
     Untouched,
     To(String),
-    /// Nothing is left, or what is left cannot be told.
+    /// Nothing is left, or the document cannot be parsed.
     ToNothing,
 }
 

@@ -1,5 +1,5 @@
 //! Disclosures that cannot reach the database now, because an erasure or a long change holds it: they wait in a file of
-//! their own, durable at once, and go into the database with the next that can be written, or at the next start.
+//! their own, durable at once, and are moved into the database with the next write, or at the next start.
 //!
 //! Batches are numbered, and the database keeps the number of the last one it took, so that none is taken twice.
 
@@ -22,7 +22,7 @@ const TAKEN: &str = "disclosures_taken";
 /// A batch is framed by its length and the beginning of its hash: what a crash cut off is no batch.
 const FRAME_BYTES: usize = 4 + 8;
 
-/// What waits.
+/// The waiting batches.
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
     file: Option<File>,
@@ -31,7 +31,7 @@ pub(crate) struct Pending {
     last: u64,
 }
 
-/// What was noted together.
+/// Disclosures that were noted together.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Batch {
     number: u64,
@@ -40,7 +40,7 @@ pub(super) struct Batch {
 }
 
 impl Pending {
-    /// What an earlier process left, without what the database has.
+    /// The batches that an earlier process left and the database does not have.
     pub(in crate::embedded) fn open_beside(
         directory: &DataDirectory,
         database: &Database,
@@ -83,7 +83,7 @@ impl Pending {
         &self.batches
     }
 
-    /// Writes a batch, so that no crash takes it away.
+    /// Writes a batch durably.
     pub(super) fn append(
         &mut self,
         path: &Path,
@@ -121,7 +121,7 @@ impl Pending {
         Ok(())
     }
 
-    /// Keeps in the database which batches it takes.
+    /// Records in the database which batches it takes.
     pub(super) fn note_taken(&self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
         transaction
             .prepare_cached("INSERT OR REPLACE INTO meta VALUES (?1, ?2)")?
@@ -129,17 +129,17 @@ impl Pending {
             .map(drop)
     }
 
-    /// Forgets what the database has taken, durably.
+    /// Removes the batches that the database has taken, durably.
     pub(super) fn clear(&mut self, path: &Path) {
         self.batches.clear();
-        // What stays in the file has a number the database knows.
+        // A batch that stays in the file has a number the database knows.
         match &self.file {
             Some(file) => drop(file.set_len(0)),
             None => drop(std::fs::remove_file(path)),
         }
     }
 
-    /// What waits, newest first, as it will be numbered after this sequence number.
+    /// The waiting disclosures, newest first, numbered as they will be after this sequence number.
     pub(super) fn logged(&self, after: u64, grant: Option<&GrantId>) -> Vec<LoggedDisclosure> {
         let all = self.batches.iter().flat_map(|batch| &batch.disclosures);
         let numbered = (after + 1..).zip(all);

@@ -4,9 +4,9 @@
 //! whatever is newer is replayed from the records. A folder that is missing, damaged, of another format or of another
 //! store is thrown away and derived anew. Uncommitted work is simply lost in a crash and replayed.
 
+mod impact_lists;
 mod open;
 mod schema;
-mod strong;
 pub(crate) mod tokenizer;
 mod verify;
 mod view;
@@ -18,16 +18,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+pub(crate) use impact_lists::{ImpactList, Occurrence, limit};
 pub(crate) use open::{OpenIndex, WINDOW, failed};
 pub(crate) use schema::{
     Capacity, ColumnValue, EMITTED, Fields, Indexable, dictionary_form, integer_of, slot_name,
 };
-pub(crate) use strong::{Occurrence, StrongList, limit};
 pub(crate) use view::{Segment, View};
 
 use crate::{Result, StoreError};
 
-/// How often, and after which pauses, it is looked whether readers are done: a search takes milliseconds.
+/// How often, and after which pauses, it is checked whether readers are done: a search takes milliseconds.
 const READERS_ASKED: u32 = 100;
 const READERS_WAIT: Duration = Duration::from_millis(20);
 
@@ -56,15 +56,14 @@ pub(crate) trait ChangeSource {
 
 /// The index of a data directory; opened on first use.
 ///
-/// Each time it is derived anew it gets a folder of its own, numbered, so that whoever still reads or writes the one
-/// before cannot touch it.
+/// Each rebuild gets a numbered folder of its own, so that readers and writers of the previous one cannot touch it.
 pub(crate) struct SearchIndex {
     root: PathBuf,
     store_id: [u8; 16],
-    /// The newest version when the directory was opened: an index on disk that claims more is not of these records.
+    /// The newest version when the directory was opened: an index on disk that claims more belongs to other records.
     newest: u64,
     opened: Mutex<Opened>,
-    /// A file that was damaged when it was opened, until somebody asks.
+    /// A file that was damaged when the index was opened, until it is taken.
     damaged: Mutex<Option<PathBuf>>,
 }
 
@@ -88,7 +87,7 @@ impl SearchIndex {
         }
     }
 
-    /// The open index with room for `needed`; opened, or derived anew, if need be.
+    /// The open index with at least this capacity; opened or rebuilt if needed.
     pub(crate) fn open(&self, needed: Capacity) -> Result<Arc<OpenIndex>> {
         let mut opened = self.lock();
         if let Some(open) = &opened.open
@@ -129,12 +128,12 @@ impl SearchIndex {
         }
     }
 
-    /// The index that is open, to be told apart from a later one.
+    /// The open index, to compare with a later one.
     pub(crate) fn opened(&self) -> Option<Arc<OpenIndex>> {
         self.lock().open.clone()
     }
 
-    /// Throws the index away, unless it is another one than the caller thinks. The next use derives it anew.
+    /// Throws the index away, unless it is another one than the caller means. The next use rebuilds it.
     pub(crate) fn discard(&self, which: Option<&Arc<OpenIndex>>) {
         let mut opened = self.lock();
         let same = match (which, &opened.open) {
@@ -150,7 +149,7 @@ impl SearchIndex {
         }
     }
 
-    /// Removes the folders of indexes that were replaced: a process that is killed cannot do it itself.
+    /// Removes the folders of replaced indexes that a killed process left.
     pub(crate) fn sweep(&self) {
         let mut folders = self.folders().unwrap_or_default();
         folders.pop();
@@ -183,13 +182,13 @@ impl SearchIndex {
         sizes.map(|file| file.len()).sum()
     }
 
-    /// The file that was damaged when the index was opened; told once.
+    /// The file that was damaged when the index was opened; returned once.
     pub(crate) fn take_damaged(&self) -> Option<PathBuf> {
         let mut damaged = self.damaged.lock().unwrap_or_else(PoisonError::into_inner);
         damaged.take()
     }
 
-    /// The index on disk, unless it is another's, of another format or damaged: then it is derived anew.
+    /// The index on disk, unless it belongs to another store, has another format or is damaged: then it is rebuilt.
     fn on_disk(&self, needed: Capacity) -> Result<Option<OpenIndex>> {
         let Some(folder) = self.newest_folder() else {
             return Ok(None);
@@ -207,7 +206,7 @@ impl SearchIndex {
         self.folders().ok()?.pop().map(|(_, folder)| folder)
     }
 
-    /// An empty index in the next folder. What earlier processes left goes first.
+    /// An empty index in the next folder. Folders of earlier processes are removed first.
     fn fresh(&self, needed: Capacity, swept: bool) -> Result<OpenIndex> {
         let folders = self.folders()?;
         let number = folders.last().map_or(1, |(number, _)| number + 1);

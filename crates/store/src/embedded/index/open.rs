@@ -15,9 +15,9 @@ use tantivy::indexer::LogMergePolicy;
 use tantivy::{Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, TantivyError, Term};
 
 use super::super::directory::create_private;
-use super::super::room;
+use super::super::disk_space;
+use super::impact_lists::ImpactListsPlugin;
 use super::schema::{self, Capacity, Fields, Indexable};
-use super::strong::StrongPlugin;
 use super::verify::{MergeWhole, Verifier};
 use super::view::View;
 use super::{IndexChange, tokenizer};
@@ -25,7 +25,7 @@ use crate::{Result, StoreError};
 
 pub(crate) use pass::WINDOW;
 
-/// Bumped whenever documents are built differently or an index on disk may be wrong, so that it is derived anew.
+/// Raised whenever documents are built differently or an index on disk may be wrong, so that it is rebuilt.
 const FORMAT: u32 = 4;
 /// What one flush of the engine may hold in memory.
 const WRITER_BYTES: usize = 160_000_000;
@@ -51,22 +51,22 @@ pub(crate) struct OpenIndex {
     verifier: Arc<Verifier>,
     pub(crate) fields: Fields,
     pub(super) capacity: Capacity,
-    /// Held by who brings the index up to date or works on all of it. Changes of one pass come from one state of the
-    /// records, so nobody may come between.
+    /// Locked while the index is brought up to date or rewritten. The changes of one pass come from one state of the
+    /// records, so no other pass may interleave.
     pass: Mutex<()>,
     writing: Mutex<Writing>,
     /// The last version handed to the writer, as it was when nobody was writing.
     staged: AtomicU64,
     /// The bookmark of the last commit that readers see.
     committed: AtomicU64,
-    /// A pass is under way that takes long.
+    /// A long pass is under way.
     building: AtomicBool,
-    /// Another index has taken its place.
+    /// Another index has replaced it.
     retired: AtomicBool,
 }
 
 impl Drop for OpenIndex {
-    /// A retired index serves those who still hold it, and its folder goes with the last of them.
+    /// A retired index serves its remaining users, and its folder is removed with the last of them.
     fn drop(&mut self) {
         if self.retired.load(Ordering::Acquire) {
             self.writing().writer = None;
@@ -83,7 +83,7 @@ struct Writing {
 }
 
 impl OpenIndex {
-    /// The index on disk, unless something about it is not as it should be.
+    /// The index on disk; `None` if anything about it is wrong.
     pub(super) fn existing(
         folder: &Path,
         store_id: [u8; 16],
@@ -98,15 +98,15 @@ impl OpenIndex {
         Ok(Self::around((index, verifier), folder, store_id, version).ok())
     }
 
-    /// What is on disk, without a look at its content, and the version of its last change.
+    /// The index on disk, without checking its content, and the version of its last change.
     pub(super) fn found(
         folder: &Path,
         store_id: [u8; 16],
         needed: Capacity,
     ) -> Option<(Index, u64)> {
         let mut index = Index::open_in_dir(folder).ok()?;
-        index.register_plugin(Arc::new(StrongPlugin));
-        let (_, capacity) = Fields::of(&index.schema(), store_id)?;
+        index.register_plugin(Arc::new(ImpactListsPlugin));
+        let (_, capacity) = Fields::from_schema(&index.schema(), store_id)?;
         let payload = index.load_metas().ok()?.payload?;
         let bookmark: Bookmark = serde_json::from_str(&payload).ok()?;
         let expected = Bookmark {
@@ -116,7 +116,7 @@ impl OpenIndex {
         if !capacity.covers(needed) || bookmark != expected {
             return None;
         }
-        // The engine takes a missing file of positions for an empty one.
+        // The engine treats a missing positions file as an empty one.
         for segment in index.searchable_segments().ok()? {
             segment.open_read(SegmentComponent::Positions).ok()?;
         }
@@ -128,7 +128,7 @@ impl OpenIndex {
         let index = Index::builder()
             .schema(schema::build(needed))
             .settings(IndexSettings::default())
-            .register_plugin(Arc::new(StrongPlugin))
+            .register_plugin(Arc::new(ImpactListsPlugin))
             .create_in_dir(folder)
             .map_err(failed(folder))?;
         let verifier = Verifier::new(&index, folder);
@@ -144,7 +144,7 @@ impl OpenIndex {
         index
             .tokenizers()
             .register(tokenizer::NAME, tokenizer::WordTokenizer::default());
-        let Some((fields, capacity)) = Fields::of(&index.schema(), store_id) else {
+        let Some((fields, capacity)) = Fields::from_schema(&index.schema(), store_id) else {
             return Err(StoreError::Engine {
                 path: folder.to_owned(),
                 detail: "the index schema is not ours".to_owned(),
@@ -178,12 +178,12 @@ impl OpenIndex {
         })
     }
 
-    /// Refuses an index of which a file is not what was written.
+    /// Refuses an index with a damaged file.
     pub(crate) fn refuse_damaged(&self) -> Result<()> {
         self.verifier.refuse_damaged()
     }
 
-    /// Says that another index takes its place.
+    /// Marks the index as replaced.
     pub(super) fn retire(&self) {
         self.retired.store(true, Ordering::Release);
     }
@@ -194,7 +194,7 @@ impl OpenIndex {
         Arc::clone(&view)
     }
 
-    /// Shows readers what was committed or merged.
+    /// Makes committed or merged segments visible to readers.
     fn reload(&self) -> Result<()> {
         let segments = self.index.searchable_segment_metas();
         self.verifier
@@ -245,7 +245,7 @@ impl OpenIndex {
         if writing.uncommitted > 0 {
             self.commit(&mut writing)?;
         }
-        // A merge under way may have taken documents before they were deleted, so its outcome is looked at.
+        // A merge under way may have taken documents before they were deleted, so its result is checked.
         self.finish_merges(&mut writing)?;
         let mut stale = self
             .index
@@ -271,7 +271,7 @@ impl OpenIndex {
         self.finish_merges(&mut writing)
     }
 
-    /// The files whose bytes are not those that were written. Nothing is merged meanwhile.
+    /// The damaged files. Nothing is merged meanwhile.
     pub(crate) fn changed_files(&self) -> Result<Vec<PathBuf>> {
         let _pass = self.pass();
         let mut writing = self.writing();
@@ -359,9 +359,9 @@ impl OpenIndex {
                 policy,
                 verifier: Arc::clone(&self.verifier),
             }));
-            // A new writer numbers its first operation as the last commit was numbered. A deletion of that number is
-            // taken by a merge for part of the commit and so for done in some segments, where it is then lost. This
-            // uses the number up.
+            // A new writer numbers its first operation like the last commit. A merge would take a deletion of that number
+            // for part of the commit, hence for done in some segments, where it is then lost. This operation uses the
+            // number up.
             writer.run([]).map_err(failed(&self.folder))?;
             writing.writer = Some(writer);
         }
@@ -399,7 +399,7 @@ fn hex(bytes: [u8; 16]) -> String {
     })
 }
 
-/// The file that an error is about, and what the system said.
+/// The file that an error is about, and the system's error.
 fn cause(error: &TantivyError) -> Option<(&Path, &std::io::Error)> {
     match error {
         TantivyError::IoError(cause) => Some((Path::new(""), cause)),
@@ -415,8 +415,8 @@ fn cause(error: &TantivyError) -> Option<(&Path, &std::io::Error)> {
     }
 }
 
-/// Turns an engine error into ours, naming the folder. Only what cannot be read as it was written is damage: a disk that is full or
-/// fails is told as such, and nothing is thrown away for it.
+/// Turns an engine error into ours, naming the folder. Only content that cannot be read as it was written is damage: a disk
+/// that is full or fails is reported as such, and nothing is thrown away for it.
 pub(crate) fn failed(folder: &Path) -> impl Fn(TantivyError) -> StoreError + '_ {
     move |error| {
         let damaged = |detail: String| StoreError::IndexDamaged {
@@ -425,16 +425,16 @@ pub(crate) fn failed(folder: &Path) -> impl Fn(TantivyError) -> StoreError + '_ 
         };
         let Some((path, cause)) = cause(&error) else {
             return match error {
-                // Those who write in the background do not say why they ended.
+                // Background writers do not say why they ended.
                 TantivyError::ErrorInThread(_)
                 | TantivyError::SystemError(_)
                 | TantivyError::Poisoned
-                | TantivyError::LockFailure(..) => room::unable(folder, &error.to_string()),
+                | TantivyError::LockFailure(..) => disk_space::unable(folder, &error.to_string()),
                 other => damaged(other.to_string()),
             };
         };
         match cause.raw_os_error() {
-            // What the system does not say, the engine found in what it read.
+            // Without a system error, the engine found the fault in what it read.
             None => match StoreError::io(folder.join(path), cause.kind().into()) {
                 StoreError::Io { .. } => damaged(cause.to_string()),
                 full_or_read_only => full_or_read_only,

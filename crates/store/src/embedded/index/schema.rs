@@ -17,9 +17,9 @@ use tantivy::schema::{
 use tantivy::tokenizer::RAW_TOKENIZER_NAME;
 
 use super::tokenizer;
-use crate::embedded::layout::{Place, SlotKind, StreamLayout};
+use crate::embedded::layout::{FieldSlot, SlotKind, StreamLayout};
 
-/// How many slots of each kind an index has. Grows only by building the index anew.
+/// How many slots of each kind an index has. It only grows by rebuilding the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Capacity([usize; 5]);
 
@@ -30,7 +30,7 @@ impl Default for Capacity {
 }
 
 impl Capacity {
-    /// Room for what nearly every collection of sources needs.
+    /// Enough for nearly every collection of sources.
     pub(crate) const USUAL: Self = Self([16, 24, 8, 16, 32]);
 
     /// This capacity, enlarged until the slot fits.
@@ -109,7 +109,7 @@ pub(crate) fn build(capacity: Capacity) -> Schema {
 
 impl Fields {
     /// Reads fields and capacity back from an index's schema; `None` if it is not one of ours.
-    pub(crate) fn of(schema: &Schema, hash_key: [u8; 16]) -> Option<(Self, Capacity)> {
+    pub(crate) fn from_schema(schema: &Schema, hash_key: [u8; 16]) -> Option<(Self, Capacity)> {
         let slots = SlotKind::ALL.map(|kind| {
             (0..)
                 .map_while(|slot| schema.get_field(&slot_name(kind, slot)).ok())
@@ -146,17 +146,17 @@ impl Fields {
         if let Some(emitted) = Instant::parse(record.emitted_at) {
             document.add_i64(self.emitted, emitted.0);
         }
-        for place in &record.layout.places {
-            let Some(field) = self.slot(place.kind, place.slot) else {
+        for slot in &record.layout.slots {
+            let Some(field) = self.slot(slot.kind, slot.number) else {
                 continue;
             };
-            if place.kind == SlotKind::Text {
-                if let Some(text) = record.body.text(place.field.as_str()) {
+            if slot.kind == SlotKind::Text {
+                if let Some(text) = record.body.text(slot.field.as_str()) {
                     document.add_text(field, text);
                 }
                 continue;
             }
-            match self.column_value(place, record.body) {
+            match self.column_value(slot, record.body) {
                 Some(ColumnValue::Integer(value)) => document.add_i64(field, value),
                 Some(ColumnValue::Number(value)) => document.add_f64(field, value),
                 Some(ColumnValue::Text(text)) => document.add_text(field, text),
@@ -166,10 +166,10 @@ impl Fields {
         document
     }
 
-    /// What a record has in the column of a place. Words are in no column.
-    pub(crate) fn column_value(&self, place: &Place, body: &RecordBody) -> Option<ColumnValue> {
-        let name = place.field.as_str();
-        match place.kind {
+    /// The column value of a record for a slot. Words are in no column.
+    pub(crate) fn column_value(&self, slot: &FieldSlot, body: &RecordBody) -> Option<ColumnValue> {
+        let name = slot.field.as_str();
+        match slot.kind {
             SlotKind::Text => None,
             SlotKind::Strings => {
                 let text = body.text(name)?;
@@ -177,9 +177,9 @@ impl Fields {
             }
             SlotKind::Hash => Some(ColumnValue::Integer(self.hash(&body.text(name)?))),
             SlotKind::Integer => {
-                column_integer(body, &place.field, place.field_kind).map(ColumnValue::Integer)
+                column_integer(body, &slot.field, slot.field_kind).map(ColumnValue::Integer)
             }
-            SlotKind::Number => match Scalar::from_json(place.field_kind, body.get(name)?)? {
+            SlotKind::Number => match Scalar::from_json(slot.field_kind, body.get(name)?)? {
                 // Negative zero equals zero, and the column orders by bits.
                 Scalar::Number(value) => Some(ColumnValue::Number(value + 0.0)),
                 _ => None,
@@ -188,7 +188,7 @@ impl Fields {
     }
 }
 
-/// What a record has in one column.
+/// The value of a record in one column.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ColumnValue {
     Integer(i64),

@@ -12,12 +12,12 @@ use tantivy::{Index, SegmentMeta};
 
 use crate::{Result, StoreError};
 
-/// What is known of the files of an index.
+/// The verified files of an index.
 #[derive(Debug)]
 pub(super) struct Verifier {
     directory: ManagedDirectory,
     folder: PathBuf,
-    /// Files that were found whole.
+    /// Files that were found intact.
     whole: Mutex<HashSet<PathBuf>>,
     /// The first file that was not.
     damaged: Mutex<Option<PathBuf>>,
@@ -33,7 +33,7 @@ impl Verifier {
         })
     }
 
-    /// Refuses segments of which a file is not what was written. Files that were found whole are not read again.
+    /// Refuses segments with a damaged file. Files that were found intact are not read again.
     pub(super) fn check_new(&self, segments: &[SegmentMeta]) -> Result<()> {
         self.refuse_damaged()?;
         let mut files = self.files(segments);
@@ -43,7 +43,7 @@ impl Verifier {
         Ok(())
     }
 
-    /// Refuses segments of which a file is not what was written, although it was when it was opened.
+    /// Refuses segments with a file that was damaged since it was opened.
     pub(super) fn check_again(&self, segments: &[SegmentMeta]) -> Result<()> {
         self.refuse_damaged()?;
         self.check(&self.files(segments))

@@ -11,13 +11,13 @@ use tantivy::columnar::Column;
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocAddress, DocSet, Searcher, SegmentReader, TERMINATED, Term};
 
+use super::impact_lists::ImpactLists;
 use super::schema::{ROW, STREAM};
-use super::strong::StrongLists;
 
 /// A state of the index.
 pub(crate) struct View {
     pub(crate) searcher: Searcher,
-    /// Names the state: scores and places are comparable within it.
+    /// Names the state: scores and document numbers are comparable within it.
     pub(crate) generation: u64,
     segments: Vec<Columns>,
     /// The highest scores of words asked for lately: a fact about the state, found once.
@@ -34,7 +34,7 @@ pub(crate) struct Columns {
     /// The record's stream.
     pub(crate) streams: Column<u64>,
     /// Where common words stand out.
-    pub(crate) strong: StrongLists,
+    pub(crate) strong: ImpactLists,
 }
 
 /// A segment of a view.
@@ -53,7 +53,7 @@ impl View {
             segments.push(Columns {
                 rows: columns.u64(ROW)?,
                 streams: columns.u64(STREAM)?,
-                strong: StrongLists::open(reader)?,
+                strong: ImpactLists::open(reader)?,
             });
         }
         let mut hasher = SipHasher13::new();

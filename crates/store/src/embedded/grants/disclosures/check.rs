@@ -59,7 +59,7 @@ pub(super) fn check(connection: &Connection) -> rusqlite::Result<ChainCheck> {
     check_end(connection, (start, head), named)
 }
 
-/// Whether the last entry is the one written last, and nothing is listed that is not in the log.
+/// Whether the last entry is the one written last, and the lists by grant hold no entry that is not in the log.
 fn check_end(
     connection: &Connection,
     (start, head): (Head, Head),

@@ -1,4 +1,4 @@
-//! The beginning of the log, dropped by the owner's rule: the log says so itself, and what is left stays provable from there.
+//! Drops the beginning of the log by the owner's rule: the log records it, and the rest stays provable from there.
 
 use contract::time::Instant;
 use rusqlite::{Connection, Transaction};
@@ -9,14 +9,14 @@ use crate::grants::Disclosure;
 use crate::keeping::Keep;
 use crate::{Result, StoreError};
 
-/// An entry that says that those before a place were dropped.
+/// An entry that records that all entries up to one were dropped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Cut {
     at: Instant,
     /// The last entry that was dropped.
     dropped_through: u64,
-    /// Its hash, which the first that is left continues.
+    /// Its hash, which the first remaining entry continues.
     hash: String,
 }
 
@@ -77,12 +77,12 @@ impl From<rusqlite::Error> for NotDropped {
 }
 
 impl EmbeddedStore {
-    /// Drops the beginning of the log, as far as the rule does not keep it, and says so at its end.
+    /// Drops the beginning of the log, as far as the rule does not keep it, and records that at its end.
     pub(in crate::embedded) fn drop_log(&self, keep: Keep, now: Instant) -> Result<u64> {
         if keep == Keep::All {
             return Ok(0);
         }
-        // What waits belongs to the end of the log.
+        // Waiting disclosures belong to the end of the log.
         self.settle_disclosures()?;
         self.database.transact(|transaction| {
             drop_entries(transaction, keep, now).map_err(|error| match error {
@@ -120,8 +120,8 @@ fn drop_entries(
     Ok(dropped)
 }
 
-/// The last entry that the rule does not keep, and how many disclosures there are up to it. What is not as it was written
-/// is not dropped.
+/// The last entry that the rule does not keep, and how many disclosures there are up to it. An entry that is not intact is
+/// not dropped.
 fn droppable(
     connection: &Connection,
     (keep, now): (Keep, Instant),

@@ -11,7 +11,7 @@ use crate::{Result, StoreError, stop};
 pub(crate) const WINDOW: u64 = 10_000;
 
 impl OpenIndex {
-    /// Whether so much is missing of what was acknowledged that it takes long to replay.
+    /// Whether so many acknowledged changes are missing that replaying them takes long.
     pub(crate) fn is_far_behind(&self, newest: u64) -> bool {
         self.building.load(Ordering::Acquire) || newest.saturating_sub(self.staged()) > WINDOW
     }
@@ -21,8 +21,8 @@ impl OpenIndex {
         self.staged.load(Ordering::Acquire)
     }
 
-    /// Takes changes right after they were acknowledged, if nothing before them is missing. They are committed later.
-    /// While somebody brings the index up to date, nothing is taken: that is replayed afterwards, and no write waits.
+    /// Takes changes right after they were acknowledged, if nothing before them is missing. They are committed later. While
+    /// a pass is under way nothing is taken: the changes are replayed afterwards, and no write waits.
     ///
     /// An error here is no error of the write, which is safe in the records: the staged work is dropped, and the next
     /// catch-up either replays it or reports what is wrong.
@@ -50,7 +50,7 @@ impl OpenIndex {
         }
     }
 
-    /// Replays whatever is missing and makes it visible to readers. `progress` is told how far it is, from time to time.
+    /// Replays missing changes and makes them visible to readers. `progress` is called from time to time.
     ///
     /// When the work is asked to stop, what was replayed until then stays.
     pub(crate) fn catch_up(
@@ -75,12 +75,12 @@ impl OpenIndex {
         source: &dyn ChangeSource,
         progress: &mut dyn FnMut(u64),
     ) -> Result<()> {
-        // One snapshot holds each record once, so an index that starts out empty never meets an earlier form of it.
+        // A snapshot holds each record once, so an index that starts out empty never meets an earlier form of it.
         let known = self.staged() > 0;
         loop {
             let mut writing = self.writing();
             let stopped = writing.staged < newest && stop::asked();
-            // A window is brought to its end whoever asked for it: others need it as well.
+            // A window is completed even if its caller is gone: others need it as well.
             let outcome = stop::apart(|| {
                 if stopped || writing.staged >= newest {
                     return self.commit_staged(&mut writing).map(|()| false);
@@ -112,7 +112,7 @@ impl OpenIndex {
             self.apply(writing, change)
         })?;
         self.set_staged(writing, upto);
-        // The first window is shown at once, so that there is something to find.
+        // The first window is committed at once, so that there is something to find.
         if writing.uncommitted >= COMMIT_EVERY || self.committed() == 0 {
             self.commit(writing)?;
         }

@@ -3,7 +3,7 @@
 use tantivy::DocId;
 
 use super::Occurrence;
-use super::read::{Left, StrongList, number};
+use super::read::{ImpactList, Left, number};
 use super::write::{Tier, push_number};
 
 #[test]
@@ -50,7 +50,7 @@ type Read = (Vec<(DocId, Vec<Occurrence>)>, Option<Left>);
 
 fn first_tier(data: &[u8], documents: DocId) -> tantivy::Result<Read> {
     let field = FIELDS[0];
-    let mut list = StrongList {
+    let mut list = ImpactList {
         data,
         field,
         documents,

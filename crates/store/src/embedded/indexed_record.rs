@@ -23,7 +23,7 @@ const VERSIONS: usize = 64;
 const ATTEMPTS: usize = 5;
 
 /// What a figure is made from.
-pub(super) struct Sight<'a> {
+pub(super) struct IndexedRecords<'a> {
     pub(super) store: &'a EmbeddedStore,
     pub(super) entry: &'a StreamEntry,
     pub(super) fields: &'a Fields,
@@ -31,7 +31,7 @@ pub(super) struct Sight<'a> {
     pub(super) view: &'a View,
 }
 
-impl Sight<'_> {
+impl IndexedRecords<'_> {
     /// The record of a document as it was when the index saw it: within the scope, and with what `fits` asks of it. None
     /// where it was erased since.
     pub(super) fn record(
@@ -100,9 +100,9 @@ pub(super) fn value_of(
     name: &str,
     body: &RecordBody,
 ) -> Option<ColumnValue> {
-    let mut places = entry.layout.places.iter();
-    let place = places.find(|place| slot_name(place.kind, place.slot) == name)?;
-    fields.column_value(place, body)
+    let mut slots = entry.layout.slots.iter();
+    let slot = slots.find(|slot| slot_name(slot.kind, slot.number) == name)?;
+    fields.column_value(slot, body)
 }
 
 /// Makes a figure until every record behind it could be read.

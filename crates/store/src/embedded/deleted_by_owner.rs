@@ -1,4 +1,4 @@
-//! Keys of records that the owner deleted. They outlast a purge, and so only their digests are kept.
+//! Keys of records that the owner deleted. They outlast a purge, so only their digests are kept.
 
 use rusqlite::{Connection, params};
 use sha2::{Digest, Sha256};

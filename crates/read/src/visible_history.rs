@@ -1,5 +1,5 @@
-//! What a row sees of the history of its records. A version that changed only what is hidden is none for the row: it dates
-//! nothing, moves nothing and is announced nowhere. So all that is said about when something changed is said from here.
+//! The history of records as a row sees it. A version that changed only hidden fields does not exist for the row: it sets
+//! no date, changes no order and is announced nowhere. Everything that says when a record changed gets it from here.
 
 use contract::json::{self, RecordBody};
 use contract::key::RecordKey;
@@ -9,7 +9,7 @@ use store::records::{ChangesRequest, Revision, StoredRecord};
 
 use crate::conditions::Conditions;
 use crate::enforce::Row;
-use crate::failure::{Failure, Outcome, parse_stored};
+use crate::failure::{Failure, Result, parse_stored};
 use crate::project::{Shape, admitted};
 use crate::reader::Session;
 
@@ -23,11 +23,11 @@ const MORE: usize = 64;
 /// Records looked at to find out whether anything visible changed, or which visible change was the latest.
 const LOOKS: usize = 4096;
 
-/// A version that changed what is seen of a record.
+/// A version that changed what the row sees of a record.
 pub(crate) struct Seen {
     pub(crate) version: u64,
     pub(crate) emitted_at: String,
-    /// What the record is since then, or nothing where it went out of sight.
+    /// The record since that version; `None` where it became invisible.
     pub(crate) body: Option<RecordBody>,
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn visible(
     conditions: &Conditions,
     key: &RecordKey,
     body: Option<String>,
-) -> Outcome<Option<RecordBody>> {
+) -> Result<Option<RecordBody>> {
     let Some(body) = body else {
         return Ok(None);
     };
@@ -46,15 +46,15 @@ pub(crate) fn visible(
     Ok(visible.then_some(body))
 }
 
-/// The last version up to a horizon that changed what is seen of a key; none where it was never seen.
+/// The last version up to a horizon that changed what the row sees of a key; `None` where it never saw it.
 pub(crate) fn last_change(
     session: &Session,
     row: &Row,
     conditions: &Conditions,
     (key, upto): (&RecordKey, u64),
-) -> Outcome<Option<Seen>> {
+) -> Result<Option<Seen>> {
     let stream = row.stream_ref();
-    let seen = |revision: Revision| -> Outcome<(Seen, Option<String>)> {
+    let seen = |revision: Revision| -> Result<(Seen, Option<String>)> {
         let body = visible(row, conditions, key, revision.body)?;
         let shown = body.as_ref().map(|body| Shape::Visible.project(row, body));
         let seen = Seen {
@@ -80,7 +80,7 @@ pub(crate) fn last_change(
             }
         }
         if complete {
-            // Before its first version a record was not there.
+            // Before its first version a record did not exist.
             return Ok(found
                 .filter(|(_, shown)| shown.is_some())
                 .map(|(seen, _)| seen));
@@ -98,18 +98,18 @@ fn same(one: Option<&str>, other: Option<&str>) -> bool {
 }
 
 /// When a record became what the row sees of it.
-pub(crate) fn emitted_at(session: &Session, row: &Row, stored: &StoredRecord) -> Outcome<String> {
+pub(crate) fn emitted_at(session: &Session, row: &Row, stored: &StoredRecord) -> Result<String> {
     if row.is_owner() || !stored.revised {
         return Ok(stored.emitted_at.clone());
     }
-    let place = (&stored.key, stored.version);
-    let change = last_change(session, row, &Conditions::default(), place)?;
+    let position = (&stored.key, stored.version);
+    let change = last_change(session, row, &Conditions::default(), position)?;
     Ok(change.map_or_else(|| stored.emitted_at.clone(), |change| change.emitted_at))
 }
 
-/// How many records a row shows, and when the latest of them became what is shown. Neither is told while the index is
-/// being built: what can be asked must not wait for that.
-pub(crate) fn extent(session: &Session, row: &Row) -> Outcome<(Option<u64>, Option<String>)> {
+/// How many records a row shows, and when the latest of them became what is shown. Both are `None` while the index is being
+/// built: the schema must not wait for that.
+pub(crate) fn extent(session: &Session, row: &Row) -> Result<(Option<u64>, Option<String>)> {
     let mut latest = Latest {
         session,
         row,
@@ -120,13 +120,13 @@ pub(crate) fn extent(session: &Session, row: &Row) -> Outcome<(Option<u64>, Opti
         looked => looked?,
     };
     let complete = complete && (row.is_owner() || latest.look_at_redated()?);
-    // Where thousands of the latest changes were all hidden, no date is told rather than one that depends on how many.
+    // Where thousands of the latest changes were all hidden, no date is given: any date would depend on how many they were.
     let found = latest.found.filter(|_| complete);
     Ok((Some(records), found.map(|(_, shown)| shown)))
 }
 
-/// Looks for the latest date that is shown. A record has a moment that none of its dates is after, and records are looked
-/// at in the order of those, until the next one cannot be later than what was found.
+/// Looks for the latest visible date. Every record has a moment that none of its dates is after; records are visited in the
+/// order of these moments until the next cannot be later than the date found.
 struct Latest<'a> {
     session: &'a Session,
     row: &'a Row,
@@ -134,9 +134,9 @@ struct Latest<'a> {
 }
 
 impl Latest<'_> {
-    /// Goes by the dates that records have: nearly always the first decides. Answers how many there are, and whether
-    /// enough of them were looked at.
-    fn look_by_date(&mut self) -> Outcome<(u64, bool)> {
+    /// Goes by the current dates of records; nearly always the first decides. Returns how many there are, and whether
+    /// enough of them were visited.
+    fn look_by_date(&mut self) -> Result<(u64, bool)> {
         let scope = self.row.scope(Vec::new(), Vec::new());
         let (mut looked_at, mut records) = (0, 0);
         for wanted in [1, MORE, LOOKS] {
@@ -156,8 +156,8 @@ impl Latest<'_> {
         Ok((records, false))
     }
 
-    /// Goes by the dates that records had, where those were later. Answers whether enough of them were looked at.
-    fn look_at_redated(&mut self) -> Outcome<bool> {
+    /// Goes by earlier dates of records, where those were later. Returns whether enough of them were visited.
+    fn look_at_redated(&mut self) -> Result<bool> {
         let stream = self.row.stream_ref();
         let redated = self.session.store.redated(&stream, self.moment(), LOOKS)?;
         for (latest, stored) in &redated {
@@ -169,7 +169,7 @@ impl Latest<'_> {
         Ok(redated.len() < LOOKS)
     }
 
-    fn look(&mut self, stored: &StoredRecord) -> Outcome<()> {
+    fn look(&mut self, stored: &StoredRecord) -> Result<()> {
         if admitted(self.row, &stored.key, stored.body.clone())?.is_some() {
             let shown = emitted_at(self.session, self.row, stored)?;
             let moment = Instant::parse(&shown);
@@ -187,13 +187,13 @@ impl Latest<'_> {
 
 /// Whether anything that one of the rows sees changed after a version.
 ///
-/// Of rows that are not limited to single records, only so many changed records are looked at. If all of those changes
-/// were hidden, the answer is no: better a warning is missing than that it tells of many hidden writes.
+/// For rows that are not limited to single records, only a bounded number of changed records is visited. If all of those
+/// changes were hidden, the answer is no: a missing warning is better than one that reveals many hidden writes.
 pub(crate) fn changed_since<'r>(
     session: &Session,
     rows: impl Iterator<Item = &'r Row>,
     since: u64,
-) -> Outcome<bool> {
+) -> Result<bool> {
     let mut looks = LOOKS;
     for row in rows {
         let changed = match row.keys() {
@@ -212,7 +212,7 @@ fn key_changed<'k>(
     row: &Row,
     keys: impl Iterator<Item = &'k RecordKey>,
     since: u64,
-) -> Outcome<bool> {
+) -> Result<bool> {
     let stream = row.stream_ref();
     for key in keys {
         let newest = session.store.history(&stream, key, NEWEST, 1)?;
@@ -226,7 +226,7 @@ fn key_changed<'k>(
     Ok(false)
 }
 
-fn stream_changed(session: &Session, row: &Row, since: u64, looks: &mut usize) -> Outcome<bool> {
+fn stream_changed(session: &Session, row: &Row, since: u64, looks: &mut usize) -> Result<bool> {
     let stream = row.stream_ref();
     let mut request = ChangesRequest {
         since,
@@ -239,14 +239,14 @@ fn stream_changed(session: &Session, row: &Row, since: u64, looks: &mut usize) -
         request.limit = MORE.min(*looks);
         let page = match session.store.changes(&stream, &request) {
             Ok(page) => page,
-            // A purge took what it would have to be compared with; that there was one, the feed of changes tells as well.
+            // A purge erased the versions to compare with; the feed of changes reveals that there was a purge as well.
             Err(StoreError::BookmarkExpired) => return Ok(true),
             Err(error) => return Err(error.into()),
         };
         *looks -= page.entries.len().min(*looks);
         for entry in &page.entries {
-            let place = (&entry.key, entry.version);
-            let change = last_change(session, row, &Conditions::default(), place)?;
+            let position = (&entry.key, entry.version);
+            let change = last_change(session, row, &Conditions::default(), position)?;
             if change.is_some_and(|change| change.version > since) {
                 return Ok(true);
             }

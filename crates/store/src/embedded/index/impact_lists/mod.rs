@@ -17,8 +17,8 @@ mod write;
 use tantivy::index::SegmentComponent;
 use tantivy::query::Bm25Weight;
 
-pub(crate) use read::{StrongList, StrongLists};
-pub(super) use write::StrongPlugin;
+pub(crate) use read::{ImpactList, ImpactLists};
+pub(super) use write::ImpactListsPlugin;
 
 /// How the file's name ends.
 const EXTENSION: &str = "strong";
@@ -26,7 +26,7 @@ const EXTENSION: &str = "strong";
 /// whole.
 const COMMON: u32 = 1024;
 /// Bytes of one entry of the directory: four numbers.
-const PLACE: usize = 32;
+const ENTRY_BYTES: usize = 32;
 
 /// How a word occurs in one field of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,8 +43,8 @@ fn component() -> SegmentComponent {
     SegmentComponent::Custom(EXTENSION.to_owned())
 }
 
-/// What scores approach as occurrences grow, whatever the length. The engine's own highest score is lower: it takes
-/// no text for more frequent than long.
+/// The limit of scores as occurrences grow, for any length. The engine's own highest score is lower: it assumes that a word
+/// cannot occur more often than the field is long.
 pub(crate) fn limit(weight: &Bm25Weight) -> f32 {
     weight.score(0, u32::MAX)
 }

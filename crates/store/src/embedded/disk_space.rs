@@ -1,7 +1,7 @@
-//! How much room there is on the disk, what is refused without it, and a little that is kept back.
+//! The free space on the disk, what is refused without it, and a small reserve.
 //!
-//! A full disk must not take away reading, revoking and the log of what was disclosed. So a file of no content takes some
-//! room while there is plenty, and goes when the disk is full.
+//! A full disk must not prevent reading, revoking and logging disclosures. So an empty file takes some space while there is
+//! plenty, and is removed when the disk is full.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;

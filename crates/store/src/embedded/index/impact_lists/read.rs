@@ -6,17 +6,17 @@ use tantivy::postings::TermInfo;
 use tantivy::schema::Field;
 use tantivy::{DocId, SegmentReader, TantivyError};
 
-use super::{COMMON, Occurrence, PLACE, component};
+use super::{COMMON, ENTRY_BYTES, Occurrence, component};
 
 /// The lists of a segment.
-pub(crate) struct StrongLists {
+pub(crate) struct ImpactLists {
     bytes: OwnedBytes,
     documents: DocId,
 }
 
 /// Where one word stands out in one field: tiers of documents, the best first.
 #[derive(Clone, Copy)]
-pub(crate) struct StrongList<'a> {
+pub(crate) struct ImpactList<'a> {
     pub(super) data: &'a [u8],
     pub(super) field: u32,
     /// How many documents the segment has.
@@ -30,13 +30,13 @@ pub(crate) type Left = Vec<(u8, u32)>;
 /// Receives a document of a tier with the occurrences of the word in all its fields.
 pub(crate) type Take<'t> = &'t mut dyn FnMut(DocId, &[Occurrence]);
 
-impl StrongLists {
+impl ImpactLists {
     pub(crate) fn open(reader: &SegmentReader) -> tantivy::Result<Self> {
         let lists = Self {
             bytes: reader.open_read(component())?.read_bytes()?,
             documents: reader.max_doc(),
         };
-        match lists.places() {
+        match lists.entries() {
             Some(_) => Ok(lists),
             None => Err(damaged()),
         }
@@ -47,11 +47,11 @@ impl StrongLists {
         &self,
         field: Field,
         info: &TermInfo,
-    ) -> tantivy::Result<Option<StrongList<'_>>> {
+    ) -> tantivy::Result<Option<ImpactList<'_>>> {
         let field = field.field_id();
         match self.list(field, info.postings_range.start as u64) {
             None if info.doc_freq >= COMMON => Err(damaged()),
-            data => Ok(data.map(|data| StrongList {
+            data => Ok(data.map(|data| ImpactList {
                 data,
                 field,
                 documents: self.documents,
@@ -61,29 +61,29 @@ impl StrongLists {
 
     fn list(&self, field: u32, own: u64) -> Option<&[u8]> {
         let sought = (u64::from(field), own);
-        let (places, data) = self.places()?;
-        let at = places.binary_search_by_key(&sought, |place| (word(place, 0), word(place, 1)));
-        let place = &places[at.ok()?];
-        let [begin, end] = [word(place, 2), word(place, 3)].map(usize::try_from);
+        let (entries, data) = self.entries()?;
+        let at = entries.binary_search_by_key(&sought, |entry| (word(entry, 0), word(entry, 1)));
+        let entry = &entries[at.ok()?];
+        let [begin, end] = [word(entry, 2), word(entry, 3)].map(usize::try_from);
         data.get(begin.ok()?..end.ok()?)
     }
 
     /// The directory and the data.
-    fn places(&self) -> Option<(&[[u8; PLACE]], &[u8])> {
+    fn entries(&self) -> Option<(&[[u8; ENTRY_BYTES]], &[u8])> {
         let (count, rest) = self.bytes.split_at_checked(8)?;
         let count = usize::try_from(word(count, 0)).ok()?;
-        let (places, data) = rest.split_at_checked(count.checked_mul(PLACE)?)?;
-        Some((places.as_chunks().0, data))
+        let (entries, data) = rest.split_at_checked(count.checked_mul(ENTRY_BYTES)?)?;
+        Some((entries.as_chunks().0, data))
     }
 }
 
-impl StrongList<'_> {
+impl ImpactList<'_> {
     /// Whether there are no more tiers.
     pub(crate) fn is_empty(&self) -> bool {
         self.data.is_empty()
     }
 
-    /// Hands over the documents of the next tier in ascending order, and tells what is left after it. `None` when there
+    /// Hands over the documents of the next tier in ascending order, and returns what is left after it. `None` when there
     /// are no more tiers.
     pub(crate) fn next_tier(&mut self, take: Take<'_>) -> tantivy::Result<Option<Left>> {
         if self.is_empty() {
@@ -132,7 +132,7 @@ fn byte(data: &mut &[u8]) -> Option<u8> {
     Some(*byte)
 }
 
-/// Seven bits per byte, the low ones first; the last byte has no high bit.
+/// Seven bits per byte, the low ones first; the last byte has no high bit. Only the shortest encoding is accepted.
 pub(super) fn number(data: &mut &[u8]) -> Option<u32> {
     let mut number = 0;
     for shift in (0..32).step_by(7) {

@@ -5,7 +5,7 @@
 //! database that is behind its mark lost what was acknowledged, revocations included. The engine cannot tell: without its
 //! log, or with a cut one, a database is whole, only older.
 //!
-//! The file has two places that are written in turn, each with a checksum, so that a torn write leaves the other.
+//! The file has two pages that are written in turn, each with a checksum, so that a torn write leaves the other.
 
 use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
@@ -24,13 +24,13 @@ use crate::inspection::Rollback;
 use crate::{Result, StoreError};
 
 const MAGIC: &[u8; 8] = b"pdppmrk1";
-/// A place is a page of its own, so that no write touches both.
-const PLACE: usize = 4096;
-const SECOND_PLACE: u64 = PLACE as u64;
+/// Each entry has a page of its own, so that no write touches both.
+const PAGE_BYTES: usize = 4096;
+const SECOND_PAGE: u64 = PAGE_BYTES as u64;
 const COMMIT_BYTES: usize = 56;
-/// Batches of records make the mark durable no more often than this.
+/// Batches of records sync the mark no more often than this.
 const SYNC_EVERY: Duration = Duration::from_millis(100);
-/// Nor so often that it takes more than this part of the time, however slow the disk is.
+/// Nor so often that syncing takes more than this share of the time, however slow the disk is.
 const SYNC_SHARE: u32 = 32;
 const COUNTED: &str = "commit";
 const WENT_BACK: &str = "rolled_back";
@@ -48,7 +48,7 @@ pub(crate) struct Commit {
 
 impl Commit {
     fn after(before: Option<Self>, version: u64, at: Instant) -> Result<Self, getrandom::Error> {
-        // Two that follow the same one must differ, even if they change the same at the same time.
+        // Two commits after the same one must differ, even if they change the same data at the same time.
         let mut chance = [0; 16];
         getrandom::fill(&mut chance)?;
         let number = before.map_or(0, |before| before.number) + 1;
@@ -92,7 +92,7 @@ impl Commit {
     }
 }
 
-/// Counts transactions, keeps the mark, and knows whether the database went back in time.
+/// Counts transactions, keeps the mark, and detects a rollback of the database.
 pub(crate) struct Marking {
     path: PathBuf,
     clock: Arc<dyn Clock>,
@@ -103,9 +103,9 @@ pub(crate) struct Marking {
 /// The mark as this process keeps it.
 struct Kept {
     file: Option<MarkFile>,
-    /// The database went back, and does not say so itself yet. Until it does, the mark stays as it is.
+    /// A rollback was detected and the database does not record it yet. Until it does, the mark stays as it is.
     is_untold: bool,
-    /// Why the mark is not what it should be.
+    /// The error that keeps the mark from being written.
     trouble: Option<String>,
     is_dirty: bool,
     synced: Moment,
@@ -130,7 +130,8 @@ impl Marking {
         }
     }
 
-    /// Holds the database against the mark, and begins to count. What was found earlier and not accepted still holds.
+    /// Compares the database with the mark, and begins to count. A rollback that was found earlier and not accepted
+    /// remains.
     pub(crate) fn compare(&self, connection: &Connection) -> rusqlite::Result<()> {
         let counted = last_counted(connection)?;
         let version = newest_version(connection)?;
@@ -149,7 +150,7 @@ impl Marking {
             Ok(Some((file, Some(_)))) => kept.file = Some(file),
             Err(error) => kept.trouble = Some(error.to_string()),
             Ok(_) if kept.is_untold => {}
-            // The new mark is there before anything is counted, so that no crash leaves a count without a mark.
+            // The new mark exists before anything is counted, so that no crash leaves a count without a mark.
             Ok(_) => kept.start_over(&self.path, counted),
         }
         Ok(())
@@ -160,12 +161,12 @@ impl Marking {
         self.rollback().clone()
     }
 
-    /// Why the mark cannot be kept, while it cannot.
+    /// The error that keeps the mark from being written, while it lasts.
     pub(crate) fn trouble(&self) -> Option<String> {
         self.kept().trouble.clone()
     }
 
-    /// Counts a transaction, in it. Without a mark there is nothing to count for.
+    /// Counts a transaction, inside it. Without a mark nothing is counted.
     pub(crate) fn count(&self, transaction: &Transaction<'_>) -> rusqlite::Result<Option<Commit>> {
         let is_untold = {
             let kept = self.kept();
@@ -187,7 +188,7 @@ impl Marking {
         Ok(Some(commit))
     }
 
-    /// Writes a transaction that is on disk into the mark. It is acknowledged, whatever comes of this.
+    /// Writes a transaction that is on disk into the mark. The transaction is acknowledged even if this fails.
     pub(crate) fn note(&self, commit: Commit, is_bulk: bool) {
         let mut kept = self.kept();
         if std::mem::take(&mut kept.is_untold) {
@@ -206,7 +207,7 @@ impl Marking {
         kept.trouble = outcome.err().map(|error| error.to_string());
     }
 
-    /// Has the database say itself that it went back, so that nothing written since hides it.
+    /// Records the rollback in the database itself, so that nothing written since hides it.
     pub(crate) fn tell(&self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
         let Some(rollback) = self.rolled_back() else {
             return Ok(());
@@ -278,7 +279,7 @@ impl Kept {
     }
 }
 
-/// Whether a database that has counted so far lacks what its mark knows of.
+/// The rollback of a database that has counted less than its mark.
 fn behind(counted: Option<Commit>, version: u64, marked: Commit) -> Option<Rollback> {
     let number = counted.map_or(0, |counted| counted.number);
     if number > marked.number || counted == Some(marked) || marked.number == 0 {
@@ -297,7 +298,7 @@ fn behind(counted: Option<Commit>, version: u64, marked: Commit) -> Option<Rollb
     })
 }
 
-/// Without a mark a database that was counted cannot prove to be the last one.
+/// A counted database without a mark cannot prove to be the newest one.
 fn unmarked(counted: Option<Commit>, state: &str) -> Option<Rollback> {
     counted.map(|counted| Rollback {
         commits: None,
@@ -331,13 +332,13 @@ fn meta<T: rusqlite::types::FromSql>(
         .optional()
 }
 
-/// Takes the database as it is: it no longer says that it went back. [`Marking::accepted`] must follow.
+/// Accepts the database as it is: it no longer records the rollback. [`Marking::accepted`] must follow.
 pub(crate) fn accept(transaction: &Transaction<'_>) -> rusqlite::Result<Option<Commit>> {
     transaction.execute("DELETE FROM meta WHERE name = ?1", [WENT_BACK])?;
     last_counted(transaction)
 }
 
-/// Takes the count out of a copy, so that a directory made of it begins a count of its own.
+/// Removes the count from a copy, so that a directory made of it begins a count of its own.
 pub(crate) fn uncount(copy: &Connection) -> rusqlite::Result<()> {
     copy.execute("DELETE FROM meta WHERE name = ?1", [COUNTED])
         .map(drop)
@@ -349,15 +350,16 @@ struct MarkFile {
 }
 
 impl MarkFile {
-    /// The file with the later of its two entries, none where both are damaged; nothing where there is no file.
+    /// The file with the later of its two entries, `None` where both are damaged; `None` for the whole where there is no
+    /// file.
     fn open(path: &Path) -> Result<Option<(Self, Option<Commit>)>> {
         let file = match OpenOptions::new().read(true).write(true).open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(StoreError::io(path, error)),
         };
-        let places = [0, SECOND_PLACE].map(|at| read_place(&file, at));
-        let latest = places
+        let pages = [0, SECOND_PAGE].map(|at| read_page(&file, at));
+        let latest = pages
             .into_iter()
             .flatten()
             .max_by_key(|commit| commit.number);
@@ -365,7 +367,7 @@ impl MarkFile {
         Ok(Some((Self { path, file }, latest)))
     }
 
-    /// A new file, in place of any before it, with room for both entries.
+    /// A new file that replaces any before it, with space for both entries.
     fn create(path: &Path, counted: Option<Commit>) -> Result<Self> {
         let file = OpenOptions::new()
             .write(true)
@@ -384,8 +386,8 @@ impl MarkFile {
             at: Instant(0),
             digest: [0; 32],
         };
-        let first = place(counted.unwrap_or(none));
-        for at in [0, SECOND_PLACE] {
+        let first = page(counted.unwrap_or(none));
+        for at in [0, SECOND_PAGE] {
             let written = made.file.write_all_at(&first, at);
             written.map_err(StoreError::at(path))?;
         }
@@ -395,8 +397,8 @@ impl MarkFile {
     }
 
     fn write(&self, commit: Commit) -> Result<()> {
-        let at = (commit.number % 2) * SECOND_PLACE;
-        let written = self.file.write_all_at(&place(commit), at);
+        let at = (commit.number % 2) * SECOND_PAGE;
+        let written = self.file.write_all_at(&page(commit), at);
         written.map_err(StoreError::at(&self.path))
     }
 
@@ -405,18 +407,18 @@ impl MarkFile {
     }
 }
 
-/// An entry as it stands in the file. The whole page is written, so that the disk need not read it first.
-fn place(commit: Commit) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(PLACE);
+/// An entry as it is in the file. The whole page is written, so that the disk need not read it first.
+fn page(commit: Commit) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(PAGE_BYTES);
     bytes.extend_from_slice(MAGIC);
     bytes.extend_from_slice(&commit.to_bytes());
     let sum = Sha256::digest(&bytes);
     bytes.extend_from_slice(&sum);
-    bytes.resize(PLACE, 0);
+    bytes.resize(PAGE_BYTES, 0);
     bytes
 }
 
-fn read_place(file: &File, at: u64) -> Option<Commit> {
+fn read_page(file: &File, at: u64) -> Option<Commit> {
     let mut bytes = [0; MAGIC.len() + COMMIT_BYTES + 32];
     file.read_exact_at(&mut bytes, at).ok()?;
     let (entry, sum) = bytes.split_at(MAGIC.len() + COMMIT_BYTES);

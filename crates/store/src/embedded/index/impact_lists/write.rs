@@ -13,22 +13,22 @@ use tantivy::query::Bm25Weight;
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocId, Segment, SegmentReader};
 
-use super::{COMMON, EXTENSION, Occurrence, PLACE, component, limit};
+use super::{COMMON, ENTRY_BYTES, EXTENSION, Occurrence, component, limit};
 
 /// How many documents are noted at most, up to the end of each tier: a search reads no more tiers than it needs.
 const TIERS: [u32; 4] = [32, 128, 512, 2048];
 /// No more than one document in so many is noted of a field in which a word is common.
 const SHARE: u32 = 8;
-/// How finely scores are told apart when the best are chosen.
+/// How many levels of scores are distinguished when the best are chosen.
 const LEVELS: usize = 4096;
 
 /// Makes the engine write the lists.
-pub(in crate::embedded::index) struct StrongPlugin;
+pub(in crate::embedded::index) struct ImpactListsPlugin;
 
 /// Nothing is gathered while documents arrive.
 struct AfterTheFact;
 
-impl SegmentPlugin for StrongPlugin {
+impl SegmentPlugin for ImpactListsPlugin {
     fn extensions(&self) -> &[&str] {
         &[EXTENSION]
     }
@@ -67,13 +67,13 @@ impl PluginWriter for AfterTheFact {
     }
 }
 
-/// Reads back the words of a segment that was just written, and notes where they stand out.
+/// Reads back the words of a segment that was just written, and writes their impact lists.
 fn write_lists(segment: &Segment) -> tantivy::Result<()> {
     let mut file = segment.open_write(component())?;
-    let lists = Lists::of(&SegmentReader::open(segment)?)?;
-    let count = lists.places.len() as u64;
+    let lists = Lists::build(&SegmentReader::open(segment)?)?;
+    let count = lists.entries.len() as u64;
     file.write_all(&count.to_le_bytes())?;
-    for number in lists.places.as_flattened() {
+    for number in lists.entries.as_flattened() {
         file.write_all(&number.to_le_bytes())?;
     }
     file.write_all(&lists.data)?;
@@ -84,13 +84,13 @@ fn write_lists(segment: &Segment) -> tantivy::Result<()> {
 /// The lists of a segment.
 #[derive(Default)]
 struct Lists {
-    /// Field, place of the word's own list, beginning and end of the data: in order.
-    places: Vec<[u64; PLACE / 8]>,
+    /// Field, entry of the word's own list, beginning and end of the data: in order.
+    entries: Vec<[u64; ENTRY_BYTES / 8]>,
     data: Vec<u8>,
 }
 
 impl Lists {
-    fn of(reader: &SegmentReader) -> tantivy::Result<Self> {
+    fn build(reader: &SegmentReader) -> tantivy::Result<Self> {
         let mut lists = Self::default();
         let mut fields = Vec::new();
         for (field, entry) in reader.schema().fields() {
@@ -118,7 +118,7 @@ impl Lists {
                 }
             }
         }
-        lists.places.sort_unstable();
+        lists.entries.sort_unstable();
         Ok(lists)
     }
 
@@ -132,14 +132,14 @@ impl Lists {
             }
             let own = word.info.postings_range.start as u64;
             let field = u64::from(word.field.number);
-            self.places
+            self.entries
                 .push([field, own, begin, self.data.len() as u64]);
         }
         Ok(())
     }
 }
 
-/// The fields in which a word occurs, with their places.
+/// The fields in which a word occurs, with their entries.
 fn occurring<'f>(
     fields: &'f [WordField],
     word: &[u8],
@@ -232,7 +232,7 @@ impl WordIn<'_> {
             };
             *most = times.max(*most);
         })?;
-        // Beside a tier stands what is left after it, and that is all that comes later.
+        // A tier is stored with what is left after it, which is everything that comes later.
         for tier in tiers.iter_mut().rev() {
             for (here, later) in tier.most.iter_mut().zip(&mut others) {
                 let most = *here.max(later);
@@ -260,8 +260,8 @@ impl WordIn<'_> {
     }
 }
 
-/// The lowest level down to which no more than so many documents are noted. Levels are taken whole: what was left then
-/// scores less than what was noted, and not the same.
+/// The lowest level down to which no more than `most` documents are noted. Levels are taken whole: whatever is left out
+/// then scores strictly less than whatever was noted.
 fn least_level(counts: &[u32], most: u32) -> usize {
     let mut noted = 0;
     let level = counts.iter().rposition(|count| {
@@ -341,7 +341,7 @@ impl Tier {
     }
 }
 
-/// Of two lengths with as many occurrences, the shorter one scores higher: the longer one says nothing more.
+/// Of two lengths with equally many occurrences, the shorter one scores higher, so the longer one is left out.
 fn push_staircase(data: &mut Vec<u8>, most: &[u32; 256]) {
     let mut highest = 0;
     let mut steps = Vec::new();
@@ -367,7 +367,7 @@ pub(super) fn push_number(data: &mut Vec<u8>, mut number: u32) {
     data.push(number.to_le_bytes()[0]);
 }
 
-/// Of things of which there are no more than documents of a segment.
+/// A count that cannot exceed the documents of a segment.
 fn count(things: usize) -> u32 {
     u32::try_from(things).unwrap_or(u32::MAX)
 }

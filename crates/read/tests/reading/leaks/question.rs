@@ -15,13 +15,13 @@ use contract::window::WindowSelector;
 use serde_json::Value;
 
 use super::scene::{CONNECTIONS, Dice, IDS, STREAMS, Scene, WORDS, fields_of};
-use crate::fixture::{Reader, Told, field, stream};
+use crate::fixture::{Answered, Reader, field, stream};
 
 /// Bookmarks by stream and connection.
 pub(crate) type Marks = BTreeMap<(&'static str, &'static str), String>;
 
 #[derive(Debug)]
-pub(crate) enum Ask {
+pub(crate) enum Question {
     Schema(SchemaQuery),
     Streams(Option<String>),
     Stream(StreamQuery),
@@ -34,7 +34,7 @@ pub(crate) enum Ask {
     Search(SearchQuery),
 }
 
-impl Ask {
+impl Question {
     pub(crate) fn random(dice: &mut Dice, scene: &Scene) -> Self {
         let name = stream(name(dice));
         let connection_id = connection(dice, scene);
@@ -80,18 +80,18 @@ impl Ask {
 
     /// Every granted feed, from the beginning and from its bookmark.
     pub(crate) fn feeds(scene: &Scene) -> Vec<Self> {
-        let mut asks = Vec::new();
+        let mut questions = Vec::new();
         for (name, granted) in &scene.granted {
             for connection in &granted.connections {
                 let mut query = RecordsQuery::new(stream(name));
                 query.connection_id = Some((*connection).to_owned());
-                query.limit = PageLimit::of(2);
+                query.limit = PageLimit::new(2);
                 query.reading = Reading::Changes(ChangesSince::Beginning);
-                asks.push(Self::Records(query.clone()));
-                asks.push(Self::Since(name, connection, query));
+                questions.push(Self::Records(query.clone()));
+                questions.push(Self::Since(name, connection, query));
             }
         }
-        asks
+        questions
     }
 
     /// Whether the request itself holds the text; then an answer may repeat it.
@@ -101,9 +101,9 @@ impl Ask {
 
     pub(crate) fn answer(&self, reader: &Reader, marks: &Marks) -> String {
         match self {
-            Self::Schema(query) => written(reader.schema(query.clone())),
-            Self::Streams(connection) => written(reader.streams(connection.as_deref())),
-            Self::Stream(query) => written(reader.stream(query.clone())),
+            Self::Schema(query) => comparable(reader.schema(query.clone())),
+            Self::Streams(connection) => comparable(reader.streams(connection.as_deref())),
+            Self::Stream(query) => comparable(reader.stream(query.clone())),
             Self::Records(query) => pages(reader, query.clone()),
             Self::Since(name, connection, query) => {
                 let mut query = query.clone();
@@ -111,16 +111,16 @@ impl Ask {
                 query.reading = Reading::Changes(ChangesSince::Bookmark(mark));
                 pages(reader, query)
             }
-            Self::Record(query) => written(reader.record(query.clone())),
-            Self::Window(query) => written(reader.window(query.clone())),
-            Self::Aggregate(query) => written(reader.aggregate(query.clone())),
-            Self::Search(query) => written(reader.search(query.clone()).map(unranked)),
+            Self::Record(query) => comparable(reader.record(query.clone())),
+            Self::Window(query) => comparable(reader.window(query.clone())),
+            Self::Aggregate(query) => comparable(reader.aggregate(query.clone())),
+            Self::Search(query) => comparable(reader.search(query.clone()).map(unranked)),
         }
     }
 }
 
-fn written(told: Told) -> String {
-    match told {
+fn comparable(answer: Answered) -> String {
+    match answer {
         Ok(mut answer) => {
             for token in ["next_cursor", "next_changes_since"] {
                 if let Some(value) = answer.get_mut(token) {
@@ -137,13 +137,13 @@ fn written(told: Told) -> String {
 fn pages(reader: &Reader, mut query: RecordsQuery) -> String {
     let mut pages = Vec::new();
     loop {
-        let told = reader.records(query.clone());
-        let cursor = told
+        let answer = reader.records(query.clone());
+        let cursor = answer
             .as_ref()
             .ok()
             .and_then(|page| page["next_cursor"].as_str());
         let cursor = cursor.map(str::to_owned);
-        pages.push(written(told));
+        pages.push(comparable(answer));
         let Some(cursor) = cursor else { break };
         let mut options = match query.reading {
             Reading::List(options) => options,
@@ -164,7 +164,7 @@ impl Begun {
         let name = stream(name(dice));
         let connection_id = connection(dice, scene);
         let mut query = search(dice, name, connection_id);
-        query.limit = PageLimit::of(u32::try_from(dice.below(3) + 1).unwrap());
+        query.limit = PageLimit::new(u32::try_from(dice.below(3) + 1).unwrap());
         query
     }
 
@@ -267,7 +267,7 @@ fn records(
         connection_id,
         projection: projection(dice, stream.as_str()),
         filters: filters(dice, stream.as_str()),
-        limit: PageLimit::of(u32::try_from(dice.below(4)).unwrap()),
+        limit: PageLimit::new(u32::try_from(dice.below(4)).unwrap()),
         reading: Reading::List(ListOptions {
             cursor: None,
             order: dice.once_in(3).then_some(Order::Ascending),
@@ -331,7 +331,7 @@ fn search(
         _ => word.to_owned(),
     };
     let mut query = SearchQuery::new(q).unwrap();
-    query.limit = PageLimit::of(100);
+    query.limit = PageLimit::new(100);
     query.connection_id = connection_id;
     query.count = dice.pick(&[Count::None, Count::Exact]);
     if dice.once_in(2) {
