@@ -25,6 +25,7 @@ pub use field::{FieldDeclaration, JsonType};
 pub use references::Reading;
 pub use validate::connector_key_of;
 
+pub use crate::document::{Mistake as DeclarationError, Mistakes as DeclarationErrors};
 use crate::id::{ConnectorKey, FieldName, StreamName, ViewId};
 
 /// The only value `protocol_version` may have.
@@ -357,41 +358,3 @@ pub enum PresetPart {
     /// The fields of this view.
     View(ViewId),
 }
-
-/// One mistake in a declaration.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}: {rule}", if path.is_empty() { "(whole file)" } else { path.as_str() })]
-pub struct DeclarationError {
-    /// JSON Pointer to the place inside the file; empty for the file as a whole.
-    pub path: String,
-    /// The rule that is broken, with the value that breaks it.
-    pub rule: String,
-}
-
-/// Every mistake found in a declaration. Schemas are read first, so the order is not quite the file's.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeclarationErrors(pub Vec<DeclarationError>);
-
-impl DeclarationErrors {
-    /// A single mistake.
-    pub fn one(path: impl Into<String>, rule: impl Into<String>) -> DeclarationErrors {
-        DeclarationErrors(vec![DeclarationError {
-            path: path.into(),
-            rule: rule.into(),
-        }])
-    }
-}
-
-impl fmt::Display for DeclarationErrors {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, mistake) in self.0.iter().enumerate() {
-            if at > 0 {
-                f.write_str("\n")?;
-            }
-            write!(f, "{mistake}")?;
-        }
-        Ok(())
-    }
-}
-
-impl std::error::Error for DeclarationErrors {}

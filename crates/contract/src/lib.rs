@@ -5,6 +5,7 @@
 
 pub mod aggregate;
 pub mod declaration;
+pub mod document;
 pub mod error;
 pub mod grant;
 pub mod handle;

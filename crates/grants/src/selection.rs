@@ -11,14 +11,15 @@ mod flags;
 mod resolve;
 
 use contract::declaration::Source;
+use contract::document::Mistakes;
 use contract::grant::{AccessMode, GrantedStream};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use store::Store;
-use thiserror::Error;
 
 pub use chosen::ChosenStream;
 pub(crate) use chosen::narrow;
+pub use contract::document::{Mistake, Mistakes as SelectionError};
 pub(crate) use details::AI_TRAINING;
 
 /// What `pdpp grant create` takes without a details file.
@@ -38,10 +39,10 @@ pub struct Flags {
 
 /// What should be granted, not yet resolved against the catalog.
 #[derive(Debug, Clone)]
-pub struct Selection(Source);
+pub struct Selection(Origin);
 
 #[derive(Debug, Clone)]
-enum Source {
+enum Origin {
     Flags(Flags),
     Details(Vec<details::Detail>),
     Chosen(Vec<ChosenStream>, AccessMode),
@@ -51,33 +52,33 @@ impl Selection {
     /// A selection by simple flags.
     pub fn from_flags(flags: Flags) -> Result<Selection, SelectionError> {
         flags::check(&flags)?;
-        Ok(Selection(Source::Flags(flags)))
+        Ok(Selection(Origin::Flags(flags)))
     }
 
     /// A selection by RFC 9396 authorization details: a JSON array of them, or one alone.
     pub fn from_details(text: &str) -> Result<Selection, SelectionError> {
-        details::parse(text).map(|details| Selection(Source::Details(details)))
+        details::parse(text).map(|details| Selection(Origin::Details(details)))
     }
 
     /// A selection by what the owner ticked, one grant for each connection.
     pub fn from_choice(chosen: Vec<ChosenStream>, access_mode: AccessMode) -> Selection {
-        Selection(Source::Chosen(chosen, access_mode))
+        Selection(Origin::Chosen(chosen, access_mode))
     }
 
     /// Resolves the selection against the current catalog, one draft per grant.
     pub(crate) fn resolve(&self, store: &dyn Store) -> Result<Vec<Draft>, SelectionError> {
         match &self.0 {
-            Source::Flags(flags) => flags::resolve(flags, store),
-            Source::Details(details) => details::resolve(details, store),
-            Source::Chosen(chosen, mode) => chosen::resolve(chosen, *mode, store),
+            Origin::Flags(flags) => flags::resolve(flags, store),
+            Origin::Details(details) => details::resolve(details, store),
+            Origin::Chosen(chosen, mode) => chosen::resolve(chosen, *mode, store),
         }
     }
 
     /// The part of the selection that can be granted, and why the rest cannot.
     pub(crate) fn offer(&self, store: &dyn Store) -> Offer {
         let resolved = match &self.0 {
-            Source::Details(details) => return details::offer(details, store),
-            Source::Flags(_) | Source::Chosen(..) => self.resolve(store),
+            Origin::Details(details) => return details::offer(details, store),
+            Origin::Flags(_) | Origin::Chosen(..) => self.resolve(store),
         };
         let (drafts, missing) = match resolved {
             Ok(drafts) => (drafts, Vec::new()),
@@ -115,56 +116,6 @@ pub struct Draft {
     pub selection_preset: Option<String>,
     /// What the client promises about keeping data.
     pub retention: Option<Value>,
-}
-
-/// One mistake in a selection.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{}: {rule}", if path.is_empty() { "(whole file)" } else { path.as_str() })]
-pub struct Mistake {
-    /// The flag, or the JSON Pointer inside the details; empty for the whole.
-    pub path: String,
-    /// What is wrong there, and what could stand there.
-    pub rule: String,
-}
-
-/// Every mistake found in a selection.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SelectionError(pub Vec<Mistake>);
-
-impl std::fmt::Display for SelectionError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        for (at, mistake) in self.0.iter().enumerate() {
-            if at > 0 {
-                f.write_str("\n")?;
-            }
-            write!(f, "{mistake}")?;
-        }
-        Ok(())
-    }
-}
-
-impl std::error::Error for SelectionError {}
-
-/// The mistakes found so far.
-#[derive(Debug, Default)]
-struct Mistakes(Vec<Mistake>);
-
-impl Mistakes {
-    fn add(&mut self, path: impl Into<String>, rule: impl Into<String>) {
-        self.0.push(Mistake {
-            path: path.into(),
-            rule: rule.into(),
-        });
-    }
-
-    /// The value, if nothing was wrong.
-    fn unless_any<T>(self, value: T) -> Result<T, SelectionError> {
-        if self.0.is_empty() {
-            Ok(value)
-        } else {
-            Err(SelectionError(self.0))
-        }
-    }
 }
 
 /// A text and where it was given.

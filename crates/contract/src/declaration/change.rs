@@ -3,9 +3,9 @@
 //! Some changes are refused whatever the data: identity, primary keys, semantics, and other content under the same
 //! version. Others depend on the records, which only the store can look at; those are listed with their paths.
 
-use super::document::step;
 use super::field::{FieldDeclaration, JsonType};
 use super::{Declaration, DeclarationError, DeclarationErrors, StreamDeclaration};
+use crate::document::step;
 use crate::id::{FieldName, StreamName};
 use crate::json;
 use crate::scalar::FieldKind;

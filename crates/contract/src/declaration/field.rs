@@ -5,8 +5,8 @@
 
 use std::fmt;
 
-use super::document::{Mistakes, Node, Object, step};
 use super::references::{Reading, Schema};
+use crate::document::{Mistakes, Node, Object, step};
 use crate::id::FieldName;
 use crate::json::{self, JsonKind};
 use crate::scalar::FieldKind;

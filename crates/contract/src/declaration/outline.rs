@@ -2,10 +2,10 @@
 //!
 //! With the outlines at hand, any reference to a stream or a field can be checked where it stands.
 
-use super::document::{Mistakes, Node, Object, did_you_mean, step};
 use super::field::{self, FieldDeclaration};
 use super::references::{Reading, Schema};
 use super::validate::{FieldUse, check_schema};
+use crate::document::{Mistakes, Node, Object, did_you_mean, step};
 use crate::id::{FieldName, StreamName};
 use crate::json;
 

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::document::{Mistakes, Node, Object, did_you_mean, open, step};
+use super::document::open;
 use super::outline::{Outline, Outlines, read_outlines};
 use super::references::Reading;
 use super::validate::{FieldUse, connector_key_of};
@@ -13,6 +13,7 @@ use super::{
     Declaration, DeclarationErrors, PROTOCOL_VERSION, PresetPart, PresetStream, Selection,
     SelectionPreset, Semantics, Source, SourceKind, StreamDeclaration, View, query, relationships,
 };
+use crate::document::{Mistakes, Node, Object, did_you_mean, step};
 use crate::id::{ConnectorKey, FieldName, ViewId};
 
 pub(super) fn parse(text: &str, reading: Reading) -> Result<Declaration, DeclarationErrors> {
@@ -35,11 +36,9 @@ pub(super) fn parse(text: &str, reading: Reading) -> Result<Declaration, Declara
     let selection_presets = read_presets(&mut file, &outlines, &streams, &mut mistakes);
     let extensions = read_extensions(&mut file, &mut mistakes);
     if form == Form::Declaration {
-        file.finish(&mut mistakes);
+        file.finish_with_extensions(&mut mistakes);
     }
-    if let Some(errors) = mistakes.into_errors() {
-        return Err(errors);
-    }
+    mistakes.unless_any(())?;
     // Whatever leaves the identity unread has been reported, so this arm is only ever a second line of defence.
     let Some(identity) = identity else {
         return Err(DeclarationErrors::one(
@@ -174,7 +173,7 @@ fn read_source(node: &Node, mistakes: &mut Mistakes) -> Option<(Source, Connecto
     let id = object
         .required("id", mistakes)
         .and_then(|node| read_source_id(&node, mistakes));
-    object.finish(mistakes);
+    object.finish_with_extensions(mistakes);
     let (id, key) = id?;
     Some((Source { kind: kind?, id }, key))
 }
@@ -190,7 +189,7 @@ fn read_only_member(
     let text = object
         .required(member, mistakes)
         .and_then(|node| node.text(mistakes));
-    object.finish(mistakes);
+    object.finish_with_extensions(mistakes);
     text
 }
 
@@ -243,7 +242,7 @@ fn read_stream(
         relationships::read(&mut stream, outline, outlines, mistakes);
     let query = query::read(&mut stream, outline, &relationship_names, mistakes);
     if form == Form::Declaration {
-        stream.finish(mistakes);
+        stream.finish_with_extensions(mistakes);
     }
     Some(StreamDeclaration {
         name: outline.name.clone()?,
@@ -288,7 +287,7 @@ fn read_label(stream: &mut Object, mistakes: &mut Mistakes) -> Option<String> {
     if let Some(node) = display.optional("detail") {
         node.text(mistakes);
     }
-    display.finish(mistakes);
+    display.finish_with_extensions(mistakes);
     label
 }
 
@@ -312,7 +311,7 @@ fn read_selection(stream: &mut Object, mistakes: &mut Mistakes) -> Selection {
     {
         selection.resources = resources;
     }
-    object.finish(mistakes);
+    object.finish_with_extensions(mistakes);
     selection
 }
 
@@ -349,7 +348,7 @@ fn read_views(stream: &mut Object, outline: &Outline, mistakes: &mut Mistakes) -
             .map(|node| outline.some_fields(&node, FieldUse::Shown, mistakes))
             .unwrap_or_default();
         let id_path = step(&object.path, "id");
-        object.finish(mistakes);
+        object.finish_with_extensions(mistakes);
         let Some(id) = id else { continue };
         if views.iter().any(|view| view.id == id) {
             mistakes.add(
@@ -392,7 +391,7 @@ fn read_presets(
             selected.push(part);
         }
         let id_path = step(&object.path, "id");
-        object.finish(mistakes);
+        object.finish_with_extensions(mistakes);
         let Some(id) = id else { continue };
         if presets.iter().any(|preset| preset.id == id) {
             mistakes.add(
@@ -422,7 +421,7 @@ fn read_preset_stream(
         .and_then(|node| outlines.resolve(&node, mistakes));
     let fields = object.optional("fields");
     let view = object.optional("view");
-    object.finish(mistakes);
+    object.finish_with_extensions(mistakes);
     if fields.is_some() && view.is_some() {
         mistakes.add(
             &node.path,

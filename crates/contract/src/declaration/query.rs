@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::document::{Mistakes, Object, did_you_mean, step};
 use super::outline::Outline;
 use super::parse::objects;
 use super::validate::FieldUse;
 use super::{
     Aggregations, EXPAND_DEFAULT_LIMIT, EXPAND_MAX_LIMIT, Expand, QueryCapabilities, RangeOperator,
 };
+use crate::document::{Mistakes, Object, did_you_mean, step};
 use crate::id::FieldName;
 
 pub(super) fn read(
@@ -27,7 +27,7 @@ pub(super) fn read(
     let expand = read_expand(&mut query, relationships, mistakes);
     let (lexical_fields, semantic_fields) = read_search(&mut query, outline, mistakes);
     let aggregations = read_aggregations(&mut query, outline, mistakes);
-    query.finish(mistakes);
+    query.finish_with_extensions(mistakes);
     QueryCapabilities {
         range_filters,
         expand,
@@ -86,7 +86,7 @@ fn read_expand(
             .optional("max_limit")
             .and_then(|node| node.positive(mistakes));
         let path = object.path.clone();
-        object.finish(mistakes);
+        object.finish_with_extensions(mistakes);
         let max_limit = max_limit.unwrap_or(EXPAND_MAX_LIMIT);
         if let Some(default_limit) = default_limit
             && default_limit > max_limit
@@ -143,7 +143,7 @@ fn read_search(
         outline,
         mistakes,
     );
-    search.finish(mistakes);
+    search.finish_with_extensions(mistakes);
     (lexical, semantic)
 }
 
@@ -168,7 +168,7 @@ fn read_aggregations(
         group_by_time: list("group_by_time", FieldUse::GroupByTime, mistakes),
         count_distinct: list("count_distinct", FieldUse::Group, mistakes),
     };
-    object.finish(mistakes);
+    object.finish_with_extensions(mistakes);
     Some(aggregations)
 }
 

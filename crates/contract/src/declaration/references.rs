@@ -12,9 +12,9 @@ use std::rc::Rc;
 
 pub(super) use shape::Shape;
 
-use super::document::{Mistakes, Node, did_you_mean};
 use super::field::read_types;
 use super::pattern;
+use crate::document::{Mistakes, Node, did_you_mean};
 use crate::json::{self, JsonKind};
 
 /// How many references and combinations may stand one inside the other.

@@ -1,10 +1,10 @@
 //! Reads a stream's `relationships`: to which streams it is related, and which side holds the key of the other.
 
-use super::document::{Mistakes, Node, Object, did_you_mean, step};
 use super::outline::{Outline, Outlines};
 use super::parse::objects;
 use super::validate::FieldUse;
 use super::{Cardinality, Pointing, Relationship};
+use crate::document::{Mistakes, Node, Object, did_you_mean, step};
 use crate::id::FieldName;
 
 /// The usable relationships, and the names of all of them: what refers to a broken one need not be reported as well.
@@ -35,7 +35,7 @@ pub(super) fn read(
             foreign_key_of(pair, name.as_deref(), &node, cardinality, mistakes)
         });
         let name_path = step(&object.path, "name");
-        object.finish(mistakes);
+        object.finish_with_extensions(mistakes);
         let Some(name) = name else { continue };
         if names.contains(&name) {
             let rule =

@@ -1,8 +1,8 @@
 //! The rules a declaration must keep beyond its shape: which fields may serve which purpose, how a source id yields
 //! a connector key, and what a schema as a whole must be.
 
-use super::document::{Mistakes, Node};
 use super::field::FieldDeclaration;
+use crate::document::{Mistakes, Node};
 use crate::id::ConnectorKey;
 use crate::json::{self, JsonKind};
 use crate::scalar::FieldKind;

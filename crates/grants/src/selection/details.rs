@@ -3,16 +3,17 @@
 use std::collections::HashSet;
 
 use contract::declaration::{Declaration, PresetPart, SourceKind};
+use contract::document::{Mistakes, Node, Object};
 use contract::grant::{AccessMode, GrantedStream};
 use jiff::Span;
 use serde_json::{Value, json};
 use store::Store;
 use store::catalog::Connection;
 
-use super::document::{Members, Node};
+use super::document::{elements, text, texts};
 use super::resolve::{connections_for, granted, stream_named, time_request};
 use super::{
-    Draft, FieldsRequest, Mistakes, Named, Offer, SelectionError, StreamRequest, TimeRequest, known,
+    Draft, FieldsRequest, Named, Offer, SelectionError, StreamRequest, TimeRequest, known,
 };
 
 const DETAIL_TYPE: &str = "https://pdpp.dev/data-access";
@@ -42,16 +43,16 @@ enum Requested {
     Preset(Named),
 }
 
-pub(super) fn parse(text: &str) -> Result<Vec<Detail>, SelectionError> {
+pub(super) fn parse(details: &str) -> Result<Vec<Detail>, SelectionError> {
     let mut mistakes = Mistakes::default();
     let whole = Node {
-        raw: text.trim().to_owned(),
+        raw: details.trim().to_owned(),
         path: String::new(),
     };
     let entries = if whole.raw.starts_with('{') {
         Some(vec![whole])
     } else {
-        whole.elements(&mut mistakes)
+        elements(&whole, &mut mistakes)
     };
     let mut details = Vec::new();
     for entry in entries.unwrap_or_default() {
@@ -134,11 +135,13 @@ const ACCESS_MODES: [(&str, AccessMode); 2] = [
 ];
 
 fn optional_text(
-    members: &mut Members,
+    members: &mut Object,
     name: &'static str,
     mistakes: &mut Mistakes,
 ) -> Option<Named> {
-    members.optional(name).and_then(|node| node.text(mistakes))
+    members
+        .optional(name)
+        .and_then(|node| text(&node, mistakes))
 }
 
 fn read_source(
@@ -152,7 +155,7 @@ fn read_source(
     let mut members = node.object(mistakes)?;
     let id = members
         .required("id", mistakes)
-        .and_then(|node| node.text(mistakes));
+        .and_then(|node| text(&node, mistakes));
     let kind = members
         .optional("kind")
         .and_then(|node| Some((node.path.clone(), node.choice(&kinds, mistakes)?)));
@@ -161,7 +164,7 @@ fn read_source(
 }
 
 fn read_purpose(node: &Node, mistakes: &mut Mistakes) -> Option<Named> {
-    let purpose = node.text(mistakes)?;
+    let purpose = text(node, mistakes)?;
     if !is_absolute_uri(&purpose.text) {
         let rule = format!(
             "must be an absolute URI such as https://pdpp.dev/purpose/agent_context, found {:?}",
@@ -190,7 +193,7 @@ fn read_retention(node: &Node, mistakes: &mut Mistakes) -> Option<Value> {
     let mut members = node.object(mistakes)?;
     let duration = members
         .required("max_duration", mistakes)
-        .and_then(|node| node.text(mistakes));
+        .and_then(|node| text(&node, mistakes));
     let on_expiry = members.required("on_expiry", mistakes).and_then(|node| {
         node.choice(
             &[("delete", "delete"), ("anonymize", "anonymize")],
@@ -217,17 +220,17 @@ fn check_claims(node: &Node, mistakes: &mut Mistakes) {
         return;
     };
     if let Some(commitments) = members.optional("commitments") {
-        commitments.texts(mistakes);
+        texts(&commitments, mistakes);
     }
     members.finish(mistakes);
 }
 
-fn read_asked(members: &mut Members, mistakes: &mut Mistakes) -> Option<Requested> {
+fn read_asked(members: &mut Object, mistakes: &mut Mistakes) -> Option<Requested> {
     let streams = members.optional("streams");
     let preset = members.optional("selection_preset");
     match (streams, preset) {
         (Some(streams), None) => read_streams(&streams, mistakes),
-        (None, Some(preset)) => preset.text(mistakes).map(Requested::Preset),
+        (None, Some(preset)) => text(&preset, mistakes).map(Requested::Preset),
         (None, None) => {
             mistakes.add(
                 &members.path,
@@ -248,7 +251,7 @@ fn read_asked(members: &mut Members, mistakes: &mut Mistakes) -> Option<Requeste
 fn read_streams(node: &Node, mistakes: &mut Mistakes) -> Option<Requested> {
     let mut requests: Vec<StreamRequest> = Vec::new();
     let mut names = HashSet::new();
-    for element in node.elements(mistakes)? {
+    for element in elements(node, mistakes)? {
         let request = read_stream(&element, mistakes)?;
         if !names.insert(request.name.text.clone()) {
             let rule = format!("names the stream {:?} a second time", request.name.text);
@@ -275,14 +278,14 @@ fn read_stream(node: &Node, mistakes: &mut Mistakes) -> Option<StreamRequest> {
     let mut members = node.object(mistakes)?;
     let name = members
         .required("name", mistakes)
-        .and_then(|node| node.text(mistakes));
+        .and_then(|node| text(&node, mistakes));
     if let Some(necessity) = members.optional("necessity") {
         necessity.choice(&[("required", ()), ("optional", ())], mistakes);
     }
     let mut list = |name| {
         members
             .optional(name)
-            .map(|node: Node| node.texts(mistakes).unwrap_or_default())
+            .map(|node: Node| texts(&node, mistakes).unwrap_or_default())
     };
     let (connections, fields, resources) =
         (list("instance_ids"), list("fields"), list("resources"));

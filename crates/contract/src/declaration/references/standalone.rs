@@ -1,7 +1,7 @@
 //! The schema of one property, written so that it can be read apart from the rest.
 
 use super::{Keyword, MAX_STEPS, Reading, Schema, Shape};
-use crate::declaration::document::{Mistakes, Node};
+use crate::document::{Mistakes, Node};
 use crate::json::{self, JsonKind};
 
 /// How large a property may become when what it refers to is written in place.
