@@ -37,6 +37,7 @@ const REMEMBERED_KEYS: usize = 4096;
 type LastChanges = HashMap<RecordKey, Option<u64>>;
 
 /// The part of the feed that a request reads: changes after `after`, compared with the state at `since`.
+#[derive(Clone, Copy)]
 struct Span {
     since: u64,
     /// The last version that counts; the newest one where the feed is not continued.
