@@ -38,7 +38,7 @@ impl Default for Window {
 
 /// A page of the records, newest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum PageDepth {
     /// Page 1.
     First,
     /// Page 1,000, or the last full one.
@@ -67,7 +67,7 @@ pub trait Contender {
     /// Searches the best ten with an excerpt each; returns the number of hits.
     fn search(&mut self, probe: Probe, window: Option<&Window>) -> Result<u64, BenchError>;
     /// Reads one page of 50 records by its cursor; returns the number of records.
-    fn page(&mut self, place: Place) -> Result<u64, BenchError>;
+    fn page(&mut self, depth: PageDepth) -> Result<u64, BenchError>;
     /// Computes; returns the number, or the number of groups.
     fn answer(&mut self, question: Question, window: &Window) -> Result<u64, BenchError>;
     /// Reads 100 changes from the middle of the feed; returns the number of changes.
@@ -102,10 +102,10 @@ impl Contender for RawContender {
         Ok(hits.len() as u64)
     }
 
-    fn page(&mut self, place: Place) -> Result<u64, BenchError> {
-        let after = match place {
-            Place::First => None,
-            Place::Far => self.far.as_ref(),
+    fn page(&mut self, depth: PageDepth) -> Result<u64, BenchError> {
+        let after = match depth {
+            PageDepth::First => None,
+            PageDepth::Far => self.far.as_ref(),
         };
         Ok(self.reader.page(after, PAGE)?.len() as u64)
     }

@@ -84,7 +84,7 @@ impl Corpus {
         let key = format!("{:016x}", mix(self.seed.wrapping_add(number)));
         let language = self.language(&mut prng);
         let length = body_length(&mut prng);
-        let mut plantings = Plantings::of(self.seed, number, length);
+        let mut plantings = Plantings::new(self.seed, number, length);
         let mut json = String::with_capacity(length + 320);
         let author = &self.authors[prng.skewed(self.authors.len())];
         let _ = write!(json, r#"{{"id":"{key}","author":"{author}","subject":""#);

@@ -13,11 +13,11 @@ mod surface;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-pub use contender::{Contender, Place, Question, Window};
+pub use contender::{Contender, PageDepth, Question, Window};
 pub use corpus::{Corpus, CorpusRecord, FOLDERS, LONGEST_BODY, PROBES, Probe, ProbeKind, Probes};
 pub use error::BenchError;
 pub use measure::{
-    Figure, Held, HeldReport, Measurement, Repetition, Report, Target, Unit, Work,
+    Figure, Measurement, Repetition, Report, Target, TargetLine, TargetReport, Unit, Work,
     anonymous_memory, compare, cpu_time, folder_size,
 };
 pub use raw::{

@@ -1,16 +1,16 @@
 //! Timing, memory and sizes. Both sides of a comparison run in turns, one call each, so that
 //! whatever else the machine does meets both alike.
 
-mod held;
 mod report;
 mod table;
+mod target;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::BenchError;
-pub use held::{Held, HeldReport, Target};
 pub use report::{Figure, Measurement, Report, Unit};
+pub use target::{Target, TargetLine, TargetReport};
 
 /// How often a call is repeated: until the runs or the time are used up, at least three times.
 #[derive(Debug, Clone, Copy)]
@@ -93,7 +93,7 @@ impl<'a, 'b> Side<'a, 'b> {
     fn figure(self) -> Figure {
         Figure {
             found: Some(self.found),
-            ..Figure::of(self.times)
+            ..Figure::from_times(self.times)
         }
     }
 }

@@ -21,7 +21,7 @@ use store::{Catalog, EmbeddedStore, OpenOptions, Records, Search, StreamRef};
 use text::{ExcerptLimits, Expression};
 
 use crate::contender::{CHANGES, FAR_PAGE, PAGE, TOP};
-use crate::{BenchError, Contender, CorpusRecord, DECLARATION, Place, Probe, Question, Window};
+use crate::{BenchError, Contender, CorpusRecord, DECLARATION, PageDepth, Probe, Question, Window};
 
 /// More groups than any field of the corpus has.
 const ALL_GROUPS: usize = 60_000;
@@ -185,10 +185,10 @@ impl Contender for OurSide {
         Ok(proven)
     }
 
-    fn page(&mut self, place: Place) -> Result<u64, BenchError> {
-        let after = match place {
-            Place::First => None,
-            Place::Far => self.far.clone(),
+    fn page(&mut self, depth: PageDepth) -> Result<u64, BenchError> {
+        let after = match depth {
+            PageDepth::First => None,
+            PageDepth::Far => self.far.clone(),
         };
         Ok(self.page_after(after)?.len() as u64)
     }

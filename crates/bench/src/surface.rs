@@ -1,16 +1,16 @@
 //! What a surface costs: the program itself in a process of its own, asked over HTTP or as an MCP server, in turns with
 //! the same questions put to what the surface stands on.
 
-mod ask;
-mod asker;
 mod client;
+mod directory;
 mod hosted;
 mod http;
 mod load;
 mod mcp;
-mod place;
 mod process;
+mod request;
 mod stdio;
+mod worker;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -21,10 +21,11 @@ use contract::time::Clock;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-use self::place::Place;
+use self::directory::GrantedDirectory;
 use crate::phases::float;
 use crate::{
-    BenchError, BenchOptions, Corpus, Figure, Held, HeldReport, Measurement, Repetition, phases,
+    BenchError, BenchOptions, Corpus, Figure, Measurement, Repetition, TargetLine, TargetReport,
+    phases,
 };
 
 /// Which surface is measured.
@@ -53,33 +54,33 @@ pub struct SurfaceOptions {
     pub load: Duration,
 }
 
-/// Measures a surface and writes the report. Progress is told in short lines.
+/// Measures a surface and writes the report. Progress is reported in short lines.
 pub fn run_surface(
     options: &SurfaceOptions,
     out: &mut dyn Write,
     progress: &mut dyn FnMut(&str),
 ) -> Result<(), BenchError> {
-    let ground = Ground::prepare(options, progress)?;
+    let setup = Setup::prepare(options, progress)?;
     let mut lines = Lines {
         lines: Vec::new(),
         progress,
     };
     let columns = match options.surface {
         Surface::Http => {
-            http::measure(&ground, &mut lines)?;
+            http::measure(&setup, &mut lines)?;
             ["over HTTP", "beside"]
         }
         Surface::Mcp => {
-            mcp::measure(&ground, &mut lines)?;
+            mcp::measure(&setup, &mut lines)?;
             ["as MCP", "beside"]
         }
         Surface::McpHttp => {
-            hosted::measure(&ground, &mut lines)?;
+            hosted::measure(&setup, &mut lines)?;
             ["over /mcp", "over /v1"]
         }
     };
     let (records, seed) = (options.corpus.records, options.corpus.seed);
-    let report = HeldReport {
+    let report = TargetReport {
         title: format!("{records} records, seed {seed}"),
         records,
         seed,
@@ -91,19 +92,19 @@ pub fn run_surface(
 
 /// The lines of the report as they come.
 struct Lines<'a> {
-    lines: Vec<Held>,
+    lines: Vec<TargetLine>,
     progress: &'a mut dyn FnMut(&str),
 }
 
 impl Lines<'_> {
-    fn add(&mut self, line: Held) {
+    fn add(&mut self, line: TargetLine) {
         (self.progress)(&line.what);
         self.lines.push(line);
     }
 }
 
 /// What every run stands on: the corpus, a folder for what passes, and a runtime for this side.
-struct Ground<'a> {
+struct Setup<'a> {
     options: &'a SurfaceOptions,
     /// One thread asks, so that the program under measurement has the others.
     runtime: Runtime,
@@ -115,7 +116,7 @@ struct Ground<'a> {
     _passing: Option<TempDir>,
 }
 
-impl<'a> Ground<'a> {
+impl<'a> Setup<'a> {
     fn prepare(
         options: &'a SurfaceOptions,
         progress: &mut dyn FnMut(&str),
@@ -144,21 +145,21 @@ impl<'a> Ground<'a> {
     }
 
     /// A copy of the corpus with a grant.
-    fn copy(&self, name: &str) -> Result<Place, BenchError> {
+    fn copy(&self, name: &str) -> Result<GrantedDirectory, BenchError> {
         let folder = self.scratch.path().join(name);
-        place::copy(&self.ours, &folder)?;
-        Place::granted(folder, &self.options.clock)
+        directory::copy(&self.ours, &folder)?;
+        GrantedDirectory::granted(folder, &self.options.clock)
     }
 
     /// Another, smaller corpus with a grant.
-    fn smaller(&self, records: u64, name: &str) -> Result<Place, BenchError> {
+    fn smaller(&self, records: u64, name: &str) -> Result<GrantedDirectory, BenchError> {
         let options = BenchOptions {
             records,
             ..self.options.corpus.clone()
         };
         let folder = self.scratch.path().join(name);
         let ours = phases::write_served(&options, &folder, &mut |_| ())?;
-        Place::granted(ours, &self.options.clock)
+        GrantedDirectory::granted(ours, &self.options.clock)
     }
 
     /// Enough calls for the last percent to mean something; fewer in a run that is kept short.

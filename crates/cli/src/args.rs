@@ -95,8 +95,7 @@ impl Cli {
     }
 }
 
-/// Whether the command is one whose standard output belongs to a protocol, as far as can be told from words that do not
-/// parse.
+/// Whether the command is `mcp`, whose standard output carries a protocol, judged from arguments that do not parse.
 pub(crate) fn names_mcp(words: impl Iterator<Item = OsString>) -> bool {
     let mut words = words.skip(1);
     while let Some(word) = words.next() {

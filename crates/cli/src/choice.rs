@@ -1,4 +1,4 @@
-//! Which connection or stream is meant, from what the caller said and what there is.
+//! Resolves which connection or stream the caller means.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use contract::id::{ConnectorKey, StreamName};
 use rest::owner::wire::{Connection, Connector, Sources};
 
 use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 use crate::output::visible;
 use crate::spelling::{self, did_you_mean};
 
@@ -15,7 +15,7 @@ pub(crate) fn connection_named(
     sources: &Sources,
     text: &str,
     context: &Context,
-) -> Outcome<Connection> {
+) -> CommandResult<Connection> {
     let mut all = sources.connections.iter();
     if let Some(connection) = all.find(|one| one.connection_id.as_str() == text) {
         return Ok(connection.clone());
@@ -23,15 +23,15 @@ pub(crate) fn connection_named(
     let named = sources.connections.iter();
     let named = named.filter(|connection| connection.display_name == text);
     let named = named.cloned().collect();
-    only(named, || unknown_connection(sources, text, context))
+    choose_one(named, || unknown_connection(sources, text, context))
 }
 
-/// That there is no such connection, and which may be meant.
+/// The error for an unknown connection, with the similar ones.
 pub(crate) fn unknown_connection(sources: &Sources, text: &str, context: &Context) -> Failure {
     let failure = Failure::new(format!("there is no connection '{}'", visible(text)));
     let known = sources.connections.as_slice();
     if known.is_empty() {
-        let add = context.line("connections add").argument("CONNECTOR");
+        let add = context.command("connections add").argument("CONNECTOR");
         let add = add.option("name", Some("NAME"));
         return failure.hint(format!("add one with `{add}`"));
     }
@@ -40,16 +40,16 @@ pub(crate) fn unknown_connection(sources: &Sources, text: &str, context: &Contex
     let all: Vec<&str> = ids.chain(names).collect();
     failure
         .hints(did_you_mean(text, &all))
-        .hint(format!("configured: {}", listed(known)))
+        .hint(format!("configured: {}", join_connections(known)))
 }
 
-/// That there is no such connector, and which may be meant.
+/// The error for an unknown connector, with the similar ones.
 pub(crate) fn unknown_connector(
     sources: &Sources,
     key: &ConnectorKey,
     context: &Context,
 ) -> Failure {
-    let declare = context.line("declare").argument("FILE");
+    let declare = context.command("declare").argument("FILE");
     let known = sources.connectors.iter();
     let known: Vec<&str> = known.map(|one| one.connector_key.as_str()).collect();
     let failure = Failure::new(format!("connector '{key}' is not declared"))
@@ -60,24 +60,28 @@ pub(crate) fn unknown_connector(
         )),
         known => failure.hint(format!(
             "declared: {}; register another with `{declare}`",
-            spelling::listed(known)
+            spelling::join_names(known)
         )),
     }
 }
 
 /// The one connection among several candidates.
-pub(crate) fn only(
+pub(crate) fn choose_one(
     mut candidates: Vec<Connection>,
     none: impl FnOnce() -> Failure,
-) -> Outcome<Connection> {
+) -> CommandResult<Connection> {
     match (candidates.pop(), candidates.as_slice()) {
         (None, _) => Err(none()),
         (Some(only), []) => Ok(only),
         (Some(last), _) => {
             candidates.push(last);
             Err(
-                Failure::new(format!("{} connections could be meant", candidates.len()))
-                    .hint(format!("choose with --connection: {}", listed(&candidates))),
+                Failure::new(format!("{} connections could be meant", candidates.len())).hint(
+                    format!(
+                        "choose with --connection: {}",
+                        join_connections(&candidates)
+                    ),
+                ),
             )
         }
     }
@@ -89,20 +93,20 @@ pub(crate) fn connection_with_stream(
     stream: &str,
     named: Option<&str>,
     context: &Context,
-) -> Outcome<(Connection, StreamName)> {
+) -> CommandResult<(Connection, StreamName)> {
     let connection = match named {
         Some(named) => connection_named(sources, named, context)?,
-        None => only(carrying(sources, stream), || {
+        None => choose_one(with_stream(sources, stream), || {
             let failure = Failure::new(format!("no connection has a stream '{}'", visible(stream)));
-            let known = streams(sources);
+            let known = all_streams(sources);
             match known.as_slice() {
                 [] => {
-                    let list = context.line("connections");
+                    let list = context.command("connections");
                     failure.hint(format!("`{list}` lists the configured ones"))
                 }
                 known => failure
                     .hints(did_you_mean(stream, known))
-                    .hint(format!("streams: {}", spelling::listed(known))),
+                    .hint(format!("streams: {}", spelling::join_names(known))),
             }
         })?,
     };
@@ -115,7 +119,7 @@ pub(crate) fn declared_stream(
     sources: &Sources,
     connection: &Connection,
     name: &str,
-) -> Outcome<StreamName> {
+) -> CommandResult<StreamName> {
     let connector = connector(sources, connection);
     let streams = connector.iter().flat_map(|connector| &connector.streams);
     let names: Vec<&StreamName> = streams.map(|stream| &stream.name).collect();
@@ -142,7 +146,7 @@ pub(crate) fn connector<'a>(
 }
 
 /// The streams of all connections, each once.
-fn streams(sources: &Sources) -> Vec<&str> {
+fn all_streams(sources: &Sources) -> Vec<&str> {
     let connections = sources.connections.iter();
     let connectors = connections.filter_map(|one| connector(sources, one));
     let all = connectors.flat_map(|connector| &connector.streams);
@@ -150,7 +154,7 @@ fn streams(sources: &Sources) -> Vec<&str> {
     names.into_iter().collect()
 }
 
-fn carrying(sources: &Sources, stream: &str) -> Vec<Connection> {
+fn with_stream(sources: &Sources, stream: &str) -> Vec<Connection> {
     let carries = |connection: &&Connection| {
         connector(sources, connection).is_some_and(|connector| {
             let mut streams = connector.streams.iter();
@@ -162,7 +166,7 @@ fn carrying(sources: &Sources, stream: &str) -> Vec<Connection> {
 }
 
 /// Connections in one line, for a hint.
-fn listed(connections: &[Connection]) -> String {
+fn join_connections(connections: &[Connection]) -> String {
     let shown: Vec<String> = connections
         .iter()
         .take(12)

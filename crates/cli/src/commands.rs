@@ -33,10 +33,10 @@ pub(crate) mod sign_in;
 
 use crate::args::Command;
 use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 
 /// Does what was asked.
-pub(crate) fn run(command: Command, context: &Context) -> Outcome {
+pub(crate) fn run(command: Command, context: &Context) -> CommandResult {
     match command {
         Command::Declare(options) => declare::run(&options, context),
         Command::Connections(options) => connections::run(options, context),

@@ -59,7 +59,7 @@ impl Settings {
         if let Some(named) = self.named_public_url()? {
             return Ok(named);
         }
-        // Port 0 is any, and which one nobody knows who does not run the server.
+        // Port 0 means any free port, which only the running server knows.
         let listen = environment("PDPP_LISTEN")?.filter(|address| !address.ends_with(":0"));
         Ok(format!("http://{}", listen.as_deref().unwrap_or(LISTEN)))
     }

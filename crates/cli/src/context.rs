@@ -1,4 +1,4 @@
-//! What every command is given: settings, output, and a way to the data.
+//! What every command is given: settings, output, and the client of the owner API.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use crate::clock::SystemClock;
 use crate::config::Settings;
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::owner::Owner;
-use crate::reading::Line;
+use crate::owner::OwnerClient;
+use crate::reading::CommandLine;
 
-/// The surroundings of a command.
+/// Settings and output of a run.
 #[derive(Debug, Clone)]
 pub(crate) struct Context {
     pub(crate) settings: Settings,
@@ -25,27 +25,27 @@ impl Context {
         Ok(Self { settings, output })
     }
 
-    /// The way to the data for a command of this name.
-    pub(crate) fn owner(&self, holder: &str) -> Result<Owner, Failure> {
-        Owner::reach(self, holder)
+    /// A client of the owner API for a command of this name.
+    pub(crate) fn owner(&self, holder: &str) -> Result<OwnerClient, Failure> {
+        OwnerClient::connect(self, holder)
     }
 
     /// A command over the same data, to be shown.
-    pub(crate) fn line(&self, command: &'static str) -> Line {
+    pub(crate) fn command(&self, command: &'static str) -> CommandLine {
         let named = self.settings.named_data_dir.as_ref();
         let named = named.map(|path| ("data-dir", path.to_string_lossy().into_owned()));
-        Line::of(command).at(named.into_iter().collect())
+        CommandLine::new(command).with_location(named.into_iter().collect())
     }
 
     /// The command that lets a client read, to be completed with a connection.
-    pub(crate) fn granting(&self, client: &str) -> Line {
-        let create = self.line("grant create").option("client", Some(client));
+    pub(crate) fn granting(&self, client: &str) -> CommandLine {
+        let create = self.command("grant create").option("client", Some(client));
         create.option("connection", Some("ID"))
     }
 
     /// The command that lets programs on this machine read, to be completed with a connection.
-    pub(crate) fn granting_locally(&self) -> Line {
-        let create = self.line("grant create").flag("local");
+    pub(crate) fn granting_locally(&self) -> CommandLine {
+        let create = self.command("grant create").flag("local");
         create.option("connection", Some("ID"))
     }
 

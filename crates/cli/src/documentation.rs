@@ -3,11 +3,11 @@
 //! them anew.
 
 mod examples;
+mod generated;
 mod markdown;
-mod named;
+mod names;
 mod packaging;
 mod shell;
-mod written;
 
 use std::fs;
 use std::path::{Path, PathBuf};

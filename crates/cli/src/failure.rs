@@ -7,20 +7,20 @@ use std::path::Path;
 use contract::error::ReadError;
 use store::StoreError;
 
-/// The outcome of a command.
-pub(crate) type Outcome<T = ()> = Result<T, Failure>;
+/// What a command returns.
+pub(crate) type CommandResult<T = ()> = Result<T, Failure>;
 
-/// Why a command ended early.
+/// Why a command failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Something to tell.
-    Told {
+    /// A message with hints.
+    Message {
         /// What happened.
         message: String,
         /// What to do next.
         hints: Vec<String>,
     },
-    /// Something to tell, with an exit code that says which kind it is.
+    /// A message with hints and an exit code of its own.
     Coded {
         /// The exit code.
         exit: u8,
@@ -28,22 +28,22 @@ pub(crate) enum Failure {
         message: String,
         /// What to do next.
         hints: Vec<String>,
-        /// The same as the contract writes it, for whoever wants the result as JSON.
+        /// The error body of the contract, for `--json`.
         body: Option<String>,
     },
-    /// All was told already; only the exit code is left.
+    /// Everything was printed already; exit code 1.
     Reported,
-    /// All was told already; only this exit code is left.
+    /// Everything was printed already; this exit code.
     ReportedAs(u8),
-    /// All was told already; the command line asks for what cannot be.
+    /// Everything was printed already; a usage error.
     Misused,
-    /// Nobody reads our output any more, which is nobody's fault.
+    /// The reader of our output has closed the pipe, which is no error.
     ClosedPipe,
 }
 
 impl Failure {
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self::Told {
+        Self::Message {
             message: message.into(),
             hints: Vec::new(),
         }
@@ -67,9 +67,9 @@ impl Failure {
     /// Adds the next step.
     pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
         match self {
-            Self::Told { message, mut hints } => {
+            Self::Message { message, mut hints } => {
                 hints.push(hint.into());
-                Self::Told { message, hints }
+                Self::Message { message, hints }
             }
             Self::Coded {
                 exit,
@@ -113,12 +113,12 @@ impl Failure {
     }
 
     /// A file operation that failed.
-    pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
+    pub(crate) fn file_error(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
         move |error| Self::new(format!("{}: {error}", path.display()))
     }
 
     /// Writing our own output failed.
-    pub(crate) fn of_output(error: &io::Error) -> Self {
+    pub(crate) fn writing_output(error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::ClosedPipe,
             _ => Self::new(format!("the output cannot be written: {error}")),
@@ -146,7 +146,9 @@ impl From<StoreError> for Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (message, hints) = match self {
-            Self::Told { message, hints } | Self::Coded { message, hints, .. } => (message, hints),
+            Self::Message { message, hints } | Self::Coded { message, hints, .. } => {
+                (message, hints)
+            }
             Self::Reported | Self::ReportedAs(_) | Self::Misused | Self::ClosedPipe => {
                 return Ok(());
             }

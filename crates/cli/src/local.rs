@@ -2,7 +2,7 @@
 //!
 //! A running server is asked over its socket. Without one the directory is opened here, and then others reach it through
 //! a socket of ours, so that several of us, and all other commands, work side by side. Whoever held the directory may end
-//! at any time; then the way is found anew.
+//! at any time; then a new connection is made.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
@@ -18,163 +18,182 @@ use store::directory::OWNER_SOCKET;
 use tokio::task::JoinHandle;
 
 use crate::context::Context;
-use crate::failure::{Failure, Outcome};
-use crate::owner::{Owner, OwnerSocket, Target, Trouble};
+use crate::failure::{CommandResult, Failure};
+use crate::owner::{OwnerClient, OwnerError, OwnerSocket, RequestPath};
 
 /// The largest answer that is taken.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 
-/// On whose behalf the local data is read.
+/// For whom the local data is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Behalf {
-    /// The owner's own.
+pub(crate) enum ActAs {
+    /// The owner.
     Owner,
-    /// The owner's, who looks at what a grant would show.
-    Looking(String),
-    /// That of the client of a grant, to whom all of it is disclosed.
+    /// The owner, who looks at what a grant would show; nothing is logged as disclosed.
+    Preview(String),
+    /// The client of a grant; everything read is logged as disclosed.
     Client(String),
 }
 
-/// The local data on somebody's behalf.
+/// The local data, read for the owner or for a grant.
 pub(crate) struct LocalServer {
     context: Context,
     holder: &'static str,
-    behalf: Behalf,
-    place: Mutex<Place>,
-    way: Mutex<Option<Arc<Way>>>,
+    act_as: ActAs,
+    address: Mutex<KnownAddress>,
+    connection: Mutex<Option<Arc<Connection>>>,
 }
 
-/// Where the server that answers is reached by others, if it is.
+/// The public address of the server that answers, if it has one.
 #[derive(Default)]
-struct Place {
+struct KnownAddress {
     public_url: Option<String>,
-    /// The socket that was asked. Another one is another server's, perhaps elsewhere.
+    /// Which socket was asked: a different one belongs to a different server, perhaps at another address.
     socket: Option<(u64, i64, i64)>,
 }
 
-/// A way to the data that worked last time.
-struct Way {
-    owner: Owner,
+/// The connection that worked last time.
+struct Connection {
+    owner: OwnerClient,
     /// The socket through which others reach what we hold, and the task that serves it.
-    _shared: Option<(OwnerSocket, Serving)>,
+    _shared: Option<(OwnerSocket, AbortOnDrop)>,
 }
 
-struct Serving(JoinHandle<()>);
+struct AbortOnDrop(JoinHandle<()>);
 
-impl Drop for Serving {
+impl Drop for AbortOnDrop {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
 impl LocalServer {
-    /// The local data, reached by a way that was found already.
+    /// The local data, reached by a connection that was found already.
     pub(crate) fn new(
         context: Context,
         holder: &'static str,
-        behalf: Behalf,
-        owner: Owner,
-    ) -> Outcome<Self> {
-        let place: ServerAddress = owner.get(&Target::of("/owner/server"))?;
+        act_as: ActAs,
+        owner: OwnerClient,
+    ) -> CommandResult<Self> {
+        let address: ServerAddress = owner.get(&RequestPath::new("/owner/server"))?;
         let server = Self {
-            way: Mutex::new(None),
-            place: Mutex::default(),
+            connection: Mutex::new(None),
+            address: Mutex::default(),
             context,
             holder,
-            behalf,
+            act_as,
         };
-        server.keep(owner);
-        server.note_place(place.public_url);
+        server.store_connection(owner);
+        server.set_address(address.public_url);
         Ok(server)
     }
 
     /// What is declared and configured; for the owner only.
     pub(crate) fn sources(&self) -> Option<Sources> {
-        if self.behalf != Behalf::Owner {
+        if self.act_as != ActAs::Owner {
             return None;
         }
-        let way = self.way().ok()?;
-        way.owner.get(&Target::of("/owner/sources")).ok()
+        let connection = self.connection().ok()?;
+        connection
+            .owner
+            .get(&RequestPath::new("/owner/sources"))
+            .ok()
     }
 
     /// The ids of all grants and packages, for the owner who named one.
     pub(crate) fn grant_ids(&self) -> Vec<String> {
-        let all = |way: Arc<Way>| way.owner.get(&Target::of("/owner/grants")).ok();
-        let all: Option<Vec<Overview>> = self.way().ok().and_then(all);
+        let all = |connection: Arc<Connection>| {
+            connection
+                .owner
+                .get(&RequestPath::new("/owner/grants"))
+                .ok()
+        };
+        let all: Option<Vec<Overview>> = self.connection().ok().and_then(all);
         all.into_iter().flatten().map(|one| one.id).collect()
     }
 
     /// Writes down what was disclosed.
-    pub(crate) fn settle(&self) -> Outcome {
-        let way = self.way.lock().unwrap_or_else(PoisonError::into_inner);
-        way.as_ref().map_or(Ok(()), |way| way.owner.settle())
+    pub(crate) fn settle(&self) -> CommandResult {
+        let connection = self
+            .connection
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        connection
+            .as_ref()
+            .map_or(Ok(()), |connection| connection.owner.settle())
     }
 
-    fn keep(&self, owner: Owner) -> Arc<Way> {
-        // Only whoever stays makes others wait; a command that reads once is gone before they come.
-        let held = match self.behalf {
-            Behalf::Client(_) => owner.held(),
-            Behalf::Owner | Behalf::Looking(_) => None,
+    fn store_connection(&self, owner: OwnerClient) -> Arc<Connection> {
+        // Only an adapter that keeps running blocks other commands for long; a single read ends before they start.
+        let held = match self.act_as {
+            ActAs::Client(_) => owner.local_router(),
+            ActAs::Owner | ActAs::Preview(_) => None,
         };
         let shared = held.and_then(|router| {
             let path: PathBuf = self.context.settings.data_dir.join(OWNER_SOCKET);
-            // Sharing is a courtesy: whoever cannot be served is told who holds the directory.
+            // Sharing is optional: without the socket, other commands report who holds the directory.
             let (listener, socket) = OwnerSocket::bind(&path).ok()?;
             let listener = tokio::net::UnixListener::from_std(listener).ok()?;
             let serving = rest::serve_on(listener, router, std::future::pending());
-            Some((socket, Serving(tokio::spawn(serving))))
+            Some((socket, AbortOnDrop(tokio::spawn(serving))))
         });
-        let way = Arc::new(Way {
+        let connection = Arc::new(Connection {
             owner,
             _shared: shared,
         });
-        *self.way.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&way));
-        way
+        *self
+            .connection
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&connection));
+        connection
     }
 
-    /// The way that worked last time, else one found now.
-    fn way(&self) -> Outcome<Arc<Way>> {
+    /// The connection that worked last time, else one found now.
+    fn connection(&self) -> CommandResult<Arc<Connection>> {
         let known = self
-            .way
+            .connection
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone();
         match known {
-            Some(way) => Ok(way),
-            None => Ok(self.keep(self.context.owner(self.holder)?)),
+            Some(connection) => Ok(connection),
+            None => Ok(self.store_connection(self.context.owner(self.holder)?)),
         }
     }
 
     /// Asks once, and gives the answer with its text as it was written: a number parsed may not have all its digits.
     pub(crate) async fn get_text(&self, question: &Get) -> Result<(Answer, String), ReadError> {
-        if self.place().socket != self.socket() {
-            self.learn_place().await;
+        if self.address().socket != self.socket() {
+            self.learn_address().await;
         }
         for attempt in 0..2 {
-            let way = self.way().map_err(|failure| unreachable(&failure))?;
+            let connection = self.connection().map_err(|failure| unreachable(&failure))?;
             let request = self.request(question)?;
-            match way.owner.forward(request).await {
+            match connection.owner.forward(request).await {
                 Ok((response, link)) => {
                     let answer = read(response).await;
                     drop(link);
                     return answer;
                 }
-                Err(Trouble::Lost) if attempt == 0 => {
-                    *self.way.lock().unwrap_or_else(PoisonError::into_inner) = None;
+                Err(OwnerError::Lost) if attempt == 0 => {
+                    *self
+                        .connection
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner) = None;
                 }
-                Err(trouble) => return Err(unreachable(&Failure::from(trouble))),
+                Err(error) => return Err(unreachable(&Failure::from(error))),
             }
         }
-        Err(unreachable(&Failure::from(Trouble::Lost)))
+        Err(unreachable(&Failure::from(OwnerError::Lost)))
     }
 
-    /// Asks whoever answers now where others reach it.
-    async fn learn_place(&self) {
-        let Ok(way) = self.way() else {
+    /// Asks the server that answers now for its public address.
+    async fn learn_address(&self) {
+        let Ok(connection) = self.connection() else {
             return;
         };
-        let target = Target::of("/owner/server");
-        let place = match way
+        let target = RequestPath::new("/owner/server");
+        let address = match connection
             .owner
             .send(Method::GET, &target, HttpBody::empty())
             .await
@@ -182,19 +201,19 @@ impl LocalServer {
             Ok(answer) => answer.document::<ServerAddress>().await.ok(),
             Err(_) => None,
         };
-        self.note_place(place.and_then(|place| place.public_url));
+        self.set_address(address.and_then(|address| address.public_url));
     }
 
-    fn place(&self) -> MutexGuard<'_, Place> {
-        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+    fn address(&self) -> MutexGuard<'_, KnownAddress> {
+        self.address.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn note_place(&self, public_url: Option<String>) {
+    fn set_address(&self, public_url: Option<String>) {
         let socket = self.socket();
-        *self.place() = Place { public_url, socket };
+        *self.address() = KnownAddress { public_url, socket };
     }
 
-    /// What tells one socket of the data directory from the next.
+    /// The identity of the socket file, which changes with every server.
     fn socket(&self) -> Option<(u64, i64, i64)> {
         let path = self.context.settings.data_dir.join(OWNER_SOCKET);
         let file = std::fs::symlink_metadata(path).ok()?;
@@ -203,10 +222,10 @@ impl LocalServer {
 
     fn request(&self, question: &Get) -> Result<Request<HttpBody>, ReadError> {
         let request = Request::get(question.target()).header(header::HOST, "localhost");
-        let request = match &self.behalf {
-            Behalf::Owner => request,
-            Behalf::Looking(grant) => request.header(rest::PREVIEW_AS_GRANT, grant),
-            Behalf::Client(grant) => request.header(rest::AS_GRANT, grant),
+        let request = match &self.act_as {
+            ActAs::Owner => request,
+            ActAs::Preview(grant) => request.header(rest::PREVIEW_AS_GRANT, grant),
+            ActAs::Client(grant) => request.header(rest::AS_GRANT, grant),
         };
         request
             .body(HttpBody::empty())
@@ -216,7 +235,7 @@ impl LocalServer {
 
 impl Upstream for LocalServer {
     fn provider_url(&self) -> Option<String> {
-        self.place().public_url.clone()
+        self.address().public_url.clone()
     }
 
     fn get(&self, question: Get) -> Asked<'_> {

@@ -11,7 +11,7 @@ pub(crate) fn start(level: LevelFilter) {
         .flatten_event(true)
         .with_current_span(false)
         .with_span_list(false)
-        // A log that nobody takes must not end the server.
+        // A log that cannot be written must not end the server.
         .log_internal_errors(false)
         .with_max_level(level)
         .with_writer(io::stderr);

@@ -1,7 +1,6 @@
 //! `pdpp`: the commands, and the place where everything is wired together. Rules live in the crates below.
 
 mod args;
-mod beginning;
 mod choice;
 mod clock;
 mod commands;
@@ -11,6 +10,7 @@ mod context;
 mod documentation;
 mod failure;
 mod file;
+mod first_steps;
 mod keep;
 mod local;
 mod log;
@@ -19,7 +19,7 @@ mod output;
 mod owner;
 mod pager;
 mod reading;
-mod shown;
+mod render;
 mod spelling;
 mod stop;
 mod style;
@@ -41,7 +41,7 @@ fn main() -> ExitCode {
     set_hook(Box::new(output::report_panic));
     let cli = match Cli::read(std::env::args_os()) {
         Ok(cli) => cli,
-        Err(answer) => return output::answer_usage(&answer, args::names_mcp(std::env::args_os())),
+        Err(answer) => return output::report_usage(&answer, args::names_mcp(std::env::args_os())),
     };
     let output = Output::new(&cli.global);
     let outcome = catch_unwind(AssertUnwindSafe(|| {

@@ -12,12 +12,12 @@ const SECONDS: &str = "%Y-%m-%d %H:%M:%S %:z";
 
 /// A date-time with an offset in the time of this machine. Nothing for any other text: a date is a date everywhere, and a
 /// time without offset does not say when it is.
-pub(crate) fn local(text: &str) -> Option<String> {
+pub(crate) fn to_local(text: &str) -> Option<String> {
     in_zone(text, TimeZone::system(), EXACT)
 }
 
 /// When something happened or will, in the time of this machine. A second is exact enough for that.
-pub(crate) fn shown(text: &str) -> String {
+pub(crate) fn to_local_seconds(text: &str) -> String {
     in_zone(text, TimeZone::system(), SECONDS).unwrap_or_else(|| visible(text))
 }
 

@@ -15,9 +15,9 @@ use serde::Serialize;
 
 use crate::args::GlobalOptions;
 use crate::config;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 use crate::pager;
-use crate::shown::height;
+use crate::render::height;
 use crate::stop::Stop;
 use crate::style::Style;
 use crate::usage;
@@ -53,81 +53,84 @@ impl Output {
     #[expect(clippy::unused_self, reason = "all printing goes through an output")]
     pub(crate) fn style(self) -> Style {
         let is_terminal = io::stdout().is_terminal();
-        let width = screen().map(|(_, columns)| columns);
+        let width = screen_size().map(|(_, columns)| columns);
         Style::new(config::wants_colour(is_terminal)).within(width)
     }
 
     /// A text for people: through a pager where it is longer than their screen.
-    pub(crate) fn text(self, text: &str) -> Outcome {
-        let text = harmless(text.trim_end(), self.style().is_coloured());
-        if let Some((rows, columns)) = screen()
+    pub(crate) fn text(self, text: &str) -> CommandResult {
+        let text = sanitize(text.trim_end(), self.style().is_coloured());
+        if let Some((rows, columns)) = screen_size()
             && height(&text, columns) >= rows
             && let Some(pager) = config::pager()
             && pager::show(&format!("{text}\n"), &pager)
         {
             return Ok(());
         }
-        self.as_written(&text)
+        self.raw_line(&text)
     }
 
     /// Writes to stdout through a buffer, which is emptied at the end.
     #[expect(clippy::unused_self, reason = "all printing goes through an output")]
-    pub(crate) fn write(self, write: impl FnOnce(&mut dyn Write) -> Outcome) -> Outcome {
+    pub(crate) fn write(
+        self,
+        write: impl FnOnce(&mut dyn Write) -> CommandResult,
+    ) -> CommandResult {
         let mut out = io::BufWriter::with_capacity(64 * 1024, io::stdout().lock());
         write(&mut out)?;
-        out.flush().map_err(|error| Failure::of_output(&error))
+        out.flush().map_err(|error| Failure::writing_output(&error))
     }
 
     /// A line of data, or a text. It cannot steer the terminal, whatever it repeats.
-    pub(crate) fn data(self, line: &str) -> Outcome {
-        self.as_written(&harmless(line, self.style().is_coloured()))
+    pub(crate) fn data(self, line: &str) -> CommandResult {
+        self.raw_line(&sanitize(line, self.style().is_coloured()))
     }
 
     /// A line of data as it stands, for programs.
-    pub(crate) fn as_written(self, line: &str) -> Outcome {
-        self.write(|out| writeln!(out, "{line}").map_err(|error| Failure::of_output(&error)))
+    pub(crate) fn raw_line(self, line: &str) -> CommandResult {
+        self.write(|out| writeln!(out, "{line}").map_err(|error| Failure::writing_output(&error)))
     }
 
     /// The result as one line of JSON.
-    pub(crate) fn json(self, value: &impl Serialize) -> Outcome {
+    pub(crate) fn json(self, value: &impl Serialize) -> CommandResult {
         let text = serde_json::to_string(value)
             .map_err(|error| Failure::new(format!("the result cannot be written: {error}")))?;
-        self.as_written(&text)
+        self.raw_line(&text)
     }
 
     /// Something good to know.
     pub(crate) fn note(self, text: &str) {
         if !self.quiet {
-            tell(&harmless(text, false));
+            print_error_line(&sanitize(text, false));
         }
     }
 
     /// Whether a person sees what is printed now.
-    pub(crate) fn is_watched(self) -> bool {
+    pub(crate) fn is_interactive(self) -> bool {
         !self.quiet && (io::stderr().is_terminal() || io::stdout().is_terminal())
     }
 
     /// Something that only people may see: it goes to a terminal, and never where it would be kept.
-    pub(crate) fn for_people(self, text: &str) {
+    pub(crate) fn terminal_only(self, text: &str) {
         if io::stderr().is_terminal() {
             self.note(text);
-        } else if self.is_watched() {
-            // Nobody may be listening any more; then there is nobody to tell.
-            let _ = writeln!(io::stdout().lock(), "{}", harmless(text, false));
+        } else if self.is_interactive() {
+            // A closed stdout leaves nowhere to print to.
+            let _ = writeln!(io::stdout().lock(), "{}", sanitize(text, false));
         }
     }
 
     /// Something for those who want to know more.
     pub(crate) fn detail(self, text: &str) {
         if self.verbose {
-            tell(&harmless(text, false));
+            print_error_line(&sanitize(text, false));
         }
     }
 
     /// Something that must be known.
     #[expect(clippy::unused_self, reason = "all printing goes through an output")]
     pub(crate) fn problem(self, text: &str) {
-        tell(&coloured(text));
+        print_error_line(&coloured(text));
     }
 
     /// A bar over so many bytes, or without an end; invisible unless a person is watching.
@@ -139,17 +142,17 @@ impl Output {
             ),
             None => (ProgressBar::no_length(), "{spinner} {bytes} {msg}"),
         };
-        self.shown(bar, template)
+        self.draw(bar, template)
     }
 
     /// Something that turns while we work; invisible unless a person is watching.
     pub(crate) fn spinner(self, message: &'static str) -> ProgressBar {
-        let spinner = self.shown(ProgressBar::no_length(), "{spinner} {msg}");
+        let spinner = self.draw(ProgressBar::no_length(), "{spinner} {msg}");
         spinner.set_message(message);
         spinner
     }
 
-    fn shown(self, bar: ProgressBar, template: &str) -> ProgressBar {
+    fn draw(self, bar: ProgressBar, template: &str) -> ProgressBar {
         if self.quiet || self.json || !io::stderr().is_terminal() {
             bar.set_draw_target(ProgressDrawTarget::hidden());
             return bar;
@@ -161,7 +164,7 @@ impl Output {
         bar
     }
 
-    /// Asks a person. Nothing if there is nobody to ask.
+    /// Asks a person; `None` without a terminal.
     #[expect(clippy::unused_self, reason = "all printing goes through an output")]
     pub(crate) fn confirm(self, question: &str) -> Option<bool> {
         if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
@@ -169,7 +172,7 @@ impl Output {
         }
         let mut stderr = io::stderr().lock();
         // A question that cannot be shown is not agreed to.
-        if write!(stderr, "{} [y/N] ", harmless(question, false))
+        if write!(stderr, "{} [y/N] ", sanitize(question, false))
             .and_then(|()| stderr.flush())
             .is_err()
         {
@@ -181,14 +184,14 @@ impl Output {
         Some(read.is_ok() && agreed)
     }
 
-    /// Asks a person for a secret, which is not shown. Nothing if there is nobody to ask.
+    /// Asks a person for a secret, which is not echoed; `None` without a terminal.
     #[expect(clippy::unused_self, reason = "all printing goes through an output")]
     pub(crate) fn secret(self, question: &str) -> Option<io::Result<String>> {
         let terminal = console::Term::stderr();
         if !(io::stdin().is_terminal() && terminal.is_term()) {
             return None;
         }
-        let echoing = match keep_echo() {
+        let echoing = match restore_echo_on_signal() {
             Ok(()) => terminal.write_str(&format!("{question}: ")),
             Err(error) => Err(error),
         };
@@ -203,16 +206,16 @@ impl Output {
             Failure::Reported => ExitCode::FAILURE,
             Failure::ReportedAs(exit) => ExitCode::from(*exit),
             Failure::Misused => ExitCode::from(2),
-            Failure::Told { .. } => {
-                tell(&coloured(&failure.to_string()));
+            Failure::Message { .. } => {
+                print_error_line(&coloured(&failure.to_string()));
                 ExitCode::FAILURE
             }
             Failure::Coded { exit, body, .. } => {
                 if let Some(body) = body.as_deref().filter(|_| self.json) {
-                    // Nobody may be listening; the exit code still tells.
-                    let _ = self.as_written(body);
+                    // A closed stdout is no error here; the exit code still tells.
+                    let _ = self.raw_line(body);
                 }
-                tell(&coloured(&failure.to_string()));
+                print_error_line(&coloured(&failure.to_string()));
                 ExitCode::from(*exit)
             }
         }
@@ -221,7 +224,7 @@ impl Output {
 
 /// Prints help, a version or a usage error, and gives the exit code for it. Where standard output speaks a protocol,
 /// everything is told on the other one.
-pub(crate) fn answer_usage(answer: &clap::Error, speaks_protocol: bool) -> ExitCode {
+pub(crate) fn report_usage(answer: &clap::Error, speaks_protocol: bool) -> ExitCode {
     let explains = matches!(
         answer.kind(),
         ErrorKind::DisplayHelp
@@ -229,9 +232,9 @@ pub(crate) fn answer_usage(answer: &clap::Error, speaks_protocol: bool) -> ExitC
             | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     );
     match (explains, speaks_protocol) {
-        (false, _) => tell(&coloured(&usage::told(answer, std::env::args_os()))),
-        (true, _) if answer.kind() == ErrorKind::DisplayVersion => tell_version(speaks_protocol),
-        (true, true) => tell(&usage::fitted(&answer.to_string(), None)),
+        (false, _) => print_error_line(&coloured(&usage::error_text(answer, std::env::args_os()))),
+        (true, _) if answer.kind() == ErrorKind::DisplayVersion => print_version(speaks_protocol),
+        (true, true) => print_error_line(&usage::fitted(&answer.to_string(), None)),
         (true, false) => {
             let is_terminal = if answer.use_stderr() {
                 io::stderr().is_terminal()
@@ -244,11 +247,11 @@ pub(crate) fn answer_usage(answer: &clap::Error, speaks_protocol: bool) -> ExitC
             } else {
                 text.to_string()
             };
-            let text = usage::fitted(&text, screen().map(|(_, columns)| columns));
+            let text = usage::fitted(&text, screen_size().map(|(_, columns)| columns));
             if answer.use_stderr() {
-                tell(&text);
+                print_error_line(&text);
             } else {
-                // Nobody may be listening; the exit code still tells.
+                // A closed stdout is no error here; the exit code still tells.
                 let _ = writeln!(io::stdout().lock(), "{text}");
             }
         }
@@ -261,12 +264,12 @@ pub(crate) fn answer_usage(answer: &clap::Error, speaks_protocol: bool) -> ExitC
 }
 
 /// Which program this is, whichever command was asked.
-fn tell_version(speaks_protocol: bool) {
+fn print_version(speaks_protocol: bool) {
     let version = concat!("pdpp ", env!("CARGO_PKG_VERSION"));
     if speaks_protocol {
-        tell(version);
+        print_error_line(version);
     } else {
-        // Nobody may be listening; the exit code still tells.
+        // A closed stdout is no error here; the exit code still tells.
         let _ = writeln!(io::stdout().lock(), "{version}");
     }
 }
@@ -275,7 +278,7 @@ fn tell_version(speaks_protocol: bool) {
 pub(crate) fn report_panic(info: &PanicHookInfo<'_>) {
     let what = info.payload_as_str().unwrap_or("no message");
     let place = info.location().map(ToString::to_string).unwrap_or_default();
-    tell(&format!(
+    print_error_line(&format!(
         "error: pdpp has a defect: {what} ({place})\nhint: everything acknowledged is kept; please report this with the command you ran"
     ));
 }
@@ -295,7 +298,7 @@ pub(crate) fn visible(text: &str) -> String {
 
 /// A text of ours as it is printed: lines, tabs and, where it is used, our colour stay. Everything else that would steer
 /// the terminal came from outside and becomes visible.
-fn harmless(text: &str, coloured: bool) -> Cow<'_, str> {
+fn sanitize(text: &str, coloured: bool) -> Cow<'_, str> {
     let stays = |c: char| is_visible(c) || matches!(c, '\n' | '\t');
     if text.chars().all(stays) {
         return Cow::Borrowed(text);
@@ -330,8 +333,8 @@ pub(crate) fn is_visible(c: char) -> bool {
     !is_steering(c)
 }
 
-/// Sees to it that whoever is stopped while a secret is typed leaves a terminal that shows what is typed next.
-fn keep_echo() -> io::Result<()> {
+/// Restores the echo of the terminal when a signal ends the process while a secret is typed.
+fn restore_echo_on_signal() -> io::Result<()> {
     static WATCHED: Mutex<bool> = Mutex::new(false);
     let mut watched = WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
     if *watched {
@@ -344,12 +347,12 @@ fn keep_echo() -> io::Result<()> {
     let entered = runtime.enter();
     let mut stop = Stop::new()?;
     drop(entered);
-    // It watches to the end, for nobody else hears the signals any more.
+    // It runs until the process ends: from now on only this thread handles the signals.
     std::thread::spawn(move || {
         let exit = runtime.block_on(stop.signalled());
         // Where the terminal is gone there is nothing to leave behind.
         let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &before);
-        tell("");
+        print_error_line("");
         #[expect(
             clippy::exit,
             reason = "the other thread waits for a line that nobody will type"
@@ -362,20 +365,20 @@ fn keep_echo() -> io::Result<()> {
 
 /// A message with its kind in colour, where a person sees it.
 fn coloured(text: &str) -> String {
-    let text = harmless(text, false);
+    let text = sanitize(text, false);
     Style::new(config::wants_colour(io::stderr().is_terminal())).message(&text)
 }
 
 /// The rows and columns of the screen that data goes to.
-fn screen() -> Option<(usize, usize)> {
+fn screen_size() -> Option<(usize, usize)> {
     let terminal = console::Term::stdout();
     let (rows, columns) = terminal.size_checked().filter(|_| terminal.is_term())?;
     // A terminal that does not know its size says nothing.
     (rows > 0 && columns > 0).then_some((rows.into(), columns.into()))
 }
 
-fn tell(text: &str) {
-    // Where stderr is gone there is nobody to tell.
+fn print_error_line(text: &str) {
+    // A closed stderr leaves nowhere to print to.
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
@@ -389,19 +392,19 @@ mod tests {
         let text = "a\u{1b}[1;31mb\u{1b}[0m\n\tc \u{1b}]0;pwn\u{7}\u{1b}[2J \u{202e}d\r";
         let rest = "\n\tc \\u{1b}]0;pwn\\u{7}\\u{1b}[2J \\u{202e}d\\u{d}";
         assert_eq!(
-            harmless(text, true),
+            sanitize(text, true),
             format!("a\u{1b}[1;31mb\u{1b}[0m{rest}")
         );
         assert_eq!(
-            harmless(text, false),
+            sanitize(text, false),
             format!("a\\u{{1b}}[1;31mb\\u{{1b}}[0m{rest}")
         );
-        assert_eq!(harmless("\u{1b}[1", true), "\\u{1b}[1");
+        assert_eq!(sanitize("\u{1b}[1", true), "\\u{1b}[1");
         // TR-09: an instruction in characters that show nothing, as a model would read it.
         assert_eq!(
-            harmless("ok\u{e0001}\u{e0061}\u{e007f}\u{e0100}", true),
+            sanitize("ok\u{e0001}\u{e0061}\u{e007f}\u{e0100}", true),
             "ok\\u{e0001}\\u{e0061}\\u{e007f}\\u{e0100}"
         );
-        assert_eq!(harmless("\u{e9} \u{6771}", false), "\u{e9} \u{6771}");
+        assert_eq!(sanitize("\u{e9} \u{6771}", false), "\u{e9} \u{6771}");
     }
 }

@@ -1,8 +1,8 @@
-//! The way to the data. One API, two ways to reach it: over the socket of a running server, or in process, on the data
-//! directory opened here. Commands do not know which, and so they behave the same with and without a server.
+//! The client of the owner API, over the socket of a running server or in process on the data directory opened here.
+//! Commands do not know which, so they behave the same with and without a server.
 
-mod answer;
-mod place;
+mod listener;
+mod response;
 mod socket;
 
 use std::path::{Path, PathBuf};
@@ -24,49 +24,49 @@ use store::{EmbeddedStore, Store, StoreError};
 use tokio::runtime::Runtime;
 use tower::ServiceExt as _;
 
-pub(crate) use self::answer::{Answer, Trouble};
-pub(crate) use self::place::OwnerSocket;
-pub(crate) use self::socket::Link;
+pub(crate) use self::listener::OwnerSocket;
+pub(crate) use self::response::{OwnerError, OwnerResponse};
+pub(crate) use self::socket::SocketLink;
 use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 use crate::stop::Stop;
 
-/// How often, and how long apart, a server that is starting or stopping is looked for.
-const LOOKS: u32 = 60;
-const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+/// How often, and how long apart, a server that is starting or stopping is tried.
+const ATTEMPTS: u32 = 60;
+const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(50);
 
-/// The owner's way to the data.
-pub(crate) struct Owner {
-    way: Way,
+/// A client of the owner API.
+pub(crate) struct OwnerClient {
+    connection: Connection,
     /// Taken when this is dropped.
     runtime: Option<Runtime>,
 }
 
-enum Way {
-    /// To a running server.
+enum Connection {
+    /// The socket of a running server.
     Socket(PathBuf),
-    /// To a directory that this process holds.
-    Here(Router, Arc<DisclosureLog>),
+    /// The routes over a directory that this process has opened.
+    InProcess(Router, Arc<DisclosureLog>),
 }
 
-impl Owner {
+impl OwnerClient {
     /// Finds a running server, else opens the data directory in the name of a command.
     ///
     /// A server that is about to start or to end holds the directory and does not answer; it is given a moment.
-    pub(crate) fn reach(context: &Context, holder: &str) -> Outcome<Self> {
+    pub(crate) fn connect(context: &Context, holder: &str) -> CommandResult<Self> {
         let path = context.settings.data_dir.join(OWNER_SOCKET);
-        let mut looks = 0;
+        let mut attempts = 0;
         loop {
             if socket::is_alive(&path)? {
-                return Self::new(Way::Socket(path));
+                return Self::new(Connection::Socket(path));
             }
             match context.open(holder) {
-                Ok(store) => return Self::new(in_process(store, context)?),
+                Ok(store) => return Self::new(open_in_process(store, context)?),
                 Err(StoreError::Held { holder, .. })
-                    if looks < LOOKS && holder.starts_with("pdpp serve") =>
+                    if attempts < ATTEMPTS && holder.starts_with("pdpp serve") =>
                 {
-                    looks += 1;
-                    std::thread::sleep(BETWEEN_LOOKS);
+                    attempts += 1;
+                    std::thread::sleep(BETWEEN_ATTEMPTS);
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -74,32 +74,32 @@ impl Owner {
     }
 
     /// Whether a server answers for the owner of this data.
-    pub(crate) fn is_served(data_dir: &Path) -> Outcome<bool> {
+    pub(crate) fn is_served(data_dir: &Path) -> CommandResult<bool> {
         socket::is_alive(&data_dir.join(OWNER_SOCKET))
     }
 
-    fn new(way: Way) -> Outcome<Self> {
+    fn new(connection: Connection) -> CommandResult<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(|error| Failure::new(format!("no work can be started: {error}")))?;
         Ok(Self {
-            way,
+            connection,
             runtime: Some(runtime),
         })
     }
 
     /// Asks for a document.
-    pub(crate) fn get<T: DeserializeOwned>(&self, target: &Target) -> Result<T, Trouble> {
+    pub(crate) fn get<T: DeserializeOwned>(&self, target: &RequestPath) -> Result<T, OwnerError> {
         self.ask(Method::GET, target, Body::empty())
     }
 
     /// Asks for something to be done.
     pub(crate) fn post<T: DeserializeOwned>(
         &self,
-        target: &Target,
+        target: &RequestPath,
         question: &impl Serialize,
-    ) -> Result<T, Trouble> {
+    ) -> Result<T, OwnerError> {
         let body = serde_json::to_vec(question)
             .map_err(|error| Failure::new(format!("the question cannot be written: {error}")))?;
         self.ask(Method::POST, target, Body::from(body))
@@ -108,47 +108,50 @@ impl Owner {
     /// Asks for something to be done with a document as it was written.
     pub(crate) fn post_text<T: DeserializeOwned>(
         &self,
-        target: &Target,
+        target: &RequestPath,
         text: String,
-    ) -> Result<T, Trouble> {
+    ) -> Result<T, OwnerError> {
         self.ask(Method::POST, target, Body::from(text))
     }
 
     /// Asks for something to end.
-    pub(crate) fn delete<T: DeserializeOwned>(&self, target: &Target) -> Result<T, Trouble> {
+    pub(crate) fn delete<T: DeserializeOwned>(
+        &self,
+        target: &RequestPath,
+    ) -> Result<T, OwnerError> {
         self.ask(Method::DELETE, target, Body::empty())
     }
 
     fn ask<T: DeserializeOwned>(
         &self,
         method: Method,
-        target: &Target,
+        target: &RequestPath,
         body: Body,
-    ) -> Result<T, Trouble> {
+    ) -> Result<T, OwnerError> {
         self.wait(async { self.send(method, target, body).await?.document().await })
     }
 
-    /// Asks for bytes and hands them on as they come.
-    pub(crate) fn pour(
+    /// Requests bytes and passes them to `take` as they arrive.
+    pub(crate) fn download(
         &self,
-        target: &Target,
-        take: &mut dyn FnMut(&[u8]) -> Outcome,
-    ) -> Result<(), Trouble> {
-        self.wait(self.poured(target, take)).map(drop)
+        target: &RequestPath,
+        take: &mut dyn FnMut(&[u8]) -> CommandResult,
+    ) -> Result<(), OwnerError> {
+        self.wait(self.download_into(target, take)).map(drop)
     }
 
-    /// The same until a signal asks this process to end, so that what is half done can be cleared away. Whoever takes
-    /// the bytes must not wait for others. The headers they came with are given back.
-    pub(crate) fn pour_unless_stopped(
+    /// Like `download`, but ends at a signal, so that a partial file can be removed. `take` must not block. Returns the
+    /// headers of the response.
+    pub(crate) fn download_unless_stopped(
         &self,
-        target: &Target,
-        take: &mut dyn FnMut(&[u8]) -> Outcome,
-    ) -> Result<HeaderMap, Trouble> {
+        target: &RequestPath,
+        take: &mut dyn FnMut(&[u8]) -> CommandResult,
+    ) -> Result<HeaderMap, OwnerError> {
         self.wait(async {
             let mut stop = Stop::new()
                 .map_err(|error| Failure::new(format!("no signal can be heard: {error}")))?;
             tokio::select! {
-                poured = self.poured(target, take) => poured,
+                downloaded = self.download_into(target, take) => downloaded,
                 exit = stop.signalled() => {
                     let hint = "run the command again for all of it";
                     Err(Failure::coded(exit, "stopped; nothing was written", hint).into())
@@ -157,24 +160,24 @@ impl Owner {
         })
     }
 
-    async fn poured(
+    async fn download_into(
         &self,
-        target: &Target,
-        take: &mut dyn FnMut(&[u8]) -> Outcome,
-    ) -> Result<HeaderMap, Trouble> {
+        target: &RequestPath,
+        take: &mut dyn FnMut(&[u8]) -> CommandResult,
+    ) -> Result<HeaderMap, OwnerError> {
         let mut answer = self.send(Method::GET, target, Body::empty()).await?;
-        while let Some(piece) = answer.piece().await? {
-            take(&piece)?;
+        while let Some(chunk) = answer.chunk().await? {
+            take(&chunk)?;
         }
         Ok(answer.headers)
     }
 
-    /// Asks for work that tells how far it is.
-    pub(crate) fn work<P: DeserializeOwned, D: DeserializeOwned>(
+    /// Starts work that reports its progress line by line.
+    pub(crate) fn run_with_progress<P: DeserializeOwned, D: DeserializeOwned>(
         &self,
-        target: &Target,
+        target: &RequestPath,
         progress: &mut dyn FnMut(P),
-    ) -> Result<D, Trouble> {
+    ) -> Result<D, OwnerError> {
         self.wait(async {
             let mut answer = self.send(Method::POST, target, Body::empty()).await?;
             loop {
@@ -187,7 +190,7 @@ impl Owner {
         })
     }
 
-    /// Waits for an answer that is put together elsewhere.
+    /// Runs a future to its end on the runtime of this client.
     pub(crate) fn wait<T>(&self, answer: impl Future<Output = T>) -> T {
         match &self.runtime {
             Some(runtime) => runtime.block_on(answer),
@@ -199,9 +202,9 @@ impl Owner {
     pub(crate) async fn send(
         &self,
         method: Method,
-        target: &Target,
+        target: &RequestPath,
         body: Body,
-    ) -> Result<Answer, Trouble> {
+    ) -> Result<OwnerResponse, OwnerError> {
         let request = Request::builder()
             .method(method)
             .uri(target.text())
@@ -209,55 +212,55 @@ impl Owner {
             .body(body)
             .map_err(|error| Failure::new(format!("the question cannot be sent: {error}")))?;
         let (response, link) = self.forward(request).await?;
-        Answer::of(response, link).await
+        OwnerResponse::new(response, link).await
     }
 
     /// Sends a request as it is. The link, where there is one, must outlive the body.
     pub(crate) async fn forward(
         &self,
         request: Request<Body>,
-    ) -> Result<(Response<Body>, Option<Link>), Trouble> {
-        match &self.way {
-            Way::Socket(path) => {
+    ) -> Result<(Response<Body>, Option<SocketLink>), OwnerError> {
+        match &self.connection {
+            Connection::Socket(path) => {
                 let (response, link) = socket::send(path, request).await?;
                 Ok((response, Some(link)))
             }
-            Way::Here(router, _) => match router.clone().oneshot(request).await {
+            Connection::InProcess(router, _) => match router.clone().oneshot(request).await {
                 Ok(response) => Ok((response, None)),
                 Err(never) => match never {},
             },
         }
     }
 
-    /// Writes down what was disclosed, where that is our work: whoever ends must not take it along.
-    pub(crate) fn settle(&self) -> Outcome {
-        match &self.way {
-            Way::Socket(_) => Ok(()),
-            Way::Here(_, log) => log.flush().map_err(|error| {
+    /// Flushes the disclosure log if this process keeps it, so that no entry is lost when it ends.
+    pub(crate) fn settle(&self) -> CommandResult {
+        match &self.connection {
+            Connection::Socket(_) => Ok(()),
+            Connection::InProcess(_, log) => log.flush().map_err(|error| {
                 Failure::new(error.to_string()).hint("see whether the disk is full")
             }),
         }
     }
 
-    /// The routes, where this process holds the directory and could serve them to others.
-    pub(crate) fn held(&self) -> Option<Router> {
-        match &self.way {
-            Way::Here(router, _) => Some(router.clone()),
-            Way::Socket(_) => None,
+    /// The routes, if this process holds the directory and can serve them to others.
+    pub(crate) fn local_router(&self) -> Option<Router> {
+        match &self.connection {
+            Connection::InProcess(router, _) => Some(router.clone()),
+            Connection::Socket(_) => None,
         }
     }
 }
 
-impl Drop for Owner {
+impl Drop for OwnerClient {
     fn drop(&mut self) {
-        // Work that outlives its command was abandoned by it; what it wrote is safe whenever it ends.
+        // Work that is still running was abandoned by the command; each of its transactions is complete or absent.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
     }
 }
 
-fn in_process(store: EmbeddedStore, context: &Context) -> Outcome<Way> {
+fn open_in_process(store: EmbeddedStore, context: &Context) -> CommandResult<Connection> {
     let key = SealingKey::from_bytes(store.sealing_key()?);
     let clock = store.clock();
     let store: Arc<dyn Store> = Arc::new(store);
@@ -266,19 +269,18 @@ fn in_process(store: EmbeddedStore, context: &Context) -> Outcome<Way> {
     let log = Arc::new(log);
     let public_url = context.settings.public_url()?;
     let is_named = context.settings.named_public_url()?.is_some();
-    let service =
-        Service::new(store, key, clock, &public_url, Arc::clone(&log)).not_listening(is_named);
-    Ok(Way::Here(rest::owner_router(service), log))
+    let service = Service::new(store, key, clock, &public_url, Arc::clone(&log)).not_listening(is_named);
+    Ok(Connection::InProcess(rest::owner_router(service), log))
 }
 
 /// A path with parameters.
-pub(crate) struct Target {
+pub(crate) struct RequestPath {
     path: String,
     params: Vec<String>,
 }
 
-impl Target {
-    pub(crate) fn of(path: &str) -> Self {
+impl RequestPath {
+    pub(crate) fn new(path: &str) -> Self {
         Self {
             path: path.to_owned(),
             params: Vec::new(),
@@ -286,22 +288,22 @@ impl Target {
     }
 
     /// Adds a variable part of the path.
-    pub(crate) fn part(mut self, part: &str) -> Self {
+    pub(crate) fn segment(mut self, part: &str) -> Self {
         self.path.push('/');
         self.path.push_str(&encoded(part));
         self
     }
 
     /// Adds a parameter.
-    pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
+    pub(crate) fn param(mut self, name: &str, value: &str) -> Self {
         self.params.push(format!("{name}={}", encoded(value)));
         self
     }
 
     /// Adds a parameter, if there is a value for it.
-    pub(crate) fn with_any(self, name: &str, value: Option<&str>) -> Self {
+    pub(crate) fn optional_param(self, name: &str, value: Option<&str>) -> Self {
         match value {
-            Some(value) => self.with(name, value),
+            Some(value) => self.param(name, value),
             None => self,
         }
     }
@@ -316,9 +318,4 @@ impl Target {
 
 fn encoded(text: &str) -> String {
     utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
-}
-
-/// Shows a socket in messages.
-fn shown(path: &Path) -> String {
-    path.display().to_string()
 }

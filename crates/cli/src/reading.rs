@@ -1,9 +1,9 @@
-//! What the six reads share: where they ask, how a question becomes an answer, and what a refusal means. Each command makes
-//! one question and shows one kind of answer.
+//! What the six read commands share: which server they ask, how a request becomes printed text, and what a refusal means.
+//! Each command makes one request and renders one type of answer.
 
 mod advice;
+mod command_line;
 mod filter;
-mod line;
 mod refusal;
 mod suggest;
 
@@ -21,12 +21,12 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tokio::runtime::Runtime;
 
-pub(crate) use self::line::{Line, quoted};
+pub(crate) use self::command_line::{CommandLine, quoted};
 use crate::clock::SystemClock;
 use crate::config::RemoteSettings;
 use crate::context::Context;
-use crate::failure::{Failure, Outcome};
-use crate::local::{Behalf, LocalServer};
+use crate::failure::{CommandResult, Failure};
+use crate::local::{ActAs, LocalServer};
 use crate::output::{Output, visible};
 
 /// Which server is asked, and where the credential for it is.
@@ -49,7 +49,7 @@ pub(crate) struct Provider {
 
 impl Provider {
     /// What they and the environment come to.
-    pub(crate) fn settings(&self) -> Outcome<RemoteSettings> {
+    pub(crate) fn settings(&self) -> CommandResult<RemoteSettings> {
         RemoteSettings::resolve(self.provider_url.clone(), self.cache_root.clone())
     }
 }
@@ -66,8 +66,8 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// As the command line of a continuation says it.
-    fn words(&self, context: &Context) -> Vec<(&'static str, String)> {
+    /// The options that select the same source in a command that continues this one.
+    fn options(&self, context: &Context) -> Vec<(&'static str, String)> {
         let path = |path: &PathBuf| path.to_string_lossy().into_owned();
         let named = [
             ("provider-url", self.provider.provider_url.clone()),
@@ -85,45 +85,48 @@ impl Source {
     }
 }
 
-/// A place to ask, and the command that asks there.
+/// The server to ask, and the command that asks it.
 pub(crate) struct Reading<'a> {
     context: &'a Context,
     server: Server,
     runtime: Runtime,
     /// The command that is run.
-    pub(crate) line: Line,
+    pub(crate) line: CommandLine,
 }
 
-/// Near or far.
+/// The local data, or another server.
 enum Server {
-    Near(LocalServer),
-    Far(ProviderUrl, HttpServer),
+    Local(LocalServer),
+    Remote(ProviderUrl, HttpServer),
 }
 
 impl Server {
-    fn near(holder: &'static str, behalf: Behalf, context: &Context) -> Outcome<Self> {
+    fn local(holder: &'static str, act_as: ActAs, context: &Context) -> CommandResult<Self> {
         let owner = context.owner(holder)?;
-        let server = LocalServer::new(context.clone(), holder, behalf, owner)?;
-        Ok(Self::Near(server))
+        let server = LocalServer::new(context.clone(), holder, act_as, owner)?;
+        Ok(Self::Local(server))
     }
 }
 
 impl<'a> Reading<'a> {
-    /// Finds the place a command reads from.
+    /// Opens the source a command reads from.
     pub(crate) fn open(
         source: &Source,
-        (holder, line): (&'static str, Line),
+        (holder, line): (&'static str, CommandLine),
         context: &'a Context,
-    ) -> Outcome<Self> {
+    ) -> CommandResult<Self> {
         let settings = source.provider.settings()?;
         let server = match (&settings.provider_url, &source.grant) {
             (Some(url), None) => {
                 let url = ProviderUrl::parse(url)?;
-                Server::Far(url.clone(), far(url, &settings, context, Output::detail)?)
+                Server::Remote(
+                    url.clone(),
+                    remote_server(url, &settings, context, Output::detail)?,
+                )
             }
             (None, grant) => {
-                let behalf = grant.clone().map_or(Behalf::Owner, Behalf::Looking);
-                Server::near(holder, behalf, context)?
+                let act_as = grant.clone().map_or(ActAs::Owner, ActAs::Preview);
+                Server::local(holder, act_as, context)?
             }
             (Some(_), Some(_)) => {
                 let message = "--grant is for the local data, and PDPP_PROVIDER_URL names a server";
@@ -132,20 +135,20 @@ impl<'a> Reading<'a> {
                 return Err(error.with_hint(hint).into());
             }
         };
-        let line = line.at(source.words(context));
+        let line = line.with_location(source.options(context));
         Self::new(context, server, line)
     }
 
     /// The local data as the owner sees it, whatever the settings say of other servers.
-    pub(crate) fn near(
-        (holder, line): (&'static str, Line),
+    pub(crate) fn local(
+        (holder, line): (&'static str, CommandLine),
         context: &'a Context,
-    ) -> Outcome<Self> {
-        let server = Server::near(holder, Behalf::Owner, context)?;
+    ) -> CommandResult<Self> {
+        let server = Server::local(holder, ActAs::Owner, context)?;
         Self::new(context, server, line)
     }
 
-    fn new(context: &'a Context, server: Server, line: Line) -> Outcome<Self> {
+    fn new(context: &'a Context, server: Server, line: CommandLine) -> CommandResult<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -158,24 +161,24 @@ impl<'a> Reading<'a> {
         })
     }
 
-    /// Asks, and prints what came as it came, or as a person reads it.
+    /// Asks, and prints the answer: the body unchanged for `--json`, else rendered.
     pub(crate) fn show<T: DeserializeOwned>(
         &self,
         question: Get,
         show: impl FnOnce(&T) -> String,
-    ) -> Outcome {
+    ) -> CommandResult {
         let text = self.text(question)?;
         let output = self.context.output;
         if output.is_json() {
-            return output.as_written(text.trim_end());
+            return output.raw_line(text.trim_end());
         }
         self.warn(&text);
-        let shown = show(&understood(&text)?);
+        let shown = show(&parse_answer(&text)?);
         output.text(&shown)
     }
 
-    /// The text of an answer; a refusal is told with what the command line can do about it.
-    pub(crate) fn text(&self, question: Get) -> Outcome<String> {
+    /// The text of an answer; a refusal is reported with what the command line can do about it.
+    pub(crate) fn text(&self, question: Get) -> CommandResult<String> {
         let (answer, text) = self.answer(question)?;
         if (200..300).contains(&answer.status) {
             return Ok(text);
@@ -186,30 +189,30 @@ impl<'a> Reading<'a> {
     fn answer(&self, question: Get) -> Result<(Answer, String), ReadError> {
         self.runtime.block_on(async {
             match &self.server {
-                Server::Near(server) => server.get_text(&question).await,
-                Server::Far(_, server) => server.get_text(question).await,
+                Server::Local(server) => server.get_text(&question).await,
+                Server::Remote(_, server) => server.get_text(question).await,
             }
         })
     }
 
-    /// The server's address, where it is another's.
-    fn far(&self) -> Option<&ProviderUrl> {
+    /// The address of the server, if it is not the local data.
+    fn remote_url(&self) -> Option<&ProviderUrl> {
         match &self.server {
-            Server::Near(_) => None,
-            Server::Far(url, _) => Some(url),
+            Server::Local(_) => None,
+            Server::Remote(url, _) => Some(url),
         }
     }
 
     fn warn(&self, text: &str) {
         #[derive(Deserialize)]
-        struct Told {
+        struct WithMeta {
             #[serde(default)]
             meta: Option<Meta>,
         }
-        let told: Option<Told> = serde_json::from_str(text).ok();
-        for warning in told
+        let answer: Option<WithMeta> = serde_json::from_str(text).ok();
+        for warning in answer
             .iter()
-            .filter_map(|told| told.meta.as_ref())
+            .filter_map(|answer| answer.meta.as_ref())
             .flat_map(Meta::warnings)
         {
             let message = warning.message.as_str();
@@ -220,13 +223,13 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// The server at an address, with the credential that was stored for it; which one that is, is told.
-pub(crate) fn far(
+/// The server at an address, with the credential that was stored for it; `tell` prints which one it is.
+pub(crate) fn remote_server(
     url: ProviderUrl,
     settings: &RemoteSettings,
     context: &Context,
     tell: fn(Output, &str),
-) -> Outcome<HttpServer> {
+) -> CommandResult<HttpServer> {
     let credential = cache(settings).load(&url, SystemClock.now())?;
     let file = credential.file().display();
     let note = format!("Reading from {url} with the credential in {file}");
@@ -240,10 +243,10 @@ pub(crate) fn far(
 }
 
 /// The command that gets a credential for a server, into the same place.
-pub(crate) fn connecting(provider: &ProviderUrl, settings: &RemoteSettings) -> Line {
+pub(crate) fn connect_command(provider: &ProviderUrl, settings: &RemoteSettings) -> CommandLine {
     let named = settings.named_cache_root.as_ref();
     let root = named.map(|root| root.display());
-    Line::of("connect")
+    CommandLine::new("connect")
         .argument(provider.as_str())
         .option("cache-root", root)
 }
@@ -252,7 +255,10 @@ pub(crate) fn connecting(provider: &ProviderUrl, settings: &RemoteSettings) -> L
 pub(crate) fn cache(settings: &RemoteSettings) -> CredentialCache {
     let cache = CredentialCache::new(&settings.cache_root);
     let cache = match &settings.named_cache_root {
-        Some(root) => cache.filled_with(Line::said("cache-root", &root.to_string_lossy())),
+        Some(root) => cache.filled_with(CommandLine::option_text(
+            "cache-root",
+            &root.to_string_lossy(),
+        )),
         None => cache,
     };
     match &settings.fallback_root {
@@ -262,7 +268,7 @@ pub(crate) fn cache(settings: &RemoteSettings) -> CredentialCache {
 }
 
 /// Reads an answer as what it must be.
-fn understood<T: DeserializeOwned>(text: &str) -> Outcome<T> {
+fn parse_answer<T: DeserializeOwned>(text: &str) -> CommandResult<T> {
     serde_json::from_str(text).map_err(|error| {
         let message = format!("the answer is not what the contract says: {error}");
         ReadError::new(ErrorCode::RsBadResponse, visible(&message))
@@ -272,7 +278,7 @@ fn understood<T: DeserializeOwned>(text: &str) -> Outcome<T> {
 }
 
 /// The record or window a command names, and the connection it says beside it.
-pub(crate) fn handle(id: &str, connection: Option<&str>) -> Outcome<(RecordHandle, Handle)> {
+pub(crate) fn handle(id: &str, connection: Option<&str>) -> CommandResult<(RecordHandle, Handle)> {
     let refused = |error: HandleError| -> Failure {
         ReadError::new(error.code(), visible(&error.to_string()))
             .with_hint("`pdpp help ids` says what an id looks like; `pdpp search` and `pdpp query` print them")

@@ -1,9 +1,9 @@
-//! What was probably meant by a name that is not known.
+//! Suggestions for an unknown name.
 
 use crate::output::visible;
 
 /// Names in a hint.
-const LISTED: usize = 12;
+const MAX_NAMES: usize = 12;
 
 /// The known name nearest to a mistaken one, if it is near enough to be meant.
 pub(crate) fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
@@ -23,13 +23,13 @@ pub(crate) fn did_you_mean(name: &str, known: &[&str]) -> Option<String> {
 }
 
 /// The first dozen of some names, and how many are left.
-pub(crate) fn listed(names: &[&str]) -> String {
+pub(crate) fn join_names(names: &[&str]) -> String {
     let shown: Vec<String> = names
         .iter()
-        .take(LISTED)
+        .take(MAX_NAMES)
         .map(|name| visible(name))
         .collect();
-    let more = match names.len().saturating_sub(LISTED) {
+    let more = match names.len().saturating_sub(MAX_NAMES) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };

@@ -1,4 +1,4 @@
-//! The signals that ask a process to end, for whoever has something to do before.
+//! The signals that ask a process to end, for commands that must clean up first.
 
 use std::io;
 

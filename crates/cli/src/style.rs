@@ -36,7 +36,7 @@ impl Style {
     }
 
     /// What stands beside it.
-    pub(crate) fn quiet(self, text: &str) -> String {
+    pub(crate) fn dim(self, text: &str) -> String {
         self.between("\u{1b}[2m", text)
     }
 
@@ -46,7 +46,7 @@ impl Style {
     }
 
     /// What was looked for. Without colour it stands in brackets.
-    pub(crate) fn found(self, text: &str) -> String {
+    pub(crate) fn highlight(self, text: &str) -> String {
         if self.coloured {
             self.between("\u{1b}[1;33m", text)
         } else {
@@ -55,12 +55,12 @@ impl Style {
     }
 
     /// What is well.
-    pub(crate) fn well(self, text: &str) -> String {
+    pub(crate) fn success(self, text: &str) -> String {
         self.between("\u{1b}[32m", text)
     }
 
     /// What is not.
-    pub(crate) fn ill(self, text: &str) -> String {
+    pub(crate) fn error(self, text: &str) -> String {
         self.between("\u{1b}[1;31m", text)
     }
 
@@ -97,10 +97,10 @@ mod tests {
     #[test]
     fn colour_is_all_or_nothing() {
         let (plain, coloured) = (Style::new(false), Style::new(true));
-        assert_eq!(plain.title("a") + &plain.quiet("b"), "ab");
-        assert_eq!(plain.found("a"), "[a]");
-        assert_eq!(coloured.found("a"), "\u{1b}[1;33ma\u{1b}[0m");
-        assert_eq!(coloured.quiet(""), "");
+        assert_eq!(plain.title("a") + &plain.dim("b"), "ab");
+        assert_eq!(plain.highlight("a"), "[a]");
+        assert_eq!(coloured.highlight("a"), "\u{1b}[1;33ma\u{1b}[0m");
+        assert_eq!(coloured.dim(""), "");
     }
 
     #[test]

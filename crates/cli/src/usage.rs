@@ -1,5 +1,5 @@
-//! What is told about a command line that makes no sense: what is wrong with it, what was probably meant, and where it
-//! is explained.
+//! The error text for a command line that cannot be parsed: what is wrong, what was probably meant, and which help
+//! explains it.
 
 use std::ffi::OsString;
 
@@ -8,15 +8,15 @@ use clap::{Arg, Command, CommandFactory as _, Error};
 
 use crate::args::Cli;
 use crate::output::visible;
-use crate::shown::hanging;
+use crate::render::wrap_hanging;
 use crate::spelling::did_you_mean;
 use crate::style::Style;
 
 /// The whole text: one error, then hints.
-pub(crate) fn told(error: &Error, words: impl Iterator<Item = OsString>) -> String {
-    let named = Named::of(words);
-    let mut lines = vec![what(error, &named)];
-    let mut hints: Vec<String> = meant(error, &named).into_iter().collect();
+pub(crate) fn error_text(error: &Error, words: impl Iterator<Item = OsString>) -> String {
+    let named = NamedCommand::from_args(words);
+    let mut lines = vec![error_line(error, &named)];
+    let mut hints: Vec<String> = suggestion(error, &named).into_iter().collect();
     let wrong = error.get(ContextKind::InvalidArg).map(ToString::to_string);
     let is_word = wrong.is_some_and(|wrong| wrong.starts_with('-') && !wrong.starts_with("--"));
     if named.path == "pdpp search" && is_word {
@@ -51,21 +51,21 @@ pub(crate) fn fitted(help: &str, screen: Option<usize>) -> String {
         format!(
             "{}{}",
             " ".repeat(indent),
-            hanging(text, indent, indent + beside, style)
+            wrap_hanging(text, indent, indent + beside, style)
         )
     };
     help.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// The command that was named, as far as there is one.
-struct Named {
+struct NamedCommand {
     command: Command,
     /// As one would write it.
     path: String,
 }
 
-impl Named {
-    fn of(words: impl Iterator<Item = OsString>) -> Self {
+impl NamedCommand {
+    fn from_args(words: impl Iterator<Item = OsString>) -> Self {
         let mut command = Cli::command();
         command.build();
         let mut path = "pdpp".to_owned();
@@ -80,7 +80,7 @@ impl Named {
     }
 }
 
-fn what(error: &Error, named: &Named) -> String {
+fn error_line(error: &Error, named: &NamedCommand) -> String {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(visible(text)),
         _ => None,
@@ -116,7 +116,7 @@ fn what(error: &Error, named: &Named) -> String {
 }
 
 /// What was probably meant instead.
-fn meant(error: &Error, named: &Named) -> Option<String> {
+fn suggestion(error: &Error, named: &NamedCommand) -> Option<String> {
     let text = |kind| match error.get(kind)? {
         ContextValue::String(text) => Some(text.clone()),
         _ => None,
@@ -150,9 +150,9 @@ fn meant(error: &Error, named: &Named) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn of(line: &str) -> String {
+    fn usage_error(line: &str) -> String {
         let words = || line.split(' ').map(OsString::from);
-        told(&Cli::read(words()).unwrap_err(), words())
+        error_text(&Cli::read(words()).unwrap_err(), words())
     }
 
     #[test]
@@ -179,7 +179,7 @@ mod tests {
                 "error: `pdpp fetch` takes no argument 'b' here\nhint: `pdpp fetch --help` explains it",
             ),
         ] {
-            assert_eq!(of(line), expected, "{line}");
+            assert_eq!(usage_error(line), expected, "{line}");
         }
     }
 
@@ -201,13 +201,13 @@ mod tests {
     fn what_is_not_near_is_not_suggested() {
         // SU-05
         assert_eq!(
-            of("pdpp mcp --profile x"),
+            usage_error("pdpp mcp --profile x"),
             "error: `pdpp mcp` has no option '--profile'\nhint: `pdpp mcp --help` explains it"
         );
     }
 
     #[test]
     fn a_word_from_outside_cannot_steer_the_terminal() {
-        assert!(of("pdpp \u{1b}[2J").contains("'\\u{1b}[2J'"));
+        assert!(usage_error("pdpp \u{1b}[2J").contains("'\\u{1b}[2J'"));
     }
 }

@@ -20,7 +20,7 @@ fn typed(home: &Home, line: &str) -> Ran {
         .current_dir(home.folder())
         .env("PDPP_DATA_DIR", home.data_dir())
         .output();
-    Ran::of(ran.unwrap(), home.folder())
+    Ran::new(ran.unwrap(), home.folder())
 }
 
 /// The command a text shows that starts like this, without the explanation beside it.

@@ -230,7 +230,7 @@ fn a_socket_that_may_not_be_used_is_named() {
     } else {
         open(&home.data_dir().join("owner.sock"), 0o000);
     }
-    Ran::of(command.output().unwrap(), home.folder()).refused(
+    Ran::new(command.output().unwrap(), home.folder()).refused(
         "error: the socket ~/data/owner.sock cannot be used: Permission denied (os error 13)\nhint: run the command as the user who runs `pdpp serve`",
     );
 }
@@ -435,7 +435,7 @@ fn a_command_gives_a_server_that_is_ending_a_moment_and_then_names_it() {
         .unwrap();
     drop(slow);
     assert_eq!(server.ended().0, Some(0));
-    let ran = Ran::of(waiting.wait_with_output().unwrap(), home.folder()).succeeds();
+    let ran = Ran::new(waiting.wait_with_output().unwrap(), home.folder()).succeeds();
     assert_eq!(ran.stdout.lines().count(), 3);
 }
 

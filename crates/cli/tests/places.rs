@@ -26,7 +26,7 @@ fn typed(home: &Home, line: &str) -> Ran {
     let mut command = Command::new("sh");
     command.args(["-c", &script]);
     command.env("PDPP_DATA_DIR", home.data_dir());
-    Ran::of(command.output().unwrap(), home.folder())
+    Ran::new(command.output().unwrap(), home.folder())
 }
 
 fn after<'a>(text: &'a str, before: &str) -> &'a str {
@@ -129,7 +129,7 @@ fn an_agent_is_given_the_whole_path() {
             .env("HOME", home.folder())
             .env_remove("XDG_DATA_HOME");
         command.envs(env.iter().copied());
-        Ran::of(command.output().unwrap(), home.folder())
+        Ran::new(command.output().unwrap(), home.folder())
             .succeeds()
             .stdout
     };

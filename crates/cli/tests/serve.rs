@@ -240,7 +240,7 @@ fn other_machines_are_let_in_only_with_a_password() {
         "--public-url",
         "http://pdpp.example.org",
     ];
-    let server = Server::of(home.command(&listen));
+    let server = Server::from_command(home.command(&listen));
     assert_eq!(server.address, "pdpp.example.org");
     server.signal("TERM");
     let (code, told) = server.ended();
@@ -281,7 +281,7 @@ fn the_environment_configures_it_and_the_log_is_json_lines() {
     command
         .env("PDPP_LISTEN", "localhost:0")
         .env("PDPP_LOG", "info");
-    let server = Server::of(command);
+    let server = Server::from_command(command);
     server.ask("GET /healthz", None, "");
     server.signal("TERM");
     let (code, told) = server.ended();
@@ -295,7 +295,7 @@ fn the_environment_configures_it_and_the_log_is_json_lines() {
     command
         .env("PDPP_LISTEN", "127.0.0.1:0")
         .env("PDPP_PUBLIC_URL", "http://pdpp.example.org/");
-    let server = Server::of(command);
+    let server = Server::from_command(command);
     assert_eq!(server.address, "pdpp.example.org");
 }
 
@@ -306,7 +306,7 @@ fn a_grant_calls_the_tools_as_often_as_the_environment_says() {
     command
         .env("PDPP_LISTEN", "127.0.0.1:0")
         .env("PDPP_CALLS_PER_MINUTE", "1");
-    let server = Server::of(command);
+    let server = Server::from_command(command);
     let list = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
     let ask = || {
         let mut stream = TcpStream::connect(&server.address).unwrap();
@@ -415,7 +415,7 @@ fn sign_in_prints_a_fresh_link_while_a_server_runs() {
 fn a_server_that_listens_everywhere_goes_by_its_own_addresses() {
     let home = Home::new();
     let mut command = home.command(&["serve", "--listen", "0.0.0.0:0"]);
-    let server = Server::of({
+    let server = Server::from_command({
         command.env("PDPP_OWNER_PASSWORD", "a few good words");
         command
     });

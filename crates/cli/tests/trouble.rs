@@ -179,7 +179,7 @@ fn a_directory_that_cannot_be_written_is_named() {
         if fs::metadata("/proc/self").unwrap().uid() == 0 {
             command.uid(65534).gid(65534);
         }
-        Ran::of(command.output().unwrap(), home.folder())
+        Ran::new(command.output().unwrap(), home.folder())
     };
     for folder in [home.data_dir(), locked.clone(), locked.join("new")] {
         run(&folder).refused_saying(&[
@@ -207,7 +207,7 @@ fn a_full_disk_ends_an_import_and_keeps_what_was_acknowledged() {
         .env("PDPP_DATA_DIR", home.data_dir())
         .output()
         .unwrap();
-    let ran = Ran::of(output, home.folder()).refused_saying(&[
+    let ran = Ran::new(output, home.folder()).refused_saying(&[
         "error: no space left while writing ~/data/records.db",
         "Free some space and run the command again; everything acknowledged so far is kept.",
     ]);

@@ -8,7 +8,7 @@ use crate::life::Source;
 use crate::lines::Lines;
 use crate::moment::{FIRST_DAY, LAST_DAY, Moment, weekday};
 use crate::people::{COLLEAGUES, HOME, MARA, MARA_AT_HOME, address};
-use crate::story::{Story, ToldEvent, moment};
+use crate::story::{Story, StoryEvent, moment};
 
 const DECLARATION: &str = include_str!("../declarations/calendar.json");
 
@@ -58,10 +58,10 @@ struct Event<'a> {
 pub(crate) fn source(grammar: &Grammar, story: &Story) -> Result<Source, DemoError> {
     let mut lines = Lines::default();
     for event in &story.events {
-        told(event, &mut lines)?;
+        story_event(event, &mut lines)?;
     }
     for day in FIRST_DAY..=LAST_DAY {
-        repeated(day, &mut lines)?;
+        recurring_events(day, &mut lines)?;
     }
     let mut talk = Talk::new(grammar, "calendar");
     for number in 0..MEETINGS {
@@ -74,14 +74,14 @@ pub(crate) fn source(grammar: &Grammar, story: &Story) -> Result<Source, DemoErr
     ))
 }
 
-fn told(event: &ToldEvent, lines: &mut Lines) -> Result<(), DemoError> {
+fn story_event(event: &StoryEvent, lines: &mut Lines) -> Result<(), DemoError> {
     let attendees = event.attendees.iter().map(|given| {
         let found = address(given, &HOME[1..2]);
         found.map(|(_, email)| email)
     });
     let attendees: Option<Vec<String>> = attendees.collect();
     let nobody = || DemoError::Story(format!("the guests of {} are unknown", event.title));
-    let written = Event {
+    let record = Event {
         id: &event.id,
         title: &event.title,
         calendar: &event.calendar,
@@ -96,10 +96,10 @@ fn told(event: &ToldEvent, lines: &mut Lines) -> Result<(), DemoError> {
     };
     // It was entered when it was known, which is no later than the last day.
     let entered = moment(&event.starts_at)?.min(Moment::on(LAST_DAY, 18, 0));
-    lines.add("events", &event.id, &entered.text(), &written)
+    lines.add("events", &event.id, &entered.text(), &record)
 }
 
-fn repeated(day: i64, lines: &mut Lines) -> Result<(), DemoError> {
+fn recurring_events(day: i64, lines: &mut Lines) -> Result<(), DemoError> {
     let midnight = Moment::on(day, 0, 0);
     let date = midnight.date();
     for (on, hour, minutes, title, calendar, location) in WEEKLY {

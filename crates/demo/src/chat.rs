@@ -90,8 +90,8 @@ const REACTIONS: [&str; 8] = [
     "pray",
 ];
 
-/// What was said, before it has an id.
-struct Said {
+/// A message before it has an id.
+struct Draft {
     channel: usize,
     author: &'static Person,
     at: Moment,
@@ -180,11 +180,11 @@ pub(crate) fn source(grammar: &Grammar, story: &Story) -> Result<Source, DemoErr
         };
         lines.add("channels", &id, &founded, &channel)?;
     }
-    let mut said = told(story)?;
-    let begun = said.last().map_or(0, |last| last.talk + 1);
+    let mut drafts = story_messages(story)?;
+    let begun = drafts.last().map_or(0, |last| last.talk + 1);
     let mut talk = Talk::new(grammar, "chat");
-    (begun..begun + TALKS).for_each(|number| said.extend(chatted(&mut talk, number)));
-    write(said, &mut lines)?;
+    (begun..begun + TALKS).for_each(|number| drafts.extend(chatted(&mut talk, number)));
+    write(drafts, &mut lines)?;
     let connection = ("chat-tidewater", "Tidewater chat");
     Ok(Source::new(DECLARATION, connection, lines))
 }
@@ -197,8 +197,8 @@ fn channel_id(number: usize) -> String {
     format!("C{:03}", number + 1)
 }
 
-fn told(story: &Story) -> Result<Vec<Said>, DemoError> {
-    let mut said = Vec::new();
+fn story_messages(story: &Story) -> Result<Vec<Draft>, DemoError> {
+    let mut drafts = Vec::new();
     for (talk, told) in story.chat.iter().enumerate() {
         let unknown = |what: &str| DemoError::Story(format!("the chat does not know {what}"));
         let channel = CHANNELS.iter().position(|(name, ..)| *name == told.channel);
@@ -208,7 +208,7 @@ fn told(story: &Story) -> Result<Vec<Said>, DemoError> {
             found.ok_or_else(|| unknown(name))
         };
         let reactions = told.reactions.iter().cloned();
-        said.push(Said {
+        drafts.push(Draft {
             channel,
             author: author(&told.from)?,
             at: moment(&told.at)?,
@@ -222,7 +222,7 @@ fn told(story: &Story) -> Result<Vec<Said>, DemoError> {
             is_reply: false,
         });
         for reply in &told.replies {
-            said.push(Said {
+            drafts.push(Draft {
                 channel,
                 author: author(&reply.from)?,
                 at: moment(&reply.at)?,
@@ -235,11 +235,11 @@ fn told(story: &Story) -> Result<Vec<Said>, DemoError> {
             });
         }
     }
-    Ok(said)
+    Ok(drafts)
 }
 
 /// Somebody says something, and mostly somebody answers.
-fn chatted(talk: &mut Talk<'_>, number: usize) -> Vec<Said> {
+fn chatted(talk: &mut Talk<'_>, number: usize) -> Vec<Draft> {
     talk.change_topic();
     let channel = talk.dice.below(CHANNELS.len());
     let (name, .., project) = CHANNELS[channel];
@@ -258,7 +258,7 @@ fn chatted(talk: &mut Talk<'_>, number: usize) -> Vec<Said> {
         "random" => ("chat.garden", "chat.chatter"),
         _ => ("chat.open", "chat.reply"),
     };
-    let mut said: Vec<Said> = Vec::new();
+    let mut drafts: Vec<Draft> = Vec::new();
     for place in 0..=replies {
         let author: &Person = talk.dice.pick(&COLLEAGUES);
         let own = own_language(author);
@@ -267,7 +267,7 @@ fn chatted(talk: &mut Talk<'_>, number: usize) -> Vec<Said> {
             _ if place > 0 => talk.say(answers),
             _ => talk.say(openings),
         };
-        said.push(Said {
+        drafts.push(Draft {
             channel,
             author,
             at,
@@ -280,7 +280,7 @@ fn chatted(talk: &mut Talk<'_>, number: usize) -> Vec<Said> {
         });
         at = at.plus_minutes(talk.dice.between(1, 45));
     }
-    said
+    drafts
 }
 
 /// The list of what somebody says in another language than English.
@@ -305,11 +305,11 @@ fn reactions(dice: &mut Dice) -> Vec<Reaction> {
 }
 
 /// Gives ids in the order of time: the channel, a slash and the second, as chat programs do.
-fn write(mut said: Vec<Said>, lines: &mut Lines) -> Result<(), DemoError> {
-    said.sort_by_key(|one| (one.at, one.talk, one.is_reply));
-    let count = said.iter().map(|one| one.talk + 1).max().unwrap_or(0);
+fn write(mut drafts: Vec<Draft>, lines: &mut Lines) -> Result<(), DemoError> {
+    drafts.sort_by_key(|one| (one.at, one.talk, one.is_reply));
+    let count = drafts.iter().map(|one| one.talk + 1).max().unwrap_or(0);
     let mut begun: Vec<Option<String>> = vec![None; count];
-    for (number, one) in said.iter().enumerate() {
+    for (number, one) in drafts.iter().enumerate() {
         let channel = channel_id(one.channel);
         let id = format!("{channel}-{:06}.{:02}", 100_000 + number, one.talk % 100);
         if !one.is_reply {

@@ -50,7 +50,7 @@ pub(crate) fn picture(dice: &mut Dice) -> io::Result<Vec<u8>> {
             _ => 250,
         }));
     }
-    // Stored, not compressed: the bytes, and with them the name of the blob, depend on nobody's compressor.
+    // Stored, not compressed: the bytes, and so the id of the blob, do not depend on the version of a compressor.
     let mut deflated = ZlibEncoder::new(Vec::new(), Compression::none());
     deflated.write_all(&rows)?;
     let mut header = Vec::new();

@@ -74,17 +74,17 @@ struct Commit<'a> {
 pub(crate) fn sources(grammar: &Grammar, story: &Story) -> Result<Vec<Source>, DemoError> {
     let mut sources = Vec::new();
     for repository in &REPOSITORIES {
-        let mut changes = told(story, repository)?;
+        let mut changes = story_changes(story, repository)?;
         let mut talk = Talk::new(grammar, repository.name);
         changes.extend((0..repository.commits).map(|_| change(&mut talk, repository)));
         changes.sort_by_key(|change| change.at);
-        let lines = written(&changes, repository.name)?;
+        let lines = write_commits(&changes, repository.name)?;
         sources.push(Source::new(DECLARATION, repository.connection, lines));
     }
     Ok(sources)
 }
 
-fn told(story: &Story, repository: &Repository) -> Result<Vec<Change>, DemoError> {
+fn story_changes(story: &Story, repository: &Repository) -> Result<Vec<Change>, DemoError> {
     let own = story
         .commits
         .iter()
@@ -136,7 +136,7 @@ fn change(talk: &mut Talk<'_>, repository: &Repository) -> Change {
     }
 }
 
-fn written(changes: &[Change], repository: &str) -> Result<Lines, DemoError> {
+fn write_commits(changes: &[Change], repository: &str) -> Result<Lines, DemoError> {
     let mut lines = Lines::default();
     let mut hashes = Dice::new(&format!("{repository} hashes"));
     let mut parent: Option<String> = None;

@@ -157,7 +157,7 @@ fn import(
     }
 }
 
-/// Every line of the sample life says when it was emitted, so nobody asks for the time.
+/// Every line of the sample life says when it was emitted, so the clock is never read.
 struct Unasked;
 
 impl Clock for Unasked {

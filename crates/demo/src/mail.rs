@@ -15,7 +15,7 @@ use crate::lines::Lines;
 use crate::moment::{LAST_DAY, Moment};
 use crate::people::{COLLEAGUES, HOME, MARA, Person, address};
 use crate::shop::Purchase;
-use crate::story::{Story, ToldFile, ToldLetter, moment};
+use crate::story::{Story, StoryFile, StoryLetter, moment};
 
 const DECLARATION: &str = include_str!("../declarations/mail.json");
 
@@ -159,9 +159,9 @@ pub(crate) fn sources(
     story: &Story,
     purchases: &[Purchase],
 ) -> Result<[Source; 2], DemoError> {
-    let mut at_work = told(story, "work", &COLLEAGUES)?;
+    let mut at_work = story_conversations(story, "work", &COLLEAGUES)?;
     at_work.extend(work::conversations(grammar)?);
-    let mut at_home = told(story, "private", &HOME)?;
+    let mut at_home = story_conversations(story, "private", &HOME)?;
     at_home.extend(home::conversations(grammar)?);
     at_home.extend(purchases.iter().map(Purchase::letters));
     Ok([
@@ -171,10 +171,14 @@ pub(crate) fn sources(
 }
 
 /// The conversations of the story.
-fn told(story: &Story, account: &str, known: &[Person]) -> Result<Vec<Conversation>, DemoError> {
+fn story_conversations(
+    story: &Story,
+    account: &str,
+    known: &[Person],
+) -> Result<Vec<Conversation>, DemoError> {
     let mut conversations: Vec<(&str, Conversation)> = Vec::new();
     for letter in story.letters.iter().filter(|one| one.account == account) {
-        let made = told_letter(letter, known)?;
+        let made = write_letter(letter, known)?;
         let thread = letter.thread.as_str();
         match conversations.iter_mut().find(|(name, _)| *name == thread) {
             Some((_, conversation)) => conversation.push(made),
@@ -187,7 +191,7 @@ fn told(story: &Story, account: &str, known: &[Person]) -> Result<Vec<Conversati
         .collect())
 }
 
-fn told_letter(letter: &ToldLetter, known: &[Person]) -> Result<Letter, DemoError> {
+fn write_letter(letter: &StoryLetter, known: &[Person]) -> Result<Letter, DemoError> {
     let find = |given: &String| {
         address(given, known).ok_or_else(|| DemoError::Story(format!("nobody is called {given}")))
     };
@@ -204,12 +208,12 @@ fn told_letter(letter: &ToldLetter, known: &[Person]) -> Result<Letter, DemoErro
         files: letter
             .files
             .iter()
-            .map(told_file)
+            .map(write_file)
             .collect::<Result<_, _>>()?,
     })
 }
 
-fn told_file(file: &ToldFile) -> Result<File, DemoError> {
+fn write_file(file: &StoryFile) -> Result<File, DemoError> {
     if file.mime.starts_with("image/") {
         return File::picture(&file.name, &mut Dice::new(&file.name));
     }

@@ -9,17 +9,17 @@ use crate::moment::Moment;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Story {
-    pub(crate) letters: Vec<ToldLetter>,
-    pub(crate) chat: Vec<ToldMessage>,
-    pub(crate) events: Vec<ToldEvent>,
-    pub(crate) notes: Vec<ToldNote>,
-    pub(crate) commits: Vec<ToldCommit>,
+    pub(crate) letters: Vec<StoryLetter>,
+    pub(crate) chat: Vec<StoryMessage>,
+    pub(crate) events: Vec<StoryEvent>,
+    pub(crate) notes: Vec<StoryNote>,
+    pub(crate) commits: Vec<StoryCommit>,
 }
 
 /// A letter of a thread.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ToldLetter {
+pub(crate) struct StoryLetter {
     pub(crate) account: String,
     pub(crate) thread: String,
     pub(crate) id: Option<String>,
@@ -30,13 +30,13 @@ pub(crate) struct ToldLetter {
     pub(crate) body: Option<Vec<String>>,
     pub(crate) folder: Option<String>,
     #[serde(default)]
-    pub(crate) files: Vec<ToldFile>,
+    pub(crate) files: Vec<StoryFile>,
 }
 
 /// A file of a letter; pictures are drawn.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ToldFile {
+pub(crate) struct StoryFile {
     pub(crate) name: String,
     pub(crate) mime: String,
     pub(crate) text: Vec<String>,
@@ -45,20 +45,20 @@ pub(crate) struct ToldFile {
 /// A message of the chat and what was answered.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ToldMessage {
+pub(crate) struct StoryMessage {
     pub(crate) channel: String,
     pub(crate) from: String,
     pub(crate) at: String,
     pub(crate) text: String,
     pub(crate) edited_at: Option<String>,
-    pub(crate) replies: Vec<ToldReply>,
+    pub(crate) replies: Vec<StoryReply>,
     pub(crate) reactions: Vec<(String, i64)>,
 }
 
 /// An answer.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ToldReply {
+pub(crate) struct StoryReply {
     pub(crate) from: String,
     pub(crate) at: String,
     pub(crate) text: String,
@@ -67,7 +67,7 @@ pub(crate) struct ToldReply {
 /// An event; its times are kept as written, with their offset.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ToldEvent {
+pub(crate) struct StoryEvent {
     pub(crate) id: String,
     pub(crate) title: String,
     pub(crate) calendar: String,
@@ -84,7 +84,7 @@ pub(crate) struct ToldEvent {
 /// A note.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ToldNote {
+pub(crate) struct StoryNote {
     pub(crate) path: String,
     pub(crate) created_at: String,
     pub(crate) updated_at: String,
@@ -95,7 +95,7 @@ pub(crate) struct ToldNote {
 /// A commit.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ToldCommit {
+pub(crate) struct StoryCommit {
     pub(crate) repository: String,
     pub(crate) author: String,
     pub(crate) at: String,

@@ -38,7 +38,7 @@ pub enum LineForm {
     EnvelopeOrBare,
 }
 
-/// Where lines say, or do not say, which stream they belong to.
+/// Which stream a line belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StreamChoice {
     /// All lines belong to this stream, whatever they say.
@@ -51,7 +51,7 @@ pub enum StreamChoice {
 
 impl StreamChoice {
     /// The choice for one input: what was prescribed, else the stream called like the file, else the only one declared.
-    pub fn of_input(
+    pub fn for_input(
         prescribed: Option<&StreamName>,
         stem: &str,
         declaration: &Declaration,
@@ -182,11 +182,11 @@ impl<'a> Acceptor<'a> {
     }
 
     fn envelope(&self, line: &RecordBody) -> Accepted<Change> {
-        let rules = self.stream_of(line)?;
-        let op = op_of(line)?;
+        let rules = self.rules_for(line)?;
+        let op = read_op(line)?;
         let key = rules.key_given(line.get("key"))?;
         let emitted_at = self.emitted_at(line)?;
-        let data = data_of(line)?;
+        let data = read_data(line)?;
         if let Some(data) = &data {
             rules.check_identity(&key, data)?;
         }
@@ -211,7 +211,7 @@ impl<'a> Acceptor<'a> {
         })
     }
 
-    fn stream_of(&self, line: &RecordBody) -> Accepted<&StreamRules<'a>> {
+    fn rules_for(&self, line: &RecordBody) -> Accepted<&StreamRules<'a>> {
         match (&self.choice, line.get("stream")) {
             (StreamChoice::Always(_), _) | (_, None) => self.rules(),
             (_, Some(raw)) => match json::decode_string(raw) {
@@ -246,7 +246,7 @@ impl<'a> Acceptor<'a> {
     }
 }
 
-fn op_of(line: &RecordBody) -> Accepted<Op> {
+fn read_op(line: &RecordBody) -> Accepted<Op> {
     match line.get("op").map(json::decode_string) {
         None => Ok(Op::Upsert),
         Some(Some(op)) if op == "upsert" => Ok(Op::Upsert),
@@ -258,7 +258,7 @@ fn op_of(line: &RecordBody) -> Accepted<Op> {
     }
 }
 
-fn data_of(line: &RecordBody) -> Accepted<Option<RecordBody>> {
+fn read_data(line: &RecordBody) -> Accepted<Option<RecordBody>> {
     match line.get("data") {
         Some(raw) if json::kind_of(raw) == JsonKind::Object => parse(raw).map(Some),
         _ => Ok(None),
@@ -272,7 +272,7 @@ fn is_whole_record(rules: &StreamRules<'_>, line: &RecordBody) -> bool {
 }
 
 fn agrees_with_its_data(rules: &StreamRules<'_>, line: &RecordBody) -> bool {
-    let Ok(Some(data)) = data_of(line) else {
+    let Ok(Some(data)) = read_data(line) else {
         return false;
     };
     match (rules.key_given(line.get("key")), rules.key_of(&data)) {

@@ -120,7 +120,7 @@ impl Export {
     }
 
     /// The titles of all, for a message.
-    pub(crate) fn listed() -> String {
+    pub(crate) fn all_titles() -> String {
         let titles: Vec<&str> = Self::ALL.iter().map(|export| export.title()).collect();
         titles.join(", ")
     }

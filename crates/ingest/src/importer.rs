@@ -1,4 +1,4 @@
-//! Driving any format into the store: items become batches, each batch one durable write, each item one answer.
+//! Imports any format into the store: items become batches, each batch is one durable write, each item is counted once.
 //! Memory is bounded by one batch, whatever the size of the input.
 
 use std::cell::RefCell;
@@ -22,12 +22,13 @@ pub trait Importer {
     /// The next item, or nothing at the end. An error means the input cannot be read any further.
     fn next_item(&mut self) -> Result<Option<Item>, InputError>;
 
-    /// Before the first item: looks at what is there already, where only that tells what the items belong to.
-    fn compare(&mut self, _held: &dyn Held) -> Result<(), Stopped> {
+    /// Called before the first item: compares the input with the existing records, for formats that need them to tell what
+    /// the items belong to.
+    fn compare(&mut self, _held: &dyn ExistingRecords) -> Result<(), Stopped> {
         Ok(())
     }
 
-    /// At the end: what the owner should know about how the input was read, if something had to be assumed.
+    /// Called at the end: a note for the owner about what was assumed or left out.
     fn note(&self) -> Option<String> {
         None
     }
@@ -38,8 +39,8 @@ pub trait Importer {
     }
 }
 
-/// What is there already, the earlier inputs of the same import included.
-pub trait Held {
+/// The records that exist already, including those of earlier inputs of the same import.
+pub trait ExistingRecords {
     /// The keys of a stream.
     fn keys(&self, stream: &str) -> Result<Vec<RecordKey>, StoreError>;
     /// Whether a stream has a record of that key.
@@ -88,37 +89,37 @@ impl Default for BatchLimits {
     }
 }
 
-/// Where an item stood in its input.
+/// The position of an item in its input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct ItemPosition {
     /// Among the items of the input, from 0.
     pub(crate) index: u64,
     /// In the file, from 1.
     pub(crate) line: u64,
 }
 
-/// Keeps the count. Every item comes here exactly once, and only after its batch is durable.
+/// Counts the results. Every item is counted exactly once, after its batch is durable.
 pub(crate) trait Tally {
     /// The item was written, or nothing had to be.
     fn applied(&mut self, applied: Applied);
-    /// The owner deleted the record of the item, so it was not taken; what it counts as, if that is a refusal.
+    /// The owner deleted the record of the item, so it was not written; the rejection it counts as, if it does.
     fn kept_deleted(&mut self) -> Option<Rejection>;
     /// The item was refused.
-    fn rejected(&mut self, place: Place, rejection: Rejection);
+    fn rejected(&mut self, position: ItemPosition, rejection: Rejection);
 }
 
 /// Where batches go.
 enum Destination<'a> {
     /// Into a connection.
     Store(&'a dyn Records, &'a ConnectionId),
-    /// Nowhere; it is only told what they would do.
+    /// Nowhere; only what they would do is computed.
     Preview(Preview<'a>),
 }
 
 /// Keys read at a time.
 const KEYS_AT_ONCE: usize = 1_000;
 
-impl Held for Destination<'_> {
+impl ExistingRecords for Destination<'_> {
     fn keys(&self, stream: &str) -> Result<Vec<RecordKey>, StoreError> {
         match self {
             Destination::Store(store, connection) => stored_keys(*store, connection, stream),
@@ -184,7 +185,7 @@ pub struct Import<'a> {
 impl<'a> Import<'a> {
     /// An import that writes.
     pub fn new(store: &'a dyn Records, connection: &'a ConnectionId, limits: BatchLimits) -> Self {
-        Self::to(Destination::Store(store, connection), limits)
+        Self::with_destination(Destination::Store(store, connection), limits)
     }
 
     /// One that only says what it would do. Without a connection it says so of a new one.
@@ -194,10 +195,10 @@ impl<'a> Import<'a> {
         limits: BatchLimits,
     ) -> Self {
         let preview = Preview::new(existing, declaration);
-        Self::to(Destination::Preview(preview), limits)
+        Self::with_destination(Destination::Preview(preview), limits)
     }
 
-    fn to(destination: Destination<'a>, limits: BatchLimits) -> Self {
+    fn with_destination(destination: Destination<'a>, limits: BatchLimits) -> Self {
         Self {
             destination,
             blobs: None,
@@ -207,7 +208,7 @@ impl<'a> Import<'a> {
         }
     }
 
-    /// Also keeps the bytes that records refer to; without this they are let go.
+    /// Also stores the bytes that records refer to; without this they are dropped.
     #[must_use]
     pub fn with_blobs(mut self, blobs: &'a dyn Blobs) -> Self {
         self.blobs = Some(blobs);
@@ -237,12 +238,12 @@ impl<'a> Import<'a> {
         let revives = self.revives;
         let files = RefCell::new(Vec::new());
         let mut write = |batch| {
-            let batch = if revives { revived(batch) } else { batch };
+            let batch = if revives { as_revivals(batch) } else { batch };
             match destination {
                 Destination::Store(store, connection) => {
                     // First, so that no record refers to what is not there.
                     let kept_out = (!revives).then_some(*store);
-                    keep((blobs, kept_out), connection, files.take())?;
+                    store_files((blobs, kept_out), connection, files.take())?;
                     store.write(connection, batch)
                 }
                 Destination::Preview(preview) => {
@@ -285,7 +286,7 @@ impl<'a> Import<'a> {
     }
 }
 
-fn revived(mut batch: Vec<Change>) -> Vec<Change> {
+fn as_revivals(mut batch: Vec<Change>) -> Vec<Change> {
     for change in &mut batch {
         change.op = match std::mem::replace(&mut change.op, ChangeOp::Delete) {
             ChangeOp::Upsert(body) => ChangeOp::Revive(body),
@@ -296,7 +297,7 @@ fn revived(mut batch: Vec<Change>) -> Vec<Change> {
 }
 
 /// Stores files that are not there yet, or are damaged or missing now, but none of a record that the owner deleted.
-fn keep(
+fn store_files(
     (blobs, kept_out): (Option<&dyn Blobs>, Option<&dyn Records>),
     connection: &ConnectionId,
     files: Vec<File>,
@@ -359,8 +360,8 @@ pub(crate) struct Batch {
     lines: usize,
     bytes: usize,
     changes: Vec<Change>,
-    places: Vec<Place>,
-    refused: Vec<(Place, Rejection)>,
+    positions: Vec<ItemPosition>,
+    refused: Vec<(ItemPosition, Rejection)>,
 }
 
 impl Batch {
@@ -371,13 +372,13 @@ impl Batch {
             lines: 0,
             bytes: 0,
             changes: Vec::new(),
-            places: Vec::new(),
+            positions: Vec::new(),
             refused: Vec::new(),
         }
     }
 
     pub(crate) fn add(&mut self, item: Item) {
-        let place = Place {
+        let position = ItemPosition {
             index: self.before + self.lines as u64,
             line: item.line,
         };
@@ -386,9 +387,9 @@ impl Batch {
         match item.outcome {
             Ok(change) => {
                 self.changes.push(change);
-                self.places.push(place);
+                self.positions.push(position);
             }
-            Err(rejection) => self.refused.push((place, rejection)),
+            Err(rejection) => self.refused.push((position, rejection)),
         }
     }
 
@@ -403,22 +404,22 @@ impl Batch {
         tally: &mut dyn Tally,
     ) -> Result<(), StoreError> {
         let changes = std::mem::take(&mut self.changes);
-        let places = std::mem::take(&mut self.places);
+        let positions = std::mem::take(&mut self.positions);
         let mut refused = std::mem::take(&mut self.refused);
         if !changes.is_empty() {
-            for (applied, place) in write(changes)?.into_iter().zip(places) {
+            for (applied, position) in write(changes)?.into_iter().zip(positions) {
                 match applied {
-                    Applied::AppendOnlyConflict => refused.push((place, conflict())),
+                    Applied::AppendOnlyConflict => refused.push((position, conflict())),
                     Applied::KeptDeleted => {
-                        refused.extend(tally.kept_deleted().map(|rejection| (place, rejection)));
+                        refused.extend(tally.kept_deleted().map(|rejection| (position, rejection)));
                     }
                     applied => tally.applied(applied),
                 }
             }
         }
-        refused.sort_by_key(|(place, _)| place.index);
-        for (place, rejection) in refused {
-            tally.rejected(place, rejection);
+        refused.sort_by_key(|(position, _)| position.index);
+        for (position, rejection) in refused {
+            tally.rejected(position, rejection);
         }
         self.before += self.lines as u64;
         (self.lines, self.bytes) = (0, 0);

@@ -77,7 +77,7 @@ impl Input {
     fn read(name: &str, file: FileName, reader: impl Read + 'static) -> Result<Self, ImportError> {
         let failed = |error: io::Error| InputError::from(error).named(name);
         let consumed = Arc::new(AtomicU64::new(0));
-        let mut reader = Counted {
+        let mut reader = CountingReader {
             reader,
             consumed: Arc::clone(&consumed),
         };
@@ -89,7 +89,7 @@ impl Input {
             head = peek(&mut gzip, &file).map_err(failed)?;
             plain = Box::new(gzip);
         }
-        let seen = Head::of(&head, &file);
+        let seen = Head::detect(&head, &file);
         let reader = Cursor::new(head).chain(BufReader::with_capacity(BUFFER_BYTES, plain));
         Ok(Self {
             name: name.to_owned(),
@@ -143,12 +143,12 @@ impl Input {
             (None, Head::Character(_)) if self.file.is_pipe() => unknown(format!(
                 "its content does not tell what it holds. From a pipe, JSON lines are read, and known exports: {}. \
                  Write anything else to a file first, CSV to one named .csv",
-                Export::listed()
+                Export::all_titles()
             )),
             (None, Head::Character(_)) => unknown(format!(
                 "neither its name nor its content tells what it holds; name it .jsonl, .ndjson or .csv. \
                  Known exports are recognised by themselves: {}",
-                Export::listed()
+                Export::all_titles()
             )),
         }
     }
@@ -173,10 +173,10 @@ enum Head {
 }
 
 impl Head {
-    fn of(head: &[u8], file: &FileName) -> Self {
+    fn detect(head: &[u8], file: &FileName) -> Self {
         let is_archive =
             head.starts_with(ZIP) || head.get(TAR_AT..).is_some_and(|at| at.starts_with(TAR));
-        match (Export::recognise(head, &file.unpacked), beginning(head)) {
+        match (Export::recognise(head, &file.unpacked), trim_start(head)) {
             (Some(export), _) => Self::Export(export),
             _ if is_archive => Self::Archive,
             (None, [first, ..]) => Self::Character(*first),
@@ -204,10 +204,10 @@ fn peek(reader: &mut dyn Read, file: &FileName) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
-/// Whether there is nothing to be gained by reading on. Whoever types lines or pipes them one by one may wait for an
-/// answer to the first, so more is wanted only where a known export may be.
+/// Whether the format is decided. A person or program that sends lines one by one may wait for an answer to the first, so
+/// more is read only where a known export is possible.
 fn is_enough(head: &[u8], file: &FileName) -> bool {
-    let text = beginning(head);
+    let text = trim_start(head);
     if head.len() < BYTE_ORDER_MARK.len() || text.is_empty() {
         return false;
     }
@@ -218,7 +218,7 @@ fn is_enough(head: &[u8], file: &FileName) -> bool {
 }
 
 /// The text from its first character that is not white space.
-fn beginning(head: &[u8]) -> &[u8] {
+fn trim_start(head: &[u8]) -> &[u8] {
     let text = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head);
     text.trim_ascii_start()
 }
@@ -265,12 +265,12 @@ fn split_ending(name: &str) -> (&str, String) {
 }
 
 /// Counts what passes.
-struct Counted<R> {
+struct CountingReader<R> {
     reader: R,
     consumed: Arc<AtomicU64>,
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for CountingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let length = self.reader.read(buffer)?;
         self.consumed.fetch_add(length as u64, Ordering::Relaxed);
@@ -292,7 +292,7 @@ impl<R: BufRead> Gzip<R> {
     }
 
     /// Goes on to the next member, if there is one.
-    fn go_on(&mut self) -> io::Result<()> {
+    fn next_member(&mut self) -> io::Result<()> {
         let Some(member) = self.member.take() else {
             return Ok(());
         };
@@ -330,7 +330,7 @@ impl<R: BufRead> Read for Gzip<R> {
             if length > 0 || buffer.is_empty() {
                 return Ok(length);
             }
-            self.go_on()?;
+            self.next_member()?;
         }
         Ok(0)
     }
@@ -419,7 +419,7 @@ mod tests {
 
     #[test]
     fn the_first_line_of_json_is_enough_to_begin_with() {
-        /// Gives one line, and then fails whoever asks for more.
+        /// Gives one line, and fails on every later read.
         struct OneLine(&'static [u8]);
         impl Read for OneLine {
             fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {

@@ -1,5 +1,5 @@
-//! What a batch would do, told without writing: the store is read, and what earlier lines of the same run would have
-//! changed is remembered. Per key that would change this takes a few bytes, however large the records are.
+//! A dry run: what a batch would do, without writing. The store is read, and changes of earlier lines of the same run are
+//! remembered, in a few bytes per key.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -41,7 +41,7 @@ impl<'a> Preview<'a> {
         }
     }
 
-    /// Says what writing the batch would answer.
+    /// The results that writing the batch would have.
     pub(crate) fn apply(&mut self, batch: Vec<Change>) -> Result<Vec<Applied>, StoreError> {
         batch
             .into_iter()

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use store::records::{Applied, Records};
 
 use crate::accept::Acceptor;
-use crate::importer::{Batch, BatchLimits, Importer, Place, Stopped, Tally};
+use crate::importer::{Batch, BatchLimits, Importer, ItemPosition, Stopped, Tally};
 use crate::importers::JsonlImporter;
 use crate::rejection::{Rejection, RejectionCode};
 
@@ -104,13 +104,13 @@ impl Tally for Writing {
         ))
     }
 
-    fn rejected(&mut self, place: Place, rejection: Rejection) {
+    fn rejected(&mut self, position: ItemPosition, rejection: Rejection) {
         self.receipt.records_attempted += 1;
         self.receipt.records_rejected += 1;
         self.receipt.rejections.push(ReceiptRejection {
-            input_index: place.index,
+            input_index: position.index,
             code: rejection.code,
-            receipt_id: self.receipt_id(place.index, &rejection.message),
+            receipt_id: self.receipt_id(position.index, &rejection.message),
             message: rejection.message,
             field: rejection.field,
             value: rejection.value,
@@ -119,7 +119,7 @@ impl Tally for Writing {
 }
 
 impl Writing {
-    /// `rr_` and 24 characters that follow from the request, the line's place and what is wrong with it.
+    /// `rr_` and 24 characters that follow from the request, the line's position and what is wrong with it.
     fn receipt_id(&self, index: u64, message: &str) -> String {
         let digest = Sha256::digest(format!("{}\n{index}\n{message}", self.salt));
         let short = digest.get(..18).unwrap_or_default();

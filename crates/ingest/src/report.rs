@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use store::records::Applied;
 
-use crate::importer::{Place, Tally};
+use crate::importer::{ItemPosition, Tally};
 use crate::rejection::{Rejection, RejectionCode};
 
 /// How many rejections are kept; all are counted.
@@ -85,13 +85,13 @@ impl Tally for Reporting<'_> {
         None
     }
 
-    fn rejected(&mut self, place: Place, rejection: Rejection) {
+    fn rejected(&mut self, position: ItemPosition, rejection: Rejection) {
         self.report.read += 1;
         self.report.rejected += 1;
         if self.report.rejections.len() < KEPT_REJECTIONS {
             self.report.rejections.push(RejectedLine {
                 file: self.file.map(str::to_owned),
-                line: place.line,
+                line: position.line,
                 code: rejection.code,
                 message: rejection.message,
                 field: rejection.field,

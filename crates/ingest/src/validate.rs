@@ -16,7 +16,7 @@ use contract::key::{KeyError, RecordKey};
 use contract::scalar::{FieldKind, Scalar};
 
 use crate::rejection::{Rejection, RejectionCode, quoted};
-use value::{Fault, ValueRules, shown};
+use value::{Fault, ValueRules, shorten};
 
 type Checked<T> = Result<T, Rejection>;
 
@@ -82,7 +82,12 @@ impl<'a> StreamRules<'a> {
             values: self
                 .fields
                 .iter()
-                .map(|(name, field)| ((*name).to_owned(), (field.kind, ValueRules::of(field))))
+                .map(|(name, field)| {
+                    (
+                        (*name).to_owned(),
+                        (field.kind, ValueRules::from_declaration(field)),
+                    )
+                })
                 .collect(),
         })
     }
@@ -193,7 +198,7 @@ fn key_part(name: &str, raw: &str) -> Checked<String> {
             let message = format!(
                 "the primary key field {} must be a text or a number, got {}",
                 quoted(name),
-                shown(raw)
+                shorten(raw)
             );
             Err(Rejection::new(RejectionCode::InvalidRecordIdentity, message).in_field(name))
         }
@@ -215,7 +220,7 @@ fn check_size(kind: FieldKind, raw: &str) -> Result<(), Fault> {
         code: RejectionCode::InvalidFieldType,
         at: String::new(),
         rule: rule.to_owned(),
-        value: Some(shown(raw)),
+        value: Some(shorten(raw)),
     })
 }
 

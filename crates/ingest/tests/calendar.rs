@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 fn store() -> Memory {
-    Memory::of(Export::Calendar)
+    Memory::with_export(Export::Calendar)
 }
 
 fn import(store: &Memory, bytes: &[u8], limit: usize) -> ImportReport {

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 fn mailbox() -> Memory {
-    Memory::of(Export::Mail)
+    Memory::with_export(Export::Mail)
 }
 
 fn import(store: &Memory, bytes: &[u8], limit: usize) -> ImportReport {

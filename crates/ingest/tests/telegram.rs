@@ -10,7 +10,7 @@ use proptest::prelude::*;
 const ACCOUNT: &str = include_str!("exports/telegram-account.json");
 
 fn telegram() -> Memory {
-    Memory::of(Export::Telegram)
+    Memory::with_export(Export::Telegram)
 }
 
 fn import_limited(

@@ -26,7 +26,7 @@ pub(super) struct Plantings {
 
 impl Plantings {
     /// The plantings of record `number` whose body is `length` bytes long.
-    pub(super) fn of(seed: u64, number: u64, length: usize) -> Self {
+    pub(super) fn new(seed: u64, number: u64, length: usize) -> Self {
         let mut prng = Prng::new(!seed, number);
         let mut words = Vec::new();
         plant_common(&mut words, length, &mut prng);

@@ -79,7 +79,7 @@ impl Figure {
     }
 
     /// The median of timed calls, and what nearly all stay below.
-    pub(crate) fn of(mut times: Vec<Duration>) -> Self {
+    pub(crate) fn from_times(mut times: Vec<Duration>) -> Self {
         times.sort_unstable();
         let at = |percent: usize| {
             let index = (times.len() * percent / 100).min(times.len().saturating_sub(1));

@@ -88,7 +88,7 @@ pub(super) struct ServedNotes {
 }
 
 impl ServedNotes {
-    fn of(options: &BenchOptions) -> Self {
+    fn new(options: &BenchOptions) -> Self {
         Self {
             records: options.records,
             seed: options.seed,
@@ -98,7 +98,7 @@ impl ServedNotes {
     /// Written last, as the other notes are.
     pub(super) fn keep(options: &BenchOptions, folder: &Path) -> Result<(), BenchError> {
         let path = folder.join(SERVED_FILE);
-        let text = serde_json::to_vec(&Self::of(options))?;
+        let text = serde_json::to_vec(&Self::new(options))?;
         std::fs::write(&path, text).map_err(BenchError::file(&path))
     }
 
@@ -106,7 +106,7 @@ impl ServedNotes {
     pub(super) fn has_earlier(options: &BenchOptions, folder: &Path) -> Result<bool, BenchError> {
         let path = folder.join(SERVED_FILE);
         match std::fs::read(&path) {
-            Ok(text) if serde_json::from_slice::<Self>(&text)? == Self::of(options) => Ok(true),
+            Ok(text) if serde_json::from_slice::<Self>(&text)? == Self::new(options) => Ok(true),
             Ok(_) => Err(BenchError::ForeignFolder(folder.to_owned())),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
             Err(error) => Err(BenchError::file(&path)(error)),

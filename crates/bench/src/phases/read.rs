@@ -8,7 +8,7 @@ use crate::contender::RawContender;
 use crate::measure::compare;
 use crate::ours::OurSide;
 use crate::{
-    BenchError, Contender, Figure, Measurement, PROBES, Place, Question, RawReader, Repetition,
+    BenchError, Contender, Figure, Measurement, PROBES, PageDepth, Question, RawReader, Repetition,
     Report, Unit, Window, anonymous_memory, folder_size,
 };
 
@@ -69,7 +69,7 @@ impl Bench<'_> {
     }
 
     /// How many times as long one question takes as another. Each side is asked both in turns, by itself: when the raw
-    /// engine has walked the list of a common word, the processor's caches hold nothing else, and whoever is asked next
+    /// engine has walked the list of a common word, the processor's caches hold nothing else, and the side that is asked next
     /// pays for that.
     fn relate(&mut self, what: &str, ask: Ask<'_>, base: Ask<'_>) -> Result<(), BenchError> {
         let repetition = self.repetition;
@@ -180,8 +180,8 @@ impl Bench<'_> {
     }
 
     fn pages(&mut self) -> Result<(), BenchError> {
-        let first: Ask<'_> = &|side| side.page(Place::First);
-        let far: Ask<'_> = &|side| side.page(Place::Far);
+        let first: Ask<'_> = &|side| side.page(PageDepth::First);
+        let far: Ask<'_> = &|side| side.page(PageDepth::Far);
         self.ask("page 1 of records", first)?;
         self.ask("page 1,000 of records", far)?;
         self.relate("page 1,000 to page 1", far, first)?;
@@ -222,8 +222,8 @@ fn peak_memory(side: &mut dyn Contender) -> Result<u64, BenchError> {
             side.search(probe, Some(&window))?;
             peak = peak.max(anonymous_memory().unwrap_or_default());
         }
-        side.page(Place::First)?;
-        side.page(Place::Far)?;
+        side.page(PageDepth::First)?;
+        side.page(PageDepth::Far)?;
         side.changes()?;
         for (_, question) in QUESTIONS {
             side.answer(question, &window)?;

@@ -23,8 +23,8 @@ const END: usize = 512;
 /// server's time.
 pub(super) fn is_success(result: &[u8]) -> bool {
     let end = &result[result.len().saturating_sub(END)..];
-    let told = br#""isError":false"#;
-    end.windows(told.len()).any(|window| window == told)
+    let marker = br#""isError":false"#;
+    end.windows(marker.len()).any(|window| window == marker)
 }
 
 /// What a server is asked.
@@ -103,7 +103,7 @@ impl Client {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
         let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-        // How it ends is seen by whoever asks next.
+        // Its end shows in the next request.
         tokio::spawn(async { drop(connection.await) });
         Ok(Self {
             sender,

@@ -5,63 +5,63 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::ask::{Ask, long_record};
 use super::client::{Client, Question};
-use super::load::{Load, Seen};
-use super::place::Place;
+use super::directory::GrantedDirectory;
+use super::load::{Load, LoadResult};
 use super::process::Server;
-use super::{Ground, Lines, figures, float};
+use super::request::{BenchRequest, long_record};
+use super::{Lines, Setup, figures, float};
 use crate::contender::TOP;
 use crate::measure::compare;
-use crate::{BenchError, Figure, Held, PROBES, Unit};
+use crate::{BenchError, Figure, PROBES, TargetLine, Unit};
 
 /// Clients that ask at once, each with a grant of its own.
 const CLIENTS: usize = 256;
 /// The promise: seconds of a search beyond the same over `/v1`.
 const OVERHEAD: f64 = 0.001_5;
-/// The memory is told so often.
+/// How often the memory is reported.
 const STEP: Duration = Duration::from_secs(10);
 /// Characters of a window.
 const WINDOW: u64 = 1_000;
 
-pub(super) fn measure(ground: &Ground<'_>, lines: &mut Lines<'_>) -> Result<(), BenchError> {
-    let place = ground.copy("l")?;
-    let clients = place.more_tokens(CLIENTS)?;
-    let started = Server::start(&ground.options.program, &place);
-    let server = ground.runtime.block_on(started)?;
-    alone(ground, (&server, &place), lines)?;
-    let seen = Load {
+pub(super) fn measure(setup: &Setup<'_>, lines: &mut Lines<'_>) -> Result<(), BenchError> {
+    let directory = setup.copy("l")?;
+    let clients = directory.more_tokens(CLIENTS)?;
+    let started = Server::start(&setup.options.program, &directory);
+    let server = setup.runtime.block_on(started)?;
+    alone(setup, (&server, &directory), lines)?;
+    let result = Load {
         clients,
-        questions: questions(ground)?,
+        questions: questions(setup)?,
     };
-    let seen = seen.run(ground, &server);
-    tell(&seen, lines);
-    ground.runtime.block_on(server.process.end())
+    let result = result.run(setup, &server);
+    report(&result, lines);
+    setup.runtime.block_on(server.process.end())
 }
 
 /// The searches of one client, in turns over both paths of one connection each.
 fn alone(
-    ground: &Ground<'_>,
-    (server, place): (&Server, &Place),
+    setup: &Setup<'_>,
+    (server, directory): (&Server, &GrantedDirectory),
     lines: &mut Lines<'_>,
 ) -> Result<(), BenchError> {
-    let runtime = &ground.runtime;
+    let runtime = &setup.runtime;
     for (what, probe) in [
         ("search, rare word", PROBES.rare),
         ("search, common word", PROBES.common),
     ] {
-        let connect = || runtime.block_on(Client::connect(server.address, &place.token));
+        let connect = || runtime.block_on(Client::connect(server.address, &directory.token));
         let (mut tools, mut rest) = (connect()?, connect()?);
         let call = Question::call("search", &search(probe.words));
-        let read = Question::Get(Ask::search(probe)?.target());
+        let read = Question::Get(BenchRequest::search(probe)?.target());
         let measured = compare(
             what,
-            ground.repetition(),
+            setup.repetition(),
             Some(&mut || runtime.block_on(tools.must(&call)).map(|_| 1)),
             &mut || runtime.block_on(rest.must(&read)).map(|_| 1),
         )?;
         let (call, read) = figures(&measured);
-        let line = Held::new(&format!("1 client: {what}"), Unit::Seconds, call).beside(read);
+        let line = TargetLine::new(&format!("1 client: {what}"), Unit::Seconds, call).beside(read);
         lines.add(line.at_most("+ 1.5 ms", read.value + OVERHEAD));
     }
     Ok(())
@@ -72,12 +72,12 @@ fn search(words: &str) -> Value {
 }
 
 /// The first two are the same search over both paths: every client asks both, so both meet the same load.
-fn questions(ground: &Ground<'_>) -> Result<Vec<Question>, BenchError> {
-    let id = format!("messages:{}", long_record(&ground.corpus()));
+fn questions(setup: &Setup<'_>) -> Result<Vec<Question>, BenchError> {
+    let id = format!("messages:{}", long_record(&setup.corpus()));
     let window = json!({"id": id, "field_path": "body", "limit_chars": WINDOW});
     Ok(vec![
         Question::call("search", &search(PROBES.rare.words)),
-        Question::Get(Ask::search(PROBES.rare)?.target()),
+        Question::Get(BenchRequest::search(PROBES.rare)?.target()),
         Question::call("query_records", &json!({"stream": "messages"})),
         Question::call("fetch", &json!({"id": id})),
         Question::call("read_record_field", &window),
@@ -85,22 +85,22 @@ fn questions(ground: &Ground<'_>) -> Result<Vec<Question>, BenchError> {
     ])
 }
 
-fn tell(seen: &Seen, lines: &mut Lines<'_>) {
-    seen.tell(lines);
-    let (call, read) = (seen.figure(0), seen.figure(1));
-    let line = seen
+fn report(result: &LoadResult, lines: &mut Lines<'_>) {
+    result.report(lines);
+    let (call, read) = (result.figure(0), result.figure(1));
+    let line = result
         .line("search, rare word", Unit::Seconds, call)
         .beside(read);
     lines.add(line.at_most("+ 1.5 ms", read.value + OVERHEAD));
     let mut next = Duration::ZERO;
-    let last = seen.memory.last();
-    for (at, bytes) in &seen.memory {
+    let last = result.memory.last();
+    for (at, bytes) in &result.memory {
         if *at >= next || Some(&(*at, *bytes)) == last {
             let what = format!("anonymous memory after {:.0} s", at.as_secs_f64());
             let bytes = Figure::once(float(*bytes));
-            lines.add(Held::new(&what, Unit::Bytes, bytes));
+            lines.add(TargetLine::new(&what, Unit::Bytes, bytes));
             next += STEP;
         }
     }
-    seen.tell_memory(lines);
+    result.report_memory(lines);
 }

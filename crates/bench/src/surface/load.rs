@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use grants::Secret;
 use tokio::task::LocalSet;
 
-use super::ask::Ask;
 use super::client::{Client, Question};
-use super::place::Place;
+use super::directory::GrantedDirectory;
 use super::process::Server;
-use super::{Ground, Lines, float};
-use crate::{BenchError, Figure, Held, Unit};
+use super::request::BenchRequest;
+use super::{Lines, Setup, float};
+use crate::{BenchError, Figure, TargetLine, Unit};
 
 /// Connections that ask at once, each its next question as soon as the last is answered.
 const CONNECTIONS: usize = 64;
@@ -29,9 +29,9 @@ pub(super) struct Load {
     pub(super) questions: Vec<Question>,
 }
 
-/// What was seen.
+/// What a load test measured.
 #[derive(Default)]
-pub(super) struct Seen {
+pub(super) struct LoadResult {
     /// The times of answers, by question.
     pub(super) times: Vec<Vec<Duration>>,
     pub(super) errors: u64,
@@ -44,66 +44,66 @@ pub(super) struct Seen {
 }
 
 pub(super) fn measure(
-    ground: &Ground<'_>,
-    (server, place): (&Server, &Place),
+    setup: &Setup<'_>,
+    (server, directory): (&Server, &GrantedDirectory),
     lines: &mut Lines<'_>,
 ) -> Result<(), BenchError> {
-    let asks = Ask::all(&ground.corpus())?;
+    let asks = BenchRequest::all(&setup.corpus())?;
     let questions = asks.iter().map(|(_, ask)| Question::Get(ask.target()));
     let load = Load {
-        clients: vec![place.token.clone(); CONNECTIONS],
+        clients: vec![directory.token.clone(); CONNECTIONS],
         questions: questions.collect(),
     };
-    let seen = load.run(ground, server);
-    seen.tell(lines);
-    seen.tell_memory(lines);
+    let result = load.run(setup, server);
+    result.report(lines);
+    result.report_memory(lines);
     Ok(())
 }
 
 impl Load {
-    /// Asks for as long as the run is told to, and looks at the server's memory meanwhile.
-    pub(super) fn run(self, ground: &Ground<'_>, server: &Server) -> Seen {
+    /// Asks for as long as the run takes, and records the server's memory meanwhile.
+    pub(super) fn run(self, setup: &Setup<'_>, server: &Server) -> LoadResult {
         let begin = Instant::now();
-        let until = begin + ground.options.load;
+        let until = begin + setup.options.load;
         let during = format!("{} connections", self.clients.len());
-        let seen = Rc::new(RefCell::new(Seen {
+        let result = Rc::new(RefCell::new(LoadResult {
             times: vec![Vec::new(); self.questions.len()],
             during,
-            ..Seen::default()
+            ..LoadResult::default()
         }));
         let questions: Rc<[Question]> = self.questions.into();
         let tasks = LocalSet::new();
         for (number, token) in self.clients.into_iter().enumerate() {
-            let (questions, seen) = (Rc::clone(&questions), Rc::clone(&seen));
+            let (questions, result) = (Rc::clone(&questions), Rc::clone(&result));
             let address = server.address;
             tasks.spawn_local(async move {
                 let mut turn = number;
                 while Instant::now() < until {
                     let client = Client::connect(address, &token).await;
-                    let asked = keep_asking(client, &questions, &mut turn, until, &seen).await;
+                    let asked = keep_asking(client, &questions, &mut turn, until, &result).await;
                     if let Err(error) = asked {
-                        seen.borrow_mut().note_error(error.to_string());
+                        result.borrow_mut().note_error(error.to_string());
                         // A server that is gone is not asked as fast as the machine can.
                         tokio::time::sleep(Duration::from_millis(100)).await;
                     }
                 }
             });
         }
-        let pause = LOOK.min(ground.options.load / LOOKS);
-        ground.runtime.block_on(tasks.run_until(async {
+        let pause = LOOK.min(setup.options.load / LOOKS);
+        setup.runtime.block_on(tasks.run_until(async {
             while Instant::now() < until {
                 if let Some(bytes) = server.process.memory("RssAnon:") {
-                    seen.borrow_mut().memory.push((begin.elapsed(), bytes));
+                    result.borrow_mut().memory.push((begin.elapsed(), bytes));
                 }
                 tokio::time::sleep(pause.max(Duration::from_millis(10))).await;
             }
         }));
         // Every connection ends with the answer it waits for.
-        ground.runtime.block_on(tasks);
-        let mut seen = seen.replace(Seen::default());
-        seen.took = begin.elapsed();
-        seen.during = format!("{} for {:.0} s", seen.during, seen.took.as_secs_f64());
-        seen
+        setup.runtime.block_on(tasks);
+        let mut result = result.replace(LoadResult::default());
+        result.took = begin.elapsed();
+        result.during = format!("{} for {:.0} s", result.during, result.took.as_secs_f64());
+        result
     }
 }
 
@@ -112,7 +112,7 @@ async fn keep_asking(
     questions: &[Question],
     turn: &mut usize,
     until: Instant,
-    seen: &RefCell<Seen>,
+    result: &RefCell<LoadResult>,
 ) -> Result<(), BenchError> {
     let mut client = client?;
     while Instant::now() < until {
@@ -123,14 +123,14 @@ async fn keep_asking(
         let answer = client.ask(question).await?;
         let time = begin.elapsed();
         match question.refusal(&answer) {
-            None => seen.borrow_mut().times[number].push(time),
-            Some(error) => seen.borrow_mut().note_error(error),
+            None => result.borrow_mut().times[number].push(time),
+            Some(error) => result.borrow_mut().note_error(error),
         }
     }
     Ok(())
 }
 
-impl Seen {
+impl LoadResult {
     fn note_error(&mut self, error: String) {
         self.errors += 1;
         self.first_error.get_or_insert(error);
@@ -138,16 +138,16 @@ impl Seen {
 
     /// The times of one question.
     pub(super) fn figure(&self, question: usize) -> Figure {
-        Figure::of(self.times.get(question).cloned().unwrap_or_default())
+        Figure::from_times(self.times.get(question).cloned().unwrap_or_default())
     }
 
     /// A line of this load.
-    pub(super) fn line(&self, what: &str, unit: Unit, figure: Figure) -> Held {
-        Held::new(&format!("{}: {what}", self.during), unit, figure)
+    pub(super) fn line(&self, what: &str, unit: Unit, figure: Figure) -> TargetLine {
+        TargetLine::new(&format!("{}: {what}", self.during), unit, figure)
     }
 
     /// How much was answered, with how many errors, and how fast.
-    pub(super) fn tell(&self, lines: &mut Lines<'_>) {
+    pub(super) fn report(&self, lines: &mut Lines<'_>) {
         if let Some(error) = &self.first_error {
             (lines.progress)(&format!("the first error: {error}"));
         }
@@ -157,11 +157,11 @@ impl Seen {
         let errors = Figure::once(float(self.errors));
         let errors = self.line("errors", Unit::Number, errors);
         lines.add(errors.at_most("0", 0.0));
-        lines.add(self.line("one answer", Unit::Seconds, Figure::of(all)));
+        lines.add(self.line("one answer", Unit::Seconds, Figure::from_times(all)));
     }
 
     /// Whether the memory stayed what it was. The first sixth is left out: caches fill, and the server was idle before.
-    pub(super) fn tell_memory(&self, lines: &mut Lines<'_>) {
+    pub(super) fn report_memory(&self, lines: &mut Lines<'_>) {
         let sixth = self.memory.len() / 6;
         let (early, late) = (
             mean(&self.memory[sixth..2 * sixth]),
@@ -169,7 +169,8 @@ impl Seen {
         );
         if let (Some(early), Some(late)) = (early, late) {
             let what = "anonymous memory, last third beside second sixth";
-            let line = Held::new(what, Unit::Bytes, Figure::once(late)).beside(Figure::once(early));
+            let line =
+                TargetLine::new(what, Unit::Bytes, Figure::once(late)).beside(Figure::once(early));
             lines.add(line.at_most(&format!("{FLAT}×"), FLAT * early));
         }
     }

@@ -8,14 +8,14 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::ask::{Ask, long_record};
-use super::asker::Asker;
-use super::place::{InProcess, Place};
+use super::directory::{GrantedDirectory, InProcess};
 use super::process::Server;
+use super::request::{BenchRequest, long_record};
 use super::stdio::Session;
-use super::{Ground, Lines, figures};
+use super::worker::Worker;
+use super::{Lines, Setup, figures};
 use crate::measure::compare;
-use crate::{BenchError, Figure, Held, PROBES, Unit};
+use crate::{BenchError, Figure, PROBES, TargetLine, Unit};
 
 const COLD_STARTS: usize = 20;
 /// The promises: seconds to the list of tools, resident bytes then, and seconds of a call beyond the server's own.
@@ -23,12 +23,12 @@ const FIRST_ANSWER: f64 = 0.015;
 const RESIDENT: f64 = 25e6;
 const OVERHEAD: f64 = 0.000_5;
 
-pub(super) fn measure(ground: &Ground<'_>, lines: &mut Lines<'_>) -> Result<(), BenchError> {
-    let (local, place) = (ground.copy("m")?, ground.copy("l")?);
-    let program = &ground.options.program;
-    let server = ground.runtime.block_on(Server::start(program, &place))?;
-    let cache = ground.scratch.path().join("c");
-    keep_credential(&cache, &server, &place)?;
+pub(super) fn measure(setup: &Setup<'_>, lines: &mut Lines<'_>) -> Result<(), BenchError> {
+    let (local, directory) = (setup.copy("m")?, setup.copy("l")?);
+    let program = &setup.options.program;
+    let server = setup.runtime.block_on(Server::start(program, &directory))?;
+    let cache = setup.scratch.path().join("c");
+    keep_credential(&cache, &server, &directory)?;
     let ways = [
         (
             "local data",
@@ -46,14 +46,14 @@ pub(super) fn measure(ground: &Ground<'_>, lines: &mut Lines<'_>) -> Result<(), 
         ),
     ];
     for (way, args) in &ways {
-        cold_starts(ground, (way, args), lines)?;
+        cold_starts(setup, (way, args), lines)?;
     }
     let [(local, over_local), (remote, over_server)] = &ways;
-    let here = InProcess::over(&ground.copy("p")?)?;
-    calls(ground, (local, over_local), &Own::Here(&here), lines)?;
-    let own = Own::Served(&server, &place);
-    calls(ground, (remote, over_server), &own, lines)?;
-    ground.runtime.block_on(server.process.end())
+    let here = InProcess::over(&setup.copy("p")?)?;
+    calls(setup, (local, over_local), &Own::Here(&here), lines)?;
+    let own = Own::Served(&server, &directory);
+    calls(setup, (remote, over_server), &own, lines)?;
+    setup.runtime.block_on(server.process.end())
 }
 
 fn arguments(named: &[(&str, &str)]) -> Vec<String> {
@@ -70,7 +70,11 @@ fn shown(path: &Path) -> String {
 }
 
 /// The credential as `pdpp connect` would have stored it.
-fn keep_credential(root: &Path, server: &Server, place: &Place) -> Result<(), BenchError> {
+fn keep_credential(
+    root: &Path,
+    server: &Server,
+    directory: &GrantedDirectory,
+) -> Result<(), BenchError> {
     let folder = root.join("clients");
     fs::create_dir_all(&folder).map_err(BenchError::file(&folder))?;
     let url = format!("http://{}", server.address);
@@ -80,10 +84,10 @@ fn keep_credential(root: &Path, server: &Server, place: &Place) -> Result<(), Be
         "provider_url": url,
         "authorization_server": url,
         "scope": "pdpp:read",
-        "grant_id": place.grant,
+        "grant_id": directory.grant,
         "client": {"client_id": "bench"},
         "credential": {
-            "access_token": place.token.expose(),
+            "access_token": directory.token.expose(),
             "token_type": "Bearer",
             "pdpp_token_kind": "client",
         },
@@ -95,14 +99,14 @@ fn keep_credential(root: &Path, server: &Server, place: &Place) -> Result<(), Be
 
 /// Starts the program again and again, each time until its tools are known, and then asks for something.
 fn cold_starts(
-    ground: &Ground<'_>,
+    setup: &Setup<'_>,
     (way, args): (&str, &[String]),
     lines: &mut Lines<'_>,
 ) -> Result<(), BenchError> {
-    let program = &ground.options.program;
+    let program = &setup.options.program;
     let (mut times, mut firsts, mut memory) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..COLD_STARTS {
-        ground.runtime.block_on(async {
+        setup.runtime.block_on(async {
             let begin = Instant::now();
             let mut session = Session::start(program, args).await?;
             times.push(begin.elapsed());
@@ -114,16 +118,20 @@ fn cold_starts(
         })?;
     }
     let start = format!("{way}: cold start to the list of tools");
-    let start = Held::new(&start, Unit::Seconds, Figure::of(times));
+    let start = TargetLine::new(&start, Unit::Seconds, Figure::from_times(times));
     lines.add(start.at_most("15 ms", FIRST_ANSWER));
     memory.sort_unstable();
     if let Some(median) = memory.get(memory.len() / 2) {
         let resident = Figure::once(super::float(*median));
-        let resident = Held::new(&format!("{way}: resident then"), Unit::Bytes, resident);
+        let resident = TargetLine::new(&format!("{way}: resident then"), Unit::Bytes, resident);
         lines.add(resident.at_most("25 MB", RESIDENT));
     }
     let first = format!("{way}: first search after the start");
-    lines.add(Held::new(&first, Unit::Seconds, Figure::of(firsts)));
+    lines.add(TargetLine::new(
+        &first,
+        Unit::Seconds,
+        Figure::from_times(firsts),
+    ));
     Ok(())
 }
 
@@ -136,62 +144,69 @@ enum Own<'a> {
     /// The grant looked up and the read in process, with its answer written as JSON.
     Here(&'a InProcess),
     /// The same over a connection of its own: an adapter has to make that way too.
-    Served(&'a Server, &'a Place),
+    Served(&'a Server, &'a GrantedDirectory),
 }
 
 /// Calls of one process in turns with what the resource server itself takes for the same read.
 fn calls(
-    ground: &Ground<'_>,
+    setup: &Setup<'_>,
     (way, args): (&str, &[String]),
     own: &Own<'_>,
     lines: &mut Lines<'_>,
 ) -> Result<(), BenchError> {
-    let corpus = ground.corpus();
-    let runtime = &ground.runtime;
-    let mut session = runtime.block_on(Session::start(&ground.options.program, args))?;
+    let corpus = setup.corpus();
+    let runtime = &setup.runtime;
+    let mut session = runtime.block_on(Session::start(&setup.options.program, args))?;
     let long = json!({"id": format!("messages:{}", long_record(&corpus))});
     for (what, tool, args, ask) in [
         (
             "search, rare word",
             "search",
             search(PROBES.rare.words),
-            Ask::search(PROBES.rare)?,
+            BenchRequest::search(PROBES.rare)?,
         ),
         (
             "search, common word",
             "search",
             search(PROBES.common.words),
-            Ask::search(PROBES.common)?,
+            BenchRequest::search(PROBES.common)?,
         ),
         (
             "query_records, 25 records",
             "query_records",
             json!({"stream": "messages", "limit": 25}),
-            Ask::page()?,
+            BenchRequest::page()?,
         ),
-        ("fetch, a long record", "fetch", long, Ask::record(&corpus)?),
+        (
+            "fetch, a long record",
+            "fetch",
+            long,
+            BenchRequest::record(&corpus)?,
+        ),
     ] {
-        let mut asker = match own {
+        let mut worker = match own {
             Own::Here(_) => None,
-            Own::Served(server, place) => Some(Asker::new(ground, (server, place), ask.clone())?),
+            Own::Served(server, directory) => {
+                Some(Worker::new(setup, (server, directory), ask.clone())?)
+            }
         };
-        let mut own = || match (own, &mut asker) {
+        let mut own = || match (own, &mut worker) {
             (Own::Here(here), _) => {
                 let reader = here.reader()?;
                 runtime.block_on(ask.written_in_process(&reader)).map(|_| 1)
             }
-            (_, Some(asker)) => asker.work(ground).map(|_| 1),
+            (_, Some(worker)) => worker.work(setup).map(|_| 1),
             (Own::Served(..), None) => Ok(0),
         };
         let what = format!("{way}: {what}");
         let measured = compare(
             &what,
-            ground.repetition(),
+            setup.repetition(),
             Some(&mut || runtime.block_on(session.call(tool, &args)).map(|_| 1)),
             &mut own,
         )?;
         let (call, own) = figures(&measured);
-        let line = Held::new(&what, Unit::Seconds, call).beside(own);
+        let line = TargetLine::new(&what, Unit::Seconds, call).beside(own);
         lines.add(line.at_most("+ 0.5 ms", own.value + OVERHEAD));
     }
     runtime.block_on(session.process.end())

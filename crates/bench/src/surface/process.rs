@@ -9,7 +9,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
-use super::place::Place;
+use super::directory::GrantedDirectory;
 use crate::BenchError;
 use crate::measure::memory;
 
@@ -19,7 +19,7 @@ pub(super) const PATIENCE: Duration = Duration::from_mins(1);
 /// More calls than any server answers in a minute.
 const UNLIMITED: &str = "10000000";
 
-/// The program with its arguments, free of the settings of whoever runs the bench.
+/// The program with its arguments, without the settings in the environment of the bench.
 pub(super) fn command(program: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(program);
     for (name, _) in std::env::vars_os() {
@@ -51,7 +51,7 @@ impl Running {
         memory(&self.child.id()?.to_string(), kind)
     }
 
-    pub(super) fn trouble(&self, what: impl Into<String>) -> BenchError {
+    pub(super) fn failure(&self, what: impl Into<String>) -> BenchError {
         BenchError::Process {
             command: self.name.to_owned(),
             what: what.into(),
@@ -65,44 +65,47 @@ impl Running {
     ) -> Result<String, BenchError> {
         let mut line = String::new();
         match timeout(PATIENCE, from.read_line(&mut line)).await {
-            Ok(Ok(0)) => Err(self.trouble("ended early")),
+            Ok(Ok(0)) => Err(self.failure("ended early")),
             Ok(Ok(_)) => Ok(line),
-            Ok(Err(error)) => Err(self.trouble(format!("could not be read: {error}"))),
-            Err(_) => Err(self.trouble("did not answer in time")),
+            Ok(Err(error)) => Err(self.failure(format!("could not be read: {error}"))),
+            Err(_) => Err(self.failure("did not answer in time")),
         }
     }
 
     /// Ends it and waits until it has.
     pub(super) async fn end(mut self) -> Result<(), BenchError> {
         let killed = self.child.kill().await;
-        killed.map_err(|error| self.trouble(format!("could not be ended: {error}")))
+        killed.map_err(|error| self.failure(format!("could not be ended: {error}")))
     }
 }
 
-/// `pdpp serve` over a place, on any free port.
+/// `pdpp serve` over a directory, on any free port.
 pub(super) struct Server {
     pub(super) process: Running,
     pub(super) address: SocketAddr,
 }
 
 impl Server {
-    pub(super) async fn start(program: &Path, place: &Place) -> Result<Self, BenchError> {
+    pub(super) async fn start(
+        program: &Path,
+        directory: &GrantedDirectory,
+    ) -> Result<Self, BenchError> {
         let mut command = command(program, &["serve", "--listen", "127.0.0.1:0", "--data-dir"]);
         // What a server does under load is measured, not how it fends it off.
         command.env("PDPP_CALLS_PER_MINUTE", UNLIMITED);
-        command.arg(&place.folder).stdin(Stdio::null());
+        command.arg(&directory.folder).stdin(Stdio::null());
         command.stdout(Stdio::null()).stderr(Stdio::piped());
         let mut process = Running::start(command, "pdpp serve")?;
         let stderr = process.child.stderr.take();
-        let mut told = BufReader::new(stderr.ok_or_else(|| process.trouble("is silent"))?);
-        let line = process.line(&mut told).await?;
+        let mut stderr_lines = BufReader::new(stderr.ok_or_else(|| process.failure("is silent"))?);
+        let line = process.line(&mut stderr_lines).await?;
         let address = line.trim().strip_prefix("API: http://");
         let address = address.and_then(|rest| rest.strip_suffix("/v1")?.parse().ok());
-        let address = address.ok_or_else(|| process.trouble(format!("said: {}", line.trim())))?;
-        // A server whose log nobody takes would wait for somebody.
+        let address = address.ok_or_else(|| process.failure(format!("said: {}", line.trim())))?;
+        // A server whose log is not read would block when the pipe is full.
         tokio::spawn(async move {
             let mut line = String::new();
-            while let Ok(1..) = told.read_line(&mut line).await {
+            while let Ok(1..) = stderr_lines.read_line(&mut line).await {
                 line.clear();
             }
         });

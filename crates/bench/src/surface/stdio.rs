@@ -32,7 +32,7 @@ impl Session {
         let mut process = Running::start(command, "pdpp mcp")?;
         let pipes = (process.child.stdin.take(), process.child.stdout.take());
         let (Some(stdin), Some(stdout)) = pipes else {
-            return Err(process.trouble("has no pipes"));
+            return Err(process.failure("has no pipes"));
         };
         let mut session = Self {
             process,
@@ -85,7 +85,7 @@ impl Session {
         let mut line = serde_json::to_vec(message)?;
         line.push(b'\n');
         let sent = self.stdin.write_all(&line).await;
-        sent.map_err(|error| self.process.trouble(format!("takes no messages: {error}")))
+        sent.map_err(|error| self.process.failure(format!("takes no messages: {error}")))
     }
 }
 

@@ -6,9 +6,9 @@ use contract::upstream::Get;
 use indicatif::HumanCount;
 
 use crate::context::Context;
-use crate::failure::Outcome;
-use crate::reading::{Line, Reading, Source};
-use crate::shown::{Lines as _, cell, columns, command_line};
+use crate::failure::CommandResult;
+use crate::reading::{CommandLine, Reading, Source};
+use crate::render::{Lines as _, columns, indented_command, short_value};
 use crate::style::Style;
 
 /// The most groups a server gives.
@@ -56,8 +56,8 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    fn line(&self) -> Line {
-        Line::of("aggregate")
+    fn line(&self) -> CommandLine {
+        CommandLine::new("aggregate")
             .argument(&self.stream)
             .argument(&self.metric)
             .option("field", self.field.as_ref())
@@ -71,20 +71,20 @@ impl Options {
     }
 }
 
-pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
+pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     let question = Get::v1(["streams", &options.stream, "aggregate"]);
     let question = question.with("metric", Some(&options.metric));
     let line = options.line();
-    let question = line.ask(question)?;
+    let question = line.add_params_to(question)?;
     let reading = Reading::open(&options.source, ("pdpp aggregate", line), context)?;
     let style = context.output.style();
     reading.show(question, |answer| show(answer, &reading.line, style))
 }
 
-fn show(answer: &Aggregation, line: &Line, style: Style) -> String {
+fn show(answer: &Aggregation, line: &CommandLine, style: Style) -> String {
     let mut text = match (&answer.groups, &answer.value) {
         (Some(groups), _) => table(groups, answer, style),
-        (None, Some(value)) => format!("{}\n", cell(value)),
+        (None, Some(value)) => format!("{}\n", short_value(value)),
         (None, None) => "no figure\n".to_owned(),
     };
     if answer.approximate == Some(true) {
@@ -95,12 +95,12 @@ fn show(answer: &Aggregation, line: &Line, style: Style) -> String {
         let limit = answer.limit.unwrap_or(10);
         if limit < MOST_GROUPS {
             let more = (limit * 2).min(MOST_GROUPS);
-            text.line(format_args!(
+            text.push_line(format_args!(
                 "\nRecords in groups that are not shown: {others}; more groups:"
             ));
-            text.push_str(&command_line("  ", &line.with("limit", more), style));
+            text.push_str(&indented_command("  ", &line.with("limit", more), style));
         } else {
-            text.line(format_args!(
+            text.push_line(format_args!(
                 "\nRecords in groups that are not shown: {others}; narrow them with --filter."
             ));
         }
@@ -125,8 +125,8 @@ fn table(groups: &[Group], answer: &Aggregation, style: Style) -> String {
     };
     let mut rows = vec![[by, "COUNT".to_owned(), figure]];
     let shown = |group: &Group| {
-        let value = group.value.as_deref().map(cell).unwrap_or_default();
-        [cell(&group.key), group.count.to_string(), value]
+        let value = group.value.as_deref().map(short_value).unwrap_or_default();
+        [short_value(&group.key), group.count.to_string(), value]
     };
     rows.extend(groups.iter().map(shown));
     columns(&rows, 0, style)

@@ -12,9 +12,9 @@ use rest::owner::wire::{MISSING_BLOB_IDS, MISSING_BLOBS};
 use serde::Serialize;
 
 use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 use crate::file::Partial;
-use crate::owner::{Owner, Target};
+use crate::owner::{OwnerClient, RequestPath};
 use crate::reading::quoted;
 
 /// The exit code of a command line that asks for what cannot be.
@@ -35,18 +35,18 @@ struct Answer<'a> {
     file: &'a Path,
     bytes: u64,
     #[serde(flatten)]
-    missing: Missing,
+    missing: MissingBlobs,
 }
 
 /// What the backup lacks, because it is missing in the store.
 #[derive(Serialize)]
-struct Missing {
+struct MissingBlobs {
     missing_blobs: u64,
     /// The first of them.
     missing_blob_ids: Vec<String>,
 }
 
-pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
+pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     let file = options.file.as_path();
     if file.as_os_str() == "-" {
         let message = "a backup is written into a file, for what breaks off must not pass for one";
@@ -63,7 +63,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
     let spinner = context.output.spinner("backing up");
     let (bytes, missing) = write(&owner, file)?;
     spinner.finish_and_clear();
-    let lacking = missing.told(file, context);
+    let lacking = missing.to_failure(file, context);
     if context.output.is_json() {
         context.output.json(&Answer {
             file,
@@ -81,8 +81,8 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
     lacking.map_or(Ok(()), Err)
 }
 
-impl Missing {
-    fn of(headers: &HeaderMap) -> Self {
+impl MissingBlobs {
+    fn from_headers(headers: &HeaderMap) -> Self {
         let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
         let count = text(MISSING_BLOBS).and_then(|text| text.parse().ok());
         let ids = text(MISSING_BLOB_IDS).unwrap_or_default().split(',');
@@ -94,7 +94,7 @@ impl Missing {
     }
 
     /// What is left out, where something is.
-    fn told(&self, file: &Path, context: &Context) -> Option<Failure> {
+    fn to_failure(&self, file: &Path, context: &Context) -> Option<Failure> {
         let count = self.missing_blobs;
         if count == 0 {
             return None;
@@ -113,7 +113,7 @@ impl Missing {
             "{count} {blobs} {are} missing in the data directory and so in {}; everything else is saved: {ids}{more}",
             file.display()
         );
-        let doctor = context.line("doctor").flag("thorough");
+        let doctor = context.command("doctor").flag("thorough");
         Some(Failure::new(message).hint(format!(
             "import the files again that they came from, then back up into a new file; `{doctor}` says what else is damaged"
         )))
@@ -121,33 +121,33 @@ impl Missing {
 }
 
 /// Writes beside the file first, so that it appears whole or not at all.
-fn write(owner: &Owner, file: &Path) -> Outcome<(u64, Missing)> {
-    let partial = Partial::of(file)?;
+fn write(owner: &OwnerClient, file: &Path) -> CommandResult<(u64, MissingBlobs)> {
+    let partial = Partial::create(file)?;
     let mut out = BufWriter::with_capacity(256 * 1024, partial.file());
     let missing = if is_compressed(file) {
         let mut gzip = GzEncoder::new(&mut out, Compression::default());
         let missing = fetch(owner, file, &mut gzip)?;
-        gzip.finish().map_err(Failure::at(file))?;
+        gzip.finish().map_err(Failure::file_error(file))?;
         missing
     } else {
         fetch(owner, file, &mut out)?
     };
-    out.flush().map_err(Failure::at(file))?;
+    out.flush().map_err(Failure::file_error(file))?;
     drop(out);
-    Ok((partial.settle(|| exists(file))?, missing))
+    Ok((partial.persist_new(|| exists(file))?, missing))
 }
 
-fn fetch(owner: &Owner, file: &Path, out: &mut dyn Write) -> Outcome<Missing> {
-    let mut take = |bytes: &[u8]| out.write_all(bytes).map_err(Failure::at(file));
+fn fetch(owner: &OwnerClient, file: &Path, out: &mut dyn Write) -> CommandResult<MissingBlobs> {
+    let mut take = |bytes: &[u8]| out.write_all(bytes).map_err(Failure::file_error(file));
     // A copy that is needed meanwhile is made where there is room for a backup, if the server may write there.
     let folder = match file.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
-    let folder = std::path::absolute(folder).map_err(Failure::at(file))?;
-    let target = Target::of("/owner/backup").with("beside", &folder.to_string_lossy());
-    let headers = owner.pour_unless_stopped(&target, &mut take)?;
-    Ok(Missing::of(&headers))
+    let folder = std::path::absolute(folder).map_err(Failure::file_error(file))?;
+    let target = RequestPath::new("/owner/backup").param("beside", &folder.to_string_lossy());
+    let headers = owner.download_unless_stopped(&target, &mut take)?;
+    Ok(MissingBlobs::from_headers(&headers))
 }
 
 fn is_compressed(file: &Path) -> bool {

@@ -9,7 +9,7 @@ use clap::Args;
 
 use crate::clock::SystemClock;
 use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 
 /// Measure this machine with a made-up corpus
 ///
@@ -43,7 +43,7 @@ pub(crate) struct Options {
     seconds: u64,
 }
 
-pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
+pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     let output = context.output;
     let asked = BenchOptions {
         records: options.records,

@@ -11,10 +11,10 @@ use serde_json::Value;
 
 use crate::choice;
 use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 use crate::file::Destination;
 use crate::output::visible;
-use crate::owner::{Owner, Target, Trouble};
+use crate::owner::{OwnerClient, OwnerError, RequestPath};
 use crate::reading;
 
 /// Write the bytes a record points at into a file
@@ -39,7 +39,7 @@ struct Answer<'a> {
     bytes: u64,
 }
 
-pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
+pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     let owner = context.owner("pdpp blob")?;
     let target = target(options, &owner, context)?;
     let (file, output) = (options.output.as_path(), context.output);
@@ -48,9 +48,9 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
         return output.write(|out| {
             let mut take = |bytes: &[u8]| {
                 let written = out.write_all(bytes);
-                written.map_err(|error| Failure::of_output(&error))
+                written.map_err(|error| Failure::writing_output(&error))
             };
-            owner.pour(&target, &mut take).map_err(not_found)
+            owner.download(&target, &mut take).map_err(with_blob_hint)
         });
     }
     let bytes = write(&owner, &target, file)?;
@@ -65,10 +65,10 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
     Ok(())
 }
 
-fn target(options: &Options, owner: &Owner, context: &Context) -> Outcome<Target> {
+fn target(options: &Options, owner: &OwnerClient, context: &Context) -> CommandResult<RequestPath> {
     let connection = match &options.connection {
         Some(named) => {
-            let sources: Sources = owner.get(&Target::of("/owner/sources"))?;
+            let sources: Sources = owner.get(&RequestPath::new("/owner/sources"))?;
             let found = choice::connection_named(&sources, named, context)?;
             Some(found.connection_id.as_str().to_owned())
         }
@@ -82,64 +82,65 @@ fn target(options: &Options, owner: &Owner, context: &Context) -> Outcome<Target
             connection,
         ),
         None if options.id.contains(':') => {
-            of_record(&options.id, connection.as_deref(), (owner, context))?
+            blob_of_record(&options.id, connection.as_deref(), (owner, context))?
         }
         None => (options.id.clone(), connection),
     };
-    let target = Target::of("/v1/blobs").part(&id);
-    Ok(target.with_any("connection_id", connection.as_deref()))
+    let target = RequestPath::new("/v1/blobs").segment(&id);
+    Ok(target.optional_param("connection_id", connection.as_deref()))
 }
 
 /// The blob a record points at, and the connection of both.
-fn of_record(
+fn blob_of_record(
     id: &str,
     connection: Option<&str>,
-    (owner, context): (&Owner, &Context),
-) -> Outcome<(String, Option<String>)> {
+    (owner, context): (&OwnerClient, &Context),
+) -> CommandResult<(String, Option<String>)> {
     let (handle, _) = reading::handle(id, connection)?;
-    let record = Target::of("/v1/streams")
-        .part(handle.stream())
-        .part("records")
-        .part(handle.record())
-        .with_any("connection_id", handle.connection());
+    let record = RequestPath::new("/v1/streams")
+        .segment(handle.stream())
+        .segment("records")
+        .segment(handle.record())
+        .optional_param("connection_id", handle.connection());
     let record: Value = owner.get(&record)?;
     let Some(blob) = record["data"]["blob_ref"]["blob_id"].as_str() else {
         let message = format!("the record '{}' points at no blob", visible(id));
         return Err(Failure::new(message).hint(format!(
             "`{}` shows what it holds",
-            context.line("fetch").argument(id)
+            context.command("fetch").argument(id)
         )));
     };
     let connection = record["connection_id"].as_str().map(str::to_owned);
     Ok((blob.to_owned(), connection))
 }
 
-fn not_found(trouble: Trouble) -> Failure {
-    let unknown = matches!(&trouble, Trouble::Refused(refused) if refused.code == "blob_not_found");
+fn with_blob_hint(error: OwnerError) -> Failure {
+    let unknown =
+        matches!(&error, OwnerError::Refused(refused) if refused.code == "blob_not_found");
     let hint = unknown.then(|| {
         "records name their blobs in blob_ref: pass the id of such a record, as `pdpp query` prints it".to_owned()
     });
-    Failure::from(trouble).hints(hint)
+    Failure::from(error).hints(hint)
 }
 
 /// Writes a file that appears whole or not at all, or into whatever else has that name.
-fn write(owner: &Owner, target: &Target, file: &Path) -> Outcome<u64> {
-    let destination = Destination::of(file)?;
+fn write(owner: &OwnerClient, target: &RequestPath, file: &Path) -> CommandResult<u64> {
+    let destination = Destination::open(file)?;
     let mut out = BufWriter::with_capacity(256 * 1024, destination.file());
     let mut written = 0;
     let mut take = |bytes: &[u8]| {
         written += bytes.len() as u64;
-        out.write_all(bytes).map_err(Failure::at(file))
+        out.write_all(bytes).map_err(Failure::file_error(file))
     };
-    let poured = match &destination {
-        Destination::Whole(_) => owner.pour_unless_stopped(target, &mut take).map(drop),
-        // It takes as long as whoever reads it, and there is nothing to clear away.
-        Destination::Passing(_) => owner.pour(target, &mut take),
+    let downloaded = match &destination {
+        Destination::File(_) => owner.download_unless_stopped(target, &mut take).map(drop),
+        // The reader of a pipe sets the pace, and there is no partial file to remove.
+        Destination::Stream(_) => owner.download(target, &mut take),
     };
-    poured.map_err(not_found)?;
-    out.flush().map_err(Failure::at(file))?;
+    downloaded.map_err(with_blob_hint)?;
+    out.flush().map_err(Failure::file_error(file))?;
     drop(out);
-    if let Destination::Whole(partial) = destination {
+    if let Destination::File(partial) = destination {
         partial.replace()?;
     }
     Ok(written)

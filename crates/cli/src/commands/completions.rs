@@ -5,7 +5,7 @@ use clap_complete::Shell;
 
 use crate::args::Cli;
 use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 
 /// Print a completion script for a shell
 #[derive(Debug, Args)]
@@ -15,11 +15,11 @@ pub(crate) struct Options {
     shell: Shell,
 }
 
-pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
+pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     let mut script = Vec::new();
     clap_complete::generate(options.shell, &mut Cli::command(), "pdpp", &mut script);
     context.output.write(|out| {
         out.write_all(&script)
-            .map_err(|error| Failure::of_output(&error))
+            .map_err(|error| Failure::writing_output(&error))
     })
 }

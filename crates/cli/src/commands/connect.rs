@@ -16,9 +16,9 @@ use serde_json::json;
 use crate::clock::SystemClock;
 use crate::config::RemoteSettings;
 use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 use crate::output::{Output, visible};
-use crate::reading::{self, Line};
+use crate::reading::{self, CommandLine};
 
 /// Streams named at the end.
 const STREAMS_SHOWN: usize = 12;
@@ -43,13 +43,13 @@ pub(crate) struct Options {
     )]
     cache_root: Option<PathBuf>,
     #[command(flatten)]
-    asked: details::Asked,
+    access: details::RequestedAccess,
     /// Approve in a browser on this machine, also where a code would do
     #[arg(long)]
     browser: bool,
 }
 
-pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
+pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     let settings = RemoteSettings::resolve(Some(options.url.clone()), options.cache_root.clone())?;
     let provider = ProviderUrl::parse(&options.url)?;
     let output = context.output;
@@ -62,21 +62,21 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
     let request = Request {
         provider: provider.clone(),
         resource: None,
-        authorization_details: options.asked.details(output)?,
+        authorization_details: options.access.details(output)?,
         browser: options.browser,
     };
     let pending = runtime.block_on(connect::begin(&request, &cache, Limits::default()))?;
-    tell(output, pending.prompt());
+    print_prompt(output, pending.prompt());
     let again = options
-        .asked
-        .said(reading::connecting(&provider, &settings));
+        .access
+        .add_to(reading::connect_command(&provider, &settings));
     let connected = runtime
         .block_on(pending.wait(&cache, &SystemClock, tokio::time::sleep))
         .map_err(|error| match error.code {
             ErrorCode::NotConnected => error.with_hint(format!("run `{again}` again")),
             _ => error,
         })?;
-    let server = reading::far(provider.clone(), &settings, context, Output::detail)?;
+    let server = reading::remote_server(provider.clone(), &settings, context, Output::detail)?;
     let (status, text) = runtime.block_on(first_read(&server)).inspect_err(|error| {
         if error.code == ErrorCode::OwnerTokenRefused {
             // Nothing may use it. Where it cannot be removed, it is refused whenever it is read with.
@@ -90,13 +90,13 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
         );
         let exit = ErrorCode::AuthenticationError.exit_code();
         let hint = if connected.is_package {
-            let one = reading::connecting(&provider, &settings);
+            let one = reading::connect_command(&provider, &settings);
             format!(
                 "it stands for a package of grants, which some servers take at /mcp only; name one source instead: `{one} --source ID --stream NAME`"
             )
         } else {
             let root = options.cache_root.as_ref().map(|root| root.display());
-            let doctor = Line::of("doctor").argument(provider.as_str());
+            let doctor = CommandLine::new("doctor").argument(provider.as_str());
             let doctor = doctor.option("cache-root", root);
             format!("run `{again}` again; `{doctor}` says more")
         };
@@ -104,10 +104,10 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
     }
     // An agent starts it elsewhere.
     let root = settings.cache_root_elsewhere();
-    let place = Line::of("mcp")
+    let place = CommandLine::new("mcp")
         .option("provider-url", Some(provider.as_str()))
         .option("cache-root", root.as_deref().map(Path::display));
-    told(output, (&provider, &connected), &streams(&text), &place)
+    print_connected(output, (&provider, &connected), &streams(&text), &place)
 }
 
 fn warn(output: Output, provider: &ProviderUrl) {
@@ -129,7 +129,7 @@ async fn first_read(server: &HttpServer) -> Result<(u16, String), ReadError> {
     Ok((read.0.status, read.1))
 }
 
-fn tell(output: Output, prompt: &Prompt) {
+fn print_prompt(output: Output, prompt: &Prompt) {
     let link = visible(&prompt.link);
     let minutes = prompt.expires_in.as_secs().div_ceil(60);
     let how = match &prompt.user_code {
@@ -157,12 +157,12 @@ fn streams(schema: &str) -> Vec<String> {
     names
 }
 
-fn told(
+fn print_connected(
     output: Output,
     (provider, connected): (&ProviderUrl, &Connected),
     streams: &[String],
-    mcp: &Line,
-) -> Outcome {
+    mcp: &CommandLine,
+) -> CommandResult {
     if output.is_json() {
         return output.json(&json!({
             "provider_url": provider.as_str(),

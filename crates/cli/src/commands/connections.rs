@@ -7,13 +7,13 @@ use indicatif::HumanCount;
 use rest::owner::wire::{Connection, NewConnection, Removed, Renaming, Sources};
 use serde::Serialize;
 
-use crate::beginning;
 use crate::choice;
 use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
+use crate::first_steps;
 use crate::output::visible;
-use crate::owner::{Owner, Target};
-use crate::shown::columns;
+use crate::owner::{OwnerClient, RequestPath};
+use crate::render::columns;
 
 /// List, add, rename and remove the configured sources
 #[derive(Debug, Args)]
@@ -75,7 +75,7 @@ struct Row<'a> {
     records: Option<u64>,
 }
 
-pub(crate) fn run(options: Options, context: &Context) -> Outcome {
+pub(crate) fn run(options: Options, context: &Context) -> CommandResult {
     let owner = context.owner("pdpp connections")?;
     match options.change {
         None => list(&owner, context),
@@ -85,9 +85,9 @@ pub(crate) fn run(options: Options, context: &Context) -> Outcome {
     }
 }
 
-fn list(owner: &Owner, context: &Context) -> Outcome {
+fn list(owner: &OwnerClient, context: &Context) -> CommandResult {
     let output = context.output;
-    let sources: Sources = owner.get(&Target::of("/owner/sources"))?;
+    let sources: Sources = owner.get(&RequestPath::new("/owner/sources"))?;
     let connections = sources.connections.iter();
     let rows: Vec<Row<'_>> = connections
         .map(|connection| Row {
@@ -100,7 +100,7 @@ fn list(owner: &Owner, context: &Context) -> Outcome {
     }
     if rows.is_empty() {
         output.note("No connections yet.");
-        for step in beginning::next_steps(&sources, context) {
+        for step in first_steps::next_steps(&sources, context) {
             output.note(&format!("hint: {step}"));
         }
         return Ok(());
@@ -123,13 +123,13 @@ fn list(owner: &Owner, context: &Context) -> Outcome {
     output.text(&columns(&table, 0, output.style()))
 }
 
-fn add(options: Add, owner: &Owner, context: &Context) -> Outcome {
+fn add(options: Add, owner: &OwnerClient, context: &Context) -> CommandResult {
     let new = NewConnection {
         connector_key: options.connector,
         name: options.name,
         connection_id: options.id,
     };
-    let sources: Sources = owner.get(&Target::of("/owner/sources"))?;
+    let sources: Sources = owner.get(&RequestPath::new("/owner/sources"))?;
     let mut declared = sources.connectors.iter();
     if !declared.any(|one| one.connector_key == new.connector_key) {
         return Err(choice::unknown_connector(
@@ -138,7 +138,7 @@ fn add(options: Add, owner: &Owner, context: &Context) -> Outcome {
             context,
         ));
     }
-    let connection: Connection = owner.post(&Target::of("/owner/connections"), &new)?;
+    let connection: Connection = owner.post(&RequestPath::new("/owner/connections"), &new)?;
     let output = context.output;
     if output.is_json() {
         return output.json(&row(&connection));
@@ -148,19 +148,19 @@ fn add(options: Add, owner: &Owner, context: &Context) -> Outcome {
         "Added '{}'. Next: {}",
         visible(&connection.display_name),
         context
-            .line("import")
+            .command("import")
             .argument("FILE")
             .option("connection", Some(&connection.connection_id))
     ));
     Ok(())
 }
 
-fn rename(options: &Rename, owner: &Owner, context: &Context) -> Outcome {
+fn rename(options: &Rename, owner: &OwnerClient, context: &Context) -> CommandResult {
     let renaming = Renaming {
         name: options.name.clone(),
     };
-    known(&options.id, owner, context)?;
-    let connection: Connection = owner.post(&place(&options.id), &renaming)?;
+    find_connection(&options.id, owner, context)?;
+    let connection: Connection = owner.post(&connection_path(&options.id), &renaming)?;
     let output = context.output;
     if output.is_json() {
         return output.json(&row(&connection));
@@ -173,9 +173,9 @@ fn rename(options: &Rename, owner: &Owner, context: &Context) -> Outcome {
     Ok(())
 }
 
-fn remove(options: &Remove, owner: &Owner, context: &Context) -> Outcome {
+fn remove(options: &Remove, owner: &OwnerClient, context: &Context) -> CommandResult {
     let id = &options.id;
-    let connection = known(id, owner, context)?;
+    let connection = find_connection(id, owner, context)?;
     let output = context.output;
     let name = visible(&connection.display_name);
     let held = HumanCount(connection.records);
@@ -184,7 +184,7 @@ fn remove(options: &Remove, owner: &Owner, context: &Context) -> Outcome {
             Some(true) => {}
             Some(false) => return Err(Failure::new("nothing was removed")),
             None => {
-                let remove = context.line("connections remove").argument(id.as_str());
+                let remove = context.command("connections remove").argument(id.as_str());
                 return Err(Failure::new(format!(
                     "removing '{name}' would erase its {held} records, and there is no terminal to ask on"
                 ))
@@ -192,7 +192,7 @@ fn remove(options: &Remove, owner: &Owner, context: &Context) -> Outcome {
             }
         }
     }
-    let removed: Removed = owner.delete(&place(id))?;
+    let removed: Removed = owner.delete(&connection_path(id))?;
     if output.is_json() {
         return output.json(&removed);
     }
@@ -205,8 +205,12 @@ fn remove(options: &Remove, owner: &Owner, context: &Context) -> Outcome {
 }
 
 /// The connection of that id.
-fn known(id: &ConnectionId, owner: &Owner, context: &Context) -> Outcome<Connection> {
-    let sources: Sources = owner.get(&Target::of("/owner/sources"))?;
+fn find_connection(
+    id: &ConnectionId,
+    owner: &OwnerClient,
+    context: &Context,
+) -> CommandResult<Connection> {
+    let sources: Sources = owner.get(&RequestPath::new("/owner/sources"))?;
     let mut all = sources.connections.iter();
     let found = all.find(|connection| connection.connection_id == *id);
     found
@@ -223,6 +227,6 @@ fn row(connection: &Connection) -> Row<'_> {
     }
 }
 
-fn place(id: &ConnectionId) -> Target {
-    Target::of("/owner/connections").part(id.as_str())
+fn connection_path(id: &ConnectionId) -> RequestPath {
+    RequestPath::new("/owner/connections").segment(id.as_str())
 }

@@ -7,9 +7,9 @@ use contract::declaration::Declaration;
 use rest::owner::wire::Declared;
 
 use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 use crate::file;
-use crate::owner::{Target, Trouble};
+use crate::owner::{OwnerError, RequestPath};
 
 /// Register a source declaration and print its connector key
 ///
@@ -24,7 +24,7 @@ pub(crate) struct Options {
     file: PathBuf,
 }
 
-pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
+pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     let output = context.output;
     let file = options.file.display().to_string();
     let refusal_of = |mistakes: &mut dyn Iterator<Item = String>| {
@@ -38,10 +38,10 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
         .map_err(|mistakes| refusal_of(&mut mistakes.0.iter().map(ToString::to_string)))?;
     let owner = context.owner("pdpp declare")?;
     let spinner = output.spinner("indexing");
-    let declared = owner.post_text::<Declared>(&Target::of("/owner/declarations"), text);
+    let declared = owner.post_text::<Declared>(&RequestPath::new("/owner/declarations"), text);
     spinner.finish_and_clear();
     let declared = match declared {
-        Err(Trouble::Refused(refused)) if !refused.mistakes.is_empty() => {
+        Err(OwnerError::Refused(refused)) if !refused.mistakes.is_empty() => {
             return Err(refusal_of(&mut refused.mistakes.into_iter()));
         }
         other => other?,
@@ -49,7 +49,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
     let key = declared.connector_key.as_str();
     let note = match declared.result.as_str() {
         "added" => {
-            let add = context.line("connections add").argument(key);
+            let add = context.command("connections add").argument(key);
             format!("Registered. Next: {}", add.option("name", Some("NAME")))
         }
         "unchanged" => "Registered already, nothing changed.".to_owned(),

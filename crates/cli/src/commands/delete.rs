@@ -8,10 +8,10 @@ use rest::owner::wire::{Deleted, Deletion, RecordName};
 use serde_json::json;
 
 use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 use crate::output::visible;
-use crate::owner::{Owner, Target};
-use crate::reading::{self, Line};
+use crate::owner::{OwnerClient, RequestPath};
+use crate::reading::{self, CommandLine};
 
 /// Delete records
 ///
@@ -31,12 +31,12 @@ pub(crate) struct Options {
     yes: bool,
 }
 
-pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
+pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     let output = context.output;
     let owner = context.owner("pdpp delete")?;
     let mut records: Vec<RecordName> = Vec::new();
     for id in &options.ids {
-        let name = found(id, options.connection_id.as_deref(), &owner)?;
+        let name = find_record(id, options.connection_id.as_deref(), &owner)?;
         if !records.contains(&name) {
             records.push(name);
         }
@@ -56,33 +56,36 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
                 let again = options
                     .ids
                     .iter()
-                    .fold(context.line("delete"), Line::argument);
+                    .fold(context.command("delete"), CommandLine::argument);
                 let again = again.option("connection-id", options.connection_id.as_ref());
                 return Err(Failure::new(message).hint(again.flag("yes").to_string()));
             }
         }
     }
-    let deleted: Deleted = owner.post(&Target::of("/owner/delete"), &Deletion { records })?;
+    let deleted: Deleted = owner.post(&RequestPath::new("/owner/delete"), &Deletion { records })?;
     if output.is_json() {
         return output.json(&json!({"deleted": deleted.records}));
     }
     output.note(&format!(
         "Deleted {what}. To erase what was held there: {}",
-        context.line("purge")
+        context.command("purge")
     ));
     Ok(())
 }
 
 /// The record of an id, which must be there.
-fn found(id: &str, connection: Option<&str>, owner: &Owner) -> Outcome<RecordName> {
+fn find_record(
+    id: &str,
+    connection: Option<&str>,
+    owner: &OwnerClient,
+) -> CommandResult<RecordName> {
     let (handle, _) = reading::handle(id, connection)?;
-    let target = Target::of("/v1/streams").part(handle.stream());
-    let target = target.part("records").part(handle.record());
+    let target = RequestPath::new("/v1/streams").segment(handle.stream());
+    let target = target.segment("records").segment(handle.record());
     let record: Record = owner
-        .get(&target.with_any("connection_id", handle.connection()))
-        .map_err(|trouble| {
-            Failure::from(trouble)
-                .hint(format!("nothing was deleted; it was about {}", visible(id)))
+        .get(&target.optional_param("connection_id", handle.connection()))
+        .map_err(|error| {
+            Failure::from(error).hint(format!("nothing was deleted; it was about {}", visible(id)))
         })?;
     let unnamed = || Failure::new(format!("the connection of {} is not known", visible(id)));
     let connection = record.connection_id.as_deref();

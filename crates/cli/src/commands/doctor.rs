@@ -1,9 +1,9 @@
 //! `pdpp doctor`: whether all is well, on this machine or at a server, and what to do where it is not.
 
-mod here;
-mod stored;
-mod there;
-mod time;
+mod counted_time;
+mod integrity;
+mod local;
+mod remote;
 
 use clap::Args;
 use client::ProviderUrl;
@@ -12,8 +12,8 @@ use serde_json::json;
 
 use crate::config::RemoteSettings;
 use crate::context::Context;
-use crate::failure::{Failure, Outcome};
-use crate::shown::{Lines as _, hanging};
+use crate::failure::{CommandResult, Failure};
+use crate::render::{Lines as _, wrap_hanging};
 
 /// Check the local data, or a server as a client would
 ///
@@ -62,7 +62,7 @@ struct Finding {
 }
 
 impl Finding {
-    fn well(check: &'static str, message: impl Into<String>) -> Self {
+    fn ok(check: &'static str, message: impl Into<String>) -> Self {
         Self {
             check,
             ok: true,
@@ -71,7 +71,7 @@ impl Finding {
         }
     }
 
-    fn ill(check: &'static str, message: impl Into<String>, remedy: impl Into<String>) -> Self {
+    fn failed(check: &'static str, message: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self {
             check,
             ok: false,
@@ -81,12 +81,12 @@ impl Finding {
     }
 
     /// What a failure says, with its hint as the remedy.
-    fn of(check: &'static str, failure: &Failure, otherwise: &str) -> Self {
+    fn from_failure(check: &'static str, failure: &Failure, otherwise: &str) -> Self {
         let text = failure.to_string();
         let mut lines = text.lines();
         let message = lines.next().unwrap_or_default();
         let remedy = lines.find_map(|line| line.strip_prefix("hint: "));
-        Self::ill(
+        Self::failed(
             check,
             message.strip_prefix("error: ").unwrap_or(message),
             remedy.unwrap_or(otherwise),
@@ -94,21 +94,21 @@ impl Finding {
     }
 }
 
-pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
+pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     if options.accept_rollback {
-        stored::accept_rollback(context)?;
+        integrity::accept_rollback(context)?;
     }
     let settings = RemoteSettings::resolve(options.url.clone(), options.cache_root.clone())?;
     let (findings, unreached) = match &settings.provider_url {
-        // What is stored is here, whatever server is set.
+        // The options about stored data are always for the local store, whatever server is set.
         Some(url) if !options.thorough && !options.accept_rollback && !options.reset_clock => {
-            there::look(&ProviderUrl::parse(url)?, &settings, context)?
+            remote::check(&ProviderUrl::parse(url)?, &settings, context)?
         }
         _ => {
             if options.reset_clock {
-                time::reset(context)?;
+                counted_time::reset(context)?;
             }
-            (here::look(context, options.thorough), None)
+            (local::check(context, options.thorough), None)
         }
     };
     let ok = findings.iter().all(|finding| finding.ok);
@@ -122,17 +122,17 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
         let mut text = String::new();
         for finding in &findings {
             let state = if finding.ok {
-                style.well("ok  ")
+                style.success("ok  ")
             } else {
-                style.ill("FAIL")
+                style.error("FAIL")
             };
             // The state, the check, and two spaces after each.
             let at = 4 + 2 + width + 2;
-            let message = hanging(&finding.message, at, at, style);
-            text.line(format_args!("{state}  {:width$}  {message}", finding.check));
+            let message = wrap_hanging(&finding.message, at, at, style);
+            text.push_line(format_args!("{state}  {:width$}  {message}", finding.check));
             if let Some(remedy) = &finding.remedy {
-                let remedy = hanging(&format!("do: {remedy}"), at, at + 4, style);
-                text.line(format_args!("{:at$}{remedy}", ""));
+                let remedy = wrap_hanging(&format!("do: {remedy}"), at, at + 4, style);
+                text.push_line(format_args!("{:at$}{remedy}", ""));
             }
         }
         output.text(&text)?;

@@ -6,8 +6,8 @@ use rest::owner::wire::Sources;
 
 use crate::choice;
 use crate::context::Context;
-use crate::failure::{Failure, Outcome};
-use crate::owner::{Owner, Target, Trouble};
+use crate::failure::{CommandResult, Failure};
+use crate::owner::{OwnerClient, OwnerError, RequestPath};
 
 /// Print a stream or one record as JSON lines
 ///
@@ -27,7 +27,7 @@ pub(crate) struct Options {
     grant: Option<String>,
 }
 
-pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
+pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     // No stream name holds a colon and every id does.
     let handle = if options.what.contains(':') {
         Some(Handle::parse(&options.what).map_err(|error| Failure::new(error.to_string()))?)
@@ -40,22 +40,22 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
     context.output.write(|out| {
         let mut take = |bytes: &[u8]| {
             out.write_all(bytes)
-                .map_err(|error| Failure::of_output(&error))
+                .map_err(|error| Failure::writing_output(&error))
         };
-        let poured = owner.pour(&target, &mut take);
-        poured.map_err(|trouble| advised(trouble, options, context))
+        let downloaded = owner.download(&target, &mut take);
+        downloaded.map_err(|error| with_command_hint(error, options, context))
     })
 }
 
-/// What to tell, with commands in place of what a client would be told to call.
-fn advised(trouble: Trouble, options: &Options, context: &Context) -> Failure {
-    match (trouble, &options.grant) {
-        (Trouble::Refused(mut refused), Some(grant)) if refused.next.is_some() => {
-            let schema = context.line("schema").option("grant", Some(grant));
+/// The error, with a command instead of the API call it suggests.
+fn with_command_hint(error: OwnerError, options: &Options, context: &Context) -> Failure {
+    match (error, &options.grant) {
+        (OwnerError::Refused(mut refused), Some(grant)) if refused.next.is_some() => {
+            let schema = context.command("schema").option("grant", Some(grant));
             refused.next = Some(format!("`{schema}` lists the streams that may be read"));
-            Trouble::Refused(refused).into()
+            OwnerError::Refused(refused).into()
         }
-        (trouble, _) => trouble.into(),
+        (error, _) => error.into(),
     }
 }
 
@@ -63,9 +63,9 @@ fn advised(trouble: Trouble, options: &Options, context: &Context) -> Failure {
 fn target(
     options: &Options,
     handle: Option<&RecordHandle>,
-    (owner, context): (&Owner, &Context),
-) -> Outcome<Target> {
-    let sources: Sources = owner.get(&Target::of("/owner/sources"))?;
+    (owner, context): (&OwnerClient, &Context),
+) -> CommandResult<RequestPath> {
+    let sources: Sources = owner.get(&RequestPath::new("/owner/sources"))?;
     let named = options.connection.as_deref();
     let given = match named {
         Some(named) => Some(choice::connection_named(&sources, named, context)?),
@@ -83,17 +83,17 @@ fn target(
         Some(handle) => (handle.stream(), handle.connection()),
         None => (options.what.as_str(), given),
     };
-    let target = Target::of("/owner/export")
-        .with_any("record_id", handle.as_ref().map(RecordHandle::record))
-        .with_any("grant", options.grant.as_deref());
+    let target = RequestPath::new("/owner/export")
+        .optional_param("record_id", handle.as_ref().map(RecordHandle::record))
+        .optional_param("grant", options.grant.as_deref());
     if options.grant.is_some() {
         return Ok(target
-            .with("stream", stream)
-            .with_any("connection_id", connection));
+            .param("stream", stream)
+            .optional_param("connection_id", connection));
     }
     let (connection, stream) =
         choice::connection_with_stream(&sources, stream, connection, context)?;
     Ok(target
-        .with("stream", stream.as_str())
-        .with("connection_id", connection.connection_id.as_str()))
+        .param("stream", stream.as_str())
+        .param("connection_id", connection.connection_id.as_str()))
 }

@@ -6,9 +6,9 @@ use contract::record::Record;
 use contract::upstream::Get;
 
 use crate::context::Context;
-use crate::failure::Outcome;
-use crate::reading::{self, Line, Reading, Source};
-use crate::shown::{Sheet, WHOLE_CHARS, has_more_related, record};
+use crate::failure::CommandResult;
+use crate::reading::{self, CommandLine, Reading, Source};
+use crate::render::{RecordView, WHOLE_CHARS, has_more_related, record};
 
 /// Show one record
 ///
@@ -37,16 +37,16 @@ pub(crate) struct Options {
     source: Source,
 }
 
-pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
+pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     let (handle, _) = reading::handle(&options.id, options.connection_id.as_deref())?;
-    let line = Line::of("fetch")
+    let line = CommandLine::new("fetch")
         .argument(&options.id)
         .option("connection-id", options.connection_id.as_ref())
         .options("fields", &options.fields)
         .option("view", options.view.as_ref())
         .options("expand", &options.expand)
         .options("expand-limit", &options.expand_limit);
-    let question = line.ask(question(&handle))?;
+    let question = line.add_params_to(question(&handle))?;
     let reading = Reading::open(&options.source, ("pdpp fetch", line), context)?;
     let style = context.output.style();
     reading.show(question, |one: &Record| {
@@ -59,7 +59,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
             .connection_id
             .or_else(|| handle.connection().map(str::to_owned));
         let cut = has_more_related(&one);
-        let sheet = Sheet {
+        let view = RecordView {
             line: &reading.line,
             style,
             chars: WHOLE_CHARS,
@@ -71,7 +71,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
             },
             times: reading.times(&one),
         };
-        record(&one, &sheet)
+        record(&one, &view)
     })
 }
 

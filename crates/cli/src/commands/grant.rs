@@ -7,10 +7,10 @@ mod show;
 use clap::{Args, Subcommand};
 use grants::Shown;
 
-use crate::commands::grants::everything;
+use crate::commands::grants::all_grants;
 use crate::context::Context;
-use crate::failure::{Failure, Outcome};
-use crate::owner::{Owner, Target, Trouble};
+use crate::failure::{CommandResult, Failure};
+use crate::owner::{OwnerClient, OwnerError, RequestPath};
 use crate::spelling::nearest;
 
 /// Issue, show and revoke a grant
@@ -30,7 +30,7 @@ enum Task {
     Revoke(revoke::Options),
 }
 
-pub(crate) fn run(options: Options, context: &Context) -> Outcome {
+pub(crate) fn run(options: Options, context: &Context) -> CommandResult {
     match options.task {
         Task::Create(options) => create::run(&options, context),
         Task::Show(options) => show::run(&options, context),
@@ -39,26 +39,26 @@ pub(crate) fn run(options: Options, context: &Context) -> Outcome {
 }
 
 /// Refuses a secret where an id belongs, without repeating it: what is told may be logged.
-fn refuse_secret(id: &str, context: &Context) -> Outcome {
+fn refuse_secret(id: &str, context: &Context) -> CommandResult {
     if ["pdpp_at_", "pdpp_owner_"]
         .iter()
         .any(|prefix| id.starts_with(prefix))
     {
         let message = "this is a token, and the id of what it stands for is needed";
-        let list = context.line("grants");
+        let list = context.command("grants");
         return Err(Failure::new(message).hint(format!("`{list}` lists the ids")));
     }
     Ok(())
 }
 
-/// What to tell when an id leads nowhere, with the ids that were perhaps meant.
-fn not_found(trouble: Trouble, id: &str, owner: &Owner) -> Failure {
-    let unknown = matches!(&trouble, Trouble::Refused(refused) if refused.code == "not_found");
-    let failure = Failure::from(trouble);
+/// The error for an unknown id, with the similar ones.
+fn with_similar_ids(error: OwnerError, id: &str, owner: &OwnerClient) -> Failure {
+    let unknown = matches!(&error, OwnerError::Refused(refused) if refused.code == "not_found");
+    let failure = Failure::from(error);
     if !unknown {
         return failure;
     }
-    let all = everything(owner).unwrap_or_default();
+    let all = all_grants(owner).unwrap_or_default();
     let meant: Vec<&str> = all
         .iter()
         .filter(|one| {
@@ -81,7 +81,7 @@ fn not_found(trouble: Trouble, id: &str, owner: &Owner) -> Failure {
 }
 
 /// One grant or package, with so many of its last calls.
-fn shown(owner: &Owner, id: &str, calls: usize) -> Result<Shown, Trouble> {
-    let target = Target::of("/owner/grant").with("id", id);
-    owner.get(&target.with("calls", &calls.to_string()))
+fn fetch_grant(owner: &OwnerClient, id: &str, calls: usize) -> Result<Shown, OwnerError> {
+    let target = RequestPath::new("/owner/grant").param("id", id);
+    owner.get(&target.param("calls", &calls.to_string()))
 }

@@ -6,11 +6,11 @@ use indicatif::HumanCount;
 use rest::owner::wire::Verified;
 
 use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 use crate::moment;
 use crate::output::visible;
-use crate::owner::{Owner, Target};
-use crate::shown::{Lines as _, columns};
+use crate::owner::{OwnerClient, RequestPath};
+use crate::render::{Lines as _, columns};
 
 /// Streams named per grant, and names in each list of fields and records.
 const NAMES_SHOWN: usize = 6;
@@ -30,17 +30,17 @@ enum Task {
     Verify,
 }
 
-pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
+pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     match options.task {
         None => list(context),
         Some(Task::Verify) => verify(context),
     }
 }
 
-fn list(context: &Context) -> Outcome {
+fn list(context: &Context) -> CommandResult {
     let owner = context.owner("pdpp grants")?;
     let output = context.output;
-    let all = everything(&owner)?;
+    let all = all_grants(&owner)?;
     if output.is_json() {
         return output.json(&all);
     }
@@ -55,24 +55,27 @@ fn list(context: &Context) -> Outcome {
         table.extend(all.iter().flat_map(rows));
         let mut text = columns(&table, 0, output.style());
         if all.iter().any(is_cut) {
-            let show = context.line("grant show").argument("ID");
-            text.line(format_args!(
+            let show = context.command("grant show").argument("ID");
+            text.push_line(format_args!(
                 "All of one, to its last field and record: {show}"
             ));
         }
         output.text(&text)?;
     }
-    tell_owner_tokens(&owner, context)
+    print_owner_tokens(&owner, context)
 }
 
 /// Everything that was ever granted, newest first.
-pub(crate) fn everything(owner: &Owner) -> Outcome<Vec<Overview>> {
-    Ok(owner.get(&Target::of("/owner/grants"))?)
+pub(crate) fn all_grants(owner: &OwnerClient) -> CommandResult<Vec<Overview>> {
+    Ok(owner.get(&RequestPath::new("/owner/grants"))?)
 }
 
-/// What may be read stands line by line beside the first cells.
+/// One table row per line of what may be read; only the first row has the other cells.
 fn rows(overview: &Overview) -> Vec<[String; 6]> {
-    let time = |time: &Option<String>| time.as_deref().map_or("never".to_owned(), moment::shown);
+    let time = |time: &Option<String>| {
+        time.as_deref()
+            .map_or("never".to_owned(), moment::to_local_seconds)
+    };
     let client = overview.client_name.as_deref();
     let mut lines = brief(overview).into_iter();
     let first = [
@@ -111,17 +114,17 @@ pub(crate) fn state_name(overview: &Overview) -> &'static str {
     }
 }
 
-/// Owner tokens are no grants, yet whoever looks what is open must hear of them.
-fn tell_owner_tokens(owner: &Owner, context: &Context) -> Outcome {
-    let tokens: Vec<OwnerTokenOverview> = owner.get(&Target::of("/owner/tokens"))?;
+/// Lists live owner tokens too: they are not grants, but they give access.
+fn print_owner_tokens(owner: &OwnerClient, context: &Context) -> CommandResult {
+    let tokens: Vec<OwnerTokenOverview> = owner.get(&RequestPath::new("/owner/tokens"))?;
     for token in tokens {
         if token.state == State::Live {
             context.output.note(&format!(
                 "Owner token {} is live until {}. End it with: {}",
                 token.token_id,
-                moment::shown(&token.expires_at),
+                moment::to_local_seconds(&token.expires_at),
                 context
-                    .line("grant revoke")
+                    .command("grant revoke")
                     .argument(token.token_id.as_str())
             ));
         }
@@ -129,10 +132,10 @@ fn tell_owner_tokens(owner: &Owner, context: &Context) -> Outcome {
     Ok(())
 }
 
-fn verify(context: &Context) -> Outcome {
+fn verify(context: &Context) -> CommandResult {
     let owner = context.owner("pdpp grants verify")?;
     let output = context.output;
-    let verified: Verified = owner.get(&Target::of("/owner/disclosures/check"))?;
+    let verified: Verified = owner.get(&RequestPath::new("/owner/disclosures/check"))?;
     if output.is_json() {
         output.json(&verified)?;
         return if verified.broken.is_none() {

@@ -7,7 +7,7 @@ use clap::{Args, CommandFactory as _};
 pub(crate) use self::overview::overview;
 use crate::args::Cli;
 use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 use crate::output::visible;
 use crate::spelling::did_you_mean;
 use crate::usage::fitted;
@@ -28,7 +28,7 @@ const TOPICS: [(&str, &str); 4] = [
     ("grants", include_str!("help/grants.txt")),
 ];
 
-pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
+pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     let output = context.output;
     match options.about.as_slice() {
         [] => return output.text(&overview()),

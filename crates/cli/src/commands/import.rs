@@ -1,9 +1,9 @@
 //! `pdpp import`: files into a connection, with a report.
 
-mod known;
+mod known_export;
 mod progress;
-mod sending;
 mod target;
+mod upload;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -17,12 +17,12 @@ use rest::owner::wire::{ImportProgress, Imported, ProgressEvent, Sources};
 use tokio::signal::unix::{SignalKind, signal};
 
 use self::progress::Progress;
-use self::sending::Sending;
-use self::target::{Place, StreamPath, Target};
+use self::target::{ImportTarget, StreamPath, WriteTarget};
+use self::upload::Upload;
 use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 use crate::output::{Output, visible};
-use crate::owner::{self, Owner, Trouble};
+use crate::owner::{OwnerClient, OwnerError, RequestPath};
 
 /// How many rejections a person is shown.
 const SHOWN_REJECTIONS: usize = 20;
@@ -61,38 +61,41 @@ pub(crate) struct Options {
     batch_lines: Option<usize>,
 }
 
-pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
+pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     for path in options.paths.iter().filter(|path| !is_stdin(path)) {
-        if std::fs::metadata(path).map_err(Failure::at(path))?.is_dir() {
+        if std::fs::metadata(path)
+            .map_err(Failure::file_error(path))?
+            .is_dir()
+        {
             let message = format!("{}: it is a folder", path.display());
             return Err(Failure::new(message).hint("name the files inside it"));
         }
     }
-    let export = known::look(&options.paths)?;
+    let export = known_export::recognise(&options.paths)?;
     let owner = context.owner("pdpp import")?;
-    let sources: Sources = owner.get(&owner::Target::of("/owner/sources"))?;
+    let sources: Sources = owner.get(&RequestPath::new("/owner/sources"))?;
     let output = context.output;
     let target = match export {
-        Some(export) => known::target(export, options, &sources, (&owner, context))?,
-        None => Target::resolve(
+        Some(export) => known_export::target(export, options, &sources, (&owner, context))?,
+        None => ImportTarget::resolve(
             &sources,
             options.stream.as_ref(),
             options.connection.as_deref(),
             context,
         )?,
     };
-    let (imported, trouble) = owner.wait(import(options, output, &target, &owner))?;
+    let (imported, error) = owner.wait(import(options, output, &target, &owner))?;
     if let Some(error) = &imported.lagging {
         output.problem(&format!(
             "warning: the records are kept, but the search index lags behind: {error}"
         ));
     }
-    tell(&imported.report, options.dry_run, &target, output)?;
-    if let Some(trouble) = trouble {
-        return Err(trouble);
+    print_report(&imported.report, options.dry_run, &target, output)?;
+    if let Some(error) = error {
+        return Err(error);
     }
     if let Some(refusal) = imported.stopped {
-        return Err(Trouble::from(refusal).into());
+        return Err(OwnerError::from(refusal).into());
     }
     if imported.report.rejected > 0 {
         return Err(Failure::Reported);
@@ -100,17 +103,17 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
     Ok(())
 }
 
-/// Sends the files and hears what becomes of them, both at once. The second thing is what went wrong on this side.
+/// Sends the files and reads the progress at the same time. The second value is what failed in this process.
 async fn import(
     options: &Options,
     output: Output,
-    target: &Target,
-    owner: &Owner,
-) -> Result<(Imported, Option<Failure>), Trouble> {
+    target: &ImportTarget,
+    owner: &OwnerClient,
+) -> Result<(Imported, Option<Failure>), OwnerError> {
     let mut interrupted = signal(SignalKind::interrupt())
         .map_err(|error| Failure::new(format!("no signal can be heard: {error}")))?;
     let total: Option<u64> = options.paths.iter().map(|path| length(path)).sum();
-    let (sending, body) = Sending::start(options.paths.clone());
+    let (upload, body) = Upload::start(options.paths.clone());
     let asked = request(options, target);
     let mut answer = tokio::select! {
         answer = owner.send(Method::POST, &asked, body) => answer?,
@@ -127,13 +130,13 @@ async fn import(
                     // Nobody wants to wait for the report either.
                     return Err(failure.into());
                 }
-                sending.stop();
+                upload.stop();
                 continue;
             }
         };
         match line {
-            ProgressEvent::Progress(how_far) => progress.tell(how_far),
-            ProgressEvent::Done(imported) => return Ok((imported, given_up.or(sending.failure()))),
+            ProgressEvent::Progress(how_far) => progress.update(how_far),
+            ProgressEvent::Done(imported) => return Ok((imported, given_up.or(upload.failure()))),
             ProgressEvent::Failed(refusal) => return Err(refusal.into()),
         }
     }
@@ -144,22 +147,22 @@ fn stopped() -> Failure {
         .hint("run the command again for the rest; what is there already counts as unchanged")
 }
 
-fn request(options: &Options, target: &Target) -> owner::Target {
+fn request(options: &Options, target: &ImportTarget) -> RequestPath {
     let flag = |set: bool| set.then_some("true");
     let batch_lines = options.batch_lines.map(|lines| lines.to_string());
-    let import = owner::Target::of("/owner/import");
-    let import = match &target.place {
-        Place::Connection(connection) => {
-            import.with("connection_id", connection.connection_id.as_str())
+    let import = RequestPath::new("/owner/import");
+    let import = match &target.destination {
+        WriteTarget::Connection(connection) => {
+            import.param("connection_id", connection.connection_id.as_str())
         }
-        Place::Imagined { export, .. } => import.with("export", export.as_str()),
+        WriteTarget::WouldBeAdded { export, .. } => import.param("export", export.as_str()),
     };
     import
-        .with_any("stream", target.stream.as_ref().map(StreamName::as_str))
-        .with_any("dry_run", flag(options.dry_run))
-        .with_any("revive", flag(options.revive))
-        .with_any("name_files", flag(options.paths.len() > 1))
-        .with_any("batch_lines", batch_lines.as_deref())
+        .optional_param("stream", target.stream.as_ref().map(StreamName::as_str))
+        .optional_param("dry_run", flag(options.dry_run))
+        .optional_param("revive", flag(options.revive))
+        .optional_param("name_files", flag(options.paths.len() > 1))
+        .optional_param("batch_lines", batch_lines.as_deref())
 }
 
 fn is_stdin(path: &Path) -> bool {
@@ -172,11 +175,16 @@ fn length(path: &Path) -> Option<u64> {
     metadata.is_file().then_some(metadata.len())
 }
 
-fn tell(report: &ImportReport, dry: bool, target: &Target, output: Output) -> Outcome {
+fn print_report(
+    report: &ImportReport,
+    dry: bool,
+    target: &ImportTarget,
+    output: Output,
+) -> CommandResult {
     if output.is_json() {
         return output.json(report);
     }
-    let place = visible(target.place.name());
+    let place = visible(target.destination.name());
     let heading = if dry {
         format!("Dry run for '{place}', nothing was written")
     } else {

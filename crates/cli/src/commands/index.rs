@@ -5,8 +5,8 @@ use indicatif::HumanCount;
 use rest::owner::wire::Indexed;
 
 use crate::context::Context;
-use crate::failure::Outcome;
-use crate::owner::Target;
+use crate::failure::CommandResult;
+use crate::owner::RequestPath;
 
 /// Look after the search index
 #[derive(Debug, Args)]
@@ -23,18 +23,19 @@ enum Task {
     Rebuild,
 }
 
-pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
+pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     match options.task {
         Task::Rebuild => rebuild(context),
     }
 }
 
-fn rebuild(context: &Context) -> Outcome {
+fn rebuild(context: &Context) -> CommandResult {
     let output = context.output;
     let owner = context.owner("pdpp index rebuild")?;
     let spinner = output.spinner("indexing");
     let mut progress = |done: Indexed| spinner.set_position(done.records);
-    let indexed: Indexed = owner.work(&Target::of("/owner/index"), &mut progress)?;
+    let indexed: Indexed =
+        owner.run_with_progress(&RequestPath::new("/owner/index"), &mut progress)?;
     spinner.finish_and_clear();
     if output.is_json() {
         return output.json(&indexed);

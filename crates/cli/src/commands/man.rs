@@ -8,7 +8,7 @@ use clap_mangen::Man;
 
 use crate::args::Cli;
 use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 
 /// Print the manual page of pdpp, or write the pages of all commands into a folder
 #[derive(Debug, Args)]
@@ -25,7 +25,7 @@ struct Page {
 }
 
 impl Page {
-    fn of(command: &Command) -> Self {
+    fn render(command: &Command) -> Self {
         let man = Man::new(command.clone()).manual("pdpp");
         let mut bytes = Vec::new();
         // Writing to memory does not fail.
@@ -41,7 +41,7 @@ impl Page {
 /// The page of the program, and after it those of its commands.
 fn pages() -> Vec<Page> {
     fn collect(command: &Command, pages: &mut Vec<Page>) {
-        pages.push(Page::of(command));
+        pages.push(Page::render(command));
         for one in command.get_subcommands().filter(|one| !one.is_hide_set()) {
             collect(one, pages);
         }
@@ -53,7 +53,7 @@ fn pages() -> Vec<Page> {
     pages
 }
 
-pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
+pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     let output = context.output;
     let pages = pages();
     let Some(dir) = &options.dir else {
@@ -62,10 +62,10 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
             None => Ok(()),
         };
     };
-    fs::create_dir_all(dir).map_err(Failure::at(dir))?;
+    fs::create_dir_all(dir).map_err(Failure::file_error(dir))?;
     for page in &pages {
         let file = dir.join(&page.name);
-        fs::write(&file, &page.text).map_err(Failure::at(&file))?;
+        fs::write(&file, &page.text).map_err(Failure::file_error(&file))?;
     }
     output.note(&format!(
         "Wrote {} pages into {}.",

@@ -11,10 +11,10 @@ use grants::{Overview, State};
 
 use crate::config::{self, RemoteSettings};
 use crate::context::Context;
-use crate::failure::{Failure, Outcome};
-use crate::local::{Behalf, LocalServer};
+use crate::failure::{CommandResult, Failure};
+use crate::local::{ActAs, LocalServer};
 use crate::output::{Output, visible};
-use crate::owner::{Owner, Target};
+use crate::owner::{OwnerClient, RequestPath};
 use crate::reading::{self, Provider};
 use crate::spelling::did_you_mean;
 
@@ -43,7 +43,7 @@ pub(crate) struct Options {
     server_name: Option<String>,
 }
 
-pub(crate) fn run(options: Options, context: &Context) -> Outcome {
+pub(crate) fn run(options: Options, context: &Context) -> CommandResult {
     if let Some(name) = config::owner_credential() {
         let message =
             format!("Refusing to start: {name} is set, and owner credentials never work here");
@@ -68,11 +68,11 @@ pub(crate) fn run(options: Options, context: &Context) -> Outcome {
         .enable_all()
         .build()
         .map_err(|error| Failure::new(format!("no work can be started: {error}")))?;
-    // Finding the way may block, and keeping it needs the runtime.
+    // Connecting may block, and the shared socket needs the runtime.
     let guard = runtime.enter();
-    let place = match (&settings.provider_url, options.grant) {
+    let source = match (&settings.provider_url, options.grant) {
         (Some(url), None) => remote(url, &settings, context)?,
-        (None, grant) => Place::Near(local(grant.as_deref(), context)?),
+        (None, grant) => ToolSource::Local(local(grant.as_deref(), context)?),
         (Some(_), Some(_)) => {
             let message = "--grant is for the local data, and PDPP_PROVIDER_URL names a server";
             let hint = "unset PDPP_PROVIDER_URL, or leave out --grant";
@@ -80,34 +80,34 @@ pub(crate) fn run(options: Options, context: &Context) -> Outcome {
         }
     };
     drop(guard);
-    let served = runtime.block_on(serve_stdio(Server::new(place.upstream(), presented)));
-    let settled = place.leave();
+    let served = runtime.block_on(serve_stdio(Server::new(source.upstream(), presented)));
+    let settled = source.finish();
     runtime.shutdown_background();
     served.map_err(|error| Failure::new(format!("the agent cannot be served: {error}")))?;
     settled
 }
 
 /// Where the tools read.
-enum Place {
-    Near(Arc<LocalServer>),
+enum ToolSource {
+    Local(Arc<LocalServer>),
     /// With the command that gets another credential.
-    Far(Arc<HttpServer>, String),
+    Remote(Arc<HttpServer>, String),
 }
 
-impl Place {
+impl ToolSource {
     fn upstream(&self) -> Arc<dyn Upstream> {
         match self {
-            Self::Near(local) => Arc::clone(local) as Arc<dyn Upstream>,
-            Self::Far(server, _) => Arc::clone(server) as Arc<dyn Upstream>,
+            Self::Local(local) => Arc::clone(local) as Arc<dyn Upstream>,
+            Self::Remote(server, _) => Arc::clone(server) as Arc<dyn Upstream>,
         }
     }
 
-    /// Does what is left to do when the agent has gone.
-    fn leave(&self) -> Outcome {
+    /// Finishes when the agent has disconnected: flushes the log, or reports a refused credential.
+    fn finish(&self) -> CommandResult {
         match self {
-            Self::Near(local) => local.settle(),
-            // Only the server knew whose credential it is, so it could not be refused at the start.
-            Self::Far(server, connect) if server.refused_an_owner() => Err(Failure::coded(
+            Self::Local(local) => local.settle(),
+            // Only the server knows that a credential is an owner's, so it could not be refused at the start.
+            Self::Remote(server, connect) if server.refused_an_owner() => Err(Failure::coded(
                 ErrorCode::OwnerTokenRefused.exit_code(),
                 format!(
                     "Reading was refused: {} says that the credential is an owner's",
@@ -115,26 +115,26 @@ impl Place {
                 ),
                 format!("remove it and run `{connect}` to get a credential for a grant"),
             )),
-            Self::Far(..) => Ok(()),
+            Self::Remote(..) => Ok(()),
         }
     }
 }
 
-fn remote(url: &str, settings: &RemoteSettings, context: &Context) -> Outcome<Place> {
+fn remote(url: &str, settings: &RemoteSettings, context: &Context) -> CommandResult<ToolSource> {
     let url = ProviderUrl::parse(url).map_err(|error| {
         let hint = error
             .hint
             .unwrap_or_else(|| "write it as https://pdpp.example.org".to_owned());
         Failure::coded(USAGE, error.message, hint)
     })?;
-    let connect = reading::connecting(&url, settings).to_string();
-    let server = reading::far(url, settings, context, Output::note)?;
-    Ok(Place::Far(Arc::new(server), connect))
+    let connect = reading::connect_command(&url, settings).to_string();
+    let server = reading::remote_server(url, settings, context, Output::note)?;
+    Ok(ToolSource::Remote(Arc::new(server), connect))
 }
 
-fn local(named: Option<&str>, context: &Context) -> Outcome<Arc<LocalServer>> {
+fn local(named: Option<&str>, context: &Context) -> CommandResult<Arc<LocalServer>> {
     let owner = context.owner(HOLDER)?;
-    let grant = choose(&owner, named, context)?;
+    let grant = choose_grant(&owner, named, context)?;
     context.output.note(&format!(
         "Reading {} under grant {} for {}",
         context.settings.data_dir.display(),
@@ -146,14 +146,18 @@ fn local(named: Option<&str>, context: &Context) -> Outcome<Arc<LocalServer>> {
                 .unwrap_or(grant.client_id.as_str())
         )
     ));
-    let server = LocalServer::new(context.clone(), HOLDER, Behalf::Client(grant.id), owner)?;
+    let server = LocalServer::new(context.clone(), HOLDER, ActAs::Client(grant.id), owner)?;
     Ok(Arc::new(server))
 }
 
 /// The named live grant, or the only one without a client of its own. What was issued to a client is never used unasked: it
 /// would be read, and logged, in that client's name.
-fn choose(owner: &Owner, named: Option<&str>, context: &Context) -> Outcome<Overview> {
-    let all: Vec<Overview> = owner.get(&Target::of("/owner/grants"))?;
+fn choose_grant(
+    owner: &OwnerClient,
+    named: Option<&str>,
+    context: &Context,
+) -> CommandResult<Overview> {
+    let all: Vec<Overview> = owner.get(&RequestPath::new("/owner/grants"))?;
     let ids: Vec<&str> = all.iter().map(|grant| grant.id.as_str()).collect();
     let meant = named.and_then(|id| did_you_mean(id, &ids));
     let live = || all.iter().filter(|grant| grant.state == State::Live);
@@ -166,7 +170,7 @@ fn choose(owner: &Owner, named: Option<&str>, context: &Context) -> Outcome<Over
             format!("there is no live grant '{}'", visible(id)),
             &format!(
                 "`{}` lists the grants and their state",
-                context.line("grants")
+                context.command("grants")
             ),
         )
         .map_err(|failure: Failure| failure.hints(meant.filter(|_| !ids.contains(&id)))),
@@ -174,7 +178,7 @@ fn choose(owner: &Owner, named: Option<&str>, context: &Context) -> Outcome<Over
             "nothing is granted, so there is nothing an agent may read".to_owned(),
             &context.granting_locally().to_string(),
         ),
-        (None, _, None) => Err(naming(
+        (None, _, None) => Err(ask_for_grant(
             "every live grant was issued to a client, and such a grant is used only when it is named",
             live(),
             context,
@@ -183,7 +187,7 @@ fn choose(owner: &Owner, named: Option<&str>, context: &Context) -> Outcome<Over
             "for one that needs no name: {}",
             context.granting_locally()
         ))),
-        (Some(last), others, _) => Err(naming(
+        (Some(last), others, _) => Err(ask_for_grant(
             &format!(
                 "there are {} live grants of `grant create --local`, and one must be named",
                 others.len() + 1
@@ -195,7 +199,7 @@ fn choose(owner: &Owner, named: Option<&str>, context: &Context) -> Outcome<Over
 }
 
 /// Says which grants could be named, each with the line to use.
-fn naming<'a>(
+fn ask_for_grant<'a>(
     message: &str,
     grants: impl Iterator<Item = &'a Overview>,
     context: &Context,
@@ -205,14 +209,14 @@ fn naming<'a>(
         .map(|grant| {
             let client = grant.client_name.as_deref();
             let client = client.unwrap_or(grant.client_id.as_str());
-            let line = context.line("mcp").option("grant", Some(&grant.id));
+            let line = context.command("mcp").option("grant", Some(&grant.id));
             format!("as {}: {line}", visible(client))
         })
         .collect();
     let more = hints.len().saturating_sub(MOST);
     hints.truncate(MOST);
     if more > 0 {
-        hints.push(format!("and {more} more: {}", context.line("grants")));
+        hints.push(format!("and {more} more: {}", context.command("grants")));
     }
     let mut hints = hints.into_iter();
     let first = hints.next().unwrap_or_default();

@@ -7,8 +7,8 @@ use rest::owner::wire::NewPassword;
 
 use crate::config::owner_password;
 use crate::context::Context;
-use crate::failure::{Failure, Outcome};
-use crate::owner::Target;
+use crate::failure::{CommandResult, Failure};
+use crate::owner::RequestPath;
 
 /// Set the password for the server's pages, or set it anew
 ///
@@ -18,13 +18,13 @@ use crate::owner::Target;
 #[command(after_help = "Example: pdpp owner-password")]
 pub(crate) struct Options {}
 
-pub(crate) fn run(_: &Options, context: &Context) -> Outcome {
+pub(crate) fn run(_: &Options, context: &Context) -> CommandResult {
     let password = match owner_password()? {
         Some(password) => password,
         None => asked(context)?,
     };
     let owner = context.owner("pdpp owner-password")?;
-    let target = Target::of("/owner/password");
+    let target = RequestPath::new("/owner/password");
     let _: serde_json::Value = owner.post(&target, &NewPassword { password })?;
     context
         .output
@@ -32,7 +32,7 @@ pub(crate) fn run(_: &Options, context: &Context) -> Outcome {
     Ok(())
 }
 
-fn asked(context: &Context) -> Outcome<String> {
+fn asked(context: &Context) -> CommandResult<String> {
     let unread = |error: io::Error| Failure::new(format!("the password cannot be read: {error}"));
     let Some(first) = context.output.secret("New password") else {
         let mut line = String::new();

@@ -7,8 +7,8 @@ use grants::OwnerToken;
 use rest::owner::wire::NewOwnerToken;
 
 use crate::context::Context;
-use crate::failure::Outcome;
-use crate::owner::Target;
+use crate::failure::CommandResult;
+use crate::owner::RequestPath;
 
 /// Print an owner token for automation, such as ingest
 ///
@@ -21,19 +21,19 @@ pub(crate) struct Options {
     ttl: Duration,
 }
 
-pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
+pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     let owner = context.owner("pdpp owner-token")?;
     let new = NewOwnerToken {
         ttl_seconds: options.ttl.as_secs(),
     };
-    let token: OwnerToken = owner.post(&Target::of("/owner/tokens"), &new)?;
+    let token: OwnerToken = owner.post(&RequestPath::new("/owner/tokens"), &new)?;
     let output = context.output;
     let printed = if output.is_json() {
         output.json(&token)
     } else {
         output.data(token.access_token.expose())
     };
-    let revoke = context.line("grant revoke");
+    let revoke = context.command("grant revoke");
     let end = format!("End it with: {}", revoke.argument(token.token_id.as_str()));
     if printed.is_err() {
         output.problem(&format!(
@@ -43,7 +43,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
         output.note(&format!(
             "Owner token {}: until {} whoever holds it may do what you may. It is shown this once. {end}",
             token.token_id,
-            crate::moment::shown(&token.expires_at)
+            crate::moment::to_local_seconds(&token.expires_at)
         ));
     }
     printed

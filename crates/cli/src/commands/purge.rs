@@ -6,9 +6,9 @@ use rest::owner::wire::Purged;
 use store::keeping::KeepRules;
 
 use crate::context::Context;
-use crate::failure::Outcome;
+use crate::failure::CommandResult;
 use crate::keep;
-use crate::owner::Target;
+use crate::owner::RequestPath;
 
 /// Erase for good what deleted records held
 ///
@@ -24,12 +24,12 @@ pub(crate) struct Options {
     keep: keep::KeepOptions,
 }
 
-pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
+pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     let output = context.output;
     let owner = context.owner("pdpp purge")?;
     let rules = options.keep.rules(KeepRules::default());
     let spinner = output.spinner("erasing");
-    let purged: Purged = owner.post(&Target::of("/owner/purge"), &rules)?;
+    let purged: Purged = owner.post(&RequestPath::new("/owner/purge"), &rules)?;
     spinner.finish_and_clear();
     if output.is_json() {
         return output.json(&purged);

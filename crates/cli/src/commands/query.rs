@@ -8,11 +8,12 @@ use contract::record::Record;
 use contract::upstream::Get;
 
 use crate::context::Context;
-use crate::failure::Outcome;
+use crate::failure::CommandResult;
 use crate::moment;
-use crate::reading::{Line, Reading, Source};
-use crate::shown::{
-    LISTED_CHARS, Lines as _, PageEnd, Sheet, command_line, has_more_related, one_line, record,
+use crate::reading::{CommandLine, Reading, Source};
+use crate::render::{
+    LISTED_CHARS, Lines as _, PageEnd, RecordView, has_more_related, indented_command, one_line,
+    record,
 };
 
 /// List the records of a stream, newest first
@@ -70,8 +71,8 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    fn line(&self) -> Line {
-        Line::of("query")
+    fn line(&self) -> CommandLine {
+        CommandLine::new("query")
             .argument(&self.stream)
             .option("connection-id", self.connection_id.as_ref())
             .options("fields", &self.fields)
@@ -89,17 +90,17 @@ impl Options {
     }
 }
 
-pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
+pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     let question = Get::v1(["streams", &options.stream, "records"]);
     let line = options.line();
-    let question = line.ask(question)?;
+    let question = line.add_params_to(question)?;
     let reading = Reading::open(&options.source, ("pdpp query", line), context)?;
     let style = context.output.style();
     let is_empty = Cell::new(false);
     reading.show(question, |page: &Page<Record>| {
         is_empty.set(page.data.is_empty());
         let cut = page.data.iter().find(|record| has_more_related(record));
-        let sheet = Sheet {
+        let view = RecordView {
             line: &reading.line,
             style,
             chars: LISTED_CHARS,
@@ -111,19 +112,19 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
                 .map(|one| reading.times(one))
                 .unwrap_or_default(),
         };
-        show(page, &sheet)
+        show(page, &view)
     })?;
     if is_empty.get() {
-        reading.tell_beginning();
+        reading.print_first_steps();
     }
     Ok(())
 }
 
-fn show(page: &Page<Record>, sheet: &Sheet<'_>) -> String {
-    let (line, style) = (sheet.line, sheet.style);
+fn show(page: &Page<Record>, view: &RecordView<'_>) -> String {
+    let (line, style) = (view.line, view.style);
     let mut text = String::new();
     for one in &page.data {
-        text.push_str(&record(one, sheet));
+        text.push_str(&record(one, view));
         text.push('\n');
     }
     let end = PageEnd {
@@ -137,14 +138,14 @@ fn show(page: &Page<Record>, sheet: &Sheet<'_>) -> String {
     let span = page.meta.as_ref().and_then(|meta| meta.window.as_ref());
     let ends = span.and_then(|span| span.earliest_at.as_deref().zip(span.latest_at.as_deref()));
     if let Some((first, last)) = ends {
-        let shown = |when: &str| moment::local(when).unwrap_or_else(|| one_line(when));
+        let shown = |when: &str| moment::to_local(when).unwrap_or_else(|| one_line(when));
         let (first, last) = (shown(first), shown(last));
-        text.line(format_args!("All that match are from {first} to {last}."));
+        text.push_line(format_args!("All that match are from {first} to {last}."));
     }
     if let Some(bookmark) = page.next_changes_since.as_option() {
         text.push_str("What changes later:\n");
         let later = line.without("cursor").with("changes-since", bookmark);
-        text.push_str(&command_line("  ", &later, style));
+        text.push_str(&indented_command("  ", &later, style));
     }
     text
 }

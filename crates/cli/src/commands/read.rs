@@ -9,9 +9,9 @@ use contract::window::WindowSelector;
 use indicatif::HumanCount;
 
 use crate::context::Context;
-use crate::failure::Outcome;
-use crate::reading::{self, Line, Reading, Source};
-use crate::shown::{Lines as _, command_line, windowed};
+use crate::failure::CommandResult;
+use crate::reading::{self, CommandLine, Reading, Source};
+use crate::render::{Lines as _, indented_command, window_text};
 use crate::style::Style;
 
 /// Read a part of one text field
@@ -48,10 +48,10 @@ pub(crate) struct Options {
     source: Source,
 }
 
-pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
+pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     let (record, handle) = reading::handle(&options.id, options.connection_id.as_deref())?;
     let (field, selector) = asked(options, &handle)?;
-    let line = Line::of("read")
+    let line = CommandLine::new("read")
         .argument(record.to_string())
         .argument(&field)
         .option("connection-id", options.connection_id.as_ref())
@@ -69,7 +69,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
     ])
     .with("connection_id", record.connection())
     .with("field", Some(&field));
-    let question = line.ask(question)?;
+    let question = line.add_params_to(question)?;
     let reading = Reading::open(&options.source, ("pdpp read", line), context)?;
     let style = context.output.style();
     reading.show(question, |window| {
@@ -78,7 +78,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
 }
 
 /// The field and the part of it: as the command line says, else as a window handle does.
-fn asked(options: &Options, handle: &Handle) -> Outcome<(String, WindowSelector)> {
+fn asked(options: &Options, handle: &Handle) -> CommandResult<(String, WindowSelector)> {
     let named = WindowSelector {
         offset_chars: options.offset_chars,
         limit_chars: options.limit_chars,
@@ -110,19 +110,19 @@ fn asked(options: &Options, handle: &Handle) -> Outcome<(String, WindowSelector)
     }
 }
 
-fn show(answer: &FieldWindow, record: &RecordHandle, line: &Line, style: Style) -> String {
+fn show(answer: &FieldWindow, record: &RecordHandle, line: &CommandLine, style: Style) -> String {
     let window = &answer.window;
     let place = |at: Option<usize>| at?.checked_sub(window.start_chars);
     let found = place(window.match_start_chars).zip(place(window.match_end_chars));
-    let mut text = windowed(&window.text, found, style);
+    let mut text = window_text(&window.text, found, style);
     text.push_str("\n\n");
     let (start, end) = (window.start_chars as u64, window.end_chars as u64);
     let all = HumanCount(window.total_chars as u64);
     if window.complete {
-        text.line(format_args!("All {all} characters."));
+        text.push_line(format_args!("All {all} characters."));
     } else {
         let (start, end) = (HumanCount(start), HumanCount(end));
-        text.line(format_args!("Characters {start} to {end} of {all}."));
+        text.push_line(format_args!("Characters {start} to {end} of {all}."));
     }
     let bare = ["q", "before-chars", "after-chars", "offset-chars"];
     let line = bare
@@ -130,13 +130,21 @@ fn show(answer: &FieldWindow, record: &RecordHandle, line: &Line, style: Style) 
         .fold(line.clone(), |line, name| line.without(name));
     let mut go_on = |what: &str, at: Option<usize>| {
         if let Some(at) = at {
-            text.line(format_args!("{what}:"));
-            text.push_str(&command_line("  ", &line.with("offset-chars", at), style));
+            text.push_line(format_args!("{what}:"));
+            text.push_str(&indented_command(
+                "  ",
+                &line.with("offset-chars", at),
+                style,
+            ));
         }
     };
     go_on("Next", window.next_offset_chars);
     go_on("Before", window.previous_offset_chars.filter(|_| start > 0));
     text.push_str("The whole record:\n");
-    text.push_str(&command_line("  ", &line.about("fetch", record), style));
+    text.push_str(&indented_command(
+        "  ",
+        &line.for_record("fetch", record),
+        style,
+    ));
     text
 }

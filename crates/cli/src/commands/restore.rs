@@ -15,13 +15,13 @@ use store::restore::{Restore, RestoreError, Restored};
 
 use crate::clock::SystemClock;
 use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 use crate::output::visible;
 
 /// How a compressed file begins.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// Damage that is told one by one.
-const TOLD: usize = 10;
+const MAX_LISTED: usize = 10;
 
 /// Make a data directory of a backup
 ///
@@ -51,11 +51,11 @@ struct Answer<'a> {
     damaged: Vec<String>,
 }
 
-pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
+pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     let (file, to) = (options.file.as_path(), &context.settings.data_dir);
     let output = context.output;
     let spinner = output.spinner("restoring");
-    let archive = opened(file, &spinner)?;
+    let archive = open_archive(file, &spinner)?;
     let restore = Restore {
         to,
         options: OpenOptions {
@@ -65,14 +65,16 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
         without_grants: options.without_grants,
         accept_damage: options.accept_damage,
     };
-    let restored = restore.run(archive).map_err(|error| told(error, file));
+    let restored = restore
+        .run(archive)
+        .map_err(|error| failure_for(error, file));
     spinner.finish_and_clear();
     let restored = restored?;
     let found = &restored.inspection;
     let damaged: Vec<String> = [&found.damaged_records, &found.damaged_blobs]
         .into_iter()
         .flatten()
-        .map(in_words)
+        .map(describe_damage)
         .collect();
     let is_whole = damaged.is_empty();
     if output.is_json() {
@@ -85,7 +87,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
             damaged,
         })?;
     } else {
-        output.note(&in_sentences(&restored, context));
+        output.note(&summary(&restored, context));
         for damage in &damaged {
             output.note(&format!("Damaged: {damage}"));
         }
@@ -97,7 +99,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
     }
 }
 
-fn in_sentences(restored: &Restored, context: &Context) -> String {
+fn summary(restored: &Restored, context: &Context) -> String {
     let mut lines = vec![format!(
         "Restored {} records and {} blobs into {}.",
         HumanCount(restored.inspection.records),
@@ -114,25 +116,25 @@ fn in_sentences(restored: &Restored, context: &Context) -> String {
         lines.push(format!(
             "Grants that live on in it: {}. Whoever holds their tokens can read this copy; `{}` lists them.",
             HumanCount(restored.live_grants),
-            context.line("grants")
+            context.command("grants")
         ));
     }
-    lines.push(format!("Next: {}", context.line("serve")));
+    lines.push(format!("Next: {}", context.command("serve")));
     lines.join("\n")
 }
 
 /// The bytes of the archive, and how many were read is shown.
-fn opened(file: &Path, spinner: &ProgressBar) -> Outcome<Box<dyn Read>> {
-    let mut opened = File::open(file).map_err(Failure::at(file))?;
+fn open_archive(file: &Path, spinner: &ProgressBar) -> CommandResult<Box<dyn Read>> {
+    let mut opened = File::open(file).map_err(Failure::file_error(file))?;
     let mut begin = Vec::new();
     let read = opened
         .by_ref()
         .take(GZIP.len() as u64)
         .read_to_end(&mut begin);
-    read.map_err(Failure::at(file))?;
+    read.map_err(Failure::file_error(file))?;
     let is_compressed = begin == GZIP;
     let whole = std::io::Cursor::new(begin).chain(opened);
-    let counted = Counted {
+    let counted = CountingReader {
         inner: whole,
         read: 0,
         spinner: spinner.clone(),
@@ -146,13 +148,13 @@ fn opened(file: &Path, spinner: &ProgressBar) -> Outcome<Box<dyn Read>> {
 }
 
 /// Tells how much was read.
-struct Counted<R> {
+struct CountingReader<R> {
     inner: R,
     read: u64,
     spinner: ProgressBar,
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for CountingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let read = self.inner.read(buffer)?;
         self.read = self.read.saturating_add(read as u64);
@@ -166,7 +168,7 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-fn told(error: RestoreError, file: &Path) -> Failure {
+fn failure_for(error: RestoreError, file: &Path) -> Failure {
     let shown = file.display();
     match error {
         RestoreError::NotEmpty { .. } => Failure::new(format!("{error}"))
@@ -179,7 +181,7 @@ fn told(error: RestoreError, file: &Path) -> Failure {
             let mut lines = vec![format!(
                 "{shown}: the backup is damaged, so nothing was restored"
             )];
-            lines.extend(damages.iter().take(TOLD).map(in_words));
+            lines.extend(damages.iter().take(MAX_LISTED).map(describe_damage));
             Failure::new(lines.join("\n  "))
                 .hint("restore another backup, or add --accept-damage to have everything else of this one")
         }
@@ -187,7 +189,7 @@ fn told(error: RestoreError, file: &Path) -> Failure {
     }
 }
 
-fn in_words(damage: &Damage) -> String {
+fn describe_damage(damage: &Damage) -> String {
     let path = damage.path.display().to_string();
     format!("{}: {}", visible(&path), visible(&damage.detail))
 }

@@ -9,10 +9,10 @@ use contract::schema::{
 use contract::upstream::Get;
 
 use crate::context::Context;
-use crate::failure::Outcome;
+use crate::failure::CommandResult;
 use crate::output::visible;
-use crate::reading::{Line, Reading, Source};
-use crate::shown::{columns, command_line, one_line};
+use crate::reading::{CommandLine, Reading, Source};
+use crate::render::{columns, indented_command, one_line};
 use crate::style::Style;
 
 /// Show what may be read: the streams, or the fields of one
@@ -37,13 +37,13 @@ pub(crate) struct Options {
     source: Source,
 }
 
-pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
-    let line = Line::of("schema")
+pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
+    let line = CommandLine::new("schema")
         .option("stream", options.stream.as_ref())
         .option("connection-id", options.connection_id.as_ref())
         .option("detail", options.detail.as_ref())
         .option("view", options.view.as_ref());
-    let question = line.ask(Get::v1(["schema"]))?;
+    let question = line.add_params_to(Get::v1(["schema"]))?;
     let reading = Reading::open(&options.source, ("pdpp schema", line), context)?;
     let style = context.output.style();
     let in_detail = options.stream.is_some();
@@ -69,7 +69,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
         index(&rows, &reading.line, style)
     })?;
     if is_empty.get() {
-        reading.tell_beginning();
+        reading.print_first_steps();
     }
     Ok(())
 }
@@ -102,7 +102,7 @@ fn rows(schema: &CompactSchema) -> Vec<Row<'_>> {
 }
 
 /// Every stream on a line.
-fn index(rows: &[Row<'_>], line: &Line, style: Style) -> String {
+fn index(rows: &[Row<'_>], line: &CommandLine, style: Style) -> String {
     let Some(first) = rows.first() else {
         return "Nothing may be read here yet.\n".to_owned();
     };
@@ -121,9 +121,9 @@ fn index(rows: &[Row<'_>], line: &Line, style: Style) -> String {
     let detail = line
         .another("schema")
         .option("stream", Some(&first.stream.name));
-    text.push_str(&command_line("  ", &detail, style));
+    text.push_str(&indented_command("  ", &detail, style));
     text.push_str("Records of all streams by words:\n");
-    text.push_str(&command_line(
+    text.push_str(&indented_command(
         "  ",
         &line.another("search").argument("WORDS"),
         style,
@@ -142,10 +142,10 @@ fn labels(connections: &[GrantedConnection]) -> String {
 
 impl Row<'_> {
     /// A stream with its fields.
-    fn detail(&self, whole: Option<&StreamMetadata>, line: &Line, style: Style) -> String {
+    fn detail(&self, whole: Option<&StreamMetadata>, line: &CommandLine, style: Style) -> String {
         let stream = self.stream;
         let name = style.title(&visible(&stream.name));
-        let mut text = format!("{name}  {}\n", style.quiet(&visible(self.connector)));
+        let mut text = format!("{name}  {}\n", style.dim(&visible(self.connector)));
         let list = |names: &[String]| visible(&names.join(", "));
         let facts = [
             (
@@ -178,7 +178,7 @@ impl Row<'_> {
             .another("query")
             .argument(&stream.name)
             .option("connection-id", connection.map(|one| &one.connection_id));
-        text.push_str(&command_line("  ", &query, style));
+        text.push_str(&indented_command("  ", &query, style));
         text
     }
 }

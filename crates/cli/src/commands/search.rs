@@ -8,13 +8,13 @@ use contract::search::{EvidenceExcerpt, SearchHit};
 use contract::upstream::Get;
 
 use crate::context::Context;
-use crate::failure::Outcome;
+use crate::failure::CommandResult;
 use crate::moment;
 use crate::output::visible;
-use crate::reading::{Line, Reading, Source};
-use crate::shown::{
-    Lines as _, Marked, PageEnd, command_line, excerpt, handle_of, hanging, heading, listing,
-    one_line, without_handle,
+use crate::reading::{CommandLine, Reading, Source};
+use crate::render::{
+    Lines as _, Marked, PageEnd, excerpt, explain_missing_handle, handle_of, heading,
+    indented_command, list_command, one_line, wrap_hanging,
 };
 use crate::style::Style;
 
@@ -54,8 +54,8 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    fn line(&self) -> Line {
-        Line::of("search")
+    fn line(&self) -> CommandLine {
+        CommandLine::new("search")
             .argument(self.query.join(" "))
             .options("streams", &self.streams)
             .option("connection-id", self.connection_id.as_ref())
@@ -66,9 +66,10 @@ impl Options {
     }
 }
 
-pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
+pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     let line = options.line();
-    let question = line.ask(Get::v1(["search"]).with("q", Some(options.query.join(" "))))?;
+    let question =
+        line.add_params_to(Get::v1(["search"]).with("q", Some(options.query.join(" "))))?;
     let reading = Reading::open(&options.source, ("pdpp search", line), context)?;
     let style = context.output.style();
     let is_empty = Cell::new(false);
@@ -77,13 +78,13 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
         show(page, &reading.line, style)
     })?;
     if is_empty.get() {
-        reading.tell_unknown_streams();
-        reading.tell_beginning();
+        reading.warn_unknown_streams();
+        reading.print_first_steps();
     }
     Ok(())
 }
 
-fn show(page: &Page<SearchHit>, line: &Line, style: Style) -> String {
+fn show(page: &Page<SearchHit>, line: &CommandLine, style: Style) -> String {
     let mut text = String::new();
     for one in &page.data {
         text.push_str(&hit(one, line, style));
@@ -99,7 +100,7 @@ fn show(page: &Page<SearchHit>, line: &Line, style: Style) -> String {
     text.push_str(&end.lines(line, style));
     if let Some(words) = page.meta.as_ref().and_then(|meta| meta.words.as_ref()) {
         let told = visible(&words.summary(SHOWN_WORDS));
-        text.line(format_args!("{}", hanging(&told, 0, 2, style)));
+        text.push_line(format_args!("{}", wrap_hanging(&told, 0, 2, style)));
     }
     let maintained = page
         .meta
@@ -108,7 +109,7 @@ fn show(page: &Page<SearchHit>, line: &Line, style: Style) -> String {
     if let Some(maintained) = maintained {
         let done = maintained.percent;
         let done = done.map_or(String::new(), |percent| format!(", {percent} % are done"));
-        text.line(format_args!(
+        text.push_line(format_args!(
             "The index is being rebuilt{done}: hits may be missing until it is done."
         ));
     }
@@ -116,13 +117,13 @@ fn show(page: &Page<SearchHit>, line: &Line, style: Style) -> String {
 }
 
 /// A hit: what it is called, whose it is, and the evidence.
-fn hit(hit: &SearchHit, line: &Line, style: Style) -> String {
+fn hit(hit: &SearchHit, line: &CommandLine, style: Style) -> String {
     let handle = handle_of(
         hit.connection_id.as_deref(),
         hit.stream.as_deref(),
         hit.record_key.as_deref(),
     );
-    let shown = |when: &str| moment::local(when).unwrap_or_else(|| one_line(when));
+    let shown = |when: &str| moment::to_local(when).unwrap_or_else(|| one_line(when));
     let emitted = || {
         Some(format!(
             "(emitted or imported {})",
@@ -145,32 +146,36 @@ fn hit(hit: &SearchHit, line: &Line, style: Style) -> String {
         if let Some((shown, marked)) = excerpt(one, style) {
             proven = true;
             let shown = format!("{}: {shown}", one_line(&one.field_path));
-            text.line(format_args!("  {}", hanging(&shown, 2, 4, style)));
+            text.push_line(format_args!("  {}", wrap_hanging(&shown, 2, 4, style)));
             if let Some(read) = handle
                 .as_ref()
-                .map(|id| window(line.about("read", id), one, &marked))
+                .map(|id| window(line.for_record("read", id), one, &marked))
             {
-                text.push_str(&command_line("    ", &read, style));
+                text.push_str(&indented_command("    ", &read, style));
             }
         }
     }
     if let (false, Some(snippet)) = (proven, &hit.snippet) {
         // Where the server proves nothing, neither its marks nor its field are repeated.
-        let words = Marked::tagged(&snippet.text).unmarked();
+        let words = Marked::from_tags(&snippet.text).unmarked();
         let line = format!("preview, no proven match: {words}");
-        text.line(format_args!("  {}", hanging(&line, 2, 4, style)));
+        text.push_line(format_args!("  {}", wrap_hanging(&line, 2, 4, style)));
     }
     if let Some(handle) = &handle {
-        text.push_str(&command_line("  ", &line.about("fetch", handle), style));
+        text.push_str(&indented_command(
+            "  ",
+            &line.for_record("fetch", handle),
+            style,
+        ));
     } else if let (Some(stream), Some(key)) = (&hit.stream, &hit.record_key) {
-        let list = listing(line, (hit.connection_id.as_deref(), stream), None);
-        text.push_str(&without_handle(key, &list, style));
+        let list = list_command(line, (hit.connection_id.as_deref(), stream), None);
+        text.push_str(&explain_missing_handle(key, &list, style));
     }
     text
 }
 
 /// The command that reads the field around an excerpt. A server that gives no offset is asked for the words themselves.
-fn window(read: Line, excerpt: &EvidenceExcerpt, marked: &Marked) -> Line {
+fn window(read: CommandLine, excerpt: &EvidenceExcerpt, marked: &Marked) -> CommandLine {
     let named = excerpt.read.as_ref();
     let field = named
         .and_then(|read| read.field.as_deref())
@@ -190,7 +195,7 @@ mod tests {
 
     fn shown(text: &str) -> String {
         let hit_of: SearchHit = serde_json::from_str(text).unwrap();
-        hit(&hit_of, &Line::of("search"), Style::new(false))
+        hit(&hit_of, &CommandLine::new("search"), Style::new(false))
     }
 
     #[test]

@@ -23,15 +23,15 @@ use tokio::sync::watch;
 
 use crate::config::{ServerSettings, owner_password};
 use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 use crate::keep;
 use crate::log;
 use crate::owner::OwnerSocket;
 use crate::stop::Stop;
 
+/// How often the clock is read while no request arrives.
+const CLOCK_INTERVAL: Duration = Duration::from_mins(1);
 /// How long work that outlived its request may take to end.
-/// How often the clock is looked at where nobody asks.
-const BETWEEN_LOOKS: Duration = Duration::from_mins(1);
 const LAST_WORK: Duration = Duration::from_secs(5);
 
 /// Serve console, API and agents on one port, until stopped
@@ -67,7 +67,7 @@ pub(crate) struct Options {
     keep: keep::KeepOptions,
 }
 
-pub(crate) fn run(options: Options, context: &Context) -> Outcome {
+pub(crate) fn run(options: Options, context: &Context) -> CommandResult {
     let settings =
         ServerSettings::resolve(options.listen, options.public_url, options.console_url)?;
     let rules = options.keep.rules(settings.keep);
@@ -81,23 +81,23 @@ pub(crate) fn run(options: Options, context: &Context) -> Outcome {
     let capacity = Capacity::for_open_files(files::raise_limit()).behind(&settings.trusted_proxies);
     let store = context.open("pdpp serve")?;
     if options.demo {
-        sample::fill(&store, context)?;
+        sample::load(&store, context)?;
     }
     let key = SealingKey::from_bytes(store.sealing_key()?);
     let clock = store.clock();
     let has_password = password_is_set(&store, clock.now())?;
-    let set = context.line("owner-password");
+    let set = context.command("owner-password");
     let exposed = (!has_password).then_some(&set);
     listen::check_exposure(address, exposed)?;
     // Held to the end: the directory must be ours for as long as the socket in it is.
     let store: Arc<dyn Store> = Arc::new(store);
-    let (tcp, beside, address) = listen::both(address)?;
+    let (tcp, beside, address) = listen::bind(address)?;
     let (unix, _socket) = OwnerSocket::bind(&context.settings.data_dir.join(OWNER_SOCKET))?;
     let own_url = format!("http://{}", listen::reachable(address));
     let public_url = settings.public_url.as_deref().unwrap_or(&own_url);
     let console = chosen.unwrap_or_else(|| Console::for_public_url(public_url));
-    let log = Arc::new(started(DisclosureLog::start(Arc::clone(&store)))?);
-    let _updater = started(IndexUpdater::start(Arc::clone(&store)))?;
+    let log = Arc::new(or_cannot_start(DisclosureLog::start(Arc::clone(&store)))?);
+    let _updater = or_cannot_start(IndexUpdater::start(Arc::clone(&store)))?;
     let service = Service::new(
         Arc::clone(&store),
         key,
@@ -110,19 +110,19 @@ pub(crate) fn run(options: Options, context: &Context) -> Outcome {
     .with_trusted_proxies(settings.trusted_proxies)
     .with_limits(limits(settings.calls_per_minute))
     .at_own_addresses(settings.public_url.is_none() && address.ip().is_unspecified());
-    let way_in = way_in(context, (&*store, clock.now()), has_password);
+    let sign_in = sign_in(context, (&*store, clock.now()), has_password);
 
-    let runtime = started(Runtime::new())?;
+    let runtime = or_cannot_start(Runtime::new())?;
     let served = runtime.block_on(async {
-        let mut stop = started(Stop::new())?;
-        let tcp = started(tokio::net::TcpListener::from_std(tcp))?;
+        let mut stop = or_cannot_start(Stop::new())?;
+        let tcp = or_cannot_start(tokio::net::TcpListener::from_std(tcp))?;
         let beside = beside.map(tokio::net::TcpListener::from_std).transpose();
-        let tcp = Listeners::from(tcp).and(started(beside)?);
-        let unix = started(tokio::net::UnixListener::from_std(unix))?;
-        announce(context, (public_url, &own_url), &console, &way_in);
+        let tcp = Listeners::from(tcp).and(or_cannot_start(beside)?);
+        let unix = or_cannot_start(tokio::net::UnixListener::from_std(unix))?;
+        announce(context, (public_url, &own_url), &console, &sign_in);
         warn_of_rollback(context, &*store);
         let serving = serve(service, (tcp, unix), capacity, &mut stop);
-        tokio::select! { () = serving => {}, () = tend(&*clock, rules, &store) => {} }
+        tokio::select! { () = serving => {}, () = maintain(&*clock, rules, &store) => {} }
         Ok(())
     });
     runtime.shutdown_timeout(LAST_WORK);
@@ -141,15 +141,15 @@ fn limits(calls_per_minute: Option<u32>) -> Limits {
     }
 }
 
-fn started<T>(result: io::Result<T>) -> Outcome<T> {
+fn or_cannot_start<T>(result: io::Result<T>) -> CommandResult<T> {
     result.map_err(|error| Failure::new(format!("the server cannot start: {error}")))
 }
 
 /// Clients that are refused cannot tell the owner why.
 fn warn_of_rollback(context: &Context, store: &dyn Store) {
     if let Some(rollback) = store.rolled_back() {
-        let accept = context.line("doctor").flag("accept-rollback");
-        let looks = context.line("doctor");
+        let accept = context.command("doctor").flag("accept-rollback");
+        let looks = context.command("doctor");
         context.output.problem(&format!(
             "warning: {rollback}. No client is answered: `{looks}` says what to do, `{accept}` takes the data as it is"
         ));
@@ -157,7 +157,7 @@ fn warn_of_rollback(context: &Context, store: &dyn Store) {
 }
 
 /// Whether the owner has a password; the one of the environment is set where there is none.
-fn password_is_set(store: &dyn Store, now: Instant) -> Outcome<bool> {
+fn password_is_set(store: &dyn Store, now: Instant) -> CommandResult<bool> {
     if grants::sign_in::has_password(store, now)? {
         return Ok(true);
     }
@@ -181,29 +181,29 @@ fn sign_in_code(context: &Context, store: &dyn Store, now: Instant) -> Option<Se
     }
 }
 
-/// How the owner comes in, as far as the start tells it.
-enum WayIn {
+/// How the owner signs in, as announced at the start.
+enum SignIn {
     Password,
     /// A link with a code, which is for the person at the terminal alone.
     Link(Secret),
-    /// The link is made when it is asked for: nobody is at a terminal, and what is printed is kept as a log is.
-    Later,
+    /// By a link made on request: the output is not a terminal and may be kept as a log.
+    OnRequest,
 }
 
-fn way_in(context: &Context, (store, now): (&dyn Store, Instant), has_password: bool) -> WayIn {
+fn sign_in(context: &Context, (store, now): (&dyn Store, Instant), has_password: bool) -> SignIn {
     if has_password {
-        return WayIn::Password;
+        return SignIn::Password;
     }
-    let watched = context.output.is_watched();
+    let watched = context.output.is_interactive();
     let code = watched.then(|| sign_in_code(context, store, now)).flatten();
-    code.map_or(WayIn::Later, WayIn::Link)
+    code.map_or(SignIn::OnRequest, SignIn::Link)
 }
 
 fn announce(
     context: &Context,
     (public_url, own_url): (&str, &str),
     console: &Console,
-    way_in: &WayIn,
+    sign_in: &SignIn,
 ) {
     let public_url = public_url.trim_end_matches('/');
     let output = context.output;
@@ -212,15 +212,15 @@ fn announce(
         output.note(&format!("Listening: {own_url}"));
     }
     let pages = console.origin();
-    match way_in {
+    match sign_in {
         // Shown once, good for a quarter of an hour.
-        WayIn::Link(code) => {
-            output.for_people(&format!("Console: {pages}/sign-in?code={}", code.expose()));
+        SignIn::Link(code) => {
+            output.terminal_only(&format!("Console: {pages}/sign-in?code={}", code.expose()));
         }
-        WayIn::Password => output.note(&format!("Console: {pages}/")),
-        WayIn::Later => {
+        SignIn::Password => output.note(&format!("Console: {pages}/")),
+        SignIn::OnRequest => {
             output.note(&format!("Console: {pages}/"));
-            output.note(&format!("Sign in: {}", context.line("sign-in")));
+            output.note(&format!("Sign in: {}", context.command("sign-in")));
         }
     }
     output.note(&format!("MCP: {public_url}/mcp"));
@@ -230,15 +230,15 @@ fn announce(
     output.note(&format!("Tokens: {}", context.granting("NAME")));
 }
 
-/// Does beside serving what is to be done from time to time. It never ends.
-async fn tend(clock: &dyn Clock, rules: KeepRules, store: &Arc<dyn Store>) {
-    tokio::join!(look_at(clock), rest::enforce_retention(rules, store));
+/// Periodic maintenance while serving. It never ends.
+async fn maintain(clock: &dyn Clock, rules: KeepRules, store: &Arc<dyn Store>) {
+    tokio::join!(keep_time(clock), rest::enforce_retention(rules, store));
 }
 
-/// Looks at the clock from time to time, so that the time of a server that nobody asks is known to have passed.
-async fn look_at(clock: &dyn Clock) {
+/// Reads the clock periodically, so that an idle server also notes that time has passed.
+async fn keep_time(clock: &dyn Clock) {
     loop {
-        tokio::time::sleep(BETWEEN_LOOKS).await;
+        tokio::time::sleep(CLOCK_INTERVAL).await;
         clock.now();
     }
 }
@@ -251,13 +251,13 @@ async fn serve(
     stop: &mut Stop,
 ) {
     let (stopping, stopped) = watch::channel(false);
-    let told = |mut stopped: watch::Receiver<bool>| async move {
-        // A sender that is gone will not let anybody serve on either.
+    let until_stopped = |mut stopped: watch::Receiver<bool>| async move {
+        // A dropped sender also means stop.
         let _ = stopped.wait_for(|stopped| *stopped).await;
     };
     let router = rest::router(service.clone());
-    let clients = rest::serve_within(capacity, tcp, router, told(stopped.clone()));
-    let owner = rest::serve_on(unix, rest::owner_router(service), told(stopped));
+    let clients = rest::serve_within(capacity, tcp, router, until_stopped(stopped.clone()));
+    let owner = rest::serve_on(unix, rest::owner_router(service), until_stopped(stopped));
     let signals = async {
         stop.signalled().await;
         stopping.send_replace(true);

@@ -11,13 +11,13 @@ use rest::owner::wire::{GrantSelection, NewGrant};
 use serde::Deserialize;
 use serde_json::json;
 
-use self::clients::{CLIENTS, Client, Named, Places};
+use self::clients::{CLIENTS, Client, ClientGrant, ClientSetup};
 use crate::config::RemoteSettings;
 use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 use crate::moment;
 use crate::output::visible;
-use crate::owner::{Owner, Target};
+use crate::owner::{OwnerClient, RequestPath};
 use crate::spelling::did_you_mean;
 
 #[derive(Debug, Args)]
@@ -40,43 +40,43 @@ pub(crate) struct Options {
     connection: Vec<String>,
 }
 
-pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
-    let mut places = places(options, context)?;
+pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
+    let mut setup = setup(options, context)?;
     let output = context.output;
-    let ways = match &options.client {
-        None => clients::anyone(&places),
+    let instructions = match &options.client {
+        None => clients::any_client(&setup),
         Some(name) => {
             let spelled = spelling(name);
             let mut all = CLIENTS.iter();
             let client = all.find(|client| spelling(client.name) == spelled);
             let client = client.ok_or_else(|| unknown(name))?;
-            places.grant = grant_of(client, options, &places, context)?;
-            client.ways(&places)
+            setup.grant = client_grant(client, options, &setup, context)?;
+            client.instructions(&setup)
         }
     };
     if output.is_json() {
         return output.json(&json!({
-            "client": options.client.as_ref().map(|_| ways.name),
-            "mcp_url": places.mcp_url,
-            "command": places.stdio_words(),
-            "grant": places.grant.as_ref().map(|grant| &grant.id),
-            "recommended": ways.recommended,
-            "other_ways": ways.others,
+            "client": options.client.as_ref().map(|_| instructions.name),
+            "mcp_url": setup.mcp_url,
+            "command": setup.stdio_words(),
+            "grant": setup.grant.as_ref().map(|grant| &grant.id),
+            "recommended": instructions.recommended,
+            "other_ways": instructions.others,
         }));
     }
-    output.data(ways.text().trim_end())
+    output.data(instructions.text().trim_end())
 }
 
 /// The grant that the agent reads under on this machine: a new one where connections are named, else its newest live one.
 ///
 /// Only what was issued at the terminal counts: an application that asks over the network chooses its own name.
-fn grant_of(
+fn client_grant(
     client: &Client,
     options: &Options,
-    places: &Places,
+    setup: &ClientSetup,
     context: &Context,
-) -> Outcome<Option<Named>> {
-    if places.is_another {
+) -> CommandResult<Option<ClientGrant>> {
+    if setup.is_another {
         if options.connection.is_empty() {
             return Ok(None);
         }
@@ -98,17 +98,17 @@ fn grant_of(
                 ..Flags::default()
             }),
         };
-        // Its token is for nobody: the command reads by the id of the grant.
-        let _: Issued = owner.post(&Target::of("/owner/grants"), &new)?;
+        // Its token is not used: the command reads by the id of the grant.
+        let _: Issued = owner.post(&RequestPath::new("/owner/grants"), &new)?;
     }
-    let all: Vec<Overview> = owner.get(&Target::of("/owner/grants"))?;
+    let all: Vec<Overview> = owner.get(&RequestPath::new("/owner/grants"))?;
     let own = |grant: &&Overview| {
         grant.state == State::Live && !grant.local && grant.client_id.as_str() == client.key()
     };
     let mut own = all.iter().filter(own);
-    Ok(own.next().map(|grant| Named {
+    Ok(own.next().map(|grant| ClientGrant {
         id: grant.id.clone(),
-        ends: grant.expires_at.as_deref().map(moment::shown),
+        ends: grant.expires_at.as_deref().map(moment::to_local_seconds),
         lines: Wording::whole(visible).overview(grant),
         others: own.count(),
     }))
@@ -138,23 +138,23 @@ fn running(context: &Context) -> Option<ProviderUrl> {
     struct Described {
         resource: String,
     }
-    if !Owner::is_served(&context.settings.data_dir).ok()? {
+    if !OwnerClient::is_served(&context.settings.data_dir).ok()? {
         return None;
     }
     let owner = context.owner("pdpp setup").ok()?;
-    let target = Target::of("/.well-known/oauth-protected-resource");
+    let target = RequestPath::new("/.well-known/oauth-protected-resource");
     let described: Described = owner.get(&target).ok()?;
     ProviderUrl::parse(&described.resource).ok()
 }
 
-fn places(options: &Options, context: &Context) -> Outcome<Places> {
+fn setup(options: &Options, context: &Context) -> CommandResult<ClientSetup> {
     let settings = RemoteSettings::resolve(options.provider_url.clone(), None)?;
     let named = |name, path: Option<PathBuf>| -> Vec<(&'static str, String)> {
         let path = path.map(|path| (name, path.to_string_lossy().into_owned()));
         path.into_iter().collect()
     };
     // An agent starts the command in a folder and an environment of its own.
-    let (url, place) = if let Some(url) = &settings.provider_url {
+    let (url, location) = if let Some(url) = &settings.provider_url {
         let root = settings.cache_root_elsewhere();
         (ProviderUrl::parse(url)?, named("cache-root", root))
     } else {
@@ -166,10 +166,10 @@ fn places(options: &Options, context: &Context) -> Outcome<Places> {
         (url, named("data-dir", data_dir))
     };
     let here = url.as_str().contains("://127.0.0.1") || url.as_str().contains("://localhost");
-    Ok(Places {
+    Ok(ClientSetup {
         mcp_url: format!("{url}/mcp"),
         origin: url.to_string(),
-        place,
+        location,
         is_another: settings.provider_url.is_some(),
         is_here: here,
         grant: None,

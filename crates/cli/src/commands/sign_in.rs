@@ -4,8 +4,8 @@ use clap::Args;
 use rest::owner::wire::SignInLink;
 
 use crate::context::Context;
-use crate::failure::{Failure, Outcome};
-use crate::owner::{Owner, Target};
+use crate::failure::{CommandResult, Failure};
+use crate::owner::{OwnerClient, RequestPath};
 
 /// Print a link that signs you in at the pages of the running server
 ///
@@ -14,14 +14,14 @@ use crate::owner::{Owner, Target};
 #[command(after_help = "Example: pdpp sign-in")]
 pub(crate) struct Options {}
 
-pub(crate) fn run(_: &Options, context: &Context) -> Outcome {
-    if !Owner::is_served(&context.settings.data_dir)? {
+pub(crate) fn run(_: &Options, context: &Context) -> CommandResult {
+    if !OwnerClient::is_served(&context.settings.data_dir)? {
         let message = "no server runs over this data, so there is no page to sign in at";
-        let serve = context.line("serve");
+        let serve = context.command("serve");
         return Err(Failure::new(message).hint(format!("start one: {serve} (it prints a link)")));
     }
     let owner = context.owner("pdpp sign-in")?;
-    let fresh: SignInLink = owner.post(&Target::of("/owner/sign-in"), &())?;
+    let fresh: SignInLink = owner.post(&RequestPath::new("/owner/sign-in"), &())?;
     if context.output.is_json() {
         return context.output.json(&fresh);
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::examples::objection;
-use super::named::{known_variables, variables};
+use super::names::{known_variables, variables};
 use super::{root, text_of};
 
 const DOCKERFILE: &str = "packaging/Dockerfile";

@@ -11,45 +11,44 @@ use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use tokio::net::UnixStream;
 
-use super::answer::Trouble;
-use super::shown;
-use crate::failure::{Failure, Outcome};
+use super::response::OwnerError;
+use crate::failure::{CommandResult, Failure};
 
-/// How long a server that lives may take to say so.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(2);
+/// How long a running server may take to answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What keeps a connection open until its answer is read.
-pub(crate) struct Link {
+/// Keeps a connection open until its response is read.
+pub(crate) struct SocketLink {
     _sender: SendRequest<Body>,
     path: PathBuf,
 }
 
-impl Link {
-    /// Why an answer broke off: the server ended, or it lives and could not go on.
-    pub(super) fn trouble(&self) -> Trouble {
-        lost(&self.path)
+impl SocketLink {
+    /// Why a response was cut off: the server ended, or it runs and could not continue.
+    pub(super) fn error(&self) -> OwnerError {
+        why_silent(&self.path)
     }
 }
 
-/// Whether a server that fell silent has ended.
-fn lost(path: &Path) -> Trouble {
+/// Whether a server that stopped answering has ended.
+fn why_silent(path: &Path) -> OwnerError {
     match answers(path) {
-        Ok(()) => Trouble::BrokenOff,
-        Err(_) => Trouble::Lost,
+        Ok(()) => OwnerError::BrokenOff,
+        Err(_) => OwnerError::Lost,
     }
 }
 
-/// Asks for a sign of life. That a connection is taken is none: the socket of a process that is being killed takes them
-/// for a moment longer.
+/// Waits for a first byte. An accepted connection proves nothing: the socket of a process that is being killed accepts
+/// connections for a moment longer.
 fn answers(path: &Path) -> io::Result<()> {
     let mut stream = BlockingStream::connect(path)?;
-    stream.set_read_timeout(Some(SIGN_OF_LIFE))?;
+    stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
     stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")?;
     stream.read_exact(&mut [0])
 }
 
 /// Whether a server answers there. A socket that a killed server left behind counts as none.
-pub(super) fn is_alive(path: &Path) -> Outcome<bool> {
+pub(super) fn is_alive(path: &Path) -> CommandResult<bool> {
     match BlockingStream::connect(path) {
         Ok(_) => Ok(true),
         // Where not even the folder can be looked into, opening it says so better.
@@ -57,7 +56,7 @@ pub(super) fn is_alive(path: &Path) -> Outcome<bool> {
             if error.kind() == io::ErrorKind::PermissionDenied
                 && path.symlink_metadata().is_ok() =>
         {
-            let message = format!("the socket {} cannot be used: {error}", shown(path));
+            let message = format!("the socket {} cannot be used: {error}", path.display());
             Err(Failure::new(message).hint("run the command as the user who runs `pdpp serve`"))
         }
         Err(_) => Ok(false),
@@ -68,15 +67,17 @@ pub(super) fn is_alive(path: &Path) -> Outcome<bool> {
 pub(super) async fn send(
     path: &Path,
     request: Request<Body>,
-) -> Result<(Response<Body>, Link), Trouble> {
-    let stream = UnixStream::connect(path).await.map_err(|_| Trouble::Lost)?;
+) -> Result<(Response<Body>, SocketLink), OwnerError> {
+    let stream = UnixStream::connect(path)
+        .await
+        .map_err(|_| OwnerError::Lost)?;
     let connected = http1::handshake(TokioIo::new(stream)).await;
-    let (mut sender, connection) = connected.map_err(|_| Trouble::Lost)?;
+    let (mut sender, connection) = connected.map_err(|_| OwnerError::Lost)?;
     // How it ends is seen where the answer is read.
     tokio::spawn(async { drop(connection.await) });
     let response = sender.send_request(request).await;
-    let response = response.map_err(|_| lost(path))?.map(Body::new);
-    let link = Link {
+    let response = response.map_err(|_| why_silent(path))?.map(Body::new);
+    let link = SocketLink {
         _sender: sender,
         path: path.to_owned(),
     };

@@ -1,15 +1,14 @@
-//! The next step after a refusal, as a command that works here: servers speak of parameters, and people at a terminal write
-//! options.
+//! Hints after a refusal, as commands: servers name parameters, and people at a terminal write options.
 
 use std::collections::HashSet;
 
 use contract::error::ErrorCode;
 use contract::schema::{SchemaAnswer, StreamMetadata};
 
-use super::{Line, Reading, Server};
-use crate::beginning;
+use super::{CommandLine, Reading, Server};
+use crate::first_steps;
 use crate::output::visible;
-use crate::spelling::{did_you_mean, listed};
+use crate::spelling::{did_you_mean, join_names};
 
 impl Reading<'_> {
     /// What to do about a refusal that no other name would have avoided.
@@ -21,7 +20,7 @@ impl Reading<'_> {
         };
         let line = &self.line;
         match (code, param) {
-            (InvalidCursor | CursorExpired, _) => vec![self.another_beginning()],
+            (InvalidCursor | CursorExpired, _) => vec![self.restart_command()],
             (QueryNotFound, _) => {
                 let bare = ["q", "before-chars", "after-chars", "limit-chars"];
                 let line = bare
@@ -34,9 +33,9 @@ impl Reading<'_> {
             (InvalidExpand, _) => self.names_in("expand", relations),
             (_, Some("view")) => self.names_in("view", views),
             (GrantRevoked | GrantExpired | GrantInvalid | GrantConsumed | PackageRevoked, _) => {
-                let list = self.context.line("grants");
-                vec![match self.far() {
-                    Some(url) => format!("run `{}`", line.connecting(url)),
+                let list = self.context.command("grants");
+                vec![match self.remote_url() {
+                    Some(url) => format!("run `{}`", line.connect_command(url)),
                     None => format!("`{list}` lists the grants and their state"),
                 }]
             }
@@ -56,7 +55,7 @@ impl Reading<'_> {
         }
     }
 
-    fn another_beginning(&self) -> String {
+    fn restart_command(&self) -> String {
         let mut again = self.line.without("cursor");
         if again.values("changes-since").next().is_some() {
             again = again.with("changes-since", "beginning");
@@ -119,34 +118,34 @@ impl Reading<'_> {
             .collect();
         hints.push(match known.as_slice() {
             [] => format!("the stream has none, so leave out --{option}"),
-            known => format!("--{option} takes: {}", listed(known)),
+            known => format!("--{option} takes: {}", join_names(known)),
         });
         hints
     }
 
     /// What is still missing before there is something to read; for the owner, who can do something about it.
-    pub(super) fn beginning(&self) -> Vec<String> {
-        let Server::Near(server) = &self.server else {
+    pub(super) fn first_steps(&self) -> Vec<String> {
+        let Server::Local(server) = &self.server else {
             return Vec::new();
         };
         let sources = server.sources();
         sources.map_or_else(Vec::new, |sources| {
-            beginning::next_steps(&sources, self.context)
+            first_steps::next_steps(&sources, self.context)
         })
     }
 
-    /// Tells it, where an answer was empty.
-    pub(crate) fn tell_beginning(&self) {
+    /// Prints the first steps after an empty answer.
+    pub(crate) fn print_first_steps(&self) {
         if self.context.output.is_json() {
             return;
         }
-        for step in self.beginning() {
+        for step in self.first_steps() {
             self.context.output.note(&format!("hint: {step}"));
         }
     }
 
-    /// Tells which streams of an empty search are none, for a misspelt one finds nothing either.
-    pub(crate) fn tell_unknown_streams(&self) {
+    /// Warns about unknown streams after an empty search: a misspelt one finds nothing either.
+    pub(crate) fn warn_unknown_streams(&self) {
         let names = self.line.names();
         let output = self.context.output;
         let Some(schema) = self.schema(None, None).filter(|_| !output.is_json()) else {
@@ -160,14 +159,14 @@ impl Reading<'_> {
             }
             let told = format!("warning: there is no stream '{}' to search", visible(name));
             let meant = did_you_mean(name, &known)
-                .unwrap_or_else(|| format!("streams: {}", listed(&known)));
+                .unwrap_or_else(|| format!("streams: {}", join_names(&known)));
             output.problem(&format!("{told}\nhint: {meant}"));
         }
     }
 
-    /// The grants that may be meant by an id of none.
-    pub(super) fn grant_meant(&self, id: &str) -> Option<String> {
-        let Server::Near(server) = &self.server else {
+    /// The grant with the id most similar to an unknown one.
+    pub(super) fn similar_grant(&self, id: &str) -> Option<String> {
+        let Server::Local(server) = &self.server else {
             return None;
         };
         let ids = server.grant_ids();
@@ -189,6 +188,6 @@ fn views(stream: &StreamMetadata) -> Vec<String> {
 }
 
 /// How a command is explained.
-pub(super) fn help_of(line: &Line) -> String {
+pub(super) fn help_hint(line: &CommandLine) -> String {
     format!("`pdpp {} --help` explains the options", line.command())
 }

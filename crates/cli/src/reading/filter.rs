@@ -2,11 +2,11 @@
 
 use contract::error::{ErrorCode, ReadError};
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 use crate::output::visible;
 
 /// `field=value`, `field>=value`, `field>value`, `field<=value` or `field<value` as a parameter.
-pub(super) fn param(text: &str) -> Outcome<(String, String)> {
+pub(super) fn param(text: &str) -> CommandResult<(String, String)> {
     let parts = text.find(['=', '<', '>']).map(|at| text.split_at(at));
     let Some((field, rest)) = parts.filter(|(field, _)| !field.is_empty() && !field.ends_with('!'))
     else {
@@ -33,7 +33,7 @@ pub(super) fn field(text: &str) -> Option<&str> {
 }
 
 /// `relationship=number` as a parameter.
-pub(super) fn expand_limit(text: &str) -> Outcome<(String, String)> {
+pub(super) fn expand_limit(text: &str) -> CommandResult<(String, String)> {
     match text.split_once('=') {
         Some((relation, number)) if !relation.is_empty() => {
             Ok((format!("expand_limit[{relation}]"), number.to_owned()))

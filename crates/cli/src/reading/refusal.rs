@@ -1,11 +1,11 @@
-//! What a server refused, told with its own words and with commands that work here.
+//! Refusals of a server: its message, with hints that are commands of this program.
 
 use contract::error::{AvailableConnection, ErrorCode, ReadError};
 use contract::upstream::{Answer, Body};
 use serde_json::Value;
 
 use super::Reading;
-use super::advice::help_of;
+use super::advice::help_hint;
 use crate::failure::Failure;
 use crate::output::visible;
 
@@ -24,10 +24,10 @@ impl Reading<'_> {
         let refusal = read(answer);
         if let (401, Some(grant)) = (answer.status, self.line.grant()) {
             let message = format!("there is no live grant '{}'", visible(grant));
-            let list = self.context.line("grants");
+            let list = self.context.command("grants");
             let list = format!("`{list}` lists the grants and their state");
             let error = ReadError::new(ErrorCode::AuthenticationError, message);
-            return Failure::from(error).hints(self.grant_meant(grant).into_iter().chain([list]));
+            return Failure::from(error).hints(self.similar_grant(grant).into_iter().chain([list]));
         }
         let exit = match (refusal.code, answer.status) {
             (Some(code), _) => code.exit_code(),
@@ -45,7 +45,7 @@ impl Reading<'_> {
             hints.extend(refusal.next.map(visible));
         }
         if hints.is_empty() && answer.status == 400 {
-            hints.push(help_of(&self.line));
+            hints.push(help_hint(&self.line));
         }
         Failure::Coded {
             exit,
@@ -57,8 +57,8 @@ impl Reading<'_> {
     }
 
     fn hints(&self, refusal: &Refusal<'_>, status: u16) -> Vec<String> {
-        if let (401, Some(url)) = (status, self.far()) {
-            return vec![format!("run `{}`", self.line.connecting(url))];
+        if let (401, Some(url)) = (status, self.remote_url()) {
+            return vec![format!("run `{}`", self.line.connect_command(url))];
         }
         match refusal.code {
             Some(ErrorCode::AmbiguousConnection | ErrorCode::AmbiguousSchemaDetail) => {

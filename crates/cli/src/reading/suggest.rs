@@ -1,5 +1,5 @@
-//! What the schema can add to an answer: names that may be meant where one was refused, and where related records are. It is
-//! the schema of the same caller, so nothing is suggested that a grant does not show.
+//! What the schema adds to an answer: similar names where one was refused, and where related records are. It is the schema
+//! of the same caller, so nothing is suggested that the grant does not show.
 
 use contract::error::ErrorCode;
 use contract::handle::Handle;
@@ -11,7 +11,7 @@ use contract::upstream::Get;
 
 use super::{Reading, filter};
 use crate::output::visible;
-use crate::spelling::{did_you_mean, listed};
+use crate::spelling::{did_you_mean, join_names};
 
 impl Reading<'_> {
     /// What the caller may have meant, for the refusals where a name can be mistaken.
@@ -21,9 +21,9 @@ impl Reading<'_> {
             StreamNotDeclared, UnknownField,
         };
         let wanted = match code {
-            StreamNotDeclared | GrantStreamNotAllowed => Wanted::Stream,
-            UnknownField | FieldNotGranted | FieldNotFound => Wanted::Field,
-            ConnectionNotFound => Wanted::Connection,
+            StreamNotDeclared | GrantStreamNotAllowed => NameKind::Stream,
+            UnknownField | FieldNotGranted | FieldNotFound => NameKind::Field,
+            ConnectionNotFound => NameKind::Connection,
             _ => return Vec::new(),
         };
         let Some(schema) = self.schema(None, None) else {
@@ -38,21 +38,21 @@ impl Reading<'_> {
         let mut hints: Vec<String> = mistaken
             .filter_map(|name| did_you_mean(name, &known))
             .collect();
-        if wanted == Wanted::Connection {
+        if wanted == NameKind::Connection {
             hints.extend(labelled(&schema, &named.connections));
         }
         hints.dedup();
         if known.is_empty() {
-            let steps = self.beginning();
+            let steps = self.first_steps();
             if !steps.is_empty() {
                 return steps;
             }
         } else {
-            hints.push(format!("{}: {}", wanted.plural(), listed(&known)));
+            hints.push(format!("{}: {}", wanted.plural(), join_names(&known)));
         }
         let line = self.line.another("schema");
         let line = match (wanted, &named.stream) {
-            (Wanted::Field, Some(stream)) => line.option("stream", Some(stream)),
+            (NameKind::Field, Some(stream)) => line.option("stream", Some(stream)),
             _ => line,
         };
         hints.push(format!("`{line}` lists them all"));
@@ -136,7 +136,7 @@ fn labelled(schema: &CompactSchema, named: &[String]) -> Vec<String> {
 
 /// The kind of name that was refused.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Wanted {
+enum NameKind {
     Stream,
     Field,
     Connection,
@@ -152,7 +152,7 @@ pub(super) struct Names {
     pub(super) connections: Vec<String>,
 }
 
-impl Wanted {
+impl NameKind {
     fn plural(self) -> &'static str {
         match self {
             Self::Stream => "streams",
@@ -194,7 +194,7 @@ impl Wanted {
     }
 }
 
-impl super::Line {
+impl super::CommandLine {
     /// The names it gives, whatever the command.
     pub(super) fn names(&self) -> Names {
         let list = |name| self.values(name).flat_map(|value| value.split(','));

@@ -8,7 +8,7 @@ use std::thread::spawn;
 
 use serde_json::{Value, json};
 
-use crate::answer::{Refusal, Told};
+use crate::answer::{Refusal, SurfaceResult};
 use crate::harness::server::PATIENCE;
 use crate::world::Grant;
 
@@ -70,7 +70,7 @@ impl Agent {
 }
 
 /// One call over HTTP; nothing has to be said before it.
-pub(crate) fn call_hosted(who: &Grant, tool: &str, arguments: &Value) -> Told<Value> {
+pub(crate) fn call_hosted(who: &Grant, tool: &str, arguments: &Value) -> SurfaceResult<Value> {
     let params = json!({"name": tool, "arguments": arguments});
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
     let body = body.to_string();

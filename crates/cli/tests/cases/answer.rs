@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 /// An answer, or the refusal.
-pub(crate) type Told<T> = Result<T, Refusal>;
+pub(crate) type SurfaceResult<T> = Result<T, Refusal>;
 
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::answer::{Id, Told};
+use crate::answer::{Id, SurfaceResult};
 use crate::generated::{CONNECTIONS, SECRET};
 use crate::surface::{Named, Step, Surface, plain};
 use crate::world::{life, only};
 
-fn code<T: std::fmt::Debug>(told: Told<T>) -> String {
+fn code<T: std::fmt::Debug>(told: SurfaceResult<T>) -> String {
     told.unwrap_err().code
 }
 

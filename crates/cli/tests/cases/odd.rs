@@ -3,7 +3,7 @@
 use contract::error::ErrorCode;
 use serde_json::Value;
 
-use crate::answer::{Id, Told};
+use crate::answer::{Id, SurfaceResult};
 use crate::generated::CONNECTIONS;
 use crate::surface::{Ask, Surface, plain};
 use crate::world::archives;
@@ -11,7 +11,7 @@ use crate::world::archives;
 /// What was said, in short, or the code of the refusal.
 type Said = Result<String, String>;
 
-fn said<T>(told: Told<T>, short: impl Fn(T) -> String) -> Said {
+fn said<T>(told: SurfaceResult<T>, short: impl Fn(T) -> String) -> Said {
     told.map(short).map_err(|refused| refused.code)
 }
 

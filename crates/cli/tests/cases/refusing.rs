@@ -2,12 +2,12 @@
 
 use std::fmt::Debug;
 
-use crate::answer::{Id, Told};
+use crate::answer::{Id, SurfaceResult};
 use crate::generated::{CONNECTIONS, entry};
 use crate::surface::{Surface, plain};
 use crate::world::{MANY, archives, life, many, only, whole};
 
-fn refused<T: Debug>(told: Told<T>, code: &str) {
+fn refused<T: Debug>(told: SurfaceResult<T>, code: &str) {
     assert_eq!(told.unwrap_err().code, code);
 }
 

@@ -10,7 +10,7 @@ use contract::upstream::Get;
 use serde_json::{Map, Value, json};
 
 use crate::agent::call_hosted;
-use crate::answer::{Figures, Found, Id, Page, Record, Stream, Told, Window};
+use crate::answer::{Figures, Found, Id, Page, Record, Stream, SurfaceResult, Window};
 use crate::harness::server::PATIENCE;
 use crate::tool::Reply;
 use crate::world::Grant;
@@ -114,10 +114,10 @@ impl Ask {
 }
 
 /// A value in a URL or on a command line.
-fn written(value: &Value) -> String {
+fn param_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
-        Value::Array(all) => all.iter().map(written).collect::<Vec<_>>().join(","),
+        Value::Array(all) => all.iter().map(param_text).collect::<Vec<_>>().join(","),
         other => other.to_string(),
     }
 }
@@ -162,20 +162,20 @@ fn request(step: &Step<'_>, ask: &Ask) -> String {
         }
     };
     for (name, value) in &ask.args {
-        question.push(*name, written(value));
+        question.push(*name, param_text(value));
     }
     for (field, operator, value) in &ask.filters {
         let operator = match *operator {
             "" => String::new(),
             operator => format!("[{operator}]"),
         };
-        question.push(format!("filter[{field}]{operator}"), written(value));
+        question.push(format!("filter[{field}]{operator}"), param_text(value));
     }
     question.target()
 }
 
 /// Asks over TCP; gives the body.
-pub(crate) fn get(who: &Grant, target: &str) -> Told<Value> {
+pub(crate) fn get(who: &Grant, target: &str) -> SurfaceResult<Value> {
     let mut stream = TcpStream::connect(&who.world.address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let (host, token) = (&who.world.address, &who.token);
@@ -224,7 +224,11 @@ pub(crate) fn words(step: &Step<'_>, ask: &Ask) -> Vec<String> {
     };
     words.extend(own);
     for (name, value) in &ask.args {
-        words.push(format!("--{}={}", name.replace('_', "-"), written(value)));
+        words.push(format!(
+            "--{}={}",
+            name.replace('_', "-"),
+            param_text(value)
+        ));
     }
     for (field, operator, value) in &ask.filters {
         let sign = match *operator {
@@ -235,7 +239,7 @@ pub(crate) fn words(step: &Step<'_>, ask: &Ask) -> Vec<String> {
             "lt" => "<",
             other => unreachable!("{other}"),
         };
-        words.push(format!("--filter={field}{sign}{}", written(value)));
+        words.push(format!("--filter={field}{sign}{}", param_text(value)));
     }
     if last.len() > 1 {
         words.extend(last);
@@ -244,7 +248,7 @@ pub(crate) fn words(step: &Step<'_>, ask: &Ask) -> Vec<String> {
 }
 
 /// Runs a command for its body.
-fn print(who: &Grant, place: &[String], step: &Step<'_>, ask: &Ask) -> Told<Value> {
+fn print(who: &Grant, place: &[String], step: &Step<'_>, ask: &Ask) -> SurfaceResult<Value> {
     let words = words(step, ask);
     let fixed = ["--json".to_owned()];
     let all: Vec<&str> = fixed
@@ -328,7 +332,7 @@ impl Surface {
     }
 
     /// Calls a tool; `hosted` over HTTP.
-    pub(crate) fn call(self, who: &Grant, name: &str, args: &Value) -> Told<Reply> {
+    pub(crate) fn call(self, who: &Grant, name: &str, args: &Value) -> SurfaceResult<Reply> {
         let result = if self == Self::McpHosted {
             call_hosted(who, name, args)?
         } else {
@@ -336,7 +340,7 @@ impl Surface {
             let mut agent = agent.lock().unwrap();
             agent.call(name, args)
         };
-        let reply = Reply::of(&result);
+        let reply = Reply::from_result(&result);
         if result["isError"] != true {
             return Ok(reply);
         }
@@ -351,7 +355,7 @@ impl Surface {
     }
 
     /// The body a step is answered with, where the surface gives bodies; else what the tool says.
-    fn put(self, who: &Grant, step: &Step<'_>, ask: &Ask) -> Told<Answer> {
+    fn put(self, who: &Grant, step: &Step<'_>, ask: &Ask) -> SurfaceResult<Answer> {
         match self {
             Self::Rest => get(who, &request(step, ask)).map(Answer::Body),
             Self::Cli => {
@@ -367,7 +371,7 @@ impl Surface {
     }
 
     /// Everything that is shown for a step, as one text: nothing may leak through any of it.
-    pub(crate) fn shown(self, who: &Grant, step: &Step<'_>, ask: &Ask) -> Told<String> {
+    pub(crate) fn shown(self, who: &Grant, step: &Step<'_>, ask: &Ask) -> SurfaceResult<String> {
         self.put(who, step, ask).map(|answer| match answer {
             Answer::Body(body) => body.to_string(),
             Answer::Reply(reply) => format!("{}{}", reply.text, reply.structured),
@@ -375,7 +379,7 @@ impl Surface {
     }
 
     /// The streams with what their fields accept; without a stream an index.
-    pub(crate) fn schema(self, who: &Grant, ask: Ask) -> Told<Vec<Stream>> {
+    pub(crate) fn schema(self, who: &Grant, ask: Ask) -> SurfaceResult<Vec<Stream>> {
         // The tool's own form is the short one.
         let bodies = !self.is_tools();
         let full = ask.args.iter().any(|(name, _)| *name == "detail");
@@ -390,7 +394,12 @@ impl Surface {
         })
     }
 
-    pub(crate) fn query(self, who: &Grant, stream: &str, ask: impl Borrow<Ask>) -> Told<Page> {
+    pub(crate) fn query(
+        self,
+        who: &Grant,
+        stream: &str,
+        ask: impl Borrow<Ask>,
+    ) -> SurfaceResult<Page> {
         Ok(match self.put(who, &Step::Query(stream), ask.borrow())? {
             Answer::Body(body) => body::page(&body),
             Answer::Reply(reply) => tool::page(&reply),
@@ -403,7 +412,7 @@ impl Surface {
         stream: &str,
         metric: &str,
         ask: impl Borrow<Ask>,
-    ) -> Told<Figures> {
+    ) -> SurfaceResult<Figures> {
         Ok(
             match self.put(who, &Step::Aggregate(stream, metric), ask.borrow())? {
                 Answer::Body(body) => body::figures(&body),
@@ -412,14 +421,24 @@ impl Surface {
         )
     }
 
-    pub(crate) fn search(self, who: &Grant, words: &str, ask: impl Borrow<Ask>) -> Told<Found> {
+    pub(crate) fn search(
+        self,
+        who: &Grant,
+        words: &str,
+        ask: impl Borrow<Ask>,
+    ) -> SurfaceResult<Found> {
         Ok(match self.put(who, &Step::Search(words), ask.borrow())? {
             Answer::Body(body) => body::hits(&body),
             Answer::Reply(reply) => tool::hits(&reply),
         })
     }
 
-    pub(crate) fn fetch(self, who: &Grant, id: &Id, ask: impl Borrow<Ask>) -> Told<Record> {
+    pub(crate) fn fetch(
+        self,
+        who: &Grant,
+        id: &Id,
+        ask: impl Borrow<Ask>,
+    ) -> SurfaceResult<Record> {
         self.fetch_named(who, Named::Parts(id), ask)
     }
 
@@ -428,7 +447,7 @@ impl Surface {
         who: &Grant,
         named: Named<'_>,
         ask: impl Borrow<Ask>,
-    ) -> Told<Record> {
+    ) -> SurfaceResult<Record> {
         Ok(match self.put(who, &Step::Fetch(named), ask.borrow())? {
             Answer::Body(body) => body::record(&body),
             Answer::Reply(reply) => tool::record(&reply),
@@ -441,7 +460,7 @@ impl Surface {
         id: &Id,
         field: &str,
         ask: impl Borrow<Ask>,
-    ) -> Told<Window> {
+    ) -> SurfaceResult<Window> {
         self.read_named(who, Named::Parts(id), field, ask)
     }
 
@@ -451,7 +470,7 @@ impl Surface {
         named: Named<'_>,
         field: &str,
         ask: impl Borrow<Ask>,
-    ) -> Told<Window> {
+    ) -> SurfaceResult<Window> {
         Ok(
             match self.put(who, &Step::Read(named, field), ask.borrow())? {
                 Answer::Body(body) => body::window(&body),

@@ -16,7 +16,7 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    pub(crate) fn of(result: &Value) -> Self {
+    pub(crate) fn from_result(result: &Value) -> Self {
         let parts = result["content"].as_array().unwrap();
         assert_eq!(parts.len(), 1, "{result}");
         Self {

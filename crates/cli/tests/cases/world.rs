@@ -136,7 +136,7 @@ impl World {
 
     pub(crate) fn run(&self, args: &[&str]) -> Ran {
         // A path that is printed is run again as it stands.
-        Ran::of(
+        Ran::new(
             self.command(args).output().unwrap(),
             std::path::Path::new("\0"),
         )
@@ -152,7 +152,7 @@ impl World {
             .stdin(Stdio::null())
             .output()
             .unwrap();
-        Ran::of(ran, std::path::Path::new("\0"))
+        Ran::new(ran, std::path::Path::new("\0"))
     }
 
     pub(crate) fn connect(&self, connector: &str, name: &str, id: &str) {

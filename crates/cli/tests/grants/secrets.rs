@@ -104,7 +104,7 @@ fn a_token_that_cannot_be_printed_is_told_with_its_end() {
     ] {
         let mut command = home.command(args);
         command.stdout(full()).stderr(Stdio::piped());
-        let ran = Ran::of(command.output().unwrap(), home.folder());
+        let ran = Ran::new(command.output().unwrap(), home.folder());
         let told = masked(&ran.stderr);
         let prefix = if args.len() == 1 { "tok_" } else { "grt_" };
         assert_eq!(

@@ -137,7 +137,7 @@ impl Home {
 
     /// Runs the program to its end.
     pub fn run(&self, args: &[&str]) -> Ran {
-        Ran::of(self.command(args).output().unwrap(), self.folder.path())
+        Ran::new(self.command(args).output().unwrap(), self.folder.path())
     }
 
     /// Runs the program with something to read.
@@ -150,7 +150,7 @@ impl Home {
             .spawn()
             .unwrap();
         child.stdin.take().unwrap().write_all(input).unwrap();
-        Ran::of(child.wait_with_output().unwrap(), self.folder.path())
+        Ran::new(child.wait_with_output().unwrap(), self.folder.path())
     }
 
     /// Imports messages given as lines.
@@ -179,7 +179,7 @@ impl Drop for Home {
 
 impl Ran {
     /// Takes the outcome; the home's own folder reads `~`.
-    pub fn of(output: Output, folder: &Path) -> Self {
+    pub fn new(output: Output, folder: &Path) -> Self {
         let text = |bytes: Vec<u8>| {
             let text = String::from_utf8(bytes).unwrap();
             text.replace(folder.to_str().unwrap(), "~")

@@ -23,10 +23,10 @@ pub struct Server {
 
 impl Server {
     pub fn start(home: &Home) -> Self {
-        Self::of(home.command(&["serve", "--listen", "127.0.0.1:0"]))
+        Self::from_command(home.command(&["serve", "--listen", "127.0.0.1:0"]))
     }
 
-    pub fn of(mut command: Command) -> Self {
+    pub fn from_command(mut command: Command) -> Self {
         let mut child = command
             .stdout(Stdio::null())
             .stderr(Stdio::piped())

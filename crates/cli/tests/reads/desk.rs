@@ -84,7 +84,7 @@ fn fill(home: &Home, connection: &str) {
 /// Runs the program in a time zone that needs no database.
 pub fn read(home: &Home, args: &[&str]) -> Ran {
     let ran = home.command(args).env("TZ", "<+02>-2").output().unwrap();
-    Ran::of(ran, home.folder())
+    Ran::new(ran, home.folder())
 }
 
 /// Runs a command as it was printed, through a shell in which `pdpp` is the program.
@@ -100,7 +100,7 @@ pub fn verbatim(home: &Home, line: &str) -> Ran {
         .env("TZ", "<+02>-2")
         .output()
         .unwrap();
-    Ran::of(ran, home.folder())
+    Ran::new(ran, home.folder())
 }
 
 /// The commands a text shows.

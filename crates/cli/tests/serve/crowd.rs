@@ -56,7 +56,7 @@ fn usual(home: &Home) -> Server {
     for (name, value) in plain.get_envs() {
         limited.env(name, value.unwrap_or_default());
     }
-    Server::of(limited)
+    Server::from_command(limited)
 }
 
 #[test]

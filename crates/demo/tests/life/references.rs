@@ -8,7 +8,7 @@ use crate::world::{life, records, text, world};
 
 type Records = HashMap<(&'static str, String), Vec<Value>>;
 
-fn of<'a>(records: &'a Records, connection: &'static str, stream: &str) -> &'a [Value] {
+fn records_of<'a>(records: &'a Records, connection: &'static str, stream: &str) -> &'a [Value] {
     &records[&(connection, stream.to_owned())]
 }
 
@@ -28,39 +28,43 @@ fn keys_are_unique_and_relations_lead_somewhere() {
     let life = life();
     let records = records(life);
     for mailbox in ["mail-work", "mail-private"] {
-        let messages = of(&records, mailbox, "messages");
+        let messages = records_of(&records, mailbox, "messages");
         let known = ids(messages, "id");
         assert_eq!(known.len(), messages.len());
         point_at(messages, "in_reply_to", &known);
         point_at(
             messages,
             "thread_id",
-            &ids(of(&records, mailbox, "threads"), "id"),
+            &ids(records_of(&records, mailbox, "threads"), "id"),
         );
-        point_at(of(&records, mailbox, "attachments"), "message_id", &known);
+        point_at(
+            records_of(&records, mailbox, "attachments"),
+            "message_id",
+            &known,
+        );
     }
-    let said = of(&records, "chat-tidewater", "messages");
+    let said = records_of(&records, "chat-tidewater", "messages");
     let known = ids(said, "id");
     assert_eq!(known.len(), said.len());
     point_at(said, "thread_id", &known);
     point_at(
         said,
         "user_id",
-        &ids(of(&records, "chat-tidewater", "users"), "id"),
+        &ids(records_of(&records, "chat-tidewater", "users"), "id"),
     );
     point_at(
         said,
         "channel_id",
-        &ids(of(&records, "chat-tidewater", "channels"), "id"),
+        &ids(records_of(&records, "chat-tidewater", "channels"), "id"),
     );
     for repository in ["git-spanwatch", "git-kraut"] {
-        let commits = of(&records, repository, "commits");
+        let commits = records_of(&records, repository, "commits");
         let known = ids(commits, "id");
         assert_eq!(known.len(), commits.len());
         point_at(commits, "parent", &known);
     }
     for (connection, stream) in [("notes", "notes"), ("calendar", "events")] {
-        let all = of(&records, connection, stream);
+        let all = records_of(&records, connection, stream);
         assert_eq!(ids(all, "id").len(), all.len());
     }
 }
@@ -69,17 +73,17 @@ fn keys_are_unique_and_relations_lead_somewhere() {
 fn every_order_is_confirmed_by_mail_and_paid_from_the_account() {
     let life = life();
     let records = records(life);
-    let letters = of(&records, "mail-private", "messages");
+    let letters = records_of(&records, "mail-private", "messages");
     let subjects = ids(letters, "subject");
-    let booked = of(&records, "bank", "transactions");
+    let booked = records_of(&records, "bank", "transactions");
     for shop in ["shop-nordwand", "shop-kueche"] {
-        let orders = of(&records, shop, "orders");
+        let orders = records_of(&records, shop, "orders");
         let known = ids(orders, "id");
         assert_eq!(known.len(), orders.len());
-        point_at(of(&records, shop, "items"), "order_id", &known);
-        point_at(of(&records, shop, "shipments"), "order_id", &known);
+        point_at(records_of(&records, shop, "items"), "order_id", &known);
+        point_at(records_of(&records, shop, "shipments"), "order_id", &known);
         let mut sums: HashMap<&str, i64> = HashMap::new();
-        for item in of(&records, shop, "items") {
+        for item in records_of(&records, shop, "items") {
             *sums.entry(text(item, "order_id")).or_default() +=
                 item["total_cents"].as_i64().unwrap();
         }
@@ -101,7 +105,7 @@ fn every_balance_follows_from_the_one_before() {
     let life = life();
     let records = records(life);
     let mut balances: HashMap<&str, i64> = HashMap::new();
-    for one in of(&records, "bank", "transactions") {
+    for one in records_of(&records, "bank", "transactions") {
         let (amount, balance) = (
             one["amount_cents"].as_i64().unwrap(),
             one["balance_cents"].as_i64().unwrap(),
@@ -118,7 +122,7 @@ fn the_bytes_of_every_attachment_are_there() {
     let world = world();
     let records = records(life());
     for source in life().sources.iter().filter(|one| !one.files.is_empty()) {
-        let attachments = of(&records, source.connection, "attachments");
+        let attachments = records_of(&records, source.connection, "attachments");
         assert_eq!(attachments.len(), source.files.len());
         for (record, file) in attachments.iter().zip(&source.files) {
             let id = file.blob_id();

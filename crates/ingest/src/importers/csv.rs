@@ -83,8 +83,12 @@ impl<'a, R: BufRead> CsvImporter<'a, R> {
             return Ok(None);
         };
         let names = rows.names(&row)?;
-        let refused =
-            |why: String| Err(InputError::Header(format!("{why}; {}", rows.told(&names))));
+        let refused = |why: String| {
+            Err(InputError::Header(format!(
+                "{why}; {}",
+                rows.describe(&names)
+            )))
+        };
         let mut seen = HashSet::new();
         for (at, name) in names.iter().enumerate() {
             if name.is_empty() {
@@ -278,7 +282,7 @@ impl<R: BufRead> Rows<R> {
             delimiter,
             engine: ReaderBuilder::new().delimiter(delimiter).build(),
             limit,
-            quotes: Quotes::of(delimiter),
+            quotes: Quotes::new(delimiter),
             line_ends: u64::from(found.said_in > 0),
             room: vec![0; 16 * 1024],
             room_ends: [0; 64],
@@ -300,8 +304,8 @@ impl<R: BufRead> Rows<R> {
         names.ok_or_else(|| InputError::Header(format!("is not {}", self.input.encoding.name())))
     }
 
-    /// How the table was read, for whoever finds that it was read wrongly.
-    fn told(&self, names: &[String]) -> String {
+    /// How the table was read, so that a wrong guess can be noticed.
+    fn describe(&self, names: &[String]) -> String {
         const SHOWN: usize = 12;
         let mut columns: Vec<String> = names.iter().take(SHOWN).map(|name| quoted(name)).collect();
         if let Some(more) = names.len().checked_sub(SHOWN).filter(|more| *more > 0) {

@@ -57,11 +57,11 @@ pub(crate) fn recognise(head: &[u8], file_name: &str) -> bool {
             .is_none_or(|line| line.starts_with(b">From ") || is_header_line(line));
     }
     let wanted = if is_called(".eml") { 1 } else { 2 };
-    telling_headers(text) >= wanted
+    count_mail_headers(text) >= wanted
 }
 
 /// How many different headers of mail stand at the beginning; none if something else stands among them.
-fn telling_headers(text: &[u8]) -> usize {
+fn count_mail_headers(text: &[u8]) -> usize {
     let mut seen = [false; TELLING.len()];
     let mut lines = text.split(|byte| *byte == b'\n').peekable();
     while let Some(line) = lines.next() {
@@ -118,7 +118,7 @@ impl<'a, R: BufRead> MailImporter<'a, R> {
                 entry.insert(content);
             }
             Entry::Occupied(entry) if *entry.get() == content => {}
-            Entry::Occupied(_) => message.set_apart(),
+            Entry::Occupied(_) => message.make_id_unique(),
         }
         message
     }
@@ -133,7 +133,7 @@ impl<'a, R: BufRead> MailImporter<'a, R> {
         let message = self.record(message);
         for (index, file) in enclosed.into_iter().enumerate() {
             let blob = BlobId::from_sha256(Sha256::digest(&file.bytes).into());
-            let attachment = Attachment::of(&message, index + 1, &file, &blob);
+            let attachment = Attachment::new(&message, index + 1, &file, &blob);
             let outcome = self.acceptor.record("attachments", &attachment);
             if let Ok(change) = &outcome {
                 self.files.push(File {

@@ -30,14 +30,14 @@ pub struct TelegramImporter<'a, R> {
     limit: usize,
     begun: bool,
     /// Where in the document we are, outermost first.
-    places: Vec<Place>,
+    positions: Vec<ParsePosition>,
     /// The chat whose members are being read.
     chat: Chat,
 }
 
 /// Where in the document something stands.
 #[derive(Clone, Copy)]
-enum Place {
+enum ParsePosition {
     /// The document: an account, or one chat.
     Document,
     /// The object around a list.
@@ -70,30 +70,32 @@ impl<'a, R: BufRead> TelegramImporter<'a, R> {
             acceptor,
             limit,
             begun: false,
-            places: Vec::new(),
+            positions: Vec::new(),
             chat: Chat::default(),
         }
     }
 
-    /// Goes on from where it stands, until there is an item or the place is left.
-    fn proceed(&mut self, place: Place) -> Result<Option<Item>, InputError> {
-        match place {
-            Place::Document | Place::Chat => self.chat_member(place),
-            Place::Section(listed) => self.section_member(listed),
-            Place::List(Listed::Chats) => self.listed_chat(),
-            Place::List(Listed::Contacts) | Place::Messages => self.element(place),
+    /// Goes on from where it stands, until there is an item or the position is left.
+    fn proceed(&mut self, position: ParsePosition) -> Result<Option<Item>, InputError> {
+        match position {
+            ParsePosition::Document | ParsePosition::Chat => self.chat_member(position),
+            ParsePosition::Section(listed) => self.section_member(listed),
+            ParsePosition::List(Listed::Chats) => self.listed_chat(),
+            ParsePosition::List(Listed::Contacts) | ParsePosition::Messages => {
+                self.element(position)
+            }
         }
     }
 
-    fn chat_member(&mut self, place: Place) -> Result<Option<Item>, InputError> {
+    fn chat_member(&mut self, position: ParsePosition) -> Result<Option<Item>, InputError> {
         let Some(name) = self.outline.member()? else {
-            self.places.pop();
-            return Ok(match place {
-                Place::Chat => self.announce(),
+            self.positions.pop();
+            return Ok(match position {
+                ParsePosition::Chat => self.announce(),
                 _ => None,
             });
         };
-        let is_document = matches!(place, Place::Document);
+        let is_document = matches!(position, ParsePosition::Document);
         match name.as_str() {
             "name" | "type" | "id" => {
                 if self.outline.take(CHAT_MEMBER_BYTES)? {
@@ -101,14 +103,15 @@ impl<'a, R: BufRead> TelegramImporter<'a, R> {
                 }
             }
             "messages" if self.outline.enter(b'[')? => {
-                self.places.push(Place::Messages);
+                self.positions.push(ParsePosition::Messages);
                 return Ok(self.announce());
             }
             "chats" | "left_chats" if is_document && self.outline.enter(b'{')? => {
-                self.places.push(Place::Section(Listed::Chats));
+                self.positions.push(ParsePosition::Section(Listed::Chats));
             }
             "contacts" if is_document && self.outline.enter(b'{')? => {
-                self.places.push(Place::Section(Listed::Contacts));
+                self.positions
+                    .push(ParsePosition::Section(Listed::Contacts));
             }
             _ => self.outline.skip()?,
         }
@@ -118,9 +121,11 @@ impl<'a, R: BufRead> TelegramImporter<'a, R> {
     fn section_member(&mut self, listed: Listed) -> Result<Option<Item>, InputError> {
         match self.outline.member()?.as_deref() {
             None => {
-                self.places.pop();
+                self.positions.pop();
             }
-            Some("list") if self.outline.enter(b'[')? => self.places.push(Place::List(listed)),
+            Some("list") if self.outline.enter(b'[')? => {
+                self.positions.push(ParsePosition::List(listed));
+            }
             Some(_) => self.outline.skip()?,
         }
         Ok(None)
@@ -128,13 +133,13 @@ impl<'a, R: BufRead> TelegramImporter<'a, R> {
 
     fn listed_chat(&mut self) -> Result<Option<Item>, InputError> {
         if !self.outline.element()? {
-            self.places.pop();
+            self.positions.pop();
             return Ok(None);
         }
         let line = self.outline.line();
         if self.outline.enter(b'{')? {
             self.chat = Chat::at(line);
-            self.places.push(Place::Chat);
+            self.positions.push(ParsePosition::Chat);
             return Ok(None);
         }
         self.outline.skip()?;
@@ -155,9 +160,9 @@ impl<'a, R: BufRead> TelegramImporter<'a, R> {
     }
 
     /// The next message or contact. Nothing at the end of the list, and for an element that says nothing.
-    fn element(&mut self, place: Place) -> Result<Option<Item>, InputError> {
+    fn element(&mut self, position: ParsePosition) -> Result<Option<Item>, InputError> {
         if !self.outline.element()? {
-            self.places.pop();
+            self.positions.pop();
             return Ok(None);
         }
         let line = self.outline.line();
@@ -167,13 +172,13 @@ impl<'a, R: BufRead> TelegramImporter<'a, R> {
             return Ok(Some(item(line, 0, Err(rejection))));
         }
         let taken = self.outline.taken();
-        let outcome = self.change(place, taken).transpose();
+        let outcome = self.change(position, taken).transpose();
         Ok(outcome.map(|outcome| item(line, taken.len(), outcome)))
     }
 
-    fn change(&self, place: Place, taken: &[u8]) -> Result<Option<Change>, Rejection> {
+    fn change(&self, position: ParsePosition, taken: &[u8]) -> Result<Option<Change>, Rejection> {
         let body = parse(taken)?;
-        if let Place::Messages = place {
+        if let ParsePosition::Messages = position {
             let message = MessageRecord::read(&self.chat, &body)?;
             return self.acceptor.record("messages", &message).map(Some);
         }
@@ -194,10 +199,10 @@ impl<R: BufRead> Importer for TelegramImporter<'_, R> {
                     .outline
                     .broken("the file does not begin with an object"));
             }
-            self.places.push(Place::Document);
+            self.positions.push(ParsePosition::Document);
         }
-        while let Some(place) = self.places.last().copied() {
-            if let Some(item) = self.proceed(place)? {
+        while let Some(position) = self.positions.last().copied() {
+            if let Some(item) = self.proceed(position)? {
                 return Ok(Some(item));
             }
         }

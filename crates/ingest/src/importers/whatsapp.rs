@@ -19,7 +19,7 @@ use sha2::{Digest, Sha256};
 
 use crate::accept::Acceptor;
 use crate::error::InputError;
-use crate::importer::{Held, Importer, Item, Stopped};
+use crate::importer::{ExistingRecords, Importer, Item, Stopped};
 use crate::lines::MAX_LINE_BYTES;
 use crate::rejection::{Rejection, RejectionCode, quoted};
 use content::{Content, Kind};
@@ -35,7 +35,7 @@ const SAMPLED_BYTES: usize = 1024 * 1024;
 const SAMPLED_MESSAGES: usize = 4_000;
 /// Minutes whose messages are remembered, so that equal ones are counted also where a clock was put back.
 const REMEMBERED_MINUTES: usize = 256;
-/// Of one minute; nobody writes more, so this only bounds what a made-up file can take.
+/// Messages of one minute that are held; real chats have fewer, so this only bounds the memory a made-up file can take.
 const REMEMBERED_MESSAGES: usize = 10_000;
 
 /// Reads the messages of one chat.
@@ -106,7 +106,7 @@ impl<'a, R: BufRead> WhatsappImporter<'a, R> {
         }
         let (order, certain) = evidence.order();
         let told = || self.ahead.front().and_then(Message::chat_name);
-        let people = || Sample::of(self.ahead.iter(), order).people();
+        let people = || Sample::new(self.ahead.iter(), order).people();
         let name = self.named.clone().or_else(told).or_else(people);
         if name.is_none() && !self.ahead.is_empty() {
             return Err(InputError::NamelessChat);
@@ -135,13 +135,13 @@ impl<'a, R: BufRead> WhatsappImporter<'a, R> {
 }
 
 impl<R: BufRead> Importer for WhatsappImporter<'_, R> {
-    fn compare(&mut self, held: &dyn Held) -> Result<(), Stopped> {
+    fn compare(&mut self, existing: &dyn ExistingRecords) -> Result<(), Stopped> {
         let (mut chat, own) = self.begin()?;
         let Some(own) = own else {
             return Ok(());
         };
-        let sample = Sample::of(self.ahead.iter(), chat.order);
-        chat.name = sample.chat(&own, held)?;
+        let sample = Sample::new(self.ahead.iter(), chat.order);
+        chat.name = sample.chat(&own, existing)?;
         self.otherwise = (own.by != By::Nobody && chat.name != own.text).then_some(own.text);
         self.chat = Some(chat);
         Ok(())

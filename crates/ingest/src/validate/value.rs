@@ -42,7 +42,7 @@ pub(crate) struct ValueRules {
 
 impl ValueRules {
     /// The rules for a field of a stream.
-    pub(crate) fn of(field: &FieldDeclaration) -> Self {
+    pub(crate) fn from_declaration(field: &FieldDeclaration) -> Self {
         let rules = Self::read(&field.schema);
         Self {
             // What is said through references and combinations is in here too.
@@ -191,12 +191,12 @@ fn fault(code: RejectionCode, rule: String, raw: &str) -> Fault {
         code,
         at: String::new(),
         rule,
-        value: Some(shown(raw)),
+        value: Some(shorten(raw)),
     }
 }
 
 /// A JSON value for a message: texts in quotes, everything escaped and cut.
-pub(crate) fn shown(raw: &str) -> String {
+pub(crate) fn shorten(raw: &str) -> String {
     match json::decode_string(raw) {
         Some(text) => quoted(&text),
         None => quoted(raw.trim()).trim_matches('\'').to_owned(),
@@ -211,7 +211,7 @@ pub(crate) fn listed(types: &[JsonType]) -> String {
 
 fn choices(allowed: &[String]) -> String {
     const SHOWN: usize = 8;
-    let mut names: Vec<String> = allowed.iter().take(SHOWN).map(|raw| shown(raw)).collect();
+    let mut names: Vec<String> = allowed.iter().take(SHOWN).map(|raw| shorten(raw)).collect();
     if let Some(more) = allowed.len().checked_sub(SHOWN).filter(|more| *more > 0) {
         names.push(format!("{more} others"));
     }
@@ -437,7 +437,7 @@ pub(crate) fn required(schema: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn told(schema: &str, value: &str) -> String {
+    fn faults(schema: &str, value: &str) -> String {
         match ValueRules::read(schema).check(value) {
             Ok(()) => "fits".to_owned(),
             Err(fault) => {
@@ -485,7 +485,7 @@ mod tests {
         ];
         let holds = |(format, text): &(&str, &str)| {
             let schema = format!(r#"{{"format":"{format}"}}"#);
-            told(&schema, &serde_json::Value::from(*text).to_string()) == "fits"
+            faults(&schema, &serde_json::Value::from(*text).to_string()) == "fits"
         };
         let refused: Vec<_> = good.iter().filter(|one| !holds(one)).collect();
         let accepted: Vec<_> = bad.iter().filter(|one| holds(one)).collect();
@@ -493,7 +493,7 @@ mod tests {
             refused.is_empty() && accepted.is_empty(),
             "{refused:?} {accepted:?}"
         );
-        assert_eq!(told(r#"{"format":"date"}"#, "5"), "fits");
+        assert_eq!(faults(r#"{"format":"date"}"#, "5"), "fits");
     }
 
     /// A schema, a value, and what is told of it.
@@ -564,13 +564,14 @@ mod tests {
     #[test]
     fn values_bounds_and_what_is_inside_are_checked() {
         for (schema, value, expected) in CASES {
-            assert_eq!(told(schema, value), *expected, "{schema} {value}");
+            assert_eq!(faults(schema, value), *expected, "{schema} {value}");
         }
     }
 
     #[test]
     fn a_value_is_shown_cut_and_unable_to_forge() {
-        let shown = shown(&serde_json::Value::from("a\u{1b}[31m\u{202e}\n".repeat(50)).to_string());
+        let shown =
+            shorten(&serde_json::Value::from("a\u{1b}[31m\u{202e}\n".repeat(50)).to_string());
         assert!(
             shown.chars().count() < 600 && shown.ends_with("…'"),
             "{shown}"

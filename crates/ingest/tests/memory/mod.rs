@@ -35,12 +35,12 @@ impl Clock for Stopped {
 }
 
 /// What is known of one key: when, and what.
-pub type Held = (String, String);
+pub type Entry = (String, String);
 
 /// A store of one connection, in memory.
 pub struct Memory {
     pub declaration: Arc<Declaration>,
-    pub records: RefCell<BTreeMap<(StreamName, RecordKey), Held>>,
+    pub records: RefCell<BTreeMap<(StreamName, RecordKey), Entry>>,
     pub writes: Cell<usize>,
     /// The write that fails, counted from 0.
     pub fails_at: Option<usize>,
@@ -57,7 +57,7 @@ impl Memory {
     }
 
     /// A store for what one kind of known export holds.
-    pub fn of(export: Export) -> Self {
+    pub fn with_export(export: Export) -> Self {
         Self::new(Declaration::parse(export.declaration()).unwrap())
     }
 

@@ -170,7 +170,7 @@ fn import_one(
     };
     let input = input.map_err(|error| import_refusal(&error))?;
     let format = input.format().map_err(|error| import_refusal(&error))?;
-    let choice = StreamChoice::of_input(plan.stream.as_ref(), input.stem(), &plan.declaration);
+    let choice = StreamChoice::for_input(plan.stream.as_ref(), input.stem(), &plan.declaration);
     match format {
         Format::Csv if choice.stream().is_none() => return Err(no_stream(name, &plan.declaration)),
         Format::Export(export)

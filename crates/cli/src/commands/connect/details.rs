@@ -6,10 +6,10 @@ use clap::Args;
 use grants::Selection;
 use serde_json::{Map, Value, json};
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 use crate::file;
 use crate::output::{Output, visible};
-use crate::reading::Line;
+use crate::reading::CommandLine;
 
 /// What these details are.
 const TYPE: &str = "https://pdpp.dev/data-access";
@@ -19,7 +19,7 @@ const PURPOSE: &str = "https://pdpp.dev/purpose/agent_context";
 /// What is asked for. Nothing leaves the choice to the owner.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What to ask for")]
-pub(super) struct Asked {
+pub(super) struct RequestedAccess {
     /// A source, by the id its declaration has (may be repeated)
     #[arg(long, value_name = "ID")]
     source: Vec<String>,
@@ -47,9 +47,9 @@ pub(super) struct Asked {
     details: Option<PathBuf>,
 }
 
-impl Asked {
+impl RequestedAccess {
     /// The details to send, free of mistakes that can be told without the server's catalog.
-    pub(super) fn details(&self, output: Output) -> Outcome<Option<Value>> {
+    pub(super) fn details(&self, output: Output) -> CommandResult<Option<Value>> {
         let (text, file) = match &self.details {
             Some(path) => (file::read(path)?, Some(path)),
             None if self.source.is_empty() => return Ok(None),
@@ -77,7 +77,7 @@ impl Asked {
     }
 
     /// The command that asks for the same.
-    pub(super) fn said(&self, line: Line) -> Line {
+    pub(super) fn add_to(&self, line: CommandLine) -> CommandLine {
         let fields = (!self.fields.is_empty()).then(|| self.fields.join(","));
         line.options("source", &self.source)
             .options("stream", &self.stream)
@@ -89,7 +89,7 @@ impl Asked {
     }
 
     /// One entry for each source.
-    fn entries(&self) -> Outcome<Value> {
+    fn entries(&self) -> CommandResult<Value> {
         let several = [&self.stream, &self.connection];
         if self.source.len() > 1 && several.iter().any(|names| !names.is_empty()) {
             let message = "--stream and --connection are of one source, and several are named";

@@ -8,13 +8,13 @@ use contract::time::Instant;
 use grants::{Flags, Issued, Selection, SelectionError, Wording};
 use rest::owner::wire::{GrantSelection, NewGrant, Sources};
 
-use super::shown;
-use crate::beginning;
+use super::fetch_grant;
 use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 use crate::file;
+use crate::first_steps;
 use crate::output::visible;
-use crate::owner::{Owner, Target, Trouble};
+use crate::owner::{OwnerClient, OwnerError, RequestPath};
 use crate::spelling::did_you_mean;
 
 /// Let a client read, and print the token for it
@@ -60,46 +60,46 @@ pub(crate) struct Options {
     details: Option<PathBuf>,
 }
 
-pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
+pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     let details = options.details.clone();
     let named = flags(options);
-    let selection = asked(options, context)?;
+    let selection = requested_selection(options, context)?;
     let owner = context.owner("pdpp grant create")?;
     let new = NewGrant {
         client: options.client.clone(),
         expires_at: options.expires.map(|expires| expires.to_string()),
         selection,
     };
-    let issued: Issued = match owner.post(&Target::of("/owner/grants"), &new) {
-        Err(Trouble::Refused(refused)) if !refused.mistakes.is_empty() => {
-            tell(refused.mistakes.into_iter(), details.as_ref(), context);
-            tell_next_steps(&named, &owner, context)?;
+    let issued: Issued = match owner.post(&RequestPath::new("/owner/grants"), &new) {
+        Err(OwnerError::Refused(refused)) if !refused.mistakes.is_empty() => {
+            print_mistakes(refused.mistakes.into_iter(), details.as_ref(), context);
+            print_next_steps(&named, &owner, context)?;
             return Err(Failure::Reported);
         }
         other => other?,
     };
     if context.output.is_json() {
-        return handed_over(context.output.json(&issued), &issued, context);
+        return or_say_how_to_revoke(context.output.json(&issued), &issued, context);
     }
     let printed = context.output.data(issued.access_token.expose());
-    handed_over(printed, &issued, context)?;
+    or_say_how_to_revoke(printed, &issued, context)?;
     describe(&issued, &owner, context)
 }
 
-/// What is asked, held against everything that can be known without the data.
-fn asked(options: &Options, context: &Context) -> Outcome<GrantSelection> {
+/// The selection from the options, with every mistake that can be found without the data.
+fn requested_selection(options: &Options, context: &Context) -> CommandResult<GrantSelection> {
     let each = |mistakes: SelectionError| mistakes.0.into_iter().map(|one| one.to_string());
     let Some(file) = &options.details else {
         let flags = flags(options);
         Selection::from_flags(flags.clone()).map_err(|mistakes| {
-            tell(each(mistakes), None, context);
+            print_mistakes(each(mistakes), None, context);
             Failure::Misused
         })?;
         return Ok(GrantSelection::Flags(flags));
     };
     let text = file::read(file)?;
     Selection::from_details(&text).map_err(|mistakes| {
-        tell(each(mistakes), Some(file), context);
+        print_mistakes(each(mistakes), Some(file), context);
         Failure::Reported
     })?;
     Ok(GrantSelection::Details(text))
@@ -122,7 +122,11 @@ fn moment(text: &str) -> Result<Instant, String> {
 }
 
 /// Tells every mistake, each on a line of its own.
-fn tell(mistakes: impl Iterator<Item = String>, file: Option<&PathBuf>, context: &Context) {
+fn print_mistakes(
+    mistakes: impl Iterator<Item = String>,
+    file: Option<&PathBuf>,
+    context: &Context,
+) {
     for mistake in mistakes {
         let mistake = visible(&mistake);
         context.output.problem(&match file {
@@ -132,12 +136,12 @@ fn tell(mistakes: impl Iterator<Item = String>, file: Option<&PathBuf>, context:
     }
 }
 
-/// People know a connection by its name and a grant wants its id; and perhaps there is none at all yet.
-fn tell_next_steps(asked: &Flags, owner: &Owner, context: &Context) -> Outcome {
-    let sources: Sources = owner.get(&Target::of("/owner/sources"))?;
+/// Hints after a refused grant: the id of a connection that was given by name, similar names, or the first steps.
+fn print_next_steps(asked: &Flags, owner: &OwnerClient, context: &Context) -> CommandResult {
+    let sources: Sources = owner.get(&RequestPath::new("/owner/sources"))?;
     let mut hints = Vec::new();
     if sources.connections.is_empty() && !asked.connections.is_empty() {
-        hints.extend(beginning::next_steps(&sources, context));
+        hints.extend(first_steps::next_steps(&sources, context));
     }
     for connection in &sources.connections {
         let (id, name) = (connection.connection_id.as_str(), &connection.display_name);
@@ -150,7 +154,7 @@ fn tell_next_steps(asked: &Flags, owner: &Owner, context: &Context) -> Outcome {
         }
     }
     if hints.is_empty() {
-        hints.extend(meant(asked, &sources));
+        hints.extend(similar_names(asked, &sources));
     }
     for hint in hints {
         context.output.problem(&format!("hint: {hint}"));
@@ -159,7 +163,7 @@ fn tell_next_steps(asked: &Flags, owner: &Owner, context: &Context) -> Outcome {
 }
 
 /// The names that were probably meant by unknown ones.
-fn meant(asked: &Flags, sources: &Sources) -> Vec<String> {
+fn similar_names(asked: &Flags, sources: &Sources) -> Vec<String> {
     let connections = sources.connections.iter();
     let connections: Vec<&str> = connections.map(|one| one.connection_id.as_str()).collect();
     let streams = sources.connectors.iter().flat_map(|one| &one.streams);
@@ -181,21 +185,25 @@ fn meant(asked: &Flags, sources: &Sources) -> Vec<String> {
     unknown.collect()
 }
 
-/// A token nobody received is of no use to anybody, so its owner hears how to end it.
-fn handed_over(printed: Outcome, issued: &Issued, context: &Context) -> Outcome {
+/// If the token could not be printed, nobody has it: says how to revoke it.
+fn or_say_how_to_revoke(
+    printed: CommandResult,
+    issued: &Issued,
+    context: &Context,
+) -> CommandResult {
     if printed.is_err() {
         context.output.problem(&format!(
             "The token was issued and could not be printed. End it with: {}",
-            context.line("grant revoke").argument(id_of(issued))
+            context.command("grant revoke").argument(id_of(issued))
         ));
     }
     printed
 }
 
 /// Says what the token can see, until when, and what can be done about it.
-fn describe(issued: &Issued, owner: &Owner, context: &Context) -> Outcome {
+fn describe(issued: &Issued, owner: &OwnerClient, context: &Context) -> CommandResult {
     let (output, id) = (context.output, id_of(issued));
-    let shown = shown(owner, id, 0)?;
+    let shown = fetch_grant(owner, id, 0)?;
     let overview = &shown.overview;
     let client = overview.client_name.as_deref();
     let client = visible(client.unwrap_or(overview.client_id.as_str()));
@@ -205,14 +213,14 @@ fn describe(issued: &Issued, owner: &Owner, context: &Context) -> Outcome {
     };
     output.note(&format!(
         "{kind} {id}: until {} '{client}' may read",
-        crate::moment::shown(&issued.expires_at)
+        crate::moment::to_local_seconds(&issued.expires_at)
     ));
     for line in Wording::whole(visible).overview(overview) {
         output.note(&format!("  {line}"));
     }
     output.note(&format!(
         "The token on stdout is shown this once. End it early with: {}",
-        context.line("grant revoke").argument(id)
+        context.command("grant revoke").argument(id)
     ));
     Ok(())
 }

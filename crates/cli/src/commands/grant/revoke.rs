@@ -4,11 +4,11 @@ use clap::Args;
 use grants::{RevokedKind, Revoking};
 use serde::Serialize;
 
-use super::{not_found, refuse_secret};
+use super::{refuse_secret, with_similar_ids};
 use crate::context::Context;
-use crate::failure::Outcome;
+use crate::failure::CommandResult;
 use crate::moment;
-use crate::owner::Target;
+use crate::owner::RequestPath;
 
 /// End a grant, a package or an owner token, at once and for good
 #[derive(Debug, Args)]
@@ -25,13 +25,13 @@ struct Answer<'a> {
     revoking: &'a Revoking,
 }
 
-pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
+pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     let (id, output) = (options.id.as_str(), context.output);
     refuse_secret(id, context)?;
     let owner = context.owner("pdpp grant revoke")?;
     let revoking: Revoking = owner
-        .delete(&Target::of("/owner/grant").with("id", id))
-        .map_err(|trouble| not_found(trouble, id, &owner))?;
+        .delete(&RequestPath::new("/owner/grant").param("id", id))
+        .map_err(|error| with_similar_ids(error, id, &owner))?;
     if output.is_json() {
         return output.json(&Answer {
             id,
@@ -46,7 +46,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
     output.note(&match &revoking.already_since {
         None => format!("Revoked {kind} {id}. Nothing can be read under it any more."),
         Some(at) => {
-            let at = moment::shown(at);
+            let at = moment::to_local_seconds(at);
             format!("Nothing to do: {kind} {id} was revoked at {at}.")
         }
     });

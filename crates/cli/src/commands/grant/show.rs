@@ -3,14 +3,14 @@
 use clap::Args;
 use grants::{DisclosedCall, Overview, Shown, State, TokenKind, Wording};
 
-use super::{not_found, refuse_secret, shown};
+use super::{fetch_grant, refuse_secret, with_similar_ids};
 use crate::commands::grants::state_name;
 use crate::context::Context;
-use crate::failure::Outcome;
+use crate::failure::CommandResult;
 use crate::moment;
 use crate::output::{Output, visible};
-use crate::owner::Owner;
-use crate::shown::columns;
+use crate::owner::OwnerClient;
+use crate::render::columns;
 
 /// Record handles shown per call.
 const HANDLES_SHOWN: usize = 3;
@@ -28,13 +28,14 @@ pub(crate) struct Options {
     calls: usize,
 }
 
-pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
+pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     let (id, output) = (options.id.as_str(), context.output);
     refuse_secret(id, context)?;
     let owner = context.owner("pdpp grant show")?;
     // One more than asked for tells whether there are more.
     let asked = options.calls.saturating_add(1);
-    let mut shown = shown(&owner, id, asked).map_err(|trouble| not_found(trouble, id, &owner))?;
+    let mut shown =
+        fetch_grant(&owner, id, asked).map_err(|error| with_similar_ids(error, id, &owner))?;
     let more = shown.disclosures.len() > options.calls;
     shown.disclosures.truncate(options.calls);
     if output.is_json() {
@@ -48,18 +49,18 @@ pub(crate) fn run(options: &Options, context: &Context) -> Outcome {
         "Calls, newest first:"
     })?;
     for call in &shown.disclosures {
-        output.data(&format!("  {}", in_words(call)))?;
+        output.data(&format!("  {}", describe_call(call)))?;
     }
     if more {
         let next = options.calls.saturating_mul(10).max(100);
-        let earlier = context.line("grant show").argument(id);
+        let earlier = context.command("grant show").argument(id);
         let earlier = earlier.option("calls", Some(next));
         output.note(&format!("There are earlier calls: {earlier}"));
     }
     Ok(())
 }
 
-fn head(overview: &Overview, output: Output) -> Outcome {
+fn head(overview: &Overview, output: Output) -> CommandResult {
     let kind = match overview.token_kind {
         TokenKind::Package => "Package",
         _ => "Grant",
@@ -76,7 +77,10 @@ fn head(overview: &Overview, output: Output) -> Outcome {
         [kind, &overview.id].map(str::to_owned),
         ["Client".to_owned(), client],
         ["State".to_owned(), state_in_words(overview)],
-        ["Issued".to_owned(), moment::shown(&overview.issued_at)],
+        [
+            "Issued".to_owned(),
+            moment::to_local_seconds(&overview.issued_at),
+        ],
         ["Ends".to_owned(), or_never(overview.expires_at.as_deref())],
     ];
     let happened = [
@@ -85,7 +89,7 @@ fn head(overview: &Overview, output: Output) -> Outcome {
     ];
     for (name, at) in happened {
         if let Some(at) = at {
-            lines.push([name.to_owned(), moment::shown(at)]);
+            lines.push([name.to_owned(), moment::to_local_seconds(at)]);
         }
     }
     let used = or_never(overview.last_used_at.as_deref());
@@ -105,16 +109,16 @@ fn state_in_words(overview: &Overview) -> String {
 }
 
 fn or_never(at: Option<&str>) -> String {
-    at.map_or_else(|| "never".to_owned(), moment::shown)
+    at.map_or_else(|| "never".to_owned(), moment::to_local_seconds)
 }
 
 /// What each grant gives, and for which purpose.
-fn terms(whole: &Shown, owner: &Owner, output: Output) -> Outcome {
+fn terms(whole: &Shown, owner: &OwnerClient, output: Output) -> CommandResult {
     let wording = Wording::whole(visible);
     for grant in &whole.overview.grants {
         let own = match whole.overview.token_kind {
             TokenKind::Package => {
-                let part = shown(owner, grant.id().as_str(), 0)?;
+                let part = fetch_grant(owner, grant.id().as_str(), 0)?;
                 format!("Grant {}, {}, of ", grant.id(), state_name(&part.overview))
             }
             _ => "Of ".to_owned(),
@@ -127,7 +131,7 @@ fn terms(whole: &Shown, owner: &Owner, output: Output) -> Outcome {
     Ok(())
 }
 
-fn in_words(call: &DisclosedCall) -> String {
+fn describe_call(call: &DisclosedCall) -> String {
     let shown: Vec<String> = call
         .records
         .iter()
@@ -147,7 +151,7 @@ fn in_words(call: &DisclosedCall) -> String {
     };
     format!(
         "{} {}: {records}{fields}",
-        moment::shown(&call.at),
+        moment::to_local_seconds(&call.at),
         visible(&call.operation)
     )
 }

@@ -20,7 +20,7 @@ impl Progress {
     }
 
     /// A batch is durable, or all are.
-    pub(super) fn tell(&mut self, how_far: ImportProgress) {
+    pub(super) fn update(&mut self, how_far: ImportProgress) {
         if how_far.indexing {
             self.bar.finish_and_clear();
             self.bar = self.output.spinner("indexing");

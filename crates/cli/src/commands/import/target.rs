@@ -6,10 +6,10 @@ use contract::id::{ConnectorKey, IdError, StreamName};
 use ingest::Export;
 use rest::owner::wire::{Connection, Sources};
 
-use crate::beginning;
 use crate::choice;
 use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
+use crate::first_steps;
 
 /// `CONNECTOR/STREAM`, as `--as` takes it.
 #[derive(Debug, Clone)]
@@ -24,44 +24,44 @@ impl FromStr for StreamPath {
         let (connector, stream) = text
             .split_once('/')
             .ok_or("it takes the form CONNECTOR/STREAM, for example mail/messages")?;
-        let told = |error: IdError| error.to_string();
+        let to_text = |error: IdError| error.to_string();
         Ok(Self {
-            connector: ConnectorKey::parse(connector).map_err(told)?,
-            stream: StreamName::parse(stream).map_err(told)?,
+            connector: ConnectorKey::parse(connector).map_err(to_text)?,
+            stream: StreamName::parse(stream).map_err(to_text)?,
         })
     }
 }
 
 /// Where records go.
-pub(super) enum Place {
+pub(super) enum WriteTarget {
     /// Into a connection.
     Connection(Connection),
-    /// Nowhere, for it is a dry run: a connection of that name would be added.
-    Imagined { export: Export, name: String },
+    /// A dry run for which a connection of that name would be added.
+    WouldBeAdded { export: Export, name: String },
 }
 
-impl Place {
+impl WriteTarget {
     /// What people call it.
     pub(super) fn name(&self) -> &str {
         match self {
             Self::Connection(connection) => &connection.display_name,
-            Self::Imagined { name, .. } => name,
+            Self::WouldBeAdded { name, .. } => name,
         }
     }
 }
 
 /// Where an import goes.
-pub(super) struct Target {
-    pub(super) place: Place,
+pub(super) struct ImportTarget {
+    pub(super) destination: WriteTarget,
     /// The stream of all lines, where it was named.
     pub(super) stream: Option<StreamName>,
 }
 
-impl Target {
+impl ImportTarget {
     /// A connection that was found, whose streams the input knows.
-    pub(super) fn of(connection: Connection) -> Self {
+    pub(super) fn new(connection: Connection) -> Self {
         Self {
-            place: Place::Connection(connection),
+            destination: WriteTarget::Connection(connection),
             stream: None,
         }
     }
@@ -72,13 +72,13 @@ impl Target {
         path: Option<&StreamPath>,
         named: Option<&str>,
         context: &Context,
-    ) -> Outcome<Self> {
+    ) -> CommandResult<Self> {
         let connection = match (named, path) {
             (Some(named), _) => choice::connection_named(sources, named, context)?,
             (None, Some(path)) => connection_of(sources, &path.connector, context)?,
-            (None, None) => choice::only(sources.connections.clone(), || {
+            (None, None) => choice::choose_one(sources.connections.clone(), || {
                 let failure = Failure::new("there is no connection to import into");
-                failure.hints(beginning::next_steps(sources, context))
+                failure.hints(first_steps::next_steps(sources, context))
             })?,
         };
         if let Some(path) = path
@@ -98,7 +98,7 @@ impl Target {
             None => None,
         };
         Ok(Self {
-            place: Place::Connection(connection),
+            destination: WriteTarget::Connection(connection),
             stream,
         })
     }
@@ -108,15 +108,17 @@ fn connection_of(
     sources: &Sources,
     connector: &ConnectorKey,
     context: &Context,
-) -> Outcome<Connection> {
+) -> CommandResult<Connection> {
     let mut declared = sources.connectors.iter();
     if !declared.any(|one| one.connector_key == *connector) {
         return Err(choice::unknown_connector(sources, connector, context));
     }
     let mut own = sources.connections.clone();
     own.retain(|connection| connection.connector_key == *connector);
-    choice::only(own, || {
-        let add = context.line("connections add").argument(connector.as_str());
+    choice::choose_one(own, || {
+        let add = context
+            .command("connections add")
+            .argument(connector.as_str());
         let add = add.option("name", Some("NAME"));
         Failure::new(format!("connector '{connector}' has no connection yet"))
             .hint(format!("add one with `{add}`"))

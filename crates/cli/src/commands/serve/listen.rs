@@ -5,9 +5,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
 
 use grants::sign_in::Console;
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 use crate::output::visible;
-use crate::reading::Line;
+use crate::reading::CommandLine;
 
 /// The exit code of a setting that can mean nothing.
 const USAGE: u8 = 2;
@@ -15,7 +15,7 @@ const OTHER_PORT: &str =
     "choose another port with --listen, such as --listen 127.0.0.1:0 for any free one";
 
 /// Reads an address.
-pub(super) fn address(text: &str) -> Outcome<SocketAddr> {
+pub(super) fn address(text: &str) -> CommandResult<SocketAddr> {
     let port = text.strip_prefix("localhost:").map(str::parse);
     let address = match port {
         Some(port) => port.ok().map(|port| (Ipv4Addr::LOCALHOST, port).into()),
@@ -33,7 +33,10 @@ pub(super) fn address(text: &str) -> Outcome<SocketAddr> {
 
 /// Refuses to be reached by other machines while anybody with a sign-in code would be the owner, for there is no password
 /// yet but a command that sets one.
-pub(super) fn check_exposure(address: SocketAddr, set_password: Option<&Line>) -> Outcome {
+pub(super) fn check_exposure(
+    address: SocketAddr,
+    set_password: Option<&CommandLine>,
+) -> CommandResult {
     match set_password {
         Some(set) if !address.ip().is_loopback() => {
             let message = format!(
@@ -71,7 +74,7 @@ pub(super) fn reachable(address: SocketAddr) -> SocketAddr {
 }
 
 /// The address of the owner's pages that was chosen.
-pub(super) fn console(url: &str) -> Outcome<Console> {
+pub(super) fn console(url: &str) -> CommandResult<Console> {
     check_public_url(url)?;
     Console::chosen(url).ok_or_else(|| {
         let message = format!(
@@ -85,7 +88,7 @@ pub(super) fn console(url: &str) -> Outcome<Console> {
 
 /// The same port at the other loopback address. Browsers look for `pdpp.localhost` at both, so nobody else may answer at
 /// the other one. A machine that has no such address needs none.
-fn beside(address: SocketAddr) -> Outcome<Option<TcpListener>> {
+fn bind_other_loopback(address: SocketAddr) -> CommandResult<Option<TcpListener>> {
     let other: IpAddr = match address.ip() {
         IpAddr::V4(own) if own == Ipv4Addr::LOCALHOST || own.is_unspecified() => {
             Ipv6Addr::LOCALHOST.into()
@@ -110,7 +113,7 @@ fn in_use(address: SocketAddr) -> Failure {
 }
 
 /// Refuses what cannot be the beginning of the addresses in answers.
-pub(super) fn check_public_url(url: &str) -> Outcome {
+pub(super) fn check_public_url(url: &str) -> CommandResult {
     let rest = ["http://", "https://"]
         .iter()
         .find_map(|scheme| url.strip_prefix(scheme));
@@ -132,10 +135,12 @@ pub(super) fn check_public_url(url: &str) -> Outcome {
 
 /// Takes the address and the same port of the other loopback address, and says which one it is: port 0 stands for any,
 /// so one that is free at one of them only is passed over.
-pub(super) fn both(address: SocketAddr) -> Outcome<(TcpListener, Option<TcpListener>, SocketAddr)> {
+pub(super) fn bind(
+    address: SocketAddr,
+) -> CommandResult<(TcpListener, Option<TcpListener>, SocketAddr)> {
     for _ in 0..8 {
-        let (first, bound) = tcp(address)?;
-        match beside(bound) {
+        let (first, bound) = bind_one(address)?;
+        match bind_other_loopback(bound) {
             Ok(second) => return Ok((first, second, bound)),
             Err(_) if address.port() == 0 => {}
             Err(failure) => return Err(failure),
@@ -144,7 +149,7 @@ pub(super) fn both(address: SocketAddr) -> Outcome<(TcpListener, Option<TcpListe
     Err(in_use(address))
 }
 
-fn tcp(address: SocketAddr) -> Outcome<(TcpListener, SocketAddr)> {
+fn bind_one(address: SocketAddr) -> CommandResult<(TcpListener, SocketAddr)> {
     let bound = TcpListener::bind(address).and_then(|listener| {
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;

@@ -5,10 +5,10 @@ use indicatif::HumanCount;
 use store::{EmbeddedStore, Search};
 
 use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 
 /// Fills an empty data directory. One that holds the sample life already stays as it is; any other is refused.
-pub(super) fn fill(store: &EmbeddedStore, context: &Context) -> Outcome {
+pub(super) fn load(store: &EmbeddedStore, context: &Context) -> CommandResult {
     let output = context.output;
     match demo::holding(store)? {
         Holding::Everything => {

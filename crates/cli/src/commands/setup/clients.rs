@@ -2,26 +2,26 @@
 
 use std::fmt::Write as _;
 
-use crate::reading::{Line, quoted};
+use crate::reading::{CommandLine, quoted};
 
 /// What the words are about: one address, one command.
-pub(super) struct Places {
+pub(super) struct ClientSetup {
     /// Where MCP is served.
     pub(super) mcp_url: String,
     /// The server.
     pub(super) origin: String,
     /// Where the commands find the data or the credential, if not by themselves.
-    pub(super) place: Vec<(&'static str, String)>,
+    pub(super) location: Vec<(&'static str, String)>,
     /// Whether the server is another's.
     pub(super) is_another: bool,
     /// Whether only programs on this machine reach the server.
     pub(super) is_here: bool,
     /// The grant that the client reads the local data under.
-    pub(super) grant: Option<Named>,
+    pub(super) grant: Option<ClientGrant>,
 }
 
 /// A live grant of the client.
-pub(super) struct Named {
+pub(super) struct ClientGrant {
     pub(super) id: String,
     /// When it ends.
     pub(super) ends: Option<String>,
@@ -31,10 +31,10 @@ pub(super) struct Named {
     pub(super) others: usize,
 }
 
-impl Places {
+impl ClientSetup {
     /// Under what the command reads: another server, or a grant of the local data. The latter is always named, so that
     /// no client ever reads in another's name.
-    fn under(&self) -> (&'static str, String) {
+    fn read_under(&self) -> (&'static str, String) {
         if self.is_another {
             return ("provider-url", self.origin.clone());
         }
@@ -43,82 +43,82 @@ impl Places {
     }
 
     /// The command that speaks MCP on standard input and output.
-    fn stdio(&self) -> Line {
-        let (name, value) = self.under();
-        let line = Line::of("mcp").option(name, Some(value));
-        line.at(self.place.clone())
+    fn stdio_command(&self) -> CommandLine {
+        let (name, value) = self.read_under();
+        let line = CommandLine::new("mcp").option(name, Some(value));
+        line.with_location(self.location.clone())
     }
 
     /// The same, word by word.
     pub(super) fn stdio_words(&self) -> Vec<String> {
-        let options = std::iter::once(self.under()).chain(self.place.clone());
+        let options = std::iter::once(self.read_under()).chain(self.location.clone());
         let options = options.flat_map(|(name, value)| [format!("--{name}"), value]);
         let command = ["pdpp", "mcp"].map(str::to_owned);
         command.into_iter().chain(options).collect()
     }
 
     /// The command that says all this in the words of one agent.
-    fn setup(&self) -> Line {
-        let line = Line::of("setup").argument("NAME");
+    fn setup_command(&self) -> CommandLine {
+        let line = CommandLine::new("setup").argument("NAME");
         if self.is_another {
             return line.option("provider-url", Some(&self.origin));
         }
-        line.at(self.place.clone())
+        line.with_location(self.location.clone())
     }
 
     /// The command that serves the data for others to reach.
-    fn serving(&self) -> Line {
-        let line = Line::of("serve").option("public-url", Some("https://..."));
+    fn serve_command(&self) -> CommandLine {
+        let line = CommandLine::new("serve").option("public-url", Some("https://..."));
         if self.is_another {
             return line;
         }
-        line.at(self.place.clone())
+        line.with_location(self.location.clone())
     }
 }
 
 /// What there is to say to one who connects a client.
-pub(super) struct Ways {
+pub(super) struct Instructions {
     pub(super) name: &'static str,
     pub(super) recommended: String,
     pub(super) others: String,
 }
 
-/// A client and its ways.
+/// A client and how it is connected.
 pub(super) struct Client {
     pub(super) name: &'static str,
-    recommended: fn(&Places) -> String,
-    advanced: fn(&Places) -> String,
+    recommended: fn(&ClientSetup) -> String,
+    advanced: fn(&ClientSetup) -> String,
 }
 
 pub(super) static CLIENTS: [Client; 7] = [
     Client {
         name: "Claude Code",
-        recommended: |places| {
-            let url = &places.mcp_url;
+        recommended: |setup| {
+            let url = &setup.mcp_url;
             format!(
                 "claude mcp add --transport http pdpp {url}\nThen say /mcp in Claude Code, choose pdpp and sign in. There you choose what it may read."
             )
         },
-        advanced: |places| {
+        advanced: |setup| {
             over_stdio(
-                places,
+                setup,
                 "Claude Code",
-                &format!("claude mcp add pdpp -- {}", places.stdio()),
+                &format!("claude mcp add pdpp -- {}", setup.stdio_command()),
             )
         },
     },
     Client {
         name: "Claude Desktop",
-        recommended: |places| {
-            let before = before_stdio(places, "Claude Desktop");
-            let config = stdio_config(places);
+        recommended: |setup| {
+            let before = before_stdio(setup, "Claude Desktop");
+            let config = stdio_config(setup);
             format!(
                 "{before}\nPut this into claude_desktop_config.json (on macOS in ~/Library/Application Support/Claude,\non Windows in %APPDATA%\\Claude) and start it anew:\n{config}"
             )
         },
-        advanced: |places| {
-            let url = &places.mcp_url;
-            let note = if places.is_here {
+        advanced: |setup| {
+            let url = &setup.mcp_url;
+            let note = if setup.is_here {
                 "\nIt is asked from the internet, so the server needs a public https address first (--public-url)."
             } else {
                 ""
@@ -128,26 +128,26 @@ pub(super) static CLIENTS: [Client; 7] = [
     },
     Client {
         name: "Codex",
-        recommended: |places| {
-            let url = &places.mcp_url;
+        recommended: |setup| {
+            let url = &setup.mcp_url;
             format!(
                 "codex mcp add pdpp --url {url}\ncodex mcp login pdpp\nIn the browser you choose what it may read."
             )
         },
-        advanced: |places| {
+        advanced: |setup| {
             over_stdio(
-                places,
+                setup,
                 "Codex",
-                &format!("codex mcp add pdpp -- {}", places.stdio()),
+                &format!("codex mcp add pdpp -- {}", setup.stdio_command()),
             )
         },
     },
     Client {
         name: "ChatGPT",
-        recommended: |places| {
-            let url = &places.mcp_url;
-            let note = if places.is_here {
-                let serve = places.serving();
+        recommended: |setup| {
+            let url = &setup.mcp_url;
+            let note = if setup.is_here {
+                let serve = setup.serve_command();
                 format!(
                     "\nChatGPT asks from the internet: give the server a public https address first, with\n`{serve}`, and use that address."
                 )
@@ -164,42 +164,42 @@ pub(super) static CLIENTS: [Client; 7] = [
     },
     Client {
         name: "Cursor",
-        recommended: |places| {
-            let url = &places.mcp_url;
+        recommended: |setup| {
+            let url = &setup.mcp_url;
             format!(
                 "Put this into ~/.cursor/mcp.json, then choose Connect in Settings, MCP, and what it may read:\n{{\"mcpServers\": {{\"pdpp\": {{\"url\": \"{url}\"}}}}}}"
             )
         },
-        advanced: |places| over_stdio(places, "Cursor", &stdio_config(places)),
+        advanced: |setup| over_stdio(setup, "Cursor", &stdio_config(setup)),
     },
     Client {
         name: "VS Code",
-        recommended: |places| {
-            let url = &places.mcp_url;
+        recommended: |setup| {
+            let url = &setup.mcp_url;
             format!(
                 "code --add-mcp '{{\"name\":\"pdpp\",\"type\":\"http\",\"url\":\"{url}\"}}'\nThen start pdpp in the list of MCP servers and sign in. There you choose what it may read."
             )
         },
-        advanced: |places| {
-            let (command, args) = words(places);
+        advanced: |setup| {
+            let (command, args) = words(setup);
             let json = format!("{{\"name\":\"pdpp\",\"command\":{command},\"args\":{args}}}");
             let add = format!("code --add-mcp {}", quoted(&json));
-            over_stdio(places, "VS Code", &add)
+            over_stdio(setup, "VS Code", &add)
         },
     },
     Client {
         name: "Gemini CLI",
-        recommended: |places| {
-            let url = &places.mcp_url;
+        recommended: |setup| {
+            let url = &setup.mcp_url;
             format!(
                 "gemini mcp add --transport http pdpp {url}\nThen say /mcp auth pdpp in Gemini CLI and sign in. There you choose what it may read."
             )
         },
-        advanced: |places| {
+        advanced: |setup| {
             over_stdio(
-                places,
+                setup,
                 "Gemini CLI",
-                &format!("gemini mcp add pdpp {}", places.stdio()),
+                &format!("gemini mcp add pdpp {}", setup.stdio_command()),
             )
         },
     },
@@ -212,36 +212,36 @@ impl Client {
     }
 
     /// All there is to say, the recommended way first.
-    pub(super) fn ways(&self, places: &Places) -> Ways {
-        Ways {
+    pub(super) fn instructions(&self, setup: &ClientSetup) -> Instructions {
+        Instructions {
             name: self.name,
-            recommended: (self.recommended)(places),
-            others: (self.advanced)(places),
+            recommended: (self.recommended)(setup),
+            others: (self.advanced)(setup),
         }
     }
 }
 
 /// For a client that is not listed: the one address, then the one command.
-pub(super) fn anyone(places: &Places) -> Ways {
-    let url = &places.mcp_url;
+pub(super) fn any_client(setup: &ClientSetup) -> Instructions {
+    let url = &setup.mcp_url;
     let recommended = format!(
         "{url}\nGive an agent this address as an MCP server (streamable HTTP). It opens a browser, where you sign in\nand choose what it may read."
     );
-    let command = over_stdio(places, "NAME", &places.stdio().to_string());
+    let command = over_stdio(setup, "NAME", &setup.stdio_command().to_string());
     let known: Vec<String> = CLIENTS.iter().map(Client::key).collect();
     let others = format!(
         "{command}\n\nIn the words of one agent: {}, with NAME one of\n{}",
-        places.setup(),
+        setup.setup_command(),
         known.join(", ")
     );
-    Ways {
+    Instructions {
         name: "Any agent",
         recommended,
         others,
     }
 }
 
-impl Ways {
+impl Instructions {
     /// As a person reads them.
     pub(super) fn text(&self) -> String {
         let indented = |text: &str| {
@@ -261,24 +261,24 @@ impl Ways {
 }
 
 /// Over standard input and output, with what must be there first.
-fn over_stdio(places: &Places, client: &str, way: &str) -> String {
-    let before = before_stdio(places, client);
+fn over_stdio(setup: &ClientSetup, client: &str, way: &str) -> String {
+    let before = before_stdio(setup, client);
     format!("Over standard input and output:\n{before}\n{way}")
 }
 
 /// What lets the command read.
-fn before_stdio(places: &Places, client: &str) -> String {
-    let line = |line: Line| line.at(places.place.clone()).to_string();
-    if places.is_another {
-        return line(Line::of("connect").argument(&places.origin));
+fn before_stdio(setup: &ClientSetup, client: &str) -> String {
+    let line = |line: CommandLine| line.with_location(setup.location.clone()).to_string();
+    if setup.is_another {
+        return line(CommandLine::new("connect").argument(&setup.origin));
     }
-    let create = Line::of("grant create").option("client", Some(client));
+    let create = CommandLine::new("grant create").option("client", Some(client));
     let create = create.option("connection", Some("ID"));
-    let Some(grant) = &places.grant else {
+    let Some(grant) = &setup.grant else {
         let known = CLIENTS.iter().find(|known| known.name == client);
         return match known {
             Some(known) => {
-                let setup = Line::of("setup").argument(known.key());
+                let setup = CommandLine::new("setup").argument(known.key());
                 let setup = line(setup.option("connection", Some("ID")));
                 format!(
                     "{setup}\nThat lets it read the connection, all of it, and prints this again with the id of the grant instead of GRANT.\nTo let it read less: {}",
@@ -302,7 +302,7 @@ fn before_stdio(places: &Places, client: &str) -> String {
     }
     if grant.others > 0 {
         let more = grant.others;
-        let all = line(Line::of("grants"));
+        let all = line(CommandLine::new("grants"));
         // Writing to a String cannot fail.
         let _ = write!(text, "\nOlder live grants of it: {more}; see {all}");
     }
@@ -310,17 +310,17 @@ fn before_stdio(places: &Places, client: &str) -> String {
 }
 
 /// The command as JSON: the program, and its arguments.
-fn words(places: &Places) -> (String, String) {
+fn words(setup: &ClientSetup) -> (String, String) {
     let as_json = |word: &String| serde_json::Value::from(word.as_str()).to_string();
-    let words = places.stdio_words();
+    let words = setup.stdio_words();
     let mut words = words.iter().map(as_json);
     let command = words.next().unwrap_or_default();
     let rest: Vec<String> = words.collect();
     (command, format!("[{}]", rest.join(", ")))
 }
 
-fn stdio_config(places: &Places) -> String {
-    let (command, args) = words(places);
+fn stdio_config(setup: &ClientSetup) -> String {
+    let (command, args) = words(setup);
     format!("{{\"mcpServers\": {{\"pdpp\": {{\"command\": {command}, \"args\": {args}}}}}}}")
 }
 
@@ -331,11 +331,11 @@ mod tests {
     const URL: &str = "http://127.0.0.1:7420/mcp";
     const STDIO: &str = "pdpp mcp";
 
-    fn places(is_another: bool) -> Places {
-        Places {
+    fn setup(is_another: bool) -> ClientSetup {
+        ClientSetup {
             mcp_url: URL.to_owned(),
             origin: "http://127.0.0.1:7420".to_owned(),
-            place: Vec::new(),
+            location: Vec::new(),
             is_another,
             is_here: true,
             grant: None,
@@ -344,10 +344,12 @@ mod tests {
 
     /// Every text, in its recommended and its other part.
     fn texts() -> Vec<(String, String)> {
-        let both = [false, true].map(places);
-        let all = both.iter().flat_map(|places| {
-            let each = CLIENTS.iter().map(|client| client.ways(places).text());
-            each.chain([anyone(places).text()])
+        let both = [false, true].map(setup);
+        let all = both.iter().flat_map(|setup| {
+            let each = CLIENTS
+                .iter()
+                .map(|client| client.instructions(setup).text());
+            each.chain([any_client(setup).text()])
         });
         all.map(|text| {
             let (head, rest) = text.split_once("\nRecommended\n").unwrap();
@@ -369,10 +371,10 @@ mod tests {
             assert_eq!(address + config, 1, "{recommended}");
             assert!(!others.is_empty());
         }
-        let anyone = anyone(&places(false)).text();
+        let any_client = any_client(&setup(false)).text();
         assert!(
-            anyone.find(URL).unwrap() < anyone.find(STDIO).unwrap(),
-            "{anyone}"
+            any_client.find(URL).unwrap() < any_client.find(STDIO).unwrap(),
+            "{any_client}"
         );
     }
 
@@ -423,7 +425,7 @@ mod tests {
     #[test]
     fn another_server_is_connected_to_first() {
         for client in &CLIENTS {
-            let text = client.ways(&places(true)).text();
+            let text = client.instructions(&setup(true)).text();
             assert!(!text.contains("grant create"), "{text}");
         }
     }

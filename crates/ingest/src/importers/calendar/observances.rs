@@ -7,7 +7,7 @@ use jiff::civil::{Date, DateTime, Weekday};
 use jiff::tz::Offset;
 use jiff::{Timestamp, ToSpan as _};
 
-use super::times::{self, Written};
+use super::times::{self, TimeText};
 use crate::importers::content_lines::Component;
 
 /// More changes than any zone has ever had.
@@ -214,17 +214,17 @@ fn offset(text: &str) -> Option<Offset> {
 }
 
 fn local(text: &str) -> Option<DateTime> {
-    match times::written(text)? {
-        Written::Local(local) => Some(local),
-        Written::Day(_) | Written::Utc(_) => None,
+    match times::parse_time(text)? {
+        TimeText::Local(local) => Some(local),
+        TimeText::Day(_) | TimeText::Utc(_) => None,
     }
 }
 
 /// The last moment of a rule. A date means its whole day.
 fn end(text: &str) -> Option<Timestamp> {
-    match times::written(text)? {
-        Written::Utc(local) | Written::Local(local) => Offset::UTC.to_timestamp(local).ok(),
-        Written::Day(day) => {
+    match times::parse_time(text)? {
+        TimeText::Utc(local) | TimeText::Local(local) => Offset::UTC.to_timestamp(local).ok(),
+        TimeText::Day(day) => {
             let next = day.checked_add(1.day()).ok()?;
             Offset::UTC.to_timestamp(next.at(0, 0, 0, 0)).ok()
         }

@@ -1,10 +1,10 @@
 //! The records of a calendar: one per event or task. Times that are essential must be readable, else the entry is refused;
-//! when somebody last touched it is left out where it makes no sense.
+//! when it was last changed is left out where it makes no sense.
 
 use serde_json::{Value, json};
 
 use super::Calendar;
-use super::times::When;
+use super::times::EventTime;
 use super::zones::Zones;
 use crate::importers::content_lines::{Component, Escapes, Property, filled, key_of};
 use crate::importers::html;
@@ -21,19 +21,22 @@ pub(super) fn event(component: &Component, calendar: &Calendar) -> Read<Value> {
     let starts_at = entry.time("DTSTART", "starts_at")?;
     let ends_at = entry.end(starts_at.as_ref())?;
     let recurrence_id = entry.time("RECURRENCE-ID", "recurrence_id")?;
-    let organizer = component.property("ORGANIZER").map(Person::of);
-    let attendees: Vec<Person> = component.all("ATTENDEE").map(Person::of).collect();
-    let names = attendees.iter().map(Person::shown);
+    let organizer = component.property("ORGANIZER").map(Person::from_property);
+    let attendees: Vec<Person> = component
+        .all("ATTENDEE")
+        .map(Person::from_property)
+        .collect();
+    let names = attendees.iter().map(Person::name_and_address);
     let names: Vec<String> = names.filter(|name| !name.is_empty()).collect();
-    let is_day = starts_at.as_ref().is_some_and(When::is_day);
+    let is_day = starts_at.as_ref().is_some_and(EventTime::is_day);
     let repeats = component.property("RRULE").is_some() || component.property("RDATE").is_some();
     Ok(filled(json!({
         "id": entry.key(),
         "uid": entry.plain("UID"),
         "title": entry.text("SUMMARY"),
         "calendar": calendar.name,
-        "starts_at": starts_at.as_ref().map(When::text),
-        "ends_at": ends_at.as_ref().map(When::text),
+        "starts_at": starts_at.as_ref().map(EventTime::text),
+        "ends_at": ends_at.as_ref().map(EventTime::text),
         "all_day": is_day || entry.is("X-MICROSOFT-CDO-ALLDAYEVENT", "TRUE"),
         "timezone": entry.zone(starts_at.as_ref()),
         "location": entry.text("LOCATION"),
@@ -41,19 +44,19 @@ pub(super) fn event(component: &Component, calendar: &Calendar) -> Read<Value> {
         "organizer_address": organizer.as_ref().map(|person| &person.address),
         "attendees": attendees.iter().map(Person::value).collect::<Vec<_>>(),
         "attendees_text": names.join(", "),
-        "status": entry.word("STATUS"),
+        "status": entry.keyword("STATUS"),
         "busy": !entry.is("TRANSP", "TRANSPARENT"),
-        "visibility": entry.word("CLASS"),
+        "visibility": entry.keyword("CLASS"),
         "categories": entry.list("CATEGORIES"),
         "url": entry.plain("URL"),
         "conference_url": entry.plain("X-GOOGLE-CONFERENCE"),
         "repeats": repeats,
         "recurrence": entry.rules(),
-        "recurrence_id": recurrence_id.as_ref().map(When::text),
+        "recurrence_id": recurrence_id.as_ref().map(EventTime::text),
         "excluded_times": entry.times("EXDATE"),
         "further_times": entry.times("RDATE"),
-        "created_at": entry.touched("CREATED"),
-        "updated_at": entry.touched("LAST-MODIFIED"),
+        "created_at": entry.timestamp("CREATED"),
+        "updated_at": entry.timestamp("LAST-MODIFIED"),
         "description": entry.description(),
     })))
 }
@@ -66,7 +69,7 @@ pub(super) fn task(component: &Component, calendar: &Calendar) -> Read<Value> {
     };
     let number = |name| entry.plain(name)?.parse::<i64>().ok();
     let completed_at = entry.time("COMPLETED", "completed_at")?;
-    let status = entry.word("STATUS").unwrap_or_else(|| {
+    let status = entry.keyword("STATUS").unwrap_or_else(|| {
         let is_done = completed_at.is_some();
         if is_done { "completed" } else { "needs_action" }.to_owned()
     });
@@ -75,9 +78,9 @@ pub(super) fn task(component: &Component, calendar: &Calendar) -> Read<Value> {
         "uid": entry.plain("UID"),
         "title": entry.text("SUMMARY"),
         "calendar": calendar.name,
-        "starts_at": entry.time("DTSTART", "starts_at")?.as_ref().map(When::text),
-        "due_at": entry.time("DUE", "due_at")?.as_ref().map(When::text),
-        "completed_at": completed_at.as_ref().map(When::text),
+        "starts_at": entry.time("DTSTART", "starts_at")?.as_ref().map(EventTime::text),
+        "due_at": entry.time("DUE", "due_at")?.as_ref().map(EventTime::text),
+        "completed_at": completed_at.as_ref().map(EventTime::text),
         "status": status,
         "priority": number("PRIORITY"),
         "percent_complete": number("PERCENT-COMPLETE"),
@@ -86,8 +89,8 @@ pub(super) fn task(component: &Component, calendar: &Calendar) -> Read<Value> {
         "url": entry.plain("URL"),
         "recurrence": entry.rules(),
         "parent_uid": entry.plain("RELATED-TO"),
-        "created_at": entry.touched("CREATED"),
-        "updated_at": entry.touched("LAST-MODIFIED"),
+        "created_at": entry.timestamp("CREATED"),
+        "updated_at": entry.timestamp("LAST-MODIFIED"),
         "description": entry.description(),
     })))
 }
@@ -120,8 +123,8 @@ impl Entry<'_> {
     }
 
     /// One of the words of the format, as records write them: `NEEDS-ACTION` is `needs_action`.
-    fn word(&self, name: &str) -> Option<String> {
-        self.plain(name).map(word)
+    fn keyword(&self, name: &str) -> Option<String> {
+        self.plain(name).map(keyword)
     }
 
     fn is(&self, name: &str, word: &str) -> bool {
@@ -135,18 +138,18 @@ impl Entry<'_> {
         items.map(|item| item.trim().to_owned()).collect()
     }
 
-    fn time(&self, name: &str, field: &str) -> Read<Option<When>> {
+    fn time(&self, name: &str, field: &str) -> Read<Option<EventTime>> {
         let Some(property) = self.component.property(name) else {
             return Ok(None);
         };
-        match When::read(property, &self.calendar.zones) {
+        match EventTime::read(property, &self.calendar.zones) {
             Some(when) => Ok(Some(when)),
             None => Err(unreadable(property, "time", field)),
         }
     }
 
     /// When it ends: as stated, or after its duration. A day without either is that day.
-    fn end(&self, start: Option<&When>) -> Read<Option<When>> {
+    fn end(&self, start: Option<&EventTime>) -> Read<Option<EventTime>> {
         if let Some(end) = self.time("DTEND", "ends_at")? {
             return Ok(Some(end));
         }
@@ -176,7 +179,7 @@ impl Entry<'_> {
         let mut times = Vec::new();
         for property in self.component.all(name) {
             let read = |text: &str| {
-                let when = When::read_text(text, property, zones);
+                let when = EventTime::read_text(text, property, zones);
                 when.map_or_else(|| text.trim().to_owned(), |when| when.text())
             };
             for text in property.value.split(',') {
@@ -187,21 +190,21 @@ impl Entry<'_> {
     }
 
     /// When it was made or changed. Some programs write the year 0 there.
-    fn touched(&self, name: &str) -> Option<String> {
-        let when = When::read(self.component.property(name)?, &Zones::default())?;
+    fn timestamp(&self, name: &str) -> Option<String> {
+        let when = EventTime::read(self.component.property(name)?, &Zones::default())?;
         let text = when.text();
         (!text.starts_with("0000")).then_some(text)
     }
 
     /// The name of the zone: ours if we know it, else as written.
-    fn zone(&self, start: Option<&When>) -> Option<String> {
+    fn zone(&self, start: Option<&EventTime>) -> Option<String> {
         match start? {
-            When::Moment(_, zone) => Some(zone.name().to_owned()),
-            When::Floating(_) => {
+            EventTime::Moment(_, zone) => Some(zone.name().to_owned()),
+            EventTime::Floating(_) => {
                 let name = self.component.property("DTSTART")?.parameter("TZID")?;
                 Some(name.to_owned())
             }
-            When::Day(_) => None,
+            EventTime::Day(_) => None,
         }
     }
 }
@@ -214,7 +217,7 @@ struct Person {
 }
 
 impl Person {
-    fn of(property: &Property) -> Self {
+    fn from_property(property: &Property) -> Self {
         let value = property.value.trim();
         let address = match value.split_at_checked("mailto:".len()) {
             Some((scheme, address)) if scheme.eq_ignore_ascii_case("mailto:") => address,
@@ -228,7 +231,7 @@ impl Person {
                 .filter(|name| !name.is_empty() && *name != address)
                 .map(str::to_owned),
             address: address.trim().to_owned(),
-            response: property.parameter("PARTSTAT").map(word),
+            response: property.parameter("PARTSTAT").map(keyword),
         }
     }
 
@@ -236,7 +239,7 @@ impl Person {
         self.name.as_deref().unwrap_or(&self.address)
     }
 
-    fn shown(&self) -> String {
+    fn name_and_address(&self) -> String {
         match &self.name {
             Some(name) if self.address.is_empty() => name.clone(),
             Some(name) => format!("{name} <{}>", self.address),
@@ -249,7 +252,7 @@ impl Person {
     }
 }
 
-fn word(text: &str) -> String {
+fn keyword(text: &str) -> String {
     text.to_ascii_lowercase().replace('-', "_")
 }
 

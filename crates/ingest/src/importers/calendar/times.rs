@@ -14,7 +14,7 @@ use crate::importers::content_lines::Property;
 
 /// A time as it stands in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Written {
+pub(super) enum TimeText {
     Day(Date),
     Local(DateTime),
     Utc(DateTime),
@@ -22,15 +22,15 @@ pub(super) enum Written {
 
 /// A time with what is known of its zone.
 #[derive(Debug, Clone)]
-pub(super) enum When {
+pub(super) enum EventTime {
     Day(Date),
-    /// A clock on the wall, wherever that is.
+    /// A local time without a zone.
     Floating(DateTime),
     Moment(Timestamp, Zone),
 }
 
 /// Reads `20260301`, `20260301T100000` and `20260301T100000Z`, also with the separators of ISO 8601.
-pub(super) fn written(text: &str) -> Option<Written> {
+pub(super) fn parse_time(text: &str) -> Option<TimeText> {
     let text = text.trim();
     let plain = text.replace(['-', ':'], "");
     let (rest, is_utc) = match plain.strip_suffix(['Z', 'z']) {
@@ -40,27 +40,27 @@ pub(super) fn written(text: &str) -> Option<Written> {
     let (day, time) = match rest.split_once(['T', 't']) {
         Some((day, time)) => (date(day)?, time),
         None if is_utc => return None,
-        None => return date(rest).map(Written::Day),
+        None => return date(rest).map(TimeText::Day),
     };
-    let [hour, minute, second] = pairs::<3>(time)?;
+    let [hour, minute, second] = two_digit_numbers::<3>(time)?;
     // A leap second is the second before it.
     let time = Time::new(hour, minute, second.min(59), 0).ok()?;
     let local = day.to_datetime(time);
     Some(if is_utc {
-        Written::Utc(local)
+        TimeText::Utc(local)
     } else {
-        Written::Local(local)
+        TimeText::Local(local)
     })
 }
 
 fn date(text: &str) -> Option<Date> {
-    let [century, years, month, day] = pairs::<4>(text)?;
+    let [century, years, month, day] = two_digit_numbers::<4>(text)?;
     let year = i16::from(century) * 100 + i16::from(years);
     Date::new(year, month, day).ok()
 }
 
 /// Reads so many numbers of two digits each, and nothing else.
-fn pairs<const N: usize>(text: &str) -> Option<[i8; N]> {
+fn two_digit_numbers<const N: usize>(text: &str) -> Option<[i8; N]> {
     let is_number = text.len() == 2 * N && text.bytes().all(|byte| byte.is_ascii_digit());
     let mut numbers = [0; N];
     for (at, number) in numbers.iter_mut().enumerate() {
@@ -69,7 +69,7 @@ fn pairs<const N: usize>(text: &str) -> Option<[i8; N]> {
     is_number.then_some(numbers)
 }
 
-impl When {
+impl EventTime {
     /// Reads the value of a property, in the zone that it names.
     pub(super) fn read(property: &Property, zones: &Zones) -> Option<Self> {
         Self::read_text(&property.value, property, zones)
@@ -77,13 +77,13 @@ impl When {
 
     /// Reads one of the values of a property.
     pub(super) fn read_text(text: &str, property: &Property, zones: &Zones) -> Option<Self> {
-        Some(match written(text)? {
-            Written::Day(day) => Self::Day(day),
-            Written::Utc(local) => {
+        Some(match parse_time(text)? {
+            TimeText::Day(day) => Self::Day(day),
+            TimeText::Utc(local) => {
                 let moment = Offset::UTC.to_timestamp(local).ok()?;
-                Self::Moment(moment, zones.of_moments())
+                Self::Moment(moment, zones.for_utc_times())
             }
-            Written::Local(local) => {
+            TimeText::Local(local) => {
                 let zone = property.parameter("TZID").and_then(|name| zones.zone(name));
                 let moment = zone.and_then(|zone| Some((zone.moment(local)?, zone)));
                 match moment {
@@ -163,7 +163,7 @@ mod tests {
 
     fn read(line: &str) -> Option<String> {
         let property = Property::parse(line.as_bytes()).unwrap();
-        When::read(&property, &Zones::default()).map(|when| when.text())
+        EventTime::read(&property, &Zones::default()).map(|when| when.text())
     }
 
     #[test]
@@ -232,7 +232,7 @@ mod tests {
             ("X:20260301T100000Z", "P1Y", None),
             ("X:20260301T100000Z", "PT99999999999999999999H", None),
         ] {
-            let start = When::read(&property(start), &zones).unwrap();
+            let start = EventTime::read(&property(start), &zones).unwrap();
             let found = start.after(duration).map(|when| when.text());
             assert_eq!(found.as_deref(), end, "{duration}");
         }

@@ -88,7 +88,7 @@ impl Zones {
     }
 
     /// The zone in which moments are shown that were written without one.
-    pub(super) fn of_moments(&self) -> Zone {
+    pub(super) fn for_utc_times(&self) -> Zone {
         let shown_in = self.shown_in.clone();
         shown_in.unwrap_or(Zone::Known(TimeZone::UTC))
     }

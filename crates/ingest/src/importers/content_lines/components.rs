@@ -163,7 +163,7 @@ impl<R: BufRead> Components<R> {
                 rejection,
             })
         };
-        Ok(Some(match Step::of(&read, self.layout) {
+        Ok(Some(match Step::from_line(&read, self.layout) {
             Step::Begin(name) => Outside::Begin(name, line),
             Step::End(name) if self.layout.container == Some(name.as_str()) => {
                 self.contained = false;
@@ -198,7 +198,7 @@ impl<R: BufRead> Components<R> {
             let number = read.number;
             self.line = number;
             open.component.bytes += read.size;
-            match Step::of(&read, self.layout) {
+            match Step::from_line(&read, self.layout) {
                 Step::Begin(name) if self.layout.is_outermost(&name) => {
                     open.refuse(open.unclosed(&format!("line {number}")));
                     self.begun = Some((name, number));
@@ -234,7 +234,7 @@ enum Outside {
 }
 
 impl Step<'_> {
-    fn of<'b>(read: &Unfolded<'b>, layout: &Layout) -> Step<'b> {
+    fn from_line<'b>(read: &Unfolded<'b>, layout: &Layout) -> Step<'b> {
         let line = read.bytes;
         let name = name_of(line).unwrap_or_default();
         let mut dropped = layout.dropped.iter();

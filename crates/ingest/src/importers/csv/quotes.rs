@@ -1,14 +1,14 @@
 //! Whether the quotes of a row fit.
 //!
 //! The engine that splits rows forgives everything: it ends an open quote with the file, and takes what follows a closed
-//! one for more of the cell. Both would store what nobody wrote, so the same bytes are followed here.
+//! one for more of the cell. Both would store text that is not in the file, so the same bytes are checked here.
 
 use crate::rejection::{Rejection, RejectionCode};
 
 /// Follows the quotes through the bytes of a file.
 #[derive(Debug)]
 pub(super) struct Quotes {
-    place: Place,
+    state: QuoteState,
     /// The line of the last quote that opened a cell.
     opened: u64,
     /// The line in which something followed a closed quote.
@@ -20,7 +20,7 @@ pub(super) struct Quotes {
 
 /// Where in a row the next byte stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum QuoteState {
     /// At the beginning of a cell.
     Begin,
     /// In a cell without quotes, where a quote is a character like others.
@@ -49,9 +49,9 @@ pub(super) enum Misquoted {
 }
 
 impl Quotes {
-    pub(super) fn of(delimiter: u8) -> Self {
+    pub(super) fn new(delimiter: u8) -> Self {
         Self {
-            place: Place::Begin,
+            state: QuoteState::Begin,
             opened: 0,
             followed: None,
             line_ended: false,
@@ -60,27 +60,27 @@ impl Quotes {
     }
 
     pub(super) fn begin_row(&mut self) {
-        self.place = Place::Begin;
+        self.state = QuoteState::Begin;
         self.followed = None;
     }
 
     /// Follows the next bytes of the row, and says how many lines have ended after them.
     pub(super) fn follow(&mut self, bytes: &[u8], mut line_ends: u64) -> u64 {
         for byte in bytes {
-            self.place = match (self.place, *byte) {
-                (Place::Begin, b'"') => {
+            self.state = match (self.state, *byte) {
+                (QuoteState::Begin, b'"') => {
                     self.opened = line_ends + 1;
-                    Place::Quoted
+                    QuoteState::Quoted
                 }
-                (Place::Quoted, b'"') => Place::Closed,
-                (Place::Closed, b'"') | (Place::Quoted, _) => Place::Quoted,
-                (_, b'\r' | b'\n') => Place::Begin,
-                (_, other) if other == self.delimiter => Place::Begin,
-                (Place::Closed, _) => {
+                (QuoteState::Quoted, b'"') => QuoteState::Closed,
+                (QuoteState::Closed, b'"') | (QuoteState::Quoted, _) => QuoteState::Quoted,
+                (_, b'\r' | b'\n') => QuoteState::Begin,
+                (_, other) if other == self.delimiter => QuoteState::Begin,
+                (QuoteState::Closed, _) => {
                     self.followed.get_or_insert(line_ends + 1);
-                    Place::Plain
+                    QuoteState::Plain
                 }
-                (Place::Begin | Place::Plain, _) => Place::Plain,
+                (QuoteState::Begin | QuoteState::Plain, _) => QuoteState::Plain,
             };
             self.line_ended = *byte == b'\n';
             line_ends += u64::from(self.line_ended);
@@ -93,7 +93,7 @@ impl Quotes {
         if let Some(line) = self.followed {
             return Some(Misquoted::Followed { line });
         }
-        (self.place == Place::Quoted).then(|| Misquoted::Open {
+        (self.state == QuoteState::Quoted).then(|| Misquoted::Open {
             line: self.opened,
             end: line_ends + u64::from(!self.line_ended),
         })

@@ -28,7 +28,7 @@ pub(super) enum Encoding {
 
 impl Encoding {
     /// What the beginning of a file tells, if it is not UTF-16.
-    fn of(head: &[u8]) -> Self {
+    fn detect(head: &[u8]) -> Self {
         let (mut texts, mut faults) = (0_usize, 0_usize);
         let mut chunks = head.utf8_chunks().peekable();
         while let Some(chunk) = chunks.next() {
@@ -110,7 +110,7 @@ impl<R: BufRead> Text<R> {
             text.encoding = Encoding::Utf8;
             text.ahead = rest.to_owned();
         } else {
-            text.encoding = Encoding::of(&head);
+            text.encoding = Encoding::detect(&head);
             text.ahead = head;
         }
         Ok(text)

@@ -1,4 +1,4 @@
-//! Where one message of a file ends and the next begins. One message is held at a time, and nothing of one that is too long.
+//! Where one message of a file ends and the next begins. Only one message is in memory at a time; one that is too long is skipped.
 
 use std::io::{self, BufRead, Read};
 
@@ -192,7 +192,7 @@ impl FromLine {
     }
 }
 
-/// Reads what stands after the sender, if it is a date and nothing else.
+/// Parses the text after the sender, if it is a date and nothing else.
 fn date_of(words: &[&str]) -> Option<String> {
     let (weekday, rest) = words.split_first()?;
     let is_date = date::is_weekday(weekday) && rest.len() <= 6;

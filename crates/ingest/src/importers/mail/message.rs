@@ -108,13 +108,13 @@ impl Message {
             references,
             list_id: headers.list_id(),
             body: Some(content.text).filter(|text| !text.trim().is_empty()),
-            attachments: content.files.iter().map(Enclosed::of).collect(),
+            attachments: content.files.iter().map(Enclosed::from_file).collect(),
         };
         Ok(Some((message, content.files)))
     }
 
     /// Gives it an id of its own, made of the one it has and what it says.
-    pub(super) fn set_apart(&mut self) {
+    pub(super) fn make_id_unique(&mut self) {
         let said = serde_json::to_vec(self).unwrap_or_default();
         let mark: String = hex(&said).chars().take(16).collect();
         let id = format!("{}#{mark}", self.id);
@@ -123,7 +123,7 @@ impl Message {
 }
 
 impl Enclosed {
-    fn of(file: &File<'_>) -> Self {
+    fn from_file(file: &File<'_>) -> Self {
         Self {
             name: file.name.clone(),
             media_type: file.media_type.clone(),
@@ -134,7 +134,7 @@ impl Enclosed {
 
 impl<'m> Attachment<'m> {
     /// The record of the file that is the `nth` of its message, from 1.
-    pub(super) fn of(
+    pub(super) fn new(
         message: &'m Message,
         nth: usize,
         file: &'m File<'_>,

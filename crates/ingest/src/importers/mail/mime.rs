@@ -125,7 +125,7 @@ pub(super) fn content<'m>(
     body: &'m [u8],
 ) -> Result<Content<'m>, TooManyParts> {
     let mut left = MAX_PARTS;
-    let kind = headers.map(Kind::of).unwrap_or_default();
+    let kind = headers.map(Kind::from_headers).unwrap_or_default();
     gather(&kind, body, MAX_DEPTH, &mut left)
 }
 
@@ -155,7 +155,7 @@ impl Default for Kind {
 }
 
 impl Kind {
-    fn of(headers: &Message<'_>) -> Self {
+    fn from_headers(headers: &Message<'_>) -> Self {
         let part = headers.root_part();
         let encoding = part.content_transfer_encoding().unwrap_or_default().trim();
         let encoding = if encoding.eq_ignore_ascii_case("base64") {
@@ -218,7 +218,7 @@ fn gather<'m>(
                 let part = Part::split(bytes);
                 let head = part.readable_head();
                 let headers = headers(&head);
-                let mut inner = headers.as_ref().map(Kind::of).unwrap_or_default();
+                let mut inner = headers.as_ref().map(Kind::from_headers).unwrap_or_default();
                 if kind.sub == "digest"
                     && headers
                         .as_ref()

@@ -112,7 +112,7 @@ impl<'m> MessageRecord<'m> {
     pub(super) fn read(chat: &'m Chat, body: &'m RecordBody) -> Result<Self, Rejection> {
         let chat_id = chat.id()?;
         let number = whole_number(body, "id")?;
-        let parts = Parts::of(body)?;
+        let parts = Parts::read(body)?;
         Ok(Self {
             id: key(&chat_id, number),
             chat_name: chat.shown_name(),
@@ -126,20 +126,20 @@ impl<'m> MessageRecord<'m> {
             edited_at: moment(body, "edited")?,
             reply_to_id: reply_to(&chat_id, body)?,
             forwarded_from: text_of(body, "forwarded_from"),
-            sent: Sent::of(body),
+            sent: Sent::read(body),
             duration_seconds: as_written(body, "duration_seconds"),
             text: parts.text(body),
             links: parts.links(),
             reactions: as_written(body, "reactions"),
             poll: as_written(body, "poll"),
-            details: Details::of(body),
+            details: Details::read(body),
             chat_id,
         })
     }
 }
 
 impl Sent {
-    fn of(body: &RecordBody) -> Self {
+    fn read(body: &RecordBody) -> Self {
         let told = || MEDIA.iter().find(|(member, _)| body.get(member).is_some());
         // A file that was not exported is a sentence in brackets where its path would be.
         let file = either(body, ["photo", "file"]).filter(|path| !path.starts_with('('));
@@ -155,7 +155,7 @@ impl Sent {
 }
 
 impl<'m> Details<'m> {
-    fn of(body: &'m RecordBody) -> Self {
+    fn read(body: &'m RecordBody) -> Self {
         let others = body.members().filter(|(name, _)| !SAID.contains(name));
         Self(
             others
@@ -190,7 +190,7 @@ pub(super) fn text_of(body: &RecordBody, member: &str) -> Option<String> {
     body.text(member).map(std::borrow::Cow::into_owned)
 }
 
-/// A moment that stands as `member` in the local time of whoever exported, and since 2021 also as `member_unixtime`.
+/// A moment that stands as `member` in the local time of the person who exported, and since 2021 also as `member_unixtime`.
 pub(super) fn moment(body: &RecordBody, member: &str) -> Result<Option<String>, Rejection> {
     let exact = body.get(&format!("{member}_unixtime")).map(|raw| {
         json::decode_string(raw)
@@ -305,7 +305,7 @@ impl Poll {
 
 impl Parts {
     /// `text` is a text or its pieces; in newer exports `text_entities` are always the pieces.
-    fn of(body: &RecordBody) -> Result<Self, Rejection> {
+    fn read(body: &RecordBody) -> Result<Self, Rejection> {
         let member = match body.get("text") {
             Some(_) => "text",
             None => "text_entities",

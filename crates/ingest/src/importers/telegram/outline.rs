@@ -1,6 +1,6 @@
 //! Taking a large JSON document apart without holding it: members and elements are handed out one at a time, and a
 //! value is either taken, up to a limit, or passed over. Only the outline is checked here; a value that was taken is
-//! parsed by whoever took it. Commas are not insisted on: they decide nothing.
+//! parsed by the caller. Missing commas are accepted: they decide nothing.
 
 use std::io::{self, BufRead};
 

@@ -211,7 +211,7 @@ fn is_left_out(text: &str, marked: bool) -> bool {
 mod tests {
     use super::*;
 
-    fn told(rest: &str) -> (Kind, Option<&str>, String, Option<&str>, bool) {
+    fn parse(rest: &str) -> (Kind, Option<&str>, String, Option<&str>, bool) {
         let content = read(rest, Some("Family"));
         (
             content.kind,
@@ -249,7 +249,7 @@ mod tests {
             ),
         ] {
             let expected = (Kind::Message, Some(author), text.to_owned(), None, false);
-            assert_eq!(told(rest), expected, "{rest}");
+            assert_eq!(parse(rest), expected, "{rest}");
         }
     }
 
@@ -283,7 +283,7 @@ mod tests {
             ),
         ] {
             let expected = (Kind::Media, Some("Anna"), text.to_owned(), file, false);
-            assert_eq!(told(rest), expected, "{rest}");
+            assert_eq!(parse(rest), expected, "{rest}");
         }
     }
 
@@ -308,7 +308,7 @@ mod tests {
             ),
         ] {
             let expected = (Kind::System, author, text.to_owned(), None, false);
-            assert_eq!(told(rest), expected, "{rest}");
+            assert_eq!(parse(rest), expected, "{rest}");
         }
     }
 
@@ -316,11 +316,11 @@ mod tests {
     fn an_edited_text_is_the_text_and_a_flag() {
         let expected = (Kind::Message, Some("Anna"), "at ten".to_owned(), None, true);
         assert_eq!(
-            told("Anna: at ten \u{200e}<This message was edited>"),
+            parse("Anna: at ten \u{200e}<This message was edited>"),
             expected
         );
         assert_eq!(
-            told("Anna: at ten \u{200e}<Diese Nachricht wurde bearbeitet.>"),
+            parse("Anna: at ten \u{200e}<Diese Nachricht wurde bearbeitet.>"),
             expected
         );
     }

@@ -11,7 +11,7 @@ use super::messages::Message;
 use super::order::DateOrder;
 use super::stamp::is_space_or_mark;
 use super::{hash, key};
-use crate::importer::Held;
+use crate::importer::ExistingRecords;
 
 /// Messages that are looked for in each chat: so many of the beginning, and as many of what was read behind it.
 const COMPARED: usize = 40;
@@ -65,8 +65,8 @@ pub(super) struct Sample<'m> {
 }
 
 impl<'m> Sample<'m> {
-    pub(super) fn of(ahead: impl Iterator<Item = &'m Message>, order: DateOrder) -> Self {
-        let said = ahead.filter(|message| message.is_said(order));
+    pub(super) fn new(ahead: impl Iterator<Item = &'m Message>, order: DateOrder) -> Self {
+        let said = ahead.filter(|message| message.has_author(order));
         let mut messages: Vec<&Message> = said.collect();
         if let Some(rest) = messages.len().checked_sub(COMPARED) {
             let step = rest.div_ceil(COMPARED).max(1);
@@ -79,15 +79,19 @@ impl<'m> Sample<'m> {
         Self { messages, order }
     }
 
-    /// The name of the chat these messages are of: of one that is there already, else a new one.
-    pub(super) fn chat(&self, own: &Name, held: &dyn Held) -> Result<String, StoreError> {
-        let mut chats = held.keys("chats")?;
+    /// The name of the chat that these messages belong to: an existing one, else a new one.
+    pub(super) fn chat(
+        &self,
+        own: &Name,
+        existing: &dyn ExistingRecords,
+    ) -> Result<String, StoreError> {
+        let mut chats = existing.keys("chats")?;
         // The one that the export itself names comes first.
         chats.sort_by_key(|chat| chat.as_str() != own.text);
         for chat in &chats {
             let name = chat.as_str();
             let doubtful = own.by == By::App && name != own.text;
-            if self.is_of(name, doubtful, held)? {
+            if self.is_of(name, doubtful, existing)? {
                 return Ok(name.to_owned());
             }
         }
@@ -103,12 +107,17 @@ impl<'m> Sample<'m> {
         Ok(free.unwrap_or_else(|| own.text.clone()))
     }
 
-    fn is_of(&self, chat: &str, doubtful: bool, held: &dyn Held) -> Result<bool, StoreError> {
+    fn is_of(
+        &self,
+        chat: &str,
+        doubtful: bool,
+        existing: &dyn ExistingRecords,
+    ) -> Result<bool, StoreError> {
         if self.messages.is_empty() {
             return Ok(false);
         }
         let there = |message: &&Message| match message.key_in(chat, self.order) {
-            Some(key) => held.holds("messages", &key),
+            Some(key) => existing.holds("messages", &key),
             None => Ok(false),
         };
         let step = self.messages.len().div_ceil(GLANCED_AT).max(1);
@@ -166,7 +175,7 @@ impl Message {
     }
 
     /// Whether somebody said it at a time there is.
-    fn is_said(&self, order: DateOrder) -> bool {
+    fn has_author(&self, order: DateOrder) -> bool {
         let possible = |stamp: super::stamp::Stamp| stamp.read_as(order).is_possible();
         self.fault.is_none()
             && self.stamp.is_some_and(possible)

@@ -1,5 +1,5 @@
-//! Answers as a person reads them at a terminal. What was cut says so where it was cut, with the command that shows the rest;
-//! text of records can neither steer the terminal nor forge lines.
+//! Renders answers for a terminal. A cut is marked where it happens, with the command that shows the rest; record text can
+//! neither steer the terminal nor forge lines.
 
 mod excerpt;
 mod json;
@@ -13,14 +13,14 @@ use contract::page::{Meta, ReportedCount};
 use contract::wire::Nullable;
 use indicatif::HumanCount;
 
-pub(crate) use self::excerpt::{Marked, excerpt, windowed};
+pub(crate) use self::excerpt::{Marked, excerpt, window_text};
 pub(crate) use self::record::{
-    Sheet, handle_of, has_more_related, listing, record, without_handle,
+    RecordView, explain_missing_handle, handle_of, has_more_related, list_command, record,
 };
-pub(crate) use self::value::{cell, one_line};
-pub(crate) use self::wrap::{hanging, height};
+pub(crate) use self::value::{one_line, short_value};
+pub(crate) use self::wrap::{height, wrap_hanging};
 use self::wrap::{padded, width};
-use crate::reading::Line;
+use crate::reading::CommandLine;
 use crate::style::Style;
 
 /// How many characters of a text a list shows, and a record shown by itself.
@@ -30,11 +30,11 @@ pub(crate) const WHOLE_CHARS: usize = 4_000;
 /// Text that grows line by line.
 pub(crate) trait Lines {
     /// Adds a line.
-    fn line(&mut self, text: fmt::Arguments<'_>);
+    fn push_line(&mut self, text: fmt::Arguments<'_>);
 }
 
 impl Lines for String {
-    fn line(&mut self, text: fmt::Arguments<'_>) {
+    fn push_line(&mut self, text: fmt::Arguments<'_>) {
         // Writing to a String cannot fail.
         let _ = writeln!(self, "{text}");
     }
@@ -52,7 +52,7 @@ pub(crate) struct PageEnd<'a> {
 
 impl PageEnd<'_> {
     /// The last lines of a page.
-    pub(crate) fn lines(&self, line: &Line, style: Style) -> String {
+    pub(crate) fn lines(&self, line: &CommandLine, style: Style) -> String {
         let (shown, what) = (self.shown, self.what);
         let plural = if shown == 1 { "" } else { "s" };
         let all = self.meta.and_then(counted);
@@ -61,7 +61,7 @@ impl PageEnd<'_> {
         let shown = format!("{shown} {what}{plural}{all}");
         match (self.has_more, self.cursor) {
             (true, Some(cursor)) => {
-                let next = command_line("  ", &line.next_page(cursor), style);
+                let next = indented_command("  ", &line.next_page(cursor), style);
                 format!("{shown}; more follow:\n{next}")
             }
             (true, None) => {
@@ -92,17 +92,17 @@ fn counted(meta: &Meta) -> Option<(u64, &'static str)> {
 pub(crate) fn heading(name: &str, beside: &[String], style: Style) -> String {
     let beside = beside.join("  ");
     let whole = width(name) + 2 + width(&beside);
-    let title = hanging(&style.title(name), 0, 2, style);
+    let title = wrap_hanging(&style.title(name), 0, 2, style);
     if beside.is_empty() {
         return format!("{title}\n");
     }
     let narrow = style.width().is_some_and(|columns| columns < whole);
     let between = if narrow { "\n  " } else { "  " };
-    format!("{title}{between}{}\n", style.quiet(&beside))
+    format!("{title}{between}{}\n", style.dim(&beside))
 }
 
 /// A command on a line of its own.
-pub(crate) fn command_line(indent: &str, line: &Line, style: Style) -> String {
+pub(crate) fn indented_command(indent: &str, line: &CommandLine, style: Style) -> String {
     format!("{indent}{}\n", style.command(&line.to_string()))
 }
 
@@ -123,7 +123,7 @@ pub(crate) fn columns<const N: usize>(rows: &[[String; N]], indent: usize, style
                 line.push_str("  ");
             } else {
                 let at = width(&line);
-                line.push_str(&hanging(cell, at, at, style));
+                line.push_str(&wrap_hanging(cell, at, at, style));
             }
         }
         text.push_str(line.trim_end());

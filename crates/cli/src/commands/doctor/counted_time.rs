@@ -4,30 +4,32 @@ use rest::owner::wire::Time;
 
 use super::Finding;
 use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 use crate::moment;
-use crate::owner::Target;
-use crate::reading::Line;
+use crate::owner::RequestPath;
+use crate::reading::CommandLine;
 
 /// How far it may be ahead of the machine's clock, in microseconds.
 const AHEAD_MICROS: i64 = 60_000_000;
 
 /// What is wrong with it, if anything is.
-pub(super) fn look(context: &Context) -> Option<Finding> {
-    let time = || -> Outcome<Time> {
+pub(super) fn check(context: &Context) -> Option<Finding> {
+    let time = || -> CommandResult<Time> {
         let owner = context.owner("pdpp doctor")?;
-        owner.get(&Target::of("/owner/time")).map_err(Failure::from)
+        owner
+            .get(&RequestPath::new("/owner/time"))
+            .map_err(Failure::from)
     };
     match time() {
-        Ok(time) => finding(time, &context.line("doctor")),
+        Ok(time) => finding(time, &context.command("doctor")),
         Err(failure) => {
             let remedy = "do what is said above";
-            Some(Finding::of("time", &failure, remedy))
+            Some(Finding::from_failure("time", &failure, remedy))
         }
     }
 }
 
-fn finding(time: Time, line: &Line) -> Option<Finding> {
+fn finding(time: Time, line: &CommandLine) -> Option<Finding> {
     let ahead = time.counted.0.saturating_sub(time.machine.0);
     (ahead > AHEAD_MICROS).then(|| {
         let message = format!(
@@ -38,14 +40,14 @@ fn finding(time: Time, line: &Line) -> Option<Finding> {
         let reset = line.clone().flag("reset-clock");
         let remedy =
             format!("set the clock of this machine; if it is right, and was ahead before: {reset}");
-        Finding::ill("time", message, remedy)
+        Finding::failed("time", message, remedy)
     })
 }
 
 /// Counts from the machine's clock, and says what that means.
-pub(super) fn reset(context: &Context) -> Outcome {
+pub(super) fn reset(context: &Context) -> CommandResult {
     let owner = context.owner("pdpp doctor")?;
-    let before: Time = owner.post(&Target::of("/owner/time"), &())?;
+    let before: Time = owner.post(&RequestPath::new("/owner/time"), &())?;
     context.output.note(&format!(
         "Time was counted as {}, and is counted as {} from now on. What had expired by the former and not by the latter lives again.",
         shown(before.counted),
@@ -55,7 +57,7 @@ pub(super) fn reset(context: &Context) -> Outcome {
 }
 
 fn shown(time: contract::time::Instant) -> String {
-    moment::shown(&time.to_string())
+    moment::to_local_seconds(&time.to_string())
 }
 
 #[cfg(test)]
@@ -70,8 +72,8 @@ mod tests {
             counted: Instant(counted),
             machine: Instant(0),
         };
-        assert!(finding(at(AHEAD_MICROS), &Line::of("doctor")).is_none());
-        let told = finding(at(AHEAD_MICROS + 1), &Line::of("doctor")).unwrap();
+        assert!(finding(at(AHEAD_MICROS), &CommandLine::new("doctor")).is_none());
+        let told = finding(at(AHEAD_MICROS + 1), &CommandLine::new("doctor")).unwrap();
         let remedy = told.remedy.unwrap();
         assert!(
             !told.ok && remedy.contains("pdpp doctor --reset-clock"),

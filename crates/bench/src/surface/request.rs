@@ -24,7 +24,7 @@ const LOOKS: u64 = 5_000;
 
 /// One question.
 #[derive(Debug, Clone)]
-pub(super) enum Ask {
+pub(super) enum BenchRequest {
     Search(SearchQuery),
     Schema(SchemaQuery),
     Records(RecordsQuery),
@@ -33,7 +33,7 @@ pub(super) enum Ask {
     Aggregate(AggregateQuery),
 }
 
-impl Ask {
+impl BenchRequest {
     /// The best ten hits.
     pub(super) fn search(probe: Probe) -> Result<Self, BenchError> {
         let mut query = SearchQuery::new(probe.expression())?;

@@ -1,5 +1,5 @@
-//! Known exports: what the files are, told by looking inside, and the connection they go to, which is made if it is not
-//! there yet.
+//! Known exports: recognises the files by their content and finds the connection they go to, which is added if there is
+//! none.
 
 use std::path::{Path, PathBuf};
 
@@ -8,17 +8,17 @@ use contract::id::{ConnectionId, ConnectorKey};
 use ingest::{Export, Format, ImportError, Input};
 use rest::owner::wire::{Connection, Declared, NewConnection, Sources};
 
-use super::target::{Place, Target};
+use super::target::{ImportTarget, WriteTarget};
 use super::{Options, length};
 use crate::choice;
 use crate::context::Context;
-use crate::failure::{Failure, Outcome};
-use crate::owner::{self, Owner};
+use crate::failure::{CommandResult, Failure};
+use crate::owner::{OwnerClient, RequestPath};
 
 /// The export that the files are. None if they are none: then they say themselves what they hold.
-pub(super) fn look(paths: &[PathBuf]) -> Outcome<Option<Export>> {
+pub(super) fn recognise(paths: &[PathBuf]) -> CommandResult<Option<Export>> {
     let seen = paths.iter().map(|path| Ok((path, export_of(path)?)));
-    let mut seen = seen.collect::<Outcome<Vec<_>>>()?.into_iter();
+    let mut seen = seen.collect::<CommandResult<Vec<_>>>()?.into_iter();
     let Some((first, export)) = seen.next() else {
         return Ok(None);
     };
@@ -39,15 +39,15 @@ fn title(export: Option<Export>) -> &'static str {
     export.map_or("no export that is recognised", Export::title)
 }
 
-/// Only files are looked at: from a pipe, what was read once would be gone. A file of which nobody can tell what it holds is
-/// refused at once, before anybody asks where it should go.
-fn export_of(path: &Path) -> Outcome<Option<Export>> {
+/// Only regular files are read here: bytes of a pipe can be read once. A file of unknown format is refused before a
+/// connection is chosen.
+fn export_of(path: &Path) -> CommandResult<Option<Export>> {
     if length(path).is_none() {
         return Ok(None);
     }
-    let told = |error: ImportError| Failure::new(error.to_string());
+    let to_text = |error: ImportError| Failure::new(error.to_string());
     let format = Input::open(path).and_then(|input| input.format());
-    Ok(match format.map_err(told)? {
+    Ok(match format.map_err(to_text)? {
         Format::Export(export) => Some(export),
         Format::Jsonl | Format::Csv => None,
     })
@@ -58,8 +58,8 @@ pub(super) fn target(
     export: Export,
     options: &Options,
     sources: &Sources,
-    (owner, context): (&Owner, &Context),
-) -> Outcome<Target> {
+    (owner, context): (&OwnerClient, &Context),
+) -> CommandResult<ImportTarget> {
     if options.stream.is_some() {
         let message = format!(
             "the input is {}, which knows its streams itself",
@@ -82,7 +82,7 @@ pub(super) fn target(
             ))
             .hint("leave out --connection to have one made"));
         }
-        return Ok(Target::of(connection));
+        return Ok(ImportTarget::new(connection));
     }
     let own = sources.connections.iter();
     let own: Vec<_> = own
@@ -90,7 +90,7 @@ pub(super) fn target(
         .cloned()
         .collect();
     if !own.is_empty() {
-        return choice::only(own, || Failure::Reported).map(Target::of);
+        return choice::choose_one(own, || Failure::Reported).map(ImportTarget::new);
     }
     let name = bundled.display_name.clone();
     if options.dry_run {
@@ -98,8 +98,8 @@ pub(super) fn target(
             "Recognised {}. It would go into a new connection '{name}'.",
             export.title()
         ));
-        return Ok(Target {
-            place: Place::Imagined { export, name },
+        return Ok(ImportTarget {
+            destination: WriteTarget::WouldBeAdded { export, name },
             stream: None,
         });
     }
@@ -109,18 +109,18 @@ pub(super) fn target(
         export.title(),
         connection.connection_id
     ));
-    Ok(Target::of(connection))
+    Ok(ImportTarget::new(connection))
 }
 
 fn add(
     export: Export,
     (key, name): (&ConnectorKey, String),
     sources: &Sources,
-    owner: &Owner,
-) -> Outcome<Connection> {
+    owner: &OwnerClient,
+) -> CommandResult<Connection> {
     let mut declared = sources.connectors.iter();
     if !declared.any(|one| one.connector_key == *key) {
-        let declarations = owner::Target::of("/owner/declarations");
+        let declarations = RequestPath::new("/owner/declarations");
         owner.post_text::<Declared>(&declarations, export.declaration().to_owned())?;
     }
     let id = ConnectionId::parse(key.as_str()).ok();
@@ -136,5 +136,5 @@ fn add(
         // Shorter than what would be made of connector and name.
         connection_id: id.filter(is_free),
     };
-    Ok(owner.post(&owner::Target::of("/owner/connections"), &new)?)
+    Ok(owner.post(&RequestPath::new("/owner/connections"), &new)?)
 }

@@ -2,34 +2,34 @@
 
 use serde_json::Value;
 
-use super::Ground;
-use super::ask::Ask;
+use super::Setup;
 use super::client::Client;
-use super::place::Place;
+use super::directory::GrantedDirectory;
 use super::process::Server;
+use super::request::BenchRequest;
 use crate::BenchError;
 
 /// Pages in turn, because a page is as long as what happens to be on it.
 const PAGES: usize = 20;
 
 /// One question on a connection of its own. What is found is looked at once: a client's parsing is not the server's time.
-pub(super) struct Asker {
+pub(super) struct Worker {
     client: Client,
-    ask: Ask,
+    ask: BenchRequest,
     targets: Vec<String>,
     turn: usize,
     found: Option<u64>,
 }
 
-impl Asker {
+impl Worker {
     pub(super) fn new(
-        ground: &Ground<'_>,
-        (server, place): (&Server, &Place),
-        ask: Ask,
+        setup: &Setup<'_>,
+        (server, directory): (&Server, &GrantedDirectory),
+        ask: BenchRequest,
     ) -> Result<Self, BenchError> {
-        let connected = Client::connect(server.address, &place.token);
+        let connected = Client::connect(server.address, &directory.token);
         Ok(Self {
-            client: ground.runtime.block_on(connected)?,
+            client: setup.runtime.block_on(connected)?,
             targets: vec![ask.target()],
             ask,
             turn: 0,
@@ -38,10 +38,10 @@ impl Asker {
     }
 
     /// Learns the pages that follow, which are then asked for in turn.
-    pub(super) fn walk(&mut self, ground: &Ground<'_>) -> Result<(), BenchError> {
+    pub(super) fn walk(&mut self, setup: &Setup<'_>) -> Result<(), BenchError> {
         let mut ask = self.ask.clone();
         while self.targets.len() < PAGES {
-            let body = ground.runtime.block_on(self.client.get(&ask.target()))?;
+            let body = setup.runtime.block_on(self.client.get(&ask.target()))?;
             let page: Value = serde_json::from_slice(&body)?;
             let Some(cursor) = page.get("next_cursor").and_then(Value::as_str) else {
                 break;
@@ -52,10 +52,10 @@ impl Asker {
         Ok(())
     }
 
-    pub(super) fn work(&mut self, ground: &Ground<'_>) -> Result<u64, BenchError> {
+    pub(super) fn work(&mut self, setup: &Setup<'_>) -> Result<u64, BenchError> {
         let target = &self.targets[self.turn % self.targets.len()];
         self.turn += 1;
-        let body = ground.runtime.block_on(self.client.get(target))?;
+        let body = setup.runtime.block_on(self.client.get(target))?;
         if let Some(found) = self.found {
             return Ok(found);
         }

@@ -12,28 +12,28 @@ use indicatif::HumanBytes;
 use serde::Deserialize;
 use store::directory::OWNER_SOCKET;
 
-use super::{Finding, stored, time};
+use super::{Finding, counted_time, integrity};
 use crate::clock::SystemClock;
 use crate::context::Context;
-use crate::failure::Outcome;
+use crate::failure::CommandResult;
 use crate::moment;
-use crate::owner::{Owner, Target};
-use crate::reading::{Line, Reading};
+use crate::owner::{OwnerClient, RequestPath};
+use crate::reading::{CommandLine, Reading};
 
 /// With less room than this an import may not end.
 const LEAST_BYTES: u64 = 1024 * 1024 * 1024;
 /// How far a clock may run behind what was written.
 const LATE_MICROS: i64 = 60_000_000;
 
-pub(super) fn look(context: &Context, thorough: bool) -> Vec<Finding> {
+pub(super) fn check(context: &Context, thorough: bool) -> Vec<Finding> {
     let folder = &context.settings.data_dir;
     if !folder.is_dir() {
         let message = format!("there is nothing at {} yet", folder.display());
-        let declare = context.line("declare").argument("FILE");
-        let serve = context.line("serve").flag("demo");
+        let declare = context.command("declare").argument("FILE");
+        let serve = context.command("serve").flag("demo");
         let remedy =
             format!("name another folder with --data-dir, or begin: {declare}, or {serve}");
-        return vec![Finding::ill("data", message, remedy)];
+        return vec![Finding::failed("data", message, remedy)];
     }
     let mut findings = vec![
         data(folder),
@@ -44,8 +44,8 @@ pub(super) fn look(context: &Context, thorough: bool) -> Vec<Finding> {
     ];
     // Records that cannot be opened were told, and cannot be looked at.
     if findings.iter().all(|finding| finding.check != "records") {
-        findings.extend(stored::look(context, thorough));
-        findings.extend(time::look(context));
+        findings.extend(integrity::check(context, thorough));
+        findings.extend(counted_time::check(context));
     }
     findings
 }
@@ -53,13 +53,13 @@ pub(super) fn look(context: &Context, thorough: bool) -> Vec<Finding> {
 fn data(folder: &Path) -> Finding {
     let shown = folder.display();
     match fs::metadata(folder) {
-        Ok(found) if found.permissions().mode() & 0o077 != 0 => Finding::ill(
+        Ok(found) if found.permissions().mode() & 0o077 != 0 => Finding::failed(
             "data",
             format!("{shown} can be looked into by other users"),
             format!("chmod 700 '{shown}'"),
         ),
-        Ok(_) => Finding::well("data", format!("{shown}, for this user only")),
-        Err(error) => Finding::ill(
+        Ok(_) => Finding::ok("data", format!("{shown}, for this user only")),
+        Err(error) => Finding::failed(
             "data",
             format!("{shown}: {error}"),
             "run the command as the user who owns the folder",
@@ -70,7 +70,7 @@ fn data(folder: &Path) -> Finding {
 fn disk(folder: &Path) -> Finding {
     match rustix::fs::statvfs(folder) {
         Ok(disk) => room(disk.f_bavail.saturating_mul(disk.f_frsize)),
-        Err(error) => Finding::ill(
+        Err(error) => Finding::failed(
             "disk",
             format!("how much room there is cannot be told: {error}"),
             "see whether the disk is mounted and healthy",
@@ -81,8 +81,8 @@ fn disk(folder: &Path) -> Finding {
 fn room(free: u64) -> Finding {
     let message = format!("{} free", HumanBytes(free));
     match room_needed(free) {
-        Some(remedy) => Finding::ill("disk", message, remedy),
-        None => Finding::well("disk", message),
+        Some(remedy) => Finding::failed("disk", message, remedy),
+        None => Finding::ok("disk", message),
     }
 }
 
@@ -113,34 +113,34 @@ fn clock(folder: &Path) -> Finding {
     };
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let newest = entries.filter_map(written).max().unwrap_or(0);
-    let shown = moment::shown(&now.to_string());
+    let shown = moment::to_local_seconds(&now.to_string());
     if newest > now.0.saturating_add(LATE_MICROS) {
         let message =
             format!("it is {shown} by this machine, but data was written later than that");
-        return Finding::ill(
+        return Finding::failed(
             "clock",
             message,
             "set the clock of this machine, for example by NTP",
         );
     }
-    Finding::well("clock", shown)
+    Finding::ok("clock", shown)
 }
 
 fn socket(context: &Context) -> Finding {
     let folder = &context.settings.data_dir;
     let path = folder.join(OWNER_SOCKET);
-    match Owner::is_served(folder) {
-        Ok(true) => Finding::well("server", "runs, and answers on its socket"),
-        Ok(false) if path.symlink_metadata().is_ok() => Finding::ill(
+    match OwnerClient::is_served(folder) {
+        Ok(true) => Finding::ok("server", "runs, and answers on its socket"),
+        Ok(false) if path.symlink_metadata().is_ok() => Finding::failed(
             "server",
             "ended without removing its socket, so it was killed",
             format!(
                 "start it again with `{}`, which clears it away; nothing acknowledged is lost",
-                context.line("serve")
+                context.command("serve")
             ),
         ),
-        Ok(false) => Finding::well("server", "none runs; commands open the data themselves"),
-        Err(failure) => Finding::of(
+        Ok(false) => Finding::ok("server", "none runs; commands open the data themselves"),
+        Err(failure) => Finding::from_failure(
             "server",
             &failure,
             "run the command as the user who runs `pdpp serve`",
@@ -154,28 +154,28 @@ fn index(context: &Context) -> Finding {
         #[serde(default)]
         meta: Option<Meta>,
     }
-    let line = ("pdpp doctor", Line::of("doctor"));
-    let reading = match Reading::near(line, context) {
+    let line = ("pdpp doctor", CommandLine::new("doctor"));
+    let reading = match Reading::local(line, context) {
         Ok(reading) => reading,
         Err(failure) => {
             let remedy = "restore a backup where they are damaged, see `pdpp restore --help`; else do what is said above";
-            return Finding::of("records", &failure, &self::remedy(context, remedy));
+            return Finding::from_failure("records", &failure, &self::remedy(context, remedy));
         }
     };
-    let search = || -> Outcome<Option<Meta>> {
+    let search = || -> CommandResult<Option<Meta>> {
         let question = Get::v1(["search"]).with("q", Some("pdpp"));
         let text = reading.text(question.with("limit", Some("1")))?;
         Ok(serde_json::from_str(&text)
             .ok()
             .and_then(|page: Page| page.meta))
     };
-    let rebuild = context.line("index rebuild");
+    let rebuild = context.command("index rebuild");
     match search() {
         Ok(meta) => match meta.and_then(|meta| meta.index_maintenance) {
             Some(behind) => {
                 let waiting = behind.pending_scopes.unwrap_or(1);
                 let done = done(context);
-                Finding::ill(
+                Finding::failed(
                     "index",
                     format!(
                         "{waiting} streams are still being indexed{done}, so searches may miss records"
@@ -183,9 +183,9 @@ fn index(context: &Context) -> Finding {
                     format!("wait while `pdpp serve` runs, or finish it now with `{rebuild}`"),
                 )
             }
-            None => Finding::well("index", "can be searched, and holds every record"),
+            None => Finding::ok("index", "can be searched, and holds every record"),
         },
-        Err(failure) => Finding::of(
+        Err(failure) => Finding::from_failure(
             "index",
             &failure,
             &remedy(context, &format!("derive it anew with `{rebuild}`")),
@@ -204,7 +204,7 @@ fn done(context: &Context) -> String {
         percent: Option<u64>,
     }
     let owner = context.owner("pdpp doctor").ok();
-    let ready = owner.and_then(|owner| owner.get::<Ready>(&Target::of("/readyz")).ok());
+    let ready = owner.and_then(|owner| owner.get::<Ready>(&RequestPath::new("/readyz")).ok());
     let percent = ready.and_then(|ready| ready.index.percent);
     percent.map_or(String::new(), |percent| format!(", {percent} % are done"))
 }

@@ -1,4 +1,4 @@
-//! The files on their way: opened here, where their owner is, and sent as they are, a bounded part at a time.
+//! Sends the files to a running server: opened in this process, with the rights of its user, and sent in bounded chunks.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -13,39 +13,39 @@ use rest::owner::{FileName, UploadFrame};
 use tokio::sync::mpsc::{Receiver, Sender, WeakSender, channel};
 
 use super::is_stdin;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 
 /// Bytes of a file sent at once.
 const PART_BYTES: usize = 256 * 1024;
 /// The room for the heading before them. It is filled up with spaces, which mean nothing there.
 const HEADING_BYTES: usize = 32;
-/// Parts that may wait.
+/// Chunks that may wait to be sent.
 const WAITING: usize = 4;
 
 /// Files being sent.
-pub(super) struct Sending {
+pub(super) struct Upload {
     /// Gone once all was sent.
     parts: WeakSender<Bytes>,
     failure: Arc<Mutex<Option<Failure>>>,
 }
 
-impl Sending {
+impl Upload {
     /// Starts to send. The thread is left to itself, for it may be waiting for somebody to type.
     pub(super) fn start(paths: Vec<PathBuf>) -> (Self, Body) {
         let (sender, receiver) = channel(WAITING);
-        let sending = Self {
+        let upload = Self {
             parts: sender.downgrade(),
             failure: Arc::default(),
         };
-        let failure = Arc::clone(&sending.failure);
+        let failure = Arc::clone(&upload.failure);
         std::thread::spawn(move || {
             if let Err(failed) = send_all(&paths, &sender) {
                 *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(failed);
-                // Nobody needs the word if nobody takes it.
+                // If the receiver is gone, nobody has to be told.
                 let _ = sender.blocking_send(UploadFrame::Stop(true).to_line().into());
             }
         });
-        (sending, Body::from_stream(Parts(receiver)))
+        (upload, Body::from_stream(UploadBody(receiver)))
     }
 
     /// Says that no more will come, as soon as there is room for the word.
@@ -63,9 +63,9 @@ impl Sending {
 }
 
 /// What was sent as a body.
-struct Parts(Receiver<Bytes>);
+struct UploadBody(Receiver<Bytes>);
 
-impl Stream for Parts {
+impl Stream for UploadBody {
     type Item = io::Result<Bytes>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -73,7 +73,7 @@ impl Stream for Parts {
     }
 }
 
-fn send_all(paths: &[PathBuf], parts: &Sender<Bytes>) -> Outcome {
+fn send_all(paths: &[PathBuf], parts: &Sender<Bytes>) -> CommandResult {
     for path in paths {
         let (name, file) = open(path)?;
         let shown = name.name.clone();
@@ -113,7 +113,7 @@ fn send(mut file: Box<dyn Read>, parts: &Sender<Bytes>) -> io::Result<()> {
     }
 }
 
-fn open(path: &Path) -> Outcome<(FileName, Box<dyn Read>)> {
+fn open(path: &Path) -> CommandResult<(FileName, Box<dyn Read>)> {
     if is_stdin(path) {
         let name = FileName {
             name: "stdin".to_owned(),

@@ -18,7 +18,7 @@ pub struct Target {
 
 /// One line of the report.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Held {
+pub struct TargetLine {
     /// What was measured.
     pub what: String,
     /// What the figures count.
@@ -31,7 +31,7 @@ pub struct Held {
     pub target: Option<Target>,
 }
 
-impl Held {
+impl TargetLine {
     /// A figure that stands alone.
     pub fn new(what: &str, unit: Unit, figure: Figure) -> Self {
         Self {
@@ -121,7 +121,7 @@ impl Held {
 
 /// All lines of a run.
 #[derive(Debug, Clone)]
-pub struct HeldReport {
+pub struct TargetReport {
     /// What was measured, for people.
     pub title: String,
     /// Records in the corpus.
@@ -131,14 +131,14 @@ pub struct HeldReport {
     /// What the figures are and what they stand beside.
     pub columns: [&'static str; 2],
     /// The lines.
-    pub lines: Vec<Held>,
+    pub lines: Vec<TargetLine>,
 }
 
-impl HeldReport {
+impl TargetReport {
     /// Writes the table for people, or one JSON object.
     pub fn write(&self, as_json: bool, out: &mut dyn Write) -> Result<(), BenchError> {
         if as_json {
-            let lines: Vec<Value> = self.lines.iter().map(Held::json).collect();
+            let lines: Vec<Value> = self.lines.iter().map(TargetLine::json).collect();
             let report = json!({
                 "title": self.title,
                 "records": self.records,
@@ -153,7 +153,7 @@ impl HeldReport {
         writeln!(out, "{}; times are medians", self.title)?;
         let [figure, beside] = self.columns;
         let heading = ["what", figure, beside, "ratio", "target", ""].map(str::to_owned);
-        table::write(heading, self.lines.iter().map(Held::cells), out)
+        table::write(heading, self.lines.iter().map(TargetLine::cells), out)
     }
 }
 
@@ -161,7 +161,7 @@ impl HeldReport {
 mod tests {
     use super::*;
 
-    fn report() -> HeldReport {
+    fn report() -> TargetReport {
         let figure = Figure {
             value: 0.003,
             p95: None,
@@ -173,9 +173,9 @@ mod tests {
             value: 0.001,
             ..figure
         };
-        let search = Held::new("search", Unit::Seconds, figure).beside(beside);
-        let errors = Held::new("errors", Unit::Number, Figure::once(2.0));
-        HeldReport {
+        let search = TargetLine::new("search", Unit::Seconds, figure).beside(beside);
+        let errors = TargetLine::new("errors", Unit::Number, Figure::once(2.0));
+        TargetReport {
             title: "3 records".to_owned(),
             records: 3,
             seed: 1,

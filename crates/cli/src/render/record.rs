@@ -7,20 +7,20 @@ use contract::wire::OrderedMap;
 use serde_json::value::RawValue;
 
 use super::value::Value;
-use super::wrap::{hanging, padded, width};
-use super::{Lines as _, command_line, heading, one_line};
+use super::wrap::{padded, width, wrap_hanging};
+use super::{Lines as _, heading, indented_command, one_line};
 use crate::moment;
 use crate::output::visible;
-use crate::reading::Line;
+use crate::reading::CommandLine;
 use crate::style::Style;
 
 /// How wide the column of names may be.
 const NAME_CHARS: usize = 24;
 
 /// How records are shown.
-pub(crate) struct Sheet<'a> {
+pub(crate) struct RecordView<'a> {
     /// The command that shows them.
-    pub(crate) line: &'a Line,
+    pub(crate) line: &'a CommandLine,
     pub(crate) style: Style,
     /// Characters per value.
     pub(crate) chars: usize,
@@ -65,11 +65,11 @@ fn key_field(record: &Record) -> Option<String> {
 }
 
 /// The command that lists a record no handle can be written for: by its key, where the field of it is known.
-pub(crate) fn listing(
-    line: &Line,
+pub(crate) fn list_command(
+    line: &CommandLine,
     (connection, stream): (Option<&str>, &str),
     key: Option<(&str, &str)>,
-) -> Line {
+) -> CommandLine {
     line.another("query")
         .argument(stream)
         .option("connection-id", connection)
@@ -77,7 +77,7 @@ pub(crate) fn listing(
 }
 
 /// Why nothing can be fetched, and what can be done instead.
-pub(crate) fn without_handle(key: &str, list: &Line, style: Style) -> String {
+pub(crate) fn explain_missing_handle(key: &str, list: &CommandLine, style: Style) -> String {
     let by = match list.values("filter").next() {
         Some(_) => "it is listed by its key",
         None => "it is listed in its stream, and by a filter on its key field",
@@ -86,30 +86,30 @@ pub(crate) fn without_handle(key: &str, list: &Line, style: Style) -> String {
         "there is no id for the key '{}', so fetch and read cannot name it; {by}:",
         visible(key)
     );
-    let mut text = format!("  {}\n", hanging(&why, 2, 4, style));
-    text.push_str(&command_line("    ", list, style));
+    let mut text = format!("  {}\n", wrap_hanging(&why, 2, 4, style));
+    text.push_str(&indented_command("    ", list, style));
     text
 }
 
 /// A record as lines.
-pub(crate) fn record(record: &Record, sheet: &Sheet<'_>) -> String {
-    let (line, style) = (sheet.line, sheet.style);
+pub(crate) fn record(record: &Record, view: &RecordView<'_>) -> String {
+    let (line, style) = (view.line, view.style);
     let handle = handle_of(
         connection_of(record),
         Some(&record.stream),
         Some(&record.id),
     );
-    let mut text = headed(record, handle.as_ref(), sheet);
+    let mut text = record_heading(record, handle.as_ref(), view);
     if handle.is_none() {
         let field = key_field(record);
         let key = field.as_deref().map(|field| (field, record.id.as_str()));
-        let list = listing(line, (connection_of(record), &record.stream), key);
-        text.push_str(&without_handle(&record.id, &list, style));
+        let list = list_command(line, (connection_of(record), &record.stream), key);
+        text.push_str(&explain_missing_handle(&record.id, &list, style));
     }
     if record.deleted {
         let when = record.deleted_at.as_deref().unwrap_or(&record.emitted_at);
-        let when = moment::local(when).unwrap_or_else(|| visible(when));
-        text.line(format_args!("  deleted {when}"));
+        let when = moment::to_local(when).unwrap_or_else(|| visible(when));
+        text.push_line(format_args!("  deleted {when}"));
         return text;
     }
     let fields: OrderedMap<Box<RawValue>> = record
@@ -120,38 +120,40 @@ pub(crate) fn record(record: &Record, sheet: &Sheet<'_>) -> String {
     let widest = fields.iter().map(|(name, _)| width(&visible(name)));
     let name_width = widest.max().unwrap_or(0).min(NAME_CHARS);
     for (name, value) in fields.iter() {
-        let shown = Value::of(value, sheet.chars, sheet.keep_lines);
+        let shown = Value::new(value, view.chars, view.keep_lines);
         text.push_str(&field(name, &shown, name_width, style));
         if let (Some(handle), Some((at, all))) = (&handle, shown.cut) {
-            text.line(format_args!("    {at} of {all} characters; the rest:"));
+            text.push_line(format_args!("    {at} of {all} characters; the rest:"));
             let rest = if shown.is_text {
-                let read = line.about("read", handle).argument(name);
-                command_line("    ", &read.option("offset-chars", Some(at)), style)
+                let read = line.for_record("read", handle).argument(name);
+                indented_command("    ", &read.option("offset-chars", Some(at)), style)
             } else {
-                let whole = line.about("fetch", handle).option("fields", Some(name));
-                command_line("    ", &whole.with_json(), style)
+                let whole = line
+                    .for_record("fetch", handle)
+                    .option("fields", Some(name));
+                indented_command("    ", &whole.with_json(), style)
             };
             text.push_str(&rest);
         }
     }
     for (name, related) in record.expanded.iter().flat_map(OrderedMap::iter) {
-        text.push_str(&relation((name, related), record, sheet));
+        text.push_str(&relation((name, related), record, view));
     }
     text
 }
 
 /// The time of a record is its own. When it was emitted or imported stands apart, and says so.
-fn headed(record: &Record, handle: Option<&RecordHandle>, sheet: &Sheet<'_>) -> String {
+fn record_heading(record: &Record, handle: Option<&RecordHandle>, view: &RecordView<'_>) -> String {
     let id = handle.map_or_else(|| record.id.clone(), ToString::to_string);
     let id = visible(&id);
     let label = record.display_name.as_deref().map(one_line);
-    let shown = |at: &str| moment::local(at).unwrap_or_else(|| one_line(at));
-    let own = time_of(record, &sheet.times).map(|at| shown(&at));
+    let shown = |at: &str| moment::to_local(at).unwrap_or_else(|| one_line(at));
+    let own = time_of(record, &view.times).map(|at| shown(&at));
     let emitted = Some(record.emitted_at.as_str()).filter(|at| !at.is_empty());
     let emitted = emitted.map(shown).filter(|at| own.as_ref() != Some(at));
     let emitted = emitted.map(|at| format!("(emitted or imported {at})"));
     let beside = [label, own, emitted].into_iter().flatten();
-    heading(&id, &beside.collect::<Vec<_>>(), sheet.style)
+    heading(&id, &beside.collect::<Vec<_>>(), view.style)
 }
 
 fn time_of(record: &Record, times: &[Option<String>; 2]) -> Option<String> {
@@ -168,16 +170,16 @@ fn time_of(record: &Record, times: &[Option<String>; 2]) -> Option<String> {
 fn field(name: &str, value: &Value, columns: usize, style: Style) -> String {
     let name = visible(name);
     match value.lines.as_slice() {
-        [] => format!("  {}\n", style.quiet(&name)),
+        [] => format!("  {}\n", style.dim(&name)),
         [line] => {
             let at = 2 + columns.max(width(&name)) + 2;
-            let name = style.quiet(&padded(&name, columns));
-            format!("  {name}  {}\n", hanging(line, at, columns + 4, style))
+            let name = style.dim(&padded(&name, columns));
+            format!("  {name}  {}\n", wrap_hanging(line, at, columns + 4, style))
         }
         lines => {
-            let mut text = format!("  {}\n", style.quiet(&name));
+            let mut text = format!("  {}\n", style.dim(&name));
             for line in lines {
-                let line = hanging(line, 4, 4, style);
+                let line = wrap_hanging(line, 4, 4, style);
                 text.push_str(format!("    {line}").trim_end());
                 text.push('\n');
             }
@@ -187,14 +189,14 @@ fn field(name: &str, value: &Value, columns: usize, style: Style) -> String {
 }
 
 /// Related records by their handles, each of which can be fetched; where there are more, how to list them all.
-fn relation((name, related): (&str, &Expanded), parent: &Record, sheet: &Sheet<'_>) -> String {
-    let (line, style) = (sheet.line, sheet.style);
+fn relation((name, related): (&str, &Expanded), parent: &Record, view: &RecordView<'_>) -> String {
+    let (line, style) = (view.line, view.style);
     let (children, has_more): (Vec<&Record>, bool) = match related {
         Expanded::None => (Vec::new(), false),
         Expanded::One(child) => (vec![child], false),
         Expanded::Many(list) => (list.data.iter().collect(), list.has_more),
     };
-    let mut text = format!("  {}\n", style.quiet(&format!("{}:", visible(name))));
+    let mut text = format!("  {}\n", style.dim(&format!("{}:", visible(name))));
     if children.is_empty() {
         text.push_str("    none\n");
     }
@@ -202,17 +204,21 @@ fn relation((name, related): (&str, &Expanded), parent: &Record, sheet: &Sheet<'
         let connection = child.connection_id.as_deref();
         match handle_of(connection, Some(&child.stream), Some(&child.id)) {
             Some(handle) => {
-                text.push_str(&command_line("    ", &line.about("fetch", &handle), style));
+                text.push_str(&indented_command(
+                    "    ",
+                    &line.for_record("fetch", &handle),
+                    style,
+                ));
             }
-            None => text.line(format_args!("    {}", visible(&child.id))),
+            None => text.push_line(format_args!("    {}", visible(&child.id))),
         }
     }
     if has_more {
-        let known = sheet.relations.iter().find(|one| one.name == name);
+        let known = view.relations.iter().find(|one| one.name == name);
         match known.and_then(|known| all_related(known, parent, line)) {
             Some(all) => {
                 text.push_str("    and more; all of them:\n");
-                text.push_str(&command_line("    ", &all, style));
+                text.push_str(&indented_command("    ", &all, style));
             }
             None => text.push_str("    and more, which the server does not say how to list\n"),
         }
@@ -221,7 +227,11 @@ fn relation((name, related): (&str, &Expanded), parent: &Record, sheet: &Sheet<'
 }
 
 /// The command that lists the records of a relationship page by page.
-fn all_related(relation: &ExpandCapability, parent: &Record, line: &Line) -> Option<Line> {
+fn all_related(
+    relation: &ExpandCapability,
+    parent: &Record,
+    line: &CommandLine,
+) -> Option<CommandLine> {
     let stream = relation
         .stream
         .as_ref()

@@ -19,10 +19,10 @@ pub(crate) fn padded(text: &str, columns: usize) -> String {
 }
 
 /// A line that starts in the column `at`, broken where the screen ends; what follows is indented. Colour may be in it.
-pub(crate) fn hanging(line: &str, at: usize, indent: usize, style: Style) -> String {
+pub(crate) fn wrap_hanging(line: &str, at: usize, indent: usize, style: Style) -> String {
     match style.width() {
         Some(end) if end >= indent + LEAST_ROOM && at < end => {
-            let mut lines = Broken::new(at, indent, end);
+            let mut lines = LineBreaker::new(at, indent, end);
             for (place, word) in line.split(' ').enumerate() {
                 lines.word(word, place > 0);
             }
@@ -33,7 +33,7 @@ pub(crate) fn hanging(line: &str, at: usize, indent: usize, style: Style) -> Str
 }
 
 /// A text while it is broken into lines.
-struct Broken {
+struct LineBreaker {
     text: String,
     column: usize,
     indent: usize,
@@ -42,7 +42,7 @@ struct Broken {
     colour: String,
 }
 
-impl Broken {
+impl LineBreaker {
     fn new(at: usize, indent: usize, end: usize) -> Self {
         Self {
             text: String::new(),
@@ -137,18 +137,21 @@ mod tests {
     #[test]
     fn a_line_is_broken_between_words_and_indented() {
         assert_eq!(
-            hanging("one two three four five six", 4, 2, on(24)),
+            wrap_hanging("one two three four five six", 4, 2, on(24)),
             "one two three four\n  five six"
         );
-        assert_eq!(hanging("one two", 4, 2, Style::new(false)), "one two");
+        assert_eq!(wrap_hanging("one two", 4, 2, Style::new(false)), "one two");
         // Too little room to be of use.
-        assert_eq!(hanging("one two three", 4, 10, on(20)), "one two three");
+        assert_eq!(
+            wrap_hanging("one two three", 4, 10, on(20)),
+            "one two three"
+        );
     }
 
     #[test]
     fn wide_characters_take_two_columns_and_need_no_space() {
         let text = "\u{6771}\u{4eac}".repeat(7);
-        let broken = hanging(&text, 2, 2, on(24));
+        let broken = wrap_hanging(&text, 2, 2, on(24));
         let lines: Vec<&str> = broken.split("\n  ").collect();
         assert_eq!(lines.concat(), text);
         assert_eq!(lines.iter().map(|line| width(line)).max(), Some(22));
@@ -158,9 +161,9 @@ mod tests {
 
     #[test]
     fn colour_takes_no_room_and_ends_with_its_line() {
-        let text = on(22).found("aaaa bbbb cccc dddd eeee ffff");
+        let text = on(22).highlight("aaaa bbbb cccc dddd eeee ffff");
         assert_eq!(
-            hanging(&text, 0, 2, on(22)),
+            wrap_hanging(&text, 0, 2, on(22)),
             "\u{1b}[1;33maaaa bbbb cccc dddd\u{1b}[0m\n  \u{1b}[1;33meeee ffff\u{1b}[0m"
         );
         assert_eq!(height(&text, 30), 1);
@@ -170,7 +173,7 @@ mod tests {
     fn nothing_but_space_is_lost_at_any_width() {
         let text = "a bb  ccc \u{6771}\u{4eac}\u{6771}\u{4eac} https://example.org/a/very/long/path?that=goes&on e\u{301}";
         for columns in 20..70 {
-            let broken = hanging(text, 0, 0, on(columns));
+            let broken = wrap_hanging(text, 0, 0, on(columns));
             let bare = |text: &str| text.replace([' ', '\n'], "");
             assert_eq!(bare(&broken), bare(text));
             assert!(

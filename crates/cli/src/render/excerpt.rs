@@ -13,7 +13,7 @@ pub(crate) struct Marked(Vec<(String, bool)>);
 
 impl Marked {
     /// A text and where in it something was found, in characters.
-    fn at(text: &str, found: &[Range<usize>]) -> Self {
+    fn from_ranges(text: &str, found: &[Range<usize>]) -> Self {
         let mut pieces: Vec<(String, bool)> = Vec::new();
         for (at, c) in text.chars().enumerate() {
             let is_found = found.iter().any(|range| range.contains(&at));
@@ -26,7 +26,7 @@ impl Marked {
     }
 
     /// A text with `<mark>` tags.
-    pub(crate) fn tagged(text: &str) -> Self {
+    pub(crate) fn from_tags(text: &str) -> Self {
         let mut pieces = Vec::new();
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("<mark>") {
@@ -72,7 +72,11 @@ impl Marked {
                 text.push(' ');
             }
             if !words.is_empty() {
-                text.push_str(&if *found { style.found(&words) } else { words });
+                text.push_str(&if *found {
+                    style.highlight(&words)
+                } else {
+                    words
+                });
                 if ends {
                     text.push(' ');
                 }
@@ -91,7 +95,7 @@ impl Marked {
                 }
                 let line = tabbed(line.strip_suffix('\r').unwrap_or(line));
                 text.push_str(&if *found && !line.is_empty() {
-                    style.found(&line)
+                    style.highlight(&line)
                 } else {
                     line
                 });
@@ -113,9 +117,9 @@ pub(crate) fn excerpt(excerpt: &EvidenceExcerpt, style: Style) -> Option<(String
                 .iter()
                 .filter_map(|span| Some(place(span.start_chars)?..place(span.end_chars)?))
                 .collect();
-            Marked::at(text, &ranges)
+            Marked::from_ranges(text, &ranges)
         }
-        _ => Marked::tagged(
+        _ => Marked::from_tags(
             excerpt
                 .preview_text
                 .as_deref()
@@ -136,9 +140,9 @@ pub(crate) fn excerpt(excerpt: &EvidenceExcerpt, style: Style) -> Option<(String
 }
 
 /// The text of a window as it was set, with what was looked for.
-pub(crate) fn windowed(text: &str, found: Option<(usize, usize)>, style: Style) -> String {
+pub(crate) fn window_text(text: &str, found: Option<(usize, usize)>, style: Style) -> String {
     let found = found.map(|(start, end)| start..end);
-    Marked::at(text, found.as_slice()).lines(style)
+    Marked::from_ranges(text, found.as_slice()).lines(style)
 }
 
 #[cfg(test)]
@@ -147,14 +151,14 @@ mod tests {
 
     #[test]
     fn tags_become_marks_and_a_source_tag_stays_text() {
-        let marked = Marked::tagged("a &lt;mark&gt; <mark>bridge</mark> and <mark>two</mark>");
+        let marked = Marked::from_tags("a &lt;mark&gt; <mark>bridge</mark> and <mark>two</mark>");
         assert_eq!(
             marked.one_line(Style::new(false)),
             "a <mark&gt; [bridge] and [two]"
         );
         assert_eq!(marked.first_found(), Some("bridge"));
         assert_eq!(
-            Marked::tagged("<mark>open").one_line(Style::new(false)),
+            Marked::from_tags("<mark>open").one_line(Style::new(false)),
             "[open]"
         );
     }
@@ -162,7 +166,7 @@ mod tests {
     #[test]
     fn offsets_count_characters_and_lines_are_kept_where_wanted() {
         let found = std::iter::once(6..13).collect::<Vec<_>>();
-        let marked = Marked::at("\u{e9}t\u{e9}\r\n\tb\u{1b}ridge x", &found);
+        let marked = Marked::from_ranges("\u{e9}t\u{e9}\r\n\tb\u{1b}ridge x", &found);
         let plain = Style::new(false);
         assert_eq!(marked.lines(plain), "\u{e9}t\u{e9}\n\t[b\\u{1b}ridge] x");
         assert_eq!(marked.one_line(plain), "\u{e9}t\u{e9} [b\\u{1b}ridge] x");

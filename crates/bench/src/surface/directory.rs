@@ -14,7 +14,7 @@ use store::{Catalog as _, EmbeddedStore, OpenOptions, Store};
 use crate::BenchError;
 
 /// A data directory with a grant of everything in it.
-pub(super) struct Place {
+pub(super) struct GrantedDirectory {
     pub(super) folder: PathBuf,
     pub(super) token: Secret,
     /// The id of the grant.
@@ -23,7 +23,7 @@ pub(super) struct Place {
     clock: Arc<dyn Clock>,
 }
 
-impl Place {
+impl GrantedDirectory {
     /// Issues the grant, as the owner would.
     pub(super) fn granted(folder: PathBuf, clock: &Arc<dyn Clock>) -> Result<Self, BenchError> {
         let store = open(&folder, clock)?;
@@ -76,13 +76,13 @@ pub(super) struct InProcess {
 }
 
 impl InProcess {
-    /// Over a directory that nobody else has open.
-    pub(super) fn over(place: &Place) -> Result<Self, BenchError> {
-        let store = open(&place.folder, &place.clock)?;
+    /// Over a directory that no other process has open.
+    pub(super) fn over(directory: &GrantedDirectory) -> Result<Self, BenchError> {
+        let store = open(&directory.folder, &directory.clock)?;
         Ok(Self {
-            settings: settings(&store, &place.clock)?,
+            settings: settings(&store, &directory.clock)?,
             store: Arc::new(store),
-            grant: place.grant.clone(),
+            grant: directory.grant.clone(),
         })
     }
 
@@ -130,7 +130,7 @@ fn refused(error: impl std::fmt::Display) -> BenchError {
     BenchError::Grant(error.to_string())
 }
 
-/// Copies the files of a directory that nobody has open.
+/// Copies the files of a directory that no process has open.
 pub(super) fn copy(from: &Path, to: &Path) -> Result<(), BenchError> {
     std::fs::create_dir_all(to).map_err(BenchError::file(to))?;
     for entry in std::fs::read_dir(from).map_err(BenchError::file(from))? {

@@ -14,7 +14,7 @@ use super::Finding;
 use crate::clock::SystemClock;
 use crate::config::RemoteSettings;
 use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 use crate::output::{Output, visible};
 use crate::reading;
 
@@ -24,12 +24,12 @@ const APART_MICROS: u64 = 60_000_000;
 const UNREACHABLE: u8 = 69;
 const ADDRESS: &str = "check that the address is that of a PDPP server, and what stands before it";
 
-/// What was found, and the exit code where there was nobody to look at.
-pub(super) fn look(
+/// The findings, and the exit code if the server could not be reached.
+pub(super) fn check(
     provider: &ProviderUrl,
     settings: &RemoteSettings,
     context: &Context,
-) -> Outcome<(Vec<Finding>, Option<u8>)> {
+) -> CommandResult<(Vec<Finding>, Option<u8>)> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -47,7 +47,7 @@ pub(super) fn look(
         return Ok((findings, (exit == UNREACHABLE).then_some(exit)));
     }
     let described = seen(&issuer, "/.well-known/oauth-authorization-server");
-    let connect = reading::connecting(provider, settings).to_string();
+    let connect = reading::connect_command(provider, settings).to_string();
     findings.push(sign_in(&issuer, described).unwrap_or_else(|| {
         let offered =
             runtime.block_on(connect::offered_flows(provider, &issuer, Limits::default()));
@@ -62,17 +62,17 @@ pub(super) fn look(
 
 fn transport(provider: &ProviderUrl) -> Finding {
     if provider.exposes_token() {
-        return Finding::ill(
+        return Finding::failed(
             "address",
             format!("{provider} is not encrypted: credentials can be read on the way"),
             "put the server behind https",
         );
     }
-    Finding::well("address", provider.to_string())
+    Finding::ok("address", provider.to_string())
 }
 
 fn ill(check: &'static str, error: ReadError) -> Finding {
-    Finding::of(check, &Failure::from(error), ADDRESS)
+    Finding::from_failure(check, &Failure::from(error), ADDRESS)
 }
 
 /// The document about the resource, and the authorization server it names.
@@ -96,15 +96,15 @@ fn resource_document(
         (200, Some(resource))
             if resource == *provider || resource.as_str() == provider.origin() =>
         {
-            Finding::well(check, "the server describes itself")
+            Finding::ok(check, "the server describes itself")
         }
-        (200, Some(resource)) => Finding::ill(
+        (200, Some(resource)) => Finding::failed(
             check,
             format!("the server says it is {resource}, and clients believe that"),
             format!("use {resource}, or start the server with --public-url {provider}"),
         ),
-        (200, None) => Finding::ill(check, "the server does not say what it is", ADDRESS),
-        (status, _) => Finding::ill(
+        (200, None) => Finding::failed(check, "the server does not say what it is", ADDRESS),
+        (status, _) => Finding::failed(
             check,
             format!("/.well-known/oauth-protected-resource answers with status {status}"),
             ADDRESS,
@@ -126,12 +126,12 @@ fn sign_in(issuer: &ProviderUrl, seen: Result<ProbeResponse, ReadError>) -> Opti
         .and_then(|text| ProviderUrl::parse(text).ok());
     match (seen.status, named) {
         (200, Some(named)) if named == *issuer => None,
-        (200, _) => Some(Finding::ill(
+        (200, _) => Some(Finding::failed(
             check,
             format!("the authorization server at {issuer} calls itself something else"),
             format!("start the server with --public-url {issuer}"),
         )),
-        (status, _) => Some(Finding::ill(
+        (status, _) => Some(Finding::failed(
             check,
             format!("{issuer} publishes nothing about signing in (status {status})"),
             "update the server; until then grants are issued at its terminal with `pdpp grant create`",
@@ -159,10 +159,10 @@ fn ways(issuer: &ProviderUrl, connect: &str, offered: Result<OfferedFlows, ReadE
             let message = format!("{issuer} offers no device flow and no authorization code");
             let remedy =
                 "update the server; until then its owner has to give you a token another way";
-            return Finding::ill(check, message, remedy);
+            return Finding::failed(check, message, remedy);
         }
     };
-    Finding::well(check, format!("{issuer} gives credentials: {told}"))
+    Finding::ok(check, format!("{issuer} gives credentials: {told}"))
 }
 
 fn challenge(seen: Result<ProbeResponse, ReadError>) -> Finding {
@@ -174,19 +174,19 @@ fn challenge(seen: Result<ProbeResponse, ReadError>) -> Finding {
     let told = seen.challenge.unwrap_or_default();
     match seen.status {
         401 if told.contains("resource_metadata=") => {
-            Finding::well(check, "strangers are refused and told where to sign in")
+            Finding::ok(check, "strangers are refused and told where to sign in")
         }
-        401 => Finding::ill(
+        401 => Finding::failed(
             check,
             "strangers are refused, but not told where to sign in",
             "let the proxy pass the header WWW-Authenticate on",
         ),
-        200..=299 => Finding::ill(
+        200..=299 => Finding::failed(
             check,
             "strangers may read: no token is asked for",
             "stop whatever adds a token on the way, at once",
         ),
-        status => Finding::ill(check, format!("a stranger gets status {status}"), ADDRESS),
+        status => Finding::failed(check, format!("a stranger gets status {status}"), ADDRESS),
     }
 }
 
@@ -196,7 +196,7 @@ fn clock(seen: &ProbeResponse) -> Option<Finding> {
     let Instant(ours) = SystemClock.now();
     let apart = theirs.abs_diff(ours);
     Some(if apart > APART_MICROS {
-        Finding::ill(
+        Finding::failed(
             "clock",
             format!(
                 "the server's clock and this one are {} seconds apart",
@@ -205,7 +205,7 @@ fn clock(seen: &ProbeResponse) -> Option<Finding> {
             "set both by NTP; credentials end too early or too late otherwise",
         )
     } else {
-        Finding::well("clock", "the server's clock and this one agree")
+        Finding::ok("clock", "the server's clock and this one agree")
     })
 }
 
@@ -216,10 +216,12 @@ fn read(
     context: &Context,
 ) -> Finding {
     let check = "read";
-    let connect = reading::connecting(provider, settings);
-    let server = match reading::far(provider.clone(), settings, context, Output::detail) {
+    let connect = reading::connect_command(provider, settings);
+    let server = match reading::remote_server(provider.clone(), settings, context, Output::detail) {
         Ok(server) => server,
-        Err(failure) => return Finding::of(check, &failure, &format!("get one with `{connect}`")),
+        Err(failure) => {
+            return Finding::from_failure(check, &failure, &format!("get one with `{connect}`"));
+        }
     };
     let question = Get::v1(["schema"]).with("view", Some("compact"));
     let (answer, text) = match runtime.block_on(server.get_text(question)) {
@@ -233,12 +235,12 @@ fn read(
             let streams = streams
                 .map(|count| format!(" {count} streams"))
                 .unwrap_or_default();
-            Finding::well(check, format!("the stored credential may read{streams}"))
+            Finding::ok(check, format!("the stored credential may read{streams}"))
         }
         status => {
             let message = body["error"]["message"].as_str().map(visible);
             let message = message.unwrap_or_else(|| format!("status {status}"));
-            Finding::ill(
+            Finding::failed(
                 check,
                 format!("the stored credential is refused: {message}"),
                 connect.to_string(),

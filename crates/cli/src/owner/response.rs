@@ -1,4 +1,4 @@
-//! What comes back: a document, bytes, lines, or a refusal.
+//! The response of the owner API: a document, bytes, lines, or a refusal.
 
 use std::pin::Pin;
 
@@ -8,21 +8,21 @@ use rest::owner::wire::Refusal;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::socket::Link;
+use super::socket::SocketLink;
 use crate::failure::Failure;
 use crate::output::visible;
 
-/// Why there is no answer.
+/// Why a request to the owner API failed.
 #[derive(Debug)]
-pub(crate) enum Trouble {
+pub(crate) enum OwnerError {
     /// It was refused or failed.
     Refused(Refused),
     /// The server went away.
     Lost,
-    /// The server is there, and its answer ended before its end.
+    /// The server is running, but its response was cut off.
     BrokenOff,
-    /// Something went wrong on this side.
-    Here(Failure),
+    /// Something failed in this process.
+    Local(Failure),
 }
 
 /// A refusal, in words for the owner.
@@ -48,18 +48,21 @@ struct ErrorBody {
 }
 
 /// An answer that has begun.
-pub(crate) struct Answer {
+pub(crate) struct OwnerResponse {
     pub(super) headers: HeaderMap,
     body: Body,
     /// Bytes after the last line that was read.
     rest: Vec<u8>,
     /// Whether it comes from another process.
-    link: Option<Link>,
+    link: Option<SocketLink>,
 }
 
-impl Answer {
-    /// Takes what comes back, unless it is a refusal.
-    pub(super) async fn of(response: Response<Body>, link: Option<Link>) -> Result<Self, Trouble> {
+impl OwnerResponse {
+    /// Wraps a response; a refusal becomes an error.
+    pub(super) async fn new(
+        response: Response<Body>,
+        link: Option<SocketLink>,
+    ) -> Result<Self, OwnerError> {
         let refused = !response.status().is_success();
         let (parts, body) = response.into_parts();
         let answer = Self {
@@ -70,13 +73,13 @@ impl Answer {
         };
         if refused {
             let body: ErrorBody = answer.document().await?;
-            return Err(Trouble::Refused(body.error));
+            return Err(OwnerError::Refused(body.error));
         }
         Ok(answer)
     }
 
     /// The next bytes, or nothing at the end.
-    pub(crate) async fn piece(&mut self) -> Result<Option<Bytes>, Trouble> {
+    pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, OwnerError> {
         loop {
             let body = &mut self.body;
             let frame = std::future::poll_fn(|context| Pin::new(&mut *body).poll_frame(context));
@@ -89,7 +92,7 @@ impl Answer {
                     }
                 }
                 Some(Err(error)) => {
-                    let lost = self.link.as_ref().map(Link::trouble);
+                    let lost = self.link.as_ref().map(SocketLink::error);
                     return Err(lost.unwrap_or_else(|| Failure::new(error.to_string()).into()));
                 }
             }
@@ -97,48 +100,48 @@ impl Answer {
     }
 
     /// The whole as one JSON document.
-    pub(crate) async fn document<T: DeserializeOwned>(mut self) -> Result<T, Trouble> {
+    pub(crate) async fn document<T: DeserializeOwned>(mut self) -> Result<T, OwnerError> {
         let mut whole = Vec::new();
-        while let Some(piece) = self.piece().await? {
-            whole.extend_from_slice(&piece);
+        while let Some(chunk) = self.chunk().await? {
+            whole.extend_from_slice(&chunk);
         }
-        serde_json::from_slice(&whole).map_err(|_| not_understood())
+        serde_json::from_slice(&whole).map_err(|_| incompatible_server())
     }
 
     /// The next line, a JSON document.
-    pub(crate) async fn line<T: DeserializeOwned>(&mut self) -> Result<T, Trouble> {
+    pub(crate) async fn line<T: DeserializeOwned>(&mut self) -> Result<T, OwnerError> {
         loop {
             if let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
                 let after = self.rest.split_off(end + 1);
                 let line = std::mem::replace(&mut self.rest, after);
-                return serde_json::from_slice(&line).map_err(|_| not_understood());
+                return serde_json::from_slice(&line).map_err(|_| incompatible_server());
             }
-            let Some(piece) = self.piece().await? else {
-                // The last line is an outcome, so somebody fell silent before it. Here only a defect does that, and it
-                // was told about.
-                let lost = self.link.as_ref().map(Link::trouble);
+            let Some(chunk) = self.chunk().await? else {
+                // The last line is always an outcome, so the response was cut off. In process only a panic does that,
+                // and the panic hook has reported it.
+                let lost = self.link.as_ref().map(SocketLink::error);
                 return Err(lost.unwrap_or_else(|| Failure::Reported.into()));
             };
-            self.rest.extend_from_slice(&piece);
+            self.rest.extend_from_slice(&chunk);
         }
     }
 }
 
 /// A server of another release may answer otherwise.
-fn not_understood() -> Trouble {
+fn incompatible_server() -> OwnerError {
     let message = "the running server answers in a way this pdpp does not understand";
     Failure::new(message)
         .hint("use the same release for both: restart `pdpp serve`")
         .into()
 }
 
-impl From<Failure> for Trouble {
+impl From<Failure> for OwnerError {
     fn from(failure: Failure) -> Self {
-        Self::Here(failure)
+        Self::Local(failure)
     }
 }
 
-impl From<Refusal> for Trouble {
+impl From<Refusal> for OwnerError {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(Refused {
             message: refusal.message,
@@ -148,18 +151,18 @@ impl From<Refusal> for Trouble {
     }
 }
 
-impl From<Trouble> for Failure {
-    fn from(trouble: Trouble) -> Self {
-        match trouble {
-            Trouble::Here(failure) => failure,
-            Trouble::BrokenOff => Failure::new("the running server broke off its answer").hint(
+impl From<OwnerError> for Failure {
+    fn from(error: OwnerError) -> Self {
+        match error {
+            OwnerError::Local(failure) => failure,
+            OwnerError::BrokenOff => Failure::new("the running server broke off its answer").hint(
                 "the lines that `pdpp serve` prints say why; `pdpp doctor` looks for what is wrong",
             ),
-            Trouble::Lost => Failure::unreachable(
+            OwnerError::Lost => Failure::unreachable(
                 "the running server ended before it had answered",
                 "everything acknowledged is kept; run the command again",
             ),
-            Trouble::Refused(refused) => refused
+            OwnerError::Refused(refused) => refused
                 .hints
                 .into_iter()
                 .chain(refused.next)

@@ -4,39 +4,39 @@ use indicatif::{HumanBytes, HumanCount};
 use rest::owner::wire::{Accepted, Damaged, Inspected};
 use store::keeping::Grown;
 
-use super::{Finding, here};
+use super::{Finding, local};
 use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 use crate::output::visible;
-use crate::owner::Target;
-use crate::reading::Line;
+use crate::owner::RequestPath;
+use crate::reading::CommandLine;
 
 const RESTORE: &str = "restore a backup, see `pdpp restore --help`; keep a copy of the folder as it is until that is done";
 const SEND_AGAIN: &str = "import the files again that the blobs came from, or restore a backup, see `pdpp restore --help`";
 
 /// What is wrong; if everything was read, also what is well.
-pub(super) fn look(context: &Context, thorough: bool) -> Vec<Finding> {
+pub(super) fn check(context: &Context, thorough: bool) -> Vec<Finding> {
     match inspect(context, thorough) {
         Ok(inspected) => {
-            let mut found = findings(&inspected, thorough, &context.line("doctor"));
+            let mut found = findings(&inspected, thorough, &context.command("doctor"));
             found.push(grown(context));
             found
         }
         Err(failure) => {
             let remedy = "restore a backup where something is damaged, see `pdpp restore --help`";
-            vec![Finding::of(
+            vec![Finding::from_failure(
                 "stored",
                 &failure,
-                &here::remedy(context, remedy),
+                &local::remedy(context, remedy),
             )]
         }
     }
 }
 
 /// Takes a store that went back in time as it is.
-pub(super) fn accept_rollback(context: &Context) -> Outcome {
+pub(super) fn accept_rollback(context: &Context) -> CommandResult {
     let owner = context.owner("pdpp doctor")?;
-    let accepted: Accepted = owner.post(&Target::of("/owner/rollback"), &())?;
+    let accepted: Accepted = owner.post(&RequestPath::new("/owner/rollback"), &())?;
     context.output.note(&match accepted.rolled_back {
         Some(rolled_back) => format!("Accepted: {}.", visible(&rolled_back)),
         None => "Nothing to accept: the store did not go back in time.".to_owned(),
@@ -44,14 +44,14 @@ pub(super) fn accept_rollback(context: &Context) -> Outcome {
     Ok(())
 }
 
-fn inspect(context: &Context, thorough: bool) -> Outcome<Inspected> {
+fn inspect(context: &Context, thorough: bool) -> CommandResult<Inspected> {
     let owner = context.owner("pdpp doctor")?;
-    let target = Target::of("/owner/inspection");
-    let target = target.with("thorough", if thorough { "true" } else { "false" });
+    let target = RequestPath::new("/owner/inspection");
+    let target = target.param("thorough", if thorough { "true" } else { "false" });
     owner.get(&target).map_err(Failure::from)
 }
 
-fn findings(inspected: &Inspected, thorough: bool, line: &Line) -> Vec<Finding> {
+fn findings(inspected: &Inspected, thorough: bool, line: &CommandLine) -> Vec<Finding> {
     let mut findings = Vec::new();
     let records = format!(
         "{} can be read, and the database is whole",
@@ -67,13 +67,13 @@ fn findings(inspected: &Inspected, thorough: bool, line: &Line) -> Vec<Finding> 
         ("index", &inspected.damaged_index, index, &rebuild),
     ] {
         let told = damaged.iter().map(in_words);
-        findings.extend(told.map(|message| Finding::ill(check, message, remedy)));
+        findings.extend(told.map(|message| Finding::failed(check, message, remedy)));
         if damaged.is_empty() && thorough {
-            findings.push(Finding::well(check, well));
+            findings.push(Finding::ok(check, well));
         }
     }
     if let Some(rolled_back) = &inspected.rolled_back {
-        findings.push(Finding::ill(
+        findings.push(Finding::failed(
             "history",
             format!("{}; no client is answered", visible(rolled_back)),
             format!(
@@ -84,7 +84,7 @@ fn findings(inspected: &Inspected, thorough: bool, line: &Line) -> Vec<Finding> 
         ));
     }
     if let Some(detail) = &inspected.unmarked {
-        findings.push(Finding::ill(
+        findings.push(Finding::failed(
             "history",
             format!(
                 "how far the data has come cannot be noted outside it: {}",
@@ -94,7 +94,7 @@ fn findings(inspected: &Inspected, thorough: bool, line: &Line) -> Vec<Finding> 
         ));
     }
     if inspected.traces_left {
-        findings.push(Finding::ill(
+        findings.push(Finding::failed(
             "erased",
             "something was erased, but bytes of it may still be on the disk",
             format!(
@@ -109,14 +109,14 @@ fn findings(inspected: &Inspected, thorough: bool, line: &Line) -> Vec<Finding> 
 
 /// How much there is of what grows by itself.
 fn grown(context: &Context) -> Finding {
-    let grown = || -> Outcome<Grown> {
+    let grown = || -> CommandResult<Grown> {
         let owner = context.owner("pdpp doctor")?;
         owner
-            .get(&Target::of("/owner/grown"))
+            .get(&RequestPath::new("/owner/grown"))
             .map_err(Failure::from)
     };
     match grown() {
-        Ok(grown) => Finding::well(
+        Ok(grown) => Finding::ok(
             "history",
             format!(
                 "disclosure log: {} entries, {}; replaced versions: {}, {}",
@@ -126,7 +126,7 @@ fn grown(context: &Context) -> Finding {
                 HumanBytes(grown.version_bytes)
             ),
         ),
-        Err(failure) => Finding::of("history", &failure, "do what is said above"),
+        Err(failure) => Finding::from_failure("history", &failure, "do what is said above"),
     }
 }
 
@@ -154,8 +154,8 @@ mod tests {
 
     #[test]
     fn what_is_well_is_told_only_when_everything_was_read() {
-        assert!(findings(&whole(), false, &Line::of("doctor")).is_empty());
-        let told = findings(&whole(), true, &Line::of("doctor"));
+        assert!(findings(&whole(), false, &CommandLine::new("doctor")).is_empty());
+        let told = findings(&whole(), true, &CommandLine::new("doctor"));
         assert!(told.iter().all(|finding| finding.ok));
         assert_eq!(
             told[0].message,
@@ -170,7 +170,7 @@ mod tests {
             traces_left: true,
             ..whole()
         };
-        let told = findings(&left, false, &Line::of("doctor"));
+        let told = findings(&left, false, &CommandLine::new("doctor"));
         assert!(!told[0].ok && told[0].check == "erased");
         let remedy = told[0].remedy.as_deref();
         assert!(remedy.is_some_and(|remedy| remedy.starts_with("pdpp purge")));

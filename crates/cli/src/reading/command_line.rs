@@ -1,5 +1,5 @@
-//! The command line of a read, as a thing: the question is made from it, and so is every command that continues it. What
-//! is printed can be run as it stands.
+//! A command line as a value: the request is made from it, and so is every command that continues it. What is printed can
+//! be run unchanged.
 
 use std::fmt;
 use std::fmt::Write as _;
@@ -9,28 +9,28 @@ use contract::handle::RecordHandle;
 use contract::upstream::Get;
 
 use super::filter;
-use crate::failure::Outcome;
+use crate::failure::CommandResult;
 use crate::output::is_visible;
 
-/// A command with its arguments and options, and the place it reads from.
+/// A command with its arguments and options, and the location it reads from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Line {
+pub(crate) struct CommandLine {
     command: &'static str,
     arguments: Vec<String>,
     options: Vec<(&'static str, String)>,
     flags: Vec<&'static str>,
-    place: Vec<(&'static str, String)>,
+    location: Vec<(&'static str, String)>,
 }
 
-impl Line {
+impl CommandLine {
     /// A command without options.
-    pub(crate) fn of(command: &'static str) -> Self {
+    pub(crate) fn new(command: &'static str) -> Self {
         Self {
             command,
             arguments: Vec::new(),
             options: Vec::new(),
             flags: Vec::new(),
-            place: Vec::new(),
+            location: Vec::new(),
         }
     }
 
@@ -48,7 +48,7 @@ impl Line {
     }
 
     /// One option with its value, as a shell takes it.
-    pub(crate) fn said(name: &str, value: &str) -> String {
+    pub(crate) fn option_text(name: &str, value: &str) -> String {
         let between = if value.starts_with('-') { '=' } else { ' ' };
         format!("--{name}{between}{}", quoted(value))
     }
@@ -71,9 +71,9 @@ impl Line {
         self
     }
 
-    /// Says where the command reads.
-    pub(crate) fn at(mut self, place: Vec<(&'static str, String)>) -> Self {
-        self.place = place;
+    /// Sets the options that say where the command reads.
+    pub(crate) fn with_location(mut self, location: Vec<(&'static str, String)>) -> Self {
+        self.location = location;
         self
     }
 
@@ -94,13 +94,13 @@ impl Line {
         self.without("changes-since").with("cursor", cursor)
     }
 
-    /// Another command at the same place.
+    /// Another command at the same location.
     pub(crate) fn another(&self, command: &'static str) -> Self {
-        Self::of(command).at(self.place.clone())
+        Self::new(command).with_location(self.location.clone())
     }
 
-    /// A command about one record at the same place.
-    pub(crate) fn about(&self, command: &'static str, record: &RecordHandle) -> Self {
+    /// A command about one record at the same location.
+    pub(crate) fn for_record(&self, command: &'static str, record: &RecordHandle) -> Self {
         let beside = record.connection().filter(|_| !record.embeds_connection());
         self.another(command)
             .argument(record.to_string())
@@ -108,17 +108,20 @@ impl Line {
     }
 
     /// The command that gets a credential for a server.
-    pub(super) fn connecting(&self, provider: &ProviderUrl) -> Self {
-        let mut line = Self::of("connect").argument(provider.as_str());
-        let kept = self.place.iter().filter(|(name, _)| *name == "cache-root");
-        line.place = kept.cloned().collect();
+    pub(super) fn connect_command(&self, provider: &ProviderUrl) -> Self {
+        let mut line = Self::new("connect").argument(provider.as_str());
+        let kept = self
+            .location
+            .iter()
+            .filter(|(name, _)| *name == "cache-root");
+        line.location = kept.cloned().collect();
         line
     }
 
     /// The grant it reads under.
     pub(super) fn grant(&self) -> Option<&str> {
-        let mut place = self.place.iter();
-        let named = place.find(|(name, _)| *name == "grant");
+        let mut location = self.location.iter();
+        let named = location.find(|(name, _)| *name == "grant");
         named.map(|(_, grant)| grant.as_str())
     }
 
@@ -137,8 +140,8 @@ impl Line {
             .map(|(_, value)| value.as_str())
     }
 
-    /// Completes a question with the options, each by the name REST has for it.
-    pub(crate) fn ask(&self, mut question: Get) -> Outcome<Get> {
+    /// Adds the options to a request, each under its REST name.
+    pub(crate) fn add_params_to(&self, mut question: Get) -> CommandResult<Get> {
         for (name, value) in &self.options {
             match *name {
                 "filter" => {
@@ -162,7 +165,7 @@ impl Line {
     }
 }
 
-impl fmt::Display for Line {
+impl fmt::Display for CommandLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "pdpp {}", self.command)?;
         // After `--` nothing is taken for an option.
@@ -172,8 +175,8 @@ impl fmt::Display for Line {
                 write!(f, " {}", quoted(argument))?;
             }
         }
-        for (name, value) in self.options.iter().chain(&self.place) {
-            write!(f, " {}", Self::said(name, value))?;
+        for (name, value) in self.options.iter().chain(&self.location) {
+            write!(f, " {}", Self::option_text(name, value))?;
         }
         for flag in &self.flags {
             write!(f, " --{flag}")?;
@@ -217,14 +220,14 @@ mod tests {
 
     #[test]
     fn options_become_parameters_under_their_rest_names() {
-        let line = Line::of("query")
+        let line = CommandLine::new("query")
             .argument("messages")
             .option("connection-id", Some("mail-work"))
             .option("limit", Some(5))
             .options("filter", &["size>=10".to_owned(), "read=true".to_owned()])
             .options("expand-limit", &["files=3".to_owned()])
             .option("cursor", None::<&str>);
-        let question = line.ask(Get::v1(["streams", "messages", "records"]));
+        let question = line.add_params_to(Get::v1(["streams", "messages", "records"]));
         assert_eq!(
             question.unwrap().target(),
             "/v1/streams/messages/records?connection_id=mail-work&limit=5&filter[size][gte]=10&filter[read]=true&expand_limit[files]=3"
@@ -233,17 +236,17 @@ mod tests {
 
     #[test]
     fn a_continuation_keeps_everything_but_where_it_was() {
-        let line = Line::of("query")
+        let line = CommandLine::new("query")
             .argument("messages")
             .option("changes-since", Some("beginning"))
             .option("limit", Some(2))
-            .at(vec![("grant", "grt_1".to_owned())]);
+            .with_location(vec![("grant", "grt_1".to_owned())]);
         assert_eq!(
             line.next_page("-ab").to_string(),
             "pdpp query messages --limit 2 --cursor=-ab --grant grt_1"
         );
         let record = RecordHandle::new(Some("a:b"), "notes", "n/1").unwrap();
-        let text = line.about("fetch", &record).to_string();
+        let text = line.for_record("fetch", &record).to_string();
         assert!(text.starts_with("pdpp fetch pdpp://record/"), "{text}");
         assert!(
             text.ends_with(" --connection-id a:b --grant grt_1"),
@@ -275,7 +278,7 @@ mod tests {
 
     #[test]
     fn words_that_look_like_options_stay_arguments() {
-        let line = Line::of("search")
+        let line = CommandLine::new("search")
             .argument("-draft")
             .option("limit", Some(1));
         assert_eq!(line.to_string(), "pdpp search --limit 1 -- -draft");

@@ -39,7 +39,7 @@ fn check(path: &str, name: &str, wanted: &str) {
 }
 
 /// A text in a cell of a table.
-fn cell(text: &str) -> String {
+fn table_cell(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ")
 }
 
@@ -102,7 +102,10 @@ fn table<'a>(arguments: impl Iterator<Item = &'a Arg>) -> String {
     }
     let mut text = "\n| Argument | Means |\n|---|---|\n".to_owned();
     for argument in arguments {
-        let (name, meaning) = (cell(&spelling(argument)), cell(&meaning(argument)));
+        let (name, meaning) = (
+            table_cell(&spelling(argument)),
+            table_cell(&meaning(argument)),
+        );
         let _ = writeln!(text, "| `{name}` | {meaning} |");
     }
     text

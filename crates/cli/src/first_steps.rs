@@ -17,11 +17,11 @@ pub(crate) fn next_steps(sources: &Sources, context: &Context) -> Vec<String> {
             ),
             format!(
                 "register a source with `{}`; `pdpp help declarations` shows how to write one",
-                context.line("declare").argument("FILE")
+                context.command("declare").argument("FILE")
             ),
             format!(
                 "or look around in a sample life with `{}`",
-                context.line("serve").flag("demo")
+                context.command("serve").flag("demo")
             ),
         ];
     }
@@ -29,7 +29,7 @@ pub(crate) fn next_steps(sources: &Sources, context: &Context) -> Vec<String> {
         let keys = sources.connectors.iter().take(NAMED);
         return keys
             .map(|one| {
-                let add = context.line("connections add");
+                let add = context.command("connections add");
                 let add = add.argument(one.connector_key.as_str());
                 format!(
                     "add a connection with `{}`",
@@ -42,7 +42,7 @@ pub(crate) fn next_steps(sources: &Sources, context: &Context) -> Vec<String> {
         let connections = sources.connections.iter().take(NAMED);
         return connections
             .map(|one| {
-                let import = context.line("import").argument("FILE");
+                let import = context.command("import").argument("FILE");
                 let import = import.option("connection", Some(&one.connection_id));
                 format!("bring in records with `{import}`")
             })

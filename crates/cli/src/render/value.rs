@@ -17,12 +17,12 @@ pub(super) struct Value {
 
 impl Value {
     /// A value, at most so many characters of it. Where lines are kept, a text is shown as it was set.
-    pub(super) fn of(raw: &RawValue, most: usize, keep_lines: bool) -> Self {
+    pub(super) fn new(raw: &RawValue, most: usize, keep_lines: bool) -> Self {
         let raw = raw.get();
         let text: Option<String> = serde_json::from_str(raw).ok();
         let is_text = text.is_some();
         let whole = match text {
-            Some(text) => moment::local(&text).unwrap_or(text),
+            Some(text) => moment::to_local(&text).unwrap_or(text),
             None => json::compact(raw),
         };
         let all = whole.chars().count();
@@ -45,8 +45,8 @@ impl Value {
 }
 
 /// A value in a few words.
-pub(crate) fn cell(raw: &RawValue) -> String {
-    Value::of(raw, super::LISTED_CHARS, false).lines.concat()
+pub(crate) fn short_value(raw: &RawValue) -> String {
+    Value::new(raw, super::LISTED_CHARS, false).lines.concat()
 }
 
 /// A text on one line, each run of space as one.

@@ -1,5 +1,5 @@
-//! The place of the owner's socket: a file in the data directory that only the owner can open, kept by whoever holds the
-//! directory.
+//! The owner's socket: a file in the data directory that only the owner can open. The process that holds the directory
+//! listens on it.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -7,23 +7,23 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 
 /// The file of the owner's socket, which lives as long as this value.
 pub(crate) struct OwnerSocket(PathBuf);
 
 impl OwnerSocket {
-    /// Makes the socket, in place of one that a killed server left behind: whoever holds the data directory may do so.
-    pub(crate) fn bind(path: &Path) -> Outcome<(UnixListener, Self)> {
+    /// Creates the socket, replacing one that a killed server left behind. The caller must hold the data directory.
+    pub(crate) fn bind(path: &Path) -> CommandResult<(UnixListener, Self)> {
         match fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(Failure::at(path)(error));
+                return Err(Failure::file_error(path)(error));
             }
             _ => {}
         }
         let listener = bind_private(path).map_err(|error| {
             let too_long = error.kind() == io::ErrorKind::InvalidInput;
-            let failure = Failure::at(path)(error);
+            let failure = Failure::file_error(path)(error);
             if too_long {
                 failure.hint("name a folder with a shorter path with --data-dir")
             } else {
