@@ -1,6 +1,7 @@
-//! `pdpp bench`: a made-up corpus of known shape, the store and the raw engines doing the same work
-//! on it in one run, and their figures side by side as ratios.
+//! A generated corpus of known shape, the store and the raw engines doing the same work on it in one run, and their figures
+//! side by side as ratios.
 
+mod arguments;
 mod contender;
 mod corpus;
 mod error;
@@ -13,6 +14,7 @@ mod surface;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+pub use arguments::Arguments;
 pub use contender::{Contender, PageDepth, Question, Window};
 pub use corpus::{Corpus, CorpusRecord, FOLDERS, LONGEST_BODY, PROBES, Probe, ProbeKind, Probes};
 pub use error::BenchError;
@@ -55,17 +57,6 @@ impl Default for BenchOptions {
             json: false,
         }
     }
-}
-
-/// Writes the corpus into `dir`, so that a [`run`] in another process with the same options only
-/// reads. Only then does its figure of anonymous memory tell what reading needs: an allocator keeps
-/// what ingest needed.
-pub fn prepare(
-    options: &BenchOptions,
-    dir: &Path,
-    progress: &mut dyn FnMut(&str),
-) -> Result<(), BenchError> {
-    phases::write(options, dir, progress).map(drop)
 }
 
 /// Runs the bench and writes its report. Progress is told in short lines.

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::commands::{
-    aggregate, backup, bench, blob, completions, connect, connections, declare, delete, doctor,
-    export, fetch, grant, grants, help, import, index, man, mcp, owner_password, owner_token,
-    purge, query, read, restore, schema, search, serve, setup, sign_in,
+    aggregate, backup, blob, completions, connect, connections, declare, delete, doctor, export,
+    fetch, grant, grants, help, import, index, man, mcp, owner_password, owner_token, purge, query,
+    read, restore, schema, search, serve, setup, sign_in,
 };
 
 /// Your records in one place, readable by the agents you allow.
@@ -77,7 +77,6 @@ pub(crate) enum Command {
     Index(index::Options),
     Delete(delete::Options),
     Purge(purge::Options),
-    Bench(bench::Options),
     Completions(completions::Options),
     Man(man::Options),
     Connect(connect::Options),

@@ -2,7 +2,6 @@
 
 pub(crate) mod aggregate;
 pub(crate) mod backup;
-pub(crate) mod bench;
 pub(crate) mod blob;
 pub(crate) mod completions;
 pub(crate) mod connect;
@@ -61,7 +60,6 @@ pub(crate) fn run(command: Command, context: &Context) -> CommandResult {
         Command::Index(options) => index::run(&options, context),
         Command::Delete(options) => delete::run(&options, context),
         Command::Purge(options) => purge::run(&options, context),
-        Command::Bench(options) => bench::run(&options, context),
         Command::Help(options) => help::run(&options, context),
         Command::Connect(options) => connect::run(&options, context),
         Command::Setup(options) => setup::run(&options, context),

@@ -269,7 +269,8 @@ fn open_in_process(store: EmbeddedStore, context: &Context) -> CommandResult<Con
     let log = Arc::new(log);
     let public_url = context.settings.public_url()?;
     let is_named = context.settings.named_public_url()?.is_some();
-    let service = Service::new(store, key, clock, &public_url, Arc::clone(&log)).not_listening(is_named);
+    let service =
+        Service::new(store, key, clock, &public_url, Arc::clone(&log)).not_listening(is_named);
     Ok(Connection::InProcess(rest::owner_router(service), log))
 }
 

@@ -7,7 +7,6 @@ use std::fs;
 use std::path::Path;
 
 use harness::Home;
-use serde_json::Value;
 
 const MCP: &[&str] = &["mcp"];
 /// Every other command that does something.
@@ -33,7 +32,6 @@ const COMMANDS: &[&[&str]] = &[
     &["index", "rebuild"],
     &["delete"],
     &["purge"],
-    &["bench"],
     &["completions"],
     &["man"],
     &["schema"],
@@ -67,7 +65,6 @@ fn help_and_version_are_data_and_end_well() {
         "index",
         "delete",
         "purge",
-        "bench",
         "completions",
         "man",
         "schema",
@@ -216,140 +213,4 @@ fn listed(help: &str, in_groups: bool) -> impl Iterator<Item = &str> {
     });
     let lines = sections.flat_map(|section| section.lines().skip(1));
     lines.filter_map(|line| line.split_whitespace().next())
-}
-
-#[test]
-fn a_small_bench_reports_in_both_forms() {
-    let home = Home::new();
-    let table = home
-        .run(&["bench", "--records", "300", "--batch", "100", "-q"])
-        .succeeds();
-    assert!(!table.stdout.is_empty());
-    assert_eq!(table.stderr, "");
-    let json = home
-        .run(&[
-            "bench",
-            "--records",
-            "300",
-            "--batch",
-            "100",
-            "-q",
-            "--json",
-        ])
-        .succeeds();
-    assert!(json.json().is_object());
-    assert!(!home.data_dir().exists());
-}
-
-#[test]
-fn a_small_bench_of_a_server_tells_every_row_and_leaves_the_corpus_alone() {
-    let home = Home::new();
-    let dir = home.path("corpus");
-    let dir = dir.to_str().unwrap();
-    let args = [
-        "bench",
-        "--http",
-        "--records",
-        "2000",
-        "--seconds",
-        "1",
-        "--dir",
-        dir,
-        "--json",
-    ];
-    let report = home.run(&args).succeeds().json();
-    let rows = report["measurements"].as_array().unwrap();
-    let row = |start: &str| {
-        let what = |row: &&Value| row["what"].as_str().unwrap().starts_with(start);
-        rows.iter().find(what).unwrap()
-    };
-    for search in ["rare word", "common word", "two words", "phrase"] {
-        let row = row(&format!("search, {search}"));
-        assert!(row["target"]["met"].is_boolean(), "{row}");
-        let found = &row["figure"]["found"];
-        assert_eq!(found, &row["beside"]["found"], "{row}");
-    }
-    assert_eq!(row("search, common word")["figure"]["found"], 10);
-    for other in ["schema", "page", "one long record", "window", "count by"] {
-        assert!(row(other)["beside"]["value"].as_f64().unwrap() > 0.0);
-    }
-    let load = "64 connections for 1 s";
-    assert!(
-        row(&format!("{load}: answers"))["figure"]["value"]
-            .as_f64()
-            .unwrap()
-            > 0.0
-    );
-    assert_eq!(row(&format!("{load}: errors"))["figure"]["value"], 0.0);
-    row("anonymous memory");
-
-    let mut left: Vec<_> = fs::read_dir(dir)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name())
-        .collect();
-    left.sort();
-    assert_eq!(left, ["ours", "served.json"]);
-    let other = home.run(&["bench", "--http", "--records", "2001", "--dir", dir]);
-    assert!(other.stderr.contains("choose another --dir"), "{other:?}");
-    assert!(!home.data_dir().exists());
-}
-
-#[test]
-fn a_small_bench_of_the_tools_tells_every_row_of_both_ways() {
-    let home = Home::new();
-    let report = home
-        .run(&[
-            "bench",
-            "--mcp",
-            "--records",
-            "300",
-            "--seconds",
-            "1",
-            "--json",
-        ])
-        .succeeds()
-        .json();
-    let rows = report["measurements"].as_array().unwrap();
-    let row = |what: String| rows.iter().find(|row| row["what"] == *what).unwrap();
-    for way in ["local data", "over a server"] {
-        for held in ["cold start to the list of tools", "resident then"] {
-            let row = row(format!("{way}: {held}"));
-            assert!(row["figure"]["value"].as_f64().unwrap() > 0.0, "{row}");
-            assert!(row["target"]["met"].is_boolean(), "{row}");
-        }
-        row(format!("{way}: first search after the start"));
-        for call in [
-            "search, rare word",
-            "search, common word",
-            "query_records, 25 records",
-            "fetch, a long record",
-        ] {
-            let row = row(format!("{way}: {call}"));
-            assert!(row["beside"]["value"].as_f64().unwrap() > 0.0, "{row}");
-            assert!(row["target"]["met"].is_boolean(), "{row}");
-        }
-    }
-    assert!(!home.data_dir().exists());
-}
-
-#[test]
-fn a_small_bench_of_the_tools_of_a_server_tells_every_row_and_meets_no_error() {
-    let home = Home::new();
-    let args = ["bench", "--mcp-http", "--records", "300", "--seconds", "1"];
-    let report = home.run(&[&args[..], &["--json"]].concat());
-    let report = report.succeeds().json();
-    let rows = report["measurements"].as_array().unwrap();
-    let row = |end: &str| {
-        let what = |row: &&Value| row["what"].as_str().unwrap().ends_with(end);
-        rows.iter().find(what).unwrap()
-    };
-    for search in ["1 client: search, rare word", "s: search, rare word"] {
-        let row = row(search);
-        assert!(row["beside"]["value"].as_f64().unwrap() > 0.0, "{row}");
-        assert!(row["target"]["met"].is_boolean(), "{row}");
-    }
-    assert!(row(": answers")["figure"]["value"].as_f64().unwrap() > 0.0);
-    assert_eq!(row(": errors")["figure"]["value"], 0.0);
-    row("anonymous memory after 0 s");
-    assert!(!home.data_dir().exists());
 }

@@ -3,14 +3,12 @@
 use contract::aggregate::{AggregateQuery, GroupBy, Grouping, Metric};
 use contract::error::ReadError;
 use contract::id::{FieldName, StreamName};
-use contract::query::{
-    ListOptions, PageLimit, Params, Reading, RecordQuery, RecordsQuery, WindowQuery,
-};
+use contract::query::{ListOptions, PageLimit, Reading, RecordQuery, RecordsQuery, WindowQuery};
 use contract::reader::ReadContract as _;
 use contract::schema::SchemaQuery;
 use contract::search::SearchQuery;
+use contract::upstream::Get;
 use contract::window::WindowSelector;
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use read::GrantReader;
 use serde_json::Value;
 
@@ -21,6 +19,9 @@ use crate::{BenchError, Corpus, PROBES, Probe};
 const LONG_RECORD: usize = 6_000;
 /// How many records are looked through for a long one.
 const LOOKS: u64 = 5_000;
+
+/// The only stream of the corpus.
+const STREAM: &str = "messages";
 
 /// One question.
 #[derive(Debug, Clone)]
@@ -107,26 +108,35 @@ impl BenchRequest {
 
     /// How a server is asked.
     pub(super) fn target(&self) -> String {
-        let records = |stream: &StreamName| format!("/v1/streams/{stream}/records");
-        let (path, params) = match self {
-            Self::Search(query) => (query.mode.route().to_owned(), query.params()),
-            Self::Schema(query) => ("/v1/schema".to_owned(), query.params()),
-            Self::Records(query) => (records(&query.stream), query.params()),
-            Self::Record(query) => {
-                let path = format!("{}/{}", records(&query.stream), query.record_id);
-                (path, query.params())
+        let request = match self {
+            Self::Search(query) => Get::v1(["search"]).with("q", Some(query.q.as_str())).with(
+                "limit",
+                query.limit.requested().map(|limit| limit.to_string()),
+            ),
+            Self::Schema(_) => Get::v1(["schema"]).with("stream", Some(STREAM)),
+            Self::Records(query) => {
+                let cursor = match &query.reading {
+                    Reading::List(list) => list.cursor.clone(),
+                    Reading::Changes(_) => None,
+                };
+                Get::v1(["streams", STREAM, "records"]).with("cursor", cursor)
             }
+            Self::Record(query) => Get::v1(["streams", STREAM, "records", &query.record_id]),
             Self::Window(query) => {
-                let path = records(&query.stream);
-                let path = format!("{path}/{}/field-window", query.record_id);
-                (path, query.params())
+                let path = [
+                    "streams",
+                    STREAM,
+                    "records",
+                    &query.record_id,
+                    "field-window",
+                ];
+                Get::v1(path).with("field", Some(query.field.as_str()))
             }
-            Self::Aggregate(query) => {
-                let path = format!("/v1/streams/{}/aggregate", query.stream);
-                (path, query.params())
-            }
+            Self::Aggregate(_) => Get::v1(["streams", STREAM, "aggregate"])
+                .with("metric", Some("count"))
+                .with("group_by", Some("folder")),
         };
-        with_params(&path, &params)
+        request.target()
     }
 
     /// Asks in process; returns the number of things found.
@@ -170,17 +180,6 @@ impl BenchRequest {
     }
 }
 
-fn with_params(path: &str, params: &Params) -> String {
-    let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
-    let params = params.iter();
-    let params = params.map(|(name, value)| format!("{}={}", encoded(name), encoded(value)));
-    let params: Vec<String> = params.collect();
-    match params.as_slice() {
-        [] => path.to_owned(),
-        params => format!("{path}?{}", params.join("&")),
-    }
-}
-
 /// The key of a long record, or of the first where the corpus has none.
 pub(super) fn long_record(corpus: &Corpus) -> String {
     let mut records = corpus
@@ -191,7 +190,7 @@ pub(super) fn long_record(corpus: &Corpus) -> String {
 }
 
 fn stream() -> Result<StreamName, BenchError> {
-    StreamName::parse("messages").map_err(|error| BenchError::Setup(error.to_string()))
+    StreamName::parse(STREAM).map_err(|error| BenchError::Setup(error.to_string()))
 }
 
 fn field(name: &str) -> Result<FieldName, BenchError> {

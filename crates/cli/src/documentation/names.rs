@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use clap::CommandFactory as _;
 use contract::error::ErrorCode;
 
 use super::markdown::{code_spans, first_column};
@@ -116,13 +117,9 @@ fn every_variable_of_the_environment_is_documented() {
 
 #[test]
 fn every_option_that_a_document_names_is_there() {
-    let program = program();
+    let others = [program(), bench::Arguments::command()];
     let mut there = Names::new();
-    for command in commands()
-        .iter()
-        .map(|(_, command)| command)
-        .chain([&program])
-    {
+    for command in commands().iter().map(|(_, command)| command).chain(&others) {
         there.extend(names(
             command.get_arguments().filter_map(clap::Arg::get_long),
         ));

@@ -13,8 +13,11 @@ pub(super) fn calls(line: &str) -> Vec<Vec<String>> {
         let words: Vec<String> = words.collect();
         let start = match words.first().map(String::as_str) {
             Some("pdpp" | "target/release/pdpp") => 1,
-            // `cargo run -- …` is the program too.
-            Some("cargo") if words.get(1).is_some_and(|word| word == "run") => {
+            // `cargo run -- …` is the program too, unless it runs another package.
+            Some("cargo")
+                if words.get(1).is_some_and(|word| word == "run")
+                    && !words.contains(&"-p".to_owned()) =>
+            {
                 let Some(end) = words.iter().position(|word| word == "--") else {
                     continue;
                 };
@@ -73,6 +76,7 @@ fn the_calls_of_a_line_are_found() {
         words("t=$(pdpp grant show ID) && pdpp purge"),
         [vec!["grant", "show", "ID"], vec!["purge"]]
     );
-    assert_eq!(words("cargo run --release -- bench"), [["bench"]]);
+    assert_eq!(words("cargo run --release -- serve"), [["serve"]]);
+    assert_eq!(words("cargo run --release -p bench -- --mcp"), [[""; 0]; 0]);
     assert_eq!(words("claude mcp add pdpp URL"), [[""; 0]; 0]);
 }

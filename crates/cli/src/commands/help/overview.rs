@@ -55,7 +55,6 @@ const GROUPS: &[(&str, &[&str])] = &[
             "index",
             "delete",
             "purge",
-            "bench",
             "completions",
             "man",
             "help",

@@ -1,0 +1,50 @@
+//! The command line of the bench. It stands in the library, so that a test can hold the documents against it.
+
+use std::path::PathBuf;
+
+use clap::Parser;
+
+/// Measure this machine with a generated corpus
+///
+/// Fills a temporary folder, asks questions of it, and compares with the engines alone.
+#[derive(Debug, Parser)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
+#[command(name = "bench", max_term_width = 100)]
+pub struct Arguments {
+    /// Records in the corpus
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub records: u64,
+    /// Seed of the corpus
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Records in a batch
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    pub batch: usize,
+    /// Keep the data here; a second run over it only reads [default: a temporary folder]
+    #[arg(long)]
+    pub dir: Option<PathBuf>,
+    /// Measure a server of its own over loopback, beside the same reads in process
+    #[arg(long, group = "surface")]
+    pub http: bool,
+    /// Measure the tools for agents on standard input and output, beside the same reads of a server
+    #[arg(long, group = "surface")]
+    pub mcp: bool,
+    /// Measure the tools for agents at /mcp of a server of its own, beside the same searches at /v1
+    #[arg(long, group = "surface")]
+    pub mcp_http: bool,
+    /// How long 64 connections (--http) or 256 (--mcp-http) ask at once; no other row takes longer
+    #[arg(long, value_name = "N", default_value_t = 60, requires = "surface", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub seconds: u64,
+    /// The pdpp program to measure [default: built by cargo in the same profile]
+    #[arg(long, value_name = "FILE")]
+    pub program: Option<PathBuf>,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Print no progress
+    #[arg(short, long)]
+    pub quiet: bool,
+}

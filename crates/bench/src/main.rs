@@ -1,0 +1,106 @@
+//! The command line of the bench: `cargo run --release -p bench -- …`. It is for development and is not part of `pdpp`.
+
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bench::{Arguments, BenchError, BenchOptions, Surface, SurfaceOptions};
+use clap::Parser as _;
+use contract::time::{Clock, Instant};
+
+/// The server uses the same allocator, so the reads in process are comparable.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// The time of this machine, for the tokens of the measured servers.
+struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Instant {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "this is the clock everything else is given"
+        )]
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        let since = since.unwrap_or(Duration::ZERO);
+        Instant(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
+    }
+}
+
+fn main() -> ExitCode {
+    let options = Arguments::parse();
+    match run(&options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // A closed stderr leaves nowhere to print to.
+            let _ = writeln!(io::stderr().lock(), "error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(options: &Arguments) -> Result<(), BenchError> {
+    let corpus = BenchOptions {
+        records: options.records,
+        seed: options.seed,
+        batch: options.batch,
+        dir: options.dir.clone(),
+        json: options.json,
+    };
+    let mut out = io::stdout().lock();
+    let mut progress = |line: &str| {
+        if !options.quiet {
+            // A closed stderr leaves nowhere to print to.
+            let _ = writeln!(io::stderr().lock(), "{line}");
+        }
+    };
+    let surface = match (options.http, options.mcp, options.mcp_http) {
+        (true, _, _) => Surface::Http,
+        (_, true, _) => Surface::Mcp,
+        (_, _, true) => Surface::McpHttp,
+        _ => return bench::run(&corpus, &mut out, &mut progress),
+    };
+    let options = SurfaceOptions {
+        corpus,
+        surface,
+        program: program(options.program.clone())?,
+        clock: Arc::new(SystemClock),
+        load: Duration::from_secs(options.seconds),
+    };
+    bench::run_surface(&options, &mut out, &mut progress)
+}
+
+/// The program to measure: the named one, else `pdpp` beside this program, brought up to date by the cargo that runs the
+/// bench, so that no old build is measured.
+fn program(named: Option<PathBuf>) -> Result<PathBuf, BenchError> {
+    if let Some(named) = named {
+        return Ok(named);
+    }
+    let failed = |what: String| BenchError::Process {
+        command: "cargo build -p pdpp".to_owned(),
+        what,
+    };
+    if let Some(cargo) = std::env::var_os("CARGO") {
+        let profile = if cfg!(debug_assertions) {
+            "dev"
+        } else {
+            "release"
+        };
+        let built = Command::new(cargo)
+            .args(["build", "-p", "pdpp", "--profile", profile])
+            .status()
+            .map_err(|error| failed(format!("did not start: {error}")))?;
+        if !built.success() {
+            return Err(failed(format!("ended with {built}")));
+        }
+    }
+    let program = std::env::current_exe()?.with_file_name("pdpp");
+    if program.is_file() {
+        Ok(program)
+    } else {
+        let missing = format!("has not made {}", program.display());
+        Err(failed(missing))
+    }
+}

@@ -1,0 +1,123 @@
+//! The bench measures the built program: every row of its reports is there. It stands here because only tests of this crate
+//! know where that program is.
+#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bench::{BenchError, BenchOptions, Surface, SurfaceOptions};
+use contract::time::{Clock, Instant};
+use serde_json::Value;
+
+struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Instant {
+        Instant(jiff::Timestamp::now().as_microsecond())
+    }
+}
+
+fn measure(surface: Surface, records: u64, dir: Option<&Path>) -> Result<Vec<Value>, BenchError> {
+    let options = SurfaceOptions {
+        corpus: BenchOptions {
+            records,
+            dir: dir.map(Path::to_owned),
+            json: true,
+            ..BenchOptions::default()
+        },
+        surface,
+        program: PathBuf::from(env!("CARGO_BIN_EXE_pdpp")),
+        clock: Arc::new(SystemClock),
+        load: Duration::from_secs(1),
+    };
+    let mut report = Vec::new();
+    bench::run_surface(&options, &mut report, &mut |_| ())?;
+    let report: Value = serde_json::from_slice(&report).unwrap();
+    Ok(report["measurements"].as_array().unwrap().clone())
+}
+
+/// The row whose name contains a text.
+fn row<'a>(rows: &'a [Value], name: &str) -> &'a Value {
+    let mut rows = rows.iter();
+    let found = rows.find(|row| row["what"].as_str().unwrap().contains(name));
+    assert!(found.is_some(), "no row of {name}");
+    found.unwrap()
+}
+
+fn assert_judged(row: &Value) {
+    assert!(row["target"]["met"].is_boolean(), "{row}");
+}
+
+fn assert_compared(row: &Value) {
+    assert!(row["beside"]["value"].as_f64().unwrap() > 0.0, "{row}");
+}
+
+#[test]
+fn a_server_is_measured_beside_the_reads_in_process_and_the_corpus_stays_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = measure(Surface::Http, 2_000, Some(folder.path())).unwrap();
+    for search in ["rare word", "common word", "two words", "phrase"] {
+        let row = row(&rows, &format!("search, {search}"));
+        assert_judged(row);
+        assert_eq!(row["figure"]["found"], row["beside"]["found"], "{row}");
+    }
+    assert_eq!(row(&rows, "search, common word")["figure"]["found"], 10);
+    for other in ["schema", "page", "one long record", "window", "count by"] {
+        assert_compared(row(&rows, other));
+    }
+    let load = "64 connections for 1 s";
+    let answers = row(&rows, &format!("{load}: answers"));
+    assert!(answers["figure"]["value"].as_f64().unwrap() > 0.0);
+    assert_eq!(
+        row(&rows, &format!("{load}: errors"))["figure"]["value"],
+        0.0
+    );
+    row(&rows, "anonymous memory");
+
+    let entries = std::fs::read_dir(folder.path()).unwrap();
+    let mut left: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["ours", "served.json"]);
+    let other = measure(Surface::Http, 2_001, Some(folder.path())).unwrap_err();
+    assert!(
+        other.to_string().contains("choose another --dir"),
+        "{other}"
+    );
+}
+
+#[test]
+fn the_tools_over_stdio_are_measured_over_local_data_and_over_a_server() {
+    let rows = measure(Surface::Mcp, 300, None).unwrap();
+    for source in ["local data", "over a server"] {
+        for promised in ["cold start to the list of tools", "resident then"] {
+            let row = row(&rows, &format!("{source}: {promised}"));
+            assert!(row["figure"]["value"].as_f64().unwrap() > 0.0, "{row}");
+            assert_judged(row);
+        }
+        row(&rows, &format!("{source}: first search after the start"));
+        for call in [
+            "search, rare word",
+            "search, common word",
+            "query_records, 25 records",
+            "fetch, a long record",
+        ] {
+            let row = row(&rows, &format!("{source}: {call}"));
+            assert_compared(row);
+            assert_judged(row);
+        }
+    }
+}
+
+#[test]
+fn the_tools_of_a_server_are_measured_under_load_without_errors() {
+    let rows = measure(Surface::McpHttp, 300, None).unwrap();
+    for search in ["1 client: search, rare word", "s: search, rare word"] {
+        let row = row(&rows, search);
+        assert_compared(row);
+        assert_judged(row);
+    }
+    assert!(row(&rows, ": answers")["figure"]["value"].as_f64().unwrap() > 0.0);
+    assert_eq!(row(&rows, ": errors")["figure"]["value"], 0.0);
+    row(&rows, "anonymous memory after 0 s");
+}
