@@ -24,7 +24,7 @@ use crate::failure;
 use crate::metadata::AuthorizationServer;
 use crate::provider_url::ProviderUrl;
 use crate::token::{self, Granted};
-use crate::transport::{Limits, Transport};
+use crate::transport::{Limits, RequestBody, Transport};
 
 /// The name the owner is shown.
 const CLIENT_NAME: &str = "pdpp CLI";
@@ -175,7 +175,7 @@ impl Flow {
             granted,
         };
         let patience = self.transport.limits().total;
-        let file = cache.store(&self.provider, &entry, (now, patience)).await?;
+        let file = cache.store(&self.provider, &entry, now, patience).await?;
         Ok(Connected {
             file,
             grant_id: granted.grant().map(str::to_owned),
@@ -207,7 +207,10 @@ impl Flow {
             for (name, value) in more.as_object().into_iter().flatten() {
                 metadata[name] = value.clone();
             }
-            let body = ("application/json", metadata.to_string());
+            let body = RequestBody {
+                media_type: "application/json",
+                text: metadata.to_string(),
+            };
             let response = self.transport.post(issuer, endpoint.clone(), body).await?;
             let answer = token::json_object(&response).unwrap_or_default();
             let id = answer.get("client_id").and_then(Value::as_str);

@@ -80,7 +80,11 @@ impl CredentialCache {
                 error.with_hint(format!("make it usable, or remove it and {connect}"))
             };
             if let Some(members) = file::read(&path).map_err(unusable)? {
-                return Credential::read((path, members), provider, &self.connect_options, now);
+                let stored = Stored {
+                    file: path,
+                    members,
+                };
+                return Credential::read(stored, provider, &self.connect_options, now);
             }
         }
         let message = format!("there is no credential for {provider}");
@@ -102,7 +106,8 @@ impl CredentialCache {
         &self,
         provider: &ProviderUrl,
         entry: &Entry<'_>,
-        (now, patience): (Instant, Duration),
+        now: Instant,
+        patience: Duration,
     ) -> Result<PathBuf, ReadError> {
         let path = self.file(provider);
         file::prepare(&path)?;
@@ -154,6 +159,12 @@ impl CredentialCache {
         write(&path, &members)?;
         Ok(path)
     }
+}
+
+/// A credential file as it was read.
+struct Stored {
+    file: PathBuf,
+    members: Map<String, Value>,
 }
 
 /// The content of a new credential file.
@@ -260,7 +271,10 @@ impl Credential {
             let message = format!("the credential for {provider} was removed");
             ReadError::new(ErrorCode::NotConnected, message).with_hint(self.connect_hint(provider))
         })?;
-        let stored = (self.file.clone(), members);
+        let stored = Stored {
+            file: self.file.clone(),
+            members,
+        };
         let mut read = Self::read(stored, provider, &self.connect_options, now)?;
         if read.access_token == self.access_token {
             read.verified = Arc::clone(&self.verified);
@@ -274,7 +288,7 @@ impl Credential {
     }
 
     fn read(
-        (file, members): (PathBuf, Map<String, Value>),
+        Stored { file, members }: Stored,
         provider: &ProviderUrl,
         connect_options: &str,
         now: Instant,

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use crate::credentials::{is_owner, owner_refused};
 use crate::failure;
 use crate::secret::Secret;
-use crate::transport::{HttpResponse, Transport};
+use crate::transport::{HttpResponse, RequestBody, Transport};
 
 /// The longest error code taken over from a server.
 const CODE_CHARS: usize = 64;
@@ -182,7 +182,7 @@ pub(crate) fn refused_as(
 }
 
 /// A form body.
-pub(crate) fn form_body(fields: &[(&str, &str)]) -> (&'static str, String) {
+pub(crate) fn form_body(fields: &[(&str, &str)]) -> RequestBody {
     let mut body = String::new();
     for (name, value) in fields {
         let sign = if body.is_empty() { "" } else { "&" };
@@ -190,5 +190,8 @@ pub(crate) fn form_body(fields: &[(&str, &str)]) -> (&'static str, String) {
         // Writing to a String cannot fail.
         let _ = write!(body, "{sign}{name}={value}");
     }
-    ("application/x-www-form-urlencoded", body)
+    RequestBody {
+        media_type: "application/x-www-form-urlencoded",
+        text: body,
+    }
 }

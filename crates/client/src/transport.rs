@@ -39,6 +39,12 @@ impl Default for Limits {
     }
 }
 
+/// The body of a request.
+pub(crate) struct RequestBody {
+    pub(crate) media_type: &'static str,
+    pub(crate) text: String,
+}
+
 /// A response.
 pub(crate) struct HttpResponse {
     pub(crate) status: u16,
@@ -86,15 +92,17 @@ impl Transport {
         self.send(server, request).await
     }
 
-    /// `POST` of a body of the given type.
+    /// `POST` of a body.
     pub(crate) async fn post(
         &self,
         server: &str,
         url: Url,
-        (media_type, body): (&'static str, String),
+        body: RequestBody,
     ) -> Result<HttpResponse, ReadError> {
         let request = self.client(server, &url)?.request(Method::POST, url);
-        let request = request.header(CONTENT_TYPE, media_type).body(body);
+        let request = request
+            .header(CONTENT_TYPE, body.media_type)
+            .body(body.text);
         self.send(server, request).await
     }
 

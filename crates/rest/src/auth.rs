@@ -102,7 +102,7 @@ async fn bearer(service: &Service, headers: &HeaderMap) -> Result<(Authority, To
     let Some(token) = bearer_token(headers) else {
         let error = ReadError::new(ErrorCode::AuthenticationError, "Missing Bearer token")
             .with_hint("send `Authorization: Bearer <token>`");
-        return Err(challenge(service, error, ""));
+        return Err(challenge(error, "", service.resource_metadata()));
     };
     let (store, now) = (service.store.clone(), service.now());
     let origin = service.public_url.clone();
@@ -121,7 +121,11 @@ async fn bearer(service: &Service, headers: &HeaderMap) -> Result<(Authority, To
             }
             let refusal = error.to_read_error();
             Err(match refusal.code.http_status() {
-                401 => challenge(service, refusal, "error=\"invalid_token\", "),
+                401 => challenge(
+                    refusal,
+                    "error=\"invalid_token\", ",
+                    service.resource_metadata(),
+                ),
                 _ => refusal.into(),
             })
         }
@@ -145,9 +149,9 @@ pub(crate) fn bearer_token(headers: &HeaderMap) -> Option<String> {
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then(|| token.to_owned())
 }
 
-fn challenge(service: &Service, error: ReadError, what: &str) -> Problem {
-    let metadata = service.resource_metadata();
-    let value = format!("Bearer {what}resource_metadata=\"{metadata}\"");
+/// The challenge of RFC 9728; `parameters` are those before the address of the metadata.
+pub(crate) fn challenge(error: ReadError, parameters: &str, metadata: String) -> Problem {
+    let value = format!("Bearer {parameters}resource_metadata=\"{metadata}\"");
     let step = error.hint.clone().unwrap_or_default();
     Problem::from(error)
         .with_member("resource_metadata", metadata)

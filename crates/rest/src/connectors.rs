@@ -51,12 +51,11 @@ pub(crate) async fn connectors(context: RequestContext, caller: Caller) -> Handl
     };
     let reader = caller.reader(service);
     let streams = reader.streams(StreamsQuery::default()).await?;
-    let totals = totals(&streams.data);
-    let mut data: Vec<Value> = schema
-        .connectors
-        .iter()
+    let totals = totals(&streams.data)?;
+    let connectors = schema.connectors.iter();
+    let mut data = connectors
         .map(|connector| connector_object(connector, &totals))
-        .collect();
+        .collect::<Result<Vec<Value>, Problem>>()?;
     if is_owner {
         let listed: Vec<&str> = schema
             .connectors
@@ -72,10 +71,10 @@ pub(crate) async fn connectors(context: RequestContext, caller: Caller) -> Handl
     problem::json(StatusCode::OK, &json!({"object": "list", "data": data}))
 }
 
-fn totals(streams: &[StreamSummary]) -> TotalsByStream {
+fn totals(streams: &[StreamSummary]) -> Result<TotalsByStream, Problem> {
     let mut totals = TotalsByStream::new();
     for stream in streams {
-        let key = stream.connector_key.clone().unwrap_or_default();
+        let key = key(stream.connector_key.as_deref())?;
         let total = totals.entry((key, stream.name.clone())).or_default();
         total.connections.extend(stream.connection_id.clone());
         total.records += stream.record_count.unwrap_or_default();
@@ -85,11 +84,20 @@ fn totals(streams: &[StreamSummary]) -> TotalsByStream {
             total.newest = newest;
         }
     }
-    totals
+    Ok(totals)
 }
 
-fn connector_object(connector: &ConnectorSchema<StreamMetadata>, totals: &TotalsByStream) -> Value {
-    let key = connector.connector_key.clone().unwrap_or_default();
+/// Our own reader names every connector.
+fn key(named: Option<&str>) -> Result<String, Problem> {
+    let key = named.map(str::to_owned);
+    key.ok_or_else(|| Problem::internal("connectors", &"a connector came without its key"))
+}
+
+fn connector_object(
+    connector: &ConnectorSchema<StreamMetadata>,
+    totals: &TotalsByStream,
+) -> Result<Value, Problem> {
+    let key = key(connector.connector_key.as_deref())?;
     let none = StreamTotals::default();
     let streams: Vec<Value> = connector
         .streams
@@ -100,7 +108,7 @@ fn connector_object(connector: &ConnectorSchema<StreamMetadata>, totals: &Totals
         })
         .collect();
     let source = json!(connector.source);
-    object(&source, &key, &streams)
+    Ok(object(&source, &key, &streams))
 }
 
 fn declared_object(declaration: &Declaration) -> Value {

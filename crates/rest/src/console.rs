@@ -30,6 +30,7 @@ use crate::table::{Content, Endpoint, Handler, HandlerResult, SuccessResponse, V
 pub(crate) use self::consent::consent_path;
 pub(crate) use self::home::wants_page;
 pub(crate) use self::password_queue::PasswordQueue;
+pub(crate) use self::review::origin;
 pub(crate) use self::session::session_from_headers;
 pub(crate) use self::sign_in_attempt::lane;
 

@@ -163,310 +163,103 @@ const PUT_BLOB: &[Param] = &[
     ),
 ];
 
-macro_rules! public {
-    ($handler:path) => {
-        Handler::Public(|context| Box::pin($handler(context)))
-    };
-}
-macro_rules! reader {
-    ($handler:path) => {
+/// A handler of one kind, boxed.
+macro_rules! handler {
+    (Reader, $handler:path) => {
         Handler::Reader(|context, caller| Box::pin($handler(context, caller)))
     };
-}
-macro_rules! owner {
-    ($handler:path) => {
-        Handler::Owner(|context| Box::pin($handler(context)))
-    };
-}
-macro_rules! operator {
-    ($handler:path) => {
-        Handler::Operator(|context| Box::pin($handler(context)))
+    ($kind:ident, $handler:path) => {
+        Handler::$kind(|context| Box::pin($handler(context)))
     };
 }
 
-macro_rules! oauth {
-    ($handler:path) => {
-        Handler::OAuth(|context| Box::pin($handler(context)))
+/// One row: method and path, name, description, parameters, media type of the request body, status and content of the
+/// answer, who may call it, and what answers.
+macro_rules! route {
+    (
+        $verb:ident $path:expr, $operation:literal, $summary:literal,
+        $params:expr, $body:expr => $status:literal $content:expr, $kind:ident $handler:path
+    ) => {
+        Endpoint {
+            verb: Verb::$verb,
+            path: $path,
+            operation: $operation,
+            summary: $summary,
+            params: $params,
+            request_type: $body,
+            success: SuccessResponse {
+                status: $status,
+                content: $content,
+            },
+            handler: handler!($kind, $handler),
+        }
     };
 }
 
-/// The request type of OAuth endpoints.
 const FORM: Option<&str> = Some("application/x-www-form-urlencoded");
+const JSON: Option<&str> = Some("application/json");
 
-/// A read that answers JSON of this schema.
-const fn read(
-    path: &'static str,
-    (operation, summary): (&'static str, &'static str),
-    params: &'static [Param],
-    schema: &'static str,
-    handler: Handler,
-) -> Endpoint {
-    Endpoint {
-        verb: Verb::Get,
-        path,
-        operation,
-        summary,
-        params,
-        request_type: None,
-        success: SuccessResponse {
-            status: 200,
-            content: Content::Json(schema),
-        },
-        handler,
-    }
-}
-
-/// A write by the owner.
-const fn write(
-    (verb, path): (Verb, &'static str),
-    (operation, summary): (&'static str, &'static str),
-    (params, request_type): (&'static [Param], Option<&'static str>),
-    success: SuccessResponse,
-    handler: Handler,
-) -> Endpoint {
-    Endpoint {
-        verb,
-        path,
-        operation,
-        summary,
-        params,
-        request_type,
-        success,
-        handler,
-    }
-}
-
-const fn responds(status: u16, content: Content) -> SuccessResponse {
-    SuccessResponse { status, content }
-}
-
-/// Every route there is.
+/// Every route.
+#[rustfmt::skip]
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
-    read(
-        "/v1/schema",
-        ("getSchema", "What this token may ask"),
-        SCHEMA,
-        "Schema",
-        reader!(reads::schema),
-    ),
-    read(
-        "/v1/connectors",
-        (
-            "listConnectors",
-            "The connectors and their streams at a glance",
-        ),
-        &[],
-        "ConnectorList",
-        reader!(connectors::connectors),
-    ),
-    read(
-        "/v1/streams",
-        (
-            "listStreams",
-            "The streams, one entry per connection that carries it",
-        ),
-        STREAMS,
-        "StreamPage",
-        reader!(reads::streams),
-    ),
-    read(
-        "/v1/streams/{stream}",
-        ("getStream", "One stream with its capabilities"),
-        SOURCE,
-        "StreamMetadata",
-        reader!(reads::stream),
-    ),
-    read(
-        "/v1/streams/{stream}/records",
-        ("listRecords", "Records of a stream, or what changed in it"),
-        RECORDS,
-        "RecordPage",
-        reader!(reads::records),
-    ),
-    read(
-        "/v1/streams/{stream}/records/{record_id}",
-        ("getRecord", "One record"),
-        RECORD,
-        "Record",
-        reader!(reads::record),
-    ),
-    read(
-        "/v1/streams/{stream}/records/{record_id}/field-window",
-        ("getFieldWindow", "A bounded part of one long text field"),
-        WINDOW,
-        "FieldWindow",
-        reader!(reads::field_window),
-    ),
-    read(
-        "/v1/streams/{stream}/aggregate",
-        (
-            "aggregate",
-            "One figure over many records, or one per group",
-        ),
-        AGGREGATE,
-        "Aggregation",
-        reader!(reads::aggregate),
-    ),
-    read(
-        "/v1/search",
-        ("search", "Search all streams at once by words"),
-        SEARCH,
-        "SearchPage",
-        reader!(reads::search),
-    ),
-    Endpoint {
-        verb: Verb::Get,
-        path: "/v1/blobs/{blob_id}",
-        operation: "getBlob",
-        summary: "The bytes a record points at; `Range` is understood",
-        params: SOURCE,
-        request_type: None,
-        success: responds(200, Content::Bytes),
-        handler: reader!(blobs::blob),
-    },
-    read(
-        "/v1/openapi.json",
-        ("getOpenapi", "This document"),
-        &[],
-        "Document",
-        public!(discovery::openapi),
-    ),
-    write(
-        (Verb::Post, "/v1/ingest/{stream}"),
-        (
-            "ingest",
-            "Take records, one JSON object per line; gzip is understood",
-        ),
-        (SOURCE, Some("application/x-ndjson")),
-        responds(200, Content::Json("Receipt")),
-        owner!(writes::ingest),
-    ),
-    write(
-        (Verb::Delete, "/v1/streams/{stream}/records/{record_id}"),
-        ("deleteRecord", "Delete a record"),
-        (SOURCE, None),
-        responds(204, Content::Nothing),
-        owner!(writes::delete_record),
-    ),
-    write(
-        (Verb::Delete, "/v1/streams/{stream}/records"),
-        ("deleteRecords", "Delete every record of a stream"),
-        (SOURCE, None),
-        responds(204, Content::Nothing),
-        owner!(writes::delete_records),
-    ),
-    write(
-        (Verb::Post, "/v1/blobs"),
-        ("putBlob", "Store the bytes a record will point at"),
-        (PUT_BLOB, Some("application/octet-stream")),
-        responds(200, Content::Json("StoredBlob")),
-        owner!(writes::put_blob),
-    ),
-    write(
-        (Verb::Post, "/v1/connectors"),
-        (
-            "declareConnector",
-            "Register a source declaration, or a later version of it",
-        ),
-        (&[], Some("application/json")),
-        responds(201, Content::Json("Declared")),
-        owner!(writes::declare),
-    ),
-    read(
-        discovery::METADATA_PATH,
-        ("getResourceMetadata", "What this server is (RFC 9728)"),
-        &[],
-        "ResourceMetadata",
-        public!(oauth::resource),
-    ),
-    read(
-        "/.well-known/oauth-protected-resource/mcp",
-        ("getMcpResourceMetadata", "What `/mcp` is (RFC 9728)"),
-        &[],
-        "ResourceMetadata",
-        public!(oauth::mcp_resource),
-    ),
-    read(
-        "/.well-known/oauth-authorization-server",
-        ("getAuthorizationServer", "How to be authorised (RFC 8414)"),
-        &[],
-        "AuthorizationServer",
-        public!(oauth::authorization_server),
-    ),
-    read(
-        "/.well-known/oauth-authorization-server/mcp",
-        (
-            "getMcpAuthorizationServer",
-            "The same, for who only knows of `/mcp`",
-        ),
-        &[],
-        "AuthorizationServer",
-        public!(oauth::authorization_server),
-    ),
-    write(
-        (Verb::Post, "/oauth/register"),
-        ("registerClient", "Register an application (RFC 7591)"),
-        (&[], Some("application/json")),
-        responds(201, Content::Json("RegisteredClient")),
-        oauth!(oauth::register),
-    ),
-    read(
-        "/oauth/register/{client_id}",
-        ("getClient", "What an application registered"),
-        &[],
-        "RegisteredClient",
-        oauth!(oauth::registered),
-    ),
-    write(
-        (Verb::Post, "/oauth/token"),
-        ("issueToken", "Turn a code into tokens, or renew them"),
-        (&[], FORM),
-        responds(200, Content::Json("Tokens")),
-        oauth!(oauth::token),
-    ),
-    write(
-        (Verb::Post, "/oauth/device_authorization"),
-        ("authorizeDevice", "Begin a device flow (RFC 8628)"),
-        (&[], FORM),
-        responds(200, Content::Json("DeviceAuthorization")),
-        oauth!(oauth::device_authorization),
-    ),
-    write(
-        (Verb::Post, "/oauth/revoke"),
-        ("revokeToken", "End one's own token (RFC 7009)"),
-        (&[], FORM),
-        responds(200, Content::Nothing),
-        oauth!(oauth::revoke),
-    ),
-    write(
-        (Verb::Post, "/oauth/introspect"),
-        ("introspectToken", "What a token stands for (RFC 7662)"),
-        (&[], FORM),
-        responds(200, Content::Json("Introspection")),
-        owner!(oauth::introspect),
-    ),
-    read(
-        "/healthz",
-        ("getHealth", "Whether the process lives"),
-        &[],
-        "Status",
-        public!(discovery::healthz),
-    ),
-    read(
-        "/readyz",
-        ("getReadiness", "Whether reads can be served"),
-        &[],
-        "Status",
-        public!(discovery::readyz),
-    ),
-    Endpoint {
-        verb: Verb::Get,
-        path: "/metrics",
-        operation: "getMetrics",
-        summary: "Figures in the text form of Prometheus",
-        params: &[],
-        request_type: None,
-        success: responds(200, Content::Text),
-        handler: operator!(discovery::metrics),
-    },
+    route!(Get "/v1/schema", "getSchema", "What this token may ask",
+        SCHEMA, None => 200 Content::Json("Schema"), Reader reads::schema),
+    route!(Get "/v1/connectors", "listConnectors", "The connectors and their streams at a glance",
+        &[], None => 200 Content::Json("ConnectorList"), Reader connectors::connectors),
+    route!(Get "/v1/streams", "listStreams", "The streams, one entry per connection that carries it",
+        STREAMS, None => 200 Content::Json("StreamPage"), Reader reads::streams),
+    route!(Get "/v1/streams/{stream}", "getStream", "One stream with its capabilities",
+        SOURCE, None => 200 Content::Json("StreamMetadata"), Reader reads::stream),
+    route!(Get "/v1/streams/{stream}/records", "listRecords", "Records of a stream, or what changed in it",
+        RECORDS, None => 200 Content::Json("RecordPage"), Reader reads::records),
+    route!(Get "/v1/streams/{stream}/records/{record_id}", "getRecord", "One record",
+        RECORD, None => 200 Content::Json("Record"), Reader reads::record),
+    route!(Get "/v1/streams/{stream}/records/{record_id}/field-window", "getFieldWindow",
+        "A bounded part of one long text field",
+        WINDOW, None => 200 Content::Json("FieldWindow"), Reader reads::field_window),
+    route!(Get "/v1/streams/{stream}/aggregate", "aggregate", "One figure over many records, or one per group",
+        AGGREGATE, None => 200 Content::Json("Aggregation"), Reader reads::aggregate),
+    route!(Get "/v1/search", "search", "Search all streams at once by words",
+        SEARCH, None => 200 Content::Json("SearchPage"), Reader reads::search),
+    route!(Get "/v1/blobs/{blob_id}", "getBlob", "The bytes a record points at; `Range` is understood",
+        SOURCE, None => 200 Content::Bytes, Reader blobs::blob),
+    route!(Get "/v1/openapi.json", "getOpenapi", "This document",
+        &[], None => 200 Content::Json("Document"), Public discovery::openapi),
+    route!(Post "/v1/ingest/{stream}", "ingest", "Take records, one JSON object per line; gzip is understood",
+        SOURCE, Some("application/x-ndjson") => 200 Content::Json("Receipt"), Owner writes::ingest),
+    route!(Delete "/v1/streams/{stream}/records/{record_id}", "deleteRecord", "Delete a record",
+        SOURCE, None => 204 Content::Nothing, Owner writes::delete_record),
+    route!(Delete "/v1/streams/{stream}/records", "deleteRecords", "Delete every record of a stream",
+        SOURCE, None => 204 Content::Nothing, Owner writes::delete_records),
+    route!(Post "/v1/blobs", "putBlob", "Store the bytes a record will point at",
+        PUT_BLOB, Some("application/octet-stream") => 200 Content::Json("StoredBlob"), Owner writes::put_blob),
+    route!(Post "/v1/connectors", "declareConnector", "Register a source declaration, or a later version of it",
+        &[], JSON => 201 Content::Json("Declared"), Owner writes::declare),
+    route!(Get discovery::METADATA_PATH, "getResourceMetadata", "What this server is (RFC 9728)",
+        &[], None => 200 Content::Json("ResourceMetadata"), Public oauth::resource),
+    route!(Get "/.well-known/oauth-protected-resource/mcp", "getMcpResourceMetadata", "What `/mcp` is (RFC 9728)",
+        &[], None => 200 Content::Json("ResourceMetadata"), Public oauth::mcp_resource),
+    route!(Get "/.well-known/oauth-authorization-server", "getAuthorizationServer", "How to be authorised (RFC 8414)",
+        &[], None => 200 Content::Json("AuthorizationServer"), Public oauth::authorization_server),
+    route!(Get "/.well-known/oauth-authorization-server/mcp", "getMcpAuthorizationServer",
+        "The same, for who only knows of `/mcp`",
+        &[], None => 200 Content::Json("AuthorizationServer"), Public oauth::authorization_server),
+    route!(Post "/oauth/register", "registerClient", "Register an application (RFC 7591)",
+        &[], JSON => 201 Content::Json("RegisteredClient"), OAuth oauth::register),
+    route!(Get "/oauth/register/{client_id}", "getClient", "What an application registered",
+        &[], None => 200 Content::Json("RegisteredClient"), OAuth oauth::registered),
+    route!(Post "/oauth/token", "issueToken", "Turn a code into tokens, or renew them",
+        &[], FORM => 200 Content::Json("Tokens"), OAuth oauth::token),
+    route!(Post "/oauth/device_authorization", "authorizeDevice", "Begin a device flow (RFC 8628)",
+        &[], FORM => 200 Content::Json("DeviceAuthorization"), OAuth oauth::device_authorization),
+    route!(Post "/oauth/revoke", "revokeToken", "End one's own token (RFC 7009)",
+        &[], FORM => 200 Content::Nothing, OAuth oauth::revoke),
+    route!(Post "/oauth/introspect", "introspectToken", "What a token stands for (RFC 7662)",
+        &[], FORM => 200 Content::Json("Introspection"), Owner oauth::introspect),
+    route!(Get "/healthz", "getHealth", "Whether the process lives",
+        &[], None => 200 Content::Json("Status"), Public discovery::healthz),
+    route!(Get "/readyz", "getReadiness", "Whether reads can be served",
+        &[], None => 200 Content::Json("Status"), Public discovery::readyz),
+    route!(Get "/metrics", "getMetrics", "Figures in the text form of Prometheus",
+        &[], None => 200 Content::Text, Operator discovery::metrics),
 ];

@@ -7,11 +7,10 @@ mod batch;
 mod caller;
 mod errors;
 mod in_process;
-mod rate;
 
 use std::convert::Infallible;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant as Moment};
 
 use axum::Router;
@@ -25,15 +24,16 @@ use contract::error::{ErrorCode, ReadError};
 use mcp::{HttpSettings, Options, Server};
 use tokio::time::timeout;
 
-use self::caller::{McpCaller, OriginCheck};
+use self::caller::McpCaller;
 use self::errors::ReceivedBody;
 use self::in_process::InProcessReader;
-use self::rate::Rates;
 use crate::admission::Permit;
 use crate::auth::Caller;
+use crate::hosts;
 use crate::metrics::TOOLS;
 use crate::observe;
 use crate::problem::Problem;
+use crate::rate_limit::{KeyedBuckets, Rate};
 use crate::service::Service;
 
 /// The path of the tools.
@@ -50,8 +50,9 @@ struct Hosted {
     service: Arc<Service>,
     /// The routes tools read through.
     reads: Router,
-    origin: OriginCheck,
-    rates: Rates,
+    rate: Rate,
+    /// By package, or grant.
+    calls: Mutex<KeyedBuckets<String>>,
     http: HttpSettings,
     presented: Options,
 }
@@ -59,11 +60,14 @@ struct Hosted {
 /// The endpoint, over the routes its tools read through.
 pub(crate) fn routes(service: Arc<Service>, reads: Router) -> Router {
     let url = service.public_url.to_string();
-    let origin = OriginCheck::new(&url);
     let hosted = Arc::new(Hosted {
-        http: HttpSettings::checked_before(MAX_BODY_BYTES),
-        origin,
-        rates: Rates::new(service.limits.calls_per_minute),
+        // Host, origin and size are checked here, so that no layer below has to.
+        http: HttpSettings::checked_before(usize::MAX),
+        rate: Rate::new(
+            service.limits.calls_per_minute.max(1),
+            Duration::from_mins(1),
+        ),
+        calls: Mutex::default(),
         presented: Options {
             name: "pdpp".to_owned(),
             icon_url: Some(format!("{url}/icon.svg")),
@@ -115,12 +119,10 @@ impl Hosted {
             return Err(Problem::from_status(StatusCode::METHOD_NOT_ALLOWED)
                 .with_header(header::ALLOW, "POST"));
         }
-        self.origin.check(request.headers())?;
+        hosts::check_origin(&self.service, request.headers())?;
         self.service.refuse_rolled_back()?;
         let caller = caller::authenticate(&self.service, request.headers()).await?;
-        self.rates
-            .take(caller.id(), 1, self.service.now())
-            .map_err(too_many)?;
+        self.count_calls(&caller, 1)?;
         let (parts, sent, _permit) = self.read_body(request, &caller.caller()).await?;
         let sent = ReceivedBody {
             is_json: errors::is_json(&parts.headers),
@@ -132,9 +134,7 @@ impl Hosted {
         let mut response = match list {
             Some(Ok(entries)) => {
                 // The first was counted already.
-                self.rates
-                    .take(caller.id(), entries.len() - 1, self.service.now())
-                    .map_err(too_many)?;
+                self.count_calls(&caller, entries.len() - 1)?;
                 batch::answer(&server, &self.http, &parts, &entries).await?
             }
             Some(Err(error)) => batch::refused(&error),
@@ -150,6 +150,13 @@ impl Hosted {
             headers.insert(PACKAGE_MEMBERS, HeaderValue::from(members));
         }
         Ok((response, caller))
+    }
+
+    fn count_calls(&self, caller: &McpCaller, calls: usize) -> Result<(), Problem> {
+        let now = self.service.now();
+        let mut buckets = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let bucket = buckets.bucket(&caller.id, now);
+        bucket.take(self.rate, calls, now).map_err(too_many)
     }
 
     /// Reads the body, within a size and a time limit. A body that is late is waited for without holding a slot.
@@ -183,7 +190,8 @@ impl Hosted {
     }
 }
 
-fn too_many(seconds: u64) -> Problem {
+fn too_many(wait: Duration) -> Problem {
+    let seconds = wait.as_millis().div_ceil(1_000);
     let message = "this grant has made more calls than allowed in a minute";
     let error = ReadError::new(ErrorCode::RateLimitExceeded, message)
         .with_hint(format!("wait {seconds} seconds, then repeat the call"));

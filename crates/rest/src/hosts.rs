@@ -13,6 +13,7 @@ use contract::Host;
 use contract::error::{ErrorCode, ReadError};
 use grants::sign_in::Console;
 
+use crate::console;
 use crate::metrics::NO_ROUTE;
 use crate::observe;
 use crate::peer::Peer;
@@ -86,6 +87,24 @@ fn is_ours(service: &Service, peer: Option<Peer>, host: &Host) -> bool {
         || (service.at_own_addresses && peer.is_some_and(|peer| peer.is_reached_address(host)))
 }
 
+/// Refuses requests from pages of other origins than this server's own and those of this machine. A request without an
+/// `Origin` was not sent by a page.
+pub(crate) fn check_origin(service: &Service, headers: &HeaderMap) -> Result<(), Problem> {
+    let Some(origin) = headers.get(header::ORIGIN) else {
+        return Ok(());
+    };
+    if is_allowed_origin(&service.public_url, origin.to_str().unwrap_or_default()) {
+        return Ok(());
+    }
+    let message = "pages of another origin may not call this server";
+    Err(Problem::new(ErrorCode::PermissionError, message))
+}
+
+fn is_allowed_origin(public_url: &str, origin: &str) -> bool {
+    let local = origin.strip_prefix("http://");
+    local.is_some_and(names_this_machine) || console::origin(public_url) == origin
+}
+
 /// Whether a host is this machine: loopback, or the local name of the console.
 pub(crate) fn is_this_machine(host: &Host) -> bool {
     host.is_loopback() || Console::is_own_name(host)
@@ -112,4 +131,28 @@ fn misdirected(service: &Service, headers: &HeaderMap) -> Response {
     service.metrics.record(NO_ROUTE, status, took);
     tracing::info!(request_id = %id, operation = NO_ROUTE, status, code = problem.code(), "request");
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_own_pages_are_answered() {
+        for (origin, passes) in [
+            ("http://localhost:3000", true),
+            ("http://pdpp.localhost:7420", true),
+            ("https://pdpp.example.org", true),
+            ("https://pdpp.example.or", false),
+            ("https:", false),
+            ("https://evil.example", false),
+            ("null", false),
+            ("", false),
+            ("http://127.0.0.1.evil.example", false),
+        ] {
+            for url in ["https://pdpp.example.org", "https://pdpp.example.org/data"] {
+                assert_eq!(is_allowed_origin(url, origin), passes, "{origin} {url}");
+            }
+        }
+    }
 }

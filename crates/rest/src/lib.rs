@@ -36,6 +36,7 @@ mod params;
 mod peer;
 mod problem;
 mod query_params;
+mod rate_limit;
 mod reads;
 mod retention;
 mod router;

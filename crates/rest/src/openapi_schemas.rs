@@ -1,436 +1,106 @@
 //! Schemas of answers in the `OpenAPI` document: the members a client may rely on. There may be others.
+//!
+//! They are written in a short notation, one schema per line: its name, the members that are always there, then after a
+//! `|` those that may be. A member is a string unless a type follows: `int`, `bool`, `any`, `{}` for any object, another
+//! schema, `[type]` for an array, `type?` where it may be null, `=text` for a constant, `a/b` for a choice. Deriving them
+//! from the wire types would lose what is always there: those also read other servers' answers, where nothing is.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+
+const SCHEMAS: &str = "
+Error: error:ErrorBody
+ErrorBody: type code message request_id | param next retry_with available_connections:[AvailableConnection] available_connection_count:int resource_metadata next_step errors:[{}]
+AvailableConnection: connection_id | connector_key display_name grant_id
+OAuthError: error error_description request_id
+Links: self | next:string?
+Meta: warnings:[Warning] | count:any
+Warning: code message | param
+Schema: object=schema bearer:{} connectors:[{}] links:Links meta:Meta | detail connector_count:int stream_count:int
+StreamMetadata: object=stream_metadata name field_capabilities:{} links:Links meta:Meta | schema:{} primary_key:[string] cursor_field
+Aggregation: object=aggregation stream metric field:string? group_by:string? group_by_time:string? approximate:bool links:Links meta:Meta | granularity:string? time_zone:string? filtered_record_count:int groups:[Group] limit:int other_count:int
+Group: key:any count:int | value:any
+FieldWindow: object=field_window stream record_id field:WindowField window:Window links:Links meta:Meta
+WindowField: path
+Window: text start_chars:int end_chars:int total_chars:int limit_chars:int complete:bool has_more:bool | match_start_chars:int? match_end_chars:int? next_offset_chars:int? previous_offset_chars:int?
+StreamPage: object=list has_more:bool data:[Stream] links:Links meta:Meta | url next_cursor
+RecordPage: object=list has_more:bool data:[ListedRecord] links:Links meta:Meta | url next_cursor next_changes_since
+SearchPage: object=list has_more:bool data:[SearchResult] links:Links meta:Meta | url next_cursor
+ConnectorList: object=list data:[Connector]
+Connector: object=connector source:{} connector_key connector_id stream_count:int streams:[ConnectorStream]
+ConnectorStream: object=stream name record_count:int last_updated:string? freshness:Freshness capabilities:{}
+Stream: object=stream name record_count:int connection_id connector_instance_id freshness:Freshness | last_updated:string? display_name
+Freshness: status
+ListedRecord: object=record id stream emitted_at connection_id connector_instance_id connector_key | display_name data:{} deleted:bool deleted_at expanded:{} record_json_bytes:int citation_url
+Record: object=record id stream emitted_at connection_id connector_instance_id connector_key data:{} links:Links meta:Meta | display_name expanded:{} record_json_bytes:int citation_url
+SearchResult: object=search_result stream record_key connection_id connector_instance_id record_url emitted_at matched_fields:[string] | citation_url title snippet:Snippet evidence_excerpts:[EvidenceExcerpt]
+Snippet: field text
+EvidenceExcerpt: object=evidence_excerpt field_path text text_start_chars:int text_end_chars:int matches:[MatchSpan] preview_text truncated:bool provenance read:FieldWindowRead
+MatchSpan: start_chars:int end_chars:int
+FieldWindowRead: object=field_window_read method route connection_id stream record_id field offset_chars:int limit_chars:int
+Receipt: stream records_attempted:int records_accepted:int records_rejected:int errors:[any] rejections:[Rejection]
+Rejection: input_index:int code receipt_id message | field value
+StoredBlob: object=blob blob_id sha256 size_bytes:int mime_type
+Declared: connector_id connector_key result:added/unchanged/updated
+Status: status | index:IndexStatus
+IndexStatus: state:current/building/reindexing | percent:int
+Document: openapi info:{} paths:{}
+ResourceMetadata: resource bearer_methods_supported:[string]
+AuthorizationServer: issuer authorization_endpoint token_endpoint | registration_endpoint device_authorization_endpoint revocation_endpoint introspection_endpoint
+RegisteredClient: client_id redirect_uris:[string] grant_types:[string] registration_client_uri | client_id_issued_at:int client_name token_endpoint_auth_method=none
+Tokens: access_token token_type=Bearer expires_in:int | refresh_token grant_id grant_package_id authorization_details:[{}]
+DeviceAuthorization: device_code user_code verification_uri expires_in:int interval:int | verification_uri_complete
+Introspection: active:bool | pdpp_token_kind client_id exp:int aud iss authorization_details:[{}]
+";
 
 /// All schemas, by name.
 pub(crate) fn schemas() -> Value {
-    let mut all = answers();
-    for part in [
-        figures(),
-        parts(),
-        lists(),
-        records(),
-        writes(),
-        authorization(),
-        tokens(),
-    ] {
-        if let (Some(all), Value::Object(part)) = (all.as_object_mut(), part) {
-            all.extend(part);
-        }
+    let lines = SCHEMAS.lines().filter_map(|line| line.split_once(": "));
+    lines
+        .map(|(name, members)| (name.to_owned(), object(members)))
+        .collect::<Map<_, _>>()
+        .into()
+}
+
+fn object(members: &str) -> Value {
+    let required = members.split(" | ").next().unwrap_or(members);
+    let required: Vec<&str> = required.split(' ').map(name).collect();
+    let all = members.split(' ').filter(|member| *member != "|");
+    let properties: Map<String, Value> = all
+        .map(|member| (name(member).to_owned(), schema(member)))
+        .collect();
+    json!({"type": "object", "required": required, "properties": properties})
+}
+
+fn name(member: &str) -> &str {
+    member.split([':', '=']).next().unwrap_or(member)
+}
+
+fn schema(member: &str) -> Value {
+    match (member.split_once('='), member.split_once(':')) {
+        (Some((_, constant)), _) => json!({"const": constant}),
+        (None, Some((_, kind))) => typed(kind),
+        (None, None) => json!({"type": "string"}),
     }
-    all
 }
 
-fn answers() -> Value {
-    json!({
-        "Error": {
-            "type": "object",
-            "required": ["error"],
-            "properties": {"error": {
-                "type": "object",
-                "required": ["type", "code", "message", "request_id"],
-                "properties": {
-                    "type": {"type": "string"},
-                    "code": {"type": "string"},
-                    "message": {"type": "string"},
-                    "request_id": {"type": "string"},
-                    "param": {"type": "string"},
-                    "next": {"type": "string"},
-                    "retry_with": {"type": "string"},
-                    "available_connections": {"type": "array", "items": {"$ref": "#/components/schemas/AvailableConnection"}},
-                    "available_connection_count": {"type": "integer"},
-                    "resource_metadata": {"type": "string"},
-                    "next_step": {"type": "string"},
-                    "errors": {"type": "array", "items": {"type": "object"}},
-                },
-            }},
-        },
-        "Schema": {
-            "type": "object",
-            "required": ["object", "bearer", "connectors", "links", "meta"],
-            "properties": {
-                "object": {"const": "schema"},
-                "detail": {"type": "string"},
-                "bearer": {"type": "object"},
-                "connectors": {"type": "array", "items": {"type": "object"}},
-                "connector_count": {"type": "integer"},
-                "stream_count": {"type": "integer"},
-                "links": {"$ref": "#/components/schemas/Links"},
-                "meta": {"$ref": "#/components/schemas/Meta"},
-            },
-        },
-        "StreamMetadata": {
-            "type": "object",
-            "required": ["object", "name", "field_capabilities", "links", "meta"],
-            "properties": {
-                "object": {"const": "stream_metadata"},
-                "name": {"type": "string"},
-                "schema": {"type": "object"},
-                "primary_key": {"type": "array", "items": {"type": "string"}},
-                "cursor_field": {"type": "string"},
-                "field_capabilities": {"type": "object"},
-                "links": {"$ref": "#/components/schemas/Links"},
-                "meta": {"$ref": "#/components/schemas/Meta"},
-            },
-        },
-    })
-}
-
-fn figures() -> Value {
-    json!({
-        "Aggregation": {
-            "type": "object",
-            "required": ["object", "stream", "metric", "field", "group_by", "group_by_time", "approximate", "links", "meta"],
-            "properties": {
-                "object": {"const": "aggregation"},
-                "stream": {"type": "string"},
-                "metric": {"type": "string"},
-                "field": {"type": ["string", "null"]},
-                "group_by": {"type": ["string", "null"]},
-                "group_by_time": {"type": ["string", "null"]},
-                "granularity": {"type": ["string", "null"]},
-                "time_zone": {"type": ["string", "null"]},
-                "filtered_record_count": {"type": "integer"},
-                "approximate": {"type": "boolean"},
-                "groups": {"type": "array", "items": {"type": "object", "required": ["key", "count"]}},
-                "limit": {"type": "integer"},
-                "other_count": {"type": "integer"},
-                "links": {"$ref": "#/components/schemas/Links"},
-                "meta": {"$ref": "#/components/schemas/Meta"},
-            },
-        },
-        "FieldWindow": {
-            "type": "object",
-            "required": ["object", "stream", "record_id", "field", "window", "links", "meta"],
-            "properties": {
-                "object": {"const": "field_window"},
-                "stream": {"type": "string"},
-                "record_id": {"type": "string"},
-                "field": {"type": "object", "required": ["path"]},
-                "window": {"$ref": "#/components/schemas/Window"},
-                "links": {"$ref": "#/components/schemas/Links"},
-                "meta": {"$ref": "#/components/schemas/Meta"},
-            },
-        },
-    })
-}
-
-fn parts() -> Value {
-    json!({
-        "AvailableConnection": {
-            "type": "object",
-            "required": ["connection_id"],
-            "properties": {
-                "connection_id": {"type": "string"},
-                "connector_key": {"type": "string"},
-                "display_name": {"type": "string"},
-                "grant_id": {"type": "string"},
-            },
-        },
-        "Links": {
-            "type": "object",
-            "required": ["self"],
-            "properties": {"self": {"type": "string"}, "next": {"type": ["string", "null"]}},
-        },
-        "Meta": {
-            "type": "object",
-            "required": ["warnings"],
-            "properties": {
-                "count": {},
-                "warnings": {"type": "array", "items": {"$ref": "#/components/schemas/Warning"}},
-            },
-        },
-        "Warning": {
-            "type": "object",
-            "required": ["code", "message"],
-            "properties": {
-                "code": {"type": "string"},
-                "message": {"type": "string"},
-                "param": {"type": "string"},
-            },
-        },
-        "Window": {
-            "type": "object",
-            "required": ["text", "start_chars", "end_chars", "total_chars", "limit_chars", "complete", "has_more"],
-            "properties": {
-                "text": {"type": "string"},
-                "start_chars": {"type": "integer"},
-                "end_chars": {"type": "integer"},
-                "total_chars": {"type": "integer"},
-                "limit_chars": {"type": "integer"},
-                "match_start_chars": {"type": ["integer", "null"]},
-                "match_end_chars": {"type": ["integer", "null"]},
-                "complete": {"type": "boolean"},
-                "has_more": {"type": "boolean"},
-                "next_offset_chars": {"type": ["integer", "null"]},
-                "previous_offset_chars": {"type": ["integer", "null"]},
-            },
-        },
-    })
-}
-
-fn lists() -> Value {
-    let page = |items: &str| {
-        json!({
-            "type": "object",
-            "required": ["object", "has_more", "data", "links", "meta"],
-            "properties": {
-                "object": {"const": "list"},
-                "url": {"type": "string"},
-                "has_more": {"type": "boolean"},
-                "next_cursor": {"type": "string"},
-                "next_changes_since": {"type": "string"},
-                "data": {"type": "array", "items": {"$ref": format!("#/components/schemas/{items}")}},
-                "links": {"$ref": "#/components/schemas/Links"},
-                "meta": {"$ref": "#/components/schemas/Meta"},
-            },
-        })
-    };
-    json!({
-        "StreamPage": page("Stream"),
-        "RecordPage": page("ListedRecord"),
-        "SearchPage": page("SearchResult"),
-        "ConnectorList": {
-            "type": "object",
-            "required": ["object", "data"],
-            "properties": {
-                "object": {"const": "list"},
-                "data": {"type": "array", "items": {"$ref": "#/components/schemas/Connector"}},
-            },
-        },
-        "Connector": {
-            "type": "object",
-            "required": ["object", "source", "connector_key", "connector_id", "stream_count", "streams"],
-            "properties": {
-                "object": {"const": "connector"},
-                "source": {"type": "object"},
-                "connector_key": {"type": "string"},
-                "connector_id": {"type": "string"},
-                "stream_count": {"type": "integer"},
-                "streams": {"type": "array", "items": {"type": "object", "required": ["object", "name", "record_count", "last_updated", "freshness", "capabilities"]}},
-            },
-        },
-        "Stream": {
-            "type": "object",
-            "required": ["object", "name", "record_count", "connection_id", "connector_instance_id", "freshness"],
-            "properties": {
-                "object": {"const": "stream"},
-                "name": {"type": "string"},
-                "record_count": {"type": "integer"},
-                "last_updated": {"type": ["string", "null"]},
-                "connection_id": {"type": "string"},
-                "connector_instance_id": {"type": "string"},
-                "display_name": {"type": "string"},
-                "freshness": {"type": "object", "required": ["status"]},
-            },
-        },
-    })
-}
-
-fn records() -> Value {
-    let members = json!({
-        "object": {"const": "record"},
-        "id": {"type": "string"},
-        "stream": {"type": "string"},
-        "emitted_at": {"type": "string"},
-        "connection_id": {"type": "string"},
-        "connector_instance_id": {"type": "string"},
-        "connector_key": {"type": "string"},
-        "display_name": {"type": "string"},
-        "data": {"type": "object"},
-        "deleted": {"type": "boolean"},
-        "deleted_at": {"type": "string"},
-        "expanded": {"type": "object"},
-        "record_json_bytes": {"type": "integer"},
-        "citation_url": {"type": "string"},
-        "links": {"$ref": "#/components/schemas/Links"},
-        "meta": {"$ref": "#/components/schemas/Meta"},
-    });
-    json!({
-        "ListedRecord": {
-            "type": "object",
-            "required": ["object", "id", "stream", "emitted_at", "connection_id", "connector_instance_id", "connector_key"],
-            "properties": members,
-        },
-        "Record": {
-            "type": "object",
-            "required": ["object", "id", "stream", "emitted_at", "connection_id", "connector_instance_id", "connector_key", "data", "links", "meta"],
-            "properties": members,
-        },
-        "SearchResult": {
-            "type": "object",
-            "required": ["object", "stream", "record_key", "connection_id", "connector_instance_id", "record_url", "emitted_at", "matched_fields"],
-            "properties": {
-                "object": {"const": "search_result"},
-                "stream": {"type": "string"},
-                "record_key": {"type": "string"},
-                "connection_id": {"type": "string"},
-                "connector_instance_id": {"type": "string"},
-                "record_url": {"type": "string"},
-                "citation_url": {"type": "string"},
-                "emitted_at": {"type": "string"},
-                "title": {"type": "string"},
-                "matched_fields": {"type": "array", "items": {"type": "string"}},
-                "snippet": {"type": "object", "required": ["field", "text"]},
-                "evidence_excerpts": {"type": "array", "items": {"type": "object", "required": ["object", "field_path", "text", "text_start_chars", "text_end_chars", "matches", "preview_text", "truncated", "provenance", "read"]}},
-            },
-        },
-    })
-}
-
-fn writes() -> Value {
-    json!({
-        "Receipt": {
-            "type": "object",
-            "required": ["stream", "records_attempted", "records_accepted", "records_rejected", "errors", "rejections"],
-            "properties": {
-                "stream": {"type": "string"},
-                "records_attempted": {"type": "integer"},
-                "records_accepted": {"type": "integer"},
-                "records_rejected": {"type": "integer"},
-                "errors": {"type": "array"},
-                "rejections": {"type": "array", "items": {
-                    "type": "object",
-                    "required": ["input_index", "code", "receipt_id", "message"],
-                    "properties": {
-                        "input_index": {"type": "integer"},
-                        "code": {"type": "string"},
-                        "receipt_id": {"type": "string"},
-                        "message": {"type": "string"},
-                        "field": {"type": "string"},
-                        "value": {"type": "string"},
-                    },
-                }},
-            },
-        },
-        "StoredBlob": {
-            "type": "object",
-            "required": ["object", "blob_id", "sha256", "size_bytes", "mime_type"],
-            "properties": {
-                "object": {"const": "blob"},
-                "blob_id": {"type": "string"},
-                "sha256": {"type": "string"},
-                "size_bytes": {"type": "integer"},
-                "mime_type": {"type": "string"},
-            },
-        },
-        "Declared": {
-            "type": "object",
-            "required": ["connector_id", "connector_key", "result"],
-            "properties": {
-                "connector_id": {"type": "string"},
-                "connector_key": {"type": "string"},
-                "result": {"type": "string", "enum": ["added", "unchanged", "updated"]},
-            },
-        },
-        "ResourceMetadata": {
-            "type": "object",
-            "required": ["resource", "bearer_methods_supported"],
-            "properties": {"resource": {"type": "string"}},
-        },
-        "Status": status(),
-        "Document": {"type": "object", "required": ["openapi", "info", "paths"]},
-    })
-}
-
-/// Liveness or readiness, with the progress of the index.
-fn status() -> Value {
-    json!({
-        "type": "object",
-        "required": ["status"],
-        "properties": {
-            "status": {"type": "string"},
-            "index": {
-                "type": "object",
-                "required": ["state"],
-                "properties": {
-                    "state": {"type": "string", "enum": ["current", "building", "reindexing"]},
-                    "percent": {"type": "integer"},
-                },
-            },
-        },
-    })
-}
-
-fn authorization() -> Value {
-    json!({
-        "OAuthError": {
-            "type": "object",
-            "required": ["error", "error_description", "request_id"],
-            "properties": {
-                "error": {"type": "string"},
-                "error_description": {"type": "string"},
-                "request_id": {"type": "string"},
-            },
-        },
-        "AuthorizationServer": {
-            "type": "object",
-            "required": ["issuer", "authorization_endpoint", "token_endpoint"],
-            "properties": {
-                "issuer": {"type": "string"},
-                "authorization_endpoint": {"type": "string"},
-                "token_endpoint": {"type": "string"},
-                "registration_endpoint": {"type": "string"},
-                "device_authorization_endpoint": {"type": "string"},
-                "revocation_endpoint": {"type": "string"},
-                "introspection_endpoint": {"type": "string"},
-            },
-        },
-        "RegisteredClient": {
-            "type": "object",
-            "required": ["client_id", "redirect_uris", "grant_types", "registration_client_uri"],
-            "properties": {
-                "client_id": {"type": "string"},
-                "client_id_issued_at": {"type": "integer"},
-                "client_name": {"type": "string"},
-                "redirect_uris": {"type": "array", "items": {"type": "string"}},
-                "grant_types": {"type": "array", "items": {"type": "string"}},
-                "token_endpoint_auth_method": {"const": "none"},
-                "registration_client_uri": {"type": "string"},
-            },
-        },
-    })
-}
-
-fn tokens() -> Value {
-    json!({
-        "Tokens": {
-            "type": "object",
-            "required": ["access_token", "token_type", "expires_in"],
-            "properties": {
-                "access_token": {"type": "string"},
-                "token_type": {"const": "Bearer"},
-                "expires_in": {"type": "integer"},
-                "refresh_token": {"type": "string"},
-                "grant_id": {"type": "string"},
-                "grant_package_id": {"type": "string"},
-                "authorization_details": {"type": "array", "items": {"type": "object"}},
-            },
-        },
-        "DeviceAuthorization": {
-            "type": "object",
-            "required": ["device_code", "user_code", "verification_uri", "expires_in", "interval"],
-            "properties": {
-                "device_code": {"type": "string"},
-                "user_code": {"type": "string"},
-                "verification_uri": {"type": "string"},
-                "verification_uri_complete": {"type": "string"},
-                "expires_in": {"type": "integer"},
-                "interval": {"type": "integer"},
-            },
-        },
-        "Introspection": {
-            "type": "object",
-            "required": ["active"],
-            "properties": {
-                "active": {"type": "boolean"},
-                "pdpp_token_kind": {"type": "string"},
-                "client_id": {"type": "string"},
-                "exp": {"type": "integer"},
-                "aud": {"type": "string"},
-                "iss": {"type": "string"},
-                "authorization_details": {"type": "array", "items": {"type": "object"}},
-            },
-        },
-    })
+fn typed(kind: &str) -> Value {
+    if let Some(items) = kind
+        .strip_prefix('[')
+        .and_then(|kind| kind.strip_suffix(']'))
+    {
+        return json!({"type": "array", "items": typed(items)});
+    }
+    match (kind, kind.strip_suffix('?')) {
+        ("any", _) => json!({}),
+        ("{}", _) => json!({"type": "object"}),
+        ("int", _) => json!({"type": "integer"}),
+        ("bool", _) => json!({"type": "boolean"}),
+        ("string", _) => json!({"type": "string"}),
+        ("int?", _) => json!({"type": ["integer", "null"]}),
+        (_, Some(_)) => json!({"type": ["string", "null"]}),
+        _ if kind.contains('/') => {
+            json!({"type": "string", "enum": kind.split('/').collect::<Vec<_>>()})
+        }
+        _ => json!({"$ref": format!("#/components/schemas/{kind}")}),
+    }
 }

@@ -129,7 +129,8 @@ fn reject_list_options(params: &Params) -> Parsed<()> {
 
 /// One record.
 pub(crate) fn record(
-    (stream, id): (StreamName, &str),
+    stream: StreamName,
+    id: &str,
     selector: &ConnectionSelector,
     params: &Params,
 ) -> Parsed<RecordQuery> {
@@ -142,7 +143,8 @@ pub(crate) fn record(
 
 /// A window of a field.
 pub(crate) fn window(
-    (stream, id): (StreamName, &str),
+    stream: StreamName,
+    id: &str,
     selector: &ConnectionSelector,
     params: &Params,
 ) -> Parsed<WindowQuery> {

@@ -62,7 +62,7 @@ pub(crate) async fn records(context: RequestContext, caller: Caller) -> HandlerR
 pub(crate) async fn record(context: RequestContext, caller: Caller) -> HandlerResult {
     let selector = ConnectionSelector::resolve(&context, caller.is_owner(), Some(context.part(0)))?;
     let stream = query_params::stream(context.part(0), caller.is_owner())?;
-    let query = query_params::record((stream, context.part(1)), &selector, &context.params)?;
+    let query = query_params::record(stream, context.part(1), &selector, &context.params)?;
     let record = caller.reader(&context.service).record(query).await?;
     respond(&context, &selector, record)
 }
@@ -70,7 +70,7 @@ pub(crate) async fn record(context: RequestContext, caller: Caller) -> HandlerRe
 pub(crate) async fn field_window(context: RequestContext, caller: Caller) -> HandlerResult {
     let selector = ConnectionSelector::resolve(&context, caller.is_owner(), Some(context.part(0)))?;
     let stream = query_params::stream(context.part(0), caller.is_owner())?;
-    let query = query_params::window((stream, context.part(1)), &selector, &context.params)?;
+    let query = query_params::window(stream, context.part(1), &selector, &context.params)?;
     let window = caller.reader(&context.service).field_window(query).await?;
     respond(&context, &selector, window)
 }

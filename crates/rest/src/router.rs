@@ -66,8 +66,12 @@ fn build(service: Service, auth_mode: AuthMode) -> Router {
             Verb::Post => MethodFilter::POST,
             Verb::Delete => MethodFilter::DELETE,
         };
-        let service = Arc::clone(&service);
-        let handler = move |request: Request| handle(endpoint, service, auth_mode, request);
+        let route = Route {
+            endpoint,
+            service: Arc::clone(&service),
+            auth_mode,
+        };
+        let handler = move |request: Request| async move { route.handle(request).await };
         router = router.route(endpoint.path, on(filter, handler));
     }
     with_layers(router, service)
@@ -96,93 +100,179 @@ fn after_panic(_: Box<dyn Any + Send>) -> Response {
     Problem::internal("a handler panicked", &"see the panic message above").into_response()
 }
 
-async fn handle(
+/// A route as it is served here.
+#[derive(Clone)]
+struct Route {
     endpoint: &'static Endpoint,
     service: Arc<Service>,
     auth_mode: AuthMode,
-    request: Request,
-) -> Response {
-    let mut served = RequestLabels {
-        operation: endpoint.operation,
-        token: None,
-    };
-    let is_client = request.headers().contains_key(AS_GRANT);
-    let result = run(endpoint, (service, auth_mode), request, &mut served).await;
-    let result = result.map_err(|problem| match auth_mode {
-        AuthMode::OwnerSocket => problem.for_local_caller(!is_client),
-        AuthMode::Bearer => problem,
-    });
-    let mut response = result.unwrap_or_else(|problem| match endpoint.handler {
-        Handler::OAuth(_) => problem.into_oauth().into_response(),
-        Handler::Page(_) => console::with_security_headers(problem.into_page().into_response()),
-        _ => problem.into_response(),
-    });
-    if let Some(kind) = served.token {
-        let kind = HeaderValue::from_static(kind);
-        response.headers_mut().insert(TOKEN_KIND_HEADER, kind);
-    }
-    response.extensions_mut().insert(served);
-    response
 }
 
-/// Checks before authentication.
-fn check_first(
-    endpoint: &Endpoint,
-    (service, auth_mode): (&Service, AuthMode),
-    headers: &HeaderMap,
-) -> Result<(), Problem> {
-    if !matches!(endpoint.handler, Handler::OAuth(_) | Handler::Page(_)) {
-        check_version(headers)?;
-    }
-    if serves_clients(endpoint, auth_mode, headers) {
-        service.refuse_rolled_back()?;
-    }
-    Ok(())
-}
-
-/// The request target as sent.
-fn target(parts: &Parts) -> String {
-    let target = parts.uri.path_and_query();
-    target.map(ToString::to_string).unwrap_or_default()
-}
-
-/// Whether the response may reach anybody but the owner at this machine. Public status documents do not count.
-fn serves_clients(endpoint: &Endpoint, auth_mode: AuthMode, headers: &HeaderMap) -> bool {
-    match (auth_mode, &endpoint.handler) {
-        (AuthMode::OwnerSocket, _) => headers.contains_key(AS_GRANT),
-        (AuthMode::Bearer, Handler::Public(_) | Handler::Operator(_)) => false,
-        (
-            AuthMode::Bearer,
-            Handler::Page(_) | Handler::OAuth(_) | Handler::Reader(_) | Handler::Owner(_),
-        ) => true,
-    }
-}
-
-/// Waits for a slot, if the route is a read. The owner's socket has no queue.
-async fn permit(
-    endpoint: &Endpoint,
-    (service, auth_mode): (&Service, AuthMode),
-    caller: Option<&Caller>,
-) -> Result<Option<Permit>, Problem> {
-    match caller {
-        Some(caller)
-            if matches!(endpoint.handler, Handler::Reader(_)) && auth_mode == AuthMode::Bearer =>
-        {
-            service.admit(caller).await.map(Some)
+impl Route {
+    async fn handle(self, request: Request) -> Response {
+        let mut labels = RequestLabels {
+            operation: self.endpoint.operation,
+            token: None,
+        };
+        let is_client = request.headers().contains_key(AS_GRANT);
+        let result = self.run(request, &mut labels).await;
+        let result = result.map_err(|problem| match self.auth_mode {
+            AuthMode::OwnerSocket => problem.for_local_caller(!is_client),
+            AuthMode::Bearer => problem,
+        });
+        let mut response = result.unwrap_or_else(|problem| match self.endpoint.handler {
+            Handler::OAuth(_) => problem.into_oauth().into_response(),
+            Handler::Page(_) => console::with_security_headers(problem.into_page().into_response()),
+            _ => problem.into_response(),
+        });
+        if let Some(kind) = labels.token {
+            let kind = HeaderValue::from_static(kind);
+            response.headers_mut().insert(TOKEN_KIND_HEADER, kind);
         }
-        _ => Ok(None),
+        response.extensions_mut().insert(labels);
+        response
     }
-}
 
-/// The caller that was authenticated already, or authenticates the request.
-async fn known_or_authenticated(
-    service: &Service,
-    auth_mode: AuthMode,
-    parts: &mut Parts,
-) -> Result<Caller, Problem> {
-    match parts.extensions.remove::<Caller>() {
-        Some(known) => Ok(known),
-        None => authenticate(service, auth_mode, &parts.headers).await,
+    async fn run(&self, request: Request, labels: &mut RequestLabels) -> HandlerResult {
+        let (mut parts, body) = request.into_parts();
+        self.check_first(&parts.headers)?;
+        let is_page = matches!(self.endpoint.handler, Handler::Page(_));
+        if is_page && let Some(elsewhere) = self.redirect_to_console(&parts) {
+            return elsewhere;
+        }
+        let (caller, _permit) = self.admit(&mut parts).await?;
+        labels.token = caller.as_ref().map(|caller| caller.kind.as_str());
+        let path = RawPathParams::from_request_parts(&mut parts, &()).await;
+        let path = path.map_err(|_| Problem::from_status(StatusCode::NOT_FOUND))?;
+        let is_lenient = is_page || matches!(self.endpoint.handler, Handler::OAuth(_));
+        let query = parts.uri.query().filter(|_| !is_lenient);
+        let target = parts.uri.path_and_query();
+        let context = RequestContext {
+            address: address(&self.service, &parts),
+            service: Arc::clone(&self.service),
+            target: target.map(ToString::to_string).unwrap_or_default(),
+            path: path.iter().map(|(_, part)| part.to_owned()).collect(),
+            params: Params::parse(query.unwrap_or_default())?,
+            headers: parts.headers,
+            body,
+        };
+        let running = self.start(caller, context)?;
+        // The owner may wait, and can stop the request.
+        if self.auth_mode == AuthMode::OwnerSocket {
+            return running.await;
+        }
+        let limit = self.service.limits.time_for(self.endpoint.verb);
+        let answered = tokio::time::timeout(limit, running);
+        answered.await.unwrap_or_else(|_| Err(too_slow()))
+    }
+
+    /// Checks before authentication.
+    fn check_first(&self, headers: &HeaderMap) -> Result<(), Problem> {
+        if !matches!(self.endpoint.handler, Handler::OAuth(_) | Handler::Page(_)) {
+            check_version(headers)?;
+        }
+        if self.serves_clients(headers) {
+            self.service.refuse_rolled_back()?;
+        }
+        Ok(())
+    }
+
+    /// Whether the response may reach anybody but the owner at this machine. Public status documents do not count.
+    fn serves_clients(&self, headers: &HeaderMap) -> bool {
+        match (self.auth_mode, &self.endpoint.handler) {
+            (AuthMode::OwnerSocket, _) => headers.contains_key(AS_GRANT),
+            (AuthMode::Bearer, Handler::Public(_) | Handler::Operator(_)) => false,
+            (
+                AuthMode::Bearer,
+                Handler::Page(_) | Handler::OAuth(_) | Handler::Reader(_) | Handler::Owner(_),
+            ) => true,
+        }
+    }
+
+    /// The caller and its slot, where the route needs them. A tool that reads in process is authenticated and holds a
+    /// slot already; the owner's socket has no queue.
+    async fn admit(&self, parts: &mut Parts) -> Result<(Option<Caller>, Option<Permit>), Problem> {
+        match &self.endpoint.handler {
+            Handler::Public(_) | Handler::OAuth(_) | Handler::Page(_) => return Ok((None, None)),
+            Handler::Operator(_) if is_operator(&self.service, parts).await? => {
+                return Ok((None, None));
+            }
+            Handler::Reader(_) | Handler::Owner(_) | Handler::Operator(_) => {}
+        }
+        if let Some(known) = parts.extensions.remove::<Caller>() {
+            return Ok((Some(known), None));
+        }
+        let caller = authenticate(&self.service, self.auth_mode, &parts.headers).await?;
+        let is_read = matches!(self.endpoint.handler, Handler::Reader(_));
+        let permit = if is_read && self.auth_mode == AuthMode::Bearer {
+            Some(self.service.admit(&caller).await?)
+        } else {
+            None
+        };
+        Ok((Some(caller), permit))
+    }
+
+    /// Starts the handler, if the caller may use the route.
+    fn start(
+        &self,
+        caller: Option<Caller>,
+        context: RequestContext,
+    ) -> Result<HandlerFuture, Problem> {
+        let handler = &self.endpoint.handler;
+        if !matches!(handler, Handler::OAuth(_) | Handler::Page(_)) {
+            let is_owner = caller.as_ref().is_some_and(Caller::is_owner);
+            let may_use = match handler {
+                Handler::Owner(_) => is_owner,
+                Handler::Operator(_) => is_owner || caller.is_none(),
+                _ => true,
+            };
+            if !may_use {
+                let message = "Owner token required";
+                return Err(Problem::new(ErrorCode::PermissionError, message));
+            }
+            context.params.check(self.endpoint.params)?;
+        }
+        match (handler, caller) {
+            (Handler::Reader(run), Some(caller)) => Ok(run(context, caller)),
+            (Handler::Reader(_), None) => Err(Problem::internal("a read", &"it has no caller")),
+            (
+                Handler::Public(run)
+                | Handler::Operator(run)
+                | Handler::OAuth(run)
+                | Handler::Page(run)
+                | Handler::Owner(run),
+                _,
+            ) => Ok(run(context)),
+        }
+    }
+
+    /// The response to a page request at another host than the console's: a redirect there. A form sent to another host
+    /// does not come from our pages and is refused.
+    fn redirect_to_console(&self, parts: &Parts) -> Option<HandlerResult> {
+        let console = &self.service.console;
+        let asked = parts.extensions.get::<RequestedHost>();
+        if !console.is_apart() || asked.is_some_and(|RequestedHost(host)| console.is_at(host)) {
+            return None;
+        }
+        // Only browsers get a page at the root.
+        if parts.uri.path() == "/" && !console::wants_page(&parts.headers) {
+            return None;
+        }
+        let target = parts
+            .uri
+            .path_and_query()
+            .map_or("/", |target| target.as_str());
+        if self.endpoint.verb == Verb::Get {
+            return Some(Ok(console::see_other(&format!(
+                "{}{target}",
+                console.origin()
+            ))));
+        }
+        let message = format!("the pages of this server are at {}/", console.origin());
+        let error = ReadError::new(ErrorCode::MisdirectedRequest, message);
+        let problem =
+            Problem::from(error.with_hint("nothing was done; open that page and go on from there"));
+        Some(Err(problem.with_status(StatusCode::MISDIRECTED_REQUEST)))
     }
 }
 
@@ -194,131 +284,6 @@ async fn is_operator(service: &Arc<Service>, parts: &Parts) -> Result<bool, Prob
     }
     let session = console::session_from_headers(Arc::clone(service), &parts.headers);
     Ok(session.await?.is_some())
-}
-
-/// The caller, if the route needs one.
-async fn authenticated(
-    endpoint: &Endpoint,
-    (service, auth_mode): (&Arc<Service>, AuthMode),
-    parts: &mut Parts,
-) -> Result<Option<Caller>, Problem> {
-    match &endpoint.handler {
-        Handler::Public(_) | Handler::OAuth(_) | Handler::Page(_) => Ok(None),
-        Handler::Operator(_) if is_operator(service, parts).await? => Ok(None),
-        Handler::Reader(_) | Handler::Owner(_) | Handler::Operator(_) => {
-            known_or_authenticated(service, auth_mode, parts)
-                .await
-                .map(Some)
-        }
-    }
-}
-
-/// The caller and its slot. A tool that reads in process holds a slot already.
-async fn admitted(
-    endpoint: &Endpoint,
-    (service, auth_mode): (&Arc<Service>, AuthMode),
-    parts: &mut Parts,
-) -> Result<(Option<Caller>, Option<Permit>), Problem> {
-    let is_known = parts.extensions.get::<Caller>().is_some();
-    let caller = authenticated(endpoint, (service, auth_mode), parts).await?;
-    let waiting = caller.as_ref().filter(|_| !is_known);
-    let permit = permit(endpoint, (service, auth_mode), waiting).await?;
-    Ok((caller, permit))
-}
-
-async fn run(
-    endpoint: &'static Endpoint,
-    (service, auth_mode): (Arc<Service>, AuthMode),
-    request: Request,
-    served: &mut RequestLabels,
-) -> HandlerResult {
-    let (mut parts, body) = request.into_parts();
-    let lenient = matches!(endpoint.handler, Handler::OAuth(_) | Handler::Page(_));
-    check_first(endpoint, (&service, auth_mode), &parts.headers)?;
-    if let Handler::Page(_) = endpoint.handler
-        && let Some(elsewhere) = redirect_to_console(&service, endpoint.verb, &parts)
-    {
-        return elsewhere;
-    }
-    let (caller, _permit) = admitted(endpoint, (&service, auth_mode), &mut parts).await?;
-    served.token = caller.as_ref().map(|caller| caller.kind.as_str());
-    let path = RawPathParams::from_request_parts(&mut parts, &()).await;
-    let path = path.map_err(|_| Problem::from_status(StatusCode::NOT_FOUND))?;
-    let (limits, address) = (service.limits, address(&service, &parts));
-    let query = parts.uri.query().filter(|_| !lenient);
-    let context = RequestContext {
-        address,
-        service,
-        target: target(&parts),
-        path: path.iter().map(|(_, part)| part.to_owned()).collect(),
-        params: Params::parse(query.unwrap_or_default())?,
-        headers: parts.headers,
-        body,
-    };
-    let start_handler = start_handler(endpoint, caller, context)?;
-    // The owner may wait, and can stop the request.
-    if auth_mode == AuthMode::OwnerSocket {
-        return start_handler.await;
-    }
-    let answered = tokio::time::timeout(limits.time_for(endpoint.verb), start_handler);
-    answered.await.unwrap_or_else(|_| Err(too_slow()))
-}
-
-/// Starts the handler, if the caller may use the route.
-fn start_handler(
-    endpoint: &Endpoint,
-    caller: Option<Caller>,
-    context: RequestContext,
-) -> Result<HandlerFuture, Problem> {
-    let check = |context: &RequestContext| context.params.check(endpoint.params);
-    match (&endpoint.handler, caller) {
-        (Handler::Public(run), _) | (Handler::Operator(run), None) => {
-            check(&context)?;
-            Ok(run(context))
-        }
-        (Handler::OAuth(run) | Handler::Page(run), _) => Ok(run(context)),
-        (Handler::Reader(run), Some(caller)) => {
-            check(&context)?;
-            Ok(run(context, caller))
-        }
-        (Handler::Owner(run) | Handler::Operator(run), Some(caller)) if caller.is_owner() => {
-            check(&context)?;
-            Ok(run(context))
-        }
-        (Handler::Owner(_) | Handler::Operator(_) | Handler::Reader(_), _) => {
-            let message = "Owner token required";
-            Err(Problem::new(ErrorCode::PermissionError, message))
-        }
-    }
-}
-
-/// The response to a page request at another host than the console's: a redirect there. A form sent to another host
-/// does not come from our pages and is refused.
-fn redirect_to_console(service: &Service, verb: Verb, parts: &Parts) -> Option<HandlerResult> {
-    let console = &service.console;
-    let asked = parts.extensions.get::<RequestedHost>();
-    if !console.is_apart() || asked.is_some_and(|RequestedHost(host)| console.is_at(host)) {
-        return None;
-    }
-    // Only browsers get a page at the root.
-    if parts.uri.path() == "/" && !console::wants_page(&parts.headers) {
-        return None;
-    }
-    let target = parts
-        .uri
-        .path_and_query()
-        .map_or("/", |target| target.as_str());
-    if verb == Verb::Get {
-        return Some(Ok(console::see_other(&format!(
-            "{}{target}",
-            console.origin()
-        ))));
-    }
-    let message = format!("the pages of this server are at {}/", console.origin());
-    let error = ReadError::new(ErrorCode::MisdirectedRequest, message);
-    let problem =
-        Problem::from(error.with_hint("nothing was done; open that page and go on from there"));
-    Some(Err(problem.with_status(StatusCode::MISDIRECTED_REQUEST)))
 }
 
 /// The client's address.

@@ -75,6 +75,13 @@ pub struct Limits {
     pub calls_per_minute: u32,
 }
 
+/// The limits of a request body.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BodyLimit {
+    pub(crate) bytes: u64,
+    pub(crate) pause: Duration,
+}
+
 const MIB: u64 = 1024 * 1024;
 
 impl Default for Limits {
@@ -94,6 +101,14 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// Limits of a body of at most so many bytes.
+    pub(crate) fn body(&self, bytes: u64) -> BodyLimit {
+        BodyLimit {
+            bytes,
+            pause: self.body_pause,
+        }
+    }
+
     /// The time limit of a request.
     pub(crate) fn time_for(&self, verb: Verb) -> Duration {
         match verb {

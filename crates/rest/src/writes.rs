@@ -21,10 +21,11 @@ use store::{StoreError, StreamRef};
 use crate::blobs::add_alias_warning;
 use crate::body_stream::{BodyError, BodyReader, Bounded, incoming_body};
 use crate::connection_selector::available;
+use crate::owner::blocking;
 use crate::params::invalid_param;
 use crate::problem::{self, Problem};
 use crate::query_params::{self, ConnectionSelector};
-use crate::service::Service;
+use crate::service::{BodyLimit, Service};
 use crate::table::{HandlerResult, RequestContext};
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
@@ -116,7 +117,7 @@ pub(crate) async fn ingest(context: RequestContext) -> HandlerResult {
     let limits = context.service.limits;
     let service = Arc::clone(&context.service);
     let work = move |body| receive(&service, &target, gzip, body);
-    let receipt = with_body(context.body, (limits.ingest_bytes, limits.body_pause), work).await?;
+    let receipt = with_body(context.body, limits.body(limits.ingest_bytes), work).await?;
     context.service.metrics.ingested(&receipt);
     let mut response = problem::json(StatusCode::OK, &receipt)?;
     if selector.by_alias {
@@ -128,10 +129,10 @@ pub(crate) async fn ingest(context: RequestContext) -> HandlerResult {
 /// Runs blocking work over a body while it arrives.
 async fn with_body<T: Send + 'static>(
     mut body: Body,
-    (limit, pause): (u64, std::time::Duration),
+    limit: BodyLimit,
     work: impl FnOnce(BodyReader) -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
-    let (pump, reader) = incoming_body(limit, pause);
+    let (pump, reader) = incoming_body(limit.bytes, limit.pause);
     let work = tokio::task::spawn_blocking(move || work(reader));
     let ((), done) = tokio::join!(pump.run(&mut body), work);
     done.map_err(|error| Problem::internal("a write did not come to its end", &error))?
@@ -295,14 +296,6 @@ fn no_content(selector: &ConnectionSelector) -> Response {
     response
 }
 
-async fn blocking<T: Send + 'static>(
-    service: Arc<Service>,
-    work: impl FnOnce(&Service) -> Result<T, Problem> + Send + 'static,
-) -> Result<T, Problem> {
-    let done = tokio::task::spawn_blocking(move || work(&service)).await;
-    done.map_err(|error| Problem::internal("a write did not come to its end", &error))?
-}
-
 pub(crate) async fn put_blob(context: RequestContext) -> HandlerResult {
     let selector = ConnectionSelector::resolve(&context, true, context.params.text("stream"))?;
     let needed = |name: &'static str| {
@@ -329,7 +322,7 @@ pub(crate) async fn put_blob(context: RequestContext) -> HandlerResult {
         let stored = service.store.put_blob(owner, &media_type, &mut body);
         stored.map_err(|error| store_problem(&error))
     };
-    let blob = with_body(context.body, (limits.blob_bytes, limits.body_pause), work).await?;
+    let blob = with_body(context.body, limits.body(limits.blob_bytes), work).await?;
     let answer = json!({
         "object": "blob",
         "blob_id": blob.id.as_str(),
@@ -355,7 +348,7 @@ pub(crate) async fn declare(context: RequestContext) -> HandlerResult {
         })?;
         Declaration::parse(&text).map_err(|mistakes| declaration_problem(&mistakes))
     };
-    let limit = (limits.declaration_bytes, limits.body_pause);
+    let limit = limits.body(limits.declaration_bytes);
     let declaration = with_body(context.body, limit, work).await?;
     let key = declaration.connector_key().to_string();
     let declared = blocking(context.service, move |service| {

@@ -93,12 +93,13 @@ pub(super) fn rows(
         .into_iter()
         .map(|stats| (stats.stream, stats.records))
         .collect();
+    let entered = Entered { counts, form };
     let mut rows = Vec::new();
     for connection in service.store.connections() {
         let Some(declaration) = service.store.declaration(&connection.connector) else {
             continue;
         };
-        let row = source_row(&connection, &declaration, asked, (&counts, form));
+        let row = source_row(&connection, &declaration, asked, &entered);
         if !row.streams.is_empty() {
             rows.push(row);
         }
@@ -106,11 +107,17 @@ pub(super) fn rows(
     Ok(rows)
 }
 
+/// The records of each stream, and the form as it was sent.
+struct Entered<'a> {
+    counts: HashMap<StreamRef, u64>,
+    form: &'a Form,
+}
+
 fn source_row(
     connection: &Connection,
     declaration: &Declaration,
     asked: Option<&[Draft]>,
-    (counts, form): (&HashMap<StreamRef, u64>, &Form),
+    entered: &Entered<'_>,
 ) -> SourceRow {
     let mut streams = Vec::new();
     let mut total = 0;
@@ -118,7 +125,7 @@ fn source_row(
         let asked = match asked {
             None => None,
             Some(drafts) => {
-                let Some(asked) = requested_stream(drafts, declaration, (&connection.id, stream))
+                let Some(asked) = requested_stream(drafts, declaration, &connection.id, stream)
                 else {
                     continue;
                 };
@@ -129,9 +136,11 @@ fn source_row(
             connection: connection.id.clone(),
             stream: stream.name.clone(),
         };
-        let records = counts.get(&stream_ref).copied().unwrap_or_default();
+        let records = entered.counts.get(&stream_ref).copied().unwrap_or_default();
         total += records;
-        streams.push(stream_row(&connection.id, stream, asked, (records, form)));
+        let mut row = stream_row(&connection.id, stream, asked, entered.form);
+        row.total = format_count(records, "record");
+        streams.push(row);
     }
     SourceRow {
         name: label(&connection.display_name),
@@ -144,7 +153,8 @@ fn source_row(
 fn requested_stream<'a>(
     drafts: &'a [Draft],
     declaration: &Declaration,
-    (connection, stream): (&ConnectionId, &StreamDeclaration),
+    connection: &ConnectionId,
+    stream: &StreamDeclaration,
 ) -> Option<&'a GrantedStream> {
     let of_source = drafts
         .iter()
@@ -158,7 +168,7 @@ fn stream_row(
     connection: &ConnectionId,
     stream: &StreamDeclaration,
     asked: Option<&GrantedStream>,
-    (records, form): (u64, &Form),
+    form: &Form,
 ) -> StreamRow {
     let value = format!("{connection}/{}", stream.name);
     let names: Vec<&FieldName> = match asked {
@@ -177,7 +187,7 @@ fn stream_row(
     StreamRow {
         name: label(stream.label.as_deref().unwrap_or(stream.name.as_str())),
         about: label(stream.description.as_deref().unwrap_or_default()),
-        total: format_count(records, "record"),
+        total: String::new(),
         chosen: form.values("stream").any(|ticked| ticked == value),
         fields: names.into_iter().map(field).collect(),
         by_field: stream.selection.fields,

@@ -7,6 +7,8 @@ use contract::time::Instant;
 use contract::wire::OrderedMap;
 use serde_json::value::RawValue;
 
+use crate::problem::Problem;
+
 /// The longest label, in characters.
 const LABEL_CHARS: usize = 300;
 
@@ -50,9 +52,10 @@ pub(super) struct Member {
 }
 
 /// The members of a record: numbers as written, strings unquoted, each shortened to `most` characters.
-pub(super) fn members(data: Option<&RawValue>, most: usize) -> Vec<Member> {
+pub(super) fn members(data: Option<&RawValue>, most: usize) -> Result<Vec<Member>, Problem> {
     let text = data.map_or("{}", RawValue::get);
-    let members: OrderedMap<Box<RawValue>> = serde_json::from_str(text).unwrap_or_default();
+    let members: OrderedMap<Box<RawValue>> = serde_json::from_str(text)
+        .map_err(|error| Problem::internal("a record is no JSON object", &error))?;
     let mut shown = Vec::new();
     for (name, raw) in members.iter() {
         shown.push(Member {
@@ -60,7 +63,7 @@ pub(super) fn members(data: Option<&RawValue>, most: usize) -> Vec<Member> {
             value: cut(&value(raw.get()), most),
         });
     }
-    shown
+    Ok(shown)
 }
 
 fn value(raw: &str) -> String {
@@ -112,7 +115,7 @@ mod tests {
         let data =
             RawValue::from_string("{\"n\":1.50,\"t\":\"a\\nb\",\"o\":{\"x\":[1]}}".to_owned());
         let data = data.unwrap();
-        let members = members(Some(&*data), 3);
+        let members = members(Some(&*data), 3).unwrap();
         let values: Vec<&str> = members.iter().map(|member| member.value.as_str()).collect();
         assert_eq!(
             values,

@@ -73,7 +73,7 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
                 .map_or_else(String::new, |source| time(service, source, &record)),
             source: source.map_or_else(|| connection.to_string(), |one| visible(&one.display_name)),
             emitted: format_time(&record.emitted_at),
-            members: members(record.data.as_deref(), VALUE_CHARS),
+            members: members(record.data.as_deref(), VALUE_CHARS)?,
         },
     )
 }
@@ -88,7 +88,10 @@ fn time(service: &Service, source: &Connection, record: &Record) -> String {
     let declared = [&stream.consent_time_field, &stream.cursor_field];
     let declared = declared.map(|field| field.as_ref().map(FieldName::as_str));
     let data = record.data.as_deref().map_or("{}", RawValue::get);
-    let fields: OrderedMap<&RawValue> = serde_json::from_str(data).unwrap_or_default();
+    let Ok(fields) = serde_json::from_str::<OrderedMap<&RawValue>>(data) else {
+        // The members of the page report it.
+        return String::new();
+    };
     let own = own_time(declared, |name| {
         let (_, value) = fields.iter().find(|(known, _)| *known == name)?;
         serde_json::from_str(value.get()).ok()

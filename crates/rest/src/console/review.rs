@@ -1,6 +1,5 @@
 //! The review: who would get what, with samples of the records they would see.
 
-use contract::error::ReadError;
 use contract::grant::{AccessMode, Authority, GrantedRow};
 use contract::query::{Count, ListOptions, PageLimit, Reading, RecordsQuery};
 use contract::reader::ReadContract as _;
@@ -88,7 +87,7 @@ impl Requester {
 
 /// Scheme, host and port of an address that was validated at registration. An address that is not `http` or `https`
 /// has no origin; then its scheme.
-pub(super) fn origin(address: &str) -> &str {
+pub(crate) fn origin(address: &str) -> &str {
     if !address.starts_with("https://") && !address.starts_with("http://") {
         let scheme = address.find(':').and_then(|end| address.get(..=end));
         return scheme.unwrap_or_default();
@@ -171,20 +170,30 @@ pub(super) async fn rows(
     let mut rows = Vec::new();
     for (at, row) in granted.rows().iter().enumerate() {
         let samples = if at < SAMPLED_STREAMS { SAMPLES } else { 0 };
-        rows.push(stream_preview(service, review, row, (&reader, samples)).await?);
+        let sampling = Sampling {
+            reader: &reader,
+            records: samples,
+        };
+        rows.push(stream_preview(service, review, row, sampling).await?);
     }
     Ok(rows)
+}
+
+/// How a stream is sampled.
+struct Sampling<'a> {
+    reader: &'a GrantReader,
+    records: u32,
 }
 
 async fn stream_preview(
     service: &Service,
     review: &Review,
     row: &GrantedRow,
-    (reader, samples): (&GrantReader, u32),
-) -> Result<StreamPreview, ReadError> {
+    Sampling { reader, records }: Sampling<'_>,
+) -> Result<StreamPreview, Problem> {
     let mut query = RecordsQuery::new(row.stream.clone());
     query.connection_id = Some(row.connection.to_string());
-    query.limit = PageLimit::new(samples.max(1));
+    query.limit = PageLimit::new(records.max(1));
     query.reading = Reading::List(ListOptions {
         count: Count::Exact,
         ..ListOptions::default()
@@ -194,7 +203,7 @@ async fn stream_preview(
     let total = meta.and_then(|meta| meta.count.as_option()?.value());
     // Every field is shown, because every one would be disclosed.
     let sample = |record: &Record| members(record.data.as_deref(), VALUE_CHARS);
-    let shown = usize::try_from(samples).unwrap_or_default();
+    let shown = usize::try_from(records).unwrap_or(usize::MAX);
     let stream = review.grants.iter().flat_map(|draft| &draft.streams);
     let stream = stream
         .filter(|stream| stream.name == row.stream)
@@ -213,7 +222,12 @@ async fn stream_preview(
         words: stream.map_or_else(String::new, |stream| {
             Wording::whole(visible).row(&row.connection, stream)
         }),
-        samples: page.data.iter().take(shown).map(sample).collect(),
+        samples: page
+            .data
+            .iter()
+            .take(shown)
+            .map(sample)
+            .collect::<Result<_, _>>()?,
     })
 }
 

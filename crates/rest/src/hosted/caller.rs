@@ -1,54 +1,21 @@
-//! Admission to `/mcp`: allowed origins, and tokens of grants and packages.
+//! Authentication at `/mcp`: tokens of grants and packages.
 
 use std::sync::Arc;
 
-use axum::http::{HeaderMap, header};
+use axum::http::HeaderMap;
 use contract::error::{ErrorCode, ReadError};
 use contract::grant::Authority;
 use grants::{Surface, TokenError, TokenKind};
 
 use crate::auth::{self, Caller};
-use crate::hosts::names_this_machine;
 use crate::problem::Problem;
 use crate::service::Service;
-
-/// Allowed origins: this server's own, and those of this machine.
-pub(super) struct OriginCheck {
-    /// Scheme and authority of the public URL.
-    origin: String,
-}
-
-impl OriginCheck {
-    pub(super) fn new(public_url: &str) -> Self {
-        let (scheme, rest) = public_url.split_once("://").unwrap_or(("http", public_url));
-        let authority = rest.split('/').next().unwrap_or_default();
-        Self {
-            origin: format!("{scheme}://{authority}"),
-        }
-    }
-
-    /// Refuses requests from pages of other origins. The `Host` header was checked before, for every route.
-    pub(super) fn check(&self, headers: &HeaderMap) -> Result<(), Problem> {
-        let Some(origin) = headers.get(header::ORIGIN) else {
-            return Ok(());
-        };
-        let origin = origin.to_str().unwrap_or_default();
-        let local = origin
-            .strip_prefix("http://")
-            .is_some_and(names_this_machine);
-        if local || origin == self.origin {
-            return Ok(());
-        }
-        let message = "pages of another origin may not call this server";
-        Err(Problem::new(ErrorCode::PermissionError, message))
-    }
-}
 
 /// An authenticated caller of `/mcp`.
 pub(super) struct McpCaller {
     caller: Caller,
     /// The key of the rate limit: the package, or the grant.
-    id: String,
+    pub(super) id: String,
     /// The package, and how many of its grants are active.
     package: Option<(String, usize)>,
 }
@@ -60,10 +27,6 @@ impl McpCaller {
 
     pub(super) fn kind(&self) -> &'static str {
         self.caller.kind.as_str()
-    }
-
-    pub(super) fn id(&self) -> &str {
-        &self.id
     }
 
     pub(super) fn package(&self) -> Option<(&str, usize)> {
@@ -81,7 +44,7 @@ pub(super) async fn authenticate(
     let Some(token) = auth::bearer_token(headers) else {
         let error = ReadError::new(ErrorCode::AuthenticationError, "Missing Bearer token")
             .with_hint("authorize with the server that resource_metadata names");
-        return Err(challenge(service, error, ""));
+        return Err(auth::challenge(error, "", metadata(service)));
     };
     let (asked, now) = (Arc::clone(service), service.now());
     let resolved = read::run_blocking(move || {
@@ -105,7 +68,11 @@ pub(super) async fn authenticate(
             };
             let refusal = ReadError::new(code, error.to_string())
                 .with_hint("authorize again with the server that resource_metadata names");
-            return Err(challenge(service, refusal, "error=\"invalid_token\", "));
+            return Err(auth::challenge(
+                refusal,
+                "error=\"invalid_token\", ",
+                metadata(service),
+            ));
         }
     };
     if resolved.kind == TokenKind::Owner {
@@ -122,53 +89,17 @@ pub(super) async fn authenticate(
         Authority::Owner => None,
     };
     let first = resolved.grant_ids.first().map(|id| id.as_str().to_owned());
+    let Some(id) = package.clone().or(first) else {
+        return Err(Problem::internal("a client token", &"it has no grant"));
+    };
     Ok(McpCaller {
-        id: package.clone().or(first).unwrap_or_default(),
+        id,
         package: package.map(|id| (id, resolved.grant_ids.len())),
         caller: Caller::new(resolved.kind, resolved.authority),
     })
 }
 
-/// The challenge of RFC 9728, with the metadata of this path.
-fn challenge(service: &Service, error: ReadError, what: &str) -> Problem {
-    let metadata = format!("{}{}", service.resource_metadata(), super::PATH);
-    let value = format!("Bearer {what}resource_metadata=\"{metadata}\"");
-    let step = error.hint.clone().unwrap_or_default();
-    Problem::from(error)
-        .with_member("resource_metadata", metadata)
-        .with_member("next_step", step)
-        .with_header(header::WWW_AUTHENTICATE, &value)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
-        pairs
-            .iter()
-            .map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()))
-            .collect()
-    }
-
-    #[test]
-    fn only_our_own_pages_are_answered() {
-        let check = OriginCheck::new("https://pdpp.example.org");
-        for (origin, passes) in [
-            (None, true),
-            (Some("http://localhost:3000"), true),
-            (Some("http://pdpp.localhost:7420"), true),
-            (Some("https://pdpp.example.org"), true),
-            (Some("https://evil.example"), false),
-            (Some("null"), false),
-            (Some("http://127.0.0.1.evil.example"), false),
-        ] {
-            let pairs: Vec<_> = origin
-                .map(|origin| ("origin", origin))
-                .into_iter()
-                .collect();
-            let checked = check.check(&headers(&pairs));
-            assert_eq!(checked.is_ok(), passes, "{origin:?}");
-        }
-    }
+/// The metadata of this path (RFC 9728).
+fn metadata(service: &Service) -> String {
+    format!("{}{}", service.resource_metadata(), super::PATH)
 }

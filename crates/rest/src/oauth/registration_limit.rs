@@ -12,51 +12,40 @@ use std::time::Duration;
 use contract::time::Instant;
 use grants::sign_in::Lane;
 
-/// The window of the limits.
+use crate::rate_limit::{Bucket, KeyedBuckets, Rate};
+
 const WINDOW: Duration = Duration::from_mins(10);
-/// Requests per window: of one address, and of all addresses together.
-const LIMIT: (u32, u32) = (120, 2_000);
-/// Requests still admitted when that is used up: of one address, and of all such addresses together.
-const RESERVED: (u32, u32) = (5, 2_000);
-/// Requests per window of one browser of the owner.
-const OWNER_LIMIT: u32 = 1_200;
-/// Concurrent fetches: of one lane, and of all addresses together.
-const FETCH_LIMIT: (u32, u32) = (2, 20);
+/// Requests of one address.
+const PER_ADDRESS: Rate = Rate::new(120, WINDOW);
+/// Requests of all addresses together.
+const SHARED: Rate = Rate::new(2_000, WINDOW);
+/// Requests of one address that are still admitted when the shared limit is used up.
+const RESERVED_PER_ADDRESS: u32 = 5;
+/// Requests of all such addresses together.
+const RESERVED: Rate = Rate::new(2_000, WINDOW);
+/// Requests of one browser of the owner.
+const PER_OWNER_BROWSER: Rate = Rate::new(1_200, WINDOW);
+/// Concurrent fetches of one lane.
+const FETCHES_PER_LANE: u32 = 2;
+/// Concurrent fetches of all addresses together.
+const FETCHES: u32 = 20;
 
 const _: () = {
-    assert!(
-        LIMIT.0 * 10 <= LIMIT.1,
-        "an address may use a tenth at most"
-    );
-    assert!(
-        RESERVED.0 * 10 <= RESERVED.1,
-        "an address may use a tenth at most"
-    );
-    assert!(
-        FETCH_LIMIT.0 * 10 <= FETCH_LIMIT.1,
-        "an address may use a tenth at most"
-    );
+    assert!(PER_ADDRESS.units() * 10 <= SHARED.units());
+    assert!(RESERVED_PER_ADDRESS * 10 <= RESERVED.units());
+    assert!(FETCHES_PER_LANE * 10 <= FETCHES);
 };
 
-/// The counters of the current window.
+/// The limits and what is used of them.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct RegistrationLimit(Arc<Mutex<Counts>>);
+pub(crate) struct RegistrationLimit(Arc<Mutex<Usage>>);
 
 #[derive(Debug, Default)]
-struct Counts {
-    began: Instant,
-    /// Used of the shared limit, and of the reserve beyond it.
-    shared: (u32, u32),
-    by_lane: HashMap<Lane, u32>,
+struct Usage {
+    by_lane: KeyedBuckets<Lane>,
+    shared: Bucket,
+    reserved: Bucket,
     fetches: HashMap<Lane, u32>,
-}
-
-/// Which limit a request was counted against.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Quota {
-    Shared,
-    Reserved,
-    Owner,
 }
 
 /// A request in progress. It counts while it is in progress, so that concurrency does not evade the limit; dropped
@@ -65,9 +54,17 @@ enum Quota {
 pub(crate) struct Reservation {
     limit: RegistrationLimit,
     lane: Lane,
-    began: Instant,
+    at: Instant,
     quota: Quota,
     committed: bool,
+}
+
+/// The limit a request was counted against besides that of its lane.
+#[derive(Debug, Clone, Copy)]
+enum Quota {
+    Shared,
+    Reserved,
+    Owner,
 }
 
 /// A document being fetched; dropping it frees the slot.
@@ -77,28 +74,11 @@ pub(crate) struct FetchPermit(RegistrationLimit, Lane);
 impl RegistrationLimit {
     /// Admits a request, or returns how long to wait.
     pub(crate) fn admit(&self, lane: &Lane, now: Instant) -> Result<Reservation, Duration> {
-        let window = i64::try_from(WINDOW.as_micros()).unwrap_or(i64::MAX);
-        let mut counts = self.counts();
-        let past = now.0.saturating_sub(counts.began.0);
-        // A clock that was set back starts a new window too.
-        if !(0..window).contains(&past) {
-            counts.began = now;
-            counts.shared = (0, 0);
-            counts.by_lane.clear();
-        }
-        let left = window.saturating_sub(now.0.saturating_sub(counts.began.0));
-        let wait = Duration::from_micros(u64::try_from(left).unwrap_or_default());
-        let quota = counts.quota(lane).ok_or(wait)?;
-        *counts.by_lane.entry(lane.clone()).or_default() += 1;
-        match quota {
-            Quota::Shared => counts.shared.0 += 1,
-            Quota::Reserved => counts.shared.1 += 1,
-            Quota::Owner => {}
-        }
+        let quota = self.usage().take(lane, now)?;
         Ok(Reservation {
             limit: self.clone(),
             lane: lane.clone(),
-            began: counts.began,
+            at: now,
             quota,
             committed: false,
         })
@@ -106,36 +86,55 @@ impl RegistrationLimit {
 
     /// Admits a fetch, unless too many are in progress.
     pub(crate) fn start_fetch(&self, lane: &Lane) -> Option<FetchPermit> {
-        let mut counts = self.counts();
-        let of_addresses = |lane: &Lane| matches!(lane, Lane::Address(_));
-        let under_way = counts.fetches.iter();
-        let all: u32 = under_way
-            .filter(|(lane, _)| of_addresses(lane))
+        let mut usage = self.usage();
+        let is_address = |lane: &Lane| matches!(lane, Lane::Address(_));
+        let fetches = usage.fetches.iter();
+        let all: u32 = fetches
+            .filter(|(lane, _)| is_address(lane))
             .map(|(_, number)| number)
             .sum();
-        let own = counts.fetches.get(lane).copied().unwrap_or_default();
-        if own >= FETCH_LIMIT.0 || (of_addresses(lane) && all >= FETCH_LIMIT.1) {
+        let own = usage.fetches.get(lane).copied().unwrap_or_default();
+        if own >= FETCHES_PER_LANE || (is_address(lane) && all >= FETCHES) {
             return None;
         }
-        *counts.fetches.entry(lane.clone()).or_default() += 1;
+        *usage.fetches.entry(lane.clone()).or_default() += 1;
         Some(FetchPermit(self.clone(), lane.clone()))
     }
 
-    fn counts(&self) -> MutexGuard<'_, Counts> {
+    fn usage(&self) -> MutexGuard<'_, Usage> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Counts {
-    fn quota(&self, lane: &Lane) -> Option<Quota> {
-        let own = self.by_lane.get(lane).copied().unwrap_or_default();
-        match lane {
-            Lane::Browser(_) => (own < OWNER_LIMIT).then_some(Quota::Owner),
-            Lane::Address(_) if own >= LIMIT.0 => None,
-            Lane::Address(_) if self.shared.0 < LIMIT.1 => Some(Quota::Shared),
-            Lane::Address(_) => {
-                (own < RESERVED.0 && self.shared.1 < RESERVED.1).then_some(Quota::Reserved)
-            }
+impl Usage {
+    fn take(&mut self, lane: &Lane, now: Instant) -> Result<Quota, Duration> {
+        let own = self.by_lane.bucket(lane, now);
+        let before = *own;
+        if let Lane::Browser(_) = lane {
+            return own.take(PER_OWNER_BROWSER, 1, now).map(|()| Quota::Owner);
+        }
+        own.take(PER_ADDRESS, 1, now)?;
+        let Err(wait) = self.shared.take(SHARED, 1, now) else {
+            return Ok(Quota::Shared);
+        };
+        let has_reserve = before.used(PER_ADDRESS, now) < RESERVED_PER_ADDRESS;
+        if has_reserve && self.reserved.take(RESERVED, 1, now).is_ok() {
+            return Ok(Quota::Reserved);
+        }
+        *own = before;
+        Err(wait)
+    }
+
+    fn give_back(&mut self, lane: &Lane, at: Instant, quota: Quota) {
+        let own = self.by_lane.bucket(lane, at);
+        match quota {
+            Quota::Owner => own.give_back(PER_OWNER_BROWSER),
+            Quota::Shared | Quota::Reserved => own.give_back(PER_ADDRESS),
+        }
+        match quota {
+            Quota::Owner => {}
+            Quota::Shared => self.shared.give_back(SHARED),
+            Quota::Reserved => self.reserved.give_back(RESERVED),
         }
     }
 }
@@ -149,31 +148,21 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        let mut counts = self.limit.counts();
-        if self.committed || counts.began != self.began {
-            return;
-        }
-        decrement(&mut counts.by_lane, &self.lane);
-        match self.quota {
-            Quota::Shared => counts.shared.0 = counts.shared.0.saturating_sub(1),
-            Quota::Reserved => counts.shared.1 = counts.shared.1.saturating_sub(1),
-            Quota::Owner => {}
+        if !self.committed {
+            let (at, quota) = (self.at, self.quota);
+            self.limit.usage().give_back(&self.lane, at, quota);
         }
     }
 }
 
 impl Drop for FetchPermit {
     fn drop(&mut self) {
-        decrement(&mut self.0.counts().fetches, &self.1);
-    }
-}
-
-/// Decrements a counter and removes it at zero.
-fn decrement(counted: &mut HashMap<Lane, u32>, lane: &Lane) {
-    if let Some(number) = counted.get_mut(lane) {
-        *number = number.saturating_sub(1);
-        if *number == 0 {
-            counted.remove(lane);
+        let fetches = &mut self.0.usage().fetches;
+        if let Some(number) = fetches.get_mut(&self.1) {
+            *number = number.saturating_sub(1);
+            if *number == 0 {
+                fetches.remove(&self.1);
+            }
         }
     }
 }
@@ -197,22 +186,15 @@ mod tests {
     }
 
     #[test]
-    fn one_address_and_all_together_are_bounded_for_a_span() {
+    fn one_address_and_all_together_are_bounded() {
         let limit = RegistrationLimit::default();
-        limit.admit(&address(1), at(0)).unwrap().commit();
-        assert_eq!(accepted(&limit, &address(1), 200), 119);
-        assert_eq!(
-            limit.admit(&address(1), at(6)).unwrap_err(),
-            Duration::from_mins(4),
-            "the wait ends with the window"
-        );
+        assert_eq!(accepted(&limit, &address(1), 200), 120);
+        let wait = limit.admit(&address(1), at(5)).unwrap_err();
+        assert_eq!(wait, Duration::from_secs(5), "until one of 120 is refilled");
         let all: u32 = (2..3_000).map(|n| accepted(&limit, &address(n), 100)).sum();
-        assert_eq!(
-            all + 120,
-            LIMIT.1 + RESERVED.1,
-            "bounded, however many addresses"
-        );
-        assert!(limit.admit(&address(1), at(10)).is_ok());
+        let bound = SHARED.units() + RESERVED.units();
+        assert_eq!(all + 120, bound, "bounded, however many addresses");
+        assert!(limit.admit(&address(1), at(15)).is_ok());
     }
 
     #[test]
@@ -222,13 +204,9 @@ mod tests {
         for n in 0..19 {
             accepted(&limit, &address(n), 1_000);
         }
-        assert_eq!(
-            limit.counts().shared.0,
-            LIMIT.1,
-            "what is there for all is used up"
-        );
+        assert_eq!(limit.usage().shared.used(SHARED, at(5)), SHARED.units());
         for n in 100..200 {
-            assert_eq!(accepted(&limit, &address(n), 10), RESERVED.0);
+            assert_eq!(accepted(&limit, &address(n), 10), RESERVED_PER_ADDRESS);
         }
         let own = Lane::Browser("a session".to_owned());
         assert_eq!(accepted(&limit, &own, 500), 500);
@@ -241,15 +219,10 @@ mod tests {
         for _ in 0..5_000 {
             drop(limit.admit(&address(1), at(5)).unwrap());
         }
-        assert!(limit.counts().by_lane.is_empty());
+        assert_eq!(limit.usage().shared.used(SHARED, at(5)), 0);
         // Under way it does: many at once are no way around the limit.
         let many: Vec<_> = (0..200).map(|_| limit.admit(&address(1), at(5))).collect();
-        assert_eq!(
-            many.iter()
-                .filter(|reservation| reservation.is_ok())
-                .count(),
-            120
-        );
+        assert_eq!(many.iter().filter(|one| one.is_ok()).count(), 120);
     }
 
     #[test]
@@ -269,6 +242,6 @@ mod tests {
         all.pop();
         assert!(limit.start_fetch(&address(99)).is_some());
         drop(all);
-        assert!(limit.counts().fetches.is_empty());
+        assert!(limit.usage().fetches.is_empty());
     }
 }

@@ -121,7 +121,13 @@ fn run(service: &Service, plan: &Plan, body: BodyReader, progress: &ProgressSend
         }
     };
     import = import.reviving(plan.revives);
-    let stopped = import_all(service, plan, &mut import, (body, progress)).err();
+    let mut running = Running {
+        service,
+        plan,
+        progress,
+        bytes: 0,
+    };
+    let stopped = running.import_all(&mut import, body).err();
     let report = import.into_report();
     let mut lagging = None;
     if !plan.dry && stopped.is_none() && report.read > report.rejected {
@@ -140,65 +146,73 @@ fn run(service: &Service, plan: &Plan, body: BodyReader, progress: &ProgressSend
     }
 }
 
-fn import_all(
-    service: &Service,
-    plan: &Plan,
-    import: &mut Import<'_>,
-    (body, progress): (BodyReader, &ProgressSender),
-) -> Result<(), Refusal> {
-    let mut files = UploadedFiles::new(body);
-    let mut before = 0;
-    let broken =
-        |error: std::io::Error| refusal(format!("the files did not arrive whole: {error}"));
-    while let Some(file) = files.next().map_err(broken)? {
-        before += import_one(service, plan, import, (file, before, progress))?;
-    }
-    Ok(())
+/// An import in progress.
+struct Running<'a> {
+    service: &'a Service,
+    plan: &'a Plan,
+    progress: &'a ProgressSender,
+    /// Bytes of the files before the current one.
+    bytes: u64,
 }
 
-/// Imports one file and returns its size in bytes.
-fn import_one(
-    service: &Service,
-    plan: &Plan,
-    import: &mut Import<'_>,
-    ((file, content), before, progress): ((FileName, FileReader<BodyReader>), u64, &ProgressSender),
-) -> Result<u64, Refusal> {
-    let name = file.name.as_str();
-    let input = match &file.file_name {
-        Some(file_name) => Input::from_file(name, file_name, content),
-        None => Input::from_reader(name, content),
-    };
-    let input = input.map_err(|error| import_refusal(&error))?;
-    let format = input.format().map_err(|error| import_refusal(&error))?;
-    let choice = StreamChoice::for_input(plan.stream.as_ref(), input.stem(), &plan.declaration);
-    match format {
-        Format::Csv if choice.stream().is_none() => return Err(no_stream(name, &plan.declaration)),
-        Format::Export(export)
-            if plan.declaration.connector_key().as_str() != export.connector_key() =>
-        {
-            return Err(other_connector(name, export, &plan.declaration));
+impl Running<'_> {
+    fn import_all(&mut self, import: &mut Import<'_>, body: BodyReader) -> Result<(), Refusal> {
+        let mut files = UploadedFiles::new(body);
+        let broken =
+            |error: std::io::Error| refusal(format!("the files did not arrive whole: {error}"));
+        while let Some((file, content)) = files.next().map_err(broken)? {
+            self.import_one(import, &file, content)?;
         }
-        _ => {}
+        Ok(())
     }
-    let clock = &*service.reader_settings.clock;
-    let acceptor = Acceptor::new(&plan.declaration, choice, LineForm::EnvelopeOrBare, clock);
-    let consumed = input.consumed();
-    let mut importer: Box<dyn Importer> = match format {
-        Format::Jsonl => Box::new(JsonlImporter::new(input.into_reader(), &acceptor)),
-        Format::Csv => Box::new(CsvImporter::new(input.into_reader(), &acceptor)),
-        Format::Export(export) => export.importer(input, &acceptor),
-    };
-    let mut acknowledged = |report: &ImportReport| {
-        progress.report(ImportProgress {
-            read: report.read,
-            bytes: before + consumed.load(Ordering::Relaxed),
-            indexing: false,
-        });
-    };
-    let named = plan.names.then_some(name);
-    let ran = import.run(importer.as_mut(), named, &mut acknowledged);
-    ran.map_err(|stopped: Stopped| import_refusal(&stopped.named(name)))?;
-    Ok(consumed.load(Ordering::Relaxed))
+
+    fn import_one(
+        &mut self,
+        import: &mut Import<'_>,
+        file: &FileName,
+        content: FileReader<BodyReader>,
+    ) -> Result<(), Refusal> {
+        let (plan, before) = (self.plan, self.bytes);
+        let name = file.name.as_str();
+        let input = match &file.file_name {
+            Some(file_name) => Input::from_file(name, file_name, content),
+            None => Input::from_reader(name, content),
+        };
+        let input = input.map_err(|error| import_refusal(&error))?;
+        let format = input.format().map_err(|error| import_refusal(&error))?;
+        let choice = StreamChoice::for_input(plan.stream.as_ref(), input.stem(), &plan.declaration);
+        match format {
+            Format::Csv if choice.stream().is_none() => {
+                return Err(no_stream(name, &plan.declaration));
+            }
+            Format::Export(export)
+                if plan.declaration.connector_key().as_str() != export.connector_key() =>
+            {
+                return Err(other_connector(name, export, &plan.declaration));
+            }
+            _ => {}
+        }
+        let clock = &*self.service.reader_settings.clock;
+        let acceptor = Acceptor::new(&plan.declaration, choice, LineForm::EnvelopeOrBare, clock);
+        let consumed = input.consumed();
+        let mut importer: Box<dyn Importer> = match format {
+            Format::Jsonl => Box::new(JsonlImporter::new(input.into_reader(), &acceptor)),
+            Format::Csv => Box::new(CsvImporter::new(input.into_reader(), &acceptor)),
+            Format::Export(export) => export.importer(input, &acceptor),
+        };
+        let mut acknowledged = |report: &ImportReport| {
+            self.progress.report(ImportProgress {
+                read: report.read,
+                bytes: before + consumed.load(Ordering::Relaxed),
+                indexing: false,
+            });
+        };
+        let named = plan.names.then_some(name);
+        let ran = import.run(importer.as_mut(), named, &mut acknowledged);
+        ran.map_err(|stopped: Stopped| import_refusal(&stopped.named(name)))?;
+        self.bytes += consumed.load(Ordering::Relaxed);
+        Ok(())
+    }
 }
 
 fn import_refusal(error: &ImportError) -> Refusal {

@@ -27,7 +27,14 @@ impl ProgressSender {
     }
 
     fn send<P: Serialize, D: Serialize>(&self, event: &ProgressEvent<P, D>) {
-        let mut line = serde_json::to_vec(event).unwrap_or_default();
+        let mut line = match serde_json::to_vec(event) {
+            Ok(line) => line,
+            Err(error) => {
+                // The stream then ends without a result, which its reader takes for a failure.
+                tracing::error!(%error, "a progress event cannot be written as JSON");
+                return;
+            }
+        };
         line.push(b'\n');
         let _ = self.0.blocking_send(Ok(line.into()));
     }
