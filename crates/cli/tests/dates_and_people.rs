@@ -103,3 +103,46 @@ fn contacts_are_imported_with_nothing_declared() {
         assert_eq!(found["data"].as_array().unwrap().len(), 1, "{words}");
     }
 }
+
+#[test]
+fn a_recurring_event_is_written_out_also_where_an_earlier_release_declared_calendars() {
+    // AN-30: in a store whose declaration knows no occurrences yet.
+    let home = Home::new();
+    let bundled = include_str!("../../ingest/declarations/calendar-file.json");
+    let mut earlier: Value = serde_json::from_str(bundled).unwrap();
+    earlier["declaration_version"] = json!("1");
+    let events = &mut earlier["streams"][0];
+    let fields = events["schema"]["properties"].as_object_mut().unwrap();
+    fields.retain(|name, _| name != "occurrence_of" && name != "series_starts_at");
+    let groups = events.pointer_mut("/query/aggregations/group_by").unwrap();
+    groups
+        .as_array_mut()
+        .unwrap()
+        .retain(|name| name != "occurrence_of");
+    let declaration = home.file("earlier.json", earlier.to_string());
+    home.run(&["declare", &declaration]).succeeds();
+    let file = home.file(
+        "weekly.ics",
+        "BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:w\nDTSTART:20260302T090000Z\nRRULE:FREQ=WEEKLY;COUNT=3\nSUMMARY:Choir\nEND:VEVENT\nEND:VCALENDAR\n",
+    );
+    let report = home.run(&["import", &file]).succeeds();
+    assert!(
+        report.stderr.ends_with("1 read, 1 added, 0 updated, 0 unchanged, 0 rejected.\nOccurrences of recurring events: 2 added, 0 updated, 0 removed, 0 unchanged.\n"),
+        "{report:?}"
+    );
+    let query = [
+        "query",
+        "events",
+        "--filter",
+        "starts_at>=2026-03-09",
+        "--filter",
+        "starts_at<2026-03-10",
+    ];
+    let found = home.run(&[&query[..], &["--filter", "occurrence_of=w", "--json"]].concat());
+    let found = found.succeeds().json();
+    assert_eq!(found["data"][0]["id"], json!("w_20260309T090000Z"));
+    let count = home
+        .run(&["aggregate", "events", "count", "--json"])
+        .succeeds();
+    assert_eq!(count.json()["value"], json!(3));
+}

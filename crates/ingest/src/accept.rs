@@ -156,6 +156,23 @@ impl<'a> Acceptor<'a> {
         self.upsert(rules, rules.key_of(&body)?, body, Cells::Fields)
     }
 
+    /// Takes the deletion of a record that an importer made.
+    pub(crate) fn deletion(&self, stream: &str, key: &str) -> Accepted<Change> {
+        let rules = self.declared(stream)?;
+        let malformed = |why: String| Rejection::new(RejectionCode::MalformedExport, why);
+        Ok(Change {
+            stream: rules.declaration.name.clone(),
+            key: RecordKey::single(key).map_err(|error| malformed(error.to_string()))?,
+            emitted_at: self.clock.now().to_rfc3339_millis(),
+            op: ChangeOp::Delete,
+        })
+    }
+
+    /// The time of the import.
+    pub(crate) fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
     fn upsert(
         &self,
         rules: &StreamRules<'a>,

@@ -69,6 +69,27 @@ pub struct Item {
     pub bytes: usize,
     /// What it asks for, or why it cannot be.
     pub outcome: Result<Change, Rejection>,
+    /// Whether it was derived from another item, as occurrences are from a recurring event. It is counted apart.
+    pub is_derived: bool,
+}
+
+impl Item {
+    /// An item of the input itself.
+    pub fn new(line: u64, bytes: usize, outcome: Result<Change, Rejection>) -> Self {
+        Self {
+            line,
+            bytes,
+            outcome,
+            is_derived: false,
+        }
+    }
+
+    /// The same, derived from another.
+    #[must_use]
+    pub fn derived(mut self) -> Self {
+        self.is_derived = true;
+        self
+    }
 }
 
 /// How much goes into one write: whichever limit is reached first.
@@ -96,14 +117,16 @@ pub(crate) struct ItemPosition {
     pub(crate) index: u64,
     /// In the file, from 1.
     pub(crate) line: u64,
+    /// Whether the item was derived from another.
+    pub(crate) is_derived: bool,
 }
 
 /// Counts the results. Every item is counted exactly once, after its batch is durable.
 pub(crate) trait Tally {
     /// The item was written, or nothing had to be.
-    fn applied(&mut self, applied: Applied);
+    fn applied(&mut self, position: ItemPosition, applied: Applied);
     /// The owner deleted the record of the item, so it was not written; the rejection it counts as, if it does.
-    fn kept_deleted(&mut self) -> Option<Rejection>;
+    fn kept_deleted(&mut self, position: ItemPosition) -> Option<Rejection>;
     /// The item was refused.
     fn rejected(&mut self, position: ItemPosition, rejection: Rejection);
 }
@@ -381,6 +404,7 @@ impl Batch {
         let position = ItemPosition {
             index: self.before + self.lines as u64,
             line: item.line,
+            is_derived: item.is_derived,
         };
         self.lines += 1;
         self.bytes += item.bytes;
@@ -411,9 +435,10 @@ impl Batch {
                 match applied {
                     Applied::AppendOnlyConflict => refused.push((position, conflict())),
                     Applied::KeptDeleted => {
-                        refused.extend(tally.kept_deleted().map(|rejection| (position, rejection)));
+                        let rejection = tally.kept_deleted(position);
+                        refused.extend(rejection.map(|rejection| (position, rejection)));
                     }
-                    applied => tally.applied(applied),
+                    applied => tally.applied(position, applied),
                 }
             }
         }

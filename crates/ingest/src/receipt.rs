@@ -92,12 +92,12 @@ struct Writing {
 }
 
 impl Tally for Writing {
-    fn applied(&mut self, _: Applied) {
+    fn applied(&mut self, _: ItemPosition, _: Applied) {
         self.receipt.records_attempted += 1;
         self.receipt.records_accepted += 1;
     }
 
-    fn kept_deleted(&mut self) -> Option<Rejection> {
+    fn kept_deleted(&mut self, _: ItemPosition) -> Option<Rejection> {
         Some(Rejection::new(
             RejectionCode::DeletedByOwner,
             "the owner deleted the record of this key, and it stays deleted until they import it with --revive",

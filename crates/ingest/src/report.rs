@@ -9,6 +9,26 @@ use crate::rejection::{Rejection, RejectionCode};
 /// How many rejections are kept; all are counted.
 const KEPT_REJECTIONS: usize = 1_000;
 
+/// What became of records that were derived from others: the occurrences of recurring events.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OccurrenceReport {
+    /// Occurrences that were not there.
+    pub added: u64,
+    /// Those whose content changed.
+    pub updated: u64,
+    /// Those that no longer take place.
+    pub removed: u64,
+    /// Those that were there already.
+    pub unchanged: u64,
+}
+
+impl OccurrenceReport {
+    /// Whether there were none.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// The outcome of an import. `read` is always `added + updated + unchanged + kept_deleted + rejected`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImportReport {
@@ -25,6 +45,9 @@ pub struct ImportReport {
     pub kept_deleted: u64,
     /// Lines that were refused.
     pub rejected: u64,
+    /// Occurrences of recurring events, which count in none of the other numbers.
+    #[serde(default, skip_serializing_if = "OccurrenceReport::is_empty")]
+    pub occurrences: OccurrenceReport,
     /// The first thousand of them.
     pub rejections: Vec<RejectedLine>,
     /// What had to be assumed about inputs.
@@ -67,7 +90,17 @@ pub(crate) struct Reporting<'a> {
 }
 
 impl Tally for Reporting<'_> {
-    fn applied(&mut self, applied: Applied) {
+    fn applied(&mut self, position: ItemPosition, applied: Applied) {
+        if position.is_derived {
+            let counts = &mut self.report.occurrences;
+            match applied {
+                Applied::Added => counts.added += 1,
+                Applied::Updated => counts.updated += 1,
+                Applied::Deleted => counts.removed += 1,
+                _ => counts.unchanged += 1,
+            }
+            return;
+        }
         self.report.read += 1;
         match applied {
             Applied::Added => self.report.added += 1,
@@ -80,8 +113,8 @@ impl Tally for Reporting<'_> {
         }
     }
 
-    fn kept_deleted(&mut self) -> Option<Rejection> {
-        self.applied(Applied::KeptDeleted);
+    fn kept_deleted(&mut self, position: ItemPosition) -> Option<Rejection> {
+        self.applied(position, Applied::KeptDeleted);
         None
     }
 

@@ -16,6 +16,7 @@ use ingest::ImportReport;
 use rest::owner::wire::{ImportProgress, Imported, ProgressEvent, Sources};
 use tokio::signal::unix::{SignalKind, signal};
 
+use self::known_export::ExportTarget;
 use self::progress::Progress;
 use self::target::{ImportTarget, StreamPath, WriteTarget};
 use self::upload::Upload;
@@ -76,7 +77,14 @@ pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     let sources: Sources = owner.get(&RequestPath::new("/owner/sources"))?;
     let output = context.output;
     let target = match export {
-        Some(export) => known_export::target(export, options, &sources, (&owner, context))?,
+        Some(export) => ExportTarget {
+            export,
+            options,
+            sources: &sources,
+            owner: &owner,
+            context,
+        }
+        .resolve()?,
         None => ImportTarget::resolve(
             &sources,
             options.stream.as_ref(),
@@ -198,6 +206,16 @@ fn print_report(
         HumanCount(report.unchanged),
         HumanCount(report.rejected)
     ));
+    let occurrences = &report.occurrences;
+    if !occurrences.is_empty() {
+        output.note(&format!(
+            "Occurrences of recurring events: {} added, {} updated, {} removed, {} unchanged.",
+            HumanCount(occurrences.added),
+            HumanCount(occurrences.updated),
+            HumanCount(occurrences.removed),
+            HumanCount(occurrences.unchanged)
+        ));
+    }
     if report.kept_deleted > 0 {
         output.note(&format!(
             "Left out because you deleted them here: {}; --revive brings them back.",

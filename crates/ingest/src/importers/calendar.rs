@@ -1,22 +1,27 @@
-//! Calendar files (`.ics`, RFC 5545): events and tasks. What repeats is one record with its rule as text; occurrences that
-//! were changed are records of their own. Reminders and attached files are left out.
+//! Calendar files (`.ics`, RFC 5545): events and tasks. A recurring event is a record with its rule, which stands for its
+//! first occurrence; the others within two years of the import are records of their own, and so are those that were
+//! changed. Reminders and attached files are left out.
 
 mod observances;
 mod records;
+mod recurrence;
+mod series;
 mod times;
 mod windows;
 mod zones;
 
+use std::collections::VecDeque;
 use std::io::BufRead;
 
 use crate::accept::Acceptor;
 use crate::error::InputError;
-use crate::importer::{Importer, Item};
+use crate::importer::{ExistingRecords, Importer, Item, Stopped};
 use crate::importers::content_lines::{
     self, Component, Components, Escapes, Found, Layout, Property,
 };
 use crate::lines::MAX_LINE_BYTES;
 use crate::rejection::{Rejection, RejectionCode, quoted};
+use series::SeriesStore;
 use store::records::Change;
 use zones::Zones;
 
@@ -36,6 +41,11 @@ pub struct CalendarImporter<'a, R> {
     components: Components<R>,
     acceptor: &'a Acceptor<'a>,
     calendar: Calendar,
+    /// Recurring events wait until their calendar ends: only then is it known which occurrences were changed.
+    series: SeriesStore,
+    ready: VecDeque<Item>,
+    /// How the file ended, once it has.
+    end: Option<Result<(), InputError>>,
 }
 
 /// What a calendar says about all that is in it.
@@ -57,61 +67,97 @@ impl<'a, R: BufRead> CalendarImporter<'a, R> {
             components: Components::new(reader, &LAYOUT, limit),
             acceptor,
             calendar: Calendar::default(),
+            series: SeriesStore::around(acceptor.now()),
+            ready: VecDeque::new(),
+            end: None,
         }
     }
 
-    /// What becomes of a component. Nothing for what only helps to understand others.
-    fn change(&mut self, component: &Component) -> Option<Result<Change, Rejection>> {
-        let (stream, record) = match component.name.as_str() {
-            "VTIMEZONE" => {
-                self.calendar.zones.describe(component);
-                return None;
+    /// Turns a component into an item, unless it only describes others or waits for them.
+    fn add(&mut self, component: Component) {
+        let (line, bytes) = (component.line, component.bytes);
+        let outcome = match component.name.as_str() {
+            "VTIMEZONE" => return self.calendar.zones.describe(&component),
+            name if name.starts_with("X-") => return,
+            "VEVENT" if records::is_series(&component) && self.series.has_room(&component) => {
+                return self.series.hold(component);
             }
-            "VEVENT" => ("events", records::event(component, &self.calendar)),
-            "VTODO" => ("tasks", records::task(component, &self.calendar)),
-            name if name.starts_with("X-") => return None,
+            "VEVENT" => self.event(&component),
+            "VTODO" => {
+                let task = records::task(&component, &self.calendar);
+                task.and_then(|task| self.acceptor.record("tasks", &task))
+            }
             name => {
                 let message = format!(
                     "{} is not imported; events (VEVENT) and tasks (VTODO) are",
                     quoted(name)
                 );
-                let rejection = Rejection::new(RejectionCode::UnsupportedItem, message);
-                return Some(Err(rejection));
+                Err(Rejection::new(RejectionCode::UnsupportedItem, message))
             }
         };
-        Some(record.and_then(|record| self.acceptor.record(stream, &record)))
+        self.ready.push_back(Item::new(line, bytes, outcome));
+    }
+
+    fn event(&mut self, component: &Component) -> Result<Change, Rejection> {
+        let event = records::event(component, &self.calendar)?;
+        let change = self.acceptor.record("events", &event.record)?;
+        self.series.note_event(component, &event, &change.key);
+        Ok(change)
+    }
+
+    /// Makes items of the next recurring event that waits; false if none does.
+    fn take_series(&mut self) -> bool {
+        let Some(component) = self.series.next_held() else {
+            return false;
+        };
+        let items = self.series.items(&component, &self.calendar, self.acceptor);
+        self.ready.extend(items);
+        true
     }
 }
 
 impl<R: BufRead> Importer for CalendarImporter<'_, R> {
     fn next_item(&mut self) -> Result<Option<Item>, InputError> {
-        while let Some(found) = self.components.next()? {
-            match found {
-                Found::Container => self.calendar = Calendar::default(),
-                Found::Property { property, .. } => self.calendar.note(&property),
-                Found::Component(component) => {
-                    if let Some(outcome) = self.change(&component) {
-                        return Ok(Some(Item {
-                            line: component.line,
-                            bytes: component.bytes,
-                            outcome,
-                        }));
-                    }
+        loop {
+            if let Some(item) = self.ready.pop_front() {
+                return Ok(Some(item));
+            }
+            if self.end.is_some() {
+                if self.take_series() {
+                    continue;
                 }
-                Found::Broken {
+                let is_whole = matches!(self.end, Some(Ok(())));
+                if is_whole && let Some(item) = self.series.next_removal(self.acceptor) {
+                    return Ok(Some(item));
+                }
+                return self.end.replace(Ok(())).unwrap_or(Ok(())).map(|()| None);
+            }
+            match self.components.next() {
+                Ok(Some(Found::Container)) => {
+                    while self.take_series() {}
+                    self.series.end_calendar();
+                    self.calendar = Calendar::default();
+                }
+                Ok(Some(Found::Property { property, .. })) => self.calendar.note(&property),
+                Ok(Some(Found::Component(component))) => self.add(component),
+                Ok(Some(Found::Broken {
                     line,
                     bytes,
                     rejection,
-                } => {
-                    return Ok(Some(Item {
-                        line,
-                        bytes,
-                        outcome: Err(rejection),
-                    }));
-                }
+                })) => self.ready.push_back(Item::new(line, bytes, Err(rejection))),
+                Ok(None) => self.end = Some(Ok(())),
+                // What is held goes first: it was read.
+                Err(error) => self.end = Some(Err(error.into())),
             }
         }
-        Ok(None)
+    }
+
+    fn compare(&mut self, existing: &dyn ExistingRecords) -> Result<(), Stopped> {
+        self.series.compare(existing)
+    }
+
+    fn note(&self) -> Option<String> {
+        self.series.note()
     }
 }
 

@@ -75,11 +75,7 @@ impl<R: BufRead> Importer for ContactsImporter<'_, R> {
             // The layout has none.
             Found::Container => (0, 0, Err(stray("BEGIN"))),
         };
-        Ok(Some(Item {
-            line,
-            bytes,
-            outcome,
-        }))
+        Ok(Some(Item::new(line, bytes, outcome)))
     }
 }
 

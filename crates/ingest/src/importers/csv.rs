@@ -139,11 +139,7 @@ impl<R: BufRead> Table<'_, R> {
             let record = self.record();
             record.and_then(|body| acceptor.bare(body, Cells::Columns))
         };
-        Ok(Some(Item {
-            line: row.line,
-            bytes: self.rows.text.len(),
-            outcome,
-        }))
+        Ok(Some(Item::new(row.line, self.rows.text.len(), outcome)))
     }
 
     fn record(&self) -> Result<RecordBody, Rejection> {

@@ -35,11 +35,11 @@ impl<R: BufRead> Importer for JsonlImporter<'_, R> {
             match line.bytes {
                 Some(bytes) if is_blank(bytes) => {}
                 Some(bytes) => {
-                    return Ok(Some(Item {
-                        line: line.number,
-                        bytes: bytes.len(),
-                        outcome: self.acceptor.line(bytes),
-                    }));
+                    return Ok(Some(Item::new(
+                        line.number,
+                        bytes.len(),
+                        self.acceptor.line(bytes),
+                    )));
                 }
                 None => return Ok(Some(too_long(&line))),
             }
@@ -55,12 +55,12 @@ fn is_blank(bytes: &[u8]) -> bool {
 }
 
 fn too_long(line: &Line<'_>) -> Item {
-    Item {
-        line: line.number,
-        bytes: 0,
-        outcome: Err(Rejection::new(
+    Item::new(
+        line.number,
+        0,
+        Err(Rejection::new(
             RejectionCode::LineTooLong,
             format!("the line is longer than {} MiB", MAX_LINE_BYTES >> 20),
         )),
-    }
+    )
 }

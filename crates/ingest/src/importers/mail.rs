@@ -144,11 +144,7 @@ impl<'a, R: BufRead> MailImporter<'a, R> {
                     bytes: file.bytes.into_owned(),
                 });
             }
-            self.waiting.push_back(Item {
-                line: raw.line,
-                bytes: 0,
-                outcome,
-            });
+            self.waiting.push_back(Item::new(raw.line, 0, outcome));
         }
         self.acceptor.record("messages", &message).map(Some)
     }
@@ -167,11 +163,7 @@ impl<R: BufRead> Importer for MailImporter<'_, R> {
         }
         while let Some(raw) = self.messages.read()? {
             if let Some(outcome) = self.take(&raw).transpose() {
-                return Ok(Some(Item {
-                    line: raw.line,
-                    bytes: raw.bytes,
-                    outcome,
-                }));
+                return Ok(Some(Item::new(raw.line, raw.bytes, outcome)));
             }
         }
         Ok(None)

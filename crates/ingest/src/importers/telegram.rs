@@ -280,11 +280,7 @@ fn lists_chats(outline: &mut Outline<&[u8]>) -> bool {
 }
 
 fn item(line: u64, bytes: usize, outcome: Result<Change, Rejection>) -> Item {
-    Item {
-        line,
-        bytes,
-        outcome,
-    }
+    Item::new(line, bytes, outcome)
 }
 
 fn parse(taken: &[u8]) -> Result<RecordBody, Rejection> {

@@ -154,22 +154,22 @@ impl<R: BufRead> Importer for WhatsappImporter<'_, R> {
         if !self.introduced {
             self.introduced = true;
             if let (Some(first), Some(chat)) = (self.ahead.front(), &self.chat) {
-                return Ok(Some(Item {
-                    line: first.line,
-                    bytes: 0,
-                    outcome: self.acceptor.record("chats", &chat.record()),
-                }));
+                return Ok(Some(Item::new(
+                    first.line,
+                    0,
+                    self.acceptor.record("chats", &chat.record()),
+                )));
             }
         }
         let (Some(message), Some(chat)) = (self.message()?, &self.chat) else {
             return Ok(None);
         };
         let outcome = message.record(chat, &mut self.counted);
-        Ok(Some(Item {
-            line: message.line,
-            bytes: message.rest.len(),
-            outcome: outcome.and_then(|record| self.acceptor.record("messages", &record)),
-        }))
+        Ok(Some(Item::new(
+            message.line,
+            message.rest.len(),
+            outcome.and_then(|record| self.acceptor.record("messages", &record)),
+        )))
     }
 
     fn note(&self) -> Option<String> {

@@ -53,88 +53,117 @@ fn export_of(path: &Path) -> CommandResult<Option<Export>> {
     })
 }
 
-/// Finds the connection of an export, or makes it, with the connector if need be. A dry run makes nothing.
-pub(super) fn target(
-    export: Export,
-    options: &Options,
-    sources: &Sources,
-    (owner, context): (&OwnerClient, &Context),
-) -> CommandResult<ImportTarget> {
-    if options.stream.is_some() {
-        let message = format!(
-            "the input is {}, which knows its streams itself",
-            export.title()
-        );
-        return Err(Failure::new(message).hint("leave out --as"));
-    }
-    let output = context.output;
-    let bundled = Declaration::parse(export.declaration())
-        .map_err(|mistakes| Failure::new(mistakes.to_string()))?;
-    let key = bundled.connector_key();
-    if let Some(named) = &options.connection {
-        let connection = choice::connection_named(sources, named, context)?;
-        if connection.connector_key != *key {
-            return Err(Failure::new(format!(
-                "connection '{}' is one of connector '{}'; {} goes into one of '{key}'",
-                connection.connection_id,
-                connection.connector_key,
-                export.title()
-            ))
-            .hint("leave out --connection to have one made"));
-        }
-        return Ok(ImportTarget::new(connection));
-    }
-    let own = sources.connections.iter();
-    let own: Vec<_> = own
-        .filter(|one| one.connector_key == *key)
-        .cloned()
-        .collect();
-    if !own.is_empty() {
-        return choice::choose_one(own, || Failure::Reported).map(ImportTarget::new);
-    }
-    let name = bundled.display_name.clone();
-    if options.dry_run {
-        output.note(&format!(
-            "Recognised {}. It would go into a new connection '{name}'.",
-            export.title()
-        ));
-        return Ok(ImportTarget {
-            destination: WriteTarget::WouldBeAdded { export, name },
-            stream: None,
-        });
-    }
-    let connection = add(export, (key, name), sources, owner)?;
-    output.note(&format!(
-        "Recognised {}. Added the connection '{}' for it.",
-        export.title(),
-        connection.connection_id
-    ));
-    Ok(ImportTarget::new(connection))
+/// What is needed to find the connection of an export.
+pub(super) struct ExportTarget<'a> {
+    pub(super) export: Export,
+    pub(super) options: &'a Options,
+    pub(super) sources: &'a Sources,
+    pub(super) owner: &'a OwnerClient,
+    pub(super) context: &'a Context,
 }
 
-fn add(
-    export: Export,
-    (key, name): (&ConnectorKey, String),
-    sources: &Sources,
-    owner: &OwnerClient,
-) -> CommandResult<Connection> {
-    let mut declared = sources.connectors.iter();
-    if !declared.any(|one| one.connector_key == *key) {
-        let declarations = RequestPath::new("/owner/declarations");
-        owner.post_text::<Declared>(&declarations, export.declaration().to_owned())?;
+impl ExportTarget<'_> {
+    /// Finds the connection, or adds it, with the connector if need be. A dry run adds nothing.
+    pub(super) fn resolve(&self) -> CommandResult<ImportTarget> {
+        let (export, options) = (self.export, self.options);
+        if options.stream.is_some() {
+            let message = format!(
+                "the input is {}, which knows its streams itself",
+                export.title()
+            );
+            return Err(Failure::new(message).hint("leave out --as"));
+        }
+        let bundled = Declaration::parse(export.declaration())
+            .map_err(|mistakes| Failure::new(mistakes.to_string()))?;
+        if !options.dry_run {
+            self.declare(&bundled)?;
+        }
+        let existing = self.existing(bundled.connector_key())?;
+        if let Some(connection) = existing {
+            return Ok(ImportTarget::new(connection));
+        }
+        let output = self.context.output;
+        let name = bundled.display_name.clone();
+        if options.dry_run {
+            output.note(&format!(
+                "Recognised {}. It would go into a new connection '{name}'.",
+                export.title()
+            ));
+            return Ok(ImportTarget {
+                destination: WriteTarget::WouldBeAdded { export, name },
+                stream: None,
+            });
+        }
+        let connection = self.add(bundled.connector_key(), name)?;
+        output.note(&format!(
+            "Recognised {}. Added the connection '{}' for it.",
+            export.title(),
+            connection.connection_id
+        ));
+        Ok(ImportTarget::new(connection))
     }
-    let id = ConnectionId::parse(key.as_str()).ok();
-    let is_free = |id: &ConnectionId| {
-        sources
-            .connections
-            .iter()
-            .all(|one| one.connection_id != *id)
-    };
-    let new = NewConnection {
-        connector_key: key.clone(),
-        name,
-        // Shorter than what would be made of connector and name.
-        connection_id: id.filter(is_free),
-    };
-    Ok(owner.post(&RequestPath::new("/owner/connections"), &new)?)
+
+    /// The connection that is named, or the only one of the connector.
+    fn existing(&self, key: &ConnectorKey) -> CommandResult<Option<Connection>> {
+        if let Some(named) = &self.options.connection {
+            let connection = choice::connection_named(self.sources, named, self.context)?;
+            if connection.connector_key != *key {
+                return Err(Failure::new(format!(
+                    "connection '{}' is one of connector '{}'; {} goes into one of '{key}'",
+                    connection.connection_id,
+                    connection.connector_key,
+                    self.export.title()
+                ))
+                .hint("leave out --connection to have one made"));
+            }
+            return Ok(Some(connection));
+        }
+        let mut own = self.sources.connections.clone();
+        own.retain(|one| one.connector_key == *key);
+        if own.is_empty() {
+            return Ok(None);
+        }
+        choice::choose_one(own, || Failure::Reported).map(Some)
+    }
+
+    /// Registers the declaration, or brings one up to date that an earlier release registered.
+    fn declare(&self, bundled: &Declaration) -> CommandResult {
+        let mut connectors = self.sources.connectors.iter();
+        let known = connectors.find(|one| one.connector_key == *bundled.connector_key());
+        let is_current = known.is_some_and(|known| {
+            bundled.streams.iter().all(|stream| {
+                let mut streams = known.streams.iter();
+                let known = streams.find(|known| known.name == stream.name);
+                let fields = stream.fields.iter();
+                known.is_some_and(|known| {
+                    fields
+                        .clone()
+                        .all(|field| known.fields.iter().any(|name| name == field.name.as_str()))
+                })
+            })
+        });
+        if !is_current {
+            let declarations = RequestPath::new("/owner/declarations");
+            let text = self.export.declaration().to_owned();
+            self.owner.post_text::<Declared>(&declarations, text)?;
+        }
+        Ok(())
+    }
+
+    fn add(&self, key: &ConnectorKey, name: String) -> CommandResult<Connection> {
+        let id = ConnectionId::parse(key.as_str()).ok();
+        let is_free = |id: &ConnectionId| {
+            let mut connections = self.sources.connections.iter();
+            connections.all(|one| one.connection_id != *id)
+        };
+        let new = NewConnection {
+            connector_key: key.clone(),
+            name,
+            // Shorter than what would be made of connector and name.
+            connection_id: id.filter(is_free),
+        };
+        Ok(self
+            .owner
+            .post(&RequestPath::new("/owner/connections"), &new)?)
+    }
 }

@@ -1,9 +1,10 @@
 //! The records of a calendar: one per event or task. Times that are essential must be readable, else the entry is refused;
 //! when it was last changed is left out where it makes no sense.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::Calendar;
+use super::recurrence::Occurrence;
 use super::times::EventTime;
 use super::zones::Zones;
 use crate::importers::content_lines::{Component, Escapes, Property, filled, key_of};
@@ -12,8 +13,23 @@ use crate::rejection::{Rejection, RejectionCode, quoted};
 
 type Read<T> = Result<T, Rejection>;
 
+/// An event as a record, with the times it was made from.
+pub(super) struct EventRecord {
+    pub(super) record: Value,
+    pub(super) start: Option<EventTime>,
+    pub(super) end: Option<EventTime>,
+    /// The occurrence of a series that it replaces.
+    pub(super) replaces: Option<EventTime>,
+}
+
+/// Whether an event repeats, and is no changed occurrence of one that does.
+pub(super) fn is_series(component: &Component) -> bool {
+    let has = |name| component.property(name).is_some();
+    (has("RRULE") || has("RDATE")) && !has("RECURRENCE-ID") && has("DTSTART")
+}
+
 /// The record of an event.
-pub(super) fn event(component: &Component, calendar: &Calendar) -> Read<Value> {
+pub(super) fn event(component: &Component, calendar: &Calendar) -> Read<EventRecord> {
     let entry = Entry {
         component,
         calendar,
@@ -30,7 +46,8 @@ pub(super) fn event(component: &Component, calendar: &Calendar) -> Read<Value> {
     let names: Vec<String> = names.filter(|name| !name.is_empty()).collect();
     let is_day = starts_at.as_ref().is_some_and(EventTime::is_day);
     let repeats = component.property("RRULE").is_some() || component.property("RDATE").is_some();
-    Ok(filled(json!({
+    let series = recurrence_id.as_ref().map(|_| key_of(component, None));
+    let record = filled(json!({
         "id": entry.key(),
         "uid": entry.plain("UID"),
         "title": entry.text("SUMMARY"),
@@ -53,12 +70,69 @@ pub(super) fn event(component: &Component, calendar: &Calendar) -> Read<Value> {
         "repeats": repeats,
         "recurrence": entry.rules(),
         "recurrence_id": recurrence_id.as_ref().map(EventTime::text),
+        "occurrence_of": series,
         "excluded_times": entry.times("EXDATE"),
         "further_times": entry.times("RDATE"),
         "created_at": entry.timestamp("CREATED"),
         "updated_at": entry.timestamp("LAST-MODIFIED"),
         "description": entry.description(),
-    })))
+    }));
+    Ok(EventRecord {
+        record,
+        start: starts_at,
+        end: ends_at,
+        replaces: recurrence_id,
+    })
+}
+
+/// What an occurrence has in common with its series. The description and the people stand there only: a search for them
+/// finds the series once, and not each of its days.
+const SHARED: [&str; 9] = [
+    "uid",
+    "title",
+    "calendar",
+    "all_day",
+    "timezone",
+    "location",
+    "organizer",
+    "status",
+    "busy",
+];
+
+/// The record of an occurrence that takes place as planned.
+pub(super) fn occurrence(series: &Value, id: &str, occurrence: &Occurrence) -> Value {
+    let mut record = Map::new();
+    record.insert("id".to_owned(), id.into());
+    for name in SHARED {
+        if let Some(value) = series.get(name) {
+            record.insert(name.to_owned(), value.clone());
+        }
+    }
+    let starts_at = occurrence.starts_at.text();
+    record.insert("starts_at".to_owned(), starts_at.clone().into());
+    if let Some(end) = &occurrence.ends_at {
+        record.insert("ends_at".to_owned(), end.text().into());
+    }
+    record.insert("repeats".to_owned(), false.into());
+    record.insert("recurrence_id".to_owned(), starts_at.into());
+    if let Some(series) = series.get("id") {
+        record.insert("occurrence_of".to_owned(), series.clone());
+    }
+    Value::Object(record)
+}
+
+/// Moves a series to the first of its occurrences that takes place as planned.
+pub(super) fn begin_at(series: &mut Value, first: &Occurrence) {
+    let Value::Object(members) = series else {
+        return;
+    };
+    if let Some(start) = members.insert("starts_at".to_owned(), first.starts_at.text().into()) {
+        members.insert("series_starts_at".to_owned(), start);
+    }
+    match &first.ends_at {
+        Some(end) => drop(members.insert("ends_at".to_owned(), end.text().into())),
+        None => drop(members.remove("ends_at")),
+    }
 }
 
 /// The record of a task.
