@@ -19,6 +19,7 @@ mod mail;
 mod moment;
 mod notes;
 mod people;
+mod questions;
 mod shop;
 mod story;
 
@@ -26,3 +27,4 @@ pub use error::DemoError;
 pub use files::AttachedFile;
 pub use life::{Life, Source};
 pub use load::{Holding, Loaded, holding, load};
+pub use questions::{GoldRecord, Question, questions};
