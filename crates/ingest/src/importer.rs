@@ -10,7 +10,10 @@ use contract::key::RecordKey;
 use store::StoreError;
 use store::blobs::Blobs;
 use store::catalog::StreamRef;
-use store::records::{Applied, Change, ChangeOp, Direction, OrderBy, PageRequest, Records};
+use store::records::{
+    Applied, Change, ChangeOp, Direction, OrderBy, PagePosition, PageRequest, Records, SortValue,
+    StoredRecord,
+};
 
 use crate::error::{ImportError, InputError};
 use crate::preview::Preview;
@@ -43,8 +46,23 @@ pub trait Importer {
 pub trait ExistingRecords {
     /// The keys of a stream.
     fn keys(&self, stream: &str) -> Result<Vec<RecordKey>, StoreError>;
-    /// Whether a stream has a record of that key.
-    fn holds(&self, stream: &str, key: &RecordKey) -> Result<bool, StoreError>;
+    /// What is known of a key.
+    fn presence(&self, stream: &str, key: &RecordKey) -> Result<Presence, StoreError>;
+    /// Stored records whose keys begin with a text, a hundred at most.
+    fn begun_with(&self, stream: &str, text: &str) -> Result<Vec<StoredRecord>, StoreError>;
+    /// Whether records that the owner deleted are brought back.
+    fn revives(&self) -> bool;
+}
+
+/// What is known of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Presence {
+    /// There is a record.
+    Live,
+    /// There was one, and the owner deleted it.
+    DeletedByOwner,
+    /// There is none.
+    Absent,
 }
 
 /// Bytes that a record refers to.
@@ -142,25 +160,80 @@ enum Destination<'a> {
 /// Keys read at a time.
 const KEYS_AT_ONCE: usize = 1_000;
 
-impl ExistingRecords for Destination<'_> {
+/// Records that begin alike, of which so many are looked at.
+const BEGUN_ALIKE: usize = 100;
+
+/// What a destination holds, as an import sees it.
+struct Seen<'i, 'a> {
+    destination: &'i Destination<'a>,
+    revives: bool,
+}
+
+impl ExistingRecords for Seen<'_, '_> {
     fn keys(&self, stream: &str) -> Result<Vec<RecordKey>, StoreError> {
-        match self {
+        match self.destination {
             Destination::Store(store, connection) => stored_keys(*store, connection, stream),
             Destination::Preview(preview) => preview.keys(stream),
         }
     }
 
-    fn holds(&self, stream: &str, key: &RecordKey) -> Result<bool, StoreError> {
-        match self {
+    fn presence(&self, stream: &str, key: &RecordKey) -> Result<Presence, StoreError> {
+        match self.destination {
             Destination::Store(store, connection) => {
-                let Some(stream) = stream_of(connection, stream) else {
-                    return Ok(false);
-                };
-                Ok(store.get(&stream, key)?.is_some())
+                stored_presence(*store, connection, (stream, key))
             }
-            Destination::Preview(preview) => preview.holds(stream, key),
+            Destination::Preview(preview) => preview.presence(stream, key),
         }
     }
+
+    fn begun_with(&self, stream: &str, text: &str) -> Result<Vec<StoredRecord>, StoreError> {
+        let stored = match self.destination {
+            Destination::Store(store, connection) => Some((*store, *connection)),
+            Destination::Preview(preview) => preview.existing(),
+        };
+        let Some((store, connection)) = stored else {
+            return Ok(Vec::new());
+        };
+        let (Some(stream), Ok(before)) = (stream_of(connection, stream), RecordKey::single(text))
+        else {
+            return Ok(Vec::new());
+        };
+        let request = PageRequest {
+            by: OrderBy::Key,
+            direction: Direction::Ascending,
+            after: Some(PagePosition {
+                sort: SortValue::Missing,
+                key: before,
+            }),
+            limit: BEGUN_ALIKE,
+        };
+        let mut records = store.page(&stream, &request)?.records;
+        records.retain(|record| record.key.as_str().starts_with(text));
+        Ok(records)
+    }
+
+    fn revives(&self) -> bool {
+        self.revives
+    }
+}
+
+/// What a connection knows of a key of a stream.
+pub(crate) fn stored_presence(
+    store: &dyn Records,
+    connection: &ConnectionId,
+    (stream, key): (&str, &RecordKey),
+) -> Result<Presence, StoreError> {
+    let Some(stream) = stream_of(connection, stream) else {
+        return Ok(Presence::Absent);
+    };
+    if store.get(&stream, key)?.is_some() {
+        return Ok(Presence::Live);
+    }
+    Ok(if store.is_deleted_by_owner(&stream, key)? {
+        Presence::DeletedByOwner
+    } else {
+        Presence::Absent
+    })
 }
 
 fn stream_of(connection: &ConnectionId, stream: &str) -> Option<StreamRef> {
@@ -256,7 +329,10 @@ impl<'a> Import<'a> {
         file: Option<&str>,
         acknowledged: &mut dyn FnMut(&ImportReport),
     ) -> Result<(), Stopped> {
-        importer.compare(&self.destination)?;
+        importer.compare(&Seen {
+            destination: &self.destination,
+            revives: self.revives,
+        })?;
         let (destination, blobs) = (&mut self.destination, self.blobs);
         let revives = self.revives;
         let files = RefCell::new(Vec::new());
