@@ -1,6 +1,8 @@
 //! Imports any format into the store: items become batches, each batch is one durable write, each item is counted once.
 //! Memory is bounded by one batch, whatever the size of the input.
 
+mod existing;
+
 use std::cell::RefCell;
 use std::io;
 
@@ -10,15 +12,15 @@ use contract::key::RecordKey;
 use store::StoreError;
 use store::blobs::Blobs;
 use store::catalog::StreamRef;
-use store::records::{
-    Applied, Change, ChangeOp, Direction, OrderBy, PagePosition, PageRequest, Records, SortValue,
-    StoredRecord,
-};
+use store::records::{Applied, Change, ChangeOp, Records};
 
 use crate::error::{ImportError, InputError};
 use crate::preview::Preview;
 use crate::rejection::{Rejection, RejectionCode};
 use crate::report::{ImportReport, Reporting};
+use existing::Seen;
+pub use existing::{ExistingRecords, Presence};
+pub(crate) use existing::{stored_keys, stored_presence};
 
 /// One input in one format, read item by item.
 pub trait Importer {
@@ -40,29 +42,6 @@ pub trait Importer {
     fn take_files(&mut self) -> Vec<File> {
         Vec::new()
     }
-}
-
-/// The records that exist already, including those of earlier inputs of the same import.
-pub trait ExistingRecords {
-    /// The keys of a stream.
-    fn keys(&self, stream: &str) -> Result<Vec<RecordKey>, StoreError>;
-    /// What is known of a key.
-    fn presence(&self, stream: &str, key: &RecordKey) -> Result<Presence, StoreError>;
-    /// Stored records whose keys begin with a text, a hundred at most.
-    fn begun_with(&self, stream: &str, text: &str) -> Result<Vec<StoredRecord>, StoreError>;
-    /// Whether records that the owner deleted are brought back.
-    fn revives(&self) -> bool;
-}
-
-/// What is known of a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Presence {
-    /// There is a record.
-    Live,
-    /// There was one, and the owner deleted it.
-    DeletedByOwner,
-    /// There is none.
-    Absent,
 }
 
 /// Bytes that a record refers to.
@@ -155,117 +134,6 @@ enum Destination<'a> {
     Store(&'a dyn Records, &'a ConnectionId),
     /// Nowhere; only what they would do is computed.
     Preview(Preview<'a>),
-}
-
-/// Keys read at a time.
-const KEYS_AT_ONCE: usize = 1_000;
-
-/// Records that begin alike, of which so many are looked at.
-const BEGUN_ALIKE: usize = 100;
-
-/// What a destination holds, as an import sees it.
-struct Seen<'i, 'a> {
-    destination: &'i Destination<'a>,
-    revives: bool,
-}
-
-impl ExistingRecords for Seen<'_, '_> {
-    fn keys(&self, stream: &str) -> Result<Vec<RecordKey>, StoreError> {
-        match self.destination {
-            Destination::Store(store, connection) => stored_keys(*store, connection, stream),
-            Destination::Preview(preview) => preview.keys(stream),
-        }
-    }
-
-    fn presence(&self, stream: &str, key: &RecordKey) -> Result<Presence, StoreError> {
-        match self.destination {
-            Destination::Store(store, connection) => {
-                stored_presence(*store, connection, (stream, key))
-            }
-            Destination::Preview(preview) => preview.presence(stream, key),
-        }
-    }
-
-    fn begun_with(&self, stream: &str, text: &str) -> Result<Vec<StoredRecord>, StoreError> {
-        let stored = match self.destination {
-            Destination::Store(store, connection) => Some((*store, *connection)),
-            Destination::Preview(preview) => preview.existing(),
-        };
-        let Some((store, connection)) = stored else {
-            return Ok(Vec::new());
-        };
-        let (Some(stream), Ok(before)) = (stream_of(connection, stream), RecordKey::single(text))
-        else {
-            return Ok(Vec::new());
-        };
-        let request = PageRequest {
-            by: OrderBy::Key,
-            direction: Direction::Ascending,
-            after: Some(PagePosition {
-                sort: SortValue::Missing,
-                key: before,
-            }),
-            limit: BEGUN_ALIKE,
-        };
-        let mut records = store.page(&stream, &request)?.records;
-        records.retain(|record| record.key.as_str().starts_with(text));
-        Ok(records)
-    }
-
-    fn revives(&self) -> bool {
-        self.revives
-    }
-}
-
-/// What a connection knows of a key of a stream.
-pub(crate) fn stored_presence(
-    store: &dyn Records,
-    connection: &ConnectionId,
-    (stream, key): (&str, &RecordKey),
-) -> Result<Presence, StoreError> {
-    let Some(stream) = stream_of(connection, stream) else {
-        return Ok(Presence::Absent);
-    };
-    if store.get(&stream, key)?.is_some() {
-        return Ok(Presence::Live);
-    }
-    Ok(if store.is_deleted_by_owner(&stream, key)? {
-        Presence::DeletedByOwner
-    } else {
-        Presence::Absent
-    })
-}
-
-fn stream_of(connection: &ConnectionId, stream: &str) -> Option<StreamRef> {
-    let stream = StreamName::parse(stream).ok()?;
-    let connection = connection.clone();
-    Some(StreamRef { connection, stream })
-}
-
-/// The keys of a stream of a connection.
-pub(crate) fn stored_keys(
-    store: &dyn Records,
-    connection: &ConnectionId,
-    stream: &str,
-) -> Result<Vec<RecordKey>, StoreError> {
-    let mut keys = Vec::new();
-    let Some(stream) = stream_of(connection, stream) else {
-        return Ok(keys);
-    };
-    let mut request = PageRequest {
-        by: OrderBy::Key,
-        direction: Direction::Ascending,
-        after: None,
-        limit: KEYS_AT_ONCE,
-    };
-    loop {
-        let page = store.page(&stream, &request)?;
-        request.after = page.records.last().map(|record| record.position.clone());
-        keys.extend(page.records.into_iter().map(|record| record.key));
-        if page.is_last {
-            return Ok(keys);
-        }
-    }
 }
 
 /// An import of one or several inputs into one connection.
