@@ -285,8 +285,8 @@ fn store_files(
         let bound = blobs.blob(&stream, &file.blob)?;
         let bound = bound.is_some_and(|(_, keys)| keys.contains(&file.key));
         if !bound || !is_whole(blobs, &file.blob) {
-            let owner = (&stream, &file.key);
-            blobs.put_blob(owner, &file.media_type, &mut file.bytes.as_slice())?;
+            let mut bytes = file.bytes.as_slice();
+            blobs.put_blob(&stream, &file.key, &file.media_type, &mut bytes)?;
         }
     }
     Ok(())

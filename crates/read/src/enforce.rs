@@ -246,6 +246,10 @@ impl Row {
     }
 
     /// The stream as declared. Only names that the row sees may leave.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "found in this declaration, which never changes"
+    )]
     pub(crate) fn stream(&self) -> &StreamDeclaration {
         &self.declaration.streams[self.stream_index]
     }

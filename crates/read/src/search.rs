@@ -2,18 +2,18 @@
 //! says.
 
 use std::collections::{BTreeSet, HashMap};
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 use contract::error::{ErrorCode, ReadError};
 use contract::id::{ConnectionId, FieldName, StreamName};
 use contract::page::{IndexMaintenance, Meta, Page, Recall, ReportedCount, Warning, WarningCode};
 use contract::query::Count;
-use contract::seal::Binding;
+use contract::seal::{Binding, digest};
 use contract::search::{Score, SearchHit, SearchMode, SearchQuery};
 use contract::wire::{Nullable, ObjectTag, Other};
+use serde_json::json;
 use store::StreamRef;
 use store::records::ByteBudget;
-use store::search::{Hit, SearchAnswer, SearchPosition, SearchRequest};
+use store::search::{Building, Hit, SearchAnswer, SearchPosition, SearchRequest};
 use text::{Expression, MAX_CLAUSES};
 
 use crate::ambiguity::{connection_not_found, label, stream_not_there};
@@ -94,8 +94,8 @@ pub(crate) fn search(session: &Session, query: &SearchQuery) -> Answer<Page<Sear
     // An empty page after others is the end of a list, and says nothing about the words.
     if query.cursor.is_none() && page.data.is_empty() && last.is_none() {
         let scopes: Vec<_> = plan.searched.iter().map(Searched::granted).collect();
-        let asked = (scopes.as_slice(), !query.filters.is_empty());
-        meta.words = words::found(session, &request.expression, asked)?;
+        let filtered = !query.filters.is_empty();
+        meta.words = words::found(session, &request.expression, &scopes, filtered)?;
     }
     page.meta = Some(meta);
     Ok((page, shown))
@@ -175,13 +175,17 @@ impl Plan {
             .collect()
     }
 
-    /// What is searched, as a number: rows and fields may go and come between two pages.
+    /// A digest of what is searched: rows and fields may be removed or added between two pages.
     fn fingerprint(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        for one in &self.searched {
-            (one.row.stream_ref(), &one.fields).hash(&mut hasher);
-        }
-        hasher.finish()
+        digest(self.searched.iter().flat_map(|one| {
+            let source = [
+                one.row.connection().id.as_str(),
+                one.row.stream().name.as_str(),
+            ];
+            let fields = one.fields.iter().map(FieldName::as_str);
+            // A name is never empty, so an empty text ends a row.
+            source.into_iter().chain(fields).chain([""])
+        }))
     }
 }
 
@@ -202,7 +206,7 @@ fn fingerprint(query: &SearchQuery) -> String {
     streams.sort_unstable();
     streams.dedup();
     let filters = conditions::fingerprint(&query.filters);
-    serde_json::to_string(&(&query.q, streams, filters)).unwrap_or_default()
+    json!([query.q, streams, filters]).to_string()
 }
 
 /// The grant or package that a search's cursor belongs to.
@@ -338,11 +342,14 @@ fn served(
         }),
         ..SearchHit::default()
     };
-    evidence::prove(&mut served, (row, key, &body), &searched.fields, expression);
+    let evidence = evidence::prove(row, key, &body, &searched.fields, expression);
+    shown.fields(&evidence.matched_fields);
+    served.matched_fields = Some(evidence.matched_fields);
+    served.snippet = evidence.snippet;
+    served.evidence_excerpts = evidence.excerpts;
     shown.record(row, key);
     shown.fields(title.map(|(name, _)| name));
     shown.fields(authored.map(|(name, _)| name));
-    shown.fields(served.matched_fields.clone().unwrap_or_default());
     Ok(Some(served))
 }
 
@@ -374,7 +381,7 @@ fn meta(query: &SearchQuery, plan: &Plan, request: &SearchRequest, answer: &Sear
         ..Recall::default()
     });
     meta.index_maintenance = match answer.building {
-        Some((indexed, written)) => Some(IndexMaintenance {
+        Some(Building { indexed, written }) => Some(IndexMaintenance {
             note: Some("the index is being built; hits may be missing until it is done".to_owned()),
             pending_scopes: number(plan.searched.len()),
             percent: Some(percent(indexed, written)),

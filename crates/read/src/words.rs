@@ -19,7 +19,8 @@ const ENDING: usize = 3;
 pub(crate) fn found(
     session: &Session,
     expression: &Expression,
-    (scopes, filtered): (&[Scope], bool),
+    scopes: &[Scope],
+    filtered: bool,
 ) -> Result<Option<WordsFound>> {
     if scopes.is_empty() {
         return Ok(None);

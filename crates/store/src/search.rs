@@ -117,10 +117,19 @@ pub struct SearchAnswer {
     pub ranking_changed: bool,
     /// Streams whose newly declared fields are still being indexed.
     pub rebuilding: Vec<StreamRef>,
-    /// The index is being built, and this is how far: changes it has taken, of how many.
-    pub building: Option<(u64, u64)>,
+    /// How far the index is, while it is being built.
+    pub building: Option<Building>,
     /// A phrase that ends in a prefix stood for more words than are looked for.
     pub prefix_truncated: bool,
+}
+
+/// The progress of an index that is being built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Building {
+    /// Changes it has taken.
+    pub indexed: u64,
+    /// All changes.
+    pub written: u64,
 }
 
 /// A number, or groups of numbers, over the visible records of one stream.

@@ -315,9 +315,8 @@ mod tests {
         for (id, key, bytes) in [(work, "gone0", "of work"), (home, "gone0", "of home")] {
             let key = RecordKey::single(key).unwrap();
             let bytes = format!("a zyzzyva {bytes}");
-            let owner = (&messages(id), &key);
             store
-                .put_blob(owner, "text/plain", &mut bytes.as_bytes())
+                .put_blob(&messages(id), &key, "text/plain", &mut bytes.as_bytes())
                 .unwrap();
         }
         store.settle_index().unwrap();

@@ -44,7 +44,11 @@ pub(super) struct Groups<'m> {
 }
 
 /// One group: its key, how many records, and their total.
-pub(super) type Finished = (GroupKey, u64, Total);
+pub(super) struct FinishedGroup {
+    pub(super) key: GroupKey,
+    pub(super) count: u64,
+    pub(super) total: Total,
+}
 
 impl<'m> Groups<'m> {
     pub(super) fn new(
@@ -154,15 +158,23 @@ impl<'m> Groups<'m> {
     /// The groups. `prune` is called from time to time and may drop groups that will not be asked for.
     pub(super) fn finish(
         self,
-        prune: &dyn Fn(&mut Vec<Finished>),
-    ) -> tantivy::Result<Vec<Finished>> {
-        let mut groups: Vec<Finished> = Vec::new();
+        prune: &dyn Fn(&mut Vec<FinishedGroup>),
+    ) -> tantivy::Result<Vec<FinishedGroup>> {
+        let mut groups: Vec<FinishedGroup> = Vec::new();
         let (count, tally) = self.rest;
         if count > 0 || matches!(self.by, By::Nothing) {
-            groups.push((GroupKey::Missing, count, tally.total()));
+            groups.push(FinishedGroup {
+                key: GroupKey::Missing,
+                count,
+                total: tally.total(),
+            });
         }
         for (value, (count, tally)) in &self.numbers {
-            groups.push((self.by.name(*value), *count, tally.total()));
+            groups.push(FinishedGroup {
+                key: self.by.name(*value),
+                count: *count,
+                total: tally.total(),
+            });
         }
         let start = self.measure.start();
         merge_texts(&self.texts, &mut |text, count, tallies| {
@@ -171,7 +183,11 @@ impl<'m> Groups<'m> {
                 tally.merge(*more);
             }
             let text = String::from_utf8_lossy(text).into_owned();
-            groups.push((GroupKey::Text(text), count, tally.total()));
+            groups.push(FinishedGroup {
+                key: GroupKey::Text(text),
+                count,
+                total: tally.total(),
+            });
             prune(&mut groups);
         })?;
         Ok(groups)
@@ -286,8 +302,9 @@ impl Counts {
     }
 
     fn add(&mut self, turn: usize, group: usize) {
-        if let Some(lanes) = self.lanes.get_mut(group) {
-            lanes[turn % 4] += 1;
+        let lanes = self.lanes.get_mut(group);
+        if let Some(count) = lanes.and_then(|lanes| lanes.get_mut(turn % 4)) {
+            *count += 1;
         }
     }
 

@@ -121,10 +121,9 @@ impl<'a> SegmentScopes<'a> {
             .map(|restriction| restriction.on(segment))
             .collect::<tantivy::Result<Vec<_>>>()?;
         // A segment that holds one stream, admitted whole, needs no check of its documents.
-        let uniform = restrictions.len() == 1
-            && restrictions[0].is_whole_stream()
-            && streams.min_value() == restrictions[0].stream
-            && streams.max_value() == restrictions[0].stream;
+        let uniform = matches!(restrictions, [only] if only.is_whole_stream()
+            && streams.min_value() == only.stream
+            && streams.max_value() == only.stream);
         Ok(Self {
             streams: (!uniform).then_some(streams),
             by_stream,
@@ -189,7 +188,8 @@ fn filter_test(entry: &StreamEntry, filter: &Filter, fields: &Fields) -> Result<
         Test::Equals(scalar) => integer_test(
             entry,
             field,
-            (Bound::Included(scalar), Bound::Included(scalar)),
+            Bound::Included(scalar),
+            Bound::Included(scalar),
         ),
         Test::Range(low, high) => {
             let number = |bound: &Scalar| matches!(bound, Scalar::Number(_));
@@ -202,7 +202,7 @@ fn filter_test(entry: &StreamEntry, filter: &Filter, fields: &Fields) -> Result<
                 )?;
                 return Ok(ColumnTest::numbers(name, float_range(low, high)));
             }
-            integer_test(entry, field, (low.as_ref(), high.as_ref()))
+            integer_test(entry, field, low.as_ref(), high.as_ref())
         }
     }
 }
@@ -210,7 +210,8 @@ fn filter_test(entry: &StreamEntry, filter: &Filter, fields: &Fields) -> Result<
 fn integer_test(
     entry: &StreamEntry,
     field: &FieldName,
-    (low, high): (Bound<&Scalar>, Bound<&Scalar>),
+    low: Bound<&Scalar>,
+    high: Bound<&Scalar>,
 ) -> Result<ColumnTest> {
     let name = column(
         entry,

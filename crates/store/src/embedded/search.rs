@@ -4,19 +4,21 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use text::Expression;
+
 use super::EmbeddedStore;
 use super::index::{OpenIndex, View};
 use super::layout::SlotKind;
 use super::prefix::Expansions;
-use super::query;
+use super::query::{self, Plan, SearchedFields};
 use super::rank::{Question, Ranked, count, document_order};
 use super::records::{BYTES, MEASURED, measured};
 use super::restrict::Restriction;
 use super::sources::Sources;
 use crate::records::{ByteBudget, PageRequest, StoredPage};
 use crate::search::{
-    AggregateAnswer, AggregateRequest, Extent, Hit, IndexStatus, Scope, Search, SearchAnswer,
-    SearchPosition, SearchRequest,
+    AggregateAnswer, AggregateRequest, Building, Extent, Hit, IndexStatus, Scope, Search,
+    SearchAnswer, SearchPosition, SearchRequest,
 };
 use crate::{Result, StoreError, stop};
 
@@ -70,9 +72,6 @@ impl Search for EmbeddedStore {
     }
 }
 
-/// How many records an index that is being built has, and how many there are.
-type Built = (u64, u64);
-
 /// Scopes that look at the same slots can share a query.
 type Groups = BTreeMap<Vec<usize>, Vec<Restriction>>;
 
@@ -95,18 +94,9 @@ impl EmbeddedStore {
             .is_some_and(|after| after.generation != view.generation);
         let failed = super::index::failed(self.path());
         let mut expansions = Expansions::default();
-        let mut plans = Vec::with_capacity(groups.len());
-        for (slots, restrictions) in &groups {
-            let fields: Vec<_> = slots
-                .iter()
-                .filter_map(|slot| open.fields.slot(SlotKind::Text, *slot))
-                .collect();
-            let searched = (fields.as_slice(), restrictions.as_slice());
-            let plan = query::plan(&request.expression, searched, &view, &mut expansions);
-            let plan = plan.map_err(&failed)?;
-            stop::check()?;
-            plans.extend(plan.map(|plan| (plan, restrictions.as_slice())));
-        }
+        let plans = plans(&request.expression, &groups, &open, &view, &mut expansions);
+        let plans = plans.map_err(&failed)?;
+        stop::check()?;
         let mut total = 0;
         if request.count {
             for (plan, restrictions) in &plans {
@@ -130,7 +120,7 @@ impl EmbeddedStore {
         stop::check()?;
         let has_more = ranked.len() > request.limit;
         ranked.truncate(request.limit);
-        let (hits, complete) = self.fetch_hits(&sources, (&view, version), &ranked)?;
+        let (hits, complete) = self.fetch_hits(&sources, &view, version, &ranked)?;
         Ok(SearchAnswer {
             hits,
             has_more: has_more || !complete,
@@ -157,7 +147,7 @@ impl EmbeddedStore {
     }
 
     /// The index, or what is built of it so far, if that is not empty.
-    fn searchable_index(&self) -> Result<(Arc<OpenIndex>, Option<Built>)> {
+    fn searchable_index(&self) -> Result<(Arc<OpenIndex>, Option<Building>)> {
         match self.current_index() {
             Ok(open) => Ok((open, None)),
             Err(StoreError::IndexBuilding { indexed, written }) => {
@@ -165,14 +155,17 @@ impl EmbeddedStore {
                 if open.committed() == 0 {
                     return Err(StoreError::IndexBuilding { indexed, written });
                 }
-                Ok((open, Some((indexed, written))))
+                Ok((open, Some(Building { indexed, written })))
             }
             // Without room it stays as it is, which answers still.
             Err(error @ (StoreError::Full { .. } | StoreError::NoRoom { .. })) => {
                 let open = self.open_index()?;
                 match open.committed() {
                     0 => Err(error),
-                    indexed => Ok((open, Some((indexed, self.newest())))),
+                    indexed => {
+                        let written = self.newest();
+                        Ok((open, Some(Building { indexed, written })))
+                    }
                 }
             }
             Err(error) => Err(error),
@@ -208,7 +201,8 @@ impl EmbeddedStore {
     fn fetch_hits(
         &self,
         sources: &Sources,
-        (view, version): (&View, u64),
+        view: &View,
+        version: u64,
         ranked: &[Ranked],
     ) -> Result<(Vec<Hit>, bool)> {
         let columns = MEASURED.as_str();
@@ -248,6 +242,33 @@ impl EmbeddedStore {
             Ok((hits, true))
         })
     }
+}
+
+/// A plan for each group in which something can match.
+fn plans<'g>(
+    expression: &Expression,
+    groups: &'g Groups,
+    open: &OpenIndex,
+    view: &View,
+    expansions: &mut Expansions,
+) -> tantivy::Result<Vec<(Plan, &'g [Restriction])>> {
+    let mut plans = Vec::with_capacity(groups.len());
+    for (slots, restrictions) in groups {
+        let slots = slots.iter();
+        let fields: Vec<_> = slots
+            .filter_map(|slot| open.fields.slot(SlotKind::Text, *slot))
+            .collect();
+        let within = SearchedFields {
+            fields: &fields,
+            restrictions,
+        };
+        let plan = query::plan(expression, within, view, expansions)?;
+        plans.extend(plan.map(|plan| (plan, restrictions.as_slice())));
+        if stop::asked() {
+            break;
+        }
+    }
+    Ok(plans)
 }
 
 /// Slots beyond those a stream uses are empty for it, so streams admitted with all their lexical fields can share the
