@@ -8,12 +8,14 @@ use contract::id::{ConnectionId, FieldName, StreamName};
 use contract::page::{IndexMaintenance, Meta, Page, Recall, ReportedCount, Warning, WarningCode};
 use contract::query::Count;
 use contract::seal::{Binding, digest};
-use contract::search::{Score, SearchHit, SearchMode, SearchQuery};
+use contract::search::{Score, SearchHit, SearchMode, SearchOrder, SearchQuery};
 use contract::wire::{Nullable, ObjectTag, Other};
 use serde_json::json;
 use store::StreamRef;
-use store::records::ByteBudget;
-use store::search::{Building, Hit, SearchAnswer, SearchPosition, SearchRequest};
+use store::records::{ByteBudget, Direction};
+use store::search::{
+    self, Building, Hit, Rank, Scope, SearchAnswer, SearchPosition, SearchRequest,
+};
 use text::{Expression, MAX_CLAUSES};
 
 use crate::ambiguity::{connection_not_found, label, stream_not_there};
@@ -56,7 +58,7 @@ pub(crate) fn search(session: &Session, query: &SearchQuery) -> Answer<Page<Sear
         stream: None,
         connection: query.connection_id.as_deref(),
         filter: &filter,
-        order: "relevance",
+        order: query.order.as_str(),
         grant: authority_id(session),
     });
     let expression = Expression::parse(&query.q);
@@ -70,6 +72,7 @@ pub(crate) fn search(session: &Session, query: &SearchQuery) -> Answer<Page<Sear
         limit: usize::try_from(query.limit.effective()).unwrap_or(usize::MAX),
         after: last.map(|(position, _)| position),
         count: query.count != Count::None,
+        order: store_order(query.order),
         expression,
     };
     let mut answer = session.store.search(&request)?;
@@ -191,13 +194,24 @@ impl Plan {
 
 impl Searched {
     /// Everything the grant lets the caller search, without the caller's conditions.
-    fn granted(&self) -> store::search::Scope {
+    fn granted(&self) -> Scope {
         self.row.scope(self.fields.clone(), Vec::new())
     }
 
-    fn scope(&self) -> store::search::Scope {
-        self.row
-            .scope(self.fields.clone(), self.conditions.filters())
+    fn scope(&self) -> Scope {
+        let mut scope = self
+            .row
+            .scope(self.fields.clone(), self.conditions.filters());
+        scope.times = self.row.time_fields();
+        scope
+    }
+}
+
+fn store_order(order: SearchOrder) -> search::SearchOrder {
+    match order {
+        SearchOrder::Relevance => search::SearchOrder::Relevance,
+        SearchOrder::Newest => search::SearchOrder::Time(Direction::Descending),
+        SearchOrder::Oldest => search::SearchOrder::Time(Direction::Ascending),
     }
 }
 
@@ -334,12 +348,15 @@ fn served(
         authored_at: authored.as_ref().map(|(_, text)| text.clone()),
         title: title.as_ref().map(|(_, text)| text.clone()),
         // A score is made of statistics over everything, hidden records included.
-        score: row.is_owner().then(|| Score {
-            kind: "bm25".to_owned(),
-            value: f64::from(hit.position.score),
-            order: "higher_is_better".to_owned(),
-            other: Other::new(),
-        }),
+        score: match hit.position.rank {
+            Rank::Score(score) if row.is_owner() => Some(Score {
+                kind: "bm25".to_owned(),
+                value: f64::from(score),
+                order: "higher_is_better".to_owned(),
+                other: Other::new(),
+            }),
+            Rank::Score(_) | Rank::Time(_) => None,
+        },
         ..SearchHit::default()
     };
     let evidence = evidence::prove(row, key, &body, &searched.fields, expression);

@@ -243,7 +243,7 @@ mod tests {
     use crate::catalog::{NewConnection, StreamRef};
     use crate::inspection::Depth;
     use crate::records::{Change, ChangeOp};
-    use crate::search::{Scope, SearchRequest};
+    use crate::search::{Scope, SearchOrder, SearchRequest};
     use crate::{Blobs, Catalog, Inspect, OpenOptions, Records, Search};
 
     const MAIL: &str = include_str!("../../tests/conformance/mail.json");
@@ -379,6 +379,7 @@ mod tests {
             limit: 1_000,
             after: None,
             count: true,
+            order: SearchOrder::Relevance,
         };
         store.search(&request).unwrap().hits.len()
     }

@@ -7,6 +7,7 @@ mod aggregate;
 mod backup;
 mod blobs;
 mod buckets;
+mod by_time;
 mod catalog;
 mod changes;
 mod column_test;

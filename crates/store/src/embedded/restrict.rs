@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ops::{Bound, RangeInclusive};
 
 use contract::id::FieldName;
-use contract::scalar::Scalar;
+use contract::scalar::{FieldKind, Scalar};
 use contract::time::{Instant, TimeRange};
 use rusqlite::OptionalExtension;
 use tantivy::DocId;
@@ -23,6 +23,8 @@ pub(super) struct Restriction {
     pub(super) stream: u64,
     tests: Vec<ColumnTest>,
     rows: Option<HashSet<u64>>,
+    /// The columns that say when a record happened, the first with a value decides.
+    pub(super) times: Vec<String>,
 }
 
 impl EmbeddedStore {
@@ -60,6 +62,7 @@ impl EmbeddedStore {
             stream: entry.id.cast_unsigned(),
             tests,
             rows,
+            times: time_columns(&entry.layout, &scope.times),
         })
     }
 }
@@ -131,19 +134,26 @@ impl<'a> SegmentScopes<'a> {
         })
     }
 
-    /// Whether the document lies in any scope and passes its tests.
-    pub(super) fn admit(&self, document: DocId) -> bool {
+    /// The restriction that a document lies in and whose tests it passes.
+    pub(super) fn scope_of(&self, document: DocId) -> Option<usize> {
         let Some(streams) = self.streams else {
-            return true;
+            return Some(0);
         };
-        let scope = streams
-            .first(document)
-            .and_then(|stream| usize::try_from(stream).ok())
-            .and_then(|stream| self.by_stream.get(stream).copied().flatten());
-        scope
-            .and_then(|at| self.tests.get(at))
-            .is_some_and(|tests| tests.pass(document))
+        let stream = usize::try_from(streams.first(document)?).ok()?;
+        let scope = self.by_stream.get(stream).copied().flatten()?;
+        self.tests.get(scope)?.pass(document).then_some(scope)
     }
+}
+
+/// The columns of those fields that hold times.
+fn time_columns(layout: &StreamLayout, fields: &[FieldName]) -> Vec<String> {
+    let slots = fields
+        .iter()
+        .filter_map(|field| layout.slot(field, SlotKind::Integer))
+        .filter(|slot| matches!(slot.field_kind, FieldKind::Date | FieldKind::DateTime));
+    slots
+        .map(|slot| slot_name(slot.kind, slot.number))
+        .collect()
 }
 
 fn time_test(entry: &StreamEntry, field: &FieldName, range: TimeRange) -> Result<ColumnTest> {
