@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 
 use super::EmbeddedStore;
 use super::documents::Blocks;
-use super::groups::{FinishedGroup, Groups};
+use super::groups::Groups;
 use super::indexed_record::{IndexedRecords, steady};
-use super::tally::{Measure, Total};
+use super::tally::{FinishedGroup, Measure, Total};
 use crate::search::{AggregateAnswer, AggregateRequest, Group, GroupKey, Grouping, Metric, Value};
 use crate::{Result, stop};
 

@@ -12,7 +12,7 @@ use super::index::Segment;
 use super::layout::SlotKind;
 use super::restrict::{column_of, unsupported};
 use super::sources::StreamEntry;
-use super::tally::{Measure, Tally, Total, Values};
+use super::tally::{FinishedGroup, Measure, Tally, Values};
 use crate::search::{GroupKey, Grouping};
 use crate::{Result, stop};
 
@@ -41,13 +41,6 @@ pub(super) struct Groups<'m> {
     numbers: HashMap<i64, (u64, Tally)>,
     /// Records without a value; all records, when nothing splits them.
     rest: (u64, Tally),
-}
-
-/// One group: its key, how many records, and their total.
-pub(super) struct FinishedGroup {
-    pub(super) key: GroupKey,
-    pub(super) count: u64,
-    pub(super) total: Total,
 }
 
 impl<'m> Groups<'m> {
@@ -163,18 +156,10 @@ impl<'m> Groups<'m> {
         let mut groups: Vec<FinishedGroup> = Vec::new();
         let (count, tally) = self.rest;
         if count > 0 || matches!(self.by, By::Nothing) {
-            groups.push(FinishedGroup {
-                key: GroupKey::Missing,
-                count,
-                total: tally.total(),
-            });
+            groups.push(FinishedGroup::new(GroupKey::Missing, count, &tally));
         }
         for (value, (count, tally)) in &self.numbers {
-            groups.push(FinishedGroup {
-                key: self.by.name(*value),
-                count: *count,
-                total: tally.total(),
-            });
+            groups.push(FinishedGroup::new(self.by.name(*value), *count, tally));
         }
         let start = self.measure.start();
         merge_texts(&self.texts, &mut |text, count, tallies| {
@@ -183,11 +168,7 @@ impl<'m> Groups<'m> {
                 tally.merge(*more);
             }
             let text = String::from_utf8_lossy(text).into_owned();
-            groups.push(FinishedGroup {
-                key: GroupKey::Text(text),
-                count,
-                total: tally.total(),
-            });
+            groups.push(FinishedGroup::new(GroupKey::Text(text), count, &tally));
             prune(&mut groups);
         })?;
         Ok(groups)
