@@ -27,11 +27,8 @@ fn store() -> Memory {
 }
 
 fn import(store: &Memory, events: &[&str], day: &Day) -> ImportReport {
-    let events: String = events
-        .iter()
-        .map(|event| format!("BEGIN:VEVENT\n{event}\nEND:VEVENT\n"))
-        .collect();
-    let file = format!("BEGIN:VCALENDAR\n{events}END:VCALENDAR\n");
+    let events = events.join("\nEND:VEVENT\nBEGIN:VEVENT\n");
+    let file = format!("BEGIN:VCALENDAR\nBEGIN:VEVENT\n{events}\nEND:VEVENT\nEND:VCALENDAR\n");
     let form = LineForm::EnvelopeOrBare;
     let acceptor = Acceptor::new(&store.declaration, StreamChoice::Named, form, day);
     let connection: ConnectionId = connection();
