@@ -35,6 +35,9 @@ pub struct Arguments {
     /// Measure the tools for agents at /mcp of a server of its own, beside the same searches at /v1
     #[arg(long, group = "surface")]
     pub mcp_http: bool,
+    /// Ask the questions of the sample life over the tools, and count bytes and tokens until each answer is visible
+    #[arg(long, group = "surface")]
+    pub answers: bool,
     /// How long 64 connections (--http) or 256 (--mcp-http) ask at once; no other row takes longer
     #[arg(long, value_name = "N", default_value_t = 60, requires = "surface", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub seconds: u64,

@@ -62,6 +62,9 @@ pub enum BenchError {
         /// The beginning of the answer.
         answer: String,
     },
+    /// The sample life could not be made or loaded.
+    #[error("the sample life: {0}; please report it")]
+    Demo(#[from] demo::DemoError),
     /// A corpus record lacks what the raw engines need.
     #[error("the corpus record {0} has no readable sent_at; please report it")]
     CorpusDate(String),

@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use bench::{Arguments, BenchError, BenchOptions, Surface, SurfaceOptions};
+use bench::{AnswerOptions, Arguments, BenchError, BenchOptions, Surface, SurfaceOptions};
 use clap::Parser as _;
 use contract::time::{Clock, Instant};
 
@@ -56,6 +56,14 @@ fn run(options: &Arguments) -> Result<(), BenchError> {
             let _ = writeln!(io::stderr().lock(), "{line}");
         }
     };
+    if options.answers {
+        let options = AnswerOptions {
+            program: program(options.program.clone())?,
+            clock: Arc::new(SystemClock),
+            json: options.json,
+        };
+        return bench::run_answers(&options, &mut out, &mut progress);
+    }
     let surface = match (options.http, options.mcp, options.mcp_http) {
         (true, _, _) => Surface::Http,
         (_, true, _) => Surface::Mcp,

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::BenchError;
 pub use report::{Figure, Measurement, Report, Unit};
+pub(crate) use table::write as write_table;
 pub use target::{Target, TargetLine, TargetReport};
 
 /// How often a call is repeated: until the runs or the time are used up, at least three times.

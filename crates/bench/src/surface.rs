@@ -1,6 +1,7 @@
 //! What a surface costs: the program itself in a process of its own, asked over HTTP or as an MCP server, in turns with
 //! the same questions put to what the surface stands on.
 
+mod answers;
 mod client;
 mod directory;
 mod hosted;
@@ -21,6 +22,7 @@ use contract::time::Clock;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
+pub use self::answers::{AnswerOptions, run_answers};
 use self::directory::GrantedDirectory;
 use crate::phases::float;
 use crate::{

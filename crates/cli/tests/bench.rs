@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bench::{BenchError, BenchOptions, Surface, SurfaceOptions};
+use bench::{AnswerOptions, BenchError, BenchOptions, Surface, SurfaceOptions};
 use contract::time::{Clock, Instant};
 use serde_json::Value;
 
@@ -120,4 +120,25 @@ fn the_tools_of_a_server_are_measured_under_load_without_errors() {
     assert!(row(&rows, ": answers")["figure"]["value"].as_f64().unwrap() > 0.0);
     assert_eq!(row(&rows, ": errors")["figure"]["value"], 0.0);
     row(&rows, "anonymous memory after 0 s");
+}
+
+#[test]
+fn every_question_of_the_sample_life_is_asked_for_every_host() {
+    let options = AnswerOptions {
+        program: PathBuf::from(env!("CARGO_BIN_EXE_pdpp")),
+        clock: Arc::new(SystemClock),
+        json: true,
+    };
+    let mut report = Vec::new();
+    bench::run_answers(&options, &mut report, &mut |_| ()).unwrap();
+    let report: Value = serde_json::from_slice(&report).unwrap();
+    assert_eq!(report["questions"], 60);
+    let hosts = report["hosts"].as_array().unwrap();
+    assert_eq!(hosts.len(), 5);
+    for host in hosts {
+        assert!(host["results"].as_u64().unwrap() >= 60, "{host}");
+        let (answered, median) = (&host["answered"], &host["median_tokens"]);
+        assert!(answered.as_u64().unwrap() <= 60, "{host}");
+        assert_eq!(answered == 0, median == 0, "{host}");
+    }
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 use crate::BenchError;
 
 /// Writes a heading, a rule and the lines.
-pub(super) fn write<const N: usize>(
+pub(crate) fn write<const N: usize>(
     heading: [String; N],
     lines: impl Iterator<Item = [String; N]>,
     out: &mut dyn Write,

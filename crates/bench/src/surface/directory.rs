@@ -17,7 +17,7 @@ use crate::BenchError;
 pub(super) struct GrantedDirectory {
     pub(super) folder: PathBuf,
     pub(super) token: Secret,
-    /// The id of the grant.
+    /// The id of the grant, or of the package of grants.
     pub(super) grant: String,
     authority: Authority,
     clock: Arc<dyn Clock>,
@@ -30,12 +30,15 @@ impl GrantedDirectory {
         let selection = everything(&store)?;
         let issued =
             grants::issue(&store, &selection, "bench", None, clock.as_ref()).map_err(refused)?;
+        let grant = issued.grant_id.map(|id| id.to_string());
+        let package = issued.grant_package_id.map(|id| id.to_string());
+        let grant = grant.or(package);
         let token = issued.access_token;
         let resolved = grants::resolve(&store, token.expose(), clock.now()).map_err(refused)?;
         Ok(Self {
             folder,
             token,
-            grant: issued.grant_id.map(|id| id.to_string()).unwrap_or_default(),
+            grant: grant.ok_or_else(|| refused("it was issued without an id"))?,
             authority: resolved.authority,
             clock: Arc::clone(clock),
         })

@@ -59,13 +59,22 @@ impl Session {
 
     /// Calls a tool and takes its whole answer.
     pub(super) async fn call(&mut self, tool: &str, args: &Value) -> Result<String, BenchError> {
-        let params = json!({"name": tool, "arguments": args});
-        let answer = self.request("tools/call", params).await?;
+        let answer = self.call_any(tool, args).await?;
         if is_success(answer.as_bytes()) {
             Ok(answer)
         } else {
             Err(refused(tool, &answer))
         }
+    }
+
+    /// Calls a tool and takes its whole answer, also where it is a refusal.
+    pub(super) async fn call_any(
+        &mut self,
+        tool: &str,
+        args: &Value,
+    ) -> Result<String, BenchError> {
+        let params = json!({"name": tool, "arguments": args});
+        self.request("tools/call", params).await
     }
 
     async fn request(&mut self, method: &str, params: Value) -> Result<String, BenchError> {
