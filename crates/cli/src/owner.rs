@@ -26,7 +26,7 @@ use tower::ServiceExt as _;
 
 pub(crate) use self::listener::OwnerSocket;
 pub(crate) use self::response::{OwnerError, OwnerResponse};
-pub(crate) use self::socket::{HAND_OVER_PATH, SocketLink};
+pub(crate) use self::socket::SocketLink;
 use crate::context::Context;
 use crate::failure::{CommandResult, Failure};
 use crate::stop::Stop;
@@ -45,8 +45,14 @@ pub(crate) struct OwnerClient {
 enum Connection {
     /// The socket of a running server.
     Socket(PathBuf),
-    /// The routes over a directory that this process has opened.
-    InProcess(Router, Arc<DisclosureLog>),
+    /// The service over a directory that this process has opened.
+    InProcess(Box<InProcess>),
+}
+
+struct InProcess {
+    router: Router,
+    service: Service,
+    log: Arc<DisclosureLog>,
 }
 
 impl OwnerClient {
@@ -69,25 +75,6 @@ impl OwnerClient {
                     std::thread::sleep(BETWEEN_ATTEMPTS);
                 }
                 Err(error) => return Err(error.into()),
-            }
-        }
-    }
-
-    /// Opens the data directory for a server. An agent's `pdpp mcp` that holds it hands it over, and goes on through the server.
-    pub(crate) fn open_for_server(context: &Context, holder: &str) -> CommandResult<EmbeddedStore> {
-        let path = context.settings.data_dir.join(OWNER_SOCKET);
-        let (mut attempts, mut asked) = (0, false);
-        loop {
-            match context.open(holder) {
-                Err(StoreError::Held { holder, .. })
-                    if attempts < ATTEMPTS && holder.starts_with("pdpp mcp") =>
-                {
-                    // Who cannot be asked is named as the holder in the end.
-                    asked = asked || socket::ask_to_hand_over(&path).is_ok();
-                    attempts += 1;
-                    std::thread::sleep(BETWEEN_ATTEMPTS);
-                }
-                opened => return Ok(opened?),
             }
         }
     }
@@ -244,7 +231,7 @@ impl OwnerClient {
                 let (response, link) = socket::send(path, request).await?;
                 Ok((response, Some(link)))
             }
-            Connection::InProcess(router, _) => match router.clone().oneshot(request).await {
+            Connection::InProcess(here) => match here.router.clone().oneshot(request).await {
                 Ok(response) => Ok((response, None)),
                 Err(never) => match never {},
             },
@@ -255,16 +242,24 @@ impl OwnerClient {
     pub(crate) fn settle(&self) -> CommandResult {
         match &self.connection {
             Connection::Socket(_) => Ok(()),
-            Connection::InProcess(_, log) => log.flush().map_err(|error| {
+            Connection::InProcess(here) => here.log.flush().map_err(|error| {
                 Failure::new(error.to_string()).hint("see whether the disk is full")
             }),
+        }
+    }
+
+    /// The service, if this process holds the directory and can be handed files as they are.
+    pub(crate) fn local_service(&self) -> Option<Service> {
+        match &self.connection {
+            Connection::InProcess(here) => Some(here.service.clone()),
+            Connection::Socket(_) => None,
         }
     }
 
     /// The routes, if this process holds the directory and can serve them to others.
     pub(crate) fn local_router(&self) -> Option<Router> {
         match &self.connection {
-            Connection::InProcess(router, _) => Some(router.clone()),
+            Connection::InProcess(here) => Some(here.router.clone()),
             Connection::Socket(_) => None,
         }
     }
@@ -290,7 +285,11 @@ fn open_in_process(store: EmbeddedStore, context: &Context) -> CommandResult<Con
     let is_named = context.settings.named_public_url()?.is_some();
     let service =
         Service::new(store, key, clock, &public_url, Arc::clone(&log)).not_listening(is_named);
-    Ok(Connection::InProcess(rest::owner_router(service), log))
+    Ok(Connection::InProcess(Box::new(InProcess {
+        router: rest::owner_router(service.clone()),
+        service,
+        log,
+    })))
 }
 
 /// A path with parameters.

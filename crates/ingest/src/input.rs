@@ -2,9 +2,7 @@
 //! Compression is told by the first bytes, never by the name. The format is told by the name without `.gz`, and where
 //! the name does not tell, by the content: a known export by its beginning, JSON lines by their first character.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -36,30 +34,33 @@ pub enum Format {
 pub struct Input {
     name: String,
     file: FileName,
-    head: Head,
-    length: Option<u64>,
+    /// What it holds, or why that cannot be told.
+    format: Result<Format, String>,
     consumed: Arc<AtomicU64>,
     reader: Box<dyn BufRead>,
 }
 
-impl Input {
-    /// Opens a file.
-    pub fn open(path: &Path) -> Result<Self, ImportError> {
-        let name = path.display().to_string();
-        let failed = |error: io::Error| InputError::from(error).named(&name);
-        let file = File::open(path).map_err(failed)?;
-        let metadata = file.metadata().map_err(failed)?;
-        if metadata.is_dir() {
-            let message = "it is a folder; name the files inside it".to_owned();
-            return Err(InputError::UnknownFormat(message).named(&name));
+impl Format {
+    /// The name of the format, as it travels.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Jsonl => "jsonl",
+            Self::Csv => "csv",
+            Self::Export(export) => export.as_str(),
         }
-        let length = metadata.is_file().then_some(metadata.len());
-        let file_name = path.file_name().unwrap_or_default().to_string_lossy();
-        let mut input = Self::from_file(&name, &file_name, file)?;
-        input.length = length;
-        Ok(input)
     }
 
+    /// The format of that name.
+    pub fn parse(name: &str) -> Option<Self> {
+        match name {
+            "jsonl" => Some(Self::Jsonl),
+            "csv" => Some(Self::Csv),
+            export => Export::parse(export).map(Self::Export),
+        }
+    }
+}
+
+impl Input {
     /// Takes the bytes of a file that somebody else opened. `name` is for messages; `file_name` tells stem and format.
     pub fn from_file(
         name: &str,
@@ -67,6 +68,18 @@ impl Input {
         reader: impl Read + 'static,
     ) -> Result<Self, ImportError> {
         Self::read(name, FileName::parse(file_name), reader)
+    }
+
+    /// The same for a file whose format was recognised before.
+    pub fn of_format(
+        name: &str,
+        file_name: &str,
+        format: Format,
+        reader: impl Read + 'static,
+    ) -> Result<Self, ImportError> {
+        let mut file = FileName::parse(file_name);
+        file.format = Some(format);
+        Self::read(name, file, reader)
     }
 
     /// Takes bytes from anywhere. `name` is for messages only.
@@ -89,13 +102,15 @@ impl Input {
             head = peek(&mut gzip, &file).map_err(failed)?;
             plain = Box::new(gzip);
         }
-        let seen = Head::detect(&head, &file);
+        let format = match file.format {
+            Some(format) => Ok(format),
+            None => Head::detect(&head, &file).format(&file),
+        };
         let reader = Cursor::new(head).chain(BufReader::with_capacity(BUFFER_BYTES, plain));
         Ok(Self {
             name: name.to_owned(),
             file,
-            head: seen,
-            length: None,
+            format,
             consumed,
             reader: Box::new(reader),
         })
@@ -116,11 +131,6 @@ impl Input {
         &self.file.stem
     }
 
-    /// How many bytes there are to read, as stored; unknown for a pipe.
-    pub fn length(&self) -> Option<u64> {
-        self.length
-    }
-
     /// Counts the bytes read so far, as stored. It goes on counting while an importer reads.
     pub fn consumed(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.consumed)
@@ -128,29 +138,9 @@ impl Input {
 
     /// What the input holds.
     pub fn format(&self) -> Result<Format, ImportError> {
-        let unknown = |message| Err(InputError::UnknownFormat(message).named(&self.name));
-        match (self.file.format, self.head) {
-            (Some(format), _) => Ok(format),
-            (None, Head::Export(export)) => Ok(Format::Export(export)),
-            // Nothing inside is no lines.
-            (None, Head::Empty | Head::Character(b'{')) => Ok(Format::Jsonl),
-            (None, Head::Archive) => {
-                unknown("it is an archive; unpack it and name the files inside it".to_owned())
-            }
-            (None, Head::Character(b'[')) => unknown(
-                "it begins with '['; one JSON object per line is read, not an array".to_owned(),
-            ),
-            (None, Head::Character(_)) if self.file.is_pipe() => unknown(format!(
-                "its content does not tell what it holds. From a pipe, JSON lines are read, and known exports: {}. \
-                 Write anything else to a file first, CSV to one named .csv",
-                Export::all_titles()
-            )),
-            (None, Head::Character(_)) => unknown(format!(
-                "neither its name nor its content tells what it holds; name it .jsonl, .ndjson or .csv. \
-                 Known exports are recognised by themselves: {}",
-                Export::all_titles()
-            )),
-        }
+        let unknown = |message: &String| InputError::UnknownFormat(message.clone());
+        let format = self.format.as_ref().copied();
+        format.map_err(|message| unknown(message).named(&self.name))
     }
 
     /// The bytes, decompressed.
@@ -181,6 +171,30 @@ impl Head {
             _ if is_archive => Self::Archive,
             (None, [first, ..]) => Self::Character(*first),
             (None, []) => Self::Empty,
+        }
+    }
+
+    fn format(self, file: &FileName) -> Result<Format, String> {
+        match self {
+            Self::Export(export) => Ok(Format::Export(export)),
+            // Nothing inside is no lines.
+            Self::Empty | Self::Character(b'{') => Ok(Format::Jsonl),
+            Self::Archive => {
+                Err("it is an archive; unpack it and name the files inside it".to_owned())
+            }
+            Self::Character(b'[') => {
+                Err("it begins with '['; one JSON object per line is read, not an array".to_owned())
+            }
+            Self::Character(_) if file.is_pipe() => Err(format!(
+                "its content does not tell what it holds. From a pipe, JSON lines are read, and known exports: {}. \
+                 Write anything else to a file first, CSV to one named .csv",
+                Export::all_titles()
+            )),
+            Self::Character(_) => Err(format!(
+                "neither its name nor its content tells what it holds; name it .jsonl, .ndjson or .csv. \
+                 Known exports are recognised by themselves: {}",
+                Export::all_titles()
+            )),
         }
     }
 }

@@ -21,6 +21,7 @@ use contract::error::{ErrorCode, ReadError};
 use serde::de::DeserializeOwned;
 use store::StoreError;
 
+pub use import::{ImportFiles, import_files};
 pub use upload_frames::{FileName, UploadFrame};
 
 use crate::problem::Problem;

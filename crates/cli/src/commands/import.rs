@@ -1,21 +1,24 @@
 //! `pdpp import`: files into a connection, with a report.
 
+mod files;
 mod known_export;
 mod progress;
 mod target;
 mod upload;
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use axum::http::Method;
 use clap::Args;
-use contract::id::StreamName;
 use indicatif::HumanCount;
 use ingest::ImportReport;
-use rest::owner::wire::{ImportProgress, Imported, ProgressEvent, Sources};
+use rest::owner::import_files;
+use rest::owner::wire::{ImportProgress, ImportRequest, Imported, ProgressEvent, Sources};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
+use self::files::{ImportFile, Interruption, LocalFiles};
 use self::known_export::ExportTarget;
 use self::progress::Progress;
 use self::target::{ImportTarget, StreamPath, WriteTarget};
@@ -23,7 +26,7 @@ use self::upload::Upload;
 use crate::context::Context;
 use crate::failure::{CommandResult, Failure};
 use crate::output::{Output, visible};
-use crate::owner::{OwnerClient, OwnerError, RequestPath};
+use crate::owner::{OwnerClient, OwnerError, OwnerResponse, RequestPath};
 
 /// How many rejections a person is shown.
 const SHOWN_REJECTIONS: usize = 20;
@@ -63,16 +66,9 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
-    for path in options.paths.iter().filter(|path| !is_stdin(path)) {
-        if std::fs::metadata(path)
-            .map_err(Failure::file_error(path))?
-            .is_dir()
-        {
-            let message = format!("{}: it is a folder", path.display());
-            return Err(Failure::new(message).hint("name the files inside it"));
-        }
-    }
-    let export = known_export::recognise(&options.paths)?;
+    let files = options.paths.iter().map(|path| ImportFile::inspect(path));
+    let files = files.collect::<CommandResult<Vec<_>>>()?;
+    let export = known_export::common_export(&files)?;
     let owner = context.owner("pdpp import")?;
     let sources: Sources = owner.get(&RequestPath::new("/owner/sources"))?;
     let output = context.output;
@@ -92,15 +88,16 @@ pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
             context,
         )?,
     };
-    let (imported, error) = owner.wait(import(options, output, &target, &owner))?;
+    let request = request(options, &target);
+    let (imported, failure) = owner.wait(import(files, request, output, &owner))?;
     if let Some(error) = &imported.lagging {
         output.problem(&format!(
             "warning: the records are kept, but the search index lags behind: {error}"
         ));
     }
     print_report(&imported.report, options.dry_run, &target, output)?;
-    if let Some(error) = error {
-        return Err(error);
+    if let Some(failure) = failure {
+        return Err(failure);
     }
     if let Some(refusal) = imported.stopped {
         return Err(OwnerError::from(refusal).into());
@@ -111,40 +108,90 @@ pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     Ok(())
 }
 
-/// Sends the files and reads the progress at the same time. The second value is what failed in this process.
+type ImportEvent = ProgressEvent<ImportProgress, Imported>;
+
+/// An import that has begun.
+enum RunningImport {
+    /// By a thread of this process.
+    Local(UnboundedReceiver<ImportEvent>),
+    /// By the routes of the owner, which are sent the files.
+    Sent(OwnerResponse, Upload),
+}
+
+impl RunningImport {
+    /// Regular files are handed to a service in this process as they are. Everything else is sent: a server is another
+    /// process, and a thread that waits for a pipe could not be stopped.
+    async fn start(
+        files: Vec<ImportFile>,
+        request: ImportRequest,
+        interruption: &Interruption,
+        owner: &OwnerClient,
+    ) -> Result<Self, OwnerError> {
+        let is_regular = files.iter().all(|file| file.length.is_some());
+        if let Some(service) = owner.local_service().filter(|_| is_regular) {
+            let (sender, receiver) = unbounded_channel();
+            let mut files = LocalFiles::new(files, interruption.clone());
+            tokio::task::spawn_blocking(move || {
+                // A receiver that is gone has given up; what was acknowledged is kept.
+                let send = |event: ImportEvent| drop(sender.send(event));
+                let progress = |progress| send(ProgressEvent::Progress(progress));
+                let done = import_files(&service, &request, &mut files, &progress);
+                send(done.map_or_else(ProgressEvent::Failed, ProgressEvent::Done));
+            });
+            return Ok(Self::Local(receiver));
+        }
+        let (upload, body) = Upload::start(files, interruption.clone());
+        let path = request_path(&request);
+        let response = owner.send(Method::POST, &path, body).await?;
+        Ok(Self::Sent(response, upload))
+    }
+
+    async fn next(&mut self) -> Result<ImportEvent, OwnerError> {
+        match self {
+            // Only a panic ends the thread without an outcome, and the panic hook has reported it.
+            Self::Local(events) => events.recv().await.ok_or_else(|| Failure::Reported.into()),
+            Self::Sent(response, _) => response.line().await,
+        }
+    }
+}
+
+/// Imports the files and shows the progress. The second value is what failed in this process.
 async fn import(
-    options: &Options,
+    files: Vec<ImportFile>,
+    request: ImportRequest,
     output: Output,
-    target: &ImportTarget,
     owner: &OwnerClient,
 ) -> Result<(Imported, Option<Failure>), OwnerError> {
     let mut interrupted = signal(SignalKind::interrupt())
         .map_err(|error| Failure::new(format!("no signal can be heard: {error}")))?;
-    let total: Option<u64> = options.paths.iter().map(|path| length(path)).sum();
-    let (upload, body) = Upload::start(options.paths.clone());
-    let asked = request(options, target);
-    let mut answer = tokio::select! {
-        answer = owner.send(Method::POST, &asked, body) => answer?,
+    let total: Option<u64> = files.iter().map(|file| file.length).sum();
+    let interruption = Interruption::default();
+    let mut running = tokio::select! {
+        running = RunningImport::start(files, request, &interruption, owner) => running?,
         _ = interrupted.recv() => return Err(stopped().into()),
     };
     let mut progress = Progress::new(output, total);
     let mut given_up = None;
     loop {
-        let line = tokio::select! {
-            line = answer.line::<ProgressEvent<ImportProgress, Imported>>() => line?,
+        let event = tokio::select! {
+            event = running.next() => event?,
             _ = interrupted.recv() => {
-                let again = given_up.replace(stopped());
-                if let Some(failure) = again {
-                    // Nobody wants to wait for the report either.
+                if let Some(failure) = given_up.replace(stopped()) {
+                    // At the second signal nobody waits for the report either.
                     return Err(failure.into());
                 }
-                upload.stop();
+                interruption.stop();
+                if let RunningImport::Sent(_, upload) = &running {
+                    upload.stop();
+                }
                 continue;
             }
         };
-        match line {
+        match event {
             ProgressEvent::Progress(how_far) => progress.update(how_far),
-            ProgressEvent::Done(imported) => return Ok((imported, given_up.or(upload.failure()))),
+            ProgressEvent::Done(imported) => {
+                return Ok((imported, given_up.or(interruption.failure())));
+            }
             ProgressEvent::Failed(refusal) => return Err(refusal.into()),
         }
     }
@@ -155,32 +202,33 @@ fn stopped() -> Failure {
         .hint("run the command again for the rest; what is there already counts as unchanged")
 }
 
-fn request(options: &Options, target: &ImportTarget) -> RequestPath {
-    let flag = |set: bool| set.then_some("true");
-    let batch_lines = options.batch_lines.map(|lines| lines.to_string());
-    let import = RequestPath::new("/owner/import");
-    let import = match &target.destination {
-        WriteTarget::Connection(connection) => {
-            import.param("connection_id", connection.connection_id.as_str())
-        }
-        WriteTarget::WouldBeAdded { export, .. } => import.param("export", export.as_str()),
+fn request(options: &Options, target: &ImportTarget) -> ImportRequest {
+    let (connection_id, export) = match &target.destination {
+        WriteTarget::Connection(connection) => (Some(connection.connection_id.to_string()), None),
+        WriteTarget::WouldBeAdded { export, .. } => (None, Some(export.as_str().to_owned())),
     };
-    import
-        .optional_param("stream", target.stream.as_ref().map(StreamName::as_str))
-        .optional_param("dry_run", flag(options.dry_run))
-        .optional_param("revive", flag(options.revive))
-        .optional_param("name_files", flag(options.paths.len() > 1))
+    ImportRequest {
+        connection_id,
+        export,
+        stream: target.stream.as_ref().map(ToString::to_string),
+        dry_run: options.dry_run,
+        revive: options.revive,
+        name_files: options.paths.len() > 1,
+        batch_lines: options.batch_lines,
+    }
+}
+
+fn request_path(request: &ImportRequest) -> RequestPath {
+    let flag = |set: bool| set.then_some("true");
+    let batch_lines = request.batch_lines.map(|lines| lines.to_string());
+    RequestPath::new("/owner/import")
+        .optional_param("connection_id", request.connection_id.as_deref())
+        .optional_param("export", request.export.as_deref())
+        .optional_param("stream", request.stream.as_deref())
+        .optional_param("dry_run", flag(request.dry_run))
+        .optional_param("revive", flag(request.revive))
+        .optional_param("name_files", flag(request.name_files))
         .optional_param("batch_lines", batch_lines.as_deref())
-}
-
-fn is_stdin(path: &Path) -> bool {
-    path.as_os_str() == "-"
-}
-
-/// The size of a file, unknown for a pipe.
-fn length(path: &Path) -> Option<u64> {
-    let metadata = std::fs::metadata(path).ok().filter(|_| !is_stdin(path))?;
-    metadata.is_file().then_some(metadata.len())
 }
 
 fn print_report(

@@ -83,11 +83,7 @@ impl OwnerResponse {
         loop {
             let body = &mut self.body;
             let frame = std::future::poll_fn(|context| Pin::new(&mut *body).poll_frame(context));
-            let frame = match &self.link {
-                Some(link) => link.unless_hung(frame).await?,
-                None => frame.await,
-            };
-            match frame {
+            match frame.await {
                 None => return Ok(None),
                 Some(Ok(frame)) => {
                     // Trailers say nothing we need.

@@ -1,5 +1,6 @@
 //! Imports: files in, progress and a report out, both streamed.
 
+use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -15,11 +16,11 @@ use ingest::{
 use store::records::Records;
 use store::{Store, StoreError};
 
-use super::progress::{ProgressSender, stream_progress};
-use super::upload_frames::{FileName, FileReader, UploadedFiles};
-use super::wire::{ImportProgress, Imported, Refusal};
+use super::progress::stream_progress;
+use super::upload_frames::{FileName, UploadedFiles};
+use super::wire::{ImportProgress, ImportRequest, Imported, Refusal};
 use super::{invalid_request, store_problem};
-use crate::body_stream::{BodyReader, discard, incoming_body};
+use crate::body_stream::{discard, incoming_body};
 use crate::problem::Problem;
 use crate::service::Service;
 use crate::table::{HandlerResult, RequestContext};
@@ -39,12 +40,22 @@ struct Plan {
     names: bool,
 }
 
+/// Files to import, opened one after the other.
+pub trait ImportFiles {
+    /// The next file, or nothing at the end. The one before was read to its end.
+    fn next_file(&mut self) -> io::Result<Option<(FileName, Box<dyn Read>)>>;
+}
+
+impl<R: Read + 'static> ImportFiles for UploadedFiles<R> {
+    fn next_file(&mut self) -> io::Result<Option<(FileName, Box<dyn Read>)>> {
+        let next = self.next()?;
+        Ok(next.map(|(name, content)| (name, Box::new(content) as Box<dyn Read>)))
+    }
+}
+
 pub(super) async fn import(context: RequestContext) -> HandlerResult {
     // An error is sent as a progress event: the client is still sending and reads the answer only as a stream.
-    let plan = Plan::from_request(&context).map_err(|problem| Refusal {
-        message: problem.error.message.clone(),
-        hints: Vec::new(),
-    });
+    let request = ImportRequest::from_params(&context);
     // The owner may type an import, so there is no limit of size or time.
     let (pump, reader) = incoming_body(u64::MAX, Duration::MAX);
     let mut body = context.body;
@@ -53,36 +64,65 @@ pub(super) async fn import(context: RequestContext) -> HandlerResult {
         discard(body).await;
     });
     let service = context.service;
-    let mut response = stream_progress(move |progress| Ok(run(&service, &plan?, reader, progress)));
+    let mut response = stream_progress(move |progress| {
+        let request = request.map_err(|problem| refusal(problem.error.message.clone()))?;
+        let mut files = UploadedFiles::new(reader);
+        import_files(&service, &request, &mut files, &|event| {
+            progress.report(event);
+        })
+    });
     *response.status_mut() = StatusCode::OK;
     Ok(response)
 }
 
-impl Plan {
-    fn from_request(context: &RequestContext) -> Result<Self, Problem> {
+/// Imports files that this process opens itself.
+pub fn import_files(
+    service: &Service,
+    request: &ImportRequest,
+    files: &mut dyn ImportFiles,
+    progress: &dyn Fn(ImportProgress),
+) -> Result<Imported, Refusal> {
+    let plan = Plan::new(&*service.store, request)
+        .map_err(|problem| refusal(problem.error.message.clone()))?;
+    Ok(run(service, &plan, files, progress))
+}
+
+impl ImportRequest {
+    fn from_params(context: &RequestContext) -> Result<Self, Problem> {
         let text = |name| context.params.text(name);
-        let dry = text("dry_run") == Some("true");
-        let (connection, declaration) = match text("export").and_then(Export::parse) {
+        let owned = |name| text(name).map(str::to_owned);
+        let is_set = |name| text(name) == Some("true");
+        let lines = text("batch_lines").map(str::parse).transpose();
+        Ok(Self {
+            connection_id: owned("connection_id"),
+            export: owned("export"),
+            stream: owned("stream"),
+            dry_run: is_set("dry_run"),
+            revive: is_set("revive"),
+            name_files: is_set("name_files"),
+            batch_lines: lines.map_err(|_| invalid_request("batch_lines is a number"))?,
+        })
+    }
+}
+
+impl Plan {
+    fn new(store: &dyn Store, request: &ImportRequest) -> Result<Self, Problem> {
+        let dry = request.dry_run;
+        let (connection, declaration) = match request.export.as_deref().and_then(Export::parse) {
             Some(export) if dry => (None, Arc::new(bundled_declaration(export)?)),
-            _ => connection_target(
-                &*context.service.store,
-                text("connection_id").unwrap_or_default(),
-            )?,
+            _ => connection_target(store, request.connection_id.as_deref().unwrap_or_default())?,
         };
-        let stream = text("stream").map(StreamName::parse).transpose();
+        let stream = request.stream.as_deref().map(StreamName::parse).transpose();
         let mut limits = BatchLimits::default();
-        if let Some(lines) = text("batch_lines") {
-            let lines = lines.parse();
-            limits.lines = lines.map_err(|_| invalid_request("batch_lines is a number"))?;
-        }
+        limits.lines = request.batch_lines.unwrap_or(limits.lines);
         Ok(Self {
             connection,
             declaration,
             stream: stream.map_err(|error| invalid_request(error.to_string()))?,
             limits,
             dry,
-            revives: text("revive") == Some("true"),
-            names: text("name_files") == Some("true"),
+            revives: request.revive,
+            names: request.name_files,
         })
     }
 }
@@ -108,7 +148,12 @@ fn bundled_declaration(export: Export) -> Result<Declaration, Problem> {
         .map_err(|mistakes| invalid_request(mistakes.to_string()))
 }
 
-fn run(service: &Service, plan: &Plan, body: BodyReader, progress: &ProgressSender) -> Imported {
+fn run(
+    service: &Service,
+    plan: &Plan,
+    files: &mut dyn ImportFiles,
+    progress: &dyn Fn(ImportProgress),
+) -> Imported {
     let store = &*service.store;
     let records: &dyn Records = store;
     let mut import = match &plan.connection {
@@ -127,11 +172,11 @@ fn run(service: &Service, plan: &Plan, body: BodyReader, progress: &ProgressSend
         progress,
         bytes: 0,
     };
-    let stopped = running.import_all(&mut import, body).err();
+    let stopped = running.import_all(&mut import, files).err();
     let report = import.into_report();
     let mut lagging = None;
     if !plan.dry && stopped.is_none() && report.read > report.rejected {
-        progress.report(ImportProgress {
+        progress(ImportProgress {
             read: report.read,
             bytes: 0,
             indexing: true,
@@ -150,17 +195,19 @@ fn run(service: &Service, plan: &Plan, body: BodyReader, progress: &ProgressSend
 struct Running<'a> {
     service: &'a Service,
     plan: &'a Plan,
-    progress: &'a ProgressSender,
+    progress: &'a dyn Fn(ImportProgress),
     /// Bytes of the files before the current one.
     bytes: u64,
 }
 
 impl Running<'_> {
-    fn import_all(&mut self, import: &mut Import<'_>, body: BodyReader) -> Result<(), Refusal> {
-        let mut files = UploadedFiles::new(body);
-        let broken =
-            |error: std::io::Error| refusal(format!("the files did not arrive whole: {error}"));
-        while let Some((file, content)) = files.next().map_err(broken)? {
+    fn import_all(
+        &mut self,
+        import: &mut Import<'_>,
+        files: &mut dyn ImportFiles,
+    ) -> Result<(), Refusal> {
+        let broken = |error: io::Error| refusal(format!("the files did not arrive whole: {error}"));
+        while let Some((file, content)) = files.next_file().map_err(broken)? {
             self.import_one(import, &file, content)?;
         }
         Ok(())
@@ -170,13 +217,15 @@ impl Running<'_> {
         &mut self,
         import: &mut Import<'_>,
         file: &FileName,
-        content: FileReader<BodyReader>,
+        content: Box<dyn Read>,
     ) -> Result<(), Refusal> {
         let (plan, before) = (self.plan, self.bytes);
         let name = file.name.as_str();
-        let input = match &file.file_name {
-            Some(file_name) => Input::from_file(name, file_name, content),
-            None => Input::from_reader(name, content),
+        let recognised = file.format.as_deref().and_then(Format::parse);
+        let input = match (&file.file_name, recognised) {
+            (Some(file_name), Some(format)) => Input::of_format(name, file_name, format, content),
+            (Some(file_name), None) => Input::from_file(name, file_name, content),
+            (None, _) => Input::from_reader(name, content),
         };
         let input = input.map_err(|error| import_refusal(&error))?;
         let format = input.format().map_err(|error| import_refusal(&error))?;
@@ -201,7 +250,7 @@ impl Running<'_> {
             Format::Export(export) => export.importer(input, &acceptor),
         };
         let mut acknowledged = |report: &ImportReport| {
-            self.progress.report(ImportProgress {
+            (self.progress)(ImportProgress {
                 read: report.read,
                 bytes: before + consumed.load(Ordering::Relaxed),
                 indexing: false,

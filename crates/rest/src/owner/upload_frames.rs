@@ -32,6 +32,9 @@ pub struct FileName {
     pub name: String,
     /// The last part of its path, which may imply stream and format; `None` for a pipe.
     pub file_name: Option<String>,
+    /// The format, where the sender has recognised it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<String>,
 }
 
 impl UploadFrame {
@@ -138,6 +141,7 @@ mod tests {
         UploadFrame::File(FileName {
             name: name.to_owned(),
             file_name: None,
+            format: None,
         })
     }
 

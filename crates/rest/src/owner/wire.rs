@@ -117,6 +117,25 @@ pub struct Declared {
     pub result: String,
 }
 
+/// What an import is asked to do.
+#[derive(Debug, Clone, Default)]
+pub struct ImportRequest {
+    /// The connection to import into.
+    pub connection_id: Option<String>,
+    /// In a dry run, instead of a connection: the known export that would get one.
+    pub export: Option<String>,
+    /// Forces all lines into this stream.
+    pub stream: Option<String>,
+    /// Whether to write nothing.
+    pub dry_run: bool,
+    /// Whether to bring back records that the owner deleted.
+    pub revive: bool,
+    /// Whether rejections name their file.
+    pub name_files: bool,
+    /// Lines per durable batch.
+    pub batch_lines: Option<usize>,
+}
+
 /// How far an import is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImportProgress {

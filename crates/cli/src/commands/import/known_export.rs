@@ -1,35 +1,31 @@
-//! Known exports: recognises the files by their content and finds the connection they go to, which is added if there is
-//! none.
-
-use std::path::{Path, PathBuf};
+//! Known exports: which one the files are, and the connection they go to, which is added if there is none.
 
 use contract::declaration::Declaration;
 use contract::id::{ConnectionId, ConnectorKey};
-use ingest::{Export, Format, ImportError, Input};
+use ingest::Export;
 use rest::owner::wire::{Connection, Declared, NewConnection, Sources};
 
+use super::Options;
+use super::files::ImportFile;
 use super::target::{ImportTarget, WriteTarget};
-use super::{Options, length};
 use crate::choice;
 use crate::context::Context;
 use crate::failure::{CommandResult, Failure};
 use crate::owner::{OwnerClient, RequestPath};
 
 /// The export that the files are. None if they are none: then they say themselves what they hold.
-pub(super) fn recognise(paths: &[PathBuf]) -> CommandResult<Option<Export>> {
-    let seen = paths.iter().map(|path| Ok((path, export_of(path)?)));
-    let mut seen = seen.collect::<CommandResult<Vec<_>>>()?.into_iter();
-    let Some((first, export)) = seen.next() else {
+pub(super) fn common_export(files: &[ImportFile]) -> CommandResult<Option<Export>> {
+    let Some(first) = files.first() else {
         return Ok(None);
     };
-    match seen.find(|(_, other)| *other != export) {
-        None => Ok(export),
-        Some((path, other)) => Err(Failure::new(format!(
+    match files.iter().find(|file| file.export() != first.export()) {
+        None => Ok(first.export()),
+        Some(other) => Err(Failure::new(format!(
             "{} is {} and {} is {}",
-            first.display(),
-            title(export),
-            path.display(),
-            title(other)
+            first.path().display(),
+            title(first.export()),
+            other.path().display(),
+            title(other.export())
         ))
         .hint("import each kind with a command of its own")),
     }
@@ -37,20 +33,6 @@ pub(super) fn recognise(paths: &[PathBuf]) -> CommandResult<Option<Export>> {
 
 fn title(export: Option<Export>) -> &'static str {
     export.map_or("no export that is recognised", Export::title)
-}
-
-/// Only regular files are read here: bytes of a pipe can be read once. A file of unknown format is refused before a
-/// connection is chosen.
-fn export_of(path: &Path) -> CommandResult<Option<Export>> {
-    if length(path).is_none() {
-        return Ok(None);
-    }
-    let to_text = |error: ImportError| Failure::new(error.to_string());
-    let format = Input::open(path).and_then(|input| input.format());
-    Ok(match format.map_err(to_text)? {
-        Format::Export(export) => Some(export),
-        Format::Jsonl | Format::Csv => None,
-    })
 }
 
 /// What is needed to find the connection of an export.

@@ -1,18 +1,15 @@
 //! Sends the files to a running server: opened in this process, with the rights of its user, and sent in bounded chunks.
 
-use std::fs::File;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes};
 use futures_core::Stream;
-use rest::owner::{FileName, UploadFrame};
+use rest::owner::UploadFrame;
 use tokio::sync::mpsc::{Receiver, Sender, WeakSender, channel};
 
-use super::is_stdin;
+use super::files::{ImportFile, Interruption};
 use crate::failure::{CommandResult, Failure};
 
 /// Bytes of a file sent at once.
@@ -25,22 +22,19 @@ const WAITING: usize = 4;
 /// Files being sent.
 pub(super) struct Upload {
     /// Gone once all was sent.
-    parts: WeakSender<Bytes>,
-    failure: Arc<Mutex<Option<Failure>>>,
+    chunks: WeakSender<Bytes>,
 }
 
 impl Upload {
-    /// Starts to send. The thread is left to itself, for it may be waiting for somebody to type.
-    pub(super) fn start(paths: Vec<PathBuf>) -> (Self, Body) {
+    /// Starts to send. The thread is left to itself: it may be blocked on a terminal or a pipe.
+    pub(super) fn start(files: Vec<ImportFile>, interruption: Interruption) -> (Self, Body) {
         let (sender, receiver) = channel(WAITING);
         let upload = Self {
-            parts: sender.downgrade(),
-            failure: Arc::default(),
+            chunks: sender.downgrade(),
         };
-        let failure = Arc::clone(&upload.failure);
         std::thread::spawn(move || {
-            if let Err(failed) = send_all(&paths, &sender) {
-                *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(failed);
+            if let Err(failure) = send_all(&files, &sender) {
+                interruption.fail(failure);
                 // If the receiver is gone, nobody has to be told.
                 let _ = sender.blocking_send(UploadFrame::Stop(true).to_line().into());
             }
@@ -48,17 +42,13 @@ impl Upload {
         (upload, Body::from_stream(UploadBody(receiver)))
     }
 
-    /// Says that no more will come, as soon as there is room for the word.
+    /// Sends the frame that ends the upload, as soon as there is room for it.
     pub(super) fn stop(&self) {
-        if let Some(parts) = self.parts.upgrade() {
-            tokio::spawn(async move { parts.send(UploadFrame::Stop(true).to_line().into()).await });
+        if let Some(chunks) = self.chunks.upgrade() {
+            tokio::spawn(
+                async move { chunks.send(UploadFrame::Stop(true).to_line().into()).await },
+            );
         }
-    }
-
-    /// Why not everything was sent, if that was the reason.
-    pub(super) fn failure(&self) -> Option<Failure> {
-        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
-        failure.take()
     }
 }
 
@@ -73,9 +63,9 @@ impl Stream for UploadBody {
     }
 }
 
-fn send_all(paths: &[PathBuf], parts: &Sender<Bytes>) -> CommandResult {
-    for path in paths {
-        let (name, file) = open(path)?;
+fn send_all(files: &[ImportFile], parts: &Sender<Bytes>) -> CommandResult {
+    for file in files {
+        let (name, content) = (file.name(), file.open()?);
         let shown = name.name.clone();
         if parts
             .blocking_send(UploadFrame::File(name).to_line().into())
@@ -83,13 +73,13 @@ fn send_all(paths: &[PathBuf], parts: &Sender<Bytes>) -> CommandResult {
         {
             return Ok(());
         }
-        send(file, parts)
+        send(content, parts)
             .map_err(|error| Failure::new(format!("{shown}: it cannot be read: {error}")))?;
     }
     Ok(())
 }
 
-fn send(mut file: Box<dyn Read>, parts: &Sender<Bytes>) -> io::Result<()> {
+fn send(mut file: impl Read, parts: &Sender<Bytes>) -> io::Result<()> {
     loop {
         let mut part = vec![b' '; HEADING_BYTES + PART_BYTES];
         let (heading, content) = part.split_at_mut(HEADING_BYTES);
@@ -111,27 +101,4 @@ fn send(mut file: Box<dyn Read>, parts: &Sender<Bytes>) -> io::Result<()> {
             return Ok(());
         }
     }
-}
-
-fn open(path: &Path) -> CommandResult<(FileName, Box<dyn Read>)> {
-    if is_stdin(path) {
-        let name = FileName {
-            name: "stdin".to_owned(),
-            file_name: None,
-        };
-        return Ok((name, Box::new(io::stdin())));
-    }
-    let name = path.display().to_string();
-    let failed = |error: io::Error| Failure::new(format!("{name}: it cannot be read: {error}"));
-    let file = File::open(path).map_err(failed)?;
-    if file.metadata().map_err(failed)?.is_dir() {
-        let message = format!("{name}: it is a folder; name the files inside it");
-        return Err(Failure::new(message));
-    }
-    let last = path.file_name().unwrap_or_default().to_string_lossy();
-    let name = FileName {
-        name,
-        file_name: Some(last.into_owned()),
-    };
-    Ok((name, Box::new(file)))
 }
