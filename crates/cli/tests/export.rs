@@ -15,38 +15,6 @@ const LINES: &str = r#"{"key":"b","emitted_at":"2026-03-01","data":{ "id":"b", "
 "#;
 
 #[test]
-fn an_export_imports_into_the_same() {
-    let home = Home::with_mail();
-    home.import_messages(LINES).succeeds();
-    home.run_with(
-        &["import", "-", "--as", "mail/receipts"],
-        b"{\"message\":\"b\",\"number\":10}\n{\"message\":\"b\",\"number\":9}\n",
-    )
-    .succeeds();
-    let messages = home.messages();
-    assert_eq!(
-        messages.lines().last().unwrap(),
-        r#"{"key":"b","stream":"messages","emitted_at":"2026-03-01","data":{ "id":"b", "size":1.50e1,"subject":"\u0042", "deep":{"x":[1,2]} }}"#
-    );
-    let receipts = home.run(&["export", "receipts"]).succeeds().stdout;
-    assert!(
-        receipts.starts_with("{\"key\":[\"b\",\"10\"],\"stream\":\"receipts\","),
-        "{receipts}"
-    );
-
-    let other = Home::with_mail();
-    let both = format!("{messages}{receipts}");
-    other.run_with(&["import", "-"], both.as_bytes()).succeeds();
-    assert_eq!(other.messages(), messages);
-    assert_eq!(other.run(&["export", "receipts"]).stdout, receipts);
-    let again = home
-        .run_with(&["import", "-", "--json"], both.as_bytes())
-        .succeeds()
-        .json();
-    assert_eq!(again["unchanged"], 5);
-}
-
-#[test]
 fn one_record_is_exported_by_any_of_its_names() {
     let home = Home::with_mail();
     home.import_messages(LINES).succeeds();
@@ -216,21 +184,6 @@ fn a_copy_without_grants_is_told_with_what_ended() {
     assert!(!nowhere.exists());
 }
 
-#[test]
-fn a_purge_erases_what_deleted_records_held() {
-    let home = Home::with_mail();
-    home.import_messages("{\"id\":\"a\"}\n{\"id\":\"b\"}\n{\"key\":\"a\",\"op\":\"delete\"}\n")
-        .succeeds();
-    let ran = home.run(&["purge"]).succeeds();
-    assert_eq!(ran.stderr, "Purged 1 deleted records and 0 blobs.\n");
-    let json = home.run(&["purge", "--json"]).succeeds();
-    assert_eq!(
-        json.stdout,
-        "{\"tombstones\":0,\"blobs\":0,\"log_entries\":0,\"versions\":0}\n"
-    );
-    assert_eq!(home.messages().lines().count(), 1);
-}
-
 /// The files below a folder that hold the bytes of a word.
 fn holding(folder: &Path, word: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).unwrap();
@@ -299,48 +252,4 @@ fn a_record_that_its_owner_deleted_stays_deleted() {
     ]);
     let kept = "Left out because you deleted them here: 1; --revive brings them back.\n";
     assert!(told.succeeds().stderr.ends_with(kept));
-}
-
-#[test]
-fn a_deleted_chat_does_not_come_back_under_another_file_name() {
-    // TR-16, TR-21: not even when a purge has taken everything that tells its name.
-    let home = Home::new();
-    let lines = (10..50).map(|minute| format!("31/12/23, 21:{minute} - Eve: number {minute}\n"));
-    let chat: String = lines.collect();
-    let import = |file: &str, more: &[&str]| {
-        let path = home.file(file, &chat);
-        let report = home.run(&[&["import", &path, "--json"], more].concat());
-        let report = report.succeeds().json();
-        ["added", "kept_deleted"].map(|name| report[name].as_u64().unwrap_or(0))
-    };
-    assert_eq!(import("Eve.txt", &[]), [41, 0]);
-    let exported = home.run(&["export", "messages"]).succeeds().stdout;
-    let id = |line: &str| {
-        let record: serde_json::Value = serde_json::from_str(line).unwrap();
-        format!("whatsapp/messages:{}", record["key"].as_str().unwrap())
-    };
-    let mut ids: Vec<String> = exported.lines().map(id).collect();
-    ids.push("whatsapp/chats:Eve".to_owned());
-    let args: Vec<&str> = ids.iter().map(String::as_str).collect();
-    home.run(&[&["delete", "--yes"], &args[..]].concat())
-        .succeeds();
-    assert_eq!(import("eve2.txt", &["--dry-run"]), [0, 40]);
-    assert_eq!(import("eve2.txt", &[]), [0, 40]);
-    home.run(&["purge"]).succeeds();
-    assert_eq!(import("eve3.txt", &[]), [0, 40]);
-    assert_eq!(home.run(&["export", "chats"]).succeeds().stdout, "");
-    assert_eq!(import("eve3.txt", &["--revive"]), [41, 0]);
-}
-
-#[test]
-fn the_index_is_rebuilt_from_the_records() {
-    let home = Home::with_mail();
-    home.import_messages(LINES).succeeds();
-    std::fs::remove_dir_all(home.data_dir().join("index")).unwrap();
-    let ran = home.run(&["index", "rebuild"]).succeeds();
-    assert_eq!(ran.stderr, "Rebuilt the search index: 3 records.\n");
-    assert_eq!(
-        home.run(&["index", "rebuild", "--json"]).succeeds().stdout,
-        "{\"records\":3}\n"
-    );
 }

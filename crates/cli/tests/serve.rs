@@ -35,53 +35,6 @@ fn home_with_token() -> (Home, String) {
 }
 
 #[test]
-fn a_client_searches_with_its_token_and_gets_evidence() {
-    let (home, token) = home_with_token();
-    let server = Server::start(&home);
-    let (status, alive) = server.ask("GET /healthz", None, "");
-    assert_eq!((status, &alive["status"]), (200, &"alive".into()));
-    assert_eq!(server.ask("GET /readyz", None, "").0, 200);
-
-    let (status, found) = server.ask("GET /v1/search?q=overdraft", Some(&token), "");
-    assert_eq!(status, 200, "{found}");
-    let hit = &found["data"][0];
-    assert_eq!(hit["record_key"], "a");
-    let excerpt = &hit["evidence_excerpts"][0];
-    assert_eq!(excerpt["text"], "Overdraft notice");
-    let citation = hit["citation_url"].as_str().unwrap();
-    assert!(
-        citation.starts_with(&format!("http://{}/", server.address)),
-        "{citation}"
-    );
-}
-
-#[test]
-fn without_a_token_nothing_is_read() {
-    let (home, _) = home_with_token();
-    let server = Server::start(&home);
-    for token in [None, Some("pdpp_at_nobody")] {
-        let (status, refusal) = server.ask("GET /v1/search?q=overdraft", token, "");
-        assert_eq!(status, 401, "{refusal}");
-        assert_eq!(refusal["error"]["type"], "authentication_error");
-    }
-}
-
-#[test]
-fn what_the_owner_ingests_a_client_finds() {
-    let (home, token) = home_with_token();
-    let owner = home.run(&["owner-token"]).succeeds().stdout;
-    let server = Server::start(&home);
-    let line = "{\"key\":\"b\",\"data\":{\"id\":\"b\",\"subject\":\"Harvest festival\"}}\n";
-    let request = "POST /v1/ingest/messages?connection_id=mail-work";
-    let (status, refusal) = server.ask(request, Some(&token), line);
-    assert_eq!(status, 403, "{refusal}");
-    let (status, receipt) = server.ask(request, Some(owner.trim()), line);
-    assert_eq!(status, 200, "{receipt}");
-    let (_, found) = server.ask("GET /v1/search?q=harvest", Some(&token), "");
-    assert_eq!(found["data"][0]["record_key"], "b", "{found}");
-}
-
-#[test]
 fn the_owner_needs_no_token_on_a_socket_nobody_else_can_open() {
     let (home, _) = home_with_token();
     let path = home.data_dir().join("owner.sock");

@@ -9,9 +9,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::time::{Duration, Instant};
 
-use harness::server::Server;
 use harness::{Home, Ran};
 
 /// An import that has acknowledged one line and waits for the next.
@@ -53,97 +51,9 @@ fn a_second_opener_is_told_who_holds_the_directory() {
 }
 
 #[test]
-fn a_server_that_hangs_is_named_and_nobody_waits_for_it_for_ever() {
-    // TR-37
-    let home = Home::with_mail();
-    let server = Server::start(&home);
-    let id = server.child.id();
-    server.signal("STOP");
-    let begun = Instant::now();
-    let ran = home.run(&["connections"]);
-    server.signal("CONT");
-    assert!(begun.elapsed() < Duration::from_secs(30));
-    ran.refused_saying(&[
-        &format!("pdpp serve (process {id}) does not answer"),
-        &format!("kill -KILL {id}"),
-    ]);
-    home.run(&["connections"]).succeeds();
-}
-
-#[test]
-fn the_data_directory_is_private() {
-    let home = Home::with_mail();
-    assert_eq!(fs::metadata(home.data_dir()).unwrap().mode() & 0o777, 0o700);
-}
-
-#[test]
-fn a_folder_of_something_else_is_left_alone() {
-    let home = Home::new();
-    fs::create_dir(home.data_dir()).unwrap();
-    fs::write(home.data_dir().join("thesis.doc"), "words").unwrap();
-    home.run(&["connections"]).refused(
-        "error: ~/data is not a pdpp data directory: it holds 'thesis.doc' and no records.db. Choose an empty folder with --data-dir.",
-    );
-    assert_eq!(fs::read_dir(home.data_dir()).unwrap().count(), 1);
-    let file = home.file("file", "x");
-    home.run(&["connections", "--data-dir", &file]).refused(
-        "error: ~/file is not a pdpp data directory: it is a file. Choose an empty folder with --data-dir.",
-    );
-}
-
-#[test]
-fn a_damaged_foreign_or_newer_database_is_refused_and_not_touched() {
-    for (from, bytes, words) in [
-        // The number of the format, the mark of the program, and the mark of the file format.
-        (
-            60,
-            99_u32.to_be_bytes(),
-            ["was written by a newer pdpp (format 99;", "Upgrade pdpp"],
-        ),
-        (
-            68,
-            *b"abcd",
-            ["is not a pdpp data directory", "another program"],
-        ),
-        (0, *b"nope", ["is damaged", "Restore it from a backup"]),
-    ] {
-        let home = Home::with_mail();
-        home.import_messages("{\"id\":\"a\"}\n").succeeds();
-        let path = home.data_dir().join("records.db");
-        let mut content = fs::read(&path).unwrap();
-        content[from..from + 4].copy_from_slice(&bytes);
-        fs::write(&path, &content).unwrap();
-        home.run(&["connections"]).refused_saying(&words);
-        assert_eq!(fs::read(&path).unwrap(), content);
-    }
-}
-
-#[test]
-fn a_truncated_database_is_refused_and_not_touched() {
-    let home = Home::with_mail();
-    home.import_messages("{\"id\":\"a\"}\n").succeeds();
-    let path = home.data_dir().join("records.db");
-    let whole = fs::read(&path).unwrap();
-    for kept in [0, 50, whole.len() / 2, whole.len() - 1] {
-        fs::write(&path, &whole[..kept]).unwrap();
-        home.run(&["connections"])
-            .refused_saying(&["~/data/records.db is damaged", "Restore it from a backup"]);
-        assert_eq!(fs::metadata(&path).unwrap().len(), kept as u64);
-    }
-    fs::remove_file(&path).unwrap();
-    home.run(&["connections"])
-        .refused_saying(&["~/data/records.db is damaged: it is missing"]);
-}
-
-#[test]
 fn a_database_emptied_beside_its_log_is_refused_and_not_touched() {
     // Its engine would take the empty file for a new one and throw the log away, and all records with it.
     refuses_cut_beside_log(|_| 0);
-}
-
-#[test]
-fn a_database_cut_beside_its_log_is_refused_and_not_touched() {
-    refuses_cut_beside_log(|whole| whole / 4);
 }
 
 /// Kills an import, so that the log holds what the file does not yet, and cuts the file.
@@ -162,22 +72,6 @@ fn refuses_cut_beside_log(kept: impl Fn(usize) -> usize) {
     assert_eq!(fs::read(&log).unwrap(), whole_log);
     fs::write(&path, &whole).unwrap();
     assert_eq!(home.messages().lines().count(), 1);
-}
-
-#[test]
-fn a_damaged_index_costs_nothing_but_time() {
-    let home = Home::with_mail();
-    home.import_messages("{\"id\":\"a\",\"subject\":\"x\"}\n")
-        .succeeds();
-    for entry in fs::read_dir(home.data_dir().join("index/1")).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_file() {
-            fs::write(path, "garbage").unwrap();
-        }
-    }
-    home.import_messages("{\"id\":\"b\",\"subject\":\"x\"}\n")
-        .succeeds();
-    assert_eq!(home.messages().lines().count(), 2);
 }
 
 #[test]

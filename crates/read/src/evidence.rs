@@ -5,7 +5,9 @@ use contract::id::FieldName;
 use contract::json::RecordBody;
 use contract::key::RecordKey;
 use contract::record::own_time;
-use contract::search::{EvidenceExcerpt, FieldWindowRead, MAX_EXCERPTS, MatchSpan, Snippet};
+use contract::search::{
+    EvidenceExcerpt, FieldWindowRead, MAX_EXCERPTS, MatchSpan, SearchHit, Snippet,
+};
 use contract::window::DEFAULT_LIMIT_CHARS;
 use contract::wire::{ObjectTag, Other};
 use store::evidence::{FieldExcerpt, excerpts};
@@ -20,39 +22,28 @@ const TITLE_CHARS: usize = 200;
 /// Fields that name a record where no field has the role.
 const TITLES: [&str; 3] = ["title", "name", "subject"];
 
-/// What proves a hit.
-pub(crate) struct Evidence {
-    pub(crate) matched_fields: Vec<String>,
-    pub(crate) snippet: Option<Snippet>,
-    /// `None` without a proven match.
-    pub(crate) excerpts: Option<Vec<EvidenceExcerpt>>,
-}
-
-/// The fields of a record that match, and excerpts that show it.
+/// Writes the matched fields and excerpts into a hit; without a proven match it gets no excerpt.
 pub(crate) fn prove(
-    row: &Row,
-    key: &RecordKey,
-    body: &RecordBody,
+    hit: &mut SearchHit,
+    (row, key, body): (&Row, &RecordKey, &RecordBody),
     fields: &[FieldName],
     expression: &Expression,
-) -> Evidence {
-    let (matched_fields, found) = evidence(body, fields, expression);
-    let excerpts: Vec<EvidenceExcerpt> = found
+) {
+    let (matched, found) = evidence(body, fields, expression);
+    hit.matched_fields = Some(matched);
+    if found.is_empty() {
+        return;
+    }
+    let described: Vec<EvidenceExcerpt> = found
         .into_iter()
         .map(|excerpt| describe(row, key, excerpt))
         .collect();
-    let snippet = excerpts.first().and_then(|best| {
-        Some(Snippet {
-            field: Some(best.field_path.clone()),
-            text: best.preview_text.clone()?,
-            other: Other::new(),
-        })
+    hit.snippet = described.first().map(|best| Snippet {
+        field: Some(best.field_path.clone()),
+        text: best.preview_text.clone().unwrap_or_default(),
+        other: Other::new(),
     });
-    Evidence {
-        matched_fields,
-        snippet,
-        excerpts: (!excerpts.is_empty()).then_some(excerpts),
-    }
+    hit.evidence_excerpts = Some(described);
 }
 
 /// The fields proven to match, in their order, and the excerpts that prove it.

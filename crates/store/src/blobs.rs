@@ -24,8 +24,7 @@ pub trait Blobs {
     /// Stores bytes and binds them to a record. Storing the same bytes again is a no-op.
     fn put_blob(
         &self,
-        stream: &StreamRef,
-        key: &RecordKey,
+        owner: (&StreamRef, &RecordKey),
         mime_type: &str,
         bytes: &mut dyn Read,
     ) -> Result<Blob>;

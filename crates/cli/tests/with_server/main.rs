@@ -10,8 +10,6 @@
 mod afterwards;
 #[path = "../chat_exports.rs"]
 mod chat_exports;
-#[path = "../connections.rs"]
-mod connections;
 #[path = "../reads/continuing.rs"]
 mod continuing;
 #[path = "../dates_and_people.rs"]

@@ -13,7 +13,6 @@ mod evidence;
 mod fixture;
 mod keeping;
 mod leaks;
-mod ordering;
 mod paging;
 mod pointing;
 mod races;

@@ -30,8 +30,7 @@ const ARRIVED: &str = "arrived-";
 impl Blobs for EmbeddedStore {
     fn put_blob(
         &self,
-        stream: &StreamRef,
-        key: &RecordKey,
+        (stream, key): (&StreamRef, &RecordKey),
         mime_type: &str,
         bytes: &mut dyn Read,
     ) -> Result<Blob> {
@@ -42,15 +41,14 @@ impl Blobs for EmbeddedStore {
         self.database.transact_then(
             |transaction| {
                 let stream_id = self.sources().stream(stream)?.id;
-                let mut blob = Blob {
+                let mime_type = bind(transaction, (&id, size_bytes, mime_type), stream_id, key)
+                    .map_err(self.database.failed())?;
+                self.name(received)?;
+                Ok(Blob {
                     id: id.clone(),
                     size_bytes,
-                    mime_type: mime_type.to_owned(),
-                };
-                blob.mime_type =
-                    bind(transaction, &blob, stream_id, key).map_err(self.database.failed())?;
-                self.name(received)?;
-                Ok(blob)
+                    mime_type,
+                })
             },
             || {
                 // It can be read where it is, and the next start tries again.
@@ -303,21 +301,21 @@ impl EmbeddedStore {
 /// Notes the blob and the record that refers to it. Returns its media type, which is the one it came with first.
 fn bind(
     connection: &Connection,
-    blob: &Blob,
+    (id, size_bytes, mime_type): (&BlobId, u64, &str),
     stream_id: i64,
     key: &RecordKey,
 ) -> rusqlite::Result<String> {
     connection.execute(
         "INSERT OR IGNORE INTO blobs VALUES (?1, ?2, ?3)",
-        params![blob.id.as_str(), blob.size_bytes, blob.mime_type],
+        params![id.as_str(), size_bytes, mime_type],
     )?;
     connection.execute(
         "INSERT OR IGNORE INTO blob_bindings VALUES (?1, ?2, ?3)",
-        params![blob.id.as_str(), stream_id, key.ordering_form()],
+        params![id.as_str(), stream_id, key.ordering_form()],
     )?;
     connection.query_row(
         "SELECT mime_type FROM blobs WHERE id = ?1",
-        [blob.id.as_str()],
+        [id.as_str()],
         |row| row.get(0),
     )
 }

@@ -7,7 +7,6 @@ mod aggregate;
 mod backup;
 mod blobs;
 mod buckets;
-mod by_time;
 mod catalog;
 mod changes;
 mod column_test;
@@ -64,7 +63,7 @@ use self::kept_clock::KeptClock;
 use self::sources::Sources;
 use self::sqlite::Database;
 use crate::catalog::StreamRef;
-use crate::keeping::{CountedTime, Dropped, Grown, KeepRules, Keeping, Retention};
+use crate::keeping::{CountedTime, Dropped, Grown, KeepRules, Keeping};
 use crate::search::IndexStatus;
 use crate::{Result, StoreError};
 
@@ -300,14 +299,8 @@ impl Keeping for EmbeddedStore {
     fn drop_old(&self, rules: KeepRules) -> Result<Dropped> {
         let now = self.clock.now();
         Ok(Dropped {
-            log_entries: self.drop_log(Retention {
-                keep: rules.log,
-                now,
-            })?,
-            versions: self.thin_versions(Retention {
-                keep: rules.versions,
-                now,
-            })?,
+            log_entries: self.drop_log(rules.log, now)?,
+            versions: self.thin_versions(rules.versions, now)?,
         })
     }
 }

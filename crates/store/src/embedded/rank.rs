@@ -13,6 +13,7 @@ use super::query::Plan;
 use super::restrict::{Restriction, SegmentScopes, by_stream};
 use super::shortlist::Shortlist;
 use super::word::{FieldWord, SegmentWord};
+use crate::search::SearchPosition;
 use crate::stop;
 
 /// After how many documents cancellation is checked. What the engine skips by itself, in lists of single words, is not
@@ -28,19 +29,11 @@ pub(super) struct Ranked {
     pub(super) address: DocAddress,
 }
 
-/// Where the previous page of a ranking ended.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct AfterScore {
-    pub(super) score: f32,
-    pub(super) row: u64,
-    pub(super) document: u64,
-}
-
 /// What is looked for, where, and which part of the ranking is wanted.
 pub(super) struct Question<'a> {
     pub(super) plans: Vec<(Plan, &'a [Restriction])>,
     pub(super) limit: usize,
-    pub(super) after: Option<AfterScore>,
+    pub(super) after: Option<SearchPosition>,
     /// Equal scores are ordered by record row: the position in the index means nothing to a page of an earlier index.
     pub(super) by_row: bool,
     /// Only this document counts.
@@ -106,7 +99,7 @@ impl Question<'_> {
 struct Ranking {
     limit: usize,
     worst_first: BinaryHeap<Reverse<Ranked>>,
-    after: Option<AfterScore>,
+    after: Option<SearchPosition>,
     by_row: bool,
     only: Option<DocAddress>,
     /// Documents do not come in the order of the index, so those that equal the worst so far matter as well.
@@ -337,13 +330,13 @@ impl Ranking {
 }
 
 /// What decides on the documents of one segment.
-pub(super) struct Gate<'a> {
+struct Gate<'a> {
     segment: Segment<'a>,
     scopes: SegmentScopes<'a>,
 }
 
 impl<'a> Gate<'a> {
-    pub(super) fn new(
+    fn new(
         segment: Segment<'a>,
         restrictions: &'a [Restriction],
         by_stream: &'a [Option<usize>],
@@ -356,24 +349,18 @@ impl<'a> Gate<'a> {
 
     /// Whether the document is alive and lies in a scope.
     fn admit(&self, document: DocId) -> bool {
-        self.scope_of(document).is_some()
-    }
-
-    /// The restriction that admits a document, if it is alive.
-    pub(super) fn scope_of(&self, document: DocId) -> Option<usize> {
-        let alive = !self.segment.reader.is_deleted(document);
-        alive.then(|| self.scopes.scope_of(document)).flatten()
+        !self.segment.reader.is_deleted(document) && self.scopes.admit(document)
     }
 }
 
 /// How many documents match and are admitted.
-pub(super) fn count(view: &View, plans: &[(Plan, &[Restriction])]) -> tantivy::Result<u64> {
+pub(super) fn count(
+    view: &View,
+    query: &dyn Query,
+    restrictions: &[Restriction],
+) -> tantivy::Result<u64> {
     let mut total = 0;
-    for (plan, restrictions) in plans {
-        each_admitted(view, plan.query().as_ref(), restrictions, &mut |_| {
-            total += 1;
-        })?;
-    }
+    each_admitted(view, query, restrictions, &mut |_| total += 1)?;
     Ok(total)
 }
 

@@ -56,8 +56,8 @@ impl EmbeddedStore {
     /// Hands the batch to the index. A failure here is caught up later: the records are safe.
     fn stage(&self, writing: &Writing<'_>) {
         if let Ok(open) = self.index.open(writing.sources.capacity()) {
-            let changes = writing.staged.iter().map(Staged::index_change);
-            open.stage(writing.before, writing.version, changes);
+            let versions = (writing.before, writing.version);
+            open.stage(versions, writing.staged.iter().map(Staged::index_change));
         }
     }
 }
@@ -81,22 +81,16 @@ struct Writing<'a> {
     /// Per stream: change in the number of live records, and the last version written.
     totals: HashMap<i64, (i64, u64)>,
     /// Per stream: whether the owner deleted any of its records. Most never do, and then no key is looked up.
-    owner_deleted: HashMap<i64, bool>,
+    disowning: HashMap<i64, bool>,
     staged: Vec<Staged>,
-}
-
-/// The content of a record and when its source emitted it.
-struct NewContent {
-    body: RecordBody,
-    emitted_at: String,
 }
 
 /// A change the index must follow.
 struct Staged {
     row: i64,
     entry: Arc<StreamEntry>,
-    /// The new content, or `None` for a deletion.
-    put: Option<NewContent>,
+    /// The new content with its time, or `None` for a deletion.
+    put: Option<(RecordBody, String)>,
     known: bool,
 }
 
@@ -120,7 +114,7 @@ impl<'a> Writing<'a> {
             before,
             version: before,
             totals: HashMap::new(),
-            owner_deleted: HashMap::new(),
+            disowning: HashMap::new(),
             staged: Vec::new(),
         }
     }
@@ -148,21 +142,17 @@ impl<'a> Writing<'a> {
             ChangeOp::Delete => self.delete(transaction, entry, &key, &change.emitted_at),
             ChangeOp::DeleteByOwner => {
                 deleted_by_owner::add(transaction, entry.id, &key)?;
-                self.owner_deleted.insert(entry.id, true);
+                self.disowning.insert(entry.id, true);
                 self.delete(transaction, entry, &key, &change.emitted_at)
             }
             ChangeOp::Revive(body) => {
                 deleted_by_owner::remove(transaction, entry.id, &key)?;
-                let emitted_at = change.emitted_at;
-                self.put(transaction, entry, &key, NewContent { body, emitted_at })
+                self.put(transaction, entry, &key, (body, change.emitted_at))
             }
             ChangeOp::Upsert(_) if self.is_deleted_by_owner(transaction, entry.id, &key)? => {
                 Ok(Applied::KeptDeleted)
             }
-            ChangeOp::Upsert(body) => {
-                let emitted_at = change.emitted_at;
-                self.put(transaction, entry, &key, NewContent { body, emitted_at })
-            }
+            ChangeOp::Upsert(body) => self.put(transaction, entry, &key, (body, change.emitted_at)),
         }
     }
 
@@ -172,7 +162,7 @@ impl<'a> Writing<'a> {
         stream: i64,
         key: &str,
     ) -> rusqlite::Result<bool> {
-        let any = match self.owner_deleted.entry(stream) {
+        let any = match self.disowning.entry(stream) {
             Entry::Occupied(known) => *known.get(),
             Entry::Vacant(unknown) => *unknown.insert(deleted_by_owner::any(transaction, stream)?),
         };
@@ -184,11 +174,10 @@ impl<'a> Writing<'a> {
         transaction: &Transaction<'_>,
         entry: &Arc<StreamEntry>,
         key: &str,
-        content: NewContent,
+        (body, emitted_at): (RecordBody, String),
     ) -> rusqlite::Result<Applied> {
-        let NewContent { body, emitted_at } = &content;
         // Most writes are new keys: trying that first saves a look-up.
-        let sort = sort_value(&entry.layout, body);
+        let sort = sort_value(&entry.layout, &body);
         let inserted = transaction
             .prepare_cached(
                 "INSERT INTO records (stream_id, key, version, sort, emitted_at, data, digest)
@@ -201,15 +190,15 @@ impl<'a> Writing<'a> {
                 sort,
                 emitted_at,
                 body.as_str(),
-                self.digest(entry, key, emitted_at, Some(body))
+                self.digest(entry, key, &emitted_at, Some(&body))
             ])?;
         if inserted == 1 {
             let row = transaction.last_insert_rowid();
             self.note(entry, 1);
-            self.stage(row, entry, Some(content), false);
+            self.stage(row, entry, Some((body, emitted_at)), false);
             return Ok(Applied::Added);
         }
-        self.replace(transaction, entry, key, content)
+        self.replace(transaction, entry, key, (body, emitted_at))
     }
 
     fn replace(
@@ -217,9 +206,8 @@ impl<'a> Writing<'a> {
         transaction: &Transaction<'_>,
         entry: &Arc<StreamEntry>,
         key: &str,
-        content: NewContent,
+        (body, emitted_at): (RecordBody, String),
     ) -> rusqlite::Result<Applied> {
-        let NewContent { body, emitted_at } = &content;
         let Some(current) = current(transaction, entry.id, key)? else {
             return Err(rusqlite::Error::QueryReturnedNoRows);
         };
@@ -234,7 +222,7 @@ impl<'a> Writing<'a> {
             Some(_) => Applied::Updated,
         };
         self.keep_version(transaction, entry, &current)?;
-        note_earlier_date(transaction, entry, &current, emitted_at)?;
+        note_earlier_date(transaction, entry, &current, &emitted_at)?;
         transaction
             .prepare_cached(
                 "UPDATE records SET version = ?2, sort = ?3, emitted_at = ?4, data = ?5, digest = ?6 WHERE row_id = ?1",
@@ -242,13 +230,13 @@ impl<'a> Writing<'a> {
             .execute(params![
                 current.row,
                 self.version + 1,
-                sort_value(&entry.layout, body),
+                sort_value(&entry.layout, &body),
                 emitted_at,
                 body.as_str(),
-                self.digest(entry, key, emitted_at, Some(body))
+                self.digest(entry, key, &emitted_at, Some(&body))
             ])?;
         self.note(entry, i64::from(applied == Applied::Added));
-        self.stage(current.row, entry, Some(content), true);
+        self.stage(current.row, entry, Some((body, emitted_at)), true);
         Ok(applied)
     }
 
@@ -333,7 +321,13 @@ impl<'a> Writing<'a> {
         totals.1 = self.version;
     }
 
-    fn stage(&mut self, row: i64, entry: &Arc<StreamEntry>, put: Option<NewContent>, known: bool) {
+    fn stage(
+        &mut self,
+        row: i64,
+        entry: &Arc<StreamEntry>,
+        put: Option<(RecordBody, String)>,
+        known: bool,
+    ) {
         self.staged.push(Staged {
             row,
             entry: Arc::clone(entry),
@@ -368,7 +362,7 @@ impl Staged {
         let row = self.row.cast_unsigned();
         match &self.put {
             None => IndexChange::Drop { row },
-            Some(NewContent { body, emitted_at }) => IndexChange::Put {
+            Some((body, emitted_at)) => IndexChange::Put {
                 record: Indexable {
                     row,
                     stream: self.entry.id.cast_unsigned(),

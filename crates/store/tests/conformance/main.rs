@@ -9,7 +9,6 @@ mod aggregate_model;
 mod aggregates;
 mod backup;
 mod blobs;
-mod by_time;
 mod catalog;
 mod changed;
 mod damage;

@@ -126,8 +126,7 @@ impl Lists {
     fn add(&mut self, words: &[WordIn<'_>]) -> tantivy::Result<()> {
         for (at, word) in words.iter().enumerate() {
             let begin = self.data.len() as u64;
-            let others = words.iter().enumerate().filter(|(other, _)| *other != at);
-            let others: Vec<_> = others.map(|(_, other)| other).collect();
+            let others: Vec<_> = words[..at].iter().chain(&words[at + 1..]).collect();
             for tier in word.tiers()? {
                 tier.write(&others, &mut self.data)?;
             }
@@ -222,7 +221,6 @@ impl WordIn<'_> {
     }
 
     /// The documents in which the word stands out, the best first.
-    #[expect(clippy::indexing_slicing, reason = "there is a count for every length")]
     fn tiers(&self) -> tantivy::Result<Vec<Tier>> {
         let mut tiers = self.empty_tiers()?;
         let mut others = [0; 256];
@@ -244,7 +242,6 @@ impl WordIn<'_> {
         Ok(tiers)
     }
 
-    #[expect(clippy::indexing_slicing, reason = "there is a count for every level")]
     fn empty_tiers(&self) -> tantivy::Result<Vec<Tier>> {
         // Common in another field only: all its documents are noted.
         if self.info.doc_freq < COMMON {
@@ -292,7 +289,6 @@ impl Tier {
         }
     }
 
-    #[expect(clippy::indexing_slicing, reason = "there is a count for every length")]
     pub(super) fn note(&mut self, document: DocId, length: u8, times: u32) -> &mut u32 {
         self.noted.push((document, length, times));
         &mut self.most[usize::from(length)]
