@@ -15,7 +15,8 @@ use store::catalog::NewConnection;
 use store::evidence;
 use store::records::{ChangesRequest, Direction, OrderBy, PagePosition, PageRequest, StoredRecord};
 use store::search::{
-    AggregateRequest, Filter, Granularity, Grouping, Metric, Scope, SearchRequest, Test, Value,
+    AggregateRequest, Filter, Granularity, Grouping, Metric, Scope, SearchOrder, SearchRequest,
+    Test, Value,
 };
 use store::{Catalog, EmbeddedStore, OpenOptions, Records, Search, StreamRef};
 use text::{ExcerptLimits, Expression};
@@ -170,6 +171,7 @@ impl Contender for OurSide {
             limit: TOP,
             after: None,
             count: false,
+            order: SearchOrder::Relevance,
         };
         let answer = self.store.search(&request)?;
         let limits = ExcerptLimits {

@@ -2,14 +2,16 @@
 //!
 //! A running server is asked over its socket. Without one the directory is opened here, and then others reach it through
 //! a socket of ours, so that several of us, and all other commands, work side by side. Whoever held the directory may end
-//! at any time; then a new connection is made.
+//! at any time; then a new connection is made. A server that starts asks for the directory on that socket and gets it.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant as Moment};
 
 use axum::body::{Body as HttpBody, to_bytes};
-use axum::http::{Method, Request, Response, header};
+use axum::http::{Method, Request, Response, StatusCode, header};
+use axum::routing::post;
 use contract::error::{ErrorCode, ReadError};
 use contract::upstream::{Answer, Asked, Body, Get, Upstream};
 use grants::Overview;
@@ -19,10 +21,13 @@ use tokio::task::JoinHandle;
 
 use crate::context::Context;
 use crate::failure::{CommandResult, Failure};
-use crate::owner::{OwnerClient, OwnerError, OwnerSocket, RequestPath};
+use crate::owner::{HAND_OVER_PATH, OwnerClient, OwnerError, OwnerSocket, RequestPath};
 
 /// The largest answer that is taken.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
+/// How long a server to which the directory was handed over may take until it answers, and how long apart it is tried.
+const SERVER_STARTS: Duration = Duration::from_secs(5);
+const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(50);
 
 /// For whom the local data is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +46,15 @@ pub(crate) struct LocalServer {
     holder: &'static str,
     act_as: ActAs,
     address: Mutex<KnownAddress>,
-    connection: Mutex<Option<Arc<Connection>>>,
+    connection: Arc<Mutex<LastConnection>>,
+}
+
+/// The connection that worked last time, if any.
+#[derive(Default)]
+struct LastConnection {
+    connection: Option<Arc<Connection>>,
+    /// When the directory was handed over to a server, which may not answer yet.
+    handed_over: Option<Moment>,
 }
 
 /// The public address of the server that answers, if it has one.
@@ -54,9 +67,10 @@ struct KnownAddress {
 
 /// The connection that worked last time.
 struct Connection {
-    owner: OwnerClient,
-    /// The socket through which others reach what we hold, and the task that serves it.
+    /// The socket through which others reach what we hold, and the task that serves it. Dropped before the directory is given
+    /// up: later it would remove the socket of the next holder.
     _shared: Option<(OwnerSocket, AbortOnDrop)>,
+    owner: OwnerClient,
 }
 
 struct AbortOnDrop(JoinHandle<()>);
@@ -77,7 +91,7 @@ impl LocalServer {
     ) -> CommandResult<Self> {
         let address: ServerAddress = owner.get(&RequestPath::new("/owner/server"))?;
         let server = Self {
-            connection: Mutex::new(None),
+            connection: Arc::default(),
             address: Mutex::default(),
             context,
             holder,
@@ -114,13 +128,8 @@ impl LocalServer {
 
     /// Writes down what was disclosed.
     pub(crate) fn settle(&self) -> CommandResult {
-        let connection = self
-            .connection
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        connection
-            .as_ref()
-            .map_or(Ok(()), |connection| connection.owner.settle())
+        let connection = locked(&self.connection).connection.clone();
+        connection.map_or(Ok(()), |connection| connection.owner.settle())
     }
 
     fn store_connection(&self, owner: OwnerClient) -> Arc<Connection> {
@@ -134,31 +143,39 @@ impl LocalServer {
             // Sharing is optional: without the socket, other commands report who holds the directory.
             let (listener, socket) = OwnerSocket::bind(&path).ok()?;
             let listener = tokio::net::UnixListener::from_std(listener).ok()?;
+            let connection = Arc::downgrade(&self.connection);
+            let router = router.route(HAND_OVER_PATH, post(async move || hand_over(&connection)));
             let serving = rest::serve_on(listener, router, std::future::pending());
             Some((socket, AbortOnDrop(tokio::spawn(serving))))
         });
         let connection = Arc::new(Connection {
-            owner,
             _shared: shared,
+            owner,
         });
-        *self
-            .connection
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&connection));
+        *locked(&self.connection) = LastConnection {
+            connection: Some(Arc::clone(&connection)),
+            handed_over: None,
+        };
         connection
     }
 
     /// The connection that worked last time, else one found now.
     fn connection(&self) -> CommandResult<Arc<Connection>> {
-        let known = self
-            .connection
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
-        match known {
-            Some(connection) => Ok(connection),
-            None => Ok(self.store_connection(self.context.owner(self.holder)?)),
+        let (known, handed_over) = {
+            let last = locked(&self.connection);
+            (last.connection.clone(), last.handed_over)
+        };
+        if let Some(connection) = known {
+            return Ok(connection);
         }
+        // A server that asked for the directory is about to answer. Without one, it is ours again.
+        let until = handed_over.map(|when| when + SERVER_STARTS);
+        while until.is_some_and(|until| Moment::now() < until)
+            && !OwnerClient::is_served(&self.context.settings.data_dir)?
+        {
+            std::thread::sleep(BETWEEN_ATTEMPTS);
+        }
+        Ok(self.store_connection(self.context.owner(self.holder)?))
     }
 
     /// Asks once, and gives the answer with its text as it was written: a number parsed may not have all its digits.
@@ -176,10 +193,7 @@ impl LocalServer {
                     return answer;
                 }
                 Err(OwnerError::Lost) if attempt == 0 => {
-                    *self
-                        .connection
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner) = None;
+                    locked(&self.connection).connection = None;
                 }
                 Err(error) => return Err(unreachable(&Failure::from(error))),
             }
@@ -231,6 +245,25 @@ impl LocalServer {
             .body(HttpBody::empty())
             .map_err(|_| ReadError::new(ErrorCode::InvalidArguments, "the question cannot be sent"))
     }
+}
+
+fn locked(connection: &Mutex<LastConnection>) -> MutexGuard<'_, LastConnection> {
+    connection.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Gives the directory up to a server that starts. Reads in progress end first.
+fn hand_over(connection: &Weak<Mutex<LastConnection>>) -> StatusCode {
+    let Some(connection) = connection.upgrade() else {
+        return StatusCode::NO_CONTENT;
+    };
+    let given_up = {
+        let mut last = locked(&connection);
+        last.handed_over = Some(Moment::now());
+        last.connection.take()
+    };
+    // What cannot be written into the log now stays where the next holder finds it.
+    let _ = given_up.map(|connection| connection.owner.settle());
+    StatusCode::NO_CONTENT
 }
 
 impl Upstream for LocalServer {

@@ -26,7 +26,7 @@ use tower::ServiceExt as _;
 
 pub(crate) use self::listener::OwnerSocket;
 pub(crate) use self::response::{OwnerError, OwnerResponse};
-pub(crate) use self::socket::SocketLink;
+pub(crate) use self::socket::{HAND_OVER_PATH, SocketLink};
 use crate::context::Context;
 use crate::failure::{CommandResult, Failure};
 use crate::stop::Stop;
@@ -75,6 +75,25 @@ impl OwnerClient {
                     std::thread::sleep(BETWEEN_ATTEMPTS);
                 }
                 Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Opens the data directory for a server. An agent's `pdpp mcp` that holds it hands it over, and goes on through the server.
+    pub(crate) fn open_for_server(context: &Context, holder: &str) -> CommandResult<EmbeddedStore> {
+        let path = context.settings.data_dir.join(OWNER_SOCKET);
+        let (mut attempts, mut asked) = (0, false);
+        loop {
+            match context.open(holder) {
+                Err(StoreError::Held { holder, .. })
+                    if attempts < ATTEMPTS && holder.starts_with("pdpp mcp") =>
+                {
+                    // Who cannot be asked is named as the holder in the end.
+                    asked = asked || socket::ask_to_hand_over(&path).is_ok();
+                    attempts += 1;
+                    std::thread::sleep(BETWEEN_ATTEMPTS);
+                }
+                opened => return Ok(opened?),
             }
         }
     }

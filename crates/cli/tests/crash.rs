@@ -18,7 +18,7 @@ use contract::id::{ConnectionId, FieldName, StreamName};
 use contract::time::{Clock, Instant};
 use harness::Home;
 use store::records::{Direction, OrderBy, PageRequest};
-use store::search::{Scope, SearchRequest};
+use store::search::{Scope, SearchOrder, SearchRequest};
 use store::{Catalog, EmbeddedStore, OpenOptions, Records, Search, StreamRef, directory};
 use text::Expression;
 
@@ -187,6 +187,7 @@ fn found(store: &EmbeddedStore, word: &str) -> BTreeSet<String> {
         limit: 100_000,
         after: None,
         count: true,
+        order: SearchOrder::Relevance,
     };
     let answer = store.search(&request).unwrap();
     assert_eq!(answer.total, Some(answer.hits.len() as u64), "{word}");

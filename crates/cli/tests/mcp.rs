@@ -415,6 +415,32 @@ fn a_profile_in_the_environment_changes_nothing() {
     assert_eq!(list(None), list(Some("full")));
 }
 
+#[test]
+fn a_server_can_start_and_end_while_an_agent_lives() {
+    // TR-37: a living `pdpp mcp` hands the directory over, and takes it back when it must.
+    let (home, grant) = granted();
+    let mut agent = Agent::start(&mut home.command(&["mcp", "--grant", &grant]));
+    agent.initialize();
+    for round in 0..3 {
+        let found = agent.call("search", json!({"query": "vendor"}));
+        let results = &found["structuredContent"]["results"];
+        assert_eq!(results.as_array().map(Vec::len), Some(1), "{round} {found}");
+        let server = Server::start(&home);
+        assert!(!server.address.is_empty(), "{round}: it did not start");
+        let found = agent.call("search", json!({"query": "noodles"}));
+        let results = &found["structuredContent"]["results"];
+        assert_eq!(results.as_array().map(Vec::len), Some(1), "{round} {found}");
+        server.signal("TERM");
+        assert_eq!(server.ended().0, Some(0), "{round}");
+    }
+    assert_eq!(agent.leave(), Some(0));
+    // What was read before the directory was handed over is in the log too.
+    let shown = home.run(&["grant", "show", &grant]).succeeds().stdout;
+    for id in ["mail-work/messages:m1", "mail-work/messages:m2"] {
+        assert_eq!(shown.matches(id).count(), 3, "{id}: {shown}");
+    }
+}
+
 // TR-19: the local tools name the address of the server that runs, or none.
 #[test]
 fn the_address_told_is_the_running_server_s_or_none() {

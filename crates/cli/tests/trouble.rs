@@ -9,7 +9,9 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::time::{Duration, Instant};
 
+use harness::server::Server;
 use harness::{Home, Ran};
 
 /// An import that has acknowledged one line and waits for the next.
@@ -47,6 +49,24 @@ fn a_second_opener_is_told_who_holds_the_directory() {
     ));
     drop(stdin);
     assert!(holder.wait().unwrap().success());
+    home.run(&["connections"]).succeeds();
+}
+
+#[test]
+fn a_server_that_hangs_is_named_and_nobody_waits_for_it_for_ever() {
+    // TR-37
+    let home = Home::with_mail();
+    let server = Server::start(&home);
+    let id = server.child.id();
+    server.signal("STOP");
+    let begun = Instant::now();
+    let ran = home.run(&["connections"]);
+    server.signal("CONT");
+    assert!(begun.elapsed() < Duration::from_secs(30));
+    ran.refused_saying(&[
+        &format!("pdpp serve (process {id}) does not answer"),
+        &format!("kill -KILL {id}"),
+    ]);
     home.run(&["connections"]).succeeds();
 }
 

@@ -433,8 +433,8 @@ impl Payload {
     }
 
     fn encode(&self) -> String {
-        // Texts and numbers only: this cannot fail to be written.
-        general_purpose::URL_SAFE_NO_PAD.encode(serde_json::to_vec(self).unwrap_or_default())
+        let json = serde_json::to_vec(self).expect("texts and numbers can be written");
+        general_purpose::URL_SAFE_NO_PAD.encode(json)
     }
 
     /// The JSON inside, if the text is base64 of something like an object; an id never is, as it has a colon.

@@ -3,6 +3,8 @@
 //! and agents touch only translates them. Text from outside is parsed here once, into types whose rules then hold
 //! everywhere.
 
+#![warn(clippy::indexing_slicing)]
+
 pub mod aggregate;
 pub mod declaration;
 pub mod document;

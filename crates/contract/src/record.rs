@@ -24,6 +24,13 @@ const AUTHORED: [&str; 10] = [
 /// Fields that hold the time of the last change, for a record without a better one.
 const CHANGED: [&str; 2] = ["updated_at", "updatedAt"];
 
+/// The fields that may hold the time of a record, the first with a value decides: by their names, else the stream's declared
+/// time fields (`consent_time_field`, then `cursor_field`), else the time of its last change.
+pub fn time_fields(declared: [Option<&str>; 2]) -> impl Iterator<Item = &str> {
+    let declared = declared.into_iter().flatten();
+    AUTHORED.into_iter().chain(declared).chain(CHANGED)
+}
+
 /// The time of a record as its source states it, and the field that holds it: by its name, else by the stream's declaration
 /// (`consent_time_field`, then `cursor_field`). The time of the import is never used.
 pub fn own_time(

@@ -199,6 +199,17 @@ pub fn open<T: DeserializeOwned>(
     serde_json::from_slice(&message).map_err(|_| CursorError::Foreign)
 }
 
+/// A short digest of some texts, the same in every version of this program: for what a token remembers inside.
+pub fn digest<'a>(parts: impl IntoIterator<Item = &'a str>) -> u64 {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part.as_bytes());
+    }
+    let bytes = hash.finalize().into_iter().take(8);
+    bytes.fold(0, |number, byte| number << 8 | u64::from(byte))
+}
+
 fn derived(purpose: &[u8], secret: &[u8; 32]) -> [u8; 32] {
     Sha256::new()
         .chain_update(purpose)

@@ -29,6 +29,47 @@ pub struct SearchQuery {
     pub cursor: Option<String>,
     /// Whether to count all hits.
     pub count: Count,
+    /// Which hits come first.
+    pub order: SearchOrder,
+}
+
+/// Which hits come first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SearchOrder {
+    /// The best match.
+    #[default]
+    Relevance,
+    /// The latest by the record's own time; records without one come last.
+    Newest,
+    /// The earliest by the record's own time; records without one come last.
+    Oldest,
+}
+
+impl SearchOrder {
+    /// Every order.
+    pub const ALL: [SearchOrder; 3] = [
+        SearchOrder::Relevance,
+        SearchOrder::Newest,
+        SearchOrder::Oldest,
+    ];
+
+    /// The order of that wire name.
+    pub fn parse(name: &str) -> Result<SearchOrder, ReadError> {
+        let found = Self::ALL.into_iter().find(|order| order.as_str() == name);
+        found.ok_or_else(|| {
+            let names = Self::ALL.map(SearchOrder::as_str).join(", ");
+            refused("order", format!("order must be one of {names}"))
+        })
+    }
+
+    /// The wire name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            SearchOrder::Relevance => "relevance",
+            SearchOrder::Newest => "newest",
+            SearchOrder::Oldest => "oldest",
+        }
+    }
 }
 
 /// How to search. Only lexical search is built; another server may have more.
@@ -89,6 +130,7 @@ impl SearchQuery {
             limit: PageLimit::default(),
             cursor: None,
             count: Count::None,
+            order: SearchOrder::default(),
         })
     }
 
@@ -122,6 +164,11 @@ impl SearchQuery {
             &mut params,
             "count",
             (self.count != Count::None).then(|| self.count.as_str().to_owned()),
+        );
+        push(
+            &mut params,
+            "order",
+            (self.order != SearchOrder::default()).then(|| self.order.as_str().to_owned()),
         );
         write_filters(&self.filters, &mut params);
         params

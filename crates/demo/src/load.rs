@@ -103,7 +103,7 @@ pub fn load(
             let owner = stream_of(source.connection, file.stream)?;
             let key = key_of(&file.key)?;
             let mut content = Cursor::new(&file.bytes);
-            store.put_blob((&owner, &key), &file.mime_type, &mut content)?;
+            store.put_blob(&owner, &key, &file.mime_type, &mut content)?;
         }
         records += source.records;
         told(records);

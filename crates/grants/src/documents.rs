@@ -58,9 +58,9 @@ fn typed<T: DeserializeOwned>(entry: Entry) -> Option<Found<T>> {
     })
 }
 
-/// The document of an entry. Our documents always serialise; one that did not would be empty and count as absent.
+/// The document of an entry.
 pub(crate) fn text<T: Serialize>(document: &T) -> String {
-    serde_json::to_string(document).unwrap_or_default()
+    serde_json::to_string(document).expect("our documents are plain structs of texts and numbers")
 }
 
 /// The key under which a secret is found: its hash in hex digits.

@@ -168,7 +168,7 @@ pub fn issue<'a>(
         Recipient::Client(name) => named_client(name)?,
         Recipient::Local => local_client()?,
     };
-    let mut approval = approval(drafts, &client, (now, expires_at))?;
+    let mut approval = approval(drafts, &client, now, expires_at)?;
     let access_token = Secret::random("pdpp_at_")?;
     approval.token = Some(new_token(&access_token, now, expires_at)?);
     store.approve(&approval)?;
@@ -195,11 +195,12 @@ pub fn issue<'a>(
 pub(crate) fn approval(
     drafts: Vec<Draft>,
     client: &GrantClient,
-    (now, expires_at): (Instant, Instant),
+    now: Instant,
+    expires_at: Instant,
 ) -> Result<NewApproval, IssueError> {
     let mut grants = Vec::new();
     for draft in drafts {
-        grants.push(frozen(draft, client.clone(), (now, expires_at))?);
+        grants.push(frozen(draft, client.clone(), now, expires_at)?);
     }
     let package = match grants.as_slice() {
         [grant] => {
@@ -294,7 +295,8 @@ pub(crate) fn end(
 fn frozen(
     draft: Draft,
     client: GrantClient,
-    (issued_at, expires_at): (Instant, Instant),
+    issued_at: Instant,
+    expires_at: Instant,
 ) -> Result<Grant, IssueError> {
     Ok(Grant::try_from(GrantDocument {
         version: PROTOCOL_VERSION.to_owned(),

@@ -5,6 +5,8 @@
 //! [`oauth`] holds the rules by which applications come to grants through the owner's browser, [`sign_in`] those by which
 //! the owner is known there. A secret exists in clear only in the value that issuing returns.
 
+#![warn(clippy::indexing_slicing)]
+
 mod disclosures;
 mod documents;
 mod issue;

@@ -56,7 +56,10 @@ impl TokenHash {
 
     /// The part that finds candidates.
     pub(crate) fn selector(&self) -> [u8; store::grants::SELECTOR_BYTES] {
-        std::array::from_fn(|at| self.0[at])
+        let mut selector = [0; store::grants::SELECTOR_BYTES];
+        let bytes = selector.iter_mut().zip(self.0);
+        bytes.for_each(|(to, from)| *to = from);
+        selector
     }
 
     /// Whether the hashes are equal, in a time that does not depend on where they differ.

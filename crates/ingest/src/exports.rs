@@ -3,6 +3,8 @@
 //!
 //! A new one is a file in `importers/`, a declaration, and a line in each match here.
 
+use contract::key::RecordKey;
+
 use crate::accept::Acceptor;
 use crate::importer::Importer;
 use crate::importers::calendar::{self, CalendarImporter};
@@ -117,6 +119,20 @@ impl Export {
             Self::Calendar => Box::new(CalendarImporter::new(reader, acceptor)),
             Self::Contacts => Box::new(ContactsImporter::new(reader, acceptor)),
         }
+    }
+
+    /// Another key under which a later export may bring the same record, though the owner deleted it and everything beside
+    /// it that tells its own key.
+    pub fn other_key(
+        connector: &str,
+        stream: &str,
+        key: &RecordKey,
+        body: &str,
+    ) -> Option<RecordKey> {
+        let is_whatsapp = connector == Self::Whatsapp.connector_key();
+        let other =
+            whatsapp::nameless_key(key, body).filter(|_| is_whatsapp && stream == "messages");
+        other.filter(|other| other != key)
     }
 
     /// The titles of all, for a message.

@@ -1,6 +1,8 @@
 //! Imports any format into the store: items become batches, each batch is one durable write, each item is counted once.
 //! Memory is bounded by one batch, whatever the size of the input.
 
+mod existing;
+
 use std::cell::RefCell;
 use std::io;
 
@@ -10,12 +12,15 @@ use contract::key::RecordKey;
 use store::StoreError;
 use store::blobs::Blobs;
 use store::catalog::StreamRef;
-use store::records::{Applied, Change, ChangeOp, Direction, OrderBy, PageRequest, Records};
+use store::records::{Applied, Change, ChangeOp, Records};
 
 use crate::error::{ImportError, InputError};
 use crate::preview::Preview;
 use crate::rejection::{Rejection, RejectionCode};
 use crate::report::{ImportReport, Reporting};
+use existing::Seen;
+pub use existing::{ExistingRecords, Presence};
+pub(crate) use existing::{stored_keys, stored_presence};
 
 /// One input in one format, read item by item.
 pub trait Importer {
@@ -37,14 +42,6 @@ pub trait Importer {
     fn take_files(&mut self) -> Vec<File> {
         Vec::new()
     }
-}
-
-/// The records that exist already, including those of earlier inputs of the same import.
-pub trait ExistingRecords {
-    /// The keys of a stream.
-    fn keys(&self, stream: &str) -> Result<Vec<RecordKey>, StoreError>;
-    /// Whether a stream has a record of that key.
-    fn holds(&self, stream: &str, key: &RecordKey) -> Result<bool, StoreError>;
 }
 
 /// Bytes that a record refers to.
@@ -139,62 +136,6 @@ enum Destination<'a> {
     Preview(Preview<'a>),
 }
 
-/// Keys read at a time.
-const KEYS_AT_ONCE: usize = 1_000;
-
-impl ExistingRecords for Destination<'_> {
-    fn keys(&self, stream: &str) -> Result<Vec<RecordKey>, StoreError> {
-        match self {
-            Destination::Store(store, connection) => stored_keys(*store, connection, stream),
-            Destination::Preview(preview) => preview.keys(stream),
-        }
-    }
-
-    fn holds(&self, stream: &str, key: &RecordKey) -> Result<bool, StoreError> {
-        match self {
-            Destination::Store(store, connection) => {
-                let Some(stream) = stream_of(connection, stream) else {
-                    return Ok(false);
-                };
-                Ok(store.get(&stream, key)?.is_some())
-            }
-            Destination::Preview(preview) => preview.holds(stream, key),
-        }
-    }
-}
-
-fn stream_of(connection: &ConnectionId, stream: &str) -> Option<StreamRef> {
-    let stream = StreamName::parse(stream).ok()?;
-    let connection = connection.clone();
-    Some(StreamRef { connection, stream })
-}
-
-/// The keys of a stream of a connection.
-pub(crate) fn stored_keys(
-    store: &dyn Records,
-    connection: &ConnectionId,
-    stream: &str,
-) -> Result<Vec<RecordKey>, StoreError> {
-    let mut keys = Vec::new();
-    let Some(stream) = stream_of(connection, stream) else {
-        return Ok(keys);
-    };
-    let mut request = PageRequest {
-        by: OrderBy::Key,
-        direction: Direction::Ascending,
-        after: None,
-        limit: KEYS_AT_ONCE,
-    };
-    loop {
-        let page = store.page(&stream, &request)?;
-        request.after = page.records.last().map(|record| record.position.clone());
-        keys.extend(page.records.into_iter().map(|record| record.key));
-        if page.is_last {
-            return Ok(keys);
-        }
-    }
-}
-
 /// An import of one or several inputs into one connection.
 pub struct Import<'a> {
     destination: Destination<'a>,
@@ -256,7 +197,10 @@ impl<'a> Import<'a> {
         file: Option<&str>,
         acknowledged: &mut dyn FnMut(&ImportReport),
     ) -> Result<(), Stopped> {
-        importer.compare(&self.destination)?;
+        importer.compare(&Seen {
+            destination: &self.destination,
+            revives: self.revives,
+        })?;
         let (destination, blobs) = (&mut self.destination, self.blobs);
         let revives = self.revives;
         let files = RefCell::new(Vec::new());
@@ -341,8 +285,8 @@ fn store_files(
         let bound = blobs.blob(&stream, &file.blob)?;
         let bound = bound.is_some_and(|(_, keys)| keys.contains(&file.key));
         if !bound || !is_whole(blobs, &file.blob) {
-            let owner = (&stream, &file.key);
-            blobs.put_blob(owner, &file.media_type, &mut file.bytes.as_slice())?;
+            let mut bytes = file.bytes.as_slice();
+            blobs.put_blob(&stream, &file.key, &file.media_type, &mut bytes)?;
         }
     }
     Ok(())

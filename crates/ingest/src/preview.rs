@@ -12,7 +12,7 @@ use store::catalog::StreamRef;
 use store::records::{Applied, Change, ChangeOp, Records};
 
 use crate::fingerprint::fingerprint;
-use crate::importer::stored_keys;
+use crate::importer::{Presence, stored_keys, stored_presence};
 
 /// A dry run in progress.
 pub(crate) struct Preview<'a> {
@@ -63,15 +63,21 @@ impl<'a> Preview<'a> {
         Ok(keys)
     }
 
-    /// Whether a stream would have a record of that key.
-    pub(crate) fn holds(&self, stream: &str, key: &RecordKey) -> Result<bool, StoreError> {
-        let Ok(stream) = StreamName::parse(stream) else {
-            return Ok(false);
-        };
-        match self.changed.get(&id_of(&stream, key)) {
-            Some(changed) => Ok(changed.is_some()),
-            None => Ok(self.stored(stream, key)?.is_some()),
+    /// What would be known of a key.
+    pub(crate) fn presence(&self, stream: &str, key: &RecordKey) -> Result<Presence, StoreError> {
+        let changed = StreamName::parse(stream)
+            .ok()
+            .and_then(|stream| self.changed.get(&id_of(&stream, key)));
+        match (changed, self.existing) {
+            (Some(Some(_)), _) => Ok(Presence::Live),
+            (Some(None), _) | (None, None) => Ok(Presence::Absent),
+            (None, Some((store, connection))) => stored_presence(store, connection, (stream, key)),
         }
+    }
+
+    /// What is there already.
+    pub(crate) fn existing(&self) -> Option<(&'a dyn Records, &'a ConnectionId)> {
+        self.existing
     }
 
     fn outcome(&mut self, change: Change) -> Result<Applied, StoreError> {

@@ -8,6 +8,7 @@ use std::io::{self, BufReader, Read};
 use ingest::{BatchLimits, Export, Import, ImportError, ImportReport, WhatsappImporter};
 use memory::Memory;
 use proptest::prelude::*;
+use store::records::{Change, ChangeOp, Records};
 
 /// As an American Android phone writes it, narrow spaces before AM and PM.
 const ANDROID: &str = "12/30/23, 9:14\u{202f}PM - Messages and calls are end-to-end encrypted. Tap to learn more.\n\
@@ -275,6 +276,118 @@ fn a_chat_that_is_found_under_another_name_is_said_so() {
     assert_eq!(
         import(&store, "copy.txt", ANDROID).notes,
         ["its messages are those of the chat 'Trip', and go there instead of into 'copy'"]
+    );
+}
+
+/// Deletes what is stored of a stream and holds a text, as the owner's command does.
+fn delete(store: &Memory, stream: &str, containing: &str) {
+    let records = store.records.borrow().clone();
+    for ((of, key), (emitted_at, body)) in records {
+        if of.as_str() != stream || !body.contains(containing) {
+            continue;
+        }
+        let other = Export::other_key("whatsapp", stream, &key, &body);
+        let batch = std::iter::once(key).chain(other).map(|key| Change {
+            stream: of.clone(),
+            key,
+            emitted_at: emitted_at.clone(),
+            op: ChangeOp::DeleteByOwner,
+        });
+        store.write(&memory::connection(), batch.collect()).unwrap();
+    }
+}
+
+fn revive(store: &Memory, file: &str, text: &str) -> ImportReport {
+    let (acceptor, connection) = (store.acceptor(), memory::connection());
+    let mut import = Import::new(store, &connection, BatchLimits::default()).reviving(true);
+    let mut importer = WhatsappImporter::new(text.as_bytes(), file, &acceptor);
+    import.run(&mut importer, None, &mut |_| {}).unwrap();
+    import.into_report()
+}
+
+/// Names under which an export may come again.
+const OTHER_NAMES: [&str; 4] = [
+    "Trip-backup.txt",
+    "WhatsApp Chat with The trip.txt",
+    "exports/_chat.txt",
+    "WhatsApp Chat with Trip (1).txt",
+];
+
+#[test]
+fn deleted_messages_stay_deleted_when_the_chat_comes_under_another_name() {
+    // TR-16, TR-21: a part of the messages is deleted, of a short chat too.
+    for deleted in ["still on", "Ben", "sent_at"] {
+        for again in OTHER_NAMES {
+            let store = whatsapp();
+            import(&store, "WhatsApp Chat with Trip.txt", ANDROID);
+            delete(&store, "messages", deleted);
+            let left = stored(&store, "messages");
+            let report = import(&store, again, ANDROID);
+            assert_eq!(report.added, 0, "{deleted} {again}: {report:?}");
+            assert_eq!(stored(&store, "messages"), left, "{deleted} {again}");
+            assert_eq!(stored(&store, "chats").len(), 1, "{deleted} {again}");
+            assert_eq!(revive(&store, again, ANDROID).added, 7 - left.len() as u64);
+            assert_eq!(stored(&store, "chats").len(), 1, "{deleted} {again}");
+        }
+    }
+}
+
+#[test]
+fn a_chat_that_was_deleted_as_a_whole_does_not_come_back_under_another_name() {
+    // TR-16, TR-21: nothing that tells its name is left.
+    for again in OTHER_NAMES {
+        let store = whatsapp();
+        import(&store, "WhatsApp Chat with Trip.txt", ANDROID);
+        delete(&store, "messages", "");
+        delete(&store, "chats", "");
+        let report = import(&store, again, ANDROID);
+        assert_eq!(report.added, 0, "{again}: {report:?}");
+        assert!(store.records.borrow().is_empty(), "{again}");
+        // What was written since is new, and comes once.
+        let longer = format!("{ANDROID}1/3/24, 12:05\u{202f}AM - Ben: new\n");
+        for (file, added) in [(again, 1), ("elsewhere.txt", 0)] {
+            import(&store, file, &longer);
+            let messages = stored(&store, "messages");
+            assert_eq!(messages.len(), 1, "{again} {file} {added}: {messages:?}");
+        }
+        // And all of it, if the owner says so; however the file is called after that, it is there.
+        revive(&store, again, &longer);
+        assert_eq!(stored(&store, "messages").len(), 8, "{again}");
+        assert_eq!(stored(&store, "chats").len(), 1, "{again}");
+        for file in ["WhatsApp Chat with Trip.txt", "elsewhere.txt"] {
+            let report = import(&store, file, &longer);
+            assert_eq!((report.added, report.unchanged), (0, 9), "{again} {file}");
+        }
+    }
+}
+
+#[test]
+fn a_chat_whose_record_was_deleted_keeps_its_messages_together() {
+    // TR-16, TR-21
+    for again in OTHER_NAMES {
+        let store = whatsapp();
+        import(&store, "WhatsApp Chat with Trip.txt", ANDROID);
+        delete(&store, "chats", "");
+        let report = import(&store, again, ANDROID);
+        assert_eq!((report.added, report.unchanged), (0, 7), "{again}");
+        assert!(stored(&store, "chats").is_empty(), "{again}");
+    }
+}
+
+#[test]
+fn another_chat_is_not_taken_for_a_deleted_one() {
+    let store = whatsapp();
+    let broadcast = "31/12/23, 21:15 - Ben: Happy new year!\n31/12/23, 21:16 - Ben: See you\n";
+    import(&store, "WhatsApp Chat with Anna.txt", broadcast);
+    delete(&store, "messages", "");
+    delete(&store, "chats", "");
+    assert_eq!(
+        import(&store, "WhatsApp Chat with Carl.txt", broadcast).added,
+        3
+    );
+    assert_eq!(
+        import(&store, "WhatsApp Chat with Anna.txt", broadcast).added,
+        0
     );
 }
 

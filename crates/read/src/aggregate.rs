@@ -40,21 +40,39 @@ pub(crate) fn aggregate(session: &Session, query: &AggregateQuery) -> Answer<Agg
         answer.value = Some(value(computed.value)?);
     }
     let mut shown = Shown::for_row(&row);
-    shown.fields(fields_of(query).map(|(_, field, _)| field.as_str()));
+    shown.fields(fields_of(query).map(|used| used.field.as_str()));
     shown.fields(conditions.fields());
     Ok((answer, shown))
 }
 
-/// The parameter, the field it names, and the list of the declaration that must have it.
-type Asked<'q> = (&'static str, &'q FieldName, &'static str);
+/// A field that a query uses.
+struct FieldUse<'q> {
+    /// The parameter that names it.
+    param: &'static str,
+    field: &'q FieldName,
+    /// The list of the declaration that must have it.
+    list: &'static str,
+}
 
-fn fields_of(query: &AggregateQuery) -> impl Iterator<Item = Asked<'_>> {
+fn fields_of(query: &AggregateQuery) -> impl Iterator<Item = FieldUse<'_>> {
     let metric = query.metric.as_str();
-    let measured = query.metric.field().map(|field| ("field", field, metric));
+    let measured = query.metric.field().map(|field| FieldUse {
+        param: "field",
+        field,
+        list: metric,
+    });
     let by = query.grouping.as_ref().map(Grouping::by);
     let grouped = by.map(|by| match by {
-        GroupBy::Field(field) => ("group_by", field, "group_by"),
-        GroupBy::Time { field, .. } => ("group_by_time", field, "group_by_time"),
+        GroupBy::Field(field) => FieldUse {
+            param: "group_by",
+            field,
+            list: "group_by",
+        },
+        GroupBy::Time { field, .. } => FieldUse {
+            param: "group_by_time",
+            field,
+            list: "group_by_time",
+        },
     });
     measured.into_iter().chain(grouped)
 }
@@ -62,8 +80,8 @@ fn fields_of(query: &AggregateQuery) -> impl Iterator<Item = Asked<'_>> {
 /// Whether the row offers the metric and its fields. A field that is not granted is refused before anything else is
 /// checked.
 fn check(row: &Row, query: &AggregateQuery) -> Result<(), ReadError> {
-    for (param, field, _) in fields_of(query) {
-        row.field(field.as_str(), param)?;
+    for used in fields_of(query) {
+        row.field(used.field.as_str(), used.param)?;
     }
     let stream = &query.stream;
     let offered = row.aggregations().ok_or_else(|| {
@@ -76,7 +94,7 @@ fn check(row: &Row, query: &AggregateQuery) -> Result<(), ReadError> {
         let message = format!("Aggregation count is not declared for stream '{stream}'");
         return Err(refused("metric", message));
     }
-    for (param, field, list) in fields_of(query) {
+    for FieldUse { param, field, list } in fields_of(query) {
         if !declared(&offered, list).contains(field) {
             let message = format!("Aggregation {list} is not declared for '{field}'");
             return Err(refused(param, message));

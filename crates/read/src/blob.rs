@@ -16,7 +16,11 @@ use crate::project::{BLOB_REF, admitted, blob_id_in};
 use crate::reader::{Answer, Session};
 
 /// A row that shows the blob, what is known of the blob there, and the record that points at it.
-type Exposure = (Row, StoredBlob, RecordKey);
+struct Exposure {
+    row: Row,
+    blob: StoredBlob,
+    key: RecordKey,
+}
 
 pub(crate) fn blob(session: &Session, query: &BlobQuery) -> Answer<Blob> {
     let reach = session.reach();
@@ -27,7 +31,7 @@ pub(crate) fn blob(session: &Session, query: &BlobQuery) -> Answer<Blob> {
     }
     let id = BlobId::parse(query.blob_id.as_str()).map_err(|_| not_found())?;
     let mut exposures = exposures(session, query, &id)?;
-    let rows: Vec<Row> = exposures.iter().map(|(row, ..)| row.clone()).collect();
+    let rows: Vec<Row> = exposures.iter().map(|one| one.row.clone()).collect();
     let choices = available(&rows);
     if choices.len() > 1 {
         let message = format!(
@@ -38,7 +42,7 @@ pub(crate) fn blob(session: &Session, query: &BlobQuery) -> Answer<Blob> {
             .with_connections(choices)
             .into());
     }
-    let (row, blob, key) = exposures.pop().ok_or_else(not_found)?;
+    let Exposure { row, blob, key } = exposures.pop().ok_or_else(not_found)?;
     let content = match session.store.open_blob(&id) {
         Ok(content) => content,
         Err(StoreError::UnknownBlob(_)) => return Err(not_found().into()),
@@ -69,7 +73,7 @@ fn exposures(session: &Session, query: &BlobQuery, id: &BlobId) -> Result<Vec<Ex
         };
         for key in keys {
             if points_at(session, &row, &key, id)? {
-                exposures.push((row, blob, key));
+                exposures.push(Exposure { row, blob, key });
                 break;
             }
         }

@@ -144,7 +144,7 @@ fn read(session: &Session, plan: &Plan<'_>, span: Span) -> Answer<Page<Record>> 
         until = Some(page.until);
         for mut entry in page.entries {
             after = entry.version;
-            let record = reported(session, plan, (&mut entry, page.until), &mut last_changes)?;
+            let record = reported(session, plan, &mut entry, page.until, &mut last_changes)?;
             let Some(record) = record else {
                 continue;
             };
@@ -177,14 +177,15 @@ fn read(session: &Session, plan: &Plan<'_>, span: Span) -> Answer<Page<Record>> 
 fn reported(
     session: &Session,
     plan: &Plan<'_>,
-    (entry, until): (&mut ChangeEntry, u64),
+    entry: &mut ChangeEntry,
+    until: u64,
     last_changes: &mut LastChanges,
 ) -> Result<Option<Record>> {
     let row = &plan.row;
     if !row.admits_key(&entry.key) {
         return Ok(None);
     }
-    let Some(seen) = seen(session, plan, (entry, until), last_changes)? else {
+    let Some(seen) = seen(session, plan, entry, until, last_changes)? else {
         return Ok(None);
     };
     let previous = entry.previous.take();
@@ -213,7 +214,8 @@ fn reported(
 fn seen(
     session: &Session,
     plan: &Plan<'_>,
-    (entry, until): (&mut ChangeEntry, u64),
+    entry: &mut ChangeEntry,
+    until: u64,
     last_changes: &mut LastChanges,
 ) -> Result<Option<Seen>> {
     let current = entry.current.take();
@@ -231,7 +233,7 @@ fn seen(
     {
         return Ok(None);
     }
-    let seen = last_change(session, &plan.row, &plan.conditions, (&entry.key, until))?;
+    let seen = last_change(session, &plan.row, &plan.conditions, &entry.key, until)?;
     if last_changes.len() == REMEMBERED_KEYS {
         last_changes.clear();
     }

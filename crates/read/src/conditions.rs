@@ -143,7 +143,7 @@ pub(crate) fn fingerprint(filters: &[Filter]) -> String {
     }
     parts.sort_unstable();
     parts.dedup();
-    serde_json::to_string(&parts).unwrap_or_default()
+    serde_json::json!(parts).to_string()
 }
 
 pub(crate) fn refused(param: &str, message: impl Into<String>) -> ReadError {

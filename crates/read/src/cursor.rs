@@ -7,7 +7,7 @@ use contract::seal::{self, Binding, CursorError, SealingKey, TokenKind};
 use contract::time::Instant;
 use serde::{Deserialize, Serialize};
 use store::records::{PagePosition, SortValue};
-use store::search::SearchPosition;
+use store::search::{Rank, SearchPosition};
 
 /// Seals and opens the tokens of one request.
 pub(crate) struct Tokens<'a> {
@@ -61,16 +61,10 @@ struct ChangesToken {
     made: Fixed,
 }
 
+/// The kind of rank, then rank, row, document, generation, version, digest of what is searched, and when it was made.
+/// Without names, so that the token stays short.
 #[derive(Serialize, Deserialize)]
-struct SearchToken {
-    score: Fixed,
-    row: Fixed,
-    place: Fixed,
-    generation: Fixed,
-    version: Fixed,
-    searched: Fixed,
-    made: Fixed,
-}
+struct SearchToken(SortKind, [Fixed; 7]);
 
 /// The position in a feed of changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -168,29 +162,44 @@ impl Tokens<'_> {
 
     /// The next page of a search over these rows and fields.
     pub(crate) fn search(&self, at: SearchPosition, searched: u64) -> Result<String, CursorError> {
-        let payload = SearchToken {
-            score: Fixed::new(at.score.to_bits().into()),
-            row: Fixed::new(at.row),
-            place: Fixed::new(at.document),
-            generation: Fixed::new(at.generation),
-            version: Fixed::new(at.version),
-            searched: Fixed::new(searched),
-            made: self.made(),
+        let (kind, rank) = match at.rank {
+            Rank::Score(score) => (SortKind::Real, u64::from(score.to_bits())),
+            Rank::Time(Some(time)) => (SortKind::Integer, time.0.cast_unsigned()),
+            Rank::Time(None) => (SortKind::Missing, 0),
         };
-        self.seal(TokenKind::Search, &payload)
+        let made = self.now.0.cast_unsigned();
+        let numbers = [
+            rank,
+            at.row,
+            at.document,
+            at.generation,
+            at.version,
+            searched,
+            made,
+        ];
+        self.seal(
+            TokenKind::Search,
+            &SearchToken(kind, numbers.map(Fixed::new)),
+        )
     }
 
     pub(crate) fn open_search(&self, token: &str) -> Result<(SearchPosition, u64), CursorError> {
-        let payload: SearchToken = self.open(TokenKind::Search, token)?;
-        let score = u32::try_from(payload.score.read()?).map_err(|_| CursorError::Foreign)?;
+        let SearchToken(kind, numbers) = self.open(TokenKind::Search, token)?;
+        let [rank, row, document, generation, version, searched, _] = numbers;
+        let rank = rank.read()?;
+        let score = u32::try_from(rank).map(f32::from_bits);
         let position = SearchPosition {
-            score: f32::from_bits(score),
-            row: payload.row.read()?,
-            document: payload.place.read()?,
-            generation: payload.generation.read()?,
-            version: payload.version.read()?,
+            rank: match kind {
+                SortKind::Real => Rank::Score(score.map_err(|_| CursorError::Foreign)?),
+                SortKind::Integer => Rank::Time(Some(Instant(rank.cast_signed()))),
+                SortKind::Missing => Rank::Time(None),
+            },
+            row: row.read()?,
+            document: document.read()?,
+            generation: generation.read()?,
+            version: version.read()?,
         };
-        Ok((position, payload.searched.read()?))
+        Ok((position, searched.read()?))
     }
 }
 
@@ -218,15 +227,22 @@ mod tests {
             })
             .to_vec();
         assert!(lengths.windows(2).all(|pair| pair[0] == pair[1]));
-        let at = SearchPosition {
-            score: 1.25,
-            row: 3,
-            document: 4,
-            generation: u64::MAX,
-            version: 6,
-        };
-        let token = tokens.search(at, 7).unwrap();
-        assert_eq!(tokens.open_search(&token).unwrap(), (at, 7));
+        for rank in [
+            Rank::Score(1.25),
+            Rank::Time(Some(Instant(-5))),
+            Rank::Time(None),
+        ] {
+            let at = SearchPosition {
+                rank,
+                row: 3,
+                document: 4,
+                generation: u64::MAX,
+                version: 6,
+            };
+            let token = tokens.search(at, 7).unwrap();
+            assert_eq!(tokens.open_search(&token).unwrap(), (at, 7));
+            assert!(token.len() <= 300, "{}", token.len());
+        }
         let at = PagePosition {
             sort: SortValue::Real(-0.5),
             key: RecordKey::single("k").unwrap(),

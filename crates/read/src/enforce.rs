@@ -16,6 +16,7 @@ use contract::grant::{Authority, GrantedAuthority, GrantedRow, TimeConstraint};
 use contract::id::{FieldName, GrantId};
 use contract::json::RecordBody;
 use contract::key::RecordKey;
+use contract::record::time_fields;
 use contract::scalar::FieldKind;
 use contract::time::{Instant, TimeRange};
 use store::catalog::Connection;
@@ -246,6 +247,10 @@ impl Row {
     }
 
     /// The stream as declared. Only names that the row sees may leave.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "found in this declaration, which never changes"
+    )]
     pub(crate) fn stream(&self) -> &StreamDeclaration {
         &self.declaration.streams[self.stream_index]
     }
@@ -311,6 +316,16 @@ impl Row {
     /// The field that says when a record belongs to, where it may be seen.
     pub(crate) fn consent_time_field(&self) -> Option<&FieldName> {
         self.visible(self.stream().consent_time_field.as_ref())
+    }
+
+    /// The fields that may hold the time of a record, as far as they may be seen; the first with a value decides.
+    pub(crate) fn time_fields(&self) -> Vec<FieldName> {
+        let stream = self.stream();
+        let declared = [&stream.consent_time_field, &stream.cursor_field];
+        let declared = declared.map(|field| field.as_ref().map(FieldName::as_str));
+        let seen = time_fields(declared).filter(|name| self.sees_field(name));
+        let fields = seen.filter_map(|name| stream.field(name));
+        fields.map(|field| field.name.clone()).collect()
     }
 
     fn visible<'f>(&self, field: Option<&'f FieldName>) -> Option<&'f FieldName> {

@@ -5,9 +5,7 @@ use contract::id::FieldName;
 use contract::json::RecordBody;
 use contract::key::RecordKey;
 use contract::record::own_time;
-use contract::search::{
-    EvidenceExcerpt, FieldWindowRead, MAX_EXCERPTS, MatchSpan, SearchHit, Snippet,
-};
+use contract::search::{EvidenceExcerpt, FieldWindowRead, MAX_EXCERPTS, MatchSpan, Snippet};
 use contract::window::DEFAULT_LIMIT_CHARS;
 use contract::wire::{ObjectTag, Other};
 use store::evidence::{FieldExcerpt, excerpts};
@@ -22,28 +20,39 @@ const TITLE_CHARS: usize = 200;
 /// Fields that name a record where no field has the role.
 const TITLES: [&str; 3] = ["title", "name", "subject"];
 
-/// Writes the matched fields and excerpts into a hit; without a proven match it gets no excerpt.
+/// What proves a hit.
+pub(crate) struct Evidence {
+    pub(crate) matched_fields: Vec<String>,
+    pub(crate) snippet: Option<Snippet>,
+    /// `None` without a proven match.
+    pub(crate) excerpts: Option<Vec<EvidenceExcerpt>>,
+}
+
+/// The fields of a record that match, and excerpts that show it.
 pub(crate) fn prove(
-    hit: &mut SearchHit,
-    (row, key, body): (&Row, &RecordKey, &RecordBody),
+    row: &Row,
+    key: &RecordKey,
+    body: &RecordBody,
     fields: &[FieldName],
     expression: &Expression,
-) {
-    let (matched, found) = evidence(body, fields, expression);
-    hit.matched_fields = Some(matched);
-    if found.is_empty() {
-        return;
-    }
-    let described: Vec<EvidenceExcerpt> = found
+) -> Evidence {
+    let (matched_fields, found) = evidence(body, fields, expression);
+    let excerpts: Vec<EvidenceExcerpt> = found
         .into_iter()
         .map(|excerpt| describe(row, key, excerpt))
         .collect();
-    hit.snippet = described.first().map(|best| Snippet {
-        field: Some(best.field_path.clone()),
-        text: best.preview_text.clone().unwrap_or_default(),
-        other: Other::new(),
+    let snippet = excerpts.first().and_then(|best| {
+        Some(Snippet {
+            field: Some(best.field_path.clone()),
+            text: best.preview_text.clone()?,
+            other: Other::new(),
+        })
     });
-    hit.evidence_excerpts = Some(described);
+    Evidence {
+        matched_fields,
+        snippet,
+        excerpts: (!excerpts.is_empty()).then_some(excerpts),
+    }
 }
 
 /// The fields proven to match, in their order, and the excerpts that prove it.

@@ -16,7 +16,7 @@ use crate::failure::Result;
 use crate::measure::{page_budget, written_bytes};
 use crate::project::{Shape, admitted};
 use crate::reader::Session;
-use crate::records::{PageOrder, Plan, select};
+use crate::records::{PageOrder, Plan, Stretch, select};
 use crate::visible_history;
 
 /// A relationship to bring along, and how many of it.
@@ -106,7 +106,8 @@ fn limit_of(relation: &Relation, requested: Option<u32>) -> Result<usize, ReadEr
 pub(crate) fn beside(
     session: &Session,
     wanted: &[Wanted],
-    (key, body): (&RecordKey, &RecordBody),
+    key: &RecordKey,
+    body: &RecordBody,
     shown: &mut Shown,
 ) -> Result<Option<OrderedMap<Expanded>>> {
     if wanted.is_empty() {
@@ -144,7 +145,12 @@ fn related(
     let order = PageOrder::ascending(child);
     let (mut data, mut room, mut has_more) = (Vec::new(), page_budget(), false);
     let most = wanted.limit.saturating_add(1);
-    select(session, &plan, order, (None, most), &mut |stored, body| {
+    let first = Stretch {
+        order,
+        after: None,
+        wanted: most,
+    };
+    select(session, &plan, first, &mut |stored, body| {
         has_more = data.len() == wanted.limit;
         if has_more {
             return Ok(false);

@@ -5,6 +5,8 @@
 //! module reads through those rows. What lies outside a row gets the same error whether it exists or not, and every record
 //! is checked against its row once more before it leaves.
 
+#![warn(clippy::indexing_slicing)]
+
 mod aggregate;
 mod ambiguity;
 mod blob;

@@ -6,6 +6,7 @@ use contract::json::{self, JsonKind, RecordBody};
 use contract::key::RecordKey;
 use contract::query::Projection;
 use contract::record::Record;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::ambiguity::label;
@@ -135,8 +136,7 @@ fn object<'m>(members: impl IntoIterator<Item = (&'m str, &'m str)>) -> String {
         if text.len() > 1 {
             text.push(',');
         }
-        // A member name is a string, and every string can be serialised.
-        text.push_str(&serde_json::to_string(name).unwrap_or_default());
+        text.push_str(&Value::from(name).to_string());
         text.push(':');
         text.push_str(raw);
     }

@@ -25,7 +25,7 @@ pub(crate) fn record(session: &Session, query: &RecordQuery) -> Answer<Record> {
     let mut shown = Shown::for_row(&row);
     shown.record(&row, &key);
     shown.fields(shape.names(&row));
-    let expanded = expand::beside(session, &relations, (&key, &body), &mut shown)?;
+    let expanded = expand::beside(session, &relations, &key, &body, &mut shown)?;
     let mut record = shape.record(&row, &key, &emitted_at, body)?;
     record.expanded = expanded;
     // The size of what the caller gets, not of what is stored, which would reveal the size of hidden fields.

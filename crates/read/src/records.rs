@@ -63,29 +63,28 @@ fn list(session: &Session, plan: &Plan<'_>, options: &ListOptions) -> Answer<Pag
     let mut filling = Filling::new(plan);
     let mut last = None;
     let wanted = filling.limit.saturating_add(1);
-    select(
-        session,
-        plan,
+    let stretch = Stretch {
         order,
-        (after, wanted),
-        &mut |stored, body| {
-            if filling.is_full() {
-                return Ok(false);
-            }
-            let emitted_at = visible_history::emitted_at(session, row, &stored)?;
-            let mut beside = Shown::default();
-            beside.record(row, &stored.key);
-            let expanded = expand::beside(session, &relations, (&stored.key, &body), &mut beside)?;
-            let mut record = plan.shape.record(row, &stored.key, &emitted_at, body)?;
-            record.expanded = expanded;
-            let added = filling.add(record);
-            if added {
-                shown.add(beside);
-                last = Some(stored.position);
-            }
-            Ok(added)
-        },
-    )?;
+        after,
+        wanted,
+    };
+    select(session, plan, stretch, &mut |stored, body| {
+        if filling.is_full() {
+            return Ok(false);
+        }
+        let emitted_at = visible_history::emitted_at(session, row, &stored)?;
+        let mut beside = Shown::default();
+        beside.record(row, &stored.key);
+        let expanded = expand::beside(session, &relations, &stored.key, &body, &mut beside)?;
+        let mut record = plan.shape.record(row, &stored.key, &emitted_at, body)?;
+        record.expanded = expanded;
+        let added = filling.add(record);
+        if added {
+            shown.add(beside);
+            last = Some(stored.position);
+        }
+        Ok(added)
+    })?;
     let mut page = page_of(plan, filling.data);
     if let (true, Some(last)) = (filling.has_more, last) {
         page = page.continued(tokens.page(&last, order.by == OrderBy::Cursor)?);
@@ -200,6 +199,14 @@ fn invalid_sort(row: &Row, field: &FieldName) -> ReadError {
     ReadError::new(ErrorCode::InvalidSort, message).with_param("sort")
 }
 
+/// Which records of a list are wanted.
+pub(crate) struct Stretch {
+    pub(crate) order: PageOrder,
+    /// Where the previous page ended.
+    pub(crate) after: Option<PagePosition>,
+    pub(crate) wanted: usize,
+}
+
 /// Takes a record and its parsed body; returns whether to go on.
 pub(crate) type Each<'e> = &'e mut dyn FnMut(StoredRecord, json::RecordBody) -> Result<bool>;
 
@@ -208,10 +215,14 @@ pub(crate) type Each<'e> = &'e mut dyn FnMut(StoredRecord, json::RecordBody) -> 
 pub(crate) fn select(
     session: &Session,
     plan: &Plan<'_>,
-    order: PageOrder,
-    (mut after, mut wanted): (Option<PagePosition>, usize),
+    stretch: Stretch,
     each: Each<'_>,
 ) -> Result<()> {
+    let Stretch {
+        order,
+        mut after,
+        mut wanted,
+    } = stretch;
     let row = &plan.row;
     let restricted = !(row.admits_everything() && plan.conditions.is_empty());
     let scope = row.scope(Vec::new(), plan.conditions.filters());

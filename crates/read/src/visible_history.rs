@@ -51,7 +51,8 @@ pub(crate) fn last_change(
     session: &Session,
     row: &Row,
     conditions: &Conditions,
-    (key, upto): (&RecordKey, u64),
+    key: &RecordKey,
+    upto: u64,
 ) -> Result<Option<Seen>> {
     let stream = row.stream_ref();
     let seen = |revision: Revision| -> Result<(Seen, Option<String>)> {
@@ -102,8 +103,8 @@ pub(crate) fn emitted_at(session: &Session, row: &Row, stored: &StoredRecord) ->
     if row.is_owner() || !stored.revised {
         return Ok(stored.emitted_at.clone());
     }
-    let position = (&stored.key, stored.version);
-    let change = last_change(session, row, &Conditions::default(), position)?;
+    let all = Conditions::default();
+    let change = last_change(session, row, &all, &stored.key, stored.version)?;
     Ok(change.map_or_else(|| stored.emitted_at.clone(), |change| change.emitted_at))
 }
 
@@ -217,7 +218,7 @@ fn key_changed<'k>(
     for key in keys {
         let newest = session.store.history(&stream, key, NEWEST, 1)?;
         if newest.iter().any(|revision| revision.version > since)
-            && last_change(session, row, &Conditions::default(), (key, NEWEST))?
+            && last_change(session, row, &Conditions::default(), key, NEWEST)?
                 .is_some_and(|change| change.version > since)
         {
             return Ok(true);
@@ -245,8 +246,8 @@ fn stream_changed(session: &Session, row: &Row, since: u64, looks: &mut usize) -
         };
         *looks -= page.entries.len().min(*looks);
         for entry in &page.entries {
-            let position = (&entry.key, entry.version);
-            let change = last_change(session, row, &Conditions::default(), position)?;
+            let all = Conditions::default();
+            let change = last_change(session, row, &all, &entry.key, entry.version)?;
             if change.is_some_and(|change| change.version > since) {
                 return Ok(true);
             }

@@ -1,7 +1,7 @@
 //! Why a search found nothing: which of its words occur in what the caller may see, and what would find something.
 
 use contract::words::{TermCount, WordsFound};
-use store::search::{Scope, SearchRequest};
+use store::search::{Scope, SearchOrder, SearchRequest};
 use text::{Clause, Expression};
 
 use crate::failure::Result;
@@ -19,7 +19,8 @@ const ENDING: usize = 3;
 pub(crate) fn found(
     session: &Session,
     expression: &Expression,
-    (scopes, filtered): (&[Scope], bool),
+    scopes: &[Scope],
+    filtered: bool,
 ) -> Result<Option<WordsFound>> {
     if scopes.is_empty() {
         return Ok(None);
@@ -35,6 +36,7 @@ pub(crate) fn found(
             limit: 0,
             after: None,
             count: true,
+            order: SearchOrder::Relevance,
         };
         Ok(session.store.search(&request)?.total.unwrap_or(0))
     };

@@ -145,6 +145,11 @@ const SEARCH: &[Param] = &[
     LIMIT,
     CURSOR,
     COUNT,
+    Param::one(
+        "order",
+        "Which hits come first; by time, records without one come last.",
+    )
+    .with_values(Values::Choice(&["relevance", "newest", "oldest"])),
     FILTER,
 ];
 const PUT_BLOB: &[Param] = &[

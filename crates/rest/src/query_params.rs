@@ -9,7 +9,7 @@ use contract::query::{
     ChangesSince, Count, ExpandRequest, Filter, ListOptions, Order, PageLimit, Projection, Reading,
     RecordQuery, RecordsQuery, Sort, WindowQuery,
 };
-use contract::search::SearchQuery;
+use contract::search::{SearchOrder, SearchQuery};
 use contract::window::WindowSelector;
 
 use crate::params::{Params, invalid_param, quoted};
@@ -264,6 +264,9 @@ pub(crate) fn search(
     query.limit = page_limit(params);
     query.cursor = params.text("cursor").map(str::to_owned);
     query.count = count(params)?;
+    if let Some(name) = params.text("order") {
+        query.order = SearchOrder::parse(name)?;
+    }
     query.filtered(filters(params)?)
 }
 

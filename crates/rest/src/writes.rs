@@ -318,8 +318,8 @@ pub(crate) async fn put_blob(context: RequestContext) -> HandlerResult {
     let limits = context.service.limits;
     let service = Arc::clone(&context.service);
     let work = move |mut body: BodyReader| {
-        let owner = (&target.stream, &key);
-        let stored = service.store.put_blob(owner, &media_type, &mut body);
+        let store = &service.store;
+        let stored = store.put_blob(&target.stream, &key, &media_type, &mut body);
         stored.map_err(|error| store_problem(&error))
     };
     let blob = with_body(context.body, limits.body(limits.blob_bytes), work).await?;

@@ -24,7 +24,8 @@ pub trait Blobs {
     /// Stores bytes and binds them to a record. Storing the same bytes again is a no-op.
     fn put_blob(
         &self,
-        owner: (&StreamRef, &RecordKey),
+        stream: &StreamRef,
+        key: &RecordKey,
         mime_type: &str,
         bytes: &mut dyn Read,
     ) -> Result<Blob>;

@@ -28,6 +28,24 @@ pub struct KeepRules {
     pub versions: Keep,
 }
 
+/// A rule of retention at a moment.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Retention {
+    pub(crate) keep: Keep,
+    pub(crate) now: Instant,
+}
+
+impl Retention {
+    /// Whether an entry stays that is this many from the newest, which is 1, and was written or replaced then.
+    pub(crate) fn keeps(self, from_newest: u64, at: Option<Instant>) -> bool {
+        match self.keep {
+            Keep::All => true,
+            Keep::Newest(number) => from_newest <= number,
+            Keep::For(micros) => at.is_none_or(|at| at.0 >= self.now.0.saturating_sub(micros)),
+        }
+    }
+}
+
 /// What was dropped by a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Dropped {

@@ -5,12 +5,12 @@ use std::ops::Bound;
 use contract::id::FieldName;
 use contract::key::RecordKey;
 use contract::scalar::Scalar;
-use contract::time::TimeRange;
+use contract::time::{Instant, TimeRange};
 use text::Expression;
 
 use crate::Result;
 use crate::catalog::StreamRef;
-use crate::records::{PageRequest, StoredPage, StoredRecord};
+use crate::records::{Direction, PageRequest, StoredPage, StoredRecord};
 
 /// Which records of one stream may count, and which of its fields may be looked at.
 #[derive(Debug, Clone)]
@@ -25,6 +25,8 @@ pub struct Scope {
     pub keys: Option<Vec<RecordKey>>,
     /// Conditions, all of which must hold.
     pub filters: Vec<Filter>,
+    /// Fields that say when a record happened; the first with a value decides. Only a search in the order of time uses them.
+    pub times: Vec<FieldName>,
 }
 
 impl Scope {
@@ -36,6 +38,7 @@ impl Scope {
             time: None,
             keys: None,
             filters: Vec::new(),
+            times: Vec::new(),
         }
     }
 
@@ -76,14 +79,35 @@ pub struct SearchRequest {
     pub after: Option<SearchPosition>,
     /// Whether to count all matches.
     pub count: bool,
+    /// What comes first.
+    pub order: SearchOrder,
+}
+
+/// The order of hits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SearchOrder {
+    /// The best match first.
+    #[default]
+    Relevance,
+    /// By [`Scope::times`], records without one last; of equal times by connection, stream and key.
+    Time(Direction),
+}
+
+/// What a hit is ordered by.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Rank {
+    /// How well it matches; more is better.
+    Score(f32),
+    /// When it happened, if it says so.
+    Time(Option<Instant>),
 }
 
 /// The position of a hit in a ranking, and the state of the index that ranked it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SearchPosition {
-    /// The hit's score.
-    pub score: f32,
-    /// The hit's row, which orders equal scores when the index has moved on.
+    /// What the hit was ordered by.
+    pub rank: Rank,
+    /// The hit's row, which orders equal scores when the index has moved on, and names the record that equal times follow.
     pub row: u64,
     /// The hit's position in the index, which orders equal scores otherwise.
     pub document: u64,
@@ -117,10 +141,19 @@ pub struct SearchAnswer {
     pub ranking_changed: bool,
     /// Streams whose newly declared fields are still being indexed.
     pub rebuilding: Vec<StreamRef>,
-    /// The index is being built, and this is how far: changes it has taken, of how many.
-    pub building: Option<(u64, u64)>,
+    /// How far the index is, while it is being built.
+    pub building: Option<Building>,
     /// A phrase that ends in a prefix stood for more words than are looked for.
     pub prefix_truncated: bool,
+}
+
+/// The progress of an index that is being built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Building {
+    /// Changes it has taken.
+    pub indexed: u64,
+    /// All changes.
+    pub written: u64,
 }
 
 /// A number, or groups of numbers, over the visible records of one stream.

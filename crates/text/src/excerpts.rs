@@ -151,15 +151,19 @@ struct Group {
 }
 
 /// For each occurrence, the group that begins with it.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "there are as many ranges as occurrences, and clauses are taken modulo the counts"
+)]
 fn groups(text: &str, occurrences: &[Occurrence], focus_chars: usize) -> Vec<Group> {
-    let places = char_ranges(text, occurrences);
+    let ranges = char_ranges(text, occurrences);
     let mut groups = Vec::with_capacity(occurrences.len());
     let mut counts = [0_u32; 64];
     let mut clauses = 0_u64;
     let mut next = 0;
     for (index, first) in occurrences.iter().enumerate() {
-        let limit = places[index].start + focus_chars;
-        while next < occurrences.len() && (places[next].end <= limit || next == index) {
+        let limit = ranges[index].start + focus_chars;
+        while next < occurrences.len() && (ranges[next].end <= limit || next == index) {
             let clause = occurrences[next].clause % 64;
             counts[clause] += 1;
             clauses |= 1 << clause;
@@ -167,7 +171,7 @@ fn groups(text: &str, occurrences: &[Occurrence], focus_chars: usize) -> Vec<Gro
         }
         let last = occurrences[index..next].last().unwrap_or(first);
         let mut end = first.end.max(last.end);
-        if places[index].end > limit {
+        if ranges[index].end > limit {
             end = clip(text, first.start, first.end, focus_chars);
         }
         groups.push(Group {
@@ -267,10 +271,8 @@ fn excerpt(
     let char_at = |byte: usize| start_chars + text[window.start..byte].chars().count();
     let first = occurrences.partition_point(|found| found.start < window.start);
     let mut matches: Vec<Span> = Vec::new();
-    for found in &occurrences[first..] {
-        if found.start >= window.end {
-            break;
-        }
+    let following = occurrences.iter().skip(first);
+    for found in following.take_while(|found| found.start < window.end) {
         let end = clip(text, found.start, found.end, limits.focus_chars());
         if end > window.end {
             continue;

@@ -2,6 +2,8 @@
 //! shown: [`Tokens`] (or [`analyze`]) cuts and folds text, [`Expression`] reads what a person typed, [`occurrences`] says which
 //! clauses a field proves, [`excerpts`] cuts the evidence out of it and [`marked`] writes the highlighted form.
 
+#![warn(clippy::indexing_slicing)]
+
 mod classes;
 mod excerpts;
 mod fold;

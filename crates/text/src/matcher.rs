@@ -128,6 +128,10 @@ impl<'e> Matcher<'e> {
 
     /// Reads the next token and reports the clauses that end with it.
     #[inline]
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "a byte is less than 256, and the starts are a ring"
+    )]
     pub(crate) fn feed(&mut self, token: &Token<'_>, report: impl FnMut(Occurrence)) {
         self.starts[self.seen % MAX_PHRASE_TERMS] = token.start;
         self.seen += 1;
@@ -138,6 +142,10 @@ impl<'e> Matcher<'e> {
         }
     }
 
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "buckets are ranges of the needles, each needle has a clause, and the starts are a ring"
+    )]
     fn compare(
         &mut self,
         token: &Token<'_>,
@@ -182,6 +190,7 @@ fn end_of(token: &Token<'_>, prefix_length: Option<usize>) -> usize {
     }
 }
 
+#[expect(clippy::indexing_slicing, reason = "a byte is less than 256")]
 fn bucket_starts(sorted: &[Needle<'_>]) -> Box<[usize; 257]> {
     let mut starts = Box::new([0; 257]);
     for needle in sorted {

@@ -81,6 +81,7 @@ const WIDE: u8 = 4;
 
 static BYTES: [u8; 256] = byte_classes();
 
+#[expect(clippy::indexing_slicing, reason = "a byte is less than 256")]
 const fn byte_classes() -> [u8; 256] {
     let mut table = [SEPARATOR; 256];
     let mut byte: u8 = 0;
@@ -99,6 +100,13 @@ const fn byte_classes() -> [u8; 256] {
         }
         byte += 1;
     }
+}
+
+/// The class of a byte.
+#[inline]
+#[expect(clippy::indexing_slicing, reason = "a byte is less than 256")]
+fn class_of_byte(byte: u8) -> u8 {
+    BYTES[usize::from(byte)]
 }
 
 impl<'t> Tokens<'t> {
@@ -129,7 +137,7 @@ impl<'t> Tokens<'t> {
         loop {
             let mut at = self.next;
             while let Some(&byte) = bytes.get(at)
-                && BYTES[usize::from(byte)] == SEPARATOR
+                && class_of_byte(byte) == SEPARATOR
             {
                 at += 1;
             }
@@ -183,7 +191,7 @@ impl<'t> Tokens<'t> {
         let mut at = start;
         let mut seen = 0;
         while let Some(&byte) = bytes.get(at) {
-            let class = BYTES[usize::from(byte)];
+            let class = class_of_byte(byte);
             seen |= class;
             if class == SEPARATOR || class == WIDE {
                 break;

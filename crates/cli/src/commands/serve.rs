@@ -26,7 +26,7 @@ use crate::context::Context;
 use crate::failure::{CommandResult, Failure};
 use crate::keep;
 use crate::log;
-use crate::owner::OwnerSocket;
+use crate::owner::{OwnerClient, OwnerSocket};
 use crate::stop::Stop;
 
 /// How often the clock is read while no request arrives.
@@ -79,7 +79,7 @@ pub(crate) fn run(options: Options, context: &Context) -> CommandResult {
     let chosen = chosen.map(listen::console).transpose()?;
     log::start(settings.log);
     let capacity = Capacity::for_open_files(files::raise_limit()).behind(&settings.trusted_proxies);
-    let store = context.open("pdpp serve")?;
+    let store = OwnerClient::open_for_server(context, "pdpp serve")?;
     if options.demo {
         sample::load(&store, context)?;
     }

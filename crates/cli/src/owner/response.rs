@@ -83,7 +83,11 @@ impl OwnerResponse {
         loop {
             let body = &mut self.body;
             let frame = std::future::poll_fn(|context| Pin::new(&mut *body).poll_frame(context));
-            match frame.await {
+            let frame = match &self.link {
+                Some(link) => link.unless_hung(frame).await?,
+                None => frame.await,
+            };
+            match frame {
                 None => return Ok(None),
                 Some(Ok(frame)) => {
                     // Trailers say nothing we need.

@@ -22,17 +22,11 @@ pub(super) fn open(text: &str) -> Result<Object, DeclarationErrors> {
 }
 
 fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
-    let before = &text.as_bytes()[..offset.min(text.len())];
-    let line = before.split(|byte| *byte == b'\n').count();
-    let line_start = before
-        .iter()
-        .rposition(|byte| *byte == b'\n')
-        .map_or(0, |at| at + 1);
-    let column = String::from_utf8_lossy(&before[line_start..])
-        .chars()
-        .count()
-        + 1;
-    (line, column)
+    let (before, _) = text.as_bytes().split_at(offset.min(text.len()));
+    let mut lines = before.rsplit(|byte| *byte == b'\n');
+    let last = lines.next().unwrap_or(before);
+    let column = String::from_utf8_lossy(last).chars().count() + 1;
+    (lines.count() + 1, column)
 }
 
 /// The pointer of the container that holds `offset`, extended by the member name that begins there, if one does.
@@ -41,8 +35,8 @@ fn pointer_at(text: &str, offset: usize) -> String {
     let mut stack: Vec<Level> = Vec::new();
     let mut at = 0;
     let bytes = text.as_bytes();
-    while at < bytes.len() && at <= offset {
-        match bytes[at] {
+    while let Some(byte) = bytes.get(at).filter(|_| at <= offset) {
+        match byte {
             b'{' => stack.push(Level::Object(None)),
             b'[' => stack.push(Level::Array(0)),
             b'}' | b']' => drop(stack.pop()),

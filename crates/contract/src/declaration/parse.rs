@@ -31,7 +31,7 @@ pub(super) fn parse(text: &str, reading: Reading) -> Result<Declaration, Declara
     let outlines = read_outlines(&stream_nodes, reading, &mut mistakes);
     let mut streams = Vec::new();
     for (node, outline) in stream_nodes.iter().zip(&outlines.0) {
-        streams.extend(read_stream((node, form), outline, &outlines, &mut mistakes));
+        streams.extend(read_stream(node, form, outline, &outlines, &mut mistakes));
     }
     let selection_presets = read_presets(&mut file, &outlines, &streams, &mut mistakes);
     let extensions = read_extensions(&mut file, &mut mistakes);
@@ -206,7 +206,8 @@ fn read_extensions(file: &mut Object, mistakes: &mut Mistakes) -> BTreeMap<Strin
 
 /// Reads everything but name and schema. `None` when the stream cannot be used, which has then been reported.
 fn read_stream(
-    (node, form): (&Node, Form),
+    node: &Node,
+    form: Form,
     outline: &Outline,
     outlines: &Outlines,
     mistakes: &mut Mistakes,

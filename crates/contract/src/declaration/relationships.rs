@@ -29,7 +29,7 @@ pub(super) fn read(
         ];
         let cardinality = object.required("cardinality", mistakes);
         let cardinality = cardinality.and_then(|node| node.choice(&cardinalities, mistakes));
-        let pair = related.map(|related| (own, related));
+        let pair = related.map(|related| Pair { own, related });
         let key = pair.zip(foreign_key).zip(cardinality);
         let key = key.and_then(|((pair, node), cardinality)| {
             foreign_key_of(pair, name.as_deref(), &node, cardinality, mistakes)
@@ -59,18 +59,26 @@ pub(super) fn read(
     (relationships, names)
 }
 
+/// The stream of a relationship and the related one.
+#[derive(Clone, Copy)]
+struct Pair<'a> {
+    own: &'a Outline,
+    related: &'a Outline,
+}
+
 /// Finds the foreign key on either side.
 ///
 /// Many related records can only point here. One may as well be pointed at. Where both streams have the field, it is the
 /// record that points if the field is what identifies the related one and not the record, or is called after the
 /// relationship, as in `message` and `message_id`.
 fn foreign_key_of(
-    (own, related): (&Outline, &Outline),
+    pair: Pair<'_>,
     relationship: Option<&str>,
     node: &Node,
     cardinality: Cardinality,
     mistakes: &mut Mistakes,
 ) -> Option<(FieldName, Pointing)> {
+    let Pair { own, related } = pair;
     let name = node.text(mistakes)?;
     let is_called_after_it = relationship.is_some_and(|it| name.strip_suffix("_id") == Some(it));
     let identifies_it = related.is_key(&name) && !own.is_key(&name);
@@ -79,10 +87,7 @@ fn foreign_key_of(
         (true, true, Cardinality::HasOne) if is_called_after_it || identifies_it => Pointing::There,
         (_, true, _) => Pointing::Here,
         (is_own, false, cardinality) => {
-            mistakes.add(
-                &node.path,
-                nowhere((own, related), &name, cardinality, is_own),
-            );
+            mistakes.add(&node.path, nowhere(pair, &name, cardinality, is_own));
             return None;
         }
     };
@@ -95,12 +100,8 @@ fn foreign_key_of(
 }
 
 /// Why a foreign key cannot be found.
-fn nowhere(
-    (own, related): (&Outline, &Outline),
-    name: &str,
-    cardinality: Cardinality,
-    is_own: bool,
-) -> String {
+fn nowhere(pair: Pair<'_>, name: &str, cardinality: Cardinality, is_own: bool) -> String {
+    let Pair { own, related } = pair;
     let called = |outline: &Outline, otherwise: &str| {
         let name = outline.name.as_ref();
         name.map_or_else(|| otherwise.to_owned(), ToString::to_string)

@@ -221,7 +221,7 @@ impl Issuer<'_> {
         let client = self.client_entry(asked.client.client_id.as_str())?;
         let client = client.ok_or(DecisionError::ClientChanged)?;
         let shown = as_granted(&asked.client);
-        let mut new = approval(review.grants.clone(), &shown, (self.now, review.expires_at))?;
+        let mut new = approval(review.grants.clone(), &shown, self.now, review.expires_at)?;
         // After this moment the token can no longer be fetched, and the approval is listed as never used.
         new.redeem_by = match &asked.flow {
             GrantFlow::Code { .. } => Some(later(self.now, super::code::LIFE)),

@@ -9,7 +9,7 @@ use store::registry::{Change, EntryKind, Expect};
 
 use super::clients::{Client, GrantType};
 use super::code::REMEMBERED;
-use super::decision::{Approval, DecisionError};
+use super::decision::DecisionError;
 use super::error::OAuthError;
 use super::parameters::Parameters;
 use super::refresh::new_head;
@@ -188,10 +188,16 @@ impl Issuer<'_> {
                 Some(approval) => {
                     let audience = self.asked_audience(parameters, &request.asked.resource)?;
                     self.redeem_device(
-                        client,
                         found,
-                        (&approval, &request.asked.resource),
-                        audience,
+                        Minting {
+                            client,
+                            approval: &approval,
+                            resource: &request.asked.resource,
+                            audience,
+                            head: new_head()?,
+                            expect: Expect::Absent,
+                            generation: 1,
+                        },
                     )
                 }
             },
@@ -231,21 +237,12 @@ impl Issuer<'_> {
 
     fn redeem_device(
         &self,
-        client: &Client,
         found: Found<DeviceEntry>,
-        (approval, resource): (&Approval, &str),
-        audience: String,
+        minting: Minting<'_>,
     ) -> Result<TokenResponse, OAuthError> {
+        let approval = minting.approval;
         self.check_standing(approval)?;
-        let minted = self.mint(Minting {
-            client,
-            approval,
-            resource,
-            audience,
-            head: new_head()?,
-            expect: Expect::Absent,
-            generation: 1,
-        })?;
+        let minted = self.mint(minting)?;
         let document = text(&DeviceEntry {
             redeemed: Some(minted.family.clone()),
             ..found.value

@@ -56,7 +56,7 @@ impl Review {
     /// What a token would read if this were approved at `now`, to show the owner exactly that.
     pub fn authority(&self, now: Instant) -> Result<Authority, DecisionError> {
         let client = as_granted(&self.client);
-        let new = approval(self.grants.clone(), &client, (now, self.expires_at))?;
+        let new = approval(self.grants.clone(), &client, now, self.expires_at)?;
         let granted = match (&new.package, new.grants.as_slice()) {
             (None, [grant]) => GrantedAuthority::from_grant(grant),
             (Some(package), grants) => GrantedAuthority::from_package(package.clone(), grants),
@@ -147,7 +147,8 @@ impl Issuer<'_> {
         approval(
             grants.clone(),
             &as_granted(&asked.client),
-            (self.now, expires_at),
+            self.now,
+            expires_at,
         )?;
         Ok(Review {
             request_id: request_id.to_owned(),

@@ -204,7 +204,7 @@ pub(crate) fn narrow(
                 let declared =
                     declaration.and_then(|declaration| declaration.stream(stream.name.as_str()));
                 part.streams
-                    .extend(less(alone, declared, (at, choice), &mut mistakes));
+                    .extend(less(alone, declared, at, choice, &mut mistakes));
             }
             join(&mut parts, part);
         }
@@ -261,7 +261,8 @@ fn join(parts: &mut Vec<Draft>, part: Draft) {
 fn less(
     mut stream: GrantedStream,
     declared: Option<&StreamDeclaration>,
-    (at, choice): (usize, &ChosenStream),
+    at: usize,
+    choice: &ChosenStream,
     mistakes: &mut Mistakes,
 ) -> Option<GrantedStream> {
     if let Some(fields) = &choice.fields {

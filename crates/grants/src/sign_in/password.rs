@@ -17,8 +17,20 @@ use crate::secret::{NoRandomness, random};
 const KEY: &str = "owner";
 const SHORTEST_CHARS: usize = 12;
 const LONGEST_BYTES: usize = 1_024;
-/// Memory in KiB, passes and lanes: the second recommended choice of RFC 9106 scaled as OWASP does for servers.
-const COST: (u32, u32, u32) = (19 * 1_024, 2, 1);
+/// The second recommended choice of RFC 9106 scaled as OWASP does for servers.
+const COST: Cost = Cost {
+    memory_kib: 19 * 1_024,
+    passes: 2,
+    lanes: 1,
+};
+
+/// The parameters of Argon2id.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct Cost {
+    memory_kib: u32,
+    passes: u32,
+    lanes: u32,
+}
 
 /// Why a password was not set.
 #[derive(Debug, Error)]
@@ -40,9 +52,8 @@ pub enum PasswordError {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct PasswordEntry {
     algorithm: String,
-    memory_kib: u32,
-    passes: u32,
-    lanes: u32,
+    #[serde(flatten)]
+    cost: Cost,
     salt: String,
     hash: String,
 }
@@ -53,13 +64,10 @@ pub fn set_password(store: &dyn Store, password: &str, now: Instant) -> Result<(
         return Err(PasswordError::Length);
     }
     let salt: [u8; 16] = random()?;
-    let (memory_kib, passes, lanes) = COST;
     let hash = derive(password, &salt, COST).ok_or(PasswordError::Function)?;
     let document = text(&PasswordEntry {
         algorithm: "argon2id".to_owned(),
-        memory_kib,
-        passes,
-        lanes,
+        cost: COST,
         salt: URL_SAFE_NO_PAD.encode(salt),
         hash: URL_SAFE_NO_PAD.encode(hash),
     });
@@ -96,7 +104,7 @@ pub(super) fn verify(store: &dyn Store, password: &str, now: Instant) -> Result<
     let known = entry.and_then(|entry| {
         let salt = URL_SAFE_NO_PAD.decode(&entry.salt).ok()?;
         let hash = URL_SAFE_NO_PAD.decode(&entry.hash).ok()?;
-        Some((salt, hash, (entry.memory_kib, entry.passes, entry.lanes)))
+        Some((salt, hash, entry.cost))
     });
     let set = known.is_some();
     let (salt, hash, cost) = known.unwrap_or_else(|| (vec![0; 16], vec![0; 32], COST));
@@ -108,12 +116,8 @@ pub(super) fn verify(store: &dyn Store, password: &str, now: Instant) -> Result<
     Ok(set && equal)
 }
 
-fn derive(
-    password: &str,
-    salt: &[u8],
-    (memory, passes, lanes): (u32, u32, u32),
-) -> Option<[u8; 32]> {
-    let params = Params::new(memory, passes, lanes, Some(32)).ok()?;
+fn derive(password: &str, salt: &[u8], cost: Cost) -> Option<[u8; 32]> {
+    let params = Params::new(cost.memory_kib, cost.passes, cost.lanes, Some(32)).ok()?;
     let mut hash = [0; 32];
     Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
         .hash_password_into(password.as_bytes(), salt, &mut hash)

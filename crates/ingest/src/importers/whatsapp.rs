@@ -16,13 +16,15 @@ use std::io::BufRead;
 
 use serde::Serialize;
 use sha2::{Digest, Sha256};
+use store::StoreError;
 
 use crate::accept::Acceptor;
 use crate::error::InputError;
-use crate::importer::{ExistingRecords, Importer, Item, Stopped};
+use crate::importer::{ExistingRecords, Importer, Item, Presence, Stopped};
 use crate::lines::MAX_LINE_BYTES;
 use crate::rejection::{Rejection, RejectionCode, quoted};
 use content::{Content, Kind};
+pub(crate) use identity::nameless_key;
 use identity::{By, Name, Sample};
 use messages::{Message, Messages};
 use order::{DateOrder, Evidence};
@@ -35,7 +37,7 @@ const SAMPLED_BYTES: usize = 1024 * 1024;
 const SAMPLED_MESSAGES: usize = 4_000;
 /// Minutes whose messages are remembered, so that equal ones are counted also where a clock was put back.
 const REMEMBERED_MINUTES: usize = 256;
-/// Messages of one minute that are held; real chats have fewer, so this only bounds the memory a made-up file can take.
+/// Messages of one minute that are existing; real chats have fewer, so this only bounds the memory a made-up file can take.
 const REMEMBERED_MESSAGES: usize = 10_000;
 
 /// Reads the messages of one chat.
@@ -58,6 +60,8 @@ pub struct WhatsappImporter<'a, R> {
 /// What is known of the chat once its beginning was read.
 struct Chat {
     name: String,
+    /// What the keys of its messages are made with.
+    keyed_by: String,
     order: DateOrder,
     /// Whether the order of dates is proven, not assumed.
     certain: bool,
@@ -98,7 +102,7 @@ impl<'a, R: BufRead> WhatsappImporter<'a, R> {
                     break;
                 }
             };
-            bytes += size_of::<Message>() + message.rest.len();
+            bytes += message.size();
             if let Some(stamp) = message.stamp.filter(|_| !evidence.is_enough()) {
                 evidence.add(stamp);
             }
@@ -111,15 +115,49 @@ impl<'a, R: BufRead> WhatsappImporter<'a, R> {
         if name.is_none() && !self.ahead.is_empty() {
             return Err(InputError::NamelessChat);
         }
+        let text = name.as_ref().map(|name| name.text.clone());
+        let text = text.unwrap_or_default();
         let chat = Chat {
-            name: name
-                .as_ref()
-                .map(|name| name.text.clone())
-                .unwrap_or_default(),
+            keyed_by: text.clone(),
+            name: text,
             order,
             certain,
         };
         Ok((chat, name))
+    }
+
+    /// Whether there is a message that the owner did not delete in a chat without a name. Reads ahead to find one.
+    fn has_new(&mut self, chat: &Chat, existing: &dyn ExistingRecords) -> Result<bool, StoreError> {
+        let is_new = |message: &Message| -> Result<bool, StoreError> {
+            let Some(key) = message.key_in("", chat.order) else {
+                return Ok(false);
+            };
+            Ok(existing.presence("messages", &key)? != Presence::DeletedByOwner)
+        };
+        let mut bytes = 0;
+        for message in &self.ahead {
+            bytes += message.size();
+            if is_new(message)? {
+                return Ok(true);
+            }
+        }
+        while self.failed.is_none() && bytes < AHEAD_BYTES {
+            let message = match self.messages.next() {
+                Ok(Some(message)) => message,
+                Ok(None) => return Ok(false),
+                Err(error) => {
+                    self.failed = Some(error);
+                    return Ok(false);
+                }
+            };
+            bytes += message.size();
+            let new = is_new(&message)?;
+            self.ahead.push_back(message);
+            if new {
+                return Ok(true);
+            }
+        }
+        Ok(bytes >= AHEAD_BYTES)
     }
 
     /// The next message: first those that were read ahead, then what ended that.
@@ -141,7 +179,12 @@ impl<R: BufRead> Importer for WhatsappImporter<'_, R> {
             return Ok(());
         };
         let sample = Sample::new(self.ahead.iter(), chat.order);
-        chat.name = sample.chat(&own, existing)?;
+        let identity = sample.chat(&own, existing)?;
+        // A chat of which nothing is left needs no record either.
+        let is_gone =
+            identity.is_nameless() && !existing.revives() && !self.has_new(&chat, existing)?;
+        self.introduced = is_gone;
+        (chat.name, chat.keyed_by) = (identity.name, identity.keyed_by);
         self.otherwise = (own.by != By::Nobody && chat.name != own.text).then_some(own.text);
         self.chat = Some(chat);
         Ok(())
@@ -224,6 +267,11 @@ struct MessageRecord<'m> {
 }
 
 impl Message {
+    /// The memory it takes.
+    fn size(&self) -> usize {
+        size_of::<Self>() + self.rest.len()
+    }
+
     /// The chat's name, where the app speaks in its name, as iPhones have it in the first line.
     fn chat_name(&self) -> Option<Name> {
         let (author, said) = content::split_author(&self.rest);
@@ -258,7 +306,7 @@ impl Message {
             return Err(Rejection::new(RejectionCode::MalformedExport, message));
         }
         let content = content::read(&self.rest, Some(&chat.name));
-        let hash = hash(&chat.name, &minute, &content);
+        let hash = hash(&chat.keyed_by, &minute, &content);
         let (place, among_equals) = counted.add(time, &hash);
         Ok(MessageRecord {
             id: key(&minute, &hash, among_equals),
@@ -292,11 +340,15 @@ fn hash(chat: &str, minute: &str, content: &Content<'_>) -> String {
 
 /// `202312312115-` and the hash, and a number from the second of equal ones on.
 fn key(minute: &str, hash: &str, among_equals: u32) -> String {
-    let digits: String = minute.chars().filter(char::is_ascii_digit).collect();
+    let digits = digits(minute);
     match among_equals {
         0 => format!("{digits}-{hash}"),
         number => format!("{digits}-{hash}-{}", number + 1),
     }
+}
+
+fn digits(minute: &str) -> String {
+    minute.chars().filter(char::is_ascii_digit).collect()
 }
 
 /// Counts messages: all of one moment, and equal ones of one minute.

@@ -7,7 +7,7 @@
 )]
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use contract::declaration::{Declaration, Semantics};
@@ -41,6 +41,8 @@ pub type Entry = (String, String);
 pub struct Memory {
     pub declaration: Arc<Declaration>,
     pub records: RefCell<BTreeMap<(StreamName, RecordKey), Entry>>,
+    /// What the owner deleted.
+    pub disowned: RefCell<BTreeSet<(StreamName, RecordKey)>>,
     pub writes: Cell<usize>,
     /// The write that fails, counted from 0.
     pub fails_at: Option<usize>,
@@ -51,6 +53,7 @@ impl Memory {
         Self {
             declaration: Arc::new(declaration),
             records: RefCell::default(),
+            disowned: RefCell::default(),
             writes: Cell::new(0),
             fails_at: None,
         }
@@ -109,6 +112,13 @@ impl Memory {
             .is_some_and(|stream| stream.semantics == Semantics::AppendOnly);
         let mut records = self.records.borrow_mut();
         let place = (change.stream, change.key);
+        let mut disowned = self.disowned.borrow_mut();
+        match &change.op {
+            ChangeOp::DeleteByOwner => drop(disowned.insert(place.clone())),
+            ChangeOp::Revive(_) => drop(disowned.remove(&place)),
+            ChangeOp::Upsert(_) if disowned.contains(&place) => return Applied::KeptDeleted,
+            ChangeOp::Upsert(_) | ChangeOp::Delete => {}
+        }
         match change.op {
             ChangeOp::Delete | ChangeOp::DeleteByOwner => match records.remove(&place) {
                 Some(_) => Applied::Deleted,
@@ -157,8 +167,9 @@ impl Records for Memory {
         }))
     }
 
-    fn is_deleted_by_owner(&self, _: &StreamRef, _: &RecordKey) -> Result<bool, StoreError> {
-        Ok(false)
+    fn is_deleted_by_owner(&self, stream: &StreamRef, key: &RecordKey) -> Result<bool, StoreError> {
+        let place = (stream.stream.clone(), key.clone());
+        Ok(self.disowned.borrow().contains(&place))
     }
 
     fn page(&self, stream: &StreamRef, request: &PageRequest) -> Result<StoredPage, StoreError> {

@@ -13,6 +13,7 @@ mod evidence;
 mod fixture;
 mod keeping;
 mod leaks;
+mod ordering;
 mod paging;
 mod pointing;
 mod races;

@@ -2,7 +2,7 @@
 
 use contract::error::ErrorCode;
 use contract::query::{ChangesSince, Filter, ListOptions, Order, Reading, RecordsQuery};
-use contract::search::SearchQuery;
+use contract::search::{SearchOrder, SearchQuery};
 use serde_json::json;
 
 use crate::fixture::*;
@@ -156,6 +156,7 @@ fn a_search_is_paged_to_its_end_with_one_ranking() {
     assert_eq!(handles.len(), 18);
 }
 
+// AN-04: a cursor continues one order.
 #[test]
 fn a_search_cursor_is_bound_to_query_and_grant_and_survives_a_moving_index() {
     let world = world();
@@ -170,7 +171,9 @@ fn a_search_cursor_is_bound_to_query_and_grant_and_survives_a_moving_index() {
     other_streams.streams = vec![stream("messages")];
     let mut other_connection = query.clone();
     other_connection.connection_id = Some("work".to_owned());
-    for other in [other_words, other_streams, other_connection] {
+    let mut other_order = query.clone();
+    other_order.order = SearchOrder::Newest;
+    for other in [other_words, other_streams, other_connection, other_order] {
         assert_eq!(code(reader.search(other)), ErrorCode::InvalidCursor);
     }
     assert_eq!(

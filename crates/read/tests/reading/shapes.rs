@@ -307,7 +307,7 @@ fn bytes_are_reached_through_the_record_that_points_at_them() {
     let key = contract::RecordKey::single("a1").unwrap();
     let blob = world
         .store
-        .put_blob((&at, &key), "text/plain", &mut &b"hello blob"[..])
+        .put_blob(&at, &key, "text/plain", &mut &b"hello blob"[..])
         .unwrap();
     let id = blob.id.as_str();
     world.put(

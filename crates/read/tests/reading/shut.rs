@@ -126,7 +126,7 @@ impl Search for Shut {
 }
 
 impl Blobs for Shut {
-    fn put_blob(&self, _: (&StreamRef, &RecordKey), _: &str, _: &mut dyn Read) -> Result<Blob> {
+    fn put_blob(&self, _: &StreamRef, _: &RecordKey, _: &str, _: &mut dyn Read) -> Result<Blob> {
         touched()
     }
     fn blob(&self, _: &StreamRef, _: &BlobId) -> Result<Option<(Blob, Vec<RecordKey>)>> {

@@ -1,24 +1,16 @@
 //! The queue of passwords to check.
 //!
-//! Checking a password takes time and memory on purpose, so only few are checked at once, and strangers who send many
-//! must not keep the owner waiting. Lanes take turns; within a lane the newest comes first, because the one who has
-//! waited longest has most likely left. Who had no turn in time is told to try again.
+//! Checking a password takes time and memory on purpose, so only few are checked at once. Everyone gets their turn and nobody
+//! is sent away, for the one who is could be the owner: how many wait is bounded by the connections that one address may
+//! hold. Lanes take turns, so that strangers who send many do not keep the owner waiting; within a lane the first comes first.
 
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::available_parallelism;
-use std::time::Duration;
 
 use grants::sign_in::Lane;
 use tokio::sync::oneshot;
-
-/// How long a request waits for its turn.
-const WAIT_LIMIT: Duration = Duration::from_secs(4);
-/// The most requests of one lane that wait; the oldest is dropped for a new one.
-const MAX_PER_LANE: usize = 64;
-/// The most addresses with waiting requests. Known browsers are always admitted.
-const MAX_LANES: usize = 1_000;
 
 /// Bounds how many passwords are checked at once.
 #[derive(Debug, Clone)]
@@ -50,17 +42,18 @@ impl PasswordQueue {
         Self(Arc::new(Mutex::new(State { free, waiting })))
     }
 
-    /// Waits for a slot. `None`: it did not come in time.
-    pub(crate) async fn acquire(&self, lane: Lane) -> Option<PasswordPermit> {
+    /// Waits for a slot.
+    pub(crate) async fn acquire(&self, lane: Lane) -> PasswordPermit {
         let coming = {
             let mut state = self.state();
             if state.free > 0 {
                 state.free -= 1;
-                return Some(PasswordPermit(Some(self.clone())));
+                return PasswordPermit(Some(self.clone()));
             }
-            state.wait(lane)?
+            state.wait(lane)
         };
-        tokio::time::timeout(WAIT_LIMIT, coming).await.ok()?.ok()
+        // Who waits is dropped by nobody: the queue lives as long as `self`.
+        coming.await.unwrap_or(PasswordPermit(None))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -82,24 +75,18 @@ impl PasswordQueue {
 }
 
 impl State {
-    fn wait(&mut self, lane: Lane) -> Option<oneshot::Receiver<PasswordPermit>> {
+    fn wait(&mut self, lane: Lane) -> oneshot::Receiver<PasswordPermit> {
         let (turn, coming) = oneshot::channel();
-        if let Some((_, waiting)) = self.waiting.iter_mut().find(|(known, _)| *known == lane) {
-            if waiting.len() >= MAX_PER_LANE {
-                waiting.pop_front();
-            }
-            waiting.push_back(turn);
-        } else if self.waiting.len() < MAX_LANES || matches!(lane, Lane::Browser(_)) {
-            self.waiting.push_back((lane, VecDeque::from([turn])));
-        } else {
-            return None;
+        match self.waiting.iter_mut().find(|(known, _)| *known == lane) {
+            Some((_, waiting)) => waiting.push_back(turn),
+            None => self.waiting.push_back((lane, VecDeque::from([turn]))),
         }
-        Some(coming)
+        coming
     }
 
     fn next(&mut self) -> Option<oneshot::Sender<PasswordPermit>> {
         let (lane, mut waiting) = self.waiting.pop_front()?;
-        let next = waiting.pop_back();
+        let next = waiting.pop_front();
         if !waiting.is_empty() {
             self.waiting.push_back((lane, waiting));
         }
@@ -124,51 +111,53 @@ mod tests {
     }
 
     /// Begins to wait, and does wait once this returns.
-    fn begun(queue: &PasswordQueue, lane: Lane) -> Option<oneshot::Receiver<PasswordPermit>> {
+    fn begun(queue: &PasswordQueue, lane: Lane) -> oneshot::Receiver<PasswordPermit> {
         queue.state().wait(lane)
     }
 
     #[tokio::test]
-    async fn lanes_take_turns_and_within_a_lane_the_newest_is_first() {
+    async fn lanes_take_turns_and_within_a_lane_the_first_is_first() {
         // TR-06
         let queue = PasswordQueue::with_slots(1);
-        let mut held = queue.acquire(address(1)).await;
-        let mut crowd: Vec<_> = (0..200)
-            .map(|_| begun(&queue, address(1)).unwrap())
-            .collect();
-        let mut owner = begun(&queue, Lane::Browser("known".to_owned())).unwrap();
-        let mut newest = crowd.pop().unwrap();
-        drop(held.take());
-        let second = newest.try_recv().unwrap();
+        let held = queue.acquire(address(1)).await;
+        let mut first = begun(&queue, address(1));
+        let crowd: Vec<_> = (0..200).map(|_| begun(&queue, address(1))).collect();
+        let mut owner = begun(&queue, Lane::Browser("known".to_owned()));
+        drop(held);
+        let turn = first.try_recv().unwrap();
         assert!(owner.try_recv().is_err());
-        drop(second);
+        drop(turn);
         assert!(owner.try_recv().is_ok(), "after one of the crowd");
-        let waiting = queue
-            .state()
-            .waiting
-            .iter()
-            .map(|(_, all)| all.len())
-            .sum::<usize>();
-        assert!(waiting <= MAX_PER_LANE);
-        assert!(
-            crowd.first_mut().unwrap().try_recv().is_err(),
-            "the oldest made room"
-        );
+        drop(crowd);
+    }
+
+    #[tokio::test]
+    async fn nobody_who_waits_is_sent_away() {
+        // TR-06: whoever shares the owner's address, however many come after.
+        let queue = PasswordQueue::with_slots(1);
+        let held = queue.acquire(address(1)).await;
+        let mut owner = begun(&queue, address(1));
+        let mut crowd: Vec<_> = (0..1_000).map(|_| begun(&queue, address(1))).collect();
+        drop(held);
+        drop(owner.try_recv().unwrap());
+        for (place, one) in crowd.iter_mut().enumerate() {
+            assert!(one.try_recv().is_ok(), "{place}");
+        }
     }
 
     #[tokio::test]
     async fn a_turn_of_somebody_who_left_is_not_lost() {
         let queue = PasswordQueue::with_slots(1);
-        let held = queue.acquire(address(1)).await.unwrap();
-        let gone = begun(&queue, address(2)).unwrap();
-        let mut stays = begun(&queue, address(3)).unwrap();
-        let given = begun(&queue, address(4)).unwrap();
+        let held = queue.acquire(address(1)).await;
+        let gone = begun(&queue, address(2));
+        let mut stays = begun(&queue, address(3));
+        let given = begun(&queue, address(4));
         drop(gone);
         drop(held);
         drop(stays.try_recv().unwrap());
         // Given but never taken up.
         drop(given);
         assert_eq!(queue.state().free, 1);
-        assert!(queue.acquire(address(5)).await.is_some());
+        drop(queue.acquire(address(5)).await);
     }
 }

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::http::{HeaderMap, StatusCode, header};
-use contract::error::{ErrorCode, ReadError};
+use axum::http::{HeaderMap, header};
 use grants::sign_in::{
     KnownBrowser, Lane, NewSession, SignIn, SignInError, Visitor, known_browser,
 };
@@ -60,10 +59,7 @@ async fn attempt(
 ) -> Result<Result<NewSession, Duration>, Problem> {
     // A code has 256 random bits and is found by its hash: it cannot be guessed, and checking it is fast.
     let permit = match secret {
-        SignInSecret::Password(_) => {
-            let permit = service.password_queue.acquire(visitor.lane()).await;
-            Some(permit.ok_or_else(too_many_sign_ins)?)
-        }
+        SignInSecret::Password(_) => Some(service.password_queue.acquire(visitor.lane()).await),
         SignInSecret::Code(_) => None,
     };
     let tried = blocking(service, move |service| {
@@ -121,14 +117,4 @@ fn find_known_browser(
         };
         blocking(service, look_up).await
     }
-}
-
-fn too_many_sign_ins() -> Problem {
-    let message = "more passwords are being tried at once than can be checked";
-    Problem::from(
-        ReadError::new(ErrorCode::RateLimitExceeded, message)
-            .with_hint("nothing is closed: try again, or use a sign-in code made at the terminal"),
-    )
-    .with_status(StatusCode::SERVICE_UNAVAILABLE)
-    .with_header(header::RETRY_AFTER, "1")
 }

@@ -3,6 +3,7 @@
 
 use axum::http::StatusCode;
 use contract::query::{DEFAULT_PAGE_LIMIT, MAX_PAGE_LIMIT};
+use contract::search::SearchOrder;
 use grants::oauth::GrantType;
 use serde_json::{Value, json};
 
@@ -152,6 +153,7 @@ fn capabilities() -> Value {
             "max_limit": MAX_PAGE_LIMIT,
             "cursor_supported": true,
             "count_supported": true,
+            "orders": SearchOrder::ALL.map(SearchOrder::as_str),
             // There always is an index. A search says when part of it is being rebuilt; this public document does not.
             "index_state": "built",
         },

@@ -6,6 +6,7 @@ use axum::http::StatusCode;
 use contract::error::ErrorCode;
 use contract::id::ConnectionId;
 use contract::key::RecordKey;
+use ingest::Export;
 use store::StoreError;
 use store::catalog::StreamRef;
 use store::records::{Applied, Change, ChangeOp};
@@ -27,16 +28,15 @@ fn deleted(service: &Service, deletion: &Deletion) -> Result<Deleted, Problem> {
     let now = service.now().to_rfc3339_millis();
     let mut batches: BTreeMap<&ConnectionId, Vec<Change>> = BTreeMap::new();
     for name in &deletion.records {
-        let key = present(service, name)?;
-        batches
-            .entry(&name.connection_id)
-            .or_default()
-            .push(Change {
-                stream: name.stream.clone(),
-                key,
-                emitted_at: now.clone(),
-                op: ChangeOp::DeleteByOwner,
-            });
+        let keys = keys_of(service, name)?;
+        let deletions = keys.into_iter().map(|key| Change {
+            stream: name.stream.clone(),
+            key,
+            emitted_at: now.clone(),
+            op: ChangeOp::DeleteByOwner,
+        });
+        let batch = batches.entry(&name.connection_id).or_default();
+        batch.extend(deletions);
     }
     let mut count = 0;
     for (connection, batch) in batches {
@@ -48,8 +48,8 @@ fn deleted(service: &Service, deletion: &Deletion) -> Result<Deleted, Problem> {
     Ok(Deleted { records: count })
 }
 
-/// The key of an existing record.
-fn present(service: &Service, name: &RecordName) -> Result<RecordKey, Problem> {
+/// The key of an existing record, and another under which it could come back.
+fn keys_of(service: &Service, name: &RecordName) -> Result<Vec<RecordKey>, Problem> {
     let missing = || {
         let message = format!(
             "there is no record {:?} in {} of {}",
@@ -72,5 +72,8 @@ fn present(service: &Service, name: &RecordName) -> Result<RecordKey, Problem> {
     };
     let found = service.store.get(&stream, &key);
     let found = found.map_err(|error| store_problem(&error))?;
-    found.map(|_| key).ok_or_else(missing)
+    let found = found.ok_or_else(missing)?;
+    let connector = connection.connector.as_str();
+    let other = Export::other_key(connector, name.stream.as_str(), &key, &found.body);
+    Ok(std::iter::once(key).chain(other).collect())
 }

@@ -288,6 +288,35 @@ async fn a_search_goes_over_all_connections_and_proves_its_hits() {
     assert_eq!(narrowed["data"].as_array().unwrap().len(), 1);
 }
 
+// AN-05
+#[tokio::test]
+async fn a_search_takes_an_order_and_refuses_what_is_none() {
+    let world = World::new().await;
+    for (order, newest_first) in [("newest", true), ("oldest", false)] {
+        let target = format!("/v1/search?q=overdraft&order={order}");
+        let page = world.read(&target).await;
+        let hits = page["data"].as_array().unwrap().iter();
+        let times: Vec<&str> = hits
+            .map(|hit| hit["authored_at"].as_str().unwrap())
+            .collect();
+        assert_eq!(times.len(), 3);
+        assert_eq!(
+            times.is_sorted_by(|one, other| one >= other),
+            newest_first,
+            "{times:?}"
+        );
+        assert_eq!(times.is_sorted(), !newest_first, "{times:?}");
+    }
+    let refused = world
+        .get(&world.owner, "/v1/search?q=overdraft&order=best")
+        .await;
+    assert_eq!(refused.failure(), (400, "invalid_request"));
+    assert_eq!(refused.body["error"]["param"], "order");
+    let metadata = world.read("/.well-known/oauth-protected-resource").await;
+    let orders = &metadata["capabilities"]["lexical_retrieval"]["orders"];
+    assert_eq!(*orders, json!(["relevance", "newest", "oldest"]));
+}
+
 #[tokio::test]
 async fn keys_of_any_text_are_reached_through_the_path() {
     let world = World::new().await;

@@ -1,5 +1,9 @@
 //! The owner's door: a password or a code, a cookie, and no guessing.
 
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::Poll;
+
 use contract::time::Clock as _;
 
 use crate::fixture::{Answer, Browser, PASSWORD, World};
@@ -129,6 +133,35 @@ async fn wrong_guesses_are_answered_later_and_never_close_the_door() {
     let answer = enter(&mut browser, &[("password", PASSWORD)]).await;
     assert_eq!(answer.status, 303, "{}", answer.text);
     crate::listening::kept_secret(["hunter3 hunter3", PASSWORD]);
+}
+
+#[tokio::test]
+async fn the_right_password_is_taken_while_a_crowd_at_its_address_guesses() {
+    // TR-06: more of them than ever waited at once, before and after it.
+    let world = World::new().await;
+    let guess = async || {
+        let mut stranger = Browser::new(&world);
+        let answer = enter(&mut stranger, &[("password", "hunter3 hunter3")]).await;
+        assert_eq!(answer.status, 403, "{}", answer.text);
+    };
+    let owner = async {
+        let mut browser = Browser::new(&world);
+        let answer = enter(&mut browser, &[("password", PASSWORD)]).await;
+        assert_eq!(answer.status, 303, "{}", answer.text);
+    };
+    let mut all: Vec<Pin<Box<dyn Future<Output = ()>>>> = Vec::new();
+    all.extend((0..3).map(|_| Box::pin(guess()) as _));
+    all.push(Box::pin(owner));
+    all.extend((0..70).map(|_| Box::pin(guess()) as _));
+    poll_fn(|context| {
+        all.retain_mut(|one| one.as_mut().poll(context).is_pending());
+        if all.is_empty() {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    })
+    .await;
 }
 
 #[tokio::test]

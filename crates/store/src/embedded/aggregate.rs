@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 
 use super::EmbeddedStore;
 use super::documents::Blocks;
-use super::groups::{Finished, Groups};
+use super::groups::Groups;
 use super::indexed_record::{IndexedRecords, steady};
-use super::tally::{Measure, Total};
+use super::tally::{FinishedGroup, Measure, Total};
 use crate::search::{AggregateAnswer, AggregateRequest, Group, GroupKey, Grouping, Metric, Value};
 use crate::{Result, stop};
 
@@ -52,13 +52,13 @@ impl EmbeddedStore {
             restriction: &restriction,
             view: &view,
         };
-        let valued = |outcome| value(&indexed, (request, &measure), outcome);
+        let valued = |total| value(&indexed, request, &measure, total);
         let Some(grouping) = &request.grouping else {
             let only = groups.finish(&|_| {}).map_err(&failed)?.pop();
-            let outcome = only.map_or(Total::Nothing, |(_, _, outcome)| outcome);
+            let total = only.map_or(Total::Nothing, |group| group.total);
             let value = match request.metric {
                 Metric::Count => Some(Value::Integer(matched.into())),
-                _ => valued(outcome)?,
+                _ => valued(total)?,
             };
             return Ok(value.map(|value| AggregateAnswer::number(matched, value)));
         };
@@ -68,7 +68,7 @@ impl EmbeddedStore {
             .map_err(&failed)?;
         stop::check()?;
         top.cut(&mut groups);
-        grouped(request, (matched, groups), &valued)
+        grouped(request, matched, groups, &valued)
     }
 
     /// The catalog keeps this number.
@@ -85,16 +85,17 @@ impl EmbeddedStore {
 /// The groups with their values; `None` if a record behind one was erased meanwhile.
 fn grouped(
     request: &AggregateRequest,
-    (matched, finished): (u64, Vec<Finished>),
+    matched: u64,
+    finished: Vec<FinishedGroup>,
     valued: &dyn Fn(Total) -> Result<Option<Value>>,
 ) -> Result<Option<AggregateAnswer>> {
     let plain = request.metric == Metric::Count;
     let mut groups = Vec::with_capacity(finished.len());
-    for (key, count, outcome) in finished {
+    for FinishedGroup { key, count, total } in finished {
         let value = if plain {
             None
         } else {
-            let Some(value) = valued(outcome)? else {
+            let Some(value) = valued(total)? else {
                 return Ok(None);
             };
             Some(value)
@@ -114,13 +115,14 @@ fn grouped(
 /// where the record was erased since.
 fn value(
     indexed: &IndexedRecords<'_>,
-    (request, measure): (&AggregateRequest, &Measure),
-    outcome: Total,
+    request: &AggregateRequest,
+    measure: &Measure,
+    total: Total,
 ) -> Result<Option<Value>> {
     let (Metric::Min(field) | Metric::Max(field)) = &request.metric else {
-        return Ok(Some(outcome.into_number()));
+        return Ok(Some(total.into_number()));
     };
-    let Total::At(best, address) = outcome else {
+    let Total::At(best, address) = total else {
         return Ok(Some(Value::None));
     };
     let record = indexed.record(address, |_, body| {
@@ -163,26 +165,26 @@ impl Top {
     }
 
     /// Keeps memory bounded while millions of groups pass by.
-    fn prune(&self, groups: &mut Vec<Finished>) {
+    fn prune(&self, groups: &mut Vec<FinishedGroup>) {
         if groups.len() > self.limit.saturating_mul(8).saturating_add(4096) {
             self.cut(groups);
         }
     }
 
-    fn cut(&self, groups: &mut Vec<Finished>) {
+    fn cut(&self, groups: &mut Vec<FinishedGroup>) {
         groups.sort_by(|one, other| self.order(one, other));
         groups.truncate(self.limit);
     }
 
-    fn order(&self, (one, count, _): &Finished, (other, other_count, _): &Finished) -> Ordering {
-        let missing = |key: &GroupKey| matches!(key, GroupKey::Missing);
+    fn order(&self, one: &FinishedGroup, other: &FinishedGroup) -> Ordering {
+        let missing = |group: &FinishedGroup| matches!(group.key, GroupKey::Missing);
         let by_key = missing(one)
             .cmp(&missing(other))
-            .then(one.partial_cmp(other).unwrap_or(Ordering::Equal));
+            .then(one.key.partial_cmp(&other.key).unwrap_or(Ordering::Equal));
         if self.by_time {
             by_key
         } else {
-            other_count.cmp(count).then(by_key)
+            other.count.cmp(&one.count).then(by_key)
         }
     }
 }

@@ -30,7 +30,8 @@ const ARRIVED: &str = "arrived-";
 impl Blobs for EmbeddedStore {
     fn put_blob(
         &self,
-        (stream, key): (&StreamRef, &RecordKey),
+        stream: &StreamRef,
+        key: &RecordKey,
         mime_type: &str,
         bytes: &mut dyn Read,
     ) -> Result<Blob> {
@@ -41,14 +42,15 @@ impl Blobs for EmbeddedStore {
         self.database.transact_then(
             |transaction| {
                 let stream_id = self.sources().stream(stream)?.id;
-                let mime_type = bind(transaction, (&id, size_bytes, mime_type), stream_id, key)
-                    .map_err(self.database.failed())?;
-                self.name(received)?;
-                Ok(Blob {
+                let mut blob = Blob {
                     id: id.clone(),
                     size_bytes,
-                    mime_type,
-                })
+                    mime_type: mime_type.to_owned(),
+                };
+                blob.mime_type =
+                    bind(transaction, &blob, stream_id, key).map_err(self.database.failed())?;
+                self.name(received)?;
+                Ok(blob)
             },
             || {
                 // It can be read where it is, and the next start tries again.
@@ -301,21 +303,21 @@ impl EmbeddedStore {
 /// Notes the blob and the record that refers to it. Returns its media type, which is the one it came with first.
 fn bind(
     connection: &Connection,
-    (id, size_bytes, mime_type): (&BlobId, u64, &str),
+    blob: &Blob,
     stream_id: i64,
     key: &RecordKey,
 ) -> rusqlite::Result<String> {
     connection.execute(
         "INSERT OR IGNORE INTO blobs VALUES (?1, ?2, ?3)",
-        params![id.as_str(), size_bytes, mime_type],
+        params![blob.id.as_str(), blob.size_bytes, blob.mime_type],
     )?;
     connection.execute(
         "INSERT OR IGNORE INTO blob_bindings VALUES (?1, ?2, ?3)",
-        params![id.as_str(), stream_id, key.ordering_form()],
+        params![blob.id.as_str(), stream_id, key.ordering_form()],
     )?;
     connection.query_row(
         "SELECT mime_type FROM blobs WHERE id = ?1",
-        [id.as_str()],
+        [blob.id.as_str()],
         |row| row.get(0),
     )
 }

@@ -11,7 +11,7 @@ use rusqlite::{OptionalExtension as _, Transaction, params};
 
 use super::EmbeddedStore;
 use super::changes::parse_stored;
-use super::digest::{CHECKED, checked};
+use super::digest::{CHECKED, checked_live};
 use super::layout::StreamLayout;
 use super::sources::{reading_number, taken_slots};
 use super::write::sort_value;
@@ -227,7 +227,7 @@ impl EmbeddedStore {
                 .map_err(&failed)?;
             let mut rows = statement.query([id]).map_err(&failed)?;
             while let Some(row) = rows.next().map_err(&failed)? {
-                let data = checked(row, 0).map_err(&failed)?.unwrap_or_default();
+                let data = checked_live(row, 0).map_err(&failed)?;
                 if test(&parse_stored(data, self.path())?) {
                     return Ok(true);
                 }
@@ -301,7 +301,7 @@ impl EmbeddedStore {
             for id in stream_ids(transaction, declaration.connector_key(), name).map_err(&failed)? {
                 let mut last = 0;
                 loop {
-                    let chunk = live_rows(transaction, id, (last, i64::MAX), REORDER_CHUNK)
+                    let chunk = live_rows(transaction, id, last, i64::MAX, REORDER_CHUNK)
                         .map_err(&failed)?;
                     let Some((row, ..)) = chunk.last() else { break };
                     last = *row;
@@ -349,7 +349,8 @@ impl EmbeddedStore {
 pub(super) fn live_rows(
     connection: &rusqlite::Connection,
     stream: i64,
-    (after, upto): (i64, i64),
+    after: i64,
+    upto: i64,
     limit: usize,
 ) -> rusqlite::Result<Vec<(i64, String, String)>> {
     connection
@@ -358,7 +359,7 @@ pub(super) fn live_rows(
              WHERE row_id > ?2 AND row_id <= ?3 AND stream_id = ?1 AND data IS NOT NULL ORDER BY row_id LIMIT ?4"
         ))?
         .query_map(params![stream, after, upto, limit], |row| {
-            Ok((row.get(0)?, row.get(4)?, checked(row, 1)?.unwrap_or_default()))
+            Ok((row.get(0)?, row.get(4)?, checked_live(row, 1)?))
         })?
         .collect()
 }

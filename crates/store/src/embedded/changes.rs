@@ -8,7 +8,7 @@ use contract::key::RecordKey;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::digest::{CHECKED, checked};
-use super::index::{ChangeSource, IndexChange, Indexable};
+use super::index::{ChangeSource, IndexChange, Indexable, Versions};
 use super::records::{LARGE_BYTES, small_data};
 use super::sources::StreamEntry;
 use super::sqlite::failed;
@@ -211,10 +211,11 @@ impl ChangeSource for Replay<'_> {
 
     fn replay(
         &self,
-        (after, upto): (u64, u64),
+        versions: Versions,
         known: bool,
         each: &mut dyn FnMut(IndexChange<'_>) -> Result<()>,
     ) -> Result<()> {
+        let Versions { after, upto } = versions;
         for stream in self.erased(after, upto).map_err(failed(self.path()))? {
             each(IndexChange::Erase {
                 stream: stream.cast_unsigned(),
@@ -225,7 +226,7 @@ impl ChangeSource for Replay<'_> {
         let sources = self.store.sources();
         for stream in changed {
             if let Some(entry) = sources.by_id(stream) {
-                self.replay_stream(entry, (after, upto), known, each)?;
+                self.replay_stream(entry, versions, known, each)?;
             }
         }
         Ok(())
@@ -254,7 +255,7 @@ impl Replay<'_> {
     fn replay_stream(
         &self,
         entry: &Arc<StreamEntry>,
-        (after, upto): (u64, u64),
+        versions: Versions,
         known: bool,
         each: &mut dyn FnMut(IndexChange<'_>) -> Result<()>,
     ) -> Result<()> {
@@ -267,7 +268,7 @@ impl Replay<'_> {
             ))
             .map_err(&failed)?;
         let mut rows = statement
-            .query(params![entry.id, after, upto])
+            .query(params![entry.id, versions.after, versions.upto])
             .map_err(&failed)?;
         while let Some(row) = rows.next().map_err(&failed)? {
             let number = row.get::<_, i64>(0).map_err(&failed)?.cast_unsigned();

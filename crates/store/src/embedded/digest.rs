@@ -98,6 +98,12 @@ pub(super) fn checked(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<St
     Ok(content.data.map(str::to_owned))
 }
 
+/// Like [`checked`], for a row whose record is live: without content it is damaged.
+pub(super) fn checked_live(row: &Row<'_>, first: usize) -> rusqlite::Result<String> {
+    checked(row, first)?
+        .ok_or_else(|| rusqlite::Error::InvalidColumnType(first, "data".to_owned(), Type::Null))
+}
+
 fn text<'a>(row: &'a Row<'_>, column: usize) -> rusqlite::Result<Option<&'a str>> {
     let value = row.get_ref(column)?;
     value.as_str_or_null().map_err(|error| {

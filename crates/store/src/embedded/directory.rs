@@ -28,7 +28,8 @@ pub const OWNER_SOCKET: &str = "owner.sock";
 pub(super) const TIME: &str = "latest.time";
 /// Credentials for other servers, which may be there before any record is.
 const CREDENTIALS: &str = "clients";
-pub(super) const LOCK: &str = "pdpp.lock";
+/// Held by whoever has the directory open; its text says who that is.
+pub const LOCK: &str = "pdpp.lock";
 /// How the names of folders begin in which a backup is prepared.
 const PREPARED: &str = ".backup-";
 

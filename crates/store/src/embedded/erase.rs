@@ -243,7 +243,7 @@ mod tests {
     use crate::catalog::{NewConnection, StreamRef};
     use crate::inspection::Depth;
     use crate::records::{Change, ChangeOp};
-    use crate::search::{Scope, SearchRequest};
+    use crate::search::{Scope, SearchOrder, SearchRequest};
     use crate::{Blobs, Catalog, Inspect, OpenOptions, Records, Search};
 
     const MAIL: &str = include_str!("../../tests/conformance/mail.json");
@@ -315,9 +315,8 @@ mod tests {
         for (id, key, bytes) in [(work, "gone0", "of work"), (home, "gone0", "of home")] {
             let key = RecordKey::single(key).unwrap();
             let bytes = format!("a zyzzyva {bytes}");
-            let owner = (&messages(id), &key);
             store
-                .put_blob(owner, "text/plain", &mut bytes.as_bytes())
+                .put_blob(&messages(id), &key, "text/plain", &mut bytes.as_bytes())
                 .unwrap();
         }
         store.settle_index().unwrap();
@@ -380,6 +379,7 @@ mod tests {
             limit: 1_000,
             after: None,
             count: true,
+            order: SearchOrder::Relevance,
         };
         store.search(&request).unwrap().hits.len()
     }

@@ -383,7 +383,7 @@ fn reason_name(reason: RevocationReason) -> &'static str {
 fn revoke_grant(transaction: &Transaction<'_>, id: &str, at: Instant) -> rusqlite::Result<Revoked> {
     let known = "SELECT revoked_at FROM grants WHERE id = ?1";
     let end = "UPDATE grants SET revoked_at = ?2, revoked_reason = 'owner' WHERE id = ?1";
-    end_once(transaction, (known, end), id, at)
+    end_once(transaction, known, end, id, at)
 }
 
 fn revoke_package(
@@ -393,7 +393,7 @@ fn revoke_package(
 ) -> rusqlite::Result<Revoked> {
     let known = "SELECT revoked_at FROM packages WHERE id = ?1";
     let end = "UPDATE packages SET revoked_at = ?2, revoked_reason = 'owner' WHERE id = ?1";
-    let revoked = end_once(transaction, (known, end), id, at)?;
+    let revoked = end_once(transaction, known, end, id, at)?;
     transaction.execute(
         "UPDATE grants SET revoked_at = ?2, revoked_reason = 'owner' WHERE package_id = ?1 AND revoked_at IS NULL",
         params![id, at.0],
@@ -404,12 +404,13 @@ fn revoke_package(
 fn revoke_token(transaction: &Transaction<'_>, id: &str, at: Instant) -> rusqlite::Result<Revoked> {
     let known = "SELECT revoked_at FROM tokens WHERE id = ?1";
     let end = "UPDATE tokens SET revoked_at = ?2 WHERE id = ?1";
-    end_once(transaction, (known, end), id, at)
+    end_once(transaction, known, end, id, at)
 }
 
 fn end_once(
     transaction: &Transaction<'_>,
-    (known, end): (&str, &str),
+    known: &str,
+    end: &str,
     id: &str,
     at: Instant,
 ) -> rusqlite::Result<Revoked> {

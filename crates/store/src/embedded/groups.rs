@@ -12,7 +12,7 @@ use super::index::Segment;
 use super::layout::SlotKind;
 use super::restrict::{column_of, unsupported};
 use super::sources::StreamEntry;
-use super::tally::{Measure, Tally, Total, Values};
+use super::tally::{FinishedGroup, Measure, Tally, Values};
 use crate::search::{GroupKey, Grouping};
 use crate::{Result, stop};
 
@@ -42,9 +42,6 @@ pub(super) struct Groups<'m> {
     /// Records without a value; all records, when nothing splits them.
     rest: (u64, Tally),
 }
-
-/// One group: its key, how many records, and their total.
-pub(super) type Finished = (GroupKey, u64, Total);
 
 impl<'m> Groups<'m> {
     pub(super) fn new(
@@ -154,15 +151,15 @@ impl<'m> Groups<'m> {
     /// The groups. `prune` is called from time to time and may drop groups that will not be asked for.
     pub(super) fn finish(
         self,
-        prune: &dyn Fn(&mut Vec<Finished>),
-    ) -> tantivy::Result<Vec<Finished>> {
-        let mut groups: Vec<Finished> = Vec::new();
+        prune: &dyn Fn(&mut Vec<FinishedGroup>),
+    ) -> tantivy::Result<Vec<FinishedGroup>> {
+        let mut groups: Vec<FinishedGroup> = Vec::new();
         let (count, tally) = self.rest;
         if count > 0 || matches!(self.by, By::Nothing) {
-            groups.push((GroupKey::Missing, count, tally.total()));
+            groups.push(FinishedGroup::new(GroupKey::Missing, count, &tally));
         }
         for (value, (count, tally)) in &self.numbers {
-            groups.push((self.by.name(*value), *count, tally.total()));
+            groups.push(FinishedGroup::new(self.by.name(*value), *count, tally));
         }
         let start = self.measure.start();
         merge_texts(&self.texts, &mut |text, count, tallies| {
@@ -171,7 +168,7 @@ impl<'m> Groups<'m> {
                 tally.merge(*more);
             }
             let text = String::from_utf8_lossy(text).into_owned();
-            groups.push((GroupKey::Text(text), count, tally.total()));
+            groups.push(FinishedGroup::new(GroupKey::Text(text), count, &tally));
             prune(&mut groups);
         })?;
         Ok(groups)
@@ -286,8 +283,9 @@ impl Counts {
     }
 
     fn add(&mut self, turn: usize, group: usize) {
-        if let Some(lanes) = self.lanes.get_mut(group) {
-            lanes[turn % 4] += 1;
+        let lanes = self.lanes.get_mut(group);
+        if let Some(count) = lanes.and_then(|lanes| lanes.get_mut(turn % 4)) {
+            *count += 1;
         }
     }
 

@@ -7,6 +7,7 @@ mod aggregate;
 mod backup;
 mod blobs;
 mod buckets;
+mod by_time;
 mod catalog;
 mod changes;
 mod column_test;
@@ -63,7 +64,7 @@ use self::kept_clock::KeptClock;
 use self::sources::Sources;
 use self::sqlite::Database;
 use crate::catalog::StreamRef;
-use crate::keeping::{CountedTime, Dropped, Grown, KeepRules, Keeping};
+use crate::keeping::{CountedTime, Dropped, Grown, KeepRules, Keeping, Retention};
 use crate::search::IndexStatus;
 use crate::{Result, StoreError};
 
@@ -299,8 +300,14 @@ impl Keeping for EmbeddedStore {
     fn drop_old(&self, rules: KeepRules) -> Result<Dropped> {
         let now = self.clock.now();
         Ok(Dropped {
-            log_entries: self.drop_log(rules.log, now)?,
-            versions: self.thin_versions(rules.versions, now)?,
+            log_entries: self.drop_log(Retention {
+                keep: rules.log,
+                now,
+            })?,
+            versions: self.thin_versions(Retention {
+                keep: rules.versions,
+                now,
+            })?,
         })
     }
 }

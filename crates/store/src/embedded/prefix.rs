@@ -42,7 +42,8 @@ impl Expansions {
     /// admitted documents count, so that neither the words nor whether there were too many reveals anything else.
     pub(super) fn expand(
         &mut self,
-        (before, start): (&[Term], &str),
+        before: &[Term],
+        start: &str,
         view: &View,
         restrictions: &[Restriction],
     ) -> tantivy::Result<Vec<String>> {
@@ -84,7 +85,7 @@ fn meets(documents: &[DocId], mut postings: SegmentPostings) -> bool {
     let mut rest = documents;
     while postings.doc() != TERMINATED {
         let document = postings.doc();
-        rest = &rest[rest.partition_point(|one| *one < document)..];
+        (_, rest) = rest.split_at(rest.partition_point(|one| *one < document));
         match rest.first() {
             None => return false,
             Some(first) if *first == document => return true,

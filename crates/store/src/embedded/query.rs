@@ -34,18 +34,25 @@ impl Plan {
     }
 }
 
+/// The fields of an index that are searched, and which documents may match.
+#[derive(Clone, Copy)]
+pub(super) struct SearchedFields<'a> {
+    pub(super) fields: &'a [Field],
+    pub(super) restrictions: &'a [Restriction],
+}
+
 /// The plan for an expression over some fields of what the restrictions admit, or `None` when nothing can match.
 pub(super) fn plan(
     expression: &Expression,
-    searched: (&[Field], &[Restriction]),
+    within: SearchedFields<'_>,
     view: &View,
     expansions: &mut Expansions,
 ) -> tantivy::Result<Option<Plan>> {
     if let ([clause], []) = (expression.all.as_slice(), expression.none.as_slice())
         && let ([only], false) = (clause.terms.as_slice(), clause.prefix)
     {
-        let mut terms = Vec::with_capacity(searched.0.len());
-        for field in searched.0 {
+        let mut terms = Vec::with_capacity(within.fields.len());
+        for field in within.fields {
             let term = Term::from_field_text(*field, only);
             if view.searcher.doc_freq(&term)? > 0 {
                 terms.push(term);
@@ -53,20 +60,20 @@ pub(super) fn plan(
         }
         return Ok((!terms.is_empty()).then_some(Plan::Word(terms)));
     }
-    let query = build(expression, searched, view, expansions)?;
+    let query = build(expression, within, view, expansions)?;
     Ok(query.map(Plan::Query))
 }
 
 /// All positive clauses must match, each in any of the fields; no negative clause may match in any of them.
 fn build(
     expression: &Expression,
-    searched: (&[Field], &[Restriction]),
+    within: SearchedFields<'_>,
     view: &View,
     expansions: &mut Expansions,
 ) -> tantivy::Result<Option<Box<dyn Query>>> {
     let mut must = Vec::with_capacity(expression.all.len());
     for clause in &expression.all {
-        let alternatives = alternatives(clause, searched, view, expansions)?;
+        let alternatives = alternatives(clause, within, view, expansions)?;
         if alternatives.is_empty() {
             return Ok(None);
         }
@@ -74,7 +81,7 @@ fn build(
     }
     let mut must_not = Vec::new();
     for clause in &expression.none {
-        must_not.extend(alternatives(clause, searched, view, expansions)?);
+        must_not.extend(alternatives(clause, within, view, expansions)?);
     }
     // The engine skips whole blocks only on flat unions and flat intersections of words, so nothing is nested needlessly.
     let flat = must.len() == 1 && must_not.is_empty();
@@ -105,13 +112,13 @@ fn union(mut alternatives: Vec<Box<dyn Query>>) -> Box<dyn Query> {
 /// The ways a clause can match: once per field that holds its words at all.
 fn alternatives(
     clause: &Clause,
-    (fields, restrictions): (&[Field], &[Restriction]),
+    within: SearchedFields<'_>,
     view: &View,
     expansions: &mut Expansions,
 ) -> tantivy::Result<Vec<Box<dyn Query>>> {
     let searcher = &view.searcher;
     let mut found: Vec<Box<dyn Query>> = Vec::new();
-    for &field in fields {
+    for &field in within.fields {
         let mut terms: Vec<Term> = clause
             .terms
             .iter()
@@ -128,12 +135,16 @@ fn alternatives(
         match (terms.len(), clause.prefix) {
             (0, _) => {}
             (1, false) => found.extend(terms.pop().map(word)),
-            (1, true) => found.extend(prefix(&clause.terms[0], field, searcher)?),
+            (1, true) => {
+                for start in &clause.terms {
+                    found.extend(prefix(start, field, searcher)?);
+                }
+            }
             (_, false) => found.push(Box::new(Phrase::new(terms))),
-            (last, true) => {
+            (_, true) => {
                 terms.pop();
-                let end = (terms.as_slice(), clause.terms[last - 1].as_str());
-                let words = expansions.expand(end, view, restrictions)?;
+                let start = clause.terms.last().map_or("", String::as_str);
+                let words = expansions.expand(&terms, start, view, within.restrictions)?;
                 found.extend(words.iter().map(|word| {
                     let mut phrase = terms.clone();
                     phrase.push(Term::from_field_text(field, word));

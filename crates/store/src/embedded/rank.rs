@@ -13,7 +13,6 @@ use super::query::Plan;
 use super::restrict::{Restriction, SegmentScopes, by_stream};
 use super::shortlist::Shortlist;
 use super::word::{FieldWord, SegmentWord};
-use crate::search::SearchPosition;
 use crate::stop;
 
 /// After how many documents cancellation is checked. What the engine skips by itself, in lists of single words, is not
@@ -29,11 +28,19 @@ pub(super) struct Ranked {
     pub(super) address: DocAddress,
 }
 
+/// Where the previous page of a ranking ended.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct AfterScore {
+    pub(super) score: f32,
+    pub(super) row: u64,
+    pub(super) document: u64,
+}
+
 /// What is looked for, where, and which part of the ranking is wanted.
 pub(super) struct Question<'a> {
     pub(super) plans: Vec<(Plan, &'a [Restriction])>,
     pub(super) limit: usize,
-    pub(super) after: Option<SearchPosition>,
+    pub(super) after: Option<AfterScore>,
     /// Equal scores are ordered by record row: the position in the index means nothing to a page of an earlier index.
     pub(super) by_row: bool,
     /// Only this document counts.
@@ -99,7 +106,7 @@ impl Question<'_> {
 struct Ranking {
     limit: usize,
     worst_first: BinaryHeap<Reverse<Ranked>>,
-    after: Option<SearchPosition>,
+    after: Option<AfterScore>,
     by_row: bool,
     only: Option<DocAddress>,
     /// Documents do not come in the order of the index, so those that equal the worst so far matter as well.
@@ -330,13 +337,13 @@ impl Ranking {
 }
 
 /// What decides on the documents of one segment.
-struct Gate<'a> {
+pub(super) struct Gate<'a> {
     segment: Segment<'a>,
     scopes: SegmentScopes<'a>,
 }
 
 impl<'a> Gate<'a> {
-    fn new(
+    pub(super) fn new(
         segment: Segment<'a>,
         restrictions: &'a [Restriction],
         by_stream: &'a [Option<usize>],
@@ -349,18 +356,24 @@ impl<'a> Gate<'a> {
 
     /// Whether the document is alive and lies in a scope.
     fn admit(&self, document: DocId) -> bool {
-        !self.segment.reader.is_deleted(document) && self.scopes.admit(document)
+        self.scope_of(document).is_some()
+    }
+
+    /// The restriction that admits a document, if it is alive.
+    pub(super) fn scope_of(&self, document: DocId) -> Option<usize> {
+        let alive = !self.segment.reader.is_deleted(document);
+        alive.then(|| self.scopes.scope_of(document)).flatten()
     }
 }
 
 /// How many documents match and are admitted.
-pub(super) fn count(
-    view: &View,
-    query: &dyn Query,
-    restrictions: &[Restriction],
-) -> tantivy::Result<u64> {
+pub(super) fn count(view: &View, plans: &[(Plan, &[Restriction])]) -> tantivy::Result<u64> {
     let mut total = 0;
-    each_admitted(view, query, restrictions, &mut |_| total += 1)?;
+    for (plan, restrictions) in plans {
+        each_admitted(view, plan.query().as_ref(), restrictions, &mut |_| {
+            total += 1;
+        })?;
+    }
     Ok(total)
 }
 

@@ -4,19 +4,25 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use contract::time::Instant;
+use tantivy::DocAddress;
+use tantivy::schema::Field;
+use text::Expression;
+
 use super::EmbeddedStore;
+use super::by_time::TimePage;
 use super::index::{OpenIndex, View};
 use super::layout::SlotKind;
 use super::prefix::Expansions;
-use super::query;
-use super::rank::{Question, Ranked, count, document_order};
+use super::query::{self, Plan, SearchedFields};
+use super::rank::{AfterScore, Question, count, document_order};
 use super::records::{BYTES, MEASURED, measured};
 use super::restrict::Restriction;
 use super::sources::Sources;
 use crate::records::{ByteBudget, PageRequest, StoredPage};
 use crate::search::{
-    AggregateAnswer, AggregateRequest, Extent, Hit, IndexStatus, Scope, Search, SearchAnswer,
-    SearchPosition, SearchRequest,
+    AggregateAnswer, AggregateRequest, Building, Extent, Hit, IndexStatus, Rank, Scope, Search,
+    SearchAnswer, SearchOrder, SearchPosition, SearchRequest,
 };
 use crate::{Result, StoreError, stop};
 
@@ -70,9 +76,6 @@ impl Search for EmbeddedStore {
     }
 }
 
-/// How many records an index that is being built has, and how many there are.
-type Built = (u64, u64);
-
 /// Scopes that look at the same slots can share a query.
 type Groups = BTreeMap<Vec<usize>, Vec<Restriction>>;
 
@@ -95,46 +98,44 @@ impl EmbeddedStore {
             .is_some_and(|after| after.generation != view.generation);
         let failed = super::index::failed(self.path());
         let mut expansions = Expansions::default();
-        let mut plans = Vec::with_capacity(groups.len());
-        for (slots, restrictions) in &groups {
-            let fields: Vec<_> = slots
-                .iter()
-                .filter_map(|slot| open.fields.slot(SlotKind::Text, *slot))
-                .collect();
-            let searched = (fields.as_slice(), restrictions.as_slice());
-            let plan = query::plan(&request.expression, searched, &view, &mut expansions);
-            let plan = plan.map_err(&failed)?;
-            stop::check()?;
-            plans.extend(plan.map(|plan| (plan, restrictions.as_slice())));
-        }
-        let mut total = 0;
-        if request.count {
-            for (plan, restrictions) in &plans {
-                total += count(&view, plan.query().as_ref(), restrictions).map_err(&failed)?;
-            }
-        }
-        let mut question = Question {
-            plans,
-            // One more than a page, to know whether there are more.
-            limit: request.limit.saturating_add(1),
-            after: request.after,
-            by_row: moved,
-            only: None,
-        };
-        if moved {
-            question
-                .follow_the_last_hit(&view, open.fields.row)
-                .map_err(&failed)?;
-        }
-        let mut ranked = question.answer(&view).map_err(&failed)?;
+        let plans = plans(&request.expression, &groups, &open, &view, &mut expansions);
+        let plans = plans.map_err(&failed)?;
         stop::check()?;
-        let has_more = ranked.len() > request.limit;
-        ranked.truncate(request.limit);
-        let (hits, complete) = self.fetch_hits(&sources, (&view, version), &ranked)?;
+        let total = request.count.then(|| count(&view, &plans));
+        let total = total.transpose().map_err(&failed)?;
+        // One more than a page, to know whether there are more.
+        let limit = request.limit.saturating_add(1);
+        let mut chosen = match request.order {
+            SearchOrder::Relevance => {
+                let after = request.after.and_then(after_score);
+                let question = Question {
+                    plans,
+                    limit,
+                    after,
+                    by_row: moved,
+                    only: None,
+                };
+                ranked(question, &view, open.fields.row).map_err(&failed)?
+            }
+            SearchOrder::Time(direction) => {
+                let page = TimePage {
+                    direction,
+                    limit,
+                    after: request.after.and_then(after_time),
+                };
+                let candidates = page.candidates(&view, &plans).map_err(&failed)?;
+                let choose = |connection: &_| page.choose(connection, &view, &sources, candidates);
+                self.database.read(choose)?
+            }
+        };
+        stop::check()?;
+        let has_more = chosen.len() > request.limit;
+        chosen.truncate(request.limit);
+        let (hits, complete) = self.fetch_hits(&sources, &view, version, &chosen)?;
         Ok(SearchAnswer {
             hits,
             has_more: has_more || !complete,
-            total: request.count.then_some(total),
+            total,
             ranking_changed: moved,
             rebuilding,
             building,
@@ -142,11 +143,12 @@ impl EmbeddedStore {
         })
     }
 
-    /// A filter must be exact, so columns that are being filled are filled first. Where that takes long, records without
+    /// A filter and an order must be exact, so columns that are being filled are filled first. Where that takes long, records without
     /// their columns do not pass, and the stream is named as not complete.
     fn fill_columns(&self, sources: &Sources, request: &SearchRequest) -> Result<()> {
         for scope in &request.scopes {
-            if scope.time.is_some() || !scope.filters.is_empty() {
+            let ordered = request.order != SearchOrder::Relevance && !scope.times.is_empty();
+            if ordered || scope.time.is_some() || !scope.filters.is_empty() {
                 match self.index_with_columns(sources.stream(&scope.stream)?.id) {
                     Ok(_) | Err(StoreError::IndexBuilding { .. }) => {}
                     Err(error) => return Err(error),
@@ -157,7 +159,7 @@ impl EmbeddedStore {
     }
 
     /// The index, or what is built of it so far, if that is not empty.
-    fn searchable_index(&self) -> Result<(Arc<OpenIndex>, Option<Built>)> {
+    fn searchable_index(&self) -> Result<(Arc<OpenIndex>, Option<Building>)> {
         match self.current_index() {
             Ok(open) => Ok((open, None)),
             Err(StoreError::IndexBuilding { indexed, written }) => {
@@ -165,14 +167,17 @@ impl EmbeddedStore {
                 if open.committed() == 0 {
                     return Err(StoreError::IndexBuilding { indexed, written });
                 }
-                Ok((open, Some((indexed, written))))
+                Ok((open, Some(Building { indexed, written })))
             }
             // Without room it stays as it is, which answers still.
             Err(error @ (StoreError::Full { .. } | StoreError::NoRoom { .. })) => {
                 let open = self.open_index()?;
                 match open.committed() {
                     0 => Err(error),
-                    indexed => Ok((open, Some((indexed, self.newest())))),
+                    indexed => {
+                        let written = self.newest();
+                        Ok((open, Some(Building { indexed, written })))
+                    }
                 }
             }
             Err(error) => Err(error),
@@ -208,17 +213,18 @@ impl EmbeddedStore {
     fn fetch_hits(
         &self,
         sources: &Sources,
-        (view, version): (&View, u64),
-        ranked: &[Ranked],
+        view: &View,
+        version: u64,
+        chosen: &[(Rank, DocAddress)],
     ) -> Result<(Vec<Hit>, bool)> {
         let columns = MEASURED.as_str();
         self.database.read(|connection| {
             let mut statement = connection.prepare_cached(&format!(
                 "SELECT {columns} FROM records WHERE row_id = ?1 AND data IS NOT NULL"
             ))?;
-            let (mut hits, mut budget) = (Vec::with_capacity(ranked.len()), ByteBudget::default());
-            for one in ranked {
-                let Some(row) = view.row_of(one.address) else {
+            let (mut hits, mut budget) = (Vec::with_capacity(chosen.len()), ByteBudget::default());
+            for (rank, address) in chosen {
+                let Some(row) = view.row_of(*address) else {
                     continue;
                 };
                 let mut found = statement.query([row])?;
@@ -237,9 +243,9 @@ impl EmbeddedStore {
                     stream: entry.stream.clone(),
                     record,
                     position: SearchPosition {
-                        score: one.score,
+                        rank: *rank,
                         row,
-                        document: document_order(one.address),
+                        document: document_order(*address),
                         generation: view.generation,
                         version,
                     },
@@ -248,6 +254,66 @@ impl EmbeddedStore {
             Ok((hits, true))
         })
     }
+}
+
+fn after_score(position: SearchPosition) -> Option<AfterScore> {
+    match position.rank {
+        Rank::Score(score) => Some(AfterScore {
+            score,
+            row: position.row,
+            document: position.document,
+        }),
+        Rank::Time(_) => None,
+    }
+}
+
+fn after_time(position: SearchPosition) -> Option<(Option<Instant>, u64)> {
+    match position.rank {
+        Rank::Time(time) => Some((time, position.row)),
+        Rank::Score(_) => None,
+    }
+}
+
+/// The best matches, best first.
+fn ranked(
+    mut question: Question<'_>,
+    view: &View,
+    row: Field,
+) -> tantivy::Result<Vec<(Rank, DocAddress)>> {
+    if question.by_row {
+        question.follow_the_last_hit(view, row)?;
+    }
+    let ranked = question.answer(view)?.into_iter();
+    Ok(ranked
+        .map(|one| (Rank::Score(one.score), one.address))
+        .collect())
+}
+
+/// A plan for each group in which something can match.
+fn plans<'g>(
+    expression: &Expression,
+    groups: &'g Groups,
+    open: &OpenIndex,
+    view: &View,
+    expansions: &mut Expansions,
+) -> tantivy::Result<Vec<(Plan, &'g [Restriction])>> {
+    let mut plans = Vec::with_capacity(groups.len());
+    for (slots, restrictions) in groups {
+        let slots = slots.iter();
+        let fields: Vec<_> = slots
+            .filter_map(|slot| open.fields.slot(SlotKind::Text, *slot))
+            .collect();
+        let within = SearchedFields {
+            fields: &fields,
+            restrictions,
+        };
+        let plan = query::plan(expression, within, view, expansions)?;
+        plans.extend(plan.map(|plan| (plan, restrictions.as_slice())));
+        if stop::asked() {
+            break;
+        }
+    }
+    Ok(plans)
 }
 
 /// Slots beyond those a stream uses are empty for it, so streams admitted with all their lexical fields can share the

@@ -79,13 +79,15 @@ impl<'a> Shortlist<'a> {
         }
         let mut documents = Vec::new();
         for at in 0..self.fields.len() {
-            let Some(mut tiers) = self.fields[at].tiers else {
+            let Some(mut tiers) = self.fields.get(at).and_then(|field| field.tiers) else {
                 continue;
             };
             let left = tiers.next_tier(&mut |document, occurrences| {
                 documents.push((document, self.score(occurrences)));
             })?;
-            let field = &mut self.fields[at];
+            let Some(field) = self.fields.get_mut(at) else {
+                continue;
+            };
             field.tiers = (!tiers.is_empty()).then_some(tiers);
             if let (Some(left), Some(word)) = (left, &field.word) {
                 let left = left

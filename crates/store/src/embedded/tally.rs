@@ -9,7 +9,7 @@ use super::layout::SlotKind;
 use super::restrict::{column_of, unsupported};
 use super::sources::StreamEntry;
 use crate::Result;
-use crate::search::{Metric, Value};
+use crate::search::{GroupKey, Metric, Value};
 
 /// The metric and the column it looks at.
 pub(super) enum Measure {
@@ -153,8 +153,8 @@ impl Tally {
     }
 
     /// The result.
-    pub(super) fn total(self) -> Total {
-        match self {
+    pub(super) fn total(&self) -> Total {
+        match *self {
             Self::Count | Self::Best(_, None) => Total::Nothing,
             Self::SumInteger(sum) => Total::Integer(sum),
             Self::SumNumber(sum, lost) => Total::Number(sum + lost),
@@ -181,6 +181,20 @@ impl Total {
             Self::Number(value) => Value::Number(value),
             Self::Nothing | Self::At(..) => Value::None,
         }
+    }
+}
+
+/// One group: its key, how many records, and their total.
+pub(super) struct FinishedGroup {
+    pub(super) key: GroupKey,
+    pub(super) count: u64,
+    pub(super) total: Total,
+}
+
+impl FinishedGroup {
+    pub(super) fn new(key: GroupKey, count: u64, tally: &Tally) -> Self {
+        let total = tally.total();
+        Self { key, count, total }
     }
 }
 

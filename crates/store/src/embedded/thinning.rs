@@ -14,7 +14,7 @@ use rusqlite::{Connection, Transaction, params};
 use super::EmbeddedStore;
 use super::sources::Sources;
 use crate::Result;
-use crate::keeping::Keep;
+use crate::keeping::{Keep, Retention};
 
 /// Records looked at in one transaction.
 const AT_ONCE: usize = 256;
@@ -31,8 +31,8 @@ struct Replaced {
 
 impl EmbeddedStore {
     /// Drops replaced versions and returns how many.
-    pub(super) fn thin_versions(&self, keep: Keep, now: Instant) -> Result<u64> {
-        if keep == Keep::All {
+    pub(super) fn thin_versions(&self, retention: Retention) -> Result<u64> {
+        if retention.keep == Keep::All {
             return Ok(0);
         }
         let sources = self.sources();
@@ -49,7 +49,7 @@ impl EmbeddedStore {
                 let mut dropped = 0;
                 for (row, stream) in &rows {
                     let time = time_field(&sources, *stream);
-                    dropped += thin(transaction, (*row, *stream), time.as_deref(), (keep, now))
+                    dropped += thin(transaction, *row, *stream, time.as_deref(), retention)
                         .map_err(self.database.failed())?;
                 }
                 Ok(dropped)
@@ -82,20 +82,14 @@ fn time_field(sources: &Sources, stream: i64) -> Option<String> {
 
 fn thin(
     transaction: &Transaction<'_>,
-    (row, stream): (i64, i64),
+    row: i64,
+    stream: i64,
     time: Option<&str>,
-    (keep, now): (Keep, Instant),
+    retention: Retention,
 ) -> rusqlite::Result<u64> {
     let (versions, mut kept) = needed(transaction, row, time)?;
     for (at, version) in versions.iter().enumerate() {
-        let is_kept = match keep {
-            Keep::All => true,
-            Keep::Newest(number) => (versions.len() - at) as u64 <= number,
-            Keep::For(micros) => version
-                .until
-                .is_none_or(|until| until.0 >= now.0.saturating_sub(micros)),
-        };
-        if is_kept {
+        if retention.keeps((versions.len() - at) as u64, version.until) {
             kept.insert(at);
         }
     }

@@ -102,9 +102,9 @@ impl EmbeddedStore {
         let sources = self.sources();
         let mut resume = None;
         open.reindex(|put| {
-            let rows = self.database.read(|connection| {
-                live_rows(connection, stream, (next_row - 1, last_row), CHUNK)
-            })?;
+            let rows = self
+                .database
+                .read(|connection| live_rows(connection, stream, next_row - 1, last_row, CHUNK))?;
             let full = rows.len() == CHUNK;
             resume = rows.last().filter(|_| full).map(|(row, ..)| row + 1);
             let Some(entry) = sources.by_id(stream) else {

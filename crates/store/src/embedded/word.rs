@@ -124,6 +124,10 @@ impl WordList<'_> {
     }
 
     /// Hands over every document that scores more than a threshold, which the caller raises as it goes.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "the count is taken modulo the block"
+    )]
     pub(super) fn for_each_above(
         mut self,
         threshold: f32,
@@ -201,6 +205,7 @@ impl Floor {
         }
     }
 
+    #[expect(clippy::indexing_slicing, reason = "there is one for every length")]
     fn at(&self, length: u8) -> u32 {
         self.least[usize::from(length)]
     }

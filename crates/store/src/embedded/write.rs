@@ -56,8 +56,8 @@ impl EmbeddedStore {
     /// Hands the batch to the index. A failure here is caught up later: the records are safe.
     fn stage(&self, writing: &Writing<'_>) {
         if let Ok(open) = self.index.open(writing.sources.capacity()) {
-            let versions = (writing.before, writing.version);
-            open.stage(versions, writing.staged.iter().map(Staged::index_change));
+            let changes = writing.staged.iter().map(Staged::index_change);
+            open.stage(writing.before, writing.version, changes);
         }
     }
 }
@@ -81,16 +81,22 @@ struct Writing<'a> {
     /// Per stream: change in the number of live records, and the last version written.
     totals: HashMap<i64, (i64, u64)>,
     /// Per stream: whether the owner deleted any of its records. Most never do, and then no key is looked up.
-    disowning: HashMap<i64, bool>,
+    owner_deleted: HashMap<i64, bool>,
     staged: Vec<Staged>,
+}
+
+/// The content of a record and when its source emitted it.
+struct NewContent {
+    body: RecordBody,
+    emitted_at: String,
 }
 
 /// A change the index must follow.
 struct Staged {
     row: i64,
     entry: Arc<StreamEntry>,
-    /// The new content with its time, or `None` for a deletion.
-    put: Option<(RecordBody, String)>,
+    /// The new content, or `None` for a deletion.
+    put: Option<NewContent>,
     known: bool,
 }
 
@@ -114,7 +120,7 @@ impl<'a> Writing<'a> {
             before,
             version: before,
             totals: HashMap::new(),
-            disowning: HashMap::new(),
+            owner_deleted: HashMap::new(),
             staged: Vec::new(),
         }
     }
@@ -142,17 +148,21 @@ impl<'a> Writing<'a> {
             ChangeOp::Delete => self.delete(transaction, entry, &key, &change.emitted_at),
             ChangeOp::DeleteByOwner => {
                 deleted_by_owner::add(transaction, entry.id, &key)?;
-                self.disowning.insert(entry.id, true);
+                self.owner_deleted.insert(entry.id, true);
                 self.delete(transaction, entry, &key, &change.emitted_at)
             }
             ChangeOp::Revive(body) => {
                 deleted_by_owner::remove(transaction, entry.id, &key)?;
-                self.put(transaction, entry, &key, (body, change.emitted_at))
+                let emitted_at = change.emitted_at;
+                self.put(transaction, entry, &key, NewContent { body, emitted_at })
             }
             ChangeOp::Upsert(_) if self.is_deleted_by_owner(transaction, entry.id, &key)? => {
                 Ok(Applied::KeptDeleted)
             }
-            ChangeOp::Upsert(body) => self.put(transaction, entry, &key, (body, change.emitted_at)),
+            ChangeOp::Upsert(body) => {
+                let emitted_at = change.emitted_at;
+                self.put(transaction, entry, &key, NewContent { body, emitted_at })
+            }
         }
     }
 
@@ -162,7 +172,7 @@ impl<'a> Writing<'a> {
         stream: i64,
         key: &str,
     ) -> rusqlite::Result<bool> {
-        let any = match self.disowning.entry(stream) {
+        let any = match self.owner_deleted.entry(stream) {
             Entry::Occupied(known) => *known.get(),
             Entry::Vacant(unknown) => *unknown.insert(deleted_by_owner::any(transaction, stream)?),
         };
@@ -174,10 +184,11 @@ impl<'a> Writing<'a> {
         transaction: &Transaction<'_>,
         entry: &Arc<StreamEntry>,
         key: &str,
-        (body, emitted_at): (RecordBody, String),
+        content: NewContent,
     ) -> rusqlite::Result<Applied> {
+        let NewContent { body, emitted_at } = &content;
         // Most writes are new keys: trying that first saves a look-up.
-        let sort = sort_value(&entry.layout, &body);
+        let sort = sort_value(&entry.layout, body);
         let inserted = transaction
             .prepare_cached(
                 "INSERT INTO records (stream_id, key, version, sort, emitted_at, data, digest)
@@ -190,15 +201,15 @@ impl<'a> Writing<'a> {
                 sort,
                 emitted_at,
                 body.as_str(),
-                self.digest(entry, key, &emitted_at, Some(&body))
+                self.digest(entry, key, emitted_at, Some(body))
             ])?;
         if inserted == 1 {
             let row = transaction.last_insert_rowid();
             self.note(entry, 1);
-            self.stage(row, entry, Some((body, emitted_at)), false);
+            self.stage(row, entry, Some(content), false);
             return Ok(Applied::Added);
         }
-        self.replace(transaction, entry, key, (body, emitted_at))
+        self.replace(transaction, entry, key, content)
     }
 
     fn replace(
@@ -206,8 +217,9 @@ impl<'a> Writing<'a> {
         transaction: &Transaction<'_>,
         entry: &Arc<StreamEntry>,
         key: &str,
-        (body, emitted_at): (RecordBody, String),
+        content: NewContent,
     ) -> rusqlite::Result<Applied> {
+        let NewContent { body, emitted_at } = &content;
         let Some(current) = current(transaction, entry.id, key)? else {
             return Err(rusqlite::Error::QueryReturnedNoRows);
         };
@@ -222,7 +234,7 @@ impl<'a> Writing<'a> {
             Some(_) => Applied::Updated,
         };
         self.keep_version(transaction, entry, &current)?;
-        note_earlier_date(transaction, entry, &current, &emitted_at)?;
+        note_earlier_date(transaction, entry, &current, emitted_at)?;
         transaction
             .prepare_cached(
                 "UPDATE records SET version = ?2, sort = ?3, emitted_at = ?4, data = ?5, digest = ?6 WHERE row_id = ?1",
@@ -230,13 +242,13 @@ impl<'a> Writing<'a> {
             .execute(params![
                 current.row,
                 self.version + 1,
-                sort_value(&entry.layout, &body),
+                sort_value(&entry.layout, body),
                 emitted_at,
                 body.as_str(),
-                self.digest(entry, key, &emitted_at, Some(&body))
+                self.digest(entry, key, emitted_at, Some(body))
             ])?;
         self.note(entry, i64::from(applied == Applied::Added));
-        self.stage(current.row, entry, Some((body, emitted_at)), true);
+        self.stage(current.row, entry, Some(content), true);
         Ok(applied)
     }
 
@@ -321,13 +333,7 @@ impl<'a> Writing<'a> {
         totals.1 = self.version;
     }
 
-    fn stage(
-        &mut self,
-        row: i64,
-        entry: &Arc<StreamEntry>,
-        put: Option<(RecordBody, String)>,
-        known: bool,
-    ) {
+    fn stage(&mut self, row: i64, entry: &Arc<StreamEntry>, put: Option<NewContent>, known: bool) {
         self.staged.push(Staged {
             row,
             entry: Arc::clone(entry),
@@ -362,7 +368,7 @@ impl Staged {
         let row = self.row.cast_unsigned();
         match &self.put {
             None => IndexChange::Drop { row },
-            Some((body, emitted_at)) => IndexChange::Put {
+            Some(NewContent { body, emitted_at }) => IndexChange::Put {
                 record: Indexable {
                     row,
                     stream: self.entry.id.cast_unsigned(),

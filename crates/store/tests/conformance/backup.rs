@@ -39,7 +39,7 @@ fn filled(store: &EmbeddedStore) {
     );
     let owner = stream("work", "messages");
     store
-        .put_blob((&owner, &key("m01")), "text/plain", &mut &b"blob"[..])
+        .put_blob(&owner, &key("m01"), "text/plain", &mut &b"blob"[..])
         .unwrap();
     store.settle_index().unwrap();
 }
@@ -171,7 +171,7 @@ fn a_missing_blob_is_left_out_only_if_it_is_known_to_be_missing() {
     let owner = stream("work", "messages");
     let put = |bytes: &[u8]| {
         let mut bytes = bytes;
-        let blob = store.put_blob((&owner, &key("m02")), "text/plain", &mut bytes);
+        let blob = store.put_blob(&owner, &key("m02"), "text/plain", &mut bytes);
         blob.unwrap().id
     };
     let (lost, kept) = (put(b"lost"), put(b"kept"));

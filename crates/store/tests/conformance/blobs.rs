@@ -19,7 +19,7 @@ use crate::fixture::{
 fn put(store: &dyn Store, id: &str, key: &RecordKey, bytes: &[u8]) -> BlobId {
     let owner = stream(id, "messages");
     let mut bytes = bytes;
-    let blob = store.put_blob((&owner, key), "text/plain", &mut bytes);
+    let blob = store.put_blob(&owner, key, "text/plain", &mut bytes);
     blob.unwrap().id
 }
 
@@ -65,7 +65,7 @@ fn the_same_bytes_are_one_blob_with_the_first_media_type_and_every_binding() {
         assert_eq!(put(store, "work", &key("m1"), b"abc"), id);
         let owner = stream("work", "messages");
         let other_type = store
-            .put_blob((&owner, &key("m3")), "image/png", &mut &b"abc"[..])
+            .put_blob(&owner, &key("m3"), "image/png", &mut &b"abc"[..])
             .unwrap();
         assert_eq!(
             (other_type.mime_type.as_str(), other_type.size_bytes),
@@ -78,7 +78,7 @@ fn the_same_bytes_are_one_blob_with_the_first_media_type_and_every_binding() {
         let events = stream("home", "events");
         let owner = compound(&["a", "b"]);
         store
-            .put_blob((&events, &owner), "text/plain", &mut &b"abc"[..])
+            .put_blob(&events, &owner, "text/plain", &mut &b"abc"[..])
             .unwrap();
         assert_eq!(store.blob(&events, &id).unwrap().unwrap().1, [owner]);
     });
@@ -93,7 +93,8 @@ fn unknown_blobs_and_owners_are_errors() {
         assert_eq!(store.blob(&stream("work", "messages"), &id).unwrap(), None);
         let error = store
             .put_blob(
-                (&stream("nobody", "messages"), &key("m1")),
+                &stream("nobody", "messages"),
+                &key("m1"),
                 "text/plain",
                 &mut &b"abc"[..],
             )
@@ -126,7 +127,7 @@ fn a_source_that_breaks_off_leaves_no_blob() {
         let owner = stream("work", "messages");
         assert!(
             store
-                .put_blob((&owner, &key("m1")), "text/plain", &mut Broken(0))
+                .put_blob(&owner, &key("m1"), "text/plain", &mut Broken(0))
                 .is_err()
         );
         let of_the_start =
@@ -219,7 +220,7 @@ fn a_blob_for_a_connection_that_is_removed_meanwhile_is_refused_and_leaves_nothi
     let mut source = Meanwhile(b"abc", || {
         store.remove_connection(&connection("work")).unwrap();
     });
-    let refused = store.put_blob((&owner, &key("m1")), "text/plain", &mut source);
+    let refused = store.put_blob(&owner, &key("m1"), "text/plain", &mut source);
     let error = refused.unwrap_err();
     assert!(matches!(error, StoreError::UnknownConnection(_)), "{error}");
     assert_eq!(blob_files(folder.path()), Vec::<PathBuf>::new());

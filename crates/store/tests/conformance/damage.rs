@@ -211,7 +211,7 @@ fn what_is_whole_is_found_to_be_whole() {
     let store = open(folder.path());
     let owner = stream("work", "messages");
     store
-        .put_blob((&owner, &key("m0-1")), "text/plain", &mut &b"abc"[..])
+        .put_blob(&owner, &key("m0-1"), "text/plain", &mut &b"abc"[..])
         .unwrap();
     // Not in the index yet.
     write(
@@ -237,7 +237,7 @@ fn a_changed_missing_or_cut_blob_is_found_and_never_given_as_whole() {
     let owner = stream("work", "messages");
     let bytes: Vec<u8> = (0..200_000_u32).flat_map(u32::to_le_bytes).collect();
     let blob = store
-        .put_blob((&owner, &key("m1")), "text/plain", &mut bytes.as_slice())
+        .put_blob(&owner, &key("m1"), "text/plain", &mut bytes.as_slice())
         .unwrap();
     let (start, name) = blob.id.hex().split_at(2);
     let path = folder.path().join("blobs").join(start).join(name);

@@ -139,7 +139,8 @@ fn nothing_of_a_removed_connection_stays_on_disk() {
     let owner = stream("work", "messages");
     store
         .put_blob(
-            (&owner, &key("short-0")),
+            &owner,
+            &key("short-0"),
             "text/plain",
             &mut &b"a zyzzyva blob"[..],
         )

@@ -11,7 +11,7 @@ use contract::time::{Clock, Instant};
 use proptest::test_runner::Config as ProptestConfig;
 use store::catalog::{Connection, NewConnection};
 use store::records::{Applied, Change, ChangeOp, Direction, OrderBy, PageRequest, StoredRecord};
-use store::search::{Filter, Scope, SearchAnswer, SearchRequest, Test};
+use store::search::{Filter, Hit, Rank, Scope, SearchAnswer, SearchOrder, SearchRequest, Test};
 use store::{EmbeddedStore, OpenOptions, Store, StreamRef};
 use text::Expression;
 
@@ -206,6 +206,7 @@ pub(crate) fn request(query: &str, scopes: Vec<Scope>) -> SearchRequest {
         limit: 1_000,
         after: None,
         count: true,
+        order: SearchOrder::Relevance,
     }
 }
 
@@ -227,4 +228,12 @@ pub(crate) fn found_sorted(store: &dyn Store, query: &str, scopes: Vec<Scope>) -
     let mut keys = found(store, query, scopes);
     keys.sort();
     keys
+}
+
+/// How well a hit of a ranking matches.
+pub(crate) fn score(hit: &Hit) -> f32 {
+    match hit.position.rank {
+        Rank::Score(score) => score,
+        Rank::Time(_) => panic!("this search was not ranked"),
+    }
 }

@@ -8,7 +8,7 @@ use store::search::{Hit, Scope, SearchRequest, Test};
 use store::{EmbeddedStore, Search, Store};
 
 use crate::fixture::{
-    add_mail, delete, filtered, key, message_with, messages, open, request, scope, write,
+    add_mail, delete, filtered, key, message_with, messages, open, request, scope, score, write,
 };
 
 /// So many that a word in all of them is a common one in every segment.
@@ -162,7 +162,7 @@ fn assert_best(store: &dyn Store, word: &str, scope: &Scope, admits: &dyn Fn(usi
     let whole = ask(BATCH * BATCHES, None).hits;
     assert_eq!(whole.len(), expected.len(), "{word}");
     for (hit, expected) in whole.iter().zip(&expected) {
-        let found = f64::from(hit.position.score);
+        let found = f64::from(score(hit));
         assert!(
             (found - expected).abs() < 1e-4,
             "{word}: {found} {expected}"

@@ -9,6 +9,7 @@ mod aggregate_model;
 mod aggregates;
 mod backup;
 mod blobs;
+mod by_time;
 mod catalog;
 mod changed;
 mod damage;

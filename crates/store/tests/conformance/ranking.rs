@@ -8,7 +8,7 @@ use store::search::{Scope, SearchRequest};
 
 use crate::fixture::{
     MAIL, add, add_mail, compound, delete, key, message, message_with, messages, on_every_backend,
-    put_at, request, scope, write,
+    put_at, request, scope, score, write,
 };
 
 /// Every hit of a ranking as stream and key with its score, read in pages of one size.
@@ -26,7 +26,7 @@ fn paged(store: &dyn Store, query: &str, scopes: &[Scope], limit: usize) -> Vec<
         hits.extend(answer.hits.iter().map(|hit| {
             let place = (hit.stream.connection.as_str(), hit.stream.stream.as_str());
             let name = format!("{place:?} {}", hit.record.key);
-            (name, hit.position.score)
+            (name, score(hit))
         }));
         if !answer.has_more {
             assert_eq!(answer.total, Some(hits.len() as u64), "{query}");

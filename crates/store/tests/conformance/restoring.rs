@@ -44,10 +44,9 @@ fn filled(path: &Path) -> EmbeddedStore {
     add_mail(&store, "work");
     let letters = (0..9).map(|at| message(&format!("m{at}"), "tea", "milk"));
     write(&store, "work", letters.collect());
-    let place = stream("work", "messages");
-    let blob = (&place, &key("m1"));
+    let messages = stream("work", "messages");
     store
-        .put_blob(blob, "text/plain", &mut &b"blob"[..])
+        .put_blob(&messages, &key("m1"), "text/plain", &mut &b"blob"[..])
         .unwrap();
     let grant = serde_json::from_value(json!({
         "version": "0.1.0", "grant_id": GRANT, "issued_at": "2026-06-01T12:00:00Z",

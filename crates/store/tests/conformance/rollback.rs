@@ -142,7 +142,7 @@ fn every_kind_of_change_is_counted() {
         |store| {
             let owner = stream("work", "messages");
             store
-                .put_blob((&owner, &key("a")), "text/plain", &mut &b"abc"[..])
+                .put_blob(&owner, &key("a"), "text/plain", &mut &b"abc"[..])
                 .unwrap();
         },
         |store| {

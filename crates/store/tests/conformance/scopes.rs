@@ -9,7 +9,7 @@ use store::{Store, StoreError};
 
 use crate::fixture::{
     add_mail, compound, delete, field, filtered, found, found_sorted, instant, key, message,
-    message_with, messages, on_every_backend, put_at, request, scope, search, write,
+    message_with, messages, on_every_backend, put_at, request, scope, score, search, write,
 };
 
 #[test]
@@ -72,7 +72,7 @@ fn several_streams_share_one_ranking_and_keep_their_own_fields() {
             [r#"["d","1"]"#, "h1", "h2", "w1", "w2"]
         );
         let answer = search(store, "river", everything());
-        let scores: Vec<f32> = answer.hits.iter().map(|hit| hit.position.score).collect();
+        let scores: Vec<f32> = answer.hits.iter().map(score).collect();
         assert!(scores.is_sorted_by(|one, next| one >= next), "{scores:?}");
         let narrow = vec![
             scope("work", "messages", &["body"]),

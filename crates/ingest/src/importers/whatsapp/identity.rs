@@ -1,17 +1,20 @@
 //! Which chat an export is of. Its messages tell: a chat that is there already has them under the keys they get in it, so
-//! neither the name of the file nor how far the export reaches back matters.
+//! neither the name of the file nor how far the export reaches back matters. Messages that the owner deleted count as well: a
+//! deleted chat does not come back under another name.
 
 use std::collections::HashSet;
 
 use contract::key::RecordKey;
+use serde::Deserialize;
 use store::StoreError;
+use store::records::StoredRecord;
 
-use super::content::{self, Kind};
+use super::content::{self, Content, Kind};
 use super::messages::Message;
 use super::order::DateOrder;
 use super::stamp::is_space_or_mark;
-use super::{hash, key};
-use crate::importer::ExistingRecords;
+use super::{digits, hash, key};
+use crate::importer::{ExistingRecords, Presence};
 
 /// Messages that are looked for in each chat: so many of the beginning, and as many of what was read behind it.
 const COMPARED: usize = 40;
@@ -21,6 +24,13 @@ const GLANCED_AT: usize = 10;
 const RUN: usize = 8;
 /// People who are named where a chat has no name.
 const NAMED_PEOPLE: usize = 4;
+
+/// Numbers that are tried behind such a name, beside those of the chats there are.
+const MOST_DELETED_NAMES: usize = 100;
+/// What keys are made with where the name of the chat is not known any more.
+const NAMELESS: &str = "";
+/// How much of a time is its minute: `2023-12-31T21:15`.
+const MINUTE_CHARS: usize = 16;
 
 /// Names of files that hold one chat, up to the name of the chat.
 const FILE_NAMES: [&str; 14] = [
@@ -58,6 +68,37 @@ pub(super) enum By {
     Nobody,
 }
 
+/// Which chat an export is of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Identity {
+    pub(super) name: String,
+    /// What the keys of its messages are made with: its name, or nothing if a chat that was deleted had another.
+    pub(super) keyed_by: String,
+}
+
+impl Identity {
+    fn named(name: String) -> Self {
+        Self {
+            keyed_by: name.clone(),
+            name,
+        }
+    }
+
+    /// Whether nothing but deleted messages tells it.
+    pub(super) fn is_nameless(&self) -> bool {
+        self.keyed_by == NAMELESS
+    }
+}
+
+/// How much of a chat is left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Likeness {
+    /// Messages of it are there.
+    Live,
+    /// The owner deleted all that were compared.
+    Deleted,
+}
+
 /// Messages of an export that can be looked for.
 pub(super) struct Sample<'m> {
     messages: Vec<&'m Message>,
@@ -79,59 +120,110 @@ impl<'m> Sample<'m> {
         Self { messages, order }
     }
 
-    /// The name of the chat that these messages belong to: an existing one, else a new one.
+    /// The chat these messages are of: one that is there already or was deleted, else a new one.
     pub(super) fn chat(
         &self,
         own: &Name,
         existing: &dyn ExistingRecords,
-    ) -> Result<String, StoreError> {
-        let mut chats = existing.keys("chats")?;
-        // The one that the export itself names comes first.
-        chats.sort_by_key(|chat| chat.as_str() != own.text);
-        for chat in &chats {
-            let name = chat.as_str();
+    ) -> Result<Identity, StoreError> {
+        let chats = existing.keys("chats")?;
+        let names = self.candidates(own, &chats, existing)?;
+        let mut deleted = None;
+        for name in names {
             let doubtful = own.by == By::App && name != own.text;
-            if self.is_of(name, doubtful, existing)? {
-                return Ok(name.to_owned());
+            match self.likeness(&name, doubtful, existing)? {
+                Some(Likeness::Live) => return Ok(Identity::named(name)),
+                Some(Likeness::Deleted) => deleted = deleted.or(Some(name)),
+                None => {}
             }
         }
-        let is_taken = |name: &str| chats.iter().any(|chat| chat.as_str() == name);
-        if own.by != By::Nobody || !is_taken(&own.text) {
-            return Ok(own.text.clone());
+        let nameless = self.likeness(NAMELESS, own.by == By::App, existing)?;
+        if nameless == Some(Likeness::Live)
+            && let Some(name) = self.chat_of_nameless(existing)?
+        {
+            return Ok(Identity {
+                name,
+                keyed_by: NAMELESS.to_owned(),
+            });
         }
-        // The same people may have several chats.
-        let numbered = |number: usize| format!("{} ({number})", own.text);
-        let free = (2..=chats.len() + 2)
-            .map(numbered)
-            .find(|name| !is_taken(name));
-        Ok(free.unwrap_or_else(|| own.text.clone()))
+        if let Some(name) = deleted {
+            return Ok(Identity::named(name));
+        }
+        let name = new_name(own, &chats, existing)?;
+        Ok(match nameless {
+            Some(_) => Identity {
+                name,
+                keyed_by: NAMELESS.to_owned(),
+            },
+            None => Identity::named(name),
+        })
     }
 
-    fn is_of(
+    /// The names of chats it may be. The one that the export itself says comes first. A chat whose record was deleted is
+    /// named by its messages.
+    fn candidates(
         &self,
-        chat: &str,
+        own: &Name,
+        chats: &[RecordKey],
+        existing: &dyn ExistingRecords,
+    ) -> Result<Vec<String>, StoreError> {
+        let mut names = vec![own.text.clone()];
+        let known = chats.iter().map(|chat| chat.as_str().to_owned());
+        names.extend(known.filter(|name| *name != own.text));
+        for message in self.glanced() {
+            for record in message.of_its_minute(self.order, existing)? {
+                let told = Told::read(&record.body).map(|told| told.chat);
+                names.extend(told.filter(|name| !names.contains(name)));
+            }
+        }
+        Ok(names)
+    }
+
+    /// A few messages, from beginning to end.
+    fn glanced(&self) -> impl Iterator<Item = &'m Message> {
+        let step = self.messages.len().div_ceil(GLANCED_AT).max(1);
+        self.messages.iter().step_by(step).copied()
+    }
+
+    /// The chat of messages that have keys without its name.
+    fn chat_of_nameless(
+        &self,
+        existing: &dyn ExistingRecords,
+    ) -> Result<Option<String>, StoreError> {
+        for message in &self.messages {
+            let key = message.key_in(NAMELESS, self.order);
+            let records = message.of_its_minute(self.order, existing)?;
+            let own = records.iter().find(|one| Some(&one.key) == key.as_ref());
+            if let Some(told) = own.and_then(|one| Told::read(&one.body)) {
+                return Ok(Some(told.chat));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether the messages are those of the chat with such keys, and if so, whether any of them is still there.
+    fn likeness(
+        &self,
+        keyed_by: &str,
         doubtful: bool,
         existing: &dyn ExistingRecords,
-    ) -> Result<bool, StoreError> {
-        if self.messages.is_empty() {
-            return Ok(false);
-        }
-        let there = |message: &&Message| match message.key_in(chat, self.order) {
-            Some(key) => existing.holds("messages", &key),
-            None => Ok(false),
+    ) -> Result<Option<Likeness>, StoreError> {
+        let presence = |message: &Message| match message.key_in(keyed_by, self.order) {
+            Some(key) => existing.presence("messages", &key),
+            None => Ok(Presence::Absent),
         };
-        let step = self.messages.len().div_ceil(GLANCED_AT).max(1);
-        let glanced = self.messages.iter().step_by(step);
-        let glanced: Vec<bool> = glanced.map(there).collect::<Result<_, StoreError>>()?;
-        if !glanced.contains(&true) {
-            return Ok(false);
+        let is_there = |presence: &Presence| *presence != Presence::Absent;
+        let glanced: Vec<Presence> = self.glanced().map(presence).collect::<Result<_, _>>()?;
+        if !glanced.iter().any(is_there) {
+            return Ok(None);
         }
-        let found: Vec<bool> = self.messages.iter().map(there).collect::<Result<_, _>>()?;
-        let same = found.iter().filter(|there| **there).count();
+        let all = self.messages.iter().map(|message| presence(message));
+        let found: Vec<Presence> = all.collect::<Result<_, _>>()?;
+        let count = |found: &[Presence]| found.iter().filter(|one| is_there(one)).count();
         let run = RUN.min(found.len());
         let in_a_run = found
             .windows(run)
-            .any(|run| 4 * run.iter().filter(|there| **there).count() >= 3 * run.len());
+            .any(|run| 4 * count(run) >= 3 * run.len());
         let authors: HashSet<&str> = self
             .messages
             .iter()
@@ -143,7 +235,15 @@ impl<'m> Sample<'m> {
             (true, 0 | 1) => RUN,
             (true, _) => 2,
         };
-        Ok(in_a_run && same >= enough)
+        if !in_a_run || count(&found) < enough {
+            return Ok(None);
+        }
+        let any_live = found.contains(&Presence::Live);
+        Ok(Some(if any_live {
+            Likeness::Live
+        } else {
+            Likeness::Deleted
+        }))
     }
 
     /// Who writes in the chat, as a name for it.
@@ -169,6 +269,73 @@ impl<'m> Sample<'m> {
     }
 }
 
+/// The name for a new chat.
+fn new_name(
+    own: &Name,
+    chats: &[RecordKey],
+    existing: &dyn ExistingRecords,
+) -> Result<String, StoreError> {
+    // The same people may have several chats, also one that was deleted.
+    let is_taken = |name: &str| -> Result<bool, StoreError> {
+        let Ok(key) = RecordKey::single(name) else {
+            return Ok(false);
+        };
+        Ok(existing.presence("chats", &key)? != Presence::Absent)
+    };
+    if own.by != By::Nobody || !is_taken(&own.text)? {
+        return Ok(own.text.clone());
+    }
+    for number in 2..=chats.len() + MOST_DELETED_NAMES {
+        let name = format!("{} ({number})", own.text);
+        if !is_taken(&name)? {
+            return Ok(name);
+        }
+    }
+    Ok(own.text.clone())
+}
+
+/// What a stored message tells of its chat and of itself.
+#[derive(Deserialize)]
+struct Told {
+    chat: String,
+    #[serde(default)]
+    author: Option<String>,
+    sent_at: String,
+    #[serde(default)]
+    kind: String,
+    text: String,
+}
+
+impl Told {
+    fn read(body: &str) -> Option<Self> {
+        serde_json::from_str(body).ok()
+    }
+}
+
+/// The key that a stored message would have in a chat without a name. It is noted when the owner deletes the message, for
+/// then the chat's name may go too, and with it the way to the message's own key.
+pub(crate) fn nameless_key(key: &RecordKey, body: &str) -> Option<RecordKey> {
+    let told = Told::read(body)?;
+    let minute = told.sent_at.get(..MINUTE_CHARS)?;
+    let content = Content {
+        kind: if told.kind == Kind::Media.as_str() {
+            Kind::Media
+        } else {
+            Kind::Message
+        },
+        author: told.author.as_deref(),
+        text: told.text,
+        attachment: None,
+        edited: false,
+    };
+    let hash = hash(NAMELESS, minute, &content);
+    // Equal messages of one minute are counted behind the hash.
+    let mut parts = key.as_str().splitn(3, '-').skip(2);
+    let number = parts.next().map(|number| format!("-{number}"));
+    let key = self::key(minute, &hash, 0) + &number.unwrap_or_default();
+    RecordKey::single(key).ok()
+}
+
 impl Message {
     fn author(&self) -> Option<&str> {
         content::split_author(&self.rest).0
@@ -183,9 +350,25 @@ impl Message {
             && content::read(&self.rest, None).kind != Kind::System
     }
 
+    /// Stored messages of the same minute.
+    fn of_its_minute(
+        &self,
+        order: DateOrder,
+        existing: &dyn ExistingRecords,
+    ) -> Result<Vec<StoredRecord>, StoreError> {
+        match self.minute(order) {
+            Some(minute) => existing.begun_with("messages", &format!("{}-", digits(&minute))),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    fn minute(&self, order: DateOrder) -> Option<String> {
+        Some(self.stamp?.read_as(order).to_minute())
+    }
+
     /// The key it has in a chat, as the first of its kind.
-    fn key_in(&self, chat: &str, order: DateOrder) -> Option<RecordKey> {
-        let minute = self.stamp?.read_as(order).to_minute();
+    pub(super) fn key_in(&self, chat: &str, order: DateOrder) -> Option<RecordKey> {
+        let minute = self.minute(order)?;
         let content = content::read(&self.rest, Some(chat));
         let hash = hash(chat, &minute, &content);
         RecordKey::single(key(&minute, &hash, 0)).ok()

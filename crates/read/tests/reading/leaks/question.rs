@@ -10,7 +10,7 @@ use contract::query::{
     RecordQuery, RecordsQuery, Sort, StreamQuery, WindowQuery,
 };
 use contract::schema::{SchemaDetail, SchemaQuery};
-use contract::search::SearchQuery;
+use contract::search::{SearchOrder, SearchQuery};
 use contract::window::WindowSelector;
 use serde_json::Value;
 
@@ -114,7 +114,11 @@ impl Question {
             Self::Record(query) => comparable(reader.record(query.clone())),
             Self::Window(query) => comparable(reader.window(query.clone())),
             Self::Aggregate(query) => comparable(reader.aggregate(query.clone())),
-            Self::Search(query) => comparable(reader.search(query.clone()).map(unranked)),
+            Self::Search(query) => comparable(
+                reader
+                    .search(query.clone())
+                    .map(|page| compared(page, query.order)),
+            ),
         }
     }
 }
@@ -175,15 +179,19 @@ impl Begun {
         Some(Self(query))
     }
 
-    /// Reads the second page. Statistics over everything may order hits, so only what is said about them is compared.
+    /// Reads the second page. Statistics over everything may rank hits, so only what is said about a ranking is compared.
     pub(crate) fn go_on(&self, reader: &Reader) -> String {
-        reader.search(self.0.clone()).unwrap()["meta"].to_string()
+        let answer = reader.search(self.0.clone());
+        match self.0.order {
+            SearchOrder::Relevance => answer.unwrap()["meta"].to_string(),
+            SearchOrder::Newest | SearchOrder::Oldest => comparable(answer),
+        }
     }
 }
 
-/// Hits in an order that has nothing to do with their rank.
-fn unranked(mut page: Value) -> Value {
-    if let Some(hits) = page["data"].as_array_mut() {
+/// Hits by time as they are; ranked ones in an order that has nothing to do with their rank.
+fn compared(mut page: Value, order: SearchOrder) -> Value {
+    if let (SearchOrder::Relevance, Some(hits)) = (order, page["data"].as_array_mut()) {
         hits.sort_by_key(ToString::to_string);
     }
     page
@@ -334,6 +342,8 @@ fn search(
     query.limit = PageLimit::new(100);
     query.connection_id = connection_id;
     query.count = dice.pick(&[Count::None, Count::Exact]);
+    // AN-03
+    query.order = dice.pick(&SearchOrder::ALL);
     if dice.once_in(2) {
         query.filters = filters(dice, stream.as_str());
         query.streams = vec![stream];

@@ -41,14 +41,21 @@ pub(crate) enum IndexChange<'a> {
     Erase { stream: u64 },
 }
 
+/// Versions after one and up to another.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Versions {
+    pub(crate) after: u64,
+    pub(crate) upto: u64,
+}
+
 /// Where changes are replayed from. All answers come from one snapshot of the records.
 pub(crate) trait ChangeSource {
     /// The newest version in the snapshot.
     fn newest(&self) -> Result<u64>;
-    /// Hands over the changes with versions in `(after, upto]`. `known` is false when the index started out empty.
+    /// Hands over the changes with these versions. `known` is false when the index started out empty.
     fn replay(
         &self,
-        versions: (u64, u64),
+        versions: Versions,
         known: bool,
         each: &mut dyn FnMut(IndexChange<'_>) -> Result<()>,
     ) -> Result<()>;

@@ -95,7 +95,7 @@ impl OpenIndex {
         let verifier = Verifier::new(&index, folder);
         let segments = index.searchable_segment_metas().map_err(failed(folder))?;
         verifier.check_new(&segments)?;
-        Ok(Self::around((index, verifier), folder, store_id, version).ok())
+        Ok(Self::around(index, verifier, folder, store_id, version).ok())
     }
 
     /// The index on disk, without checking its content, and the version of its last change.
@@ -132,11 +132,12 @@ impl OpenIndex {
             .create_in_dir(folder)
             .map_err(failed(folder))?;
         let verifier = Verifier::new(&index, folder);
-        Self::around((index, verifier), folder, store_id, 0)
+        Self::around(index, verifier, folder, store_id, 0)
     }
 
     fn around(
-        (index, verifier): (Index, Arc<Verifier>),
+        index: Index,
+        verifier: Arc<Verifier>,
         folder: &Path,
         store_id: [u8; 16],
         version: u64,

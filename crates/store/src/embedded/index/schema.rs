@@ -34,10 +34,11 @@ impl Capacity {
     pub(crate) const USUAL: Self = Self([16, 24, 8, 16, 32]);
 
     /// This capacity, enlarged until the slot fits.
+    #[expect(clippy::indexing_slicing, reason = "there is one for every kind")]
     pub(crate) fn including(mut self, kind: SlotKind, slot: usize) -> Self {
-        let room = &mut self.0[kind as usize];
-        while *room <= slot {
-            *room *= 2;
+        let slots = &mut self.0[kind as usize];
+        while *slots <= slot {
+            *slots *= 2;
         }
         self
     }
@@ -50,6 +51,7 @@ impl Capacity {
             .all(|(mine, other)| *mine >= other)
     }
 
+    #[expect(clippy::indexing_slicing, reason = "there is one for every kind")]
     fn slots(self, kind: SlotKind) -> usize {
         self.0[kind as usize]
     }
@@ -115,7 +117,7 @@ impl Fields {
                 .map_while(|slot| schema.get_field(&slot_name(kind, slot)).ok())
                 .collect::<Vec<_>>()
         });
-        let capacity = Capacity(std::array::from_fn(|kind| slots[kind].len()));
+        let capacity = Capacity(slots.each_ref().map(Vec::len));
         let fields = Self {
             row: schema.get_field(ROW).ok()?,
             stream: schema.get_field(STREAM).ok()?,
@@ -128,7 +130,7 @@ impl Fields {
 
     /// The index field of a slot.
     pub(crate) fn slot(&self, kind: SlotKind, slot: usize) -> Option<Field> {
-        self.slots[kind as usize].get(slot).copied()
+        self.slots.get(kind as usize)?.get(slot).copied()
     }
 
     /// The hash that stands for a string in an equality column. Keyed per store, so that nobody can prepare collisions.

@@ -12,7 +12,7 @@ pub(super) fn check(connection: &Connection) -> rusqlite::Result<ChainCheck> {
         connection.prepare("SELECT sequence, entry, hash FROM disclosures ORDER BY sequence")?;
     let mut rows = statement.query([])?;
     let start = stored_head(connection, START)?.unwrap_or(Head::EMPTY);
-    let broken = |intact: Head, reason: String| broken((start, intact), reason);
+    let broken = |intact: Head, reason: String| broken(start, intact, reason);
     let mut head = start;
     let mut cut = None;
     let mut named = 0_u64;
@@ -56,17 +56,18 @@ pub(super) fn check(connection: &Connection) -> rusqlite::Result<ChainCheck> {
             ),
         ));
     }
-    check_end(connection, (start, head), named)
+    check_end(connection, start, head, named)
 }
 
 /// Whether the last entry is the one written last, and the lists by grant hold no entry that is not in the log.
 fn check_end(
     connection: &Connection,
-    (start, head): (Head, Head),
+    start: Head,
+    head: Head,
     named: u64,
 ) -> rusqlite::Result<ChainCheck> {
     let written = stored_head(connection, END)?;
-    let broken = |intact: Head, reason: String| broken((start, intact), reason);
+    let broken = |intact: Head, reason: String| broken(start, intact, reason);
     if written.unwrap_or(Head::EMPTY) != head {
         let last = written.map_or(0, |written| written.sequence);
         return Ok(broken(
@@ -116,7 +117,7 @@ fn findable(
     Ok(Some(grants.len() as u64))
 }
 
-fn broken((start, intact): (Head, Head), reason: String) -> ChainCheck {
+fn broken(start: Head, intact: Head, reason: String) -> ChainCheck {
     ChainCheck {
         entries: intact.sequence.saturating_sub(start.sequence),
         dropped: start.sequence,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{END, EmbeddedStore, Head, START, bytes, end, note_head, put, stored_head};
 use crate::grants::Disclosure;
-use crate::keeping::Keep;
+use crate::keeping::{Keep, Retention};
 use crate::{Result, StoreError};
 
 /// An entry that records that all entries up to one were dropped.
@@ -78,14 +78,14 @@ impl From<rusqlite::Error> for NotDropped {
 
 impl EmbeddedStore {
     /// Drops the beginning of the log, as far as the rule does not keep it, and records that at its end.
-    pub(in crate::embedded) fn drop_log(&self, keep: Keep, now: Instant) -> Result<u64> {
-        if keep == Keep::All {
+    pub(in crate::embedded) fn drop_log(&self, retention: Retention) -> Result<u64> {
+        if retention.keep == Keep::All {
             return Ok(0);
         }
         // Waiting disclosures belong to the end of the log.
         self.settle_disclosures()?;
         self.database.transact(|transaction| {
-            drop_entries(transaction, keep, now).map_err(|error| match error {
+            drop_entries(transaction, retention).map_err(|error| match error {
                 NotDropped::Database(error) => self.database.failed()(error),
                 NotDropped::Broken(sequence) => StoreError::Engine {
                     path: self.path().to_owned(),
@@ -100,11 +100,10 @@ impl EmbeddedStore {
 
 fn drop_entries(
     transaction: &Transaction<'_>,
-    keep: Keep,
-    now: Instant,
+    retention: Retention,
 ) -> std::result::Result<u64, NotDropped> {
     let end = end(transaction)?;
-    let (last, dropped) = droppable(transaction, (keep, now), end)?;
+    let (last, dropped) = droppable(transaction, retention, end)?;
     if dropped == 0 {
         return Ok(0);
     }
@@ -113,7 +112,7 @@ fn drop_entries(
         transaction.execute(&sql, [last.sequence])?;
     }
     note_head(transaction, START, last)?;
-    let cut = serde_json::to_string(&Cut::after(last, now))
+    let cut = serde_json::to_string(&Cut::after(last, retention.now))
         .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
     let end = put(transaction, end, &cut)?;
     note_head(transaction, END, end)?;
@@ -124,7 +123,7 @@ fn drop_entries(
 /// not dropped.
 fn droppable(
     connection: &Connection,
-    (keep, now): (Keep, Instant),
+    retention: Retention,
     end: Head,
 ) -> std::result::Result<(Head, u64), NotDropped> {
     let mut head = stored_head(connection, START)?.unwrap_or(Head::EMPTY);
@@ -136,12 +135,8 @@ fn droppable(
         let text = bytes(row, 1)?.unwrap_or_default();
         let next = head.extended(text);
         let entry = Entry::read(text).map_err(|_| NotDropped::Broken(next.sequence))?;
-        let is_kept = match keep {
-            Keep::All => true,
-            Keep::Newest(number) => next.sequence > end.sequence.saturating_sub(number),
-            Keep::For(micros) => entry.at().0 >= now.0.saturating_sub(micros),
-        };
-        if is_kept {
+        let from_newest = end.sequence.saturating_sub(head.sequence);
+        if retention.keeps(from_newest, Some(entry.at())) {
             break;
         }
         let is_sound = row.get::<_, i64>(0).ok() == i64::try_from(next.sequence).ok()

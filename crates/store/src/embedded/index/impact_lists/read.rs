@@ -63,7 +63,7 @@ impl ImpactLists {
         let sought = (u64::from(field), own);
         let (entries, data) = self.entries()?;
         let at = entries.binary_search_by_key(&sought, |entry| (word(entry, 0), word(entry, 1)));
-        let entry = &entries[at.ok()?];
+        let entry = entries.get(at.ok()?)?;
         let [begin, end] = [word(entry, 2), word(entry, 3)].map(usize::try_from);
         data.get(begin.ok()?..end.ok()?)
     }

@@ -126,7 +126,8 @@ impl Lists {
     fn add(&mut self, words: &[WordIn<'_>]) -> tantivy::Result<()> {
         for (at, word) in words.iter().enumerate() {
             let begin = self.data.len() as u64;
-            let others: Vec<_> = words[..at].iter().chain(&words[at + 1..]).collect();
+            let others = words.iter().enumerate().filter(|(other, _)| *other != at);
+            let others: Vec<_> = others.map(|(_, other)| other).collect();
             for tier in word.tiers()? {
                 tier.write(&others, &mut self.data)?;
             }
@@ -221,6 +222,7 @@ impl WordIn<'_> {
     }
 
     /// The documents in which the word stands out, the best first.
+    #[expect(clippy::indexing_slicing, reason = "there is a count for every length")]
     fn tiers(&self) -> tantivy::Result<Vec<Tier>> {
         let mut tiers = self.empty_tiers()?;
         let mut others = [0; 256];
@@ -242,6 +244,7 @@ impl WordIn<'_> {
         Ok(tiers)
     }
 
+    #[expect(clippy::indexing_slicing, reason = "there is a count for every level")]
     fn empty_tiers(&self) -> tantivy::Result<Vec<Tier>> {
         // Common in another field only: all its documents are noted.
         if self.info.doc_freq < COMMON {
@@ -289,6 +292,7 @@ impl Tier {
         }
     }
 
+    #[expect(clippy::indexing_slicing, reason = "there is a count for every length")]
     pub(super) fn note(&mut self, document: DocId, length: u8, times: u32) -> &mut u32 {
         self.noted.push((document, length, times));
         &mut self.most[usize::from(length)]

@@ -3,7 +3,7 @@
 use std::sync::TryLockError;
 use std::sync::atomic::Ordering;
 
-use super::super::{ChangeSource, IndexChange};
+use super::super::{ChangeSource, IndexChange, Versions};
 use super::{COMMIT_EVERY, OpenIndex, Writing};
 use crate::{Result, StoreError, stop};
 
@@ -28,7 +28,8 @@ impl OpenIndex {
     /// catch-up either replays it or reports what is wrong.
     pub(crate) fn stage<'a>(
         &self,
-        (before, newest): (u64, u64),
+        before: u64,
+        newest: u64,
         mut changes: impl Iterator<Item = IndexChange<'a>>,
     ) {
         let _pass = match self.pass.try_lock() {
@@ -85,7 +86,7 @@ impl OpenIndex {
                 if stopped || writing.staged >= newest {
                     return self.commit_staged(&mut writing).map(|()| false);
                 }
-                self.replay_window(&mut writing, (newest, known), source)
+                self.replay_window(&mut writing, newest, known, source)
                     .map(|()| true)
             });
             match outcome {
@@ -103,14 +104,14 @@ impl OpenIndex {
     fn replay_window(
         &self,
         writing: &mut Writing,
-        (newest, known): (u64, bool),
+        newest: u64,
+        known: bool,
         source: &dyn ChangeSource,
     ) -> Result<()> {
         let after = writing.staged;
         let upto = newest.min(after + WINDOW);
-        source.replay((after, upto), known, &mut |change| {
-            self.apply(writing, change)
-        })?;
+        let versions = Versions { after, upto };
+        source.replay(versions, known, &mut |change| self.apply(writing, change))?;
         self.set_staged(writing, upto);
         // The first window is committed at once, so that there is something to find.
         if writing.uncommitted >= COMMIT_EVERY || self.committed() == 0 {

@@ -1,0 +1,117 @@
+//! A search by time: which time counts, and that nothing else shows in the order.
+
+use contract::query::PageLimit;
+use contract::search::{SearchOrder, SearchQuery};
+use serde_json::{Value, json};
+
+use crate::fixture::*;
+
+fn world() -> World {
+    let world = World::mail();
+    world.connect(CHAT, "chat", "Chat");
+    // Neither keys nor the order of arrival are those of the times.
+    for (id, sent, received) in [
+        ("c", Some("2026-02-03T00:00:00Z"), "2026-05-01T00:00:00Z"),
+        ("a", Some("2026-02-01T00:00:00Z"), "2026-05-02T00:00:00Z"),
+        ("d", None, "2026-02-02T00:00:00Z"),
+        ("b", Some("2026-02-03T00:00:00Z"), "2026-05-03T00:00:00Z"),
+        ("e", None, "not a time"),
+    ] {
+        let mut record = json!({"id": id, "subject": "tea", "received_at": received});
+        if let Some(sent) = sent {
+            record["sent_at"] = json!(sent);
+        }
+        world.put("work", "messages", &record);
+    }
+    let late = json!({"id": "z", "text": "tea", "sent_at": "2026-02-04T00:00:00+01:00"});
+    world.put("chat", "messages", &late);
+    world
+}
+
+fn query(order: SearchOrder, limit: u32) -> SearchQuery {
+    let mut query = SearchQuery::new("tea").unwrap();
+    query.order = order;
+    query.limit = PageLimit::new(limit);
+    query
+}
+
+fn keys(page: &Value) -> Vec<String> {
+    let hits = page["data"].as_array().unwrap().iter();
+    hits.map(|hit| hit["record_key"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+fn all(reader: &Reader, order: SearchOrder, limit: u32) -> String {
+    let mut query = query(order, limit);
+    let mut found = Vec::new();
+    loop {
+        let page = reader.search(query.clone()).unwrap();
+        assert_eq!(page["meta"]["warnings"], json!([]));
+        found.extend(keys(&page));
+        query.cursor = page["next_cursor"].as_str().map(str::to_owned);
+        if query.cursor.is_none() {
+            return found.concat();
+        }
+    }
+}
+
+#[test]
+fn hits_come_by_the_time_they_show_with_exact_pages() {
+    // AN-01, AN-02
+    let world = world();
+    let owner = world.owner();
+    for limit in [1, 2, 100] {
+        assert_eq!(all(&owner, SearchOrder::Newest, limit), "zbcdae");
+        assert_eq!(all(&owner, SearchOrder::Oldest, limit), "adbcze");
+    }
+    let page = owner.search(query(SearchOrder::Newest, 5)).unwrap();
+    let shown = page["data"].as_array().unwrap().iter();
+    let shown: Vec<&str> = shown
+        .map(|hit| hit["authored_at"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        shown[1..4],
+        [
+            "2026-02-03T00:00:00Z",
+            "2026-02-03T00:00:00Z",
+            "2026-02-02T00:00:00Z"
+        ]
+    );
+    // A score would say nothing about this order.
+    assert!(page["data"][0].get("score").is_none());
+}
+
+#[test]
+fn only_times_that_are_granted_order_a_search() {
+    // AN-03
+    let world = world();
+    let granted = |fields: Value| {
+        let streams = json!([{"name": "messages", "instance_ids": ["work"], "fields": fields}]);
+        world.client("demo_mail", streams)
+    };
+    let both = granted(json!(["id", "subject", "sent_at", "received_at"]));
+    assert_eq!(all(&both, SearchOrder::Newest, 2), "bcdae");
+    let received = granted(json!(["id", "subject", "received_at"]));
+    assert_eq!(all(&received, SearchOrder::Newest, 2), "bacde");
+    let sent = granted(json!(["id", "subject", "sent_at"]));
+    assert_eq!(all(&sent, SearchOrder::Oldest, 2), "abcde");
+    // Without a time the keys are left, and not the order of arrival, which may be that of a hidden time.
+    let none = granted(json!(["id", "subject"]));
+    assert_eq!(all(&none, SearchOrder::Newest, 2), "abcde");
+    assert_eq!(all(&none, SearchOrder::Oldest, 3), "abcde");
+}
+
+#[test]
+fn a_page_by_time_says_when_something_that_is_seen_changed() {
+    // AN-01
+    let world = world();
+    let owner = world.owner();
+    let mut query = query(SearchOrder::Newest, 2);
+    let page = owner.search(query.clone()).unwrap();
+    query.cursor = page["next_cursor"].as_str().map(str::to_owned);
+    let newer = json!({"id": "n", "subject": "tea", "sent_at": "2026-03-01T00:00:00Z"});
+    world.put("work", "messages", &newer);
+    let page = owner.search(query).unwrap();
+    assert_eq!(keys(&page), ["c", "d"]);
+    assert_eq!(page["meta"]["warnings"][0]["code"], "ranking_changed");
+}

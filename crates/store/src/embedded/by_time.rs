@@ -1,0 +1,205 @@
+//! Matches in the order of their own time, with pages that continue exactly.
+//!
+//! Equal times, and records without a time, are ordered by connection, stream and key. The order of the index would show in
+//! which order records arrived, which may be that of a field the reader does not see.
+
+use std::collections::BTreeMap;
+
+use contract::time::Instant;
+use rusqlite::{Connection, OptionalExtension};
+use tantivy::columnar::Column;
+use tantivy::query::EnableScoring;
+use tantivy::{DocAddress, DocId};
+
+use super::index::{Segment, View};
+use super::query::Plan;
+use super::rank::Gate;
+use super::restrict::{Restriction, by_stream};
+use super::sources::Sources;
+use crate::catalog::StreamRef;
+use crate::records::Direction;
+use crate::search::Rank;
+use crate::stop;
+
+/// After how many documents, or records, cancellation is checked.
+const LOOK_EVERY: usize = 1024;
+
+/// The first of these comes first. Records without a time come last in both directions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Class {
+    /// The time, reversed where the newest come first.
+    Timed(i64),
+    Untimed,
+}
+
+impl Class {
+    fn new(time: Option<i64>, direction: Direction) -> Self {
+        match (time, direction) {
+            (None, _) => Self::Untimed,
+            (Some(time), Direction::Ascending) => Self::Timed(time),
+            // The complement orders the other way round, without overflow.
+            (Some(time), Direction::Descending) => Self::Timed(!time),
+        }
+    }
+
+    fn rank(self, direction: Direction) -> Rank {
+        Rank::Time(match (self, direction) {
+            (Self::Untimed, _) => None,
+            (Self::Timed(time), Direction::Ascending) => Some(Instant(time)),
+            (Self::Timed(time), Direction::Descending) => Some(Instant(!time)),
+        })
+    }
+}
+
+/// A page in the order of time.
+pub(super) struct TimePage {
+    pub(super) direction: Direction,
+    pub(super) limit: usize,
+    /// The time and the row of the last hit of the previous page.
+    pub(super) after: Option<(Option<Instant>, u64)>,
+}
+
+/// Matches that may be on the page, by class: all of a class, or none.
+#[derive(Default)]
+pub(super) struct Candidates {
+    classes: BTreeMap<Class, Vec<DocAddress>>,
+    /// How many of them surely come after the previous page.
+    certain: usize,
+}
+
+impl TimePage {
+    fn after_class(&self) -> Option<Class> {
+        let (time, _) = self.after?;
+        Some(Class::new(time.map(|time| time.0), self.direction))
+    }
+
+    /// The matches that may be on the page.
+    pub(super) fn candidates(
+        &self,
+        view: &View,
+        plans: &[(Plan, &[Restriction])],
+    ) -> tantivy::Result<Candidates> {
+        let mut candidates = Candidates::default();
+        for (plan, restrictions) in plans {
+            let scoring = EnableScoring::disabled_from_searcher(&view.searcher);
+            let weight = plan.query().weight(scoring)?;
+            let by_stream = by_stream(restrictions);
+            for segment in view.segments() {
+                if stop::asked() {
+                    return Ok(candidates);
+                }
+                let gate = Gate::new(segment, restrictions, &by_stream)?;
+                let times = Times::new(segment, restrictions)?;
+                weight.for_each_no_score(segment.reader, &mut |documents| {
+                    for document in documents {
+                        if let Some(scope) = gate.scope_of(*document) {
+                            let class =
+                                Class::new(times.first_time(scope, *document), self.direction);
+                            let address = DocAddress::new(segment.ordinal, *document);
+                            self.offer(&mut candidates, class, address);
+                        }
+                    }
+                })?;
+            }
+        }
+        Ok(candidates)
+    }
+
+    fn offer(&self, candidates: &mut Candidates, class: Class, address: DocAddress) {
+        let after = self.after_class();
+        let full = candidates.certain >= self.limit;
+        let last = candidates.classes.last_key_value();
+        if after.is_some_and(|after| class < after)
+            || (full && last.is_some_and(|(last, _)| class > *last))
+        {
+            return;
+        }
+        candidates.classes.entry(class).or_default().push(address);
+        // Of the class of the last hit it is not known yet which come after it.
+        if Some(class) != after {
+            candidates.certain += 1;
+        }
+        while let Some(last) = candidates.classes.last_entry() {
+            let (is_certain, size) = (Some(*last.key()) != after, last.get().len());
+            if !is_certain || candidates.certain.saturating_sub(size) < self.limit {
+                break;
+            }
+            candidates.certain -= size;
+            last.remove();
+        }
+    }
+
+    /// The hits of the page, in order.
+    pub(super) fn choose(
+        &self,
+        connection: &Connection,
+        view: &View,
+        sources: &Sources,
+        candidates: Candidates,
+    ) -> rusqlite::Result<Vec<(Rank, DocAddress)>> {
+        let mut chosen = Vec::new();
+        for (class, documents) in candidates.classes {
+            if chosen.len() >= self.limit {
+                break;
+            }
+            let mut named = Vec::with_capacity(documents.len());
+            for (at, address) in documents.into_iter().enumerate() {
+                if at % LOOK_EVERY == 0 && stop::asked() {
+                    return Ok(chosen);
+                }
+                let row = view.row_of(address);
+                let name = row
+                    .map(|row| name_of(connection, sources, row))
+                    .transpose()?;
+                named.extend(name.flatten().map(|name| (name, address)));
+            }
+            if let (true, Some((_, row))) = (self.after_class() == Some(class), self.after)
+                && let Some(last) = name_of(connection, sources, row)?
+            {
+                named.retain(|(name, _)| *name > last);
+            }
+            named.sort_unstable();
+            let rank = class.rank(self.direction);
+            chosen.extend(named.into_iter().map(|(_, address)| (rank, address)));
+        }
+        chosen.truncate(self.limit);
+        Ok(chosen)
+    }
+}
+
+/// The stream of a record and its key in ordering form; `None` if it was erased.
+fn name_of(
+    connection: &Connection,
+    sources: &Sources,
+    row: u64,
+) -> rusqlite::Result<Option<(StreamRef, String)>> {
+    let found: Option<(i64, String)> = connection
+        .prepare_cached("SELECT stream_id, key FROM records WHERE row_id = ?1")?
+        .query_row([row], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    Ok(found.and_then(|(stream, key)| Some((sources.by_id(stream)?.stream.clone(), key))))
+}
+
+/// The time columns of one segment, for each restriction.
+struct Times(Vec<Vec<Column<i64>>>);
+
+impl Times {
+    fn new(segment: Segment<'_>, restrictions: &[Restriction]) -> tantivy::Result<Self> {
+        let columns = segment.reader.fast_fields();
+        let mut times = Vec::with_capacity(restrictions.len());
+        for restriction in restrictions {
+            let mut found = Vec::new();
+            for name in &restriction.times {
+                found.extend(columns.column_opt(name)?);
+            }
+            times.push(found);
+        }
+        Ok(Self(times))
+    }
+
+    /// The first time that a document has.
+    fn first_time(&self, scope: usize, document: DocId) -> Option<i64> {
+        let mut columns = self.0.get(scope)?.iter();
+        columns.find_map(|column| column.first(document))
+    }
+}
