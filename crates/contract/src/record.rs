@@ -68,7 +68,7 @@ pub struct Record {
     /// The connection it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection_id: Option<String>,
-    /// The deprecated twin of `connection_id`.
+    /// The deprecated twin of `connection_id`; not sent by us.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connector_instance_id: Option<String>,
     /// The connector it came from.
@@ -148,12 +148,10 @@ impl Record {
         }
     }
 
-    /// Names the connection, under both its names on the wire.
+    /// Names the connection.
     #[must_use]
     pub fn in_connection(mut self, connection_id: impl Into<String>) -> Record {
-        let connection_id = connection_id.into();
-        self.connector_instance_id = Some(connection_id.clone());
-        self.connection_id = Some(connection_id);
+        self.connection_id = Some(connection_id.into());
         self
     }
 }

@@ -8,7 +8,10 @@ use crate::query::{Count, Filter, PageLimit, Params, push, refused, write_filter
 use crate::wire::{ObjectTag, Other};
 
 /// The most excerpts on one hit.
-pub const MAX_EXCERPTS: usize = 3;
+pub const MAX_EXCERPTS: usize = 5;
+
+/// The excerpts of a hit when the request does not say.
+pub const DEFAULT_EXCERPTS: usize = 1;
 
 /// A search over everything that may be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +34,18 @@ pub struct SearchQuery {
     pub count: Count,
     /// Which hits come first.
     pub order: SearchOrder,
+    /// How many excerpts a hit has at most; see [`parse_excerpts`].
+    pub excerpts: usize,
+}
+
+/// A number of excerpts as a request has it.
+pub fn parse_excerpts(text: &str) -> Result<usize, ReadError> {
+    let number = text.parse().ok();
+    let number = number.filter(|number| (1..=MAX_EXCERPTS).contains(number));
+    number.ok_or_else(|| {
+        let message = format!("excerpts must be a whole number from 1 to {MAX_EXCERPTS}");
+        refused("excerpts", message)
+    })
 }
 
 /// Which hits come first.
@@ -131,6 +146,7 @@ impl SearchQuery {
             cursor: None,
             count: Count::None,
             order: SearchOrder::default(),
+            excerpts: DEFAULT_EXCERPTS,
         })
     }
 
@@ -170,6 +186,11 @@ impl SearchQuery {
             "order",
             (self.order != SearchOrder::default()).then(|| self.order.as_str().to_owned()),
         );
+        push(
+            &mut params,
+            "excerpts",
+            (self.excerpts != DEFAULT_EXCERPTS).then(|| self.excerpts.to_string()),
+        );
         write_filters(&self.filters, &mut params);
         params
     }
@@ -196,13 +217,13 @@ pub struct SearchHit {
     /// The connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection_id: Option<String>,
-    /// The deprecated twin of `connection_id`.
+    /// The deprecated twin of `connection_id`; not sent by us.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connector_instance_id: Option<String>,
     /// The owner's label of the connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
-    /// The path of the record.
+    /// The path of the record; not sent by us, because it repeats stream, key and connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record_url: Option<String>,
     /// Where people can look at it.
@@ -220,10 +241,10 @@ pub struct SearchHit {
     /// The fields that are proven to match.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matched_fields: Option<Vec<String>>,
-    /// The best match in a few words.
+    /// The best match in a few words; not sent by us, because the first excerpt says it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snippet: Option<Snippet>,
-    /// Proven matches in context, at most [`MAX_EXCERPTS`].
+    /// Proven matches in context, the best first; as many as the request asked for, one unless it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence_excerpts: Option<Vec<EvidenceExcerpt>>,
     /// How well it matches; never sent to clients.
@@ -270,7 +291,7 @@ pub struct EvidenceExcerpt {
     /// The field, literally.
     #[serde(default)]
     pub field_path: String,
-    /// The exact, unmarked text.
+    /// The exact, unmarked text; not sent by us, because `preview_text` without its marks is the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// Where the text begins in the field.
@@ -308,7 +329,8 @@ pub struct MatchSpan {
     pub end_chars: u64,
 }
 
-/// The call that reads the field around an excerpt.
+/// The call that reads the field around an excerpt. Ours has only what the window route needs besides the identity of the
+/// hit and the field of the excerpt; another server may repeat those.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct FieldWindowRead {
     /// `field_window_read`.

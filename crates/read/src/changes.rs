@@ -125,7 +125,7 @@ fn read(session: &Session, plan: &Plan<'_>, span: Span) -> Answer<Page<Record>> 
     let stream = row.stream_ref();
     let mut shown = Shown::for_row(row);
     shown.fields(plan.shape.names(row));
-    let mut filling = Filling::new(plan);
+    let mut filling = Filling::new(session, plan);
     let mut last_shown = since;
     let mut last_changes = LastChanges::new();
     // The owner sees every version, so the last version of each key is the one to report.

@@ -3,16 +3,13 @@
 
 use contract::id::FieldName;
 use contract::json::RecordBody;
-use contract::key::RecordKey;
 use contract::record::own_time;
-use contract::search::{EvidenceExcerpt, FieldWindowRead, MAX_EXCERPTS, MatchSpan, Snippet};
+use contract::search::{EvidenceExcerpt, FieldWindowRead, MatchSpan};
 use contract::window::DEFAULT_LIMIT_CHARS;
-use contract::wire::{ObjectTag, Other};
 use store::evidence::{FieldExcerpt, excerpts};
 use text::{ExcerptLimits, Expression};
 
 use crate::enforce::Row;
-use crate::route;
 
 /// The longest title, in characters.
 const TITLE_CHARS: usize = 200;
@@ -20,104 +17,91 @@ const TITLE_CHARS: usize = 200;
 /// Fields that name a record where no field has the role.
 const TITLES: [&str; 3] = ["title", "name", "subject"];
 
+/// What is searched for in a record, and how much of it is shown.
+pub(crate) struct Wanted<'a> {
+    pub(crate) fields: &'a [FieldName],
+    pub(crate) expression: &'a Expression,
+    /// The field whose text already stands in the hit as its title.
+    pub(crate) title_field: Option<&'a str>,
+    /// How many excerpts, one at least.
+    pub(crate) excerpts: usize,
+}
+
 /// What proves a hit.
 pub(crate) struct Evidence {
     pub(crate) matched_fields: Vec<String>,
-    pub(crate) snippet: Option<Snippet>,
     /// `None` without a proven match.
     pub(crate) excerpts: Option<Vec<EvidenceExcerpt>>,
 }
 
 /// The fields of a record that match, and excerpts that show it.
-pub(crate) fn prove(
-    row: &Row,
-    key: &RecordKey,
-    body: &RecordBody,
-    fields: &[FieldName],
-    expression: &Expression,
-) -> Evidence {
-    let (matched_fields, found) = evidence(body, fields, expression);
-    let excerpts: Vec<EvidenceExcerpt> = found
-        .into_iter()
-        .map(|excerpt| describe(row, key, excerpt))
-        .collect();
-    let snippet = excerpts.first().and_then(|best| {
-        Some(Snippet {
-            field: Some(best.field_path.clone()),
-            text: best.preview_text.clone()?,
-            other: Other::new(),
-        })
-    });
+pub(crate) fn prove(body: &RecordBody, wanted: &Wanted<'_>) -> Evidence {
+    let (matched_fields, found) = evidence(body, wanted);
+    let excerpts: Vec<EvidenceExcerpt> = found.into_iter().map(describe).collect();
     Evidence {
         matched_fields,
-        snippet,
         excerpts: (!excerpts.is_empty()).then_some(excerpts),
     }
 }
 
 /// The fields proven to match, in their order, and the excerpts that prove it.
-fn evidence(
-    body: &RecordBody,
-    fields: &[FieldName],
-    expression: &Expression,
-) -> (Vec<String>, Vec<FieldExcerpt>) {
-    let proven = proven(body, fields, expression);
-    let found = chosen(body, &proven, expression);
-    let names = fields.iter().filter(|field| proven.contains(field));
+fn evidence(body: &RecordBody, wanted: &Wanted<'_>) -> (Vec<String>, Vec<FieldExcerpt>) {
+    let proven = proven(body, wanted);
+    let found = chosen(body, &proven, wanted);
+    let names = wanted.fields.iter().filter(|field| proven.contains(field));
     (names.map(ToString::to_string).collect(), found)
 }
 
-/// The fields that contain a clause of the query, those with most clauses first.
-fn proven(body: &RecordBody, fields: &[FieldName], expression: &Expression) -> Vec<FieldName> {
+/// The fields that contain a clause of the query, those with most clauses first. Among equals the title comes last: its
+/// text stands in the hit already.
+fn proven(body: &RecordBody, wanted: &Wanted<'_>) -> Vec<FieldName> {
     let mut proven: Vec<(usize, &FieldName)> = Vec::new();
-    for field in fields {
+    for field in wanted.fields {
         let Some(text) = body.text(field.as_str()) else {
             continue;
         };
-        let matched = text::occurrences(&text, expression);
+        let matched = text::occurrences(&text, wanted.expression);
         let clauses = matched.clauses.iter().filter(|found| **found).count();
         if clauses > 0 {
             proven.push((clauses, field));
         }
     }
-    proven.sort_by_key(|(clauses, _)| std::cmp::Reverse(*clauses));
+    let is_title = |field: &FieldName| wanted.title_field == Some(field.as_str());
+    proven.sort_by_key(|(clauses, field)| (std::cmp::Reverse(*clauses), is_title(field)));
     proven.into_iter().map(|(_, field)| field.clone()).collect()
 }
 
 /// The best excerpt of each field in turn, then the next best, until there are enough.
-fn chosen(body: &RecordBody, proven: &[FieldName], expression: &Expression) -> Vec<FieldExcerpt> {
+fn chosen(body: &RecordBody, proven: &[FieldName], wanted: &Wanted<'_>) -> Vec<FieldExcerpt> {
     if proven.is_empty() {
         return Vec::new();
     }
     let limits = ExcerptLimits {
-        max_excerpts: MAX_EXCERPTS.div_ceil(proven.len()),
+        max_excerpts: wanted.excerpts,
         ..ExcerptLimits::default()
     };
-    let mut queues: Vec<_> = proven
-        .iter()
-        .take(MAX_EXCERPTS)
-        .map(|field| excerpts(body, std::slice::from_ref(field), expression, limits).into_iter())
-        .collect();
+    let of_field = |field: &FieldName| {
+        excerpts(body, std::slice::from_ref(field), wanted.expression, limits).into_iter()
+    };
+    let mut queues: Vec<_> = proven.iter().take(wanted.excerpts).map(of_field).collect();
     let mut found = Vec::new();
     for _ in 0..limits.max_excerpts {
         found.extend(queues.iter_mut().filter_map(Iterator::next));
     }
-    found.truncate(MAX_EXCERPTS);
+    found.truncate(wanted.excerpts);
     found
 }
 
-fn describe(row: &Row, key: &RecordKey, found: FieldExcerpt) -> EvidenceExcerpt {
+fn describe(found: FieldExcerpt) -> EvidenceExcerpt {
     let FieldExcerpt { field, excerpt } = found;
     let chars = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
     let (start, end) = (chars(excerpt.start_chars), chars(excerpt.end_chars));
     let (offset, limit) = window_around(start, end, excerpt.truncated);
-    let stream = &row.stream().name;
     let matches = excerpt.matches.iter().map(|span| MatchSpan {
         start_chars: chars(span.start_chars),
         end_chars: chars(span.end_chars),
     });
     EvidenceExcerpt {
-        object: ObjectTag::EVIDENCE_EXCERPT,
         field_path: field.to_string(),
         text_start_chars: Some(start),
         text_end_chars: Some(end),
@@ -127,22 +111,13 @@ fn describe(row: &Row, key: &RecordKey, found: FieldExcerpt) -> EvidenceExcerpt 
             excerpt.start_chars,
             &excerpt.matches,
         )),
-        text: Some(excerpt.text),
         truncated: Some(excerpt.truncated),
-        provenance: Some("lexical_match".to_owned()),
         read: Some(FieldWindowRead {
-            object: ObjectTag::FIELD_WINDOW_READ,
-            method: Some("GET".to_owned()),
-            route: Some(route::field_window(stream, key)),
-            connection_id: Some(row.connection().id.to_string()),
-            stream: Some(stream.to_string()),
-            record_id: Some(key.to_string()),
-            field: Some(field.to_string()),
             offset_chars: Some(offset),
             limit_chars: Some(limit),
-            other: Other::new(),
+            ..FieldWindowRead::default()
         }),
-        other: Other::new(),
+        ..EvidenceExcerpt::default()
     }
 }
 
@@ -198,7 +173,13 @@ mod tests {
         let body = RecordBody::parse(body).unwrap();
         let fields =
             ["subject", "body", "note", "more"].map(|name| FieldName::parse(name).unwrap());
-        evidence(&body, &fields, &Expression::parse(q))
+        let wanted = Wanted {
+            fields: &fields,
+            expression: &Expression::parse(q),
+            title_field: Some("subject"),
+            excerpts: 3,
+        };
+        evidence(&body, &wanted)
     }
 
     #[test]
@@ -220,6 +201,6 @@ mod tests {
         let (matched, found) = evidence_in(body, "tea milk");
         assert_eq!(matched, ["subject", "body", "note", "more"]);
         let shown: Vec<&str> = found.iter().map(|one| one.field.as_str()).collect();
-        assert_eq!(shown, ["body", "subject", "note"]);
+        assert_eq!(shown, ["body", "note", "more"], "the title last");
     }
 }

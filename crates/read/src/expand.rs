@@ -143,7 +143,7 @@ fn related(
         row: child.clone(),
     };
     let order = PageOrder::ascending(child);
-    let (mut data, mut room, mut has_more) = (Vec::new(), page_budget(), false);
+    let (mut data, mut room, mut has_more) = (Vec::new(), page_budget(None), false);
     let most = wanted.limit.saturating_add(1);
     let first = Stretch {
         order,

@@ -8,9 +8,13 @@ use store::records::{ByteBudget, PAGE_BYTES};
 /// What a page needs besides its records: links, which repeat the request, and `meta`.
 const AROUND_BYTES: usize = 128 * 1024;
 
-/// The bytes that the records of a page may take, so that the whole page stays within [`PAGE_BYTES`].
-pub(crate) fn page_budget() -> ByteBudget {
-    ByteBudget::new(PAGE_BYTES - AROUND_BYTES)
+/// The bytes that the entries of a page may take: so many that the whole page stays within [`PAGE_BYTES`], and no more than
+/// the caller has room for.
+pub(crate) fn page_budget(max_bytes: Option<usize>) -> ByteBudget {
+    // The brackets of the list count too.
+    let asked = max_bytes.map(|bytes| bytes.saturating_sub(1));
+    let most = PAGE_BYTES - AROUND_BYTES;
+    ByteBudget::new(asked.map_or(most, |bytes| bytes.min(most)))
 }
 
 /// The bytes of one entry of a page as JSON, with its separator.

@@ -17,12 +17,14 @@ use contract::seal::{Binding, SealingKey};
 use contract::search::{SearchHit, SearchQuery};
 use contract::time::Clock;
 use store::Store;
+use store::records::ByteBudget;
 
 use crate::ambiguity::one_row;
 use crate::cursor::Tokens;
 use crate::disclosure::{Disclosure, Disclosures, Shown};
 use crate::enforce::{Reach, Row};
 use crate::failure::Result;
+use crate::measure::page_budget;
 use crate::work::run_while_awaited;
 use crate::{blob, conditions, record, records, schema, search, streams, window};
 
@@ -37,6 +39,8 @@ pub struct ReaderSettings {
     pub clock: Arc<dyn Clock>,
     /// Who takes note of what clients were shown.
     pub disclosures: Option<Arc<dyn Disclosures>>,
+    /// The most bytes the entries of a page may have as JSON; the first one is always given.
+    pub max_bytes: Option<usize>,
 }
 
 /// Answers the read contract over a store, on behalf of an authority. Cheap to clone.
@@ -63,6 +67,16 @@ impl GrantReader {
             authority,
             settings,
         }))
+    }
+
+    /// The same reader, with pages whose entries have at most so many bytes as JSON; the first one is always given.
+    #[must_use]
+    pub fn with_max_bytes(self, max_bytes: Option<usize>) -> Self {
+        let settings = ReaderSettings {
+            max_bytes,
+            ..self.0.settings.clone()
+        };
+        Self::new(self.0.store.clone(), self.0.authority.clone(), settings)
     }
 
     async fn answer<Q, T>(
@@ -118,6 +132,11 @@ impl Session {
                 fields: shown.fields.into_iter().collect(),
             });
         }
+    }
+
+    /// The bytes that the entries of a page may take.
+    pub(crate) fn page_budget(&self) -> ByteBudget {
+        page_budget(self.settings.max_bytes)
     }
 
     /// What may be seen.

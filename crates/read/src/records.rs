@@ -17,7 +17,7 @@ use crate::disclosure::Shown;
 use crate::enforce::Row;
 use crate::expand;
 use crate::failure::Result;
-use crate::measure::{page_budget, written_bytes};
+use crate::measure::written_bytes;
 use crate::project::{Shape, admitted};
 use crate::reader::{Answer, Bound, Session};
 use crate::route;
@@ -60,7 +60,7 @@ fn list(session: &Session, plan: &Plan<'_>, options: &ListOptions) -> Answer<Pag
     };
     let mut shown = Shown::for_row(row);
     shown.fields(plan.shape.names(row));
-    let mut filling = Filling::new(plan);
+    let mut filling = Filling::new(session, plan);
     let mut last = None;
     let wanted = filling.limit.saturating_add(1);
     let stretch = Stretch {
@@ -104,10 +104,10 @@ pub(crate) struct Filling {
 }
 
 impl Filling {
-    pub(crate) fn new(plan: &Plan<'_>) -> Self {
+    pub(crate) fn new(session: &Session, plan: &Plan<'_>) -> Self {
         Self {
             limit: usize::try_from(plan.query.limit.effective()).unwrap_or(usize::MAX),
-            room: page_budget(),
+            room: session.page_budget(),
             data: Vec::new(),
             has_more: false,
         }

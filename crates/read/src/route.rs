@@ -15,12 +15,6 @@ pub(crate) fn record(stream: &StreamName, key: &RecordKey) -> String {
     format!("{}/{}", records(stream), encoded(key.as_str()))
 }
 
-/// The record of exactly this connection.
-pub(crate) fn record_in(connection: &ConnectionId, stream: &StreamName, key: &RecordKey) -> String {
-    let connection = encoded(connection.as_str());
-    format!("{}?connection_id={connection}", record(stream, key))
-}
-
 /// `/v1/streams/{stream}/records/{id}/field-window`
 pub(crate) fn field_window(stream: &StreamName, key: &RecordKey) -> String {
     format!("{}/field-window", record(stream, key))
@@ -84,9 +78,5 @@ mod tests {
         );
         let dots = RecordKey::single("..").unwrap();
         assert!(field_window(&stream, &dots).ends_with("/%2E%2E/field-window"));
-        assert_eq!(
-            record_in(&connection, &stream, &RecordKey::single("m1").unwrap()),
-            "/v1/streams/my%20notes/records/m1?connection_id=work"
-        );
     }
 }

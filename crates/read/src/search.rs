@@ -24,7 +24,7 @@ use crate::disclosure::Shown;
 use crate::enforce::Row;
 use crate::evidence;
 use crate::failure::{Result, percent};
-use crate::measure::{page_budget, written_bytes};
+use crate::measure::written_bytes;
 use crate::project::admitted;
 use crate::reader::{Answer, Session};
 use crate::route;
@@ -69,7 +69,7 @@ pub(crate) fn search(session: &Session, query: &SearchQuery) -> Answer<Page<Sear
     };
     let mut request = SearchRequest {
         scopes: plan.searched.iter().map(Searched::scope).collect(),
-        limit: usize::try_from(query.limit.effective()).unwrap_or(usize::MAX),
+        limit: page_limit(query),
         after: last.map(|(position, _)| position),
         count: query.count != Count::None,
         order: store_order(query.order),
@@ -83,7 +83,7 @@ pub(crate) fn search(session: &Session, query: &SearchQuery) -> Answer<Page<Sear
         answer.ranking_changed = before != searched
             || visible_history::changed_since(session, &mut rows, position.version)?;
     }
-    let mut hits = Hits::new(&plan, request.limit);
+    let mut hits = Hits::new(session, &plan, query);
     let has_more = hits.fill(session, &mut request, &mut answer)?;
     let Hits {
         data, last, shown, ..
@@ -232,10 +232,21 @@ fn authority_id(session: &Session) -> Option<&str> {
     }
 }
 
+fn page_limit(query: &SearchQuery) -> usize {
+    usize::try_from(query.limit.effective()).unwrap_or(usize::MAX)
+}
+
+/// What a hit has to show.
+struct Asked<'a> {
+    expression: &'a Expression,
+    excerpts: usize,
+}
+
 /// The hits of a page while it is being filled.
 struct Hits<'p> {
     by_stream: HashMap<StreamRef, &'p Searched>,
     limit: usize,
+    excerpts: usize,
     room: ByteBudget,
     data: Vec<SearchHit>,
     /// The position of the last hit that was looked at.
@@ -244,7 +255,7 @@ struct Hits<'p> {
 }
 
 impl<'p> Hits<'p> {
-    fn new(plan: &'p Plan, limit: usize) -> Self {
+    fn new(session: &Session, plan: &'p Plan, query: &SearchQuery) -> Self {
         let mut shown = Shown::default();
         for searched in &plan.searched {
             shown.row(&searched.row);
@@ -253,8 +264,9 @@ impl<'p> Hits<'p> {
         let by_stream = plan.searched.iter();
         Self {
             by_stream: by_stream.map(|one| (one.row.stream_ref(), one)).collect(),
-            limit,
-            room: page_budget(),
+            limit: page_limit(query),
+            excerpts: query.excerpts,
+            room: session.page_budget(),
             data: Vec::new(),
             last: None,
             shown,
@@ -274,7 +286,11 @@ impl<'p> Hits<'p> {
             let read = found.len();
             for hit in found {
                 let position = hit.position;
-                if !self.take(session, &request.expression, hit)? {
+                let asked = Asked {
+                    expression: &request.expression,
+                    excerpts: self.excerpts,
+                };
+                if !self.take(session, &asked, hit)? {
                     return Ok(true);
                 }
                 self.last = Some(position);
@@ -298,12 +314,12 @@ impl<'p> Hits<'p> {
     }
 
     /// Adds a hit, unless its record has left the row since the index was read. Returns whether it fitted.
-    fn take(&mut self, session: &Session, expression: &Expression, hit: Hit) -> Result<bool> {
+    fn take(&mut self, session: &Session, asked: &Asked<'_>, hit: Hit) -> Result<bool> {
         let Some(searched) = self.by_stream.get(&hit.stream) else {
             return Ok(true);
         };
         let mut beside = Shown::default();
-        let Some(served) = served(session, searched, expression, hit, &mut beside)? else {
+        let Some(served) = served(session, searched, asked, hit, &mut beside)? else {
             return Ok(true);
         };
         let fits = self.data.len() < self.limit && self.room.take(written_bytes(&served));
@@ -319,7 +335,7 @@ impl<'p> Hits<'p> {
 fn served(
     session: &Session,
     searched: &Searched,
-    expression: &Expression,
+    asked: &Asked<'_>,
     mut hit: Hit,
     shown: &mut Shown,
 ) -> Result<Option<SearchHit>> {
@@ -340,9 +356,7 @@ fn served(
         connector_id: Some(connection.connector.to_string()),
         connector_key: Some(connection.connector.to_string()),
         connection_id: Some(connection.id.to_string()),
-        connector_instance_id: Some(connection.id.to_string()),
         display_name: label(connection),
-        record_url: Some(route::record_in(&connection.id, stream, key)),
         citation_url: public_url.map(|url| route::citation(url, &connection.id, stream, key)),
         emitted_at: Some(visible_history::emitted_at(session, row, &hit.record)?),
         authored_at: authored.as_ref().map(|(_, text)| text.clone()),
@@ -359,10 +373,15 @@ fn served(
         },
         ..SearchHit::default()
     };
-    let evidence = evidence::prove(row, key, &body, &searched.fields, expression);
+    let wanted = evidence::Wanted {
+        fields: &searched.fields,
+        expression: asked.expression,
+        title_field: title.as_ref().map(|(name, _)| name.as_str()),
+        excerpts: asked.excerpts,
+    };
+    let evidence = evidence::prove(&body, &wanted);
     shown.fields(&evidence.matched_fields);
     served.matched_fields = Some(evidence.matched_fields);
-    served.snippet = evidence.snippet;
     served.evidence_excerpts = evidence.excerpts;
     shown.record(row, key);
     shown.fields(title.map(|(name, _)| name));

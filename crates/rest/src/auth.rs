@@ -16,6 +16,9 @@ pub const AS_GRANT: HeaderName = HeaderName::from_static("pdpp-as-grant");
 /// Like [`AS_GRANT`], but as a preview for the owner: nothing reaches a client, so nothing is logged as disclosed.
 pub const PREVIEW_AS_GRANT: HeaderName = HeaderName::from_static("pdpp-look-as-grant");
 
+/// In process and on the owner's socket: the most bytes the entries of a page may have as JSON. Elsewhere it is ignored.
+pub const MAX_BYTES: HeaderName = HeaderName::from_static("pdpp-max-bytes");
+
 /// How callers authenticate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AuthMode {
@@ -33,6 +36,8 @@ pub(crate) struct Caller {
     authority: Authority,
     /// Whether the owner previews what a client would see.
     is_preview: bool,
+    /// The most bytes the entries of a page may have, if the caller says so.
+    max_bytes: Option<usize>,
 }
 
 impl Caller {
@@ -41,7 +46,15 @@ impl Caller {
             kind,
             authority,
             is_preview: false,
+            max_bytes: None,
         }
+    }
+
+    /// Takes [`MAX_BYTES`] from a request that this process or the owner's socket sent.
+    pub(crate) fn bounded(mut self, headers: &HeaderMap) -> Self {
+        let text = headers.get(MAX_BYTES).and_then(|bytes| bytes.to_str().ok());
+        self.max_bytes = text.and_then(|text| text.parse().ok());
+        self
     }
 
     pub(crate) fn is_owner(&self) -> bool {
@@ -61,8 +74,9 @@ impl Caller {
         if self.is_preview {
             return self.unlogged_reader(service);
         }
-        let store = service.store.clone();
-        GrantReader::new(store, self.authority, service.reader_settings.clone())
+        let settings = service.reader_settings.clone();
+        GrantReader::new(service.store.clone(), self.authority, settings)
+            .with_max_bytes(self.max_bytes)
     }
 
     /// A reader that logs nothing: for the second of two reads that make one answer, so that one call is one log
@@ -70,7 +84,7 @@ impl Caller {
     pub(crate) fn unlogged_reader(&self, service: &Service) -> GrantReader {
         let (store, mut settings) = (service.store.clone(), service.reader_settings.clone());
         settings.disclosures = None;
-        GrantReader::new(store, self.authority.clone(), settings)
+        GrantReader::new(store, self.authority.clone(), settings).with_max_bytes(self.max_bytes)
     }
 }
 
@@ -95,6 +109,7 @@ pub(crate) async fn authenticate(
         kind,
         authority,
         is_preview,
+        max_bytes: None,
     })
 }
 

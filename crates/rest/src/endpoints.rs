@@ -150,6 +150,8 @@ const SEARCH: &[Param] = &[
         "Which hits come first; by time, records without one come last.",
     )
     .with_values(Values::Choice(&["relevance", "newest", "oldest"])),
+    Param::one("excerpts", "Excerpts per hit at most: 1 unless said.")
+        .with_values(Values::Integer(1, 5)),
     FILTER,
 ];
 const PUT_BLOB: &[Param] = &[

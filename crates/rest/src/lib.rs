@@ -46,7 +46,7 @@ mod table;
 mod write_timeout;
 mod writes;
 
-pub use auth::{AS_GRANT, PREVIEW_AS_GRANT};
+pub use auth::{AS_GRANT, MAX_BYTES, PREVIEW_AS_GRANT};
 pub use connections::Capacity;
 pub use index_updater::IndexUpdater;
 pub use oauth::{ClientDocuments, Fetched, Fetching};

@@ -30,13 +30,12 @@ Connector: object=connector source:{} connector_key connector_id stream_count:in
 ConnectorStream: object=stream name record_count:int last_updated:string? freshness:Freshness capabilities:{}
 Stream: object=stream name record_count:int connection_id connector_instance_id freshness:Freshness | last_updated:string? display_name
 Freshness: status
-ListedRecord: object=record id stream emitted_at connection_id connector_instance_id connector_key | display_name data:{} deleted:bool deleted_at expanded:{} record_json_bytes:int citation_url
-Record: object=record id stream emitted_at connection_id connector_instance_id connector_key data:{} links:Links meta:Meta | display_name expanded:{} record_json_bytes:int citation_url
-SearchResult: object=search_result stream record_key connection_id connector_instance_id record_url emitted_at matched_fields:[string] | citation_url title snippet:Snippet evidence_excerpts:[EvidenceExcerpt]
-Snippet: field text
-EvidenceExcerpt: object=evidence_excerpt field_path text text_start_chars:int text_end_chars:int matches:[MatchSpan] preview_text truncated:bool provenance read:FieldWindowRead
+ListedRecord: object=record id stream emitted_at connection_id connector_key | display_name data:{} deleted:bool deleted_at expanded:{} record_json_bytes:int citation_url
+Record: object=record id stream emitted_at connection_id connector_key data:{} links:Links meta:Meta | display_name expanded:{} record_json_bytes:int citation_url
+SearchResult: object=search_result stream record_key connector_key connector_id connection_id emitted_at matched_fields:[string] | display_name citation_url authored_at title evidence_excerpts:[EvidenceExcerpt]
+EvidenceExcerpt: field_path preview_text text_start_chars:int text_end_chars:int matches:[MatchSpan] truncated:bool read:FieldWindowRead
 MatchSpan: start_chars:int end_chars:int
-FieldWindowRead: object=field_window_read method route connection_id stream record_id field offset_chars:int limit_chars:int
+FieldWindowRead: offset_chars:int limit_chars:int
 Receipt: stream records_attempted:int records_accepted:int records_rejected:int errors:[any] rejections:[Rejection]
 Rejection: input_index:int code receipt_id message | field value
 StoredBlob: object=blob blob_id sha256 size_bytes:int mime_type

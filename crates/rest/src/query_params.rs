@@ -9,7 +9,7 @@ use contract::query::{
     ChangesSince, Count, ExpandRequest, Filter, ListOptions, Order, PageLimit, Projection, Reading,
     RecordQuery, RecordsQuery, Sort, WindowQuery,
 };
-use contract::search::{SearchOrder, SearchQuery};
+use contract::search::{SearchOrder, SearchQuery, parse_excerpts};
 use contract::window::WindowSelector;
 
 use crate::params::{Params, invalid_param, quoted};
@@ -266,6 +266,9 @@ pub(crate) fn search(
     query.count = count(params)?;
     if let Some(name) = params.text("order") {
         query.order = SearchOrder::parse(name)?;
+    }
+    if let Some(text) = params.text("excerpts") {
+        query.excerpts = parse_excerpts(text)?;
     }
     query.filtered(filters(params)?)
 }

@@ -135,6 +135,7 @@ impl Service {
                 public_url: Some(public_url.to_owned()),
                 clock,
                 disclosures: Some(Arc::new(DisclosureSink(Arc::clone(&disclosures)))),
+                max_bytes: None,
             },
             disclosures,
             public_url: public_url.into(),

@@ -105,6 +105,7 @@ fn settings(store: &EmbeddedStore, clock: &Arc<dyn Clock>) -> Result<ReaderSetti
         public_url: Some("http://127.0.0.1".to_owned()),
         clock: Arc::clone(clock),
         disclosures: None,
+        max_bytes: None,
     })
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use contract::upstream::Get;
 use serde_json::{Value, json};
 
 use crate::answer::{Excerpt, Found, Id, Page, Window};
@@ -225,22 +226,34 @@ fn links_of_rest_lead_on_as_they_are() {
     // PA-03: the route of an excerpt with its parameters is a request.
     let body = get(&who, "/v1/search?q=bridge%20vendor").unwrap();
     for hit in body["data"].as_array().unwrap() {
+        let text = |name: &str| hit[name].as_str().unwrap();
+        let route = Get::v1(["streams", text("stream"), "records", text("record_key")]).target();
+        let connection = text("connection_id");
         for excerpt in hit["evidence_excerpts"].as_array().unwrap() {
             let read = &excerpt["read"];
-            let text = |name: &str| read[name].as_str().unwrap();
             let target = format!(
-                "{}?connection_id={}&field={}&offset_chars={}&limit_chars={}",
-                text("route"),
-                text("connection_id"),
-                text("field"),
+                "{route}/field-window?connection_id={connection}&field={}&offset_chars={}&limit_chars={}",
+                excerpt["field_path"].as_str().unwrap(),
                 read["offset_chars"],
                 read["limit_chars"]
             );
             let window = get(&who, &target).unwrap();
             let around = window["window"]["text"].as_str().unwrap();
-            assert!(around.contains(excerpt["text"].as_str().unwrap()), "{read}");
+            let at = |name: &str| usize::try_from(excerpt[name].as_u64().unwrap()).unwrap();
+            let start = at("text_start_chars");
+            let from = start - usize::try_from(read["offset_chars"].as_u64().unwrap()).unwrap();
+            let length = at("text_end_chars") - start;
+            let slice: String = around.chars().skip(from).take(length).collect();
+            let escaped = slice
+                .replace("<mark", "&lt;mark")
+                .replace("</mark", "&lt;/mark");
+            let preview = excerpt["preview_text"].as_str().unwrap();
+            assert_eq!(
+                preview.replace("<mark>", "").replace("</mark>", ""),
+                escaped
+            );
         }
-        let record = get(&who, hit["record_url"].as_str().unwrap()).unwrap();
+        let record = get(&who, &format!("{route}?connection_id={connection}")).unwrap();
         assert_eq!(record["id"], hit["record_key"]);
     }
 }

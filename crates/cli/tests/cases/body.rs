@@ -97,7 +97,7 @@ pub(crate) fn page(body: &Value) -> Page {
     }
 }
 
-fn excerpt(body: &Value) -> Excerpt {
+fn excerpt(hit: &Value, body: &Value) -> Excerpt {
     let read = &body["read"];
     Excerpt {
         field: needed(body, "field_path"),
@@ -105,11 +105,11 @@ fn excerpt(body: &Value) -> Excerpt {
         truncated: body["truncated"].as_bool().unwrap(),
         read: Read {
             id: Id {
-                connection: text(read, "connection_id"),
-                stream: needed(read, "stream"),
-                record: needed(read, "record_id"),
+                connection: text(hit, "connection_id"),
+                stream: needed(hit, "stream"),
+                record: needed(hit, "record_key"),
             },
-            field: needed(read, "field"),
+            field: needed(body, "field_path"),
             offset: number(read, "offset_chars"),
             limit: number(read, "limit_chars"),
         },
@@ -127,7 +127,9 @@ fn hit(body: &Value) -> Hit {
         label: text(body, "display_name"),
         // Only matches are marked; a title that looks so is told apart by none.
         title: text(body, "title").map(|title| title.replace("<mark>", "").replace("</mark>", "")),
-        excerpts: list(body, "evidence_excerpts").map(excerpt).collect(),
+        excerpts: list(body, "evidence_excerpts")
+            .map(|one| excerpt(body, one))
+            .collect(),
     }
 }
 

@@ -100,6 +100,7 @@ impl World {
             public_url: None,
             clock: Arc::new(Noon),
             disclosures: None,
+            max_bytes: None,
         };
         Owner(GrantReader::new(
             Arc::clone(&self.store),

@@ -69,7 +69,7 @@ fn a_feed_begins_with_what_there_is_and_goes_on_with_what_changed() {
     assert_eq!(
         second["data"][2],
         json!({"object": "record", "id": "b", "stream": "messages", "emitted_at": "2026-05-01T00:00:00Z",
-            "connection_id": "work", "connector_instance_id": "work", "connector_key": "demo_mail", "display_name": "Work mail",
+            "connection_id": "work", "connector_key": "demo_mail", "display_name": "Work mail",
             "deleted": true, "deleted_at": "2026-05-01T00:00:00Z"})
     );
 }

@@ -153,8 +153,16 @@ impl World {
             public_url: Some("https://me.example".to_owned()),
             clock: Arc::new(Noon),
             disclosures: Some(self.notes.clone()),
+            max_bytes: None,
         };
         Reader(GrantReader::new(self.store.clone(), authority, settings))
+    }
+}
+
+impl Reader {
+    /// The same reader, with pages of at most so many bytes.
+    pub(crate) fn bounded(&self, max_bytes: usize) -> Reader {
+        Reader(self.0.clone().with_max_bytes(Some(max_bytes)))
     }
 }
 
@@ -286,7 +294,14 @@ impl Reader {
 
     /// The hits of a search for these words.
     pub(crate) fn find(&self, q: &str) -> Vec<Value> {
-        let page = self.search(SearchQuery::new(q).unwrap()).unwrap();
+        self.find_with(q, 1)
+    }
+
+    /// The hits of a search for these words, with so many excerpts.
+    pub(crate) fn find_with(&self, q: &str, excerpts: usize) -> Vec<Value> {
+        let mut query = SearchQuery::new(q).unwrap();
+        query.excerpts = excerpts;
+        let page = self.search(query).unwrap();
         page["data"].as_array().unwrap().clone()
     }
 }

@@ -52,7 +52,7 @@ fn a_page_of_records() {
         json!({
             "object": "list", "url": "/v1/streams/messages/records", "has_more": true, "next_cursor": null,
             "data": [{"object": "record", "id": "m1", "stream": "messages", "emitted_at": "2026-05-01T00:00:00Z",
-                "connection_id": "work", "connector_instance_id": "work", "connector_key": "demo_mail", "display_name": "Work mail",
+                "connection_id": "work", "connector_key": "demo_mail", "display_name": "Work mail",
                 "data": {"id": "m1", "subject": "Re: overdraft", "body": "The fee was refunded.", "amount": 1.5,
                     "received_at": "2026-03-03T09:00:00Z"}}],
             "meta": {"count": {"kind": "exact", "value": 2},
@@ -81,7 +81,7 @@ fn a_record_by_itself_is_as_written_and_its_size_is_that_of_what_is_shown() {
         serde_json::to_value(answer).unwrap(),
         json!({
             "object": "record", "id": "m1", "stream": "messages", "emitted_at": "2026-05-01T00:00:00Z",
-            "connection_id": "work", "connector_instance_id": "work", "connector_key": "demo_mail", "display_name": "Work mail",
+            "connection_id": "work", "connector_key": "demo_mail", "display_name": "Work mail",
             "data": serde_json::from_str::<Value>(data).unwrap(), "record_json_bytes": data.len(),
             "citation_url": "https://me.example/records/work/messages/m1",
             "meta": {"count": {"kind": "none"}, "warnings": []}
@@ -139,8 +139,8 @@ fn a_window() {
 }
 
 #[test]
-fn a_search_hit_carries_its_evidence_and_how_to_read_on() {
-    // PA-02
+fn a_search_hit_carries_its_evidence_once_and_how_to_read_on() {
+    // PA-02, AN-10
     let world = world();
     let page = reader(&world)
         .search(SearchQuery::new("refunded").unwrap())
@@ -150,17 +150,13 @@ fn a_search_hit_carries_its_evidence_and_how_to_read_on() {
         json!({
             "object": "list", "url": "/v1/search", "has_more": false,
             "data": [{"object": "search_result", "stream": "messages", "record_key": "m1", "connector_id": "demo_mail",
-                "connector_key": "demo_mail", "connection_id": "work", "connector_instance_id": "work", "display_name": "Work mail",
-                "record_url": "/v1/streams/messages/records/m1?connection_id=work",
+                "connector_key": "demo_mail", "connection_id": "work", "display_name": "Work mail",
                 "citation_url": "https://me.example/records/work/messages/m1",
                 "emitted_at": "2026-05-01T00:00:00Z", "authored_at": "2026-03-03T09:00:00Z", "title": "Re: overdraft", "matched_fields": ["body"],
-                "snippet": {"field": "body", "text": "The fee was <mark>refunded</mark>."},
-                "evidence_excerpts": [{"object": "evidence_excerpt", "field_path": "body", "text": "The fee was refunded.",
-                    "text_start_chars": 0, "text_end_chars": 21, "matches": [{"start_chars": 12, "end_chars": 20}],
-                    "preview_text": "The fee was <mark>refunded</mark>.", "truncated": false, "provenance": "lexical_match",
-                    "read": {"object": "field_window_read", "method": "GET",
-                        "route": "/v1/streams/messages/records/m1/field-window", "connection_id": "work", "stream": "messages",
-                        "record_id": "m1", "field": "body", "offset_chars": 0, "limit_chars": 21}}]}],
+                "evidence_excerpts": [{"field_path": "body", "text_start_chars": 0, "text_end_chars": 21,
+                    "matches": [{"start_chars": 12, "end_chars": 20}],
+                    "preview_text": "The fee was <mark>refunded</mark>.", "truncated": false,
+                    "read": {"offset_chars": 0, "limit_chars": 21}}]}],
             "meta": {"count": null, "count_accuracy": "not_counted",
                 "recall": {"complete": true, "ranking_scope": "all_matches", "truncated": false, "sources_searched_count": 1},
                 "warnings": []}
@@ -249,7 +245,7 @@ fn related_records_stand_beside_a_record() {
     assert_eq!(
         expanded["receipt"],
         json!({"object": "record", "id": "m1", "stream": "receipts", "emitted_at": "2026-05-01T00:00:00Z",
-            "connection_id": "work", "connector_instance_id": "work", "connector_key": "demo_mail", "display_name": "Work mail",
+            "connection_id": "work", "connector_key": "demo_mail", "display_name": "Work mail",
             "data": {"id": "m1", "total": 3}})
     );
     let options = ListOptions {

@@ -1,8 +1,10 @@
 //! The shape of every read.
 
+use axum::body::Body;
+use axum::http::Request;
 use serde_json::json;
 
-use crate::fixture::World;
+use crate::fixture::{Answer, World, letter, send};
 
 #[tokio::test]
 async fn streams_are_listed_per_connection() {
@@ -104,7 +106,7 @@ async fn records_come_as_asked_for() {
     assert_eq!(record["id"], "m3");
     // Decision 13: exactly the fields asked for, identity in the envelope.
     assert_eq!(record["data"], json!({"subject": "Re: overdraft"}));
-    assert_eq!(record["connector_instance_id"], "work");
+    assert!(record.get("connector_instance_id").is_none());
     let next = body["links"]["next"].as_str().unwrap();
     let cursor = body["next_cursor"].as_str().unwrap();
     assert!(
@@ -269,18 +271,21 @@ async fn a_search_goes_over_all_connections_and_proves_its_hits() {
     for hit in hits {
         assert!(hit.get("score").is_none());
         let excerpt = &hit["evidence_excerpts"][0];
-        let read = &excerpt["read"];
+        let text = |name: &str| hit[name].as_str().unwrap();
         let target = format!(
-            "{}?field={}&connection_id={}&offset_chars={}&limit_chars={}",
-            read["route"].as_str().unwrap(),
-            read["field"].as_str().unwrap(),
-            read["connection_id"].as_str().unwrap(),
+            "/v1/streams/{}/records/{}/field-window?field={}&connection_id={}&offset_chars={}&limit_chars={}",
+            text("stream"),
+            text("record_key"),
+            excerpt["field_path"].as_str().unwrap(),
+            text("connection_id"),
             excerpt["text_start_chars"],
             excerpt["text_end_chars"].as_u64().unwrap()
                 - excerpt["text_start_chars"].as_u64().unwrap(),
         );
         let window = world.get(&client, &target).await.body;
-        assert_eq!(window["window"]["text"], excerpt["text"]);
+        let preview = excerpt["preview_text"].as_str().unwrap();
+        let unmarked = preview.replace("<mark>", "").replace("</mark>", "");
+        assert_eq!(window["window"]["text"], unmarked);
     }
     let narrowed = world
         .read("/v1/search?q=overdraft&streams[]=messages&filter[id]=m1")
@@ -326,4 +331,63 @@ async fn keys_of_any_text_are_reached_through_the_path() {
     let body = world.read(path).await;
     assert_eq!(body["id"], r#"["2026/03","n 4"]"#);
     assert_eq!(body["links"]["self"], path);
+}
+
+#[tokio::test]
+async fn excerpts_are_as_many_as_asked_for_and_only_within_bounds() {
+    // AN-10, AN-11, AN-13
+    let world = World::new().await;
+    let filler = "nothing of interest stands in these few words here ".repeat(9);
+    let body = format!("{filler} hyperlane {filler} hyperlane {filler}");
+    world
+        .ingest(
+            "work",
+            "messages",
+            &letter("m9", "Plans for the year", &body, 5),
+        )
+        .await;
+    let hit = |query: &'static str| async {
+        let page = world.read(query).await;
+        page["data"][0].clone()
+    };
+    let one = hit("/v1/search?q=hyperlane").await;
+    assert_eq!(one["evidence_excerpts"].as_array().unwrap().len(), 1);
+    let preview = one["evidence_excerpts"][0]["preview_text"]
+        .as_str()
+        .unwrap();
+    let beside = one.to_string().len() - preview.len();
+    assert!(
+        beside + 160 + "<mark></mark>".len() <= 700,
+        "{beside}: {one}"
+    );
+    let two = hit("/v1/search?q=hyperlane&excerpts=2").await;
+    assert_eq!(two["evidence_excerpts"].as_array().unwrap().len(), 2);
+    for wrong in ["0", "6", "x", "1.5"] {
+        let target = format!("/v1/search?q=hyperlane&excerpts={wrong}");
+        let answer = world.get(&world.owner, &target).await;
+        assert_eq!(answer.failure(), (400, "invalid_request"), "{wrong}");
+        assert_eq!(answer.body["error"]["param"], "excerpts", "{wrong}");
+    }
+}
+
+#[tokio::test]
+async fn only_in_process_is_a_page_asked_for_by_bytes() {
+    // AN-12
+    let world = World::new().await;
+    let target = "/v1/streams/messages/records?connection_id=work&limit=2";
+    let bounded = |request: axum::http::request::Builder| {
+        request
+            .header(rest::MAX_BYTES, "1")
+            .body(Body::empty())
+            .unwrap()
+    };
+    let number = |answer: &Answer| answer.body["data"].as_array().unwrap().len();
+    let outside = Request::get(target)
+        .header("host", "localhost")
+        .header("authorization", format!("Bearer {}", world.owner));
+    assert_eq!(number(&world.send(bounded(outside)).await), 2);
+    let router = rest::owner_router(world.service.clone());
+    let inside = send(router, bounded(Request::get(target))).await;
+    assert_eq!(number(&inside), 1);
+    assert_eq!(inside.body["has_more"], true);
 }
