@@ -45,20 +45,6 @@ fn opened(kind: TokenKind, binding: &Binding<'_>, token: &str) -> Result<Positio
 }
 
 #[test]
-fn a_cursor_opens_for_the_request_that_made_it() {
-    let token = seal(&key(1), TokenKind::Page, &BINDING, &position("m1")).unwrap();
-    assert_eq!(
-        opened(TokenKind::Page, &BINDING, &token),
-        Ok(position("m1"))
-    );
-    assert!(
-        token
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || "-_".contains(c))
-    );
-}
-
-#[test]
 fn equal_positions_have_equal_cursors_and_others_do_not() {
     let token = |binding: &Binding<'_>, text: &str| {
         seal(&key(1), TokenKind::Page, binding, &position(text)).unwrap()
@@ -80,67 +66,6 @@ fn a_cursor_shows_nothing_of_what_it_carries() {
         base64::Engine::decode(&base64::engine::general_purpose::URL_SAFE_NO_PAD, &token).unwrap();
     assert!(!String::from_utf8_lossy(&bytes).contains("secret"));
     assert_eq!(format!("{:?}", key(7)), "SealingKey(secret)");
-}
-
-#[test]
-fn a_cursor_of_another_query_or_grant_never_opens() {
-    let token = seal(&key(1), TokenKind::Page, &BINDING, &position("m1")).unwrap();
-    let others = [
-        Binding {
-            stream: Some("orders"),
-            ..BINDING
-        },
-        Binding {
-            stream: None,
-            ..BINDING
-        },
-        Binding {
-            connection: Some("mail2"),
-            ..BINDING
-        },
-        Binding {
-            connection: None,
-            ..BINDING
-        },
-        Binding {
-            filter: "",
-            ..BINDING
-        },
-        Binding {
-            filter: "from=bob",
-            ..BINDING
-        },
-        Binding {
-            order: "sent_at:asc",
-            ..BINDING
-        },
-        Binding {
-            grant: Some("g2"),
-            ..BINDING
-        },
-        Binding {
-            grant: None,
-            ..BINDING
-        },
-        // The same texts, divided otherwise.
-        Binding {
-            stream: Some("messagesmail"),
-            connection: Some(""),
-            ..BINDING
-        },
-        Binding {
-            filter: "from=alicesent_at:",
-            order: "desc",
-            ..BINDING
-        },
-    ];
-    for other in others {
-        assert_eq!(
-            opened(TokenKind::Page, &other, &token),
-            Err(CursorError::Foreign),
-            "{other:?}"
-        );
-    }
 }
 
 #[test]
@@ -188,6 +113,21 @@ fn what_was_never_a_cursor_is_malformed() {
     );
 }
 
+/// The parts of a binding. Short texts of two letters, so that many are equal.
+fn parts() -> impl Strategy<Value = Vec<Option<String>>> {
+    prop::collection::vec(prop::option::of("[ab]{0,2}"), 5)
+}
+
+fn binding(parts: &[Option<String>]) -> Binding<'_> {
+    Binding {
+        stream: parts[0].as_deref(),
+        connection: parts[1].as_deref(),
+        filter: parts[2].as_deref().unwrap_or(""),
+        order: parts[3].as_deref().unwrap_or(""),
+        grant: parts[4].as_deref(),
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
@@ -227,9 +167,13 @@ proptest! {
     }
 
     #[test]
-    fn different_bindings_never_open_one_another(a in "[ab]{0,3}", b in "[ab]{0,3}", c in "[ab]{0,3}", d in "[ab]{0,3}") {
-        let made = Binding { stream: Some(&a), filter: &b, ..Binding::default() };
-        let asked = Binding { stream: Some(&c), filter: &d, ..Binding::default() };
+    fn different_bindings_never_open_one_another(made in parts(), other in parts(), changed in 0..6_usize) {
+        // One part changed, or any of them, also so that the same texts are divided otherwise.
+        let mut asked = if changed == 5 { other.clone() } else { made.clone() };
+        if let Some(part) = asked.get_mut(changed) {
+            part.clone_from(&other[changed]);
+        }
+        let (made, asked) = (binding(&made), binding(&asked));
         let token = seal(&key(1), TokenKind::Page, &made, &position("m")).unwrap();
         prop_assert_eq!(opened(TokenKind::Page, &asked, &token).is_ok(), made == asked);
     }

@@ -263,19 +263,4 @@ mod tests {
             tokens(&key, 2).bookmark(3).unwrap()
         );
     }
-
-    #[test]
-    fn a_token_of_one_kind_does_not_open_as_another() {
-        let key = SealingKey::from_bytes([7; 32]);
-        let tokens = tokens(&key, 1);
-        let bookmark = tokens.bookmark(3).unwrap();
-        assert_eq!(
-            tokens.open_page(&bookmark).err(),
-            Some(CursorError::Foreign)
-        );
-        assert_eq!(
-            tokens.open_changes(&bookmark).err(),
-            Some(CursorError::Foreign)
-        );
-    }
 }

@@ -214,42 +214,6 @@ fn a_mark_of_the_source_is_never_taken_for_ours() {
     }
 }
 
-// SE-14
-#[test]
-fn marks_are_balanced_wherever_the_cut_falls() {
-    for offset in 0..300 {
-        let text = format!(
-            "{}<mark>needle</mark> needles 👨‍👩‍👧 {}",
-            "x ".repeat(offset),
-            "y ".repeat(300)
-        );
-        for excerpt in show(&text, "needle* x") {
-            let preview = preview(&excerpt);
-            assert_eq!(preview.matches("<mark>").count(), excerpt.matches.len());
-            assert_eq!(preview.matches("</mark>").count(), excerpt.matches.len());
-        }
-        // Spans that reach beyond the excerpt, on both sides.
-        let cut = marked(
-            "abcdef",
-            offset,
-            &[
-                Span {
-                    start_chars: 2,
-                    end_chars: 4,
-                },
-                Span {
-                    start_chars: 5,
-                    end_chars: 299,
-                },
-            ],
-        );
-        assert_eq!(
-            cut.matches("<mark>").count(),
-            cut.matches("</mark>").count()
-        );
-    }
-}
-
 #[test]
 fn cuts_do_not_tear_characters_apart() {
     for unit in [

@@ -1,20 +1,16 @@
 //! What a token stands for, until it does not.
 
-use std::fs;
-use std::path::Path;
 use std::time::Duration;
 
-use crate::world::{World, connection};
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use crate::world::World;
 use contract::error::ErrorCode;
 use contract::grant::Authority;
 use contract::time::Instant;
 use grants::{IssueError, RevokedKind, State, TokenError, TokenKind};
 use proptest::prelude::*;
 use sha2::{Digest as _, Sha256};
+use store::Grants as _;
 use store::grants::NewToken;
-use store::{Catalog as _, Grants as _};
 
 const DAY: Duration = Duration::from_hours(24);
 
@@ -173,84 +169,6 @@ fn a_package_loses_revoked_grants_one_by_one_and_ends_with_the_last() {
     );
     let shown = grants::show(world.store(), &id, world.now(), 1).unwrap();
     assert_eq!(shown.overview.state, State::Revoked);
-}
-
-#[test]
-fn removing_a_connection_takes_its_rows_from_every_grant_for_good() {
-    let world = World::new();
-    let both = world.issue_for(&["home", "work"]);
-    let one = world.issue_for(&["home"]);
-    let package = world.issue_for(&["home", "team"]);
-    let other = world.issue_for(&["team"]);
-    world.store.remove_connection(&connection("home")).unwrap();
-    assert_eq!(rows(&world, both.access_token.expose()), 2);
-    assert_eq!(
-        code(&world, one.access_token.expose()),
-        ErrorCode::GrantRevoked
-    );
-    assert_eq!(rows(&world, package.access_token.expose()), 1);
-    assert_eq!(rows(&world, other.access_token.expose()), 1);
-
-    let listed = grants::list(world.store(), world.now()).unwrap();
-    let reason = |id: &str| {
-        let found = listed.iter().find(|overview| overview.id == id).unwrap();
-        (found.state, found.narrowed_at.is_some())
-    };
-    assert_eq!(reason(both.grant_id.unwrap().as_str()), (State::Live, true));
-    assert_eq!(
-        reason(one.grant_id.unwrap().as_str()),
-        (State::Revoked, false)
-    );
-
-    // The id comes back; the rows do not.
-    let again = store::catalog::NewConnection {
-        connector: contract::id::ConnectorKey::parse("mail").unwrap(),
-        name: "again".to_owned(),
-        id: Some(connection("home")),
-    };
-    world.store.add_connection(again).unwrap();
-    assert_eq!(rows(&world, both.access_token.expose()), 2);
-    assert_eq!(
-        code(&world, one.access_token.expose()),
-        ErrorCode::GrantRevoked
-    );
-}
-
-#[test]
-fn the_disk_holds_hashes_and_no_secret() {
-    let world = World::new();
-    let issued = world.issue_for(&["home", "team"]);
-    let owner = grants::owner_token(world.store(), DAY, &*world.clock).unwrap();
-    for secret in [&issued.access_token, &owner.access_token] {
-        let text = secret.expose();
-        let random = text
-            .rsplit_once("_at_")
-            .or(text.rsplit_once("_owner_"))
-            .unwrap()
-            .1;
-        let raw = URL_SAFE_NO_PAD.decode(random).unwrap();
-        assert!(!on_disk(world.folder.path(), random.as_bytes()));
-        assert!(!on_disk(world.folder.path(), &raw));
-        let hash = Sha256::digest(text.as_bytes());
-        assert!(
-            on_disk(world.folder.path(), &hash),
-            "the hash is what is kept"
-        );
-    }
-    let debug = format!("{issued:?} {owner:?}");
-    assert!(!debug.contains(issued.access_token.expose()));
-    assert!(!debug.contains(owner.access_token.expose()));
-}
-
-fn on_disk(folder: &Path, needle: &[u8]) -> bool {
-    fs::read_dir(folder).unwrap().any(|entry| {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            return on_disk(&path, needle);
-        }
-        let bytes = fs::read(path).unwrap();
-        bytes.windows(needle.len()).any(|window| window == needle)
-    })
 }
 
 #[test]

@@ -75,32 +75,6 @@ fn a_feed_begins_with_what_there_is_and_goes_on_with_what_changed() {
 }
 
 #[test]
-fn the_horizon_is_fixed_by_the_first_page() {
-    let world = World::mail();
-    for id in ["a", "b", "c"] {
-        put(&world, id, "one", INSIDE);
-    }
-    let owner = world.owner();
-    let mut query = since(None);
-    query.limit = PageLimit::new(2);
-    let first = owner.records(query).unwrap();
-    assert_eq!(entries(&first), ["a", "b"]);
-    put(&world, "c", "two", INSIDE);
-    put(&world, "d", "one", INSIDE);
-    let mut next = RecordsQuery::new(stream("messages"));
-    next.reading = Reading::List(contract::query::ListOptions {
-        cursor: first["next_cursor"].as_str().map(str::to_owned),
-        ..contract::query::ListOptions::default()
-    });
-    let second = owner.records(next).unwrap();
-    assert_eq!(entries(&second), ["c"]);
-    assert_eq!(second["data"][0]["data"]["subject"], "one");
-    assert_eq!(second["has_more"], false);
-    let third = owner.records(since(Some(&bookmark(&second)))).unwrap();
-    assert_eq!(entries(&third), ["c", "d"]);
-}
-
-#[test]
 fn a_record_that_leaves_the_grant_is_told_like_a_deletion() {
     let world = World::mail();
     put(&world, "gone", "one", INSIDE);

@@ -3,8 +3,8 @@
 use contract::declaration::RangeOperator::{self, Gt, Gte, Lt, Lte};
 use contract::id::ViewId;
 use contract::query::{
-    ChangesSince, Count, ExpandRequest, Filter, ListOptions, Order, Projection, Reading,
-    RecordQuery, RecordsQuery, Sort,
+    ChangesSince, Count, ExpandRequest, Filter, ListOptions, Projection, Reading, RecordQuery,
+    RecordsQuery,
 };
 use contract::search::SearchQuery;
 use contract::window::WindowSelector;
@@ -375,75 +375,6 @@ fn filters_are_typed() {
         ),
         Vec::<String>::new()
     );
-}
-
-#[test]
-fn the_order_is_by_cursor_field_and_key_with_missing_values_last() {
-    let world = World::mail();
-    for (id, at) in [
-        ("a", Some("2026-01-02T00:00:00+03:00")),
-        ("b", Some("2026-01-01T22:00:00Z")),
-        ("c", None),
-        ("d", Some("2026-01-01T21:00:00Z")),
-    ] {
-        world.put("work", "messages", &json!({"id": id, "received_at": at}));
-    }
-    let keys = |sort: &str| {
-        let mut query = limited("messages", 1);
-        query.reading = Reading::List(ListOptions {
-            sort: Some(Sort::parse(sort).unwrap()),
-            ..ListOptions::default()
-        });
-        world.owner().keys(query)
-    };
-    assert_eq!(keys("received_at"), ["a", "d", "b", "c"]);
-    assert_eq!(keys("-received_at"), ["b", "d", "a", "c"]);
-    let client = world.client(
-        "demo_mail",
-        json!([{"name": "messages", "instance_ids": ["work"], "fields": ["id"]}]),
-    );
-    let mut query = limited("messages", 3);
-    assert_eq!(client.keys(query.clone()), ["d", "c", "b", "a"]);
-    query.reading = Reading::List(ListOptions {
-        order: Some(Order::Ascending),
-        ..ListOptions::default()
-    });
-    assert_eq!(client.keys(query), ["a", "b", "c", "d"]);
-}
-
-#[test]
-fn compound_keys_are_paged_and_fetched_by_their_canonical_text() {
-    let world = World::mail();
-    for (day, number) in [
-        ("2026-01-01", "1"),
-        ("2026-01-01", "10"),
-        ("2026-01-01", "2"),
-        ("2026-01-02", "0"),
-    ] {
-        world.put(
-            "work",
-            "events",
-            &json!({"day": day, "number": number, "note": "n"}),
-        );
-    }
-    let keys = world.owner().keys(limited("events", 2));
-    assert_eq!(
-        keys,
-        [
-            r#"["2026-01-02","0"]"#,
-            r#"["2026-01-01","2"]"#,
-            r#"["2026-01-01","10"]"#,
-            r#"["2026-01-01","1"]"#
-        ]
-    );
-    let record = world
-        .owner()
-        .record(RecordQuery::new(
-            stream("events"),
-            r#"[ "2026-01-01", "10" ]"#,
-        ))
-        .unwrap();
-    assert_eq!(record["id"], r#"["2026-01-01","10"]"#);
 }
 
 #[test]

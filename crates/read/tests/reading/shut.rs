@@ -1,6 +1,5 @@
 //! A store that knows its declarations and connections and whose records nobody may touch: what is decided from a grant
 //! alone is decided over it too.
-#![expect(clippy::panic, reason = "a read that happens is a failed test")]
 
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -32,13 +31,18 @@ use store::{
 
 pub(crate) struct Shut(pub(crate) Arc<dyn Store>);
 
-fn touched<T>() -> T {
-    panic!("something was read that need not be")
+/// Methods that must not be called.
+macro_rules! untouched {
+    ($($name:ident($($argument:ty),*) -> $result:ty;)*) => {
+        $(fn $name(&self, $(_: $argument),*) -> $result {
+            panic!("something was read that need not be")
+        })*
+    };
 }
 
 impl Catalog for Shut {
-    fn declare(&self, _: &Declaration) -> Result<Declared> {
-        touched()
+    untouched! {
+        declare(&Declaration) -> Result<Declared>;
     }
     fn declaration(&self, connector: &ConnectorKey) -> Option<Arc<Declaration>> {
         self.0.declaration(connector)
@@ -46,8 +50,8 @@ impl Catalog for Shut {
     fn declarations(&self) -> Vec<Arc<Declaration>> {
         self.0.declarations()
     }
-    fn add_connection(&self, _: NewConnection) -> Result<Connection> {
-        touched()
+    untouched! {
+        add_connection(NewConnection) -> Result<Connection>;
     }
     fn connections(&self) -> Vec<Connection> {
         self.0.connections()
@@ -55,155 +59,76 @@ impl Catalog for Shut {
     fn connection(&self, id: &ConnectionId) -> Option<Connection> {
         self.0.connection(id)
     }
-    fn rename_connection(&self, _: &ConnectionId, _: &str) -> Result<Connection> {
-        touched()
-    }
-    fn remove_connection(&self, _: &ConnectionId) -> Result<Removed> {
-        touched()
-    }
-    fn stream_stats(&self) -> Result<Vec<StreamStats>> {
-        touched()
+    untouched! {
+        rename_connection(&ConnectionId, &str) -> Result<Connection>;
+        remove_connection(&ConnectionId) -> Result<Removed>;
+        stream_stats() -> Result<Vec<StreamStats>>;
     }
 }
 
 impl Records for Shut {
-    fn write(&self, _: &ConnectionId, _: Vec<Change>) -> Result<Vec<Applied>> {
-        touched()
-    }
-    fn get(&self, _: &StreamRef, _: &RecordKey) -> Result<Option<StoredRecord>> {
-        touched()
-    }
-    fn is_deleted_by_owner(&self, _: &StreamRef, _: &RecordKey) -> Result<bool> {
-        touched()
-    }
-    fn page(&self, _: &StreamRef, _: &PageRequest) -> Result<StoredPage> {
-        touched()
-    }
-    fn changes(&self, _: &StreamRef, _: &ChangesRequest) -> Result<ChangesPage> {
-        touched()
-    }
-    fn history(&self, _: &StreamRef, _: &RecordKey, _: u64, _: usize) -> Result<Vec<Revision>> {
-        touched()
-    }
-    fn redated(
-        &self,
-        _: &StreamRef,
-        _: Option<Instant>,
-        _: usize,
-    ) -> Result<Vec<(Instant, StoredRecord)>> {
-        touched()
-    }
-    fn purge(&self) -> Result<Purged> {
-        touched()
+    untouched! {
+        write(&ConnectionId, Vec<Change>) -> Result<Vec<Applied>>;
+        get(&StreamRef, &RecordKey) -> Result<Option<StoredRecord>>;
+        is_deleted_by_owner(&StreamRef, &RecordKey) -> Result<bool>;
+        page(&StreamRef, &PageRequest) -> Result<StoredPage>;
+        changes(&StreamRef, &ChangesRequest) -> Result<ChangesPage>;
+        history(&StreamRef, &RecordKey, u64, usize) -> Result<Vec<Revision>>;
+        redated(&StreamRef, Option<Instant>, usize) -> Result<Vec<(Instant, StoredRecord)>>;
+        purge() -> Result<Purged>;
     }
 }
 
 impl Search for Shut {
-    fn search(&self, _: &SearchRequest) -> Result<SearchAnswer> {
-        touched()
-    }
-    fn aggregate(&self, _: &AggregateRequest) -> Result<AggregateAnswer> {
-        touched()
-    }
-    fn select(&self, _: &Scope, _: &PageRequest) -> Result<StoredPage> {
-        touched()
-    }
-    fn extent(&self, _: &Scope, _: usize) -> Result<Extent> {
-        touched()
-    }
-    fn index_status(&self) -> Result<IndexStatus> {
-        touched()
-    }
-    fn settle_index(&self) -> Result<()> {
-        touched()
-    }
-    fn tend_index(&self) -> Result<()> {
-        touched()
-    }
-    fn rebuild_index(&self, _: &mut dyn FnMut(u64)) -> Result<()> {
-        touched()
+    untouched! {
+        search(&SearchRequest) -> Result<SearchAnswer>;
+        aggregate(&AggregateRequest) -> Result<AggregateAnswer>;
+        select(&Scope, &PageRequest) -> Result<StoredPage>;
+        extent(&Scope, usize) -> Result<Extent>;
+        index_status() -> Result<IndexStatus>;
+        settle_index() -> Result<()>;
+        tend_index() -> Result<()>;
+        rebuild_index(&mut dyn FnMut(u64)) -> Result<()>;
     }
 }
 
 impl Blobs for Shut {
-    fn put_blob(&self, _: &StreamRef, _: &RecordKey, _: &str, _: &mut dyn Read) -> Result<Blob> {
-        touched()
-    }
-    fn blob(&self, _: &StreamRef, _: &BlobId) -> Result<Option<(Blob, Vec<RecordKey>)>> {
-        touched()
-    }
-    fn open_blob(&self, _: &BlobId) -> Result<Box<dyn Read + Send>> {
-        touched()
+    untouched! {
+        put_blob(&StreamRef, &RecordKey, &str, &mut dyn Read) -> Result<Blob>;
+        blob(&StreamRef, &BlobId) -> Result<Option<(Blob, Vec<RecordKey>)>>;
+        open_blob(&BlobId) -> Result<Box<dyn Read + Send>>;
     }
 }
 
 impl Grants for Shut {
-    fn approve(&self, _: &NewApproval) -> Result<()> {
-        touched()
-    }
-    fn add_owner_token(&self, _: &NewToken) -> Result<()> {
-        touched()
-    }
-    fn token_candidates(&self, _: [u8; SELECTOR_BYTES]) -> Result<Vec<StoredToken>> {
-        touched()
-    }
-    fn owner_tokens(&self) -> Result<Vec<StoredToken>> {
-        touched()
-    }
-    fn grant(&self, _: &GrantId) -> Result<Option<StoredGrant>> {
-        touched()
-    }
-    fn grants(&self) -> Result<Vec<StoredGrant>> {
-        touched()
-    }
-    fn package(&self, _: &PackageId) -> Result<Option<StoredPackage>> {
-        touched()
-    }
-    fn packages(&self) -> Result<Vec<StoredPackage>> {
-        touched()
-    }
-    fn revoke(&self, _: Revocable<'_>, _: Instant) -> Result<Revoked> {
-        touched()
-    }
-    fn log_disclosures(&self, _: &[Disclosure], _: &[TokenUse]) -> Result<()> {
-        touched()
-    }
-    fn disclosures(
-        &self,
-        _: Option<&GrantId>,
-        _: Option<u64>,
-        _: usize,
-    ) -> Result<Vec<LoggedDisclosure>> {
-        touched()
-    }
-    fn check_disclosures(&self) -> Result<ChainCheck> {
-        touched()
+    untouched! {
+        approve(&NewApproval) -> Result<()>;
+        add_owner_token(&NewToken) -> Result<()>;
+        token_candidates([u8; SELECTOR_BYTES]) -> Result<Vec<StoredToken>>;
+        owner_tokens() -> Result<Vec<StoredToken>>;
+        grant(&GrantId) -> Result<Option<StoredGrant>>;
+        grants() -> Result<Vec<StoredGrant>>;
+        package(&PackageId) -> Result<Option<StoredPackage>>;
+        packages() -> Result<Vec<StoredPackage>>;
+        revoke(Revocable<'_>, Instant) -> Result<Revoked>;
+        log_disclosures(&[Disclosure], &[TokenUse]) -> Result<()>;
+        disclosures(Option<&GrantId>, Option<u64>, usize) -> Result<Vec<LoggedDisclosure>>;
+        check_disclosures() -> Result<ChainCheck>;
     }
 }
 
 impl Registry for Shut {
-    fn entry(&self, _: EntryKind, _: &str, _: Instant) -> Result<Option<Entry>> {
-        touched()
-    }
-    fn entries(&self, _: EntryKind, _: Option<&str>, _: usize, _: Instant) -> Result<Vec<Entry>> {
-        touched()
-    }
-    fn apply(&self, _: &[registry::Change<'_>], _: Instant) -> Result<bool> {
-        touched()
+    untouched! {
+        entry(EntryKind, &str, Instant) -> Result<Option<Entry>>;
+        entries(EntryKind, Option<&str>, usize, Instant) -> Result<Vec<Entry>>;
+        apply(&[registry::Change<'_>], Instant) -> Result<bool>;
     }
 }
 
 impl Backup for Shut {
-    fn missing_blobs(&self) -> Result<Vec<BlobId>> {
-        touched()
-    }
-    fn backup_beside(
-        &self,
-        _: &mut dyn Write,
-        _: &[BlobId],
-        _: Option<&std::path::Path>,
-    ) -> Result<()> {
-        touched()
+    untouched! {
+        missing_blobs() -> Result<Vec<BlobId>>;
+        backup_beside(&mut dyn Write, &[BlobId], Option<&std::path::Path>) -> Result<()>;
     }
 }
 
@@ -211,25 +136,17 @@ impl Inspect for Shut {
     fn rolled_back(&self) -> Option<Rollback> {
         None
     }
-    fn accept_rollback(&self) -> Result<Option<Rollback>> {
-        touched()
-    }
-    fn inspect(&self, _: Depth) -> Result<Inspection> {
-        touched()
+    untouched! {
+        accept_rollback() -> Result<Option<Rollback>>;
+        inspect(Depth) -> Result<Inspection>;
     }
 }
 
 impl Keeping for Shut {
-    fn time(&self) -> CountedTime {
-        touched()
-    }
-    fn reset_time(&self) -> Result<CountedTime> {
-        touched()
-    }
-    fn grown(&self) -> Result<Grown> {
-        touched()
-    }
-    fn drop_old(&self, _: KeepRules) -> Result<Dropped> {
-        touched()
+    untouched! {
+        time() -> CountedTime;
+        reset_time() -> Result<CountedTime>;
+        grown() -> Result<Grown>;
+        drop_old(KeepRules) -> Result<Dropped>;
     }
 }

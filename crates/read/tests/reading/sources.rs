@@ -145,30 +145,6 @@ fn a_search_of_a_stream_asks_only_the_sources_that_have_it() {
 }
 
 #[test]
-fn among_many_connections_twelve_are_listed() {
-    // AM-05
-    let world = World::empty();
-    let names: Vec<String> = (0..15).map(|at| format!("mail{at}")).collect();
-    for name in &names {
-        world.connect(MAIL, name, "Mail");
-    }
-    let reader = world.client(
-        "demo_mail",
-        json!([{"name": "messages", "instance_ids": names, "fields": ["id"]}]),
-    );
-    let error = reader
-        .records(RecordsQuery::new(stream("messages")))
-        .unwrap_err();
-    let answer = serde_json::to_value(error).unwrap();
-    assert_eq!(
-        answer["available_connections"].as_array().unwrap().len(),
-        12
-    );
-    assert_eq!(answer["available_connection_count"], 15);
-    assert_eq!(answer["available_connections_omitted"], 3);
-}
-
-#[test]
 fn one_carrying_connection_needs_no_name() {
     let world = world();
     let reader = world.client(

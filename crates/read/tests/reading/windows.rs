@@ -22,37 +22,6 @@ fn find(q: &str) -> WindowSelector {
 }
 
 #[test]
-fn following_a_window_yields_the_field_exactly() {
-    let text = "e\u{301}👩‍👩‍👧‍👦 שלום 日本語 ".repeat(40);
-    let world = World::mail();
-    world.put("work", "messages", &json!({"id": "m1", "body": text}));
-    let reader = world.client(
-        "demo_mail",
-        json!([{"name": "messages", "instance_ids": ["work"], "fields": ["body"]}]),
-    );
-    for limit in [1, 7, 100] {
-        let mut read = String::new();
-        let mut offset = 0;
-        loop {
-            let answer = reader
-                .window(window("m1", "body", selector(offset, limit)))
-                .unwrap();
-            read.push_str(answer["window"]["text"].as_str().unwrap());
-            match answer["window"]["next_offset_chars"].as_u64() {
-                Some(next) => offset = usize::try_from(next).unwrap(),
-                None => break,
-            }
-        }
-        assert_eq!(read, text);
-    }
-    let answer = reader
-        .window(window("m1", "body", selector(1_000_000, 5)))
-        .unwrap();
-    assert_eq!(answer["window"]["text"], "");
-    assert_eq!(answer["window"]["complete"], false);
-}
-
-#[test]
 fn what_is_no_text_is_said_to_be_none() {
     let world = World::mail();
     world.put(

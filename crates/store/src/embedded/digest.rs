@@ -185,31 +185,13 @@ fn fill(transaction: &Transaction<'_>, table: &Table) -> rusqlite::Result<bool> 
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use contract::time::{Clock, Instant};
-
+    use super::super::testing::open;
     use super::*;
-    use crate::OpenOptions;
-
-    struct Noon;
-
-    impl Clock for Noon {
-        fn now(&self) -> Instant {
-            Instant(0)
-        }
-    }
 
     #[test]
     fn rows_of_an_older_format_get_their_digests_at_the_next_start() {
         let folder = tempfile::tempdir().unwrap();
-        let open = || {
-            let options = OpenOptions {
-                holder: "a test of digests".to_owned(),
-                clock: Arc::new(Noon),
-            };
-            EmbeddedStore::open(folder.path(), options).unwrap()
-        };
+        let open = || open(folder.path());
         let older = |transaction: &Transaction<'_>| {
             for row in 1..=CHUNK + 3 {
                 transaction.execute(

@@ -229,40 +229,23 @@ mod tests {
     use std::fs;
     use std::io;
     use std::path::{Path, PathBuf};
-    use std::sync::Arc;
     use std::time::Duration;
 
     use contract::declaration::Declaration;
     use contract::id::{FieldName, StreamName};
     use contract::json::RecordBody;
     use contract::key::RecordKey;
-    use contract::time::{Clock, Instant};
     use tempfile::TempDir;
 
+    use super::super::testing::open;
     use super::*;
     use crate::catalog::{NewConnection, StreamRef};
     use crate::inspection::Depth;
     use crate::records::{Change, ChangeOp};
     use crate::search::{Scope, SearchOrder, SearchRequest};
-    use crate::{Blobs, Catalog, Inspect, OpenOptions, Records, Search};
+    use crate::{Blobs, Catalog, Inspect, Records, Search};
 
     const MAIL: &str = include_str!("../../tests/conformance/mail.json");
-
-    struct Noon;
-
-    impl Clock for Noon {
-        fn now(&self) -> Instant {
-            Instant(0)
-        }
-    }
-
-    fn open(path: &Path) -> EmbeddedStore {
-        let options = OpenOptions {
-            holder: "a test of erasure".to_owned(),
-            clock: Arc::new(Noon),
-        };
-        EmbeddedStore::open(path, options).unwrap()
-    }
 
     fn messages(id: &ConnectionId) -> StreamRef {
         StreamRef {

@@ -478,25 +478,18 @@ fn try_to_write(path: &Path) -> std::io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::Epoch;
     use super::*;
-
-    struct Noon;
-
-    impl Clock for Noon {
-        fn now(&self) -> contract::time::Instant {
-            contract::time::Instant(0)
-        }
-    }
 
     #[test]
     fn without_any_room_the_file_is_read_as_it_is() {
         // TR-33: the server starts and serves reads on a full disk.
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a ?#% name");
-        drop(Database::open(&path, Arc::new(Noon)).unwrap());
+        drop(Database::open(&path, Arc::new(Epoch)).unwrap());
         let files = || std::fs::read_dir(folder.path()).unwrap().count();
         let before = files();
-        let database = Database::open_to_read(&path, Arc::new(Noon)).unwrap();
+        let database = Database::open_to_read(&path, Arc::new(Epoch)).unwrap();
         let tables = |connection: &Connection| {
             connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| {
                 row.get::<_, i64>(0)
@@ -537,7 +530,7 @@ mod tests {
     #[test]
     fn the_writer_keeps_much_in_memory_only_while_batches_come_in() {
         let folder = tempfile::tempdir().unwrap();
-        let database = Database::open(&folder.path().join("records"), Arc::new(Noon)).unwrap();
+        let database = Database::open(&folder.path().join("records"), Arc::new(Epoch)).unwrap();
         let kept = |connection: &Connection| {
             let kib: i64 = connection.query_row("PRAGMA cache_size", [], |row| row.get(0))?;
             Ok(-kib)

@@ -2,10 +2,7 @@
 
 use contract::scalar::Scalar;
 use jiff::tz::TimeZone;
-use store::StoreError;
-use store::search::{
-    AggregateRequest, Granularity, Group, GroupKey, Grouping, Metric, Test, Value,
-};
+use store::search::{Granularity, Group, GroupKey, Grouping, Metric, Test, Value};
 
 use crate::aggregates::{add_records, by, compute, counted, number, text};
 use crate::fixture::{
@@ -79,48 +76,6 @@ fn groups_by_value_are_the_largest_first_and_the_rest_is_counted() {
 }
 
 #[test]
-fn groups_carry_sums_and_extremes() {
-    // Decision 21.
-    on_every_backend(|store| {
-        add_records(store);
-        let values = |metric| {
-            let answer = compute(store, messages("work"), metric, Some(by("from_email", 10)));
-            answer
-                .groups
-                .into_iter()
-                .map(|group| group.value.unwrap())
-                .collect::<Vec<_>>()
-        };
-        let json = |text: &str| Value::Json(text.to_owned());
-        assert_eq!(
-            values(Metric::Sum(field("size_bytes"))),
-            [Value::Integer(20), Value::Integer(-3), Value::Integer(0)]
-        );
-        assert_eq!(
-            values(Metric::Max(field("amount"))),
-            [json("1.5"), json("-2.0"), Value::None]
-        );
-        assert_eq!(
-            values(Metric::Min(field("received_at"))),
-            [
-                json("\"2026-03-01T10:00:00Z\""),
-                json("\"2026-03-01T23:30:00Z\""),
-                Value::None
-            ]
-        );
-        let refused = AggregateRequest {
-            scope: messages("work"),
-            metric: Metric::CountDistinct(field("from_email")),
-            grouping: Some(by("seen", 3)),
-        };
-        assert!(matches!(
-            store.aggregate(&refused),
-            Err(StoreError::Unsupported { .. })
-        ));
-    });
-}
-
-#[test]
 fn time_buckets_follow_the_calendar_of_the_zone() {
     on_every_backend(|store| {
         add_records(store);
@@ -158,42 +113,6 @@ fn time_buckets_follow_the_calendar_of_the_zone() {
         assert_eq!(
             buckets(Granularity::Minute, "UTC")[0],
             (text("2026-03-01T10:00"), 1)
-        );
-    });
-}
-
-#[test]
-fn weeks_begin_on_monday_and_longer_buckets_on_their_first_day() {
-    on_every_backend(|store| {
-        add_records(store);
-        let buckets = |granularity, zone| {
-            let grouping = Some(by_time(granularity, zone, 10));
-            counted(&compute(store, messages("work"), Metric::Count, grouping).groups)
-        };
-        let missing = (GroupKey::Missing, 2);
-        assert_eq!(
-            buckets(Granularity::Week, "UTC"),
-            [
-                (text("2026-02-23"), 2),
-                (text("2026-03-30"), 1),
-                missing.clone()
-            ]
-        );
-        assert_eq!(
-            buckets(Granularity::Month, "Europe/Berlin"),
-            [
-                (text("2026-03-01"), 2),
-                (text("2026-04-01"), 1),
-                missing.clone()
-            ]
-        );
-        assert_eq!(
-            buckets(Granularity::Quarter, "UTC"),
-            [(text("2026-01-01"), 3), missing.clone()]
-        );
-        assert_eq!(
-            buckets(Granularity::Year, "UTC"),
-            [(text("2026-01-01"), 3), missing]
         );
     });
 }

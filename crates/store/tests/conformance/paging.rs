@@ -7,12 +7,11 @@ use contract::json::RecordBody;
 use contract::key::RecordKey;
 use contract::scalar::{FieldKind, Scalar};
 use proptest::prelude::*;
-use store::records::{Direction, OrderBy, PageRequest, SortValue};
+use store::records::{Direction, OrderBy, PageRequest};
 use store::{Store, StreamRef};
 
 use crate::fixture::{
-    add_ledger, add_mail, cases, compound, delete, key, message_with, on_every_backend, put,
-    put_at, stream, write,
+    add_ledger, cases, compound, delete, key, on_every_backend, put, put_at, stream, write,
 };
 
 /// The keys of a stream, read in pages of one size.
@@ -66,122 +65,6 @@ fn assert_order(store: &dyn Store, stream: &StreamRef, ascending: &[&str], desce
         );
         assert_eq!(names(&down), descending, "pages of {limit}");
     }
-}
-
-#[test]
-fn date_times_are_ordered_as_instants_whatever_their_spelling() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
-        let at = |id, time: &str| message_with(id, &format!("\"received_at\":\"{time}\""));
-        write(
-            store,
-            "work",
-            vec![
-                at("noon-in-berlin", "2026-03-01T12:00:00+01:00"),
-                at("eleven-and-a-bit", "2026-03-01T11:00:00.000001Z"),
-                at("half-past-ten", "2026-03-01T10:30:00Z"),
-                at("a-date", "2026-03-01"),
-                at("new-york-morning", "2026-03-01T05:59:59.9-05:00"),
-                at("no-offset", "2026-03-01T11:30:00"),
-                at("long-ago", "0012-01-01T00:00:00Z"),
-            ],
-        );
-        let order = [
-            "long-ago",
-            "a-date",
-            "half-past-ten",
-            "new-york-morning",
-            "noon-in-berlin",
-            "eleven-and-a-bit",
-            "no-offset",
-        ];
-        let mut reversed = order;
-        reversed.reverse();
-        assert_order(store, &stream("work", "messages"), &order, &reversed);
-    });
-}
-
-#[test]
-fn records_without_a_readable_cursor_value_come_last_in_both_directions() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
-        write(
-            store,
-            "work",
-            vec![
-                message_with("null", r#""received_at":null"#),
-                message_with("absent", r#""seen":true"#),
-                message_with("words", r#""received_at":"yesterday""#),
-                message_with("empty", r#""received_at":"""#),
-                message_with("late", r#""received_at":"2026-03-02T00:00:00Z""#),
-                message_with("early", r#""received_at":"2026-03-01T00:00:00Z""#),
-            ],
-        );
-        assert_order(
-            store,
-            &stream("work", "messages"),
-            &["early", "late", "absent", "empty", "null", "words"],
-            &["late", "early", "words", "null", "empty", "absent"],
-        );
-        let page = PageRequest {
-            by: OrderBy::Cursor,
-            direction: Direction::Ascending,
-            after: None,
-            limit: 6,
-        };
-        let page = store.page(&stream("work", "messages"), &page).unwrap();
-        assert_eq!(page.records[2].position.sort, SortValue::Missing);
-    });
-}
-
-#[test]
-fn equal_cursor_values_are_ordered_by_key() {
-    on_every_backend(|store| {
-        add_ledger(store, "books");
-        let entry = |id| put("entries", &format!("{{\"id\":\"{id}\",\"number\":7}}"));
-        write(
-            store,
-            "books",
-            ["b", "a", "C", "aa", "é", "z"].map(entry).into(),
-        );
-        assert_order(
-            store,
-            &stream("books", "entries"),
-            &["C", "a", "aa", "b", "z", "é"],
-            &["é", "z", "b", "aa", "a", "C"],
-        );
-    });
-}
-
-#[test]
-fn compound_keys_are_ordered_part_by_part() {
-    on_every_backend(|store| {
-        add_ledger(store, "books");
-        let keys = [
-            compound(&["a!", "b"]),
-            compound(&["a", "b"]),
-            compound(&["a", "a!"]),
-            compound(&["a", "a"]),
-            compound(&["", "z"]),
-            compound(&["a b", ""]),
-        ];
-        let cell = |key: &RecordKey| {
-            let json = r#"{"changed_at":"2026-01-01T00:00:00Z"}"#;
-            put_at("cells", key.clone(), json)
-        };
-        write(store, "books", keys.iter().map(cell).collect());
-        let order = [
-            r#"["","z"]"#,
-            r#"["a","a"]"#,
-            r#"["a","a!"]"#,
-            r#"["a","b"]"#,
-            r#"["a b",""]"#,
-            r#"["a!","b"]"#,
-        ];
-        let mut reversed = order;
-        reversed.reverse();
-        assert_order(store, &stream("books", "cells"), &order, &reversed);
-    });
 }
 
 #[test]

@@ -4,41 +4,13 @@ use std::ops::Bound::{Excluded, Included, Unbounded};
 
 use contract::scalar::Scalar;
 use contract::time::TimeRange;
-use store::search::{AggregateRequest, Metric, Scope, Test, Value};
+use store::search::{AggregateRequest, Metric, Scope, Test};
 use store::{Store, StoreError};
 
 use crate::fixture::{
     add_mail, compound, delete, field, filtered, found, found_sorted, instant, key, message,
     message_with, messages, on_every_backend, put_at, request, scope, score, search, write,
 };
-
-#[test]
-fn only_the_given_fields_match_and_exclude() {
-    // Decision 19: exclusion looks at granted fields only.
-    on_every_backend(|store| {
-        add_mail(store, "work");
-        write(
-            store,
-            "work",
-            vec![
-                message("m1", "plan", "secret"),
-                message("m2", "plan", "open"),
-                message("m3", "secret plan", "open"),
-            ],
-        );
-        let subject = || vec![scope("work", "messages", &["subject"])];
-        assert_eq!(found(store, "secret", subject()), ["m3"]);
-        assert_eq!(found_sorted(store, "plan -secret", subject()), ["m1", "m2"]);
-        assert!(found(store, "open", subject()).is_empty());
-        assert!(found(store, "plan open", subject()).is_empty());
-        let body = || vec![scope("work", "messages", &["body"])];
-        assert_eq!(found(store, "secret", body()), ["m1"]);
-        // No field, an unknown one, and one without words match nothing.
-        for fields in [&[][..], &["nothing"], &["from_email"]] {
-            assert!(found(store, "plan", vec![scope("work", "messages", fields)]).is_empty());
-        }
-    });
-}
 
 #[test]
 fn several_streams_share_one_ranking_and_keep_their_own_fields() {
@@ -82,90 +54,6 @@ fn several_streams_share_one_ranking_and_keep_their_own_fields() {
         assert_eq!(found_sorted(store, "bank", vec![messages("home")]), ["h2"]);
         let hits = search(store, "river", vec![scope("home", "events", &["note"])]).hits;
         assert_eq!(hits[0].stream, crate::fixture::stream("home", "events"));
-    });
-}
-
-fn within(since: Option<&str>, until: Option<&str>) -> Scope {
-    let mut scope = messages("work");
-    let range = TimeRange {
-        since: since.map(instant),
-        until: until.map(instant),
-    };
-    scope.time = Some((field("received_at"), range));
-    scope
-}
-
-#[test]
-fn a_time_range_includes_its_start_and_not_its_end() {
-    // Decision 14.
-    on_every_backend(|store| {
-        add_mail(store, "work");
-        let at = |id: &str, time: &str| {
-            message_with(id, &format!("\"subject\":\"x\",\"received_at\":{time}"))
-        };
-        write(
-            store,
-            "work",
-            vec![
-                at("before", "\"2026-02-28T23:59:59.999999Z\""),
-                at("start", "\"2026-03-01T01:00:00+01:00\""),
-                at("date", "\"2026-03-01\""),
-                at("last", "\"2026-03-31T23:59:59.999999\""),
-                at("end", "\"2026-04-01T00:00:00Z\""),
-                at("null", "null"),
-                at("words", "\"in March\""),
-                message_with("absent", "\"subject\":\"x\""),
-            ],
-        );
-        let march = (Some("2026-03-01"), Some("2026-04-01"));
-        let expect = |since, until, keys: &[&str]| {
-            assert_eq!(found_sorted(store, "x", vec![within(since, until)]), keys);
-            let count = AggregateRequest {
-                scope: within(since, until),
-                metric: Metric::Count,
-                grouping: None,
-            };
-            assert_eq!(store.aggregate(&count).unwrap().matched, keys.len() as u64);
-        };
-        expect(march.0, march.1, &["date", "last", "start"]);
-        expect(march.0, None, &["date", "end", "last", "start"]);
-        expect(None, march.1, &["before", "date", "last", "start"]);
-        // Even a range without ends asks for a time.
-        expect(None, None, &["before", "date", "end", "last", "start"]);
-        expect(march.1, march.0, &[]);
-    });
-}
-
-#[test]
-fn a_list_of_keys_admits_these_records_only() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
-        add_mail(store, "home");
-        write(
-            store,
-            "work",
-            ["a", "b", "c"].map(|id| message(id, "x", "")).into(),
-        );
-        write(store, "home", vec![message("a", "x", "")]);
-        let listed = |id: &str, keys: &[&str]| {
-            let mut scope = messages(id);
-            scope.keys = Some(keys.iter().map(|text| key(text)).collect());
-            scope
-        };
-        assert_eq!(
-            found_sorted(store, "x", vec![listed("work", &["c", "a", "c"])]),
-            ["a", "c"]
-        );
-        assert!(found(store, "x", vec![listed("work", &[])]).is_empty());
-        assert!(found(store, "x", vec![listed("work", &["z"])]).is_empty());
-        let both = vec![listed("work", &["b"]), listed("home", &["a"])];
-        assert_eq!(found_sorted(store, "x", both), ["a", "b"]);
-        let count = AggregateRequest {
-            scope: listed("work", &["a", "b", "z"]),
-            metric: Metric::Count,
-            grouping: None,
-        };
-        assert_eq!(store.aggregate(&count).unwrap().value, Value::Integer(2));
     });
 }
 
@@ -341,28 +229,6 @@ fn a_value_between_those_stored_matches_nothing() {
                 "{size}"
             );
         }
-    });
-}
-
-#[test]
-fn conditions_add_up() {
-    on_every_backend(|store| {
-        add_typed(store);
-        add_word_everywhere(store);
-        let seen = filtered(
-            messages("work"),
-            "seen",
-            Test::Equals(Scalar::Boolean(false)),
-        );
-        assert_eq!(
-            found_sorted(store, "everywhere", vec![seen.clone()]),
-            ["other", "zero"]
-        );
-        let positive = Test::Range(Included(Scalar::Integer(0)), Unbounded);
-        let mut both = filtered(seen, "size_bytes", positive);
-        assert_eq!(found(store, "everywhere", vec![both.clone()]), ["zero"]);
-        both.keys = Some(vec![key("other")]);
-        assert!(found(store, "everywhere", vec![both]).is_empty());
     });
 }
 

@@ -315,30 +315,13 @@ fn bytes<'row>(row: &'row Row<'_>, column: usize) -> rusqlite::Result<Option<&'r
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::path::Path;
-    use std::sync::Arc;
 
     use contract::id::ClientId;
-    use contract::time::{Clock, Instant};
+    use contract::time::Instant;
 
     use super::*;
-    use crate::{Grants, OpenOptions};
-
-    struct Noon;
-
-    impl Clock for Noon {
-        fn now(&self) -> Instant {
-            Instant(0)
-        }
-    }
-
-    fn open(path: &Path) -> EmbeddedStore {
-        let options = OpenOptions {
-            holder: "a test of the log".to_owned(),
-            clock: Arc::new(Noon),
-        };
-        EmbeddedStore::open(path, options).unwrap()
-    }
+    use crate::Grants;
+    use crate::embedded::testing::open;
 
     fn call(number: i64) -> Disclosure {
         Disclosure {

@@ -1,48 +1,26 @@
 //! Grants, tokens and the disclosure log on disk: whole or not at all, and found out when touched.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test helper that cannot go on fails its test"
-)]
 
 use std::path::Path;
-use std::sync::Arc;
 
-use contract::declaration::Declaration;
 use contract::grant::Grant;
-use contract::id::{ClientId, ConnectionId, GrantId, PackageId, StreamName};
+use contract::id::{ClientId, GrantId, PackageId, StreamName};
 use contract::json::RecordBody;
 use contract::key::RecordKey;
-use contract::time::{Clock, Instant};
+use contract::time::Instant;
 use rusqlite::Connection;
 use serde_json::json;
-use store::catalog::NewConnection;
 use store::grants::{
     Disclosure, NewApproval, NewToken, Revocable, RevocationReason, Revoked, TokenSubject, TokenUse,
 };
 use store::records::{Change, ChangeOp};
-use store::{Catalog, EmbeddedStore, Grants, OpenOptions, Records, StoreError, StreamRef};
+use store::{Catalog, EmbeddedStore, Grants, Records, StoreError, StreamRef};
 
-const MAIL: &str = include_str!("conformance/mail.json");
-const FIRST_FORMAT: &str = include_str!("../src/embedded/migrations/0001_initial.sql");
+use crate::fixture::{add_mail, connection, instant, open};
 
-struct Noon;
-
-impl Clock for Noon {
-    fn now(&self) -> Instant {
-        noon()
-    }
-}
+const FIRST_FORMAT: &str = include_str!("../../src/embedded/migrations/0001_initial.sql");
 
 fn noon() -> Instant {
-    Instant::parse("2026-06-01T12:00:00Z").unwrap()
-}
-
-fn open(path: &Path) -> EmbeddedStore {
-    let options = OpenOptions {
-        holder: "a test of grants".to_owned(),
-        clock: Arc::new(Noon),
-    };
-    EmbeddedStore::open(path, options).unwrap()
+    instant("2026-06-01T12:00:00Z")
 }
 
 /// The same database, seen by somebody who should not touch it.
@@ -53,27 +31,12 @@ fn intruder(path: &Path) -> Connection {
     connection
 }
 
-fn connection_id(id: &str) -> ConnectionId {
-    ConnectionId::parse(id).unwrap()
-}
-
 fn with_mail(path: &Path, connections: &[&str]) -> EmbeddedStore {
     let store = open(path);
-    let declaration = Declaration::parse(MAIL).unwrap();
-    store.declare(&declaration).unwrap();
     for id in connections {
-        add(&store, id);
+        add_mail(&store, id);
     }
     store
-}
-
-fn add(store: &EmbeddedStore, id: &str) {
-    let new = NewConnection {
-        connector: Declaration::parse(MAIL).unwrap().connector_key().clone(),
-        name: id.to_owned(),
-        id: Some(connection_id(id)),
-    };
-    store.add_connection(new).unwrap();
 }
 
 fn grant(id: &str, streams: &[(&str, &[&str])]) -> Grant {
@@ -210,7 +173,7 @@ fn a_removed_connection_leaves_every_grant_in_the_same_transaction() {
             "CREATE TRIGGER keep BEFORE DELETE ON connections BEGIN SELECT raise(ABORT, 'no'); END",
         )
         .unwrap();
-    assert!(store.remove_connection(&connection_id("home")).is_err());
+    assert!(store.remove_connection(&connection("home")).is_err());
     assert_eq!(connections_of(&store, "grt_1").len(), 3);
     assert!(
         store
@@ -223,7 +186,7 @@ fn a_removed_connection_leaves_every_grant_in_the_same_transaction() {
     breaking.execute_batch("DROP TRIGGER keep").unwrap();
     drop(breaking);
 
-    store.remove_connection(&connection_id("home")).unwrap();
+    store.remove_connection(&connection("home")).unwrap();
     assert_eq!(connections_of(&store, "grt_1"), ["messages/work"]);
     let narrowed = store.grant(&grant_id("grt_1")).unwrap().unwrap();
     assert_eq!(
@@ -237,7 +200,7 @@ fn a_removed_connection_leaves_every_grant_in_the_same_transaction() {
     );
     let untouched = store.grant(&grant_id("grt_3")).unwrap().unwrap();
     assert_eq!((untouched.revoked, untouched.narrowed_at), (None, None));
-    add(&store, "home");
+    add_mail(&store, "home");
     assert_eq!(connections_of(&store, "grt_1"), ["messages/work"]);
 }
 
@@ -419,33 +382,10 @@ fn an_entry_that_is_missing_added_moved_or_hidden_is_found() {
 }
 
 #[test]
-fn batches_from_many_threads_make_one_chain() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
-    std::thread::scope(|scope| {
-        for thread in 0..8 {
-            let store = &store;
-            scope.spawn(move || {
-                for batch in 0..10 {
-                    let number = thread * 100 + batch;
-                    let entries = [
-                        disclosure(number, &["grt_1"]),
-                        disclosure(number, &["grt_2"]),
-                    ];
-                    store.log_disclosures(&entries, &[]).unwrap();
-                }
-            });
-        }
-    });
-    let check = store.check_disclosures().unwrap();
-    assert_eq!((check.entries, check.broken), (160, None));
-}
-
-#[test]
 fn a_directory_of_the_first_format_keeps_everything_it_holds() {
     let made = tempfile::tempdir().unwrap();
     let messages = StreamRef {
-        connection: connection_id("home"),
+        connection: connection("home"),
         stream: StreamName::parse("messages").unwrap(),
     };
     let key = RecordKey::single("m1").unwrap();

@@ -1,27 +1,10 @@
 //! What authorization remembers: entries with an end, and changes that happen together or not at all.
-#![expect(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
 
-use std::sync::Arc;
-
-use contract::time::{Clock, Instant};
+use contract::time::Instant;
+use store::Registry;
 use store::registry::{Change, EntryKind, Expect};
-use store::{EmbeddedStore, OpenOptions, Registry};
 
-struct Midnight;
-
-impl Clock for Midnight {
-    fn now(&self) -> Instant {
-        Instant(0)
-    }
-}
-
-fn store(folder: &tempfile::TempDir) -> EmbeddedStore {
-    let options = OpenOptions {
-        holder: "a test".to_owned(),
-        clock: Arc::new(Midnight),
-    };
-    EmbeddedStore::open(&folder.path().join("data"), options).unwrap()
-}
+use crate::fixture::open;
 
 fn put<'a>(key: &'a str, document: &'a str, expect: Expect) -> Change<'a> {
     Change::Put {
@@ -36,14 +19,14 @@ fn put<'a>(key: &'a str, document: &'a str, expect: Expect) -> Change<'a> {
 #[test]
 fn an_entry_ends_at_its_time_and_survives_a_restart_until_then() {
     let folder = tempfile::tempdir().unwrap();
-    let first = store(&folder);
+    let first = open(folder.path());
     assert!(
         first
             .apply(&[put("a", "{}", Expect::Absent)], Instant(0))
             .unwrap()
     );
     drop(first);
-    let store = store(&folder);
+    let store = open(folder.path());
     let entry = |now| store.entry(EntryKind::Code, "a", Instant(now)).unwrap();
     assert_eq!(entry(99).unwrap().document, "{}");
     assert_eq!(entry(100), None);
@@ -62,7 +45,7 @@ fn an_entry_ends_at_its_time_and_survives_a_restart_until_then() {
 #[test]
 fn changes_happen_together_or_not_at_all() {
     let folder = tempfile::tempdir().unwrap();
-    let store = store(&folder);
+    let store = open(folder.path());
     let now = Instant(0);
     assert!(store.apply(&[put("a", "1", Expect::Absent)], now).unwrap());
     let both = [put("b", "1", Expect::Absent), put("a", "2", Expect::Absent)];
@@ -93,7 +76,7 @@ fn changes_happen_together_or_not_at_all() {
 #[test]
 fn a_removal_insists_on_what_it_saw() {
     let folder = tempfile::tempdir().unwrap();
-    let store = store(&folder);
+    let store = open(folder.path());
     let now = Instant(0);
     let remove = |expect| Change::Remove {
         kind: EntryKind::Code,
@@ -110,7 +93,7 @@ fn a_removal_insists_on_what_it_saw() {
 #[test]
 fn of_many_who_redeem_the_same_code_one_succeeds() {
     let folder = tempfile::tempdir().unwrap();
-    let store = store(&folder);
+    let store = open(folder.path());
     let now = Instant(0);
     assert!(store.apply(&[put("a", "1", Expect::Absent)], now).unwrap());
     let won: usize = std::thread::scope(|scope| {
