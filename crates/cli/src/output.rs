@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clap::error::ErrorKind;
 use contract::steering::is_steering;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use serde::Serialize;
 
@@ -281,6 +281,12 @@ pub(crate) fn report_panic(info: &PanicHookInfo<'_>) {
     print_error_line(&format!(
         "error: pdpp has a defect: {what} ({place})\nhint: everything acknowledged is kept; please report this with the command you ran"
     ));
+}
+
+/// How many of something: `1 record`, `12,000 records`.
+pub(crate) fn counted(count: u64, one: &str, several: &str) -> String {
+    let noun = if count == 1 { one } else { several };
+    format!("{} {noun}", HumanCount(count))
 }
 
 /// A text from outside as one may show it: control characters become visible, so that it cannot forge other output.

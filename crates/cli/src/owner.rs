@@ -334,7 +334,8 @@ impl RequestPath {
 
     /// Adds a parameter.
     pub(crate) fn param(mut self, name: &str, value: &str) -> Self {
-        self.params.push(format!("{name}={}", encoded(value)));
+        self.params
+            .push(format!("{}={}", encoded(name), encoded(value)));
         self
     }
 

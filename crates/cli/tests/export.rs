@@ -254,6 +254,74 @@ fn a_record_that_its_owner_deleted_stays_deleted() {
     assert!(told.succeeds().stderr.ends_with(kept));
 }
 
+/// A mail with two attachments, and an answer to it.
+const MAIL: &str = "From a@example.test Thu Mar  5 10:00:00 2026\n\
+    From: a@example.test\nDate: Thu, 5 Mar 2026 10:00:00 +0000\nMessage-ID: <one@example.test>\nSubject: plans\n\
+    MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=b\n\n\
+    --b\nContent-Type: text/plain\n\nSee both.\n\
+    --b\nContent-Type: text/plain; name=one.txt\nContent-Disposition: attachment; filename=one.txt\n\nzyzzyva\n\
+    --b\nContent-Type: text/plain; name=two.txt\nContent-Disposition: attachment; filename=two.txt\n\nquokka\n\
+    --b--\n\n\
+    From b@example.test Thu Mar  5 11:00:00 2026\n\
+    From: b@example.test\nDate: Thu, 5 Mar 2026 11:00:00 +0000\nMessage-ID: <two@example.test>\n\
+    In-Reply-To: <one@example.test>\nSubject: Re: plans\n\nThanks.\n";
+
+#[test]
+fn what_belongs_to_a_deleted_record_is_named_and_goes_when_it_is_asked_for() {
+    // TR-21
+    let home = Home::new();
+    home.run(&["import", &home.file("all.mbox", MAIL)])
+        .succeeds();
+    let ids = |stream: &str| -> Vec<String> {
+        let exported = home.run(&["export", stream]).succeeds().stdout;
+        let key = |line: &str| -> serde_json::Value { serde_json::from_str(line).unwrap() };
+        let keys = exported.lines().map(key);
+        keys.map(|one| format!("mailbox/{stream}:{}", one["key"].as_str().unwrap()))
+            .collect()
+    };
+    let first = "mailbox/messages:one@example.test";
+    let files = ids("attachments");
+    assert_eq!((ids("messages").len(), files.len()), (2, 2));
+    let asked = home.run(&["delete", first]);
+    // The newest first.
+    let (one, two) = (&files[1], &files[0]);
+    let named = format!(
+        "Related by files and kept: 2 records ({one}, {two}); to delete them as well: pdpp delete '{one}' '{two}'\n"
+    );
+    assert!(asked.stderr.contains(&named), "{}", asked.stderr);
+    assert!(
+        asked
+            .stderr
+            .contains("Related by replies and kept: 1 record")
+    );
+    home.run(&["delete", first, "--with", "none", "--yes"])
+        .refused_saying(&["by 'none'", "relationships: files, replies"]);
+    assert_eq!((ids("messages").len(), ids("attachments").len()), (2, 2));
+    let json = home.run(&[
+        "delete",
+        "mailbox/messages:two@example.test",
+        "--yes",
+        "--json",
+    ]);
+    assert_eq!(json.succeeds().stdout, "{\"deleted\":1}\n");
+    let deleted = home.run(&["delete", first, "--with", "files", "--yes"]);
+    assert!(deleted.succeeds().stderr.starts_with("Deleted 3 records."),);
+    assert_eq!((ids("messages").len(), ids("attachments").len()), (0, 0));
+    // TR-21: alone, it says what it leaves.
+    home.run(&["import", &home.file("all.mbox", MAIL), "--revive"])
+        .succeeds();
+    let left = home.run(&["delete", first, "--yes"]).succeeds();
+    assert!(left.stderr.contains(&named), "{}", left.stderr);
+    home.run(&["delete", one, two, "--yes"]).succeeds();
+    let purged = home.run(&["purge"]).succeeds();
+    assert!(
+        !purged.stderr.contains("1 deleted records"),
+        "{}",
+        purged.stderr
+    );
+    assert_eq!(holding(&home.data_dir(), "quokka"), Vec::<PathBuf>::new());
+}
+
 #[test]
 fn a_deleted_chat_does_not_come_back_under_another_file_name() {
     // TR-16, TR-21: not even when a purge has taken everything that tells its name.

@@ -201,6 +201,7 @@ impl<'a> Import<'a> {
             destination: &self.destination,
             revives: self.revives,
         })?;
+        let before = self.report.read;
         let (destination, blobs) = (&mut self.destination, self.blobs);
         let revives = self.revives;
         let files = RefCell::new(Vec::new());
@@ -232,7 +233,10 @@ impl<'a> Import<'a> {
             }
             failed?;
             if ended {
-                let note = importer.note();
+                let note = importer.note().or_else(|| {
+                    let nothing = self.report.read == before;
+                    nothing.then(|| "the input holds no record, so nothing was imported".to_owned())
+                });
                 self.report.notes.extend(note.map(|note| match file {
                     Some(file) => format!("{file}: {note}"),
                     None => note,

@@ -46,7 +46,7 @@ pub struct ReceiptRejection {
     /// The field at fault, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
-    /// What stands in it, escaped and cut, where that is the fault.
+    /// What stands in it, as it is but cut, where that is the fault. Whoever shows it escapes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
 }

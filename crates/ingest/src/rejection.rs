@@ -1,5 +1,6 @@
 //! Why one line was refused. A rejection is permanent: sending the same line again gives the same answer.
 
+use contract::json;
 use serde::{Deserialize, Serialize};
 
 /// How many characters of somebody's data a message quotes.
@@ -14,7 +15,7 @@ pub struct Rejection {
     pub message: String,
     /// The field at fault, where there is one.
     pub field: Option<String>,
-    /// What stands in it, escaped and cut, where that is the fault.
+    /// What stands in it, as it is but cut, where that is the fault. It is escaped where it is shown.
     pub value: Option<String>,
 }
 
@@ -104,14 +105,56 @@ impl Rejection {
         self
     }
 
-    /// Keeps the value as a message quotes it, without the quotes.
-    pub(crate) fn with_value(mut self, quoted: &str) -> Self {
-        let bare = quoted
-            .strip_prefix('\'')
-            .and_then(|it| it.strip_suffix('\''));
-        self.value = Some(bare.unwrap_or(quoted).to_owned());
+    pub(crate) fn with_value(mut self, given: Given) -> Self {
+        self.value = Some(given.text);
         self
     }
+}
+
+/// A value that was given, cut.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Given {
+    text: String,
+    is_text: bool,
+}
+
+impl Given {
+    pub(crate) fn text(text: &str) -> Self {
+        Self {
+            text: cut(text),
+            is_text: true,
+        }
+    }
+
+    pub(crate) fn json(raw: &str) -> Self {
+        match json::decode_string(raw) {
+            Some(text) => Self::text(&text),
+            None => Self {
+                text: cut(raw.trim()),
+                is_text: false,
+            },
+        }
+    }
+
+    /// For a message: texts in quotes, everything escaped.
+    pub(crate) fn shown(&self) -> String {
+        let quoted = quoted(&self.text);
+        match quoted
+            .strip_prefix('\'')
+            .and_then(|rest| rest.strip_suffix('\''))
+        {
+            Some(bare) if !self.is_text => bare.to_owned(),
+            _ => quoted,
+        }
+    }
+}
+
+fn cut(text: &str) -> String {
+    let mut cut: String = text.chars().take(QUOTED_CHARS).collect();
+    if cut.len() < text.len() {
+        cut.push('…');
+    }
+    cut
 }
 
 /// Quotes somebody's data for a message: escaped, so that it cannot forge one, and cut.

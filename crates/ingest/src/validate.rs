@@ -15,7 +15,7 @@ use contract::json::{self, JsonKind, RecordBody};
 use contract::key::{KeyError, RecordKey};
 use contract::scalar::{FieldKind, Scalar};
 
-use crate::rejection::{Rejection, RejectionCode, quoted};
+use crate::rejection::{Given, Rejection, RejectionCode, quoted};
 use value::{Fault, ValueRules, shorten};
 
 type Checked<T> = Result<T, Rejection>;
@@ -220,7 +220,7 @@ fn check_size(kind: FieldKind, raw: &str) -> Result<(), Fault> {
         code: RejectionCode::InvalidFieldType,
         at: String::new(),
         rule: rule.to_owned(),
-        value: Some(shorten(raw)),
+        value: Some(Given::json(raw)),
     })
 }
 
@@ -232,12 +232,13 @@ impl Cells {
             "" => String::new(),
             at => format!(" at {at}"),
         };
-        let got = fault.value.as_ref().map(|value| format!(", got {value}"));
+        let got = fault.value.as_ref();
+        let got = got.map(|value| format!(", got {}", value.shown()));
         let got = got.unwrap_or_default();
         let message = format!("{noun} {name_shown}{at} {rule}{got}");
         let rejection = Rejection::new(fault.code, message).in_field(name);
         match fault.value {
-            Some(value) => rejection.with_value(&value),
+            Some(value) => rejection.with_value(value),
             None => rejection,
         }
     }
@@ -245,12 +246,12 @@ impl Cells {
     fn missing(self, name: &str) -> Rejection {
         let (why, value) = match self {
             Self::Fields => ("is required and missing", None),
-            Self::Columns => ("is required and its cell is empty", Some(quoted(""))),
+            Self::Columns => ("is required and its cell is empty", Some(Given::text(""))),
         };
         let message = format!("{} {} {why}", self.noun(), quoted(name));
         let rejection = Rejection::new(RejectionCode::MissingField, message).in_field(name);
         match value {
-            Some(value) => rejection.with_value(&value),
+            Some(value) => rejection.with_value(value),
             None => rejection,
         }
     }

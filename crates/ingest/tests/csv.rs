@@ -101,7 +101,11 @@ fn a_wrong_cell_is_refused_with_its_column_and_physical_line() {
             (7, "missing_key", "the primary key field 'id' is missing"),
             (8, "malformed_csv", "the row has 2 cells and the header 3"),
             (9, "malformed_csv", "the row has 4 cells and the header 3"),
-            (10, "invalid_utf8", "column 'title' is not UTF-8"),
+            (
+                10,
+                "invalid_utf8",
+                "column 'title' is not UTF-8, got '\u{fffd}'"
+            ),
             (
                 11,
                 "invalid_field_type",
@@ -253,7 +257,7 @@ fn what_the_bytes_mean_is_found() {
     assert_eq!(note, expected);
     assert_eq!(
         told,
-        ["it is not UTF-8; its letters are read as Windows-1252"]
+        ["the file is not UTF-8; its letters are read as Windows-1252"]
     );
 }
 
@@ -262,7 +266,14 @@ fn bytes_that_are_no_text_of_the_encoding_refuse_their_row_alone() {
     let utf8 = "id,title\n1,\u{e4}\u{f6}\u{fc}\n2,".as_bytes();
     let (_, report) = notes(&[utf8, b"\xff\n3,x\n"].concat());
     assert_eq!((report.added, report.rejected), (2, 1));
-    assert_eq!(report.rejections[0].code.as_str(), "invalid_utf8");
+    // TR-13: with what can be read of the value.
+    let refused = &report.rejections[0];
+    assert_eq!(refused.code.as_str(), "invalid_utf8");
+    assert_eq!(refused.value.as_deref(), Some("\u{fffd}"));
+    assert_eq!(
+        refused.message,
+        "column 'title' is not UTF-8, got '\u{fffd}'"
+    );
     // A half of a pair in UTF-16.
     let mut wide: Vec<u8> = Vec::new();
     let (head, tail) = ("\u{feff}id,title\n1,", "\n2,y\n");
@@ -272,6 +283,31 @@ fn bytes_that_are_no_text_of_the_encoding_refuse_their_row_alone() {
     let (_, report) = notes(&wide);
     assert_eq!((report.added, report.rejected), (1, 1));
     assert_eq!(report.rejections[0].code.as_str(), "invalid_utf8");
+}
+
+#[test]
+fn a_refused_value_is_told_as_it_is_and_escaped_only_in_the_message() {
+    // TR-13
+    let (_, report) = notes(b"id,size\n1,\"t\xc3\xa4n \x1b[31m'\t\"\n");
+    let refused = &report.rejections[0];
+    assert_eq!(refused.value.as_deref(), Some("t\u{e4}n \u{1b}[31m'\t"));
+    assert_eq!(
+        refused.message,
+        "column 'size' must be integer, got 't\u{e4}n \\u{1b}[31m'\\t'"
+    );
+    let long = format!("id,size\n1,{}\n", "x".repeat(200));
+    let (_, report) = notes(long.as_bytes());
+    let cut = format!("{}\u{2026}", "x".repeat(64));
+    assert_eq!(report.rejections[0].value, Some(cut));
+}
+
+#[test]
+fn a_file_without_records_says_so() {
+    for empty in ["", "\n", "id,title\n"] {
+        let (_, report) = notes(empty.as_bytes());
+        let told = ["the input holds no record, so nothing was imported"];
+        assert_eq!(report.notes, told, "{empty:?}");
+    }
 }
 
 #[test]

@@ -1,24 +1,30 @@
 //! `pdpp delete`: records of the owner's choice go, and stay away.
 
+mod related;
+
 use clap::Args;
+use contract::handle::RecordHandle;
 use contract::id::{ConnectionId, StreamName};
 use contract::record::Record;
-use indicatif::HumanCount;
 use rest::owner::wire::{Deleted, Deletion, RecordName};
 use serde_json::json;
 
+use self::related::Related;
 use crate::context::Context;
 use crate::failure::{CommandResult, Failure};
-use crate::output::visible;
+use crate::output::{counted, visible};
 use crate::owner::{OwnerClient, RequestPath};
 use crate::reading::{self, CommandLine};
 
 /// Delete records
 ///
 /// All that are named, or none if one of them is not there. Nobody can read them from then on. `pdpp purge` erases what they
-/// held. Importing them again does not bring them back, unless with --revive.
+/// held. Importing them again does not bring them back, unless with --revive. Records that point at a deleted one, such as
+/// the attachments of a mail, are named and stay, unless --with says their relationship.
 #[derive(Debug, Args)]
-#[command(after_help = "Example: pdpp delete mail-work/messages:m-0001")]
+#[command(
+    after_help = "Example: pdpp delete mail-work/messages:m-0001\nExample: pdpp delete mail-work/messages:m-0001 --with attachments"
+)]
 pub(crate) struct Options {
     /// The ids of records
     #[arg(required = true, value_name = "ID")]
@@ -26,6 +32,9 @@ pub(crate) struct Options {
     /// The connection, where the ids do not say it
     #[arg(long, value_name = "ID", alias = "connection")]
     connection_id: Option<String>,
+    /// Also the records related to them by this relationship; repeatable
+    #[arg(long, value_name = "RELATION")]
+    with: Vec<String>,
     /// Do not ask
     #[arg(long)]
     yes: bool,
@@ -41,36 +50,93 @@ pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
             records.push(name);
         }
     }
-    let what = match records.len() {
-        1 => visible(options.ids.first().map_or("", String::as_str)),
-        several => format!("{} records", HumanCount(several as u64)),
-    };
+    let mut related = related::find(&owner, &records)?;
+    records.extend(related::take(&mut related, &options.with)?);
+    related.retain(|one| !one.records.is_empty());
+    let kept: Vec<String> = related
+        .iter()
+        .map(|one| one.told(&context.command("delete")))
+        .collect();
     if !options.yes {
-        match output.confirm(&format!("Delete {what}?")) {
-            Some(true) => {}
-            Some(false) => return Err(Failure::new("nothing was deleted")),
-            None => {
-                let message = format!(
-                    "deleting {what} must be confirmed, and there is no terminal to ask on"
-                );
-                let again = options
-                    .ids
-                    .iter()
-                    .fold(context.command("delete"), CommandLine::argument);
-                let again = again.option("connection-id", options.connection_id.as_ref());
-                return Err(Failure::new(message).hint(again.flag("yes").to_string()));
+        if !output.is_json() {
+            for kept in &kept {
+                output.note(kept);
             }
         }
+        ask(options, context, &records)?;
     }
+    let what = told(&records);
     let deleted: Deleted = owner.post(&RequestPath::new("/owner/delete"), &Deletion { records })?;
     if output.is_json() {
-        return output.json(&json!({"deleted": deleted.records}));
+        return output.json(&as_json(deleted.records, &related));
     }
     output.note(&format!(
         "Deleted {what}. To erase what was held there: {}",
         context.command("purge")
     ));
+    if options.yes {
+        for kept in &kept {
+            output.note(kept);
+        }
+    }
     Ok(())
+}
+
+/// Goes on only if a person agrees, who sees each record that is meant.
+fn ask(options: &Options, context: &Context, records: &[RecordName]) -> CommandResult {
+    let what = told(records);
+    let question = match records {
+        [_] => format!("Delete {what}?"),
+        several => {
+            let ids: Vec<String> = several.iter().map(handle_text).collect();
+            format!("{}\nDelete these {what}?", ids.join("\n"))
+        }
+    };
+    match context.output.confirm(&question) {
+        Some(true) => Ok(()),
+        Some(false) => Err(Failure::new("nothing was deleted")),
+        None => {
+            let message =
+                format!("deleting {what} must be confirmed, and there is no terminal to ask on");
+            let again = options
+                .ids
+                .iter()
+                .fold(context.command("delete"), CommandLine::argument);
+            let again = again.option("connection-id", options.connection_id.as_ref());
+            let again = again.options("with", &options.with).flag("yes");
+            Err(Failure::new(message).hint(again.to_string()))
+        }
+    }
+}
+
+/// One record by its id, several by their number.
+fn told(records: &[RecordName]) -> String {
+    match records {
+        [only] => visible(&handle_text(only)),
+        several => counted(several.len() as u64, "record", "records"),
+    }
+}
+
+fn as_json(deleted: u64, related: &[Related]) -> serde_json::Value {
+    let mut document = json!({"deleted": deleted});
+    if !related.is_empty() {
+        let kept = related.iter().map(|one| {
+            let ids: Vec<String> = one.records.iter().map(handle_text).collect();
+            json!({"relation": one.relation, "records": ids})
+        });
+        document["kept"] = kept.collect();
+    }
+    document
+}
+
+fn handle_of(record: &RecordName) -> Option<RecordHandle> {
+    let connection = Some(record.connection_id.as_str());
+    RecordHandle::new(connection, record.stream.as_str(), &record.record_id).ok()
+}
+
+/// The id of a record, as commands take it.
+fn handle_text(record: &RecordName) -> String {
+    handle_of(record).map_or_else(|| record.record_id.clone(), |handle| handle.to_string())
 }
 
 /// The record of an id, which must be there.

@@ -64,6 +64,11 @@ impl Outline {
         matches!(self.key.as_slice(), [only] if only == name)
     }
 
+    /// How many fields identify a record, as far as they can be read.
+    pub(super) fn key_fields(&self) -> usize {
+        self.key.len()
+    }
+
     /// Reads a reference to a field of this stream and checks that the field may serve that use.
     pub(super) fn field(
         &self,

@@ -95,17 +95,37 @@ fn foreign_key_of(
         Pointing::Here => related,
         Pointing::There => own,
     };
+    if pointing == Pointing::There && related.key_fields() > 1 {
+        mistakes.add(&node.path, too_narrow(pair, &name));
+        return None;
+    }
     let field = holder.field(node, FieldUse::ForeignKey, mistakes)?;
     Some((field, pointing))
+}
+
+/// What a stream is called in a message.
+fn called(outline: &Outline, otherwise: &str) -> String {
+    let name = outline.name.as_ref();
+    name.map_or_else(|| otherwise.to_owned(), ToString::to_string)
+}
+
+/// Why one field cannot point at a record with a compound key.
+fn too_narrow(pair: Pair<'_>, name: &str) -> String {
+    let Pair { own, related } = pair;
+    let (here, there) = (
+        called(own, "this stream"),
+        called(related, "the other stream"),
+    );
+    format!(
+        "a record of {there} is identified by {} fields, and {name:?} of {here} holds one value, so it can point at none; \
+         give {there} a primary_key of one field, or leave the relationship out",
+        related.key_fields()
+    )
 }
 
 /// Why a foreign key cannot be found.
 fn nowhere(pair: Pair<'_>, name: &str, cardinality: Cardinality, is_own: bool) -> String {
     let Pair { own, related } = pair;
-    let called = |outline: &Outline, otherwise: &str| {
-        let name = outline.name.as_ref();
-        name.map_or_else(|| otherwise.to_owned(), ToString::to_string)
-    };
     let (here, there) = (
         called(own, "this stream"),
         called(related, "the other stream"),

@@ -171,6 +171,29 @@ fn a_record_may_point_at_the_one_it_is_related_to() {
 }
 
 #[test]
+fn one_field_points_at_no_record_with_a_compound_key() {
+    // TR-30: it would be accepted, and never lead anywhere.
+    let text = |key: &str| {
+        format!(
+            r#"{{"protocol_version":"0.1.0","source":{{"kind":"connector","id":"https://a.example/budget"}},
+            "declaration_version":"1","streams":[
+            {{"name":"accounts","semantics":"mutable_state","primary_key":{key},
+              "schema":{{"properties":{{"bank":{{"type":"string"}},"number":{{"type":"string"}}}}}}}},
+            {{"name":"balances","semantics":"append_only","primary_key":["id"],
+              "schema":{{"properties":{{"id":{{"type":"string"}},"account_id":{{"type":"string"}}}}}},
+              "relationships":[{{"name":"account","stream":"accounts","foreign_key":"account_id","cardinality":"has_one"}}]}}]}}"#
+        )
+    };
+    assert!(Declaration::parse(&text(r#"["number"]"#)).is_ok());
+    let refused = Declaration::parse(&text(r#"["bank","number"]"#)).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "/streams/1/relationships/0/foreign_key: a record of accounts is identified by 2 fields, and \"account_id\" of balances \
+         holds one value, so it can point at none; give accounts a primary_key of one field, or leave the relationship out"
+    );
+}
+
+#[test]
 fn a_relationship_that_cannot_be_says_why() {
     // TR-30
     for (foreign_key, cardinality, why) in [

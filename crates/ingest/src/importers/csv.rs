@@ -27,7 +27,7 @@ use crate::accept::Acceptor;
 use crate::error::InputError;
 use crate::importer::{Importer, Item};
 use crate::lines::MAX_LINE_BYTES;
-use crate::rejection::{Rejection, RejectionCode, quoted};
+use crate::rejection::{Given, Rejection, RejectionCode, quoted};
 use crate::validate::Cells;
 use crate::validate::value::{Fault, listed};
 
@@ -155,7 +155,10 @@ impl<R: BufRead> Table<'_, R> {
         let encoding = self.rows.input.encoding;
         let mut text = String::from("{");
         for (column, cell) in columns.iter().zip(self.rows.cells()) {
-            let Some(value) = column.value(encoding.decode(cell).as_deref())? else {
+            let Some(decoded) = encoding.decode(cell) else {
+                return Err(column.undecodable(encoding, cell));
+            };
+            let Some(value) = column.value(&decoded)? else {
                 continue;
             };
             if text.len() > 1 {
@@ -185,17 +188,24 @@ impl<R: BufRead> Importer for CsvImporter<'_, R> {
     fn note(&self) -> Option<String> {
         let encoding = self.table.as_ref()?.rows.input.encoding;
         let assumed = encoding == Encoding::Windows1252;
-        assumed.then(|| "it is not UTF-8; its letters are read as Windows-1252".to_owned())
+        assumed.then(|| "the file is not UTF-8; its letters are read as Windows-1252".to_owned())
     }
 }
 
 impl Column<'_> {
-    /// The JSON of a cell, or nothing where the record goes without the field.
-    fn value(&self, cell: Option<&str>) -> Result<Option<String>, Rejection> {
-        let Some(cell) = cell else {
-            let message = format!("column {} is not UTF-8", quoted(&self.name));
-            return Err(Rejection::new(RejectionCode::InvalidUtf8, message).in_field(&self.name));
+    /// Why a cell is refused that is no text of the file's encoding.
+    fn undecodable(&self, encoding: Encoding, cell: &[u8]) -> Rejection {
+        let fault = Fault {
+            code: RejectionCode::InvalidUtf8,
+            at: String::new(),
+            rule: format!("is not {}", encoding.name()),
+            value: Some(Given::text(&String::from_utf8_lossy(cell))),
         };
+        Cells::Columns.rejection(&self.name, fault)
+    }
+
+    /// The JSON of a cell, or nothing where the record goes without the field.
+    fn value(&self, cell: &str) -> Result<Option<String>, Rejection> {
         if cell.is_empty() {
             return Ok(self.takes_null.then(|| "null".to_owned()));
         }
@@ -226,7 +236,7 @@ impl Column<'_> {
                 code: RejectionCode::InvalidFieldType,
                 at: String::new(),
                 rule: format!("must be {}", listed(&field.types)),
-                value: Some(quoted(cell)),
+                value: Some(Given::text(cell)),
             };
             Cells::Columns.rejection(&self.name, fault)
         })

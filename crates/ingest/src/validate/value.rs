@@ -9,7 +9,7 @@ use contract::json::{self, JsonKind, RecordBody};
 use contract::time::Instant;
 use serde_json::value::RawValue;
 
-use crate::rejection::{RejectionCode, quoted};
+use crate::rejection::{Given, RejectionCode, quoted};
 
 /// What is wrong with a value.
 #[derive(Debug)]
@@ -19,8 +19,8 @@ pub(crate) struct Fault {
     pub(crate) at: String,
     /// The rule: `must be integer`.
     pub(crate) rule: String,
-    /// The value, safe to show and cut; nothing where it is missing.
-    pub(crate) value: Option<String>,
+    /// The value; nothing where it is missing.
+    pub(crate) value: Option<Given>,
 }
 
 /// What one value must be.
@@ -191,16 +191,13 @@ fn fault(code: RejectionCode, rule: String, raw: &str) -> Fault {
         code,
         at: String::new(),
         rule,
-        value: Some(shorten(raw)),
+        value: Some(Given::json(raw)),
     }
 }
 
 /// A JSON value for a message: texts in quotes, everything escaped and cut.
 pub(crate) fn shorten(raw: &str) -> String {
-    match json::decode_string(raw) {
-        Some(text) => quoted(&text),
-        None => quoted(raw.trim()).trim_matches('\'').to_owned(),
-    }
+    Given::json(raw).shown()
 }
 
 /// The types in words: `integer or null`.
@@ -441,7 +438,7 @@ mod tests {
         match ValueRules::read(schema).check(value) {
             Ok(()) => "fits".to_owned(),
             Err(fault) => {
-                let got = fault.value.map(|value| format!(", got {value}"));
+                let got = fault.value.map(|value| format!(", got {}", value.shown()));
                 format!("{} {}{}", fault.at, fault.rule, got.unwrap_or_default())
                     .trim()
                     .to_owned()

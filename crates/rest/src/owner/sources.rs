@@ -1,7 +1,7 @@
 //! Declarations and connections.
 
 use axum::http::StatusCode;
-use contract::declaration::{Declaration, DeclarationErrors};
+use contract::declaration::{Declaration, DeclarationErrors, Pointing};
 use contract::id::ConnectionId;
 use store::catalog::{self, StreamStats};
 use store::{Store, StoreError};
@@ -42,6 +42,16 @@ fn connector(declaration: &Declaration) -> wire::Connector {
             .fields
             .iter()
             .map(|field| field.name.to_string())
+            .collect(),
+        relations: stream
+            .relationships
+            .iter()
+            .filter(|one| one.pointing == Pointing::Here)
+            .map(|one| wire::Relation {
+                name: one.name.clone(),
+                stream: one.stream.clone(),
+                foreign_key: one.foreign_key.to_string(),
+            })
             .collect(),
     });
     wire::Connector {

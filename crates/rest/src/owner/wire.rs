@@ -39,6 +39,20 @@ pub struct Stream {
     /// The names of its fields.
     #[serde(default)]
     pub fields: Vec<String>,
+    /// Relationships by which other records point at one of this stream.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub relations: Vec<Relation>,
+}
+
+/// A relationship by which records point at another.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Relation {
+    /// Its name.
+    pub name: String,
+    /// The stream of the records that point.
+    pub stream: StreamName,
+    /// Their field that holds the key of the other.
+    pub foreign_key: String,
 }
 
 /// A configured connection.
