@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use crate::error::ReadError;
 use crate::id::{FieldName, StreamName};
 use crate::page::{Links, Meta};
-use crate::query::{Filter, Params, push, refused, write_filters};
+use crate::query::{Filter, refused};
 use crate::wire::{Nullable, ObjectTag, Other, present};
 
 /// Groups returned when the request names no limit.
@@ -50,43 +50,6 @@ impl AggregateQuery {
             grouping,
             filters: Vec::new(),
         })
-    }
-
-    /// The request as query parameters.
-    pub fn params(&self) -> Params {
-        let mut params = Params::new();
-        push(&mut params, "connection_id", self.connection_id.clone());
-        push(&mut params, "metric", Some(self.metric.as_str().to_owned()));
-        push(
-            &mut params,
-            "field",
-            self.metric.field().map(ToString::to_string),
-        );
-        if let Some(grouping) = &self.grouping {
-            match &grouping.by {
-                GroupBy::Field(field) => push(&mut params, "group_by", Some(field.to_string())),
-                GroupBy::Time {
-                    field,
-                    granularity,
-                    time_zone,
-                } => {
-                    push(&mut params, "group_by_time", Some(field.to_string()));
-                    push(
-                        &mut params,
-                        "granularity",
-                        Some(granularity.as_str().to_owned()),
-                    );
-                    push(&mut params, "time_zone", time_zone.clone());
-                }
-            }
-            push(
-                &mut params,
-                "limit",
-                grouping.limit.map(|limit| limit.to_string()),
-            );
-        }
-        write_filters(&self.filters, &mut params);
-        params
     }
 }
 
@@ -440,15 +403,6 @@ mod tests {
             Some(Grouping::new(by, None).unwrap()),
         )
         .unwrap();
-        let written: Vec<String> = query
-            .params()
-            .iter()
-            .map(|(name, value)| format!("{name}={value}"))
-            .collect();
-        assert_eq!(
-            written.join("&"),
-            "metric=count&group_by_time=at&granularity=month"
-        );
         let answer = serde_json::to_value(Aggregation::for_query(&query)).unwrap();
         assert_eq!(answer["time_zone"], "UTC");
         assert_eq!(answer["field"], serde_json::Value::Null);

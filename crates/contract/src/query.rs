@@ -74,23 +74,6 @@ impl ListOptions {
             (None, None) => Ok(Order::default()),
         }
     }
-
-    fn write(&self, params: &mut Params) {
-        push(params, "cursor", self.cursor.clone());
-        push(
-            params,
-            "order",
-            self.order.map(|order| order.as_str().to_owned()),
-        );
-        push(params, "sort", self.sort.as_ref().map(Sort::to_wire));
-        push(
-            params,
-            "count",
-            (self.count != Count::None).then(|| self.count.as_str().to_owned()),
-        );
-        push(params, "window", self.time_span.then(|| "exact".to_owned()));
-        write_expand(&self.expand, params);
-    }
 }
 
 /// Where a changes feed starts.
@@ -112,15 +95,6 @@ impl ChangesSince {
             _ => ChangesSince::Bookmark(text.to_owned()),
         }
     }
-
-    /// The parameter that says so, and its value.
-    fn param(&self) -> (&'static str, &str) {
-        match self {
-            ChangesSince::Beginning => ("changes_since", "beginning"),
-            ChangesSince::Bookmark(text) => ("changes_since", text),
-            ChangesSince::Page(text) => ("cursor", text),
-        }
-    }
 }
 
 impl RecordsQuery {
@@ -134,27 +108,6 @@ impl RecordsQuery {
             limit: PageLimit::default(),
             reading: Reading::List(ListOptions::default()),
         }
-    }
-
-    /// The request as query parameters.
-    pub fn params(&self) -> Params {
-        let mut params = Params::new();
-        push(&mut params, "connection_id", self.connection_id.clone());
-        push(
-            &mut params,
-            "limit",
-            self.limit.requested().map(|limit| limit.to_string()),
-        );
-        self.projection.write(&mut params);
-        write_filters(&self.filters, &mut params);
-        match &self.reading {
-            Reading::List(options) => options.write(&mut params),
-            Reading::Changes(since) => {
-                let (name, value) = since.param();
-                push(&mut params, name, Some(value.to_owned()));
-            }
-        }
-        params
     }
 }
 
@@ -184,15 +137,6 @@ impl RecordQuery {
             expand: Vec::new(),
         }
     }
-
-    /// The request as query parameters.
-    pub fn params(&self) -> Params {
-        let mut params = Params::new();
-        push(&mut params, "connection_id", self.connection_id.clone());
-        self.projection.write(&mut params);
-        write_expand(&self.expand, &mut params);
-        params
-    }
 }
 
 /// A window of one text field of a record.
@@ -208,27 +152,6 @@ pub struct WindowQuery {
     pub connection_id: Option<String>,
     /// Which part of it.
     pub selector: WindowSelector,
-}
-
-impl WindowQuery {
-    /// The request as query parameters. A window cursor is an offset; the wire knows only the offset.
-    pub fn params(&self) -> Params {
-        let mut params = Params::new();
-        let selector = &self.selector;
-        let number = |value: Option<usize>| value.map(|number| number.to_string());
-        push(&mut params, "connection_id", self.connection_id.clone());
-        push(&mut params, "field", Some(self.field.to_string()));
-        push(
-            &mut params,
-            "offset_chars",
-            number(selector.offset_chars).or_else(|| selector.cursor.clone()),
-        );
-        push(&mut params, "limit_chars", number(selector.limit_chars));
-        push(&mut params, "q", selector.q.clone());
-        push(&mut params, "before_chars", number(selector.before_chars));
-        push(&mut params, "after_chars", number(selector.after_chars));
-        params
-    }
 }
 
 /// The streams that may be read.
@@ -256,26 +179,6 @@ pub struct BlobQuery {
     pub connection_id: Option<String>,
 }
 
-pub(crate) fn push(params: &mut Params, name: &str, value: Option<String>) {
-    params.extend(value.map(|value| (name.to_owned(), value)));
-}
-
-pub(crate) fn write_filters(filters: &[Filter], params: &mut Params) {
-    for filter in filters {
-        filter.write(params);
-    }
-}
-
-fn write_expand(expand: &[ExpandRequest], params: &mut Params) {
-    for request in expand {
-        push(params, "expand[]", Some(request.name.clone()));
-    }
-    for request in expand {
-        let limit = request.limit.map(|limit| limit.to_string());
-        push(params, &format!("expand_limit[{}]", request.name), limit);
-    }
-}
-
 pub(crate) fn refused(param: &str, message: impl Into<String>) -> ReadError {
     ReadError::new(ErrorCode::InvalidRequest, message).with_param(param)
 }
@@ -283,11 +186,6 @@ pub(crate) fn refused(param: &str, message: impl Into<String>) -> ReadError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::declaration::RangeOperator;
-
-    fn field(name: &str) -> FieldName {
-        FieldName::parse(name).unwrap()
-    }
 
     #[test]
     fn sort_and_order_must_agree() {
@@ -314,47 +212,5 @@ mod tests {
         );
         assert_eq!(Sort::parse("-").unwrap_err().code, ErrorCode::InvalidSort);
         assert_eq!(sort("-at").unwrap().to_wire(), "-at");
-    }
-
-    #[test]
-    fn a_request_is_written_as_the_parameters_of_the_wire() {
-        let mut query = RecordsQuery::new(StreamName::parse("messages").unwrap());
-        query.connection_id = Some("work".to_owned());
-        query.limit = PageLimit::new(5);
-        query.projection = Projection::Fields(vec![field("id"), field("at")]);
-        query.filters = vec![
-            Filter::exact(field("folder"), ""),
-            Filter::range(
-                field("at"),
-                vec![
-                    (RangeOperator::Gte, "2026".to_owned()),
-                    (RangeOperator::Lt, "2027".to_owned()),
-                ],
-            ),
-        ];
-        query.reading = Reading::List(ListOptions {
-            count: Count::Exact,
-            time_span: true,
-            expand: vec![ExpandRequest {
-                name: "files".to_owned(),
-                limit: Some(3),
-            }],
-            ..ListOptions::default()
-        });
-        let written: Vec<String> = query
-            .params()
-            .iter()
-            .map(|(name, value)| format!("{name}={value}"))
-            .collect();
-        assert_eq!(
-            written.join("&"),
-            "connection_id=work&limit=5&fields=id,at&filter[folder]=&filter[at][gte]=2026&filter[at][lt]=2027\
-             &count=exact&window=exact&expand[]=files&expand_limit[files]=3"
-        );
-        query.reading = Reading::Changes(ChangesSince::parse("beginning"));
-        assert_eq!(query.params().last().unwrap().1, "beginning");
-        query.reading = Reading::Changes(ChangesSince::Page("next".to_owned()));
-        let (name, value) = query.params().last().unwrap().clone();
-        assert_eq!((name.as_str(), value.as_str()), ("cursor", "next"));
     }
 }

@@ -13,7 +13,7 @@ use crate::declaration::{Cardinality, RangeOperator, Selection, Semantics};
 use crate::error::ReadError;
 use crate::id::StreamName;
 use crate::page::{Links, Meta};
-use crate::query::{Params, push, refused};
+use crate::query::refused;
 use crate::wire::{Nullable, ObjectTag, OrderedMap, Other};
 
 pub use capability::{Capability, ExpandCapability, FieldCapability};
@@ -76,24 +76,6 @@ impl SchemaQuery {
     pub fn for_connector(mut self, connector_id: Option<String>) -> SchemaQuery {
         self.connector_id = connector_id;
         self
-    }
-
-    /// The request as query parameters.
-    pub fn params(&self) -> Params {
-        let mut params = Params::new();
-        match self.detail {
-            SchemaDetail::Whole => {}
-            SchemaDetail::Compact => push(&mut params, "view", Some("compact".to_owned())),
-            SchemaDetail::FullStream => push(&mut params, "detail", Some("full".to_owned())),
-        }
-        push(
-            &mut params,
-            "stream",
-            self.stream.as_ref().map(ToString::to_string),
-        );
-        push(&mut params, "connection_id", self.connection_id.clone());
-        push(&mut params, "connector_id", self.connector_id.clone());
-        params
     }
 }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::ReadError;
 use crate::id::StreamName;
-use crate::query::{Count, Filter, PageLimit, Params, push, refused, write_filters};
+use crate::query::{Count, Filter, PageLimit, refused};
 use crate::wire::{ObjectTag, Other};
 
 /// The most excerpts on one hit.
@@ -160,39 +160,6 @@ impl SearchQuery {
         }
         self.filters = filters;
         Ok(self)
-    }
-
-    /// The request as query parameters; the mode is the route's.
-    pub fn params(&self) -> Params {
-        let mut params = Params::new();
-        push(&mut params, "q", Some(self.q.clone()));
-        for stream in &self.streams {
-            push(&mut params, "streams[]", Some(stream.to_string()));
-        }
-        push(&mut params, "connection_id", self.connection_id.clone());
-        push(
-            &mut params,
-            "limit",
-            self.limit.requested().map(|limit| limit.to_string()),
-        );
-        push(&mut params, "cursor", self.cursor.clone());
-        push(
-            &mut params,
-            "count",
-            (self.count != Count::None).then(|| self.count.as_str().to_owned()),
-        );
-        push(
-            &mut params,
-            "order",
-            (self.order != SearchOrder::default()).then(|| self.order.as_str().to_owned()),
-        );
-        push(
-            &mut params,
-            "excerpts",
-            (self.excerpts != DEFAULT_EXCERPTS).then(|| self.excerpts.to_string()),
-        );
-        write_filters(&self.filters, &mut params);
-        params
     }
 }
 
@@ -384,9 +351,7 @@ mod tests {
             Some("streams")
         );
         query.streams = vec![StreamName::parse("notes").unwrap()];
-        let written = query.filtered(filter()).unwrap().params();
-        assert_eq!(written[1], ("streams[]".to_owned(), "notes".to_owned()));
-        assert_eq!(written[2], ("filter[a]".to_owned(), "1".to_owned()));
+        assert!(query.filtered(filter()).is_ok());
         assert_eq!(
             SearchQuery::new("").unwrap_err().param.as_deref(),
             Some("q")

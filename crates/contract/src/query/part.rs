@@ -1,6 +1,6 @@
 //! The parts requests are made of: limits, order, projection, filters, relationships.
 
-use super::{Params, push, refused};
+use super::refused;
 use crate::declaration::RangeOperator;
 use crate::error::{ErrorCode, ReadError};
 use crate::id::{FieldName, ViewId};
@@ -171,17 +171,6 @@ impl Projection {
             }
         }
     }
-
-    pub(super) fn write(&self, params: &mut Params) {
-        match self {
-            Projection::All => {}
-            Projection::Fields(fields) => {
-                let names: Vec<&str> = fields.iter().map(FieldName::as_str).collect();
-                push(params, "fields", Some(names.join(",")));
-            }
-            Projection::View(view) => push(params, "view", Some(view.to_string())),
-        }
-    }
 }
 
 /// A condition on one field. Several conditions must all hold.
@@ -216,19 +205,6 @@ impl Filter {
         Filter {
             field,
             test: FilterTest::Range(bounds),
-        }
-    }
-
-    pub(super) fn write(&self, params: &mut Params) {
-        match &self.test {
-            FilterTest::Exact(value) => {
-                params.push((format!("filter[{}]", self.field), value.clone()));
-            }
-            FilterTest::Range(bounds) => {
-                for (operator, value) in bounds {
-                    params.push((format!("filter[{}][{operator}]", self.field), value.clone()));
-                }
-            }
         }
     }
 }
