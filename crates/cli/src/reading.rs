@@ -112,7 +112,8 @@ impl<'a> Reading<'a> {
     /// Opens the source a command reads from.
     pub(crate) fn open(
         source: &Source,
-        (holder, line): (&'static str, CommandLine),
+        holder: &'static str,
+        line: CommandLine,
         context: &'a Context,
     ) -> CommandResult<Self> {
         let settings = source.provider.settings()?;
@@ -141,7 +142,8 @@ impl<'a> Reading<'a> {
 
     /// The local data as the owner sees it, whatever the settings say of other servers.
     pub(crate) fn local(
-        (holder, line): (&'static str, CommandLine),
+        holder: &'static str,
+        line: CommandLine,
         context: &'a Context,
     ) -> CommandResult<Self> {
         let server = Server::local(holder, ActAs::Owner, context)?;

@@ -178,7 +178,7 @@ pub(crate) fn purchases(grammar: &Grammar) -> Result<Vec<Purchase>, DemoError> {
             let at = Moment::on(day, dice.between(6, 21), dice.between(0, 59));
             let number = format!("{}{number}", shop.prefix);
             let items = items(grammar, shop, &mut dice)?;
-            all.push(ordered((shop, number), at, items, &mut dice));
+            all.push(ordered(shop, number, at, items, &mut dice));
         }
     }
     let (number, at, unit_cents) = RETURNED;
@@ -189,8 +189,8 @@ pub(crate) fn purchases(grammar: &Grammar) -> Result<Vec<Purchase>, DemoError> {
         quantity: 1,
         unit_cents,
     }];
-    let order = (&SHOPS[1], number.to_owned());
-    let mut returned = ordered(order, at, headphones, &mut Dice::new(number));
+    let dice = &mut Dice::new(number);
+    let mut returned = ordered(&SHOPS[1], number.to_owned(), at, headphones, dice);
     returned.refunded_at = Some(at.plus_days(11));
     all.push(returned);
     all.sort_by(|one, other| (one.at, &one.number).cmp(&(other.at, &other.number)));
@@ -198,7 +198,8 @@ pub(crate) fn purchases(grammar: &Grammar) -> Result<Vec<Purchase>, DemoError> {
 }
 
 fn ordered(
-    (shop, number): (&'static Shop, String),
+    shop: &'static Shop,
+    number: String,
     at: Moment,
     items: Vec<Item>,
     dice: &mut Dice,

@@ -211,7 +211,7 @@ impl<'a> Import<'a> {
                 Destination::Store(store, connection) => {
                     // First, so that no record refers to what is not there.
                     let kept_out = (!revives).then_some(*store);
-                    store_files((blobs, kept_out), connection, files.take())?;
+                    store_files(blobs, kept_out, connection, files.take())?;
                     store.write(connection, batch)
                 }
                 Destination::Preview(preview) => {
@@ -269,7 +269,8 @@ fn as_revivals(mut batch: Vec<Change>) -> Vec<Change> {
 
 /// Stores files that are not there yet, or are damaged or missing now, but none of a record that the owner deleted.
 fn store_files(
-    (blobs, kept_out): (Option<&dyn Blobs>, Option<&dyn Records>),
+    blobs: Option<&dyn Blobs>,
+    kept_out: Option<&dyn Records>,
     connection: &ConnectionId,
     files: Vec<File>,
 ) -> Result<(), StoreError> {

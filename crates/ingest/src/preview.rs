@@ -71,7 +71,7 @@ impl<'a> Preview<'a> {
         match (changed, self.existing) {
             (Some(Some(_)), _) => Ok(Presence::Live),
             (Some(None), _) | (None, None) => Ok(Presence::Absent),
-            (None, Some((store, connection))) => stored_presence(store, connection, (stream, key)),
+            (None, Some((store, connection))) => stored_presence(store, connection, stream, key),
         }
     }
 

@@ -140,7 +140,7 @@ fn write_all(
 ) -> Result<Notes, BenchError> {
     let mut passing = |name: &str, settings: &RawSettings| {
         let paths = places.passing();
-        let written = write_raw(options, (&paths, settings), &mut |count| {
+        let written = write_raw(options, &paths, settings, &mut |count| {
             progress(&format!("raw engines, {name}: {count}"));
         })?;
         let folder = paths.folder();
@@ -149,7 +149,7 @@ fn write_all(
     };
     let plain = passing("plain words", &RawSettings::default())?;
     let seldom = passing("few commits", &seldom_committed())?;
-    let raw = write_raw(options, (&places.raw(), &same_words()), &mut |count| {
+    let raw = write_raw(options, &places.raw(), &same_words(), &mut |count| {
         progress(&format!("raw engines, our words: {count}"));
     })?;
     let ours = write_ours(options, &places.ours(), &mut |count| {
@@ -160,7 +160,8 @@ fn write_all(
 
 fn write_raw(
     options: &BenchOptions,
-    (paths, settings): (&RawPaths, &RawSettings),
+    paths: &RawPaths,
+    settings: &RawSettings,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Written, BenchError> {
     let mut pipeline = RawPipeline::create(paths, settings)?;

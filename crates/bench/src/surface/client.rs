@@ -60,10 +60,7 @@ impl Question {
         Some(format!("{status}: {}", String::from_utf8_lossy(start)))
     }
 
-    fn request(
-        &self,
-        (host, authorization): (String, &str),
-    ) -> Result<Request<String>, BenchError> {
+    fn request(&self, host: String, authorization: &str) -> Result<Request<String>, BenchError> {
         let request = match self {
             Self::Get(target) => Request::get(target),
             Self::Message(_) => Request::post("/mcp")
@@ -114,7 +111,7 @@ impl Client {
 
     /// Asks and takes the whole answer.
     pub(super) async fn ask(&mut self, question: &Question) -> Result<Answer, BenchError> {
-        let request = question.request((self.address.to_string(), &self.authorization))?;
+        let request = question.request(self.address.to_string(), &self.authorization)?;
         let exchange = async {
             self.sender.ready().await?;
             let response = self.sender.send_request(request).await?;

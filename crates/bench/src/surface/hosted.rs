@@ -29,7 +29,7 @@ pub(super) fn measure(setup: &Setup<'_>, lines: &mut Lines<'_>) -> Result<(), Be
     let clients = directory.more_tokens(CLIENTS)?;
     let started = Server::start(&setup.options.program, &directory);
     let server = setup.runtime.block_on(started)?;
-    alone(setup, (&server, &directory), lines)?;
+    alone(setup, &server, &directory, lines)?;
     let result = Load {
         clients,
         questions: questions(setup)?,
@@ -42,7 +42,8 @@ pub(super) fn measure(setup: &Setup<'_>, lines: &mut Lines<'_>) -> Result<(), Be
 /// The searches of one client, in turns over both paths of one connection each.
 fn alone(
     setup: &Setup<'_>,
-    (server, directory): (&Server, &GrantedDirectory),
+    server: &Server,
+    directory: &GrantedDirectory,
     lines: &mut Lines<'_>,
 ) -> Result<(), BenchError> {
     let runtime = &setup.runtime;

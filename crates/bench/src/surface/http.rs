@@ -20,22 +20,23 @@ pub(super) fn measure(setup: &Setup<'_>, lines: &mut Lines<'_>) -> Result<(), Be
     let directory = setup.copy("l")?;
     let program = &setup.options.program;
     let server = setup.runtime.block_on(Server::start(program, &directory))?;
-    in_process(setup, (&server, &directory), lines)?;
-    smaller(setup, (&server, &directory), lines)?;
-    load::measure(setup, (&server, &directory), lines)?;
+    in_process(setup, &server, &directory, lines)?;
+    smaller(setup, &server, &directory, lines)?;
+    load::measure(setup, &server, &directory, lines)?;
     setup.runtime.block_on(server.process.end())
 }
 
 /// Every question over the wire and in process.
 fn in_process(
     setup: &Setup<'_>,
-    (server, directory): (&Server, &GrantedDirectory),
+    server: &Server,
+    directory: &GrantedDirectory,
     lines: &mut Lines<'_>,
 ) -> Result<(), BenchError> {
     let runtime = &setup.runtime;
     let reader = directory.reader_over(&setup.ours)?;
     for (what, ask) in BenchRequest::all(&setup.corpus())? {
-        let mut worker = Worker::new(setup, (server, directory), ask.clone())?;
+        let mut worker = Worker::new(setup, server, directory, ask.clone())?;
         let mut here = || Ok(runtime.block_on(ask.in_process(&reader))?);
         let measured = compare(
             what,
@@ -56,7 +57,8 @@ fn in_process(
 /// The same schema and the same kind of page in a corpus of a hundredth of the size.
 fn smaller(
     setup: &Setup<'_>,
-    (server, directory): (&Server, &GrantedDirectory),
+    server: &Server,
+    directory: &GrantedDirectory,
     lines: &mut Lines<'_>,
 ) -> Result<(), BenchError> {
     let records = setup.options.corpus.records;
@@ -68,8 +70,8 @@ fn smaller(
         ("schema", BenchRequest::schema()?),
         ("page of 25 records", BenchRequest::page()?),
     ] {
-        let mut large = Worker::new(setup, (server, directory), ask.clone())?;
-        let mut small = Worker::new(setup, (&small_server, &small_directory), ask)?;
+        let mut large = Worker::new(setup, server, directory, ask.clone())?;
+        let mut small = Worker::new(setup, &small_server, &small_directory, ask)?;
         if what != "schema" {
             large.walk(setup)?;
             small.walk(setup)?;

@@ -45,7 +45,8 @@ pub(super) struct LoadResult {
 
 pub(super) fn measure(
     setup: &Setup<'_>,
-    (server, directory): (&Server, &GrantedDirectory),
+    server: &Server,
+    directory: &GrantedDirectory,
     lines: &mut Lines<'_>,
 ) -> Result<(), BenchError> {
     let asks = BenchRequest::all(&setup.corpus())?;

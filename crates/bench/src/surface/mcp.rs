@@ -46,13 +46,13 @@ pub(super) fn measure(setup: &Setup<'_>, lines: &mut Lines<'_>) -> Result<(), Be
         ),
     ];
     for (way, args) in &ways {
-        cold_starts(setup, (way, args), lines)?;
+        cold_starts(setup, way, args, lines)?;
     }
     let [(local, over_local), (remote, over_server)] = &ways;
     let here = InProcess::over(&setup.copy("p")?)?;
-    calls(setup, (local, over_local), &Own::Here(&here), lines)?;
+    calls(setup, local, over_local, &Own::Here(&here), lines)?;
     let own = Own::Served(&server, &directory);
-    calls(setup, (remote, over_server), &own, lines)?;
+    calls(setup, remote, over_server, &own, lines)?;
     setup.runtime.block_on(server.process.end())
 }
 
@@ -100,7 +100,8 @@ fn keep_credential(
 /// Starts the program again and again, each time until its tools are known, and then asks for something.
 fn cold_starts(
     setup: &Setup<'_>,
-    (way, args): (&str, &[String]),
+    way: &str,
+    args: &[String],
     lines: &mut Lines<'_>,
 ) -> Result<(), BenchError> {
     let program = &setup.options.program;
@@ -150,7 +151,8 @@ enum Own<'a> {
 /// Calls of one process in turns with what the resource server itself takes for the same read.
 fn calls(
     setup: &Setup<'_>,
-    (way, args): (&str, &[String]),
+    way: &str,
+    args: &[String],
     own: &Own<'_>,
     lines: &mut Lines<'_>,
 ) -> Result<(), BenchError> {
@@ -187,7 +189,7 @@ fn calls(
         let mut worker = match own {
             Own::Here(_) => None,
             Own::Served(server, directory) => {
-                Some(Worker::new(setup, (server, directory), ask.clone())?)
+                Some(Worker::new(setup, server, directory, ask.clone())?)
             }
         };
         let mut own = || match (own, &mut worker) {

@@ -24,7 +24,8 @@ pub(super) struct Worker {
 impl Worker {
     pub(super) fn new(
         setup: &Setup<'_>,
-        (server, directory): (&Server, &GrantedDirectory),
+        server: &Server,
+        directory: &GrantedDirectory,
         ask: BenchRequest,
     ) -> Result<Self, BenchError> {
         let connected = Client::connect(server.address, &directory.token);

@@ -76,7 +76,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     let question = question.with("metric", Some(&options.metric));
     let line = options.line();
     let question = line.add_params_to(question)?;
-    let reading = Reading::open(&options.source, ("pdpp aggregate", line), context)?;
+    let reading = Reading::open(&options.source, "pdpp aggregate", line, context)?;
     let style = context.output.style();
     reading.show(question, |answer| show(answer, &reading.line, style))
 }

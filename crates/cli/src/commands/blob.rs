@@ -82,7 +82,7 @@ fn target(options: &Options, owner: &OwnerClient, context: &Context) -> CommandR
             connection,
         ),
         None if options.id.contains(':') => {
-            blob_of_record(&options.id, connection.as_deref(), (owner, context))?
+            blob_of_record(&options.id, connection.as_deref(), owner, context)?
         }
         None => (options.id.clone(), connection),
     };
@@ -94,7 +94,8 @@ fn target(options: &Options, owner: &OwnerClient, context: &Context) -> CommandR
 fn blob_of_record(
     id: &str,
     connection: Option<&str>,
-    (owner, context): (&OwnerClient, &Context),
+    owner: &OwnerClient,
+    context: &Context,
 ) -> CommandResult<(String, Option<String>)> {
     let (handle, _) = reading::handle(id, connection)?;
     let record = RequestPath::new("/v1/streams")

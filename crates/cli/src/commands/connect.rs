@@ -107,7 +107,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     let place = CommandLine::new("mcp")
         .option("provider-url", Some(provider.as_str()))
         .option("cache-root", root.as_deref().map(Path::display));
-    print_connected(output, (&provider, &connected), &streams(&text), &place)
+    print_connected(output, &provider, &connected, &streams(&text), &place)
 }
 
 fn warn(output: Output, provider: &ProviderUrl) {
@@ -159,7 +159,8 @@ fn streams(schema: &str) -> Vec<String> {
 
 fn print_connected(
     output: Output,
-    (provider, connected): (&ProviderUrl, &Connected),
+    provider: &ProviderUrl,
+    connected: &Connected,
     streams: &[String],
     mcp: &CommandLine,
 ) -> CommandResult {

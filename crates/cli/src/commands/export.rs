@@ -36,7 +36,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     };
     let owner = context.owner("pdpp export")?;
     let handle = handle.as_ref().map(Handle::record);
-    let target = target(options, handle, (&owner, context))?;
+    let target = target(options, handle, &owner, context)?;
     context.output.write(|out| {
         let mut take = |bytes: &[u8]| {
             out.write_all(bytes)
@@ -63,7 +63,8 @@ fn with_command_hint(error: OwnerError, options: &Options, context: &Context) ->
 fn target(
     options: &Options,
     handle: Option<&RecordHandle>,
-    (owner, context): (&OwnerClient, &Context),
+    owner: &OwnerClient,
+    context: &Context,
 ) -> CommandResult<RequestPath> {
     let sources: Sources = owner.get(&RequestPath::new("/owner/sources"))?;
     let named = options.connection.as_deref();

@@ -47,7 +47,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
         .options("expand", &options.expand)
         .options("expand-limit", &options.expand_limit);
     let question = line.add_params_to(question(&handle))?;
-    let reading = Reading::open(&options.source, ("pdpp fetch", line), context)?;
+    let reading = Reading::open(&options.source, "pdpp fetch", line, context)?;
     let style = context.output.style();
     reading.show(question, |one: &Record| {
         let mut one = one.clone();

@@ -94,7 +94,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     let question = Get::v1(["streams", &options.stream, "records"]);
     let line = options.line();
     let question = line.add_params_to(question)?;
-    let reading = Reading::open(&options.source, ("pdpp query", line), context)?;
+    let reading = Reading::open(&options.source, "pdpp query", line, context)?;
     let style = context.output.style();
     let is_empty = Cell::new(false);
     reading.show(question, |page: &Page<Record>| {

@@ -70,7 +70,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     .with("connection_id", record.connection())
     .with("field", Some(&field));
     let question = line.add_params_to(question)?;
-    let reading = Reading::open(&options.source, ("pdpp read", line), context)?;
+    let reading = Reading::open(&options.source, "pdpp read", line, context)?;
     let style = context.output.style();
     reading.show(question, |window| {
         show(window, &record, &reading.line, style)

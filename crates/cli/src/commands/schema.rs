@@ -44,7 +44,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
         .option("detail", options.detail.as_ref())
         .option("view", options.view.as_ref());
     let question = line.add_params_to(Get::v1(["schema"]))?;
-    let reading = Reading::open(&options.source, ("pdpp schema", line), context)?;
+    let reading = Reading::open(&options.source, "pdpp schema", line, context)?;
     let style = context.output.style();
     let in_detail = options.stream.is_some();
     let is_empty = Cell::new(false);

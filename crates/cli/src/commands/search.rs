@@ -70,7 +70,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     let line = options.line();
     let question =
         line.add_params_to(Get::v1(["search"]).with("q", Some(options.query.join(" "))))?;
-    let reading = Reading::open(&options.source, ("pdpp search", line), context)?;
+    let reading = Reading::open(&options.source, "pdpp search", line, context)?;
     let style = context.output.style();
     let is_empty = Cell::new(false);
     reading.show(question, |page: &Page<SearchHit>| {
@@ -168,7 +168,7 @@ fn hit(hit: &SearchHit, line: &CommandLine, style: Style) -> String {
             style,
         ));
     } else if let (Some(stream), Some(key)) = (&hit.stream, &hit.record_key) {
-        let list = list_command(line, (hit.connection_id.as_deref(), stream), None);
+        let list = list_command(line, hit.connection_id.as_deref(), stream, None);
         text.push_str(&explain_missing_handle(key, &list, style));
     }
     text

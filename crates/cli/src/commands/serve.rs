@@ -110,7 +110,7 @@ pub(crate) fn run(options: Options, context: &Context) -> CommandResult {
     .with_trusted_proxies(settings.trusted_proxies)
     .with_limits(limits(settings.calls_per_minute))
     .at_own_addresses(settings.public_url.is_none() && address.ip().is_unspecified());
-    let sign_in = sign_in(context, (&*store, clock.now()), has_password);
+    let sign_in = sign_in(context, &*store, clock.now(), has_password);
 
     let runtime = or_cannot_start(Runtime::new())?;
     let served = runtime.block_on(async {
@@ -119,9 +119,9 @@ pub(crate) fn run(options: Options, context: &Context) -> CommandResult {
         let beside = beside.map(tokio::net::TcpListener::from_std).transpose();
         let tcp = Listeners::from(tcp).and(or_cannot_start(beside)?);
         let unix = or_cannot_start(tokio::net::UnixListener::from_std(unix))?;
-        announce(context, (public_url, &own_url), &console, &sign_in);
+        announce(context, public_url, &own_url, &console, &sign_in);
         warn_of_rollback(context, &*store);
-        let serving = serve(service, (tcp, unix), capacity, &mut stop);
+        let serving = serve(service, tcp, unix, capacity, &mut stop);
         tokio::select! { () = serving => {}, () = maintain(&*clock, rules, &store) => {} }
         Ok(())
     });
@@ -190,7 +190,7 @@ enum SignIn {
     OnRequest,
 }
 
-fn sign_in(context: &Context, (store, now): (&dyn Store, Instant), has_password: bool) -> SignIn {
+fn sign_in(context: &Context, store: &dyn Store, now: Instant, has_password: bool) -> SignIn {
     if has_password {
         return SignIn::Password;
     }
@@ -201,7 +201,8 @@ fn sign_in(context: &Context, (store, now): (&dyn Store, Instant), has_password:
 
 fn announce(
     context: &Context,
-    (public_url, own_url): (&str, &str),
+    public_url: &str,
+    own_url: &str,
     console: &Console,
     sign_in: &SignIn,
 ) {
@@ -246,7 +247,8 @@ async fn keep_time(clock: &dyn Clock) {
 /// Serves both listeners until the first signal and until what is under way has ended, or a second signal comes.
 async fn serve(
     service: Service,
-    (tcp, unix): (Listeners, tokio::net::UnixListener),
+    tcp: Listeners,
+    unix: tokio::net::UnixListener,
     capacity: Capacity,
     stop: &mut Stop,
 ) {

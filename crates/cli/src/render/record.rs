@@ -67,7 +67,8 @@ fn key_field(record: &Record) -> Option<String> {
 /// The command that lists a record no handle can be written for: by its key, where the field of it is known.
 pub(crate) fn list_command(
     line: &CommandLine,
-    (connection, stream): (Option<&str>, &str),
+    connection: Option<&str>,
+    stream: &str,
     key: Option<(&str, &str)>,
 ) -> CommandLine {
     line.another("query")
@@ -103,7 +104,7 @@ pub(crate) fn record(record: &Record, view: &RecordView<'_>) -> String {
     if handle.is_none() {
         let field = key_field(record);
         let key = field.as_deref().map(|field| (field, record.id.as_str()));
-        let list = list_command(line, (connection_of(record), &record.stream), key);
+        let list = list_command(line, connection_of(record), &record.stream, key);
         text.push_str(&explain_missing_handle(&record.id, &list, style));
     }
     if record.deleted {
@@ -137,7 +138,7 @@ pub(crate) fn record(record: &Record, view: &RecordView<'_>) -> String {
         }
     }
     for (name, related) in record.expanded.iter().flat_map(OrderedMap::iter) {
-        text.push_str(&relation((name, related), record, view));
+        text.push_str(&relation(name, related, record, view));
     }
     text
 }
@@ -189,7 +190,7 @@ fn field(name: &str, value: &Value, columns: usize, style: Style) -> String {
 }
 
 /// Related records by their handles, each of which can be fetched; where there are more, how to list them all.
-fn relation((name, related): (&str, &Expanded), parent: &Record, view: &RecordView<'_>) -> String {
+fn relation(name: &str, related: &Expanded, parent: &Record, view: &RecordView<'_>) -> String {
     let (line, style) = (view.line, view.style);
     let (children, has_more): (Vec<&Record>, bool) = match related {
         Expanded::None => (Vec::new(), false),

@@ -74,7 +74,7 @@ fn project(talk: &mut Talk<'_>) -> Result<Conversation, DemoError> {
         } else {
             talk.say("work.reply")
         };
-        let body = letter_text(talk, author, others[0], (&text, letters.last()));
+        let body = letter_text(talk, author, others[0], &text, letters.last());
         let subject = if place == 0 {
             subject.clone()
         } else {
@@ -99,7 +99,8 @@ fn letter_text(
     talk: &mut Talk<'_>,
     author: &Person,
     to: &Person,
-    (text, before): (&str, Option<&Letter>),
+    text: &str,
+    before: Option<&Letter>,
 ) -> String {
     talk.set("from", author.first_name());
     talk.set("to", to.first_name());

@@ -56,7 +56,7 @@ impl ExistingRecords for Seen<'_, '_> {
     fn presence(&self, stream: &str, key: &RecordKey) -> Result<Presence, StoreError> {
         match self.destination {
             Destination::Store(store, connection) => {
-                stored_presence(*store, connection, (stream, key))
+                stored_presence(*store, connection, stream, key)
             }
             Destination::Preview(preview) => preview.presence(stream, key),
         }
@@ -97,7 +97,8 @@ impl ExistingRecords for Seen<'_, '_> {
 pub(crate) fn stored_presence(
     store: &dyn Records,
     connection: &ConnectionId,
-    (stream, key): (&str, &RecordKey),
+    stream: &str,
+    key: &RecordKey,
 ) -> Result<Presence, StoreError> {
     let Some(stream) = stream_of(connection, stream) else {
         return Ok(Presence::Absent);

@@ -154,8 +154,8 @@ fn index(context: &Context) -> Finding {
         #[serde(default)]
         meta: Option<Meta>,
     }
-    let line = ("pdpp doctor", CommandLine::new("doctor"));
-    let reading = match Reading::local(line, context) {
+    let line = CommandLine::new("doctor");
+    let reading = match Reading::local("pdpp doctor", line, context) {
         Ok(reading) => reading,
         Err(failure) => {
             let remedy = "restore a backup where they are damaged, see `pdpp restore --help`; else do what is said above";
