@@ -9,7 +9,7 @@ use crate::page::{Links, Meta};
 use crate::query::{Filter, refused};
 use crate::wire::{Nullable, ObjectTag, Other, present};
 
-/// Groups returned when the request names no limit.
+/// Groups by a field that are returned when the request names no limit.
 pub const DEFAULT_GROUP_LIMIT: u32 = 10;
 
 /// The most groups returned.
@@ -143,9 +143,13 @@ impl Grouping {
         &self.by
     }
 
-    /// How many groups to return.
+    /// How many groups to return. A year of months or a quarter of days is only understood whole, so groups by time are all
+    /// that may be asked for.
     pub fn limit(&self) -> u32 {
-        self.limit.unwrap_or(DEFAULT_GROUP_LIMIT)
+        self.limit.unwrap_or(match self.by {
+            GroupBy::Field(_) => DEFAULT_GROUP_LIMIT,
+            GroupBy::Time { .. } => MAX_GROUP_LIMIT,
+        })
     }
 }
 
@@ -374,6 +378,13 @@ mod tests {
     fn groups_are_limited_and_never_hold_distinct_counts() {
         let by = || GroupBy::Field(field("folder"));
         assert_eq!(Grouping::new(by(), None).unwrap().limit(), 10);
+        let by_time = GroupBy::Time {
+            field: field("sent_at"),
+            granularity: Granularity::Day,
+            time_zone: None,
+        };
+        // AN-14
+        assert_eq!(Grouping::new(by_time, None).unwrap().limit(), 100);
         assert!(Grouping::new(by(), Some(0)).is_err() && Grouping::new(by(), Some(101)).is_err());
         let stream = StreamName::parse("messages").unwrap();
         let grouping = Grouping::new(by(), Some(100)).ok();

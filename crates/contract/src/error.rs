@@ -7,6 +7,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize, Serializer, ser::SerializeMap};
 use thiserror::Error;
 
+/// Connections that the message of an ambiguous read names.
+const NAMED_CONNECTIONS: usize = 3;
+
 /// How many connections an ambiguity error lists.
 pub const LISTED_CONNECTIONS: usize = 12;
 
@@ -281,9 +284,20 @@ impl ReadError {
 
     /// More than one granted connection carries the stream: the caller must name one of them.
     pub fn ambiguous_connection(stream: &str, all: Vec<AvailableConnection>) -> Self {
+        let named: Vec<&str> = all
+            .iter()
+            .take(NAMED_CONNECTIONS)
+            .map(|choice| choice.connection_id.as_str())
+            .collect();
+        let more = match all.len().saturating_sub(NAMED_CONNECTIONS) {
+            0 => String::new(),
+            more => format!(" or one of {more} more"),
+        };
+        // Many clients show nothing but the message.
         let message = format!(
-            "{} connections carry the stream '{stream}'; name one of them",
-            all.len()
+            "{} connections carry the stream '{stream}'; name one of them as connection_id: {}{more}",
+            all.len(),
+            named.join(", ")
         );
         Self::new(ErrorCode::AmbiguousConnection, message).with_connections(all)
     }

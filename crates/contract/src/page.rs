@@ -120,6 +120,9 @@ pub struct Meta {
     /// Why a search found nothing: its words one by one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub words: Option<WordsFound>,
+    /// What to ask next where the answer is empty or not all there is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
     /// Success with something to know; see [`Meta::warnings`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warnings: Option<Vec<Warning>>,
@@ -137,6 +140,7 @@ impl Default for Meta {
             window: None,
             index_maintenance: None,
             words: None,
+            next: None,
             warnings: Some(Vec::new()),
             other: Other::new(),
         }

@@ -469,7 +469,7 @@ fn skipped(row: &Row) -> Warning {
     let connection = row.connection();
     let (id, connector) = (connection.id.as_str(), connection.connector.as_str());
     let message = format!(
-        "Connection '{id}' under connector '{connector}' is not applicable to this query and was skipped."
+        "Connection '{id}' under connector '{connector}' is not applicable to this query and was skipped. /v1/schema?connection_id={id} tells what can be asked of it."
     );
     let mut warning = Warning::new(WarningCode::SourceSkippedNotApplicable, message);
     warning.detail = Some(serde_json::json!({"source": connector, "connection_id": id}));

@@ -130,7 +130,8 @@ const AGGREGATE: &[Param] = &[
         "time_zone",
         "The IANA time zone that cuts the units; UTC unless said.",
     ),
-    Param::one("limit", "How many groups: 10 unless said.").with_values(Values::Integer(1, 100)),
+    Param::one("limit", "How many groups: 10 unless said, by time 100.")
+        .with_values(Values::Integer(1, 100)),
     FILTER,
 ];
 const SEARCH: &[Param] = &[

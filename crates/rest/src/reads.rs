@@ -1,5 +1,7 @@
 //! The read handlers: each turns a request into one query of the read contract and completes the answer.
 
+use contract::aggregate::{Aggregation, MAX_GROUP_LIMIT};
+use contract::page::{Meta, Warning, WarningCode};
 use contract::query::{StreamQuery, StreamsQuery};
 use contract::reader::ReadContract;
 use contract::schema::SchemaQuery;
@@ -79,13 +81,44 @@ pub(crate) async fn aggregate(context: RequestContext, caller: Caller) -> Handle
     let selector = ConnectionSelector::resolve(&context, caller.is_owner(), Some(context.part(0)))?;
     let stream = query_params::stream(context.part(0), caller.is_owner())?;
     let query = query_params::aggregate(stream, &selector, &context.params)?;
-    let aggregation = caller.reader(&context.service).aggregate(query).await?;
+    let mut aggregation = caller.reader(&context.service).aggregate(query).await?;
+    name_left_groups(&mut aggregation);
     respond(&context, &selector, aggregation)
 }
 
 pub(crate) async fn search(context: RequestContext, caller: Caller) -> HandlerResult {
     let selector = ConnectionSelector::from_params(&context.params)?;
     let query = query_params::search(&selector, &context.params, caller.is_owner())?;
-    let page = caller.reader(&context.service).search(query).await?;
+    let is_first = query.cursor.is_none();
+    let mut page = caller.reader(&context.service).search(query).await?;
+    let is_empty = is_first && page.data.is_empty();
+    if let Some(meta) = &mut page.meta {
+        meta.next = next_search(meta, is_empty);
+    }
     respond(&context, &selector, page)
+}
+
+/// What to ask after a search that did not look at everything, or found nothing.
+fn next_search(meta: &Meta, is_empty: bool) -> Option<String> {
+    if meta.index_maintenance.is_some() {
+        let next = "repeat the search in a moment: not every record can be found yet";
+        return Some(next.to_owned());
+    }
+    let words = meta.words.as_ref().filter(|_| is_empty);
+    words.map(|words| words.summary(0))
+}
+
+/// Says how much the groups that are not shown hold, and how to see them.
+fn name_left_groups(aggregation: &mut Aggregation) {
+    let (Some(left @ 1..), Some(limit)) = (aggregation.other_count, aggregation.limit) else {
+        return;
+    };
+    let how = if limit < MAX_GROUP_LIMIT {
+        format!("limit={MAX_GROUP_LIMIT} shows more of them")
+    } else {
+        "a filter, or a larger granularity, makes fewer".to_owned()
+    };
+    let message = format!("{left} records are in groups beyond these {limit}; {how}.");
+    let warning = Warning::new(WarningCode::PartialResults, message).about("limit");
+    aggregation.meta.get_or_insert_default().warn(warning);
 }

@@ -252,7 +252,7 @@ fn a_search_fans_in_and_says_which_sources_it_could_not_ask() {
     assert_eq!(
         page["meta"]["warnings"],
         json!([{"code": "source_skipped_not_applicable", "detail": {"connection_id": "chat", "source": "demo_chat"},
-            "message": "Connection 'chat' under connector 'demo_chat' is not applicable to this query and was skipped."}])
+            "message": "Connection 'chat' under connector 'demo_chat' is not applicable to this query and was skipped. /v1/schema?connection_id=chat tells what can be asked of it."}])
     );
     let only_chat = world.client(
         "demo_chat",

@@ -346,8 +346,13 @@ async fn excerpts_are_as_many_as_asked_for_and_only_within_bounds() {
             &letter("m9", "Plans for the year", &body, 5),
         )
         .await;
-    let hit = |query: &'static str| async {
-        let page = world.read(query).await;
+    let (client, _) = world.grant(
+        &["work"],
+        &["messages"],
+        &["id", "subject", "body", "received_at"],
+    );
+    let hit = async |query: &str| {
+        let page = world.get(&client, query).await.body;
         page["data"][0].clone()
     };
     let one = hit("/v1/search?q=hyperlane").await;
@@ -357,7 +362,7 @@ async fn excerpts_are_as_many_as_asked_for_and_only_within_bounds() {
         .unwrap();
     let beside = one.to_string().len() - preview.len();
     assert!(
-        beside + 160 + "<mark></mark>".len() <= 700,
+        beside + 160 + "<mark></mark>".len() <= 750,
         "{beside}: {one}"
     );
     let two = hit("/v1/search?q=hyperlane&excerpts=2").await;
@@ -390,4 +395,70 @@ async fn only_in_process_is_a_page_asked_for_by_bytes() {
     let inside = send(router, bounded(Request::get(target))).await;
     assert_eq!(number(&inside), 1);
     assert_eq!(inside.body["has_more"], true);
+}
+
+#[tokio::test]
+async fn groups_by_time_are_complete_and_others_say_what_is_left() {
+    // AN-14
+    let world = World::new().await;
+    let lines: Vec<String> = (1..=28)
+        .map(|day| letter(&format!("d{day}"), &format!("s{day}"), "text", day))
+        .collect();
+    world.ingest("work", "messages", &lines.join("\n")).await;
+    let aggregate = async |query: &str| {
+        let base = "/v1/streams/messages/aggregate?connection_id=work&metric=count";
+        world.read(&format!("{base}&{query}")).await
+    };
+    let days = aggregate("group_by_time=received_at&granularity=day").await;
+    assert_eq!(days["limit"], 100);
+    assert_eq!(days["groups"].as_array().unwrap().len(), 28);
+    assert_eq!(days["meta"]["warnings"], json!([]));
+    let cut = aggregate("group_by_time=received_at&granularity=day&limit=3").await;
+    let warning = &cut["meta"]["warnings"][0];
+    assert_eq!(warning["code"], "partial_results");
+    let message = warning["message"].as_str().unwrap();
+    let left = cut["other_count"].to_string();
+    assert!(
+        message.contains(&left) && message.contains("limit=100"),
+        "{message}"
+    );
+}
+
+#[tokio::test]
+async fn empty_denied_and_partial_are_three_different_answers() {
+    // AN-15, AN-16
+    let world = World::new().await;
+    let (client, _) = world.grant(&["work"], &["messages"], &["id", "subject", "body"]);
+    let empty = world
+        .get(&client, "/v1/search?q=overdraft+zebra")
+        .await
+        .body;
+    assert_eq!(empty["data"], json!([]));
+    assert_eq!(empty["meta"]["recall"]["complete"], true);
+    let terms = empty["meta"]["words"]["terms"].as_array().unwrap();
+    assert!(
+        terms
+            .iter()
+            .any(|term| term["term"] == "zebra" && term["count"] == 0)
+    );
+    assert!(empty["meta"]["next"].as_str().unwrap().contains("zebra"));
+    // Whether it exists or not, what is not granted is refused in the same words.
+    for streams in ["events", "nowhere"] {
+        let target = format!("/v1/search?q=overdraft&streams={streams}");
+        let denied = world.get(&client, &target).await;
+        assert_eq!(denied.failure(), (403, "grant_stream_not_allowed"));
+        let message = denied.body["error"]["message"].as_str().unwrap();
+        assert_eq!(message, format!("the stream '{streams}' is not granted"));
+        assert!(denied.body["error"]["next"].is_string());
+    }
+    let (both, _) = world.grant(&["work", "home"], &["messages"], &["id"]);
+    let partial = world.get(&both, "/v1/search?q=overdraft").await.body;
+    let warning = &partial["meta"]["warnings"][0];
+    assert_eq!(warning["code"], "source_skipped_not_applicable");
+    let message = warning["message"].as_str().unwrap();
+    assert!(message.contains("/v1/schema?connection_id="), "{message}");
+    let ambiguous = world.get(&both, "/v1/streams/messages/records").await;
+    assert_eq!(ambiguous.failure(), (409, "ambiguous_connection"));
+    let message = ambiguous.body["error"]["message"].as_str().unwrap();
+    assert!(message.contains("connection_id: work, home"), "{message}");
 }
