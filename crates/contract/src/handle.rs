@@ -183,7 +183,7 @@ impl Handle {
 }
 
 impl RecordHandle {
-    /// Names a record that a server told us about.
+    /// Names a record by the ids a server sent.
     ///
     /// The connection may be any text without control characters: one that does not fit the grammar is kept beside the
     /// id, see [`RecordHandle::embeds_connection`]. The stream is one segment. The record key may hold separators.
@@ -264,7 +264,7 @@ impl RecordHandle {
         &self.record
     }
 
-    /// Whether the printed id carries the connection. If not and there is one, a caller must be told it beside the id.
+    /// Whether the printed id carries the connection. If not and there is one, it must stand beside the id.
     pub fn embeds_connection(&self) -> bool {
         self.embeddable_connection().is_some()
     }

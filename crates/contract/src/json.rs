@@ -80,7 +80,7 @@ pub enum JsonKind {
     Object,
 }
 
-/// The type of a value, told from its first character. The text must be one valid JSON value.
+/// The type of a value, by its first character. The text must be one valid JSON value.
 pub fn kind_of(raw: &str) -> JsonKind {
     match raw.trim_start_matches(scan::WHITE_SPACE).as_bytes().first() {
         Some(b'n') => JsonKind::Null,

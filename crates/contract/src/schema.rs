@@ -1,4 +1,4 @@
-//! What may be asked, told to whoever asks: connectors, streams, fields and what each accepts.
+//! The schema: what a caller may ask, as connectors, streams, fields and what each accepts.
 //!
 //! One document in two sizes. The full one carries JSON Schema and every flag; the compact one a short text
 //! per field.

@@ -290,7 +290,7 @@ mod tests {
     use contract::id::ClientId;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    /// A log whose disk is full until told otherwise, and what reached the disk.
+    /// A log whose disk is full until the flag is cleared, and what reached the disk.
     fn on_a_full_disk() -> (DisclosureLog, Arc<AtomicBool>, Arc<Mutex<Vec<Instant>>>) {
         let full = Arc::new(AtomicBool::new(true));
         let disk = Arc::new(Mutex::new(Vec::new()));

@@ -210,7 +210,7 @@ mod tests {
         assert_eq!(pool.waiting().threads, 1);
     }
 
-    // TR-03: whoever leaves takes their work along, begun or not.
+    // TR-03: the work of a caller that leaves is stopped, begun or not.
     #[test]
     fn work_that_nobody_waits_for_is_stopped_and_if_it_waits_itself_never_begins() {
         let pool = pool(1);

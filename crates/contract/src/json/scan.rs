@@ -131,7 +131,8 @@ impl<'t> Scanner<'t> {
             Some(_) => return Err(self.malformed("expected a JSON value")),
             None => return Err(self.malformed("the text ends where a JSON value should stand")),
         }
-        Ok(self.text.get(start..self.at).unwrap_or_default())
+        let scalar = self.text.get(start..self.at);
+        scalar.ok_or_else(|| self.malformed("expected a JSON value"))
     }
 
     /// A string, decoded.

@@ -1,5 +1,5 @@
 //! The compact schema: one short text per field. Connections stand on every stream, and on a connector those that most of
-//! its streams have: readers that look at only one of the two places are told the truth.
+//! its streams have: clients that look at only one of the two are right either way.
 
 use std::collections::{BTreeMap, BTreeSet};
 

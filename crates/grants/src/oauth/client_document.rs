@@ -51,9 +51,11 @@ pub fn client_in_document(address: &str, body: &[u8]) -> Result<Client, OAuthErr
         ));
     }
     let metadata = read_metadata(&document)?;
-    let origin = WebAddress::parse(address)
-        .map(|parsed| parsed.origin())
-        .unwrap_or_default();
+    let Some(origin) = WebAddress::parse(address).map(|parsed| parsed.origin()) else {
+        return Err(wrong(
+            "the metadata document's address is not a web address",
+        ));
+    };
     for uri in &metadata.redirect_uris {
         let own = WebAddress::parse(uri)
             .is_some_and(|parsed| parsed.is_loopback() || parsed.origin() == origin);

@@ -1,4 +1,4 @@
-//! Applications that may ask for grants: how they register, how they are found, and how sure we are who asks.
+//! Applications that may ask for grants: how they register, how they are found, and how sure we are of their identity.
 
 use std::time::Duration;
 
@@ -144,7 +144,7 @@ pub(super) struct ClientEntry {
 }
 
 impl Issuer<'_> {
-    /// Registers a client by its metadata, as JSON (RFC 7591). Anybody may.
+    /// Registers a client by its metadata, as JSON (RFC 7591). No authorization is needed.
     pub fn register(&self, metadata: &str) -> Result<Registered, OAuthError> {
         self.add_client(metadata, ClientTrust::Registered { at: self.now })
     }

@@ -87,7 +87,7 @@ pub enum GrantFlow {
 /// A request for a grant that waits for the owner.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PendingRequest {
-    /// Who asks.
+    /// The client.
     pub client: Client,
     /// What is asked, as authorization details; without them the owner picks.
     pub details: Option<String>,

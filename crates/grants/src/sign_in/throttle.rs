@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(throttle.wrong(&known, at(0)), FIRST_WAIT);
         throttle.right(&known);
         assert_eq!(throttle.wrong(&known, at(0)), Duration::ZERO);
-        // A right password from an address does not give whoever else guesses there free guesses.
+        // A right password from an address gives others who guess there no free guesses.
         throttle.right(&address(99));
         assert_eq!(throttle.wrong(&address(99), at(0)), LONGEST_WAIT);
     }

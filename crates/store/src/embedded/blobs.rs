@@ -120,7 +120,7 @@ impl Read for Verified {
     /// The last bytes are returned only if the whole hash is right.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.file.read(buffer)?;
-        self.hasher.update(buffer.get(..read).unwrap_or_default());
+        self.hasher.update(filled(buffer, read)?);
         self.left = self.left.saturating_sub(read as u64);
         let at_end = self.left == 0 || (read == 0 && !buffer.is_empty());
         let digest = || self.hasher.clone().finalize().into();
@@ -187,7 +187,7 @@ impl EmbeddedStore {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => return Err(StoreError::io(&root, error)),
             };
-            let chunk = buffer.get(..read).unwrap_or_default();
+            let chunk = filled(&buffer, read).map_err(StoreError::at(&root))?;
             hasher.update(chunk);
             file.write_all(chunk).map_err(StoreError::at(&root))?;
             size_bytes += read as u64;
@@ -298,6 +298,13 @@ impl EmbeddedStore {
         }
         Ok(!bound)
     }
+}
+
+/// The part of a buffer that was read. A reader that claims more than there is room for is broken.
+pub(super) fn filled(buffer: &[u8], read: usize) -> io::Result<&[u8]> {
+    let filled = buffer.get(..read);
+    filled
+        .ok_or_else(|| io::Error::other("a reader claims to have read more than its buffer holds"))
 }
 
 /// Notes the blob and the record that refers to it. Returns its media type, which is the one it came with first.

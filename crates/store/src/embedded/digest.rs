@@ -40,9 +40,9 @@ impl<'a> Content<'a> {
     fn from_row(row: &'a Row<'_>, first: usize) -> rusqlite::Result<Self> {
         Ok(Self {
             stream: row.get(first)?,
-            key: text(row, first + 1)?.unwrap_or_default(),
+            key: present(row, first + 1)?,
             version: row.get(first + 2)?,
-            emitted_at: text(row, first + 3)?.unwrap_or_default(),
+            emitted_at: present(row, first + 3)?,
             data: text(row, first + 4)?,
         })
     }
@@ -100,8 +100,17 @@ pub(super) fn checked(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<St
 
 /// Like [`checked`], for a row whose record is live: without content it is damaged.
 pub(super) fn checked_live(row: &Row<'_>, first: usize) -> rusqlite::Result<String> {
-    checked(row, first)?
-        .ok_or_else(|| rusqlite::Error::InvalidColumnType(first, "data".to_owned(), Type::Null))
+    checked(row, first)?.ok_or_else(|| missing(first))
+}
+
+/// A text that every row has.
+fn present<'a>(row: &'a Row<'_>, column: usize) -> rusqlite::Result<&'a str> {
+    text(row, column)?.ok_or_else(|| missing(column))
+}
+
+/// Our columns have the types we gave them, so a missing value is damage.
+fn missing(column: usize) -> rusqlite::Error {
+    rusqlite::Error::InvalidColumnType(column, "text".to_owned(), Type::Null)
 }
 
 fn text<'a>(row: &'a Row<'_>, column: usize) -> rusqlite::Result<Option<&'a str>> {

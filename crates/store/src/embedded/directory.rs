@@ -1,4 +1,4 @@
-//! The data directory: what lies where in it, who may open it, and how to tell it from somebody else's folder.
+//! The data directory: what lies where in it, who may open it, and how to tell it from a folder of another program.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
@@ -28,7 +28,7 @@ pub const OWNER_SOCKET: &str = "owner.sock";
 pub(super) const TIME: &str = "latest.time";
 /// Credentials for other servers, which may be there before any record is.
 const CREDENTIALS: &str = "clients";
-/// Held by whoever has the directory open; its text says who that is.
+/// Held by the process that has the directory open; its text says which one.
 pub const LOCK: &str = "pdpp.lock";
 /// How the names of folders begin in which a backup is prepared.
 const PREPARED: &str = ".backup-";

@@ -41,7 +41,7 @@ pub(crate) fn require(path: &Path, bytes: u64) -> Result<()> {
     }
 }
 
-/// What is told where an engine failed to write and did not say why.
+/// The error where an engine failed to write and did not say why.
 pub(crate) fn unable(path: &Path, detail: &str) -> StoreError {
     match free(path) {
         Some(free) if free < LEAST_BYTES => StoreError::NoRoom {
@@ -91,7 +91,7 @@ fn keep_back(folder: &Path, least: u64) {
         .open(&path)
         .and_then(|mut file| file.write_all(&vec![0; KEPT_BYTES]));
     if made.is_err() {
-        // It is of no use to anybody.
+        // A reserve that could not be filled is of no use.
         let _ = fs::remove_file(&path);
     }
 }

@@ -223,7 +223,7 @@ impl By {
         }
     }
 
-    /// The name of a group that is told apart by a number.
+    /// The key of a group that is identified by a number.
     fn name(&self, value: i64) -> GroupKey {
         match self {
             Self::Time(_, buckets) => GroupKey::Text(buckets.label(value)),

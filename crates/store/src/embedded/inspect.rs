@@ -177,7 +177,7 @@ impl EmbeddedStore {
         Ok(found)
     }
 
-    /// Whether the index holds as many records as there are, if that can be told while others write.
+    /// Whether the index holds as many records as there are, if that can be counted while others write.
     fn miscounted_index(&self) -> Result<Option<String>> {
         for _ in 0..COUNTED {
             let before = self.newest();

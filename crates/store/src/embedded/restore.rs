@@ -14,6 +14,7 @@ use tar::EntryType;
 use tempfile::TempDir;
 use thiserror::Error;
 
+use super::blobs::filled;
 use super::directory::{BLOBS, DATABASE, LOCK, SEALING_KEY, create_private, sync_folder};
 use super::{EmbeddedStore, OpenOptions};
 use crate::StoreError;
@@ -289,8 +290,8 @@ fn write_file(path: &Path, content: &mut impl Read, size: u64) -> Result<()> {
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             Err(error) => return Err(RestoreError::Unreadable(error)),
         };
-        file.write_all(piece.get(..read).unwrap_or_default())
-            .map_err(StoreError::at(path))?;
+        let piece = filled(&piece, read).map_err(RestoreError::Unreadable)?;
+        file.write_all(piece).map_err(StoreError::at(path))?;
         left = left.saturating_sub(read as u64);
     }
     Ok(file.sync_all().map_err(StoreError::at(path))?)

@@ -26,7 +26,7 @@ use crate::{Result, StoreError, stop};
 const FEW: usize = 4_000;
 /// How many records are looked at for a page while the index is being built.
 const WALKED: usize = 20_000;
-/// After how many records it is looked whether anybody still waits for the page.
+/// After how many records cancellation is checked.
 const LOOK_EVERY: u32 = 1024;
 
 impl EmbeddedStore {

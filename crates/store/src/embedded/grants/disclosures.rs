@@ -369,7 +369,7 @@ mod tests {
         drop(store);
         assert_eq!(numbers(&open(folder.path())), all);
 
-        // Whoever is killed meanwhile has lost nothing, and what was taken is not taken again.
+        // A process that is killed meanwhile has lost nothing, and no batch is taken twice.
         let path = killed.path().join(PENDING);
         let left = fs::read(&path).unwrap();
         for _ in 0..2 {

@@ -133,7 +133,7 @@ impl MergePolicy for MergeWhole {
             .collect();
         match self.verifier.check_again(&chosen) {
             Ok(()) => candidates,
-            // Whoever reads next is told.
+            // The next read reports it.
             Err(_) => Vec::new(),
         }
     }
