@@ -114,7 +114,15 @@ impl Failure {
 
     /// A file operation that failed.
     pub(crate) fn file_error(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
-        move |error| Self::new(format!("{}: {error}", path.display()))
+        move |error| {
+            let failure = Self::new(format!("{}: {error}", path.display()));
+            match error.kind() {
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                    failure.hint("make room there, or name a place on another disk")
+                }
+                _ => failure,
+            }
+        }
     }
 
     /// Writing our own output failed.

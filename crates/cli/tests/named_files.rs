@@ -219,6 +219,13 @@ fn a_backup_without_a_blob_says_so_and_the_same_file_mends_it() {
         if let Some(damaged) = damage {
             fs::write(&blob, damaged).unwrap();
             assert_eq!(home.run(&["doctor", "--thorough"]).code, Some(1));
+            let file = home.path("damaged.tar");
+            let ran = home.run(&["backup", file.to_str().unwrap()]);
+            assert_eq!(ran.code, Some(1), "{ran:?}");
+            for told in ["is damaged", "blob_sha256_", "everything else is saved"] {
+                assert!(ran.stderr.contains(told), "{told} in {ran:?}");
+            }
+            assert!(file.exists());
         }
         home.run(&["import", home.path("ticket.eml").to_str().unwrap()])
             .succeeds();

@@ -100,6 +100,7 @@ error_codes! {
     ConnectorInstanceBusy Served "connector_instance_busy" 503 FAILED "The connection is being written by someone else.";
     IngestBatchStorageError Served "ingest_batch_storage_error" 503 FAILED "Nothing of the batch is acknowledged; send it again.";
     StoreRolledBack Served "store_rolled_back" 503 FAILED "The server lost what it had acknowledged, and answers nobody until its owner has confirmed that.";
+    StorageUnavailable Served "storage_unavailable" 503 FAILED "The server cannot write what the answer needs, such as the log of what was disclosed; its disk may be full.";
     RunTerminal Served "run_terminal" 503 FAILED "The ingest run has ended.";
     InvalidId Adapter "invalid_id" 400 FAILED "The text is not a record id or handle.";
     InvalidFilter Adapter "invalid_filter" 400 FAILED "The filter argument does not have the form of one.";

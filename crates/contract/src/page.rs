@@ -358,12 +358,14 @@ pub enum WarningCode {
     CompatibilityFallback,
     /// The index moved on between two pages of a search: entries may repeat or be missed.
     RankingChanged,
+    /// A record was damaged on the server's disk and left out.
+    RecordDamaged,
     /// A code of another server.
     Other(String),
 }
 
 impl WarningCode {
-    const NAMES: [(&'static str, WarningCode); 8] = [
+    const NAMES: [(&'static str, WarningCode); 9] = [
         ("count_downgraded", WarningCode::CountDowngraded),
         (
             "source_skipped_not_applicable",
@@ -375,6 +377,7 @@ impl WarningCode {
         ("prefix_truncated", WarningCode::PrefixTruncated),
         ("compatibility_fallback", WarningCode::CompatibilityFallback),
         ("ranking_changed", WarningCode::RankingChanged),
+        ("record_damaged", WarningCode::RecordDamaged),
     ];
 
     /// The wire name.

@@ -1,8 +1,8 @@
 //! The disclosure log as readers use it: noting an entry takes no time, and it is on disk within a second.
 //!
-//! One thread gathers entries for a moment and writes them in one transaction, with the times tokens were last used. While
-//! the store cannot be written, entries are kept and the write is retried; when too many wait, readers wait too, because an
-//! answer that cannot be logged is not given.
+//! One thread gathers what arrives for a moment and writes it in one transaction, with the times tokens were last used.
+//! An answer that cannot be logged is not given. The store tells how much can be written whatever becomes of the disk; what
+//! is noted within that returns at once, and anything beyond waits until it is on disk, or is refused.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -20,8 +20,12 @@ const GATHER: Duration = Duration::from_millis(250);
 const RETRY: Duration = Duration::from_millis(500);
 /// A batch of this size is written at once.
 const BATCH: usize = 1_000;
-/// How many entries may wait before readers wait too.
-const CAPACITY: usize = 10_000;
+/// How long a reader waits for its entry to be on disk, where that is not certain.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How often what waits outside the database is looked at while nothing is noted.
+const IDLE: Duration = Duration::from_secs(5);
+/// What a batch, and the use of a token, take beside the entries, at most.
+const OVERHEAD_BYTES: u64 = 256;
 
 /// Entries that could not be written.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -31,6 +35,8 @@ pub struct LogError {
     pub waiting: usize,
     /// The store's error.
     pub detail: String,
+    /// The same without names of files, for clients.
+    pub in_public: String,
 }
 
 /// Recomputes the chain of the log.
@@ -54,24 +60,41 @@ struct Shared {
 
 #[derive(Default)]
 struct Queue {
-    waiting: Vec<Disclosure>,
+    waiting: Vec<Noted>,
+    /// What is noted and not on disk, and how much of that can be written in any case.
+    unwritten_bytes: u64,
+    room: u64,
     uses: BTreeMap<String, Instant>,
     /// Counts everything noted, and everything of it that is on disk.
     noted: u64,
     written: u64,
     /// Counts failed writes, so that a flush notices the next one.
     failures: u64,
-    failure: Option<String>,
+    failure: Option<Failure>,
     urgent: bool,
     closing: bool,
 }
 
-/// Whether a batch is on disk.
-type Written = Result<(), StoreError>;
+/// Why a batch could not be written, for the owner and for clients.
+#[derive(Clone)]
+struct Failure {
+    detail: String,
+    in_public: String,
+}
+
+/// An entry that waits.
+struct Noted {
+    number: u64,
+    bytes: u64,
+    disclosure: Disclosure,
+}
+
+/// Whether a batch is on disk, and how many bytes can be written after it in any case.
+type Written = Result<u64, StoreError>;
 
 /// What one transaction writes.
 struct Batch {
-    disclosures: Vec<Disclosure>,
+    noted: Vec<Noted>,
     uses: Vec<TokenUse>,
     upto: u64,
 }
@@ -79,12 +102,29 @@ struct Batch {
 impl DisclosureLog {
     /// Starts the writing thread.
     pub fn start(store: Arc<dyn Store>) -> Result<Self, std::io::Error> {
-        Self::writing(move |batch| store.log_disclosures(&batch.disclosures, &batch.uses))
+        let room = store.log_room();
+        let write = move |batch: &Batch| {
+            let disclosures: Vec<Disclosure> = batch
+                .noted
+                .iter()
+                .map(|noted| noted.disclosure.clone())
+                .collect();
+            store.log_disclosures(&disclosures, &batch.uses)?;
+            Ok(store.log_room())
+        };
+        Self::writing(room, write)
     }
 
-    fn writing(write: impl Fn(&Batch) -> Written + Send + 'static) -> Result<Self, std::io::Error> {
+    fn writing(
+        room: u64,
+        write: impl Fn(&Batch) -> Written + Send + 'static,
+    ) -> Result<Self, std::io::Error> {
+        let queue = Queue {
+            room,
+            ..Queue::default()
+        };
         let shared = Arc::new(Shared {
-            queue: Mutex::new(Queue::default()),
+            queue: Mutex::new(queue),
             work: Condvar::new(),
             done: Condvar::new(),
         });
@@ -98,15 +138,44 @@ impl DisclosureLog {
         })
     }
 
-    /// Notes what one call disclosed. Blocks only while too many entries wait.
-    pub fn note(&self, disclosure: Disclosure) {
+    /// Notes what one call disclosed. Waits only where it is not certain that it can be written, and if it could not be, the
+    /// answer must not be given.
+    pub fn note(&self, disclosure: Disclosure) -> Result<(), LogError> {
+        let text = serde_json::to_string(&disclosure);
+        let bytes = text.map_or(0, |text| text.len() as u64) + OVERHEAD_BYTES;
         let mut queue = self.shared.queue();
-        while queue.waiting.len() >= CAPACITY {
-            queue = self.shared.wait_done(queue);
+        let number = queue.noted + 1;
+        queue.waiting.push(Noted {
+            number,
+            bytes,
+            disclosure,
+        });
+        queue.unwritten_bytes += bytes;
+        let is_certain = queue.failure.is_none() && queue.unwritten_bytes <= queue.room;
+        let enough = queue.waiting.len() == BATCH;
+        queue.urgent |= !is_certain;
+        let failures = queue.failures;
+        self.shared.noted(queue, enough || !is_certain);
+        if is_certain {
+            return Ok(());
         }
-        queue.waiting.push(disclosure);
-        let full = queue.waiting.len() == BATCH;
-        self.shared.noted(queue, full);
+        self.wait_until_written(number, failures)
+    }
+
+    fn wait_until_written(&self, number: u64, failures: u64) -> Result<(), LogError> {
+        let began = Moment::now();
+        let mut queue = self.shared.queue();
+        while queue.written < number {
+            let left = PATIENCE.saturating_sub(began.elapsed());
+            if queue.failures > failures || left.is_zero() {
+                let error = queue.error();
+                // One that is being written at this moment may be logged although nothing was shown.
+                queue.forget(number);
+                return Err(error);
+            }
+            queue = self.shared.wait_done_for(queue, left);
+        }
+        Ok(())
     }
 
     /// Notes that a token was presented.
@@ -187,6 +256,17 @@ impl Shared {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn wait_done_for<'a>(
+        &self,
+        queue: MutexGuard<'a, Queue>,
+        at_most: Duration,
+    ) -> MutexGuard<'a, Queue> {
+        self.done
+            .wait_timeout(queue, at_most)
+            .unwrap_or_else(PoisonError::into_inner)
+            .0
+    }
+
     fn wait_work<'a>(
         &self,
         queue: MutexGuard<'a, Queue>,
@@ -204,9 +284,14 @@ impl Shared {
             let outcome = write(&batch);
             let mut queue = self.queue();
             match outcome {
-                Ok(()) => {
+                Ok(room) => {
                     queue.written = batch.upto;
-                    queue.failure = None;
+                    queue.room = room;
+                    queue.unwritten_bytes = queue.waiting.iter().map(|noted| noted.bytes).sum();
+                    // That nothing had to be written says nothing about the next.
+                    if !batch.noted.is_empty() || room > 0 {
+                        queue.failure = None;
+                    }
                 }
                 Err(error) => {
                     queue.put_back(batch, &error);
@@ -214,7 +299,9 @@ impl Shared {
                     if queue.closing {
                         return;
                     }
-                    queue = self.wait_work(queue, RETRY);
+                    if !queue.urgent {
+                        queue = self.wait_work(queue, RETRY);
+                    }
                 }
             }
             drop(queue);
@@ -228,10 +315,12 @@ impl Shared {
             if queue.closing {
                 return None;
             }
-            queue = self
-                .work
-                .wait(queue)
-                .unwrap_or_else(PoisonError::into_inner);
+            let began = Moment::now();
+            queue = self.wait_work(queue, IDLE);
+            if began.elapsed() >= IDLE && !queue.closing {
+                // What waits outside the database may have a way into it now.
+                return Some(queue.take());
+            }
         }
         let started = Moment::now();
         while !queue.closing && !queue.urgent && queue.waiting.len() < BATCH {
@@ -253,7 +342,7 @@ impl Queue {
     fn take(&mut self) -> Batch {
         self.urgent = false;
         Batch {
-            disclosures: std::mem::take(&mut self.waiting),
+            noted: std::mem::take(&mut self.waiting),
             uses: std::mem::take(&mut self.uses)
                 .into_iter()
                 .map(|(token_id, at)| TokenUse { token_id, at })
@@ -264,22 +353,35 @@ impl Queue {
 
     /// Entries that could not be written go before those that came meanwhile.
     fn put_back(&mut self, batch: Batch, error: &StoreError) {
-        let later = std::mem::replace(&mut self.waiting, batch.disclosures);
+        let later = std::mem::replace(&mut self.waiting, batch.noted);
         self.waiting.extend(later);
         for used in batch.uses {
             self.uses.entry(used.token_id).or_insert(used.at);
         }
         self.failures += 1;
-        self.failure = Some(error.to_string());
+        self.failure = Some(Failure {
+            detail: error.to_string(),
+            in_public: error.in_public(),
+        });
+    }
+
+    fn forget(&mut self, number: u64) {
+        if let Some(at) = self.waiting.iter().position(|noted| noted.number == number) {
+            self.unwritten_bytes = self
+                .unwritten_bytes
+                .saturating_sub(self.waiting.remove(at).bytes);
+        }
     }
 
     fn error(&self) -> LogError {
+        let failure = self.failure.clone().unwrap_or_else(|| Failure {
+            detail: "writing them takes too long".to_owned(),
+            in_public: "writing it takes too long".to_owned(),
+        });
         LogError {
             waiting: self.waiting.len(),
-            detail: self
-                .failure
-                .clone()
-                .unwrap_or_else(|| "the log was closed".to_owned()),
+            detail: failure.detail,
+            in_public: failure.in_public,
         }
     }
 }
@@ -290,18 +392,20 @@ mod tests {
     use contract::id::ClientId;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    /// A log whose disk is full until the flag is cleared, and what reached the disk.
-    fn on_a_full_disk() -> (DisclosureLog, Arc<AtomicBool>, Arc<Mutex<Vec<Instant>>>) {
+    const PLENTY: u64 = 1_000_000;
+
+    /// A log whose disk is full until told otherwise, of which so much is certain, and what reached the disk.
+    fn on_a_full_disk(room: u64) -> (DisclosureLog, Arc<AtomicBool>, Arc<Mutex<Vec<Instant>>>) {
         let full = Arc::new(AtomicBool::new(true));
         let disk = Arc::new(Mutex::new(Vec::new()));
         let (is_full, to) = (Arc::clone(&full), Arc::clone(&disk));
-        let log = DisclosureLog::writing(move |batch| {
+        let log = DisclosureLog::writing(room, move |batch| {
             if is_full.load(Ordering::Relaxed) {
                 return Err(StoreError::Full { path: "x".into() });
             }
-            let entries = batch.disclosures.iter().map(|disclosure| disclosure.at);
+            let entries = batch.noted.iter().map(|noted| noted.disclosure.at);
             to.lock().unwrap().extend(entries);
-            Ok(())
+            Ok(PLENTY)
         });
         (log.unwrap(), full, disk)
     }
@@ -323,13 +427,13 @@ mod tests {
 
     #[test]
     fn what_cannot_be_written_is_kept_in_order_and_written_later() {
-        let (log, full, disk) = on_a_full_disk();
-        (0..3).for_each(|number| log.note(call(number)));
+        let (log, full, disk) = on_a_full_disk(PLENTY);
+        (0..3).for_each(|number| log.note(call(number)).unwrap());
         log.note_use("tok_1", Instant(7));
         assert_eq!(log.flush().unwrap_err().waiting, 3);
         assert!(log.trouble().unwrap().detail.contains("no space left"));
-        (3..5).for_each(|number| log.note(call(number)));
         full.store(false, Ordering::Relaxed);
+        (3..5).for_each(|number| log.note(call(number)).unwrap());
         log.flush().unwrap();
         assert!(log.trouble().is_none());
         assert_eq!(*disk.lock().unwrap(), numbers(5));
@@ -338,27 +442,48 @@ mod tests {
 
     #[test]
     fn closing_says_what_could_not_be_written() {
-        let (log, _, disk) = on_a_full_disk();
-        log.note(call(0));
+        let (log, _, disk) = on_a_full_disk(PLENTY);
+        log.note(call(0)).unwrap();
         assert_eq!(log.close().unwrap_err().waiting, 1);
         assert!(disk.lock().unwrap().is_empty());
     }
 
     #[test]
-    fn readers_wait_rather_than_go_unlogged() {
-        let (log, full, disk) = on_a_full_disk();
-        let count = i64::try_from(CAPACITY + BATCH).unwrap();
-        let noted = AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                (0..count).for_each(|number| log.note(call(number)));
-                noted.store(true, Ordering::Relaxed);
-            });
-            std::thread::sleep(Duration::from_millis(300));
-            assert!(!noted.load(Ordering::Relaxed));
-            full.store(false, Ordering::Relaxed);
-        });
+    fn what_is_not_certain_to_be_logged_is_refused_until_it_can_be() {
+        // TR-36: on disk within a second, or the read waits; on a full disk it is refused with the cause.
+        let (log, full, disk) = on_a_full_disk(0);
+        let began = Moment::now();
+        for number in 0..3 {
+            let refused = log.note(call(number)).unwrap_err();
+            assert!(refused.detail.contains("no space left"), "{refused}");
+        }
+        assert!(began.elapsed() < 3 * PATIENCE);
+        assert!(log.trouble().is_some());
+        full.store(false, Ordering::Relaxed);
+        log.note(call(3)).unwrap();
+        assert_eq!(
+            *disk.lock().unwrap(),
+            [Instant(3)],
+            "on disk before it is shown"
+        );
+        assert!(log.trouble().is_none());
         log.close().unwrap();
-        assert_eq!(*disk.lock().unwrap(), numbers(count));
+        assert_eq!(
+            *disk.lock().unwrap(),
+            [Instant(3)],
+            "what was refused was not shown"
+        );
+    }
+
+    #[test]
+    fn after_a_failure_nothing_is_taken_for_certain() {
+        let (log, full, disk) = on_a_full_disk(PLENTY);
+        log.note(call(0)).unwrap();
+        log.flush().unwrap_err();
+        log.note(call(1)).unwrap_err();
+        full.store(false, Ordering::Relaxed);
+        log.note(call(2)).unwrap();
+        log.close().unwrap();
+        assert_eq!(*disk.lock().unwrap(), [Instant(0), Instant(2)]);
     }
 }

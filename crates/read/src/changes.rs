@@ -144,8 +144,13 @@ fn read(session: &Session, plan: &Plan<'_>, span: Span) -> Answer<Page<Record>> 
         until = Some(page.until);
         for mut entry in page.entries {
             after = entry.version;
-            let record = reported(session, plan, &mut entry, page.until, &mut last_changes)?;
-            let Some(record) = record else {
+            if entry.is_damaged {
+                shown.damaged.note(row, &entry.key);
+                continue;
+            }
+            let record = reported(session, plan, &mut entry, page.until, &mut last_changes);
+            let record = shown.damaged.pass_over(record, (row, &entry.key))?;
+            let Some(record) = record.flatten() else {
                 continue;
             };
             // `has_more` is only decided by a visible change: announcing more for hidden ones would reveal them.
@@ -162,6 +167,7 @@ fn read(session: &Session, plan: &Plan<'_>, span: Span) -> Answer<Page<Record>> 
     let bound = Bound::new(&plan.query.filters, ORDER);
     let tokens = session.row_tokens(row, &bound);
     let mut page = page_of(plan, filling.data);
+    shown.damaged.warn(&mut page);
     if has_more {
         page = page.continued(tokens.changes(ChangesPosition {
             since,

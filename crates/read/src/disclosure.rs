@@ -7,12 +7,25 @@ use contract::id::{ClientId, GrantId};
 use contract::key::RecordKey;
 use contract::time::Instant;
 
+use crate::damaged::Damaged;
 use crate::enforce::Row;
 
 /// Takes note of what clients were shown.
 pub trait Disclosures: Send + Sync {
-    /// Called once per successful call of a client, before the answer leaves. It must not block for long.
-    fn note(&self, disclosure: Disclosure);
+    /// Called once per successful call of a client, before the answer leaves. It must not block for long. What cannot be
+    /// noted is not shown.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be noted.
+    fn note(&self, disclosure: Disclosure) -> Result<(), NotNoted>;
+}
+
+/// Why a disclosure cannot be noted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotNoted {
+    /// In words that clients may see.
+    pub cause: String,
 }
 
 /// What one call showed a client.
@@ -38,6 +51,8 @@ pub(crate) struct Shown {
     pub(crate) grants: BTreeSet<GrantId>,
     pub(crate) records: Vec<String>,
     pub(crate) fields: BTreeSet<String>,
+    /// What it would show, were it not damaged.
+    pub(crate) damaged: Damaged,
 }
 
 impl Shown {
@@ -68,6 +83,7 @@ impl Shown {
         self.grants.extend(other.grants);
         self.records.extend(other.records);
         self.fields.extend(other.fields);
+        self.damaged.add(other.damaged);
     }
 
     /// The answer shows fields, or figures made of them.

@@ -12,7 +12,7 @@ use contract::wire::{ObjectTag, OrderedMap, Other};
 use crate::conditions::Conditions;
 use crate::disclosure::Shown;
 use crate::enforce::{Reach, Relation, Row};
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::measure::{page_budget, written_bytes};
 use crate::project::{Shape, admitted};
 use crate::reader::Session;
@@ -151,11 +151,19 @@ fn related(
         wanted: most,
     };
     select(session, &plan, first, &mut |stored, body| {
+        let Some(body) = body else {
+            shown.damaged.note(child, &stored.key);
+            return Ok(true);
+        };
         has_more = data.len() == wanted.limit;
         if has_more {
             return Ok(false);
         }
-        let emitted_at = visible_history::emitted_at(session, child, &stored)?;
+        let emitted_at = visible_history::emitted_at(session, child, &stored);
+        let emitted_at = shown.damaged.pass_over(emitted_at, (child, &stored.key))?;
+        let Some(emitted_at) = emitted_at else {
+            return Ok(true);
+        };
         let record = plan.shape.record(child, &stored.key, &emitted_at, body)?;
         has_more = !room.take(written_bytes(&record));
         if !has_more {
@@ -181,7 +189,10 @@ fn pointed_at(
     let Some(key) = key_in(relation, body) else {
         return Ok(Expanded::None);
     };
-    let Some(mut stored) = session.store.get(&child.stream_ref(), &key)? else {
+    let found = session.store.get(&child.stream_ref(), &key);
+    let found = found.map_err(Failure::from);
+    let found = shown.damaged.pass_over(found, (child, &key))?;
+    let Some(mut stored) = found.flatten() else {
         return Ok(Expanded::None);
     };
     let body = std::mem::take(&mut stored.body);

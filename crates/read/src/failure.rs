@@ -63,6 +63,16 @@ impl Failure {
                     "ask again in a few seconds; records, pages of them and windows can be read meanwhile",
                 )
             }
+            Self::Store(error @ (StoreError::Full { .. } | StoreError::NoRoom { .. })) => {
+                tracing::error!(operation, error = %error, "the store could not answer without room");
+                let message = format!(
+                    "the answer needs the search index brought up to date, but {}",
+                    error.in_public()
+                );
+                ReadError::new(ErrorCode::StorageUnavailable, message)
+                    .with_cause(error.to_string())
+                    .with_hint("records, pages of them and windows can be read meanwhile; the owner of the server makes room")
+            }
             // The caller is gone and nobody reads this answer.
             Self::Store(StoreError::Stopped) => {
                 tracing::debug!(operation, "a read was stopped");

@@ -13,6 +13,7 @@ mod blob;
 mod changes;
 mod conditions;
 mod cursor;
+mod damaged;
 mod disclosure;
 mod enforce;
 mod evidence;
@@ -32,6 +33,6 @@ mod window;
 mod words;
 mod work;
 
-pub use disclosure::{Disclosure, Disclosures};
+pub use disclosure::{Disclosure, Disclosures, NotNoted};
 pub use reader::{GrantReader, ReaderSettings};
 pub use work::{Unfinished, run_blocking};

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use contract::aggregate::{AggregateQuery, Aggregation};
-use contract::error::ReadError;
+use contract::error::{ErrorCode, ReadError};
 use contract::grant::Authority;
 use contract::page::Page;
 use contract::query::{
@@ -21,7 +21,7 @@ use store::records::ByteBudget;
 
 use crate::ambiguity::one_row;
 use crate::cursor::Tokens;
-use crate::disclosure::{Disclosure, Disclosures, Shown};
+use crate::disclosure::{Disclosure, Disclosures, NotNoted, Shown};
 use crate::enforce::{Reach, Row};
 use crate::failure::Result;
 use crate::measure::page_budget;
@@ -110,7 +110,7 @@ impl Session {
     ) -> Result<T, ReadError> {
         match step(self, query) {
             Ok((answer, shown)) => {
-                self.note(operation, shown);
+                self.note(operation, shown)?;
                 Ok(answer)
             }
             Err(failure) => {
@@ -120,10 +120,10 @@ impl Session {
         }
     }
 
-    fn note(&self, operation: &'static str, shown: Shown) {
+    fn note(&self, operation: &'static str, shown: Shown) -> Result<(), ReadError> {
         let client = self.reach().client();
         if let (Some(disclosures), Some(client)) = (&self.settings.disclosures, client) {
-            disclosures.note(Disclosure {
+            let noted = disclosures.note(Disclosure {
                 at: self.settings.clock.now(),
                 grant_ids: shown.grants.into_iter().collect(),
                 client_id: client.client_id().clone(),
@@ -131,7 +131,9 @@ impl Session {
                 records: shown.records,
                 fields: shown.fields.into_iter().collect(),
             });
+            return noted.map_err(|not_noted| unlogged(operation, &not_noted));
         }
+        Ok(())
     }
 
     /// The bytes that the entries of a page may take.
@@ -171,6 +173,17 @@ impl Session {
             now: self.settings.clock.now(),
         }
     }
+}
+
+fn unlogged(operation: &'static str, NotNoted { cause }: &NotNoted) -> ReadError {
+    tracing::error!(
+        operation,
+        cause,
+        "a read was refused because it could not be logged"
+    );
+    let message = "what the answer shows cannot be logged on the server now, so it is not given";
+    ReadError::new(ErrorCode::StorageUnavailable, format!("{message}: {cause}"))
+        .with_hint("ask again later; the owner of the server learns with `pdpp doctor` what to do")
 }
 
 /// What a token is bound to besides its row.

@@ -39,6 +39,8 @@ pub(crate) fn record(session: &Session, query: &RecordQuery) -> Answer<Record> {
         .public_url
         .as_ref()
         .map(|url| route::citation(url, &row.connection().id, stream, &key));
-    record.meta = Some(Meta::default());
+    let mut meta = Meta::default();
+    shown.damaged.warn_in(&mut meta);
+    record.meta = Some(meta);
     Ok((record, shown))
 }

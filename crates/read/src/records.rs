@@ -69,10 +69,18 @@ fn list(session: &Session, plan: &Plan<'_>, options: &ListOptions) -> Answer<Pag
         wanted,
     };
     select(session, plan, stretch, &mut |stored, body| {
+        let Some(body) = body else {
+            shown.damaged.note(row, &stored.key);
+            return Ok(true);
+        };
         if filling.is_full() {
             return Ok(false);
         }
-        let emitted_at = visible_history::emitted_at(session, row, &stored)?;
+        let emitted_at = visible_history::emitted_at(session, row, &stored);
+        let emitted_at = shown.damaged.pass_over(emitted_at, (row, &stored.key))?;
+        let Some(emitted_at) = emitted_at else {
+            return Ok(true);
+        };
         let mut beside = Shown::default();
         beside.record(row, &stored.key);
         let expanded = expand::beside(session, &relations, &stored.key, &body, &mut beside)?;
@@ -86,6 +94,7 @@ fn list(session: &Session, plan: &Plan<'_>, options: &ListOptions) -> Answer<Pag
         Ok(added)
     })?;
     let mut page = page_of(plan, filling.data);
+    shown.damaged.warn(&mut page);
     if let (true, Some(last)) = (filling.has_more, last) {
         page = page.continued(tokens.page(&last, order.by == OrderBy::Cursor)?);
     }
@@ -207,8 +216,9 @@ pub(crate) struct Stretch {
     pub(crate) wanted: usize,
 }
 
-/// Takes a record and its parsed body; returns whether to go on.
-pub(crate) type Each<'e> = &'e mut dyn FnMut(StoredRecord, json::RecordBody) -> Result<bool>;
+/// Takes a record and its parsed body, which is absent where the record is damaged; returns whether to go on.
+pub(crate) type Each<'e> =
+    &'e mut dyn FnMut(StoredRecord, Option<json::RecordBody>) -> Result<bool>;
 
 /// Hands over the next records that pass, up to a number. The index may lag behind a concurrent write by a moment, so each
 /// record is checked once more, and one that no longer passes is replaced by the next.
@@ -240,11 +250,17 @@ pub(crate) fn select(
         };
         after = stored.records.last().map(|last| last.position.clone());
         for mut record in stored.records {
+            if record.is_damaged {
+                if !each(record, None)? {
+                    return Ok(());
+                }
+                continue;
+            }
             let body = std::mem::take(&mut record.body);
             let body = admitted(row, &record.key, body)?;
             if let Some(body) = body.filter(|body| plan.conditions.pass(body)) {
                 wanted -= 1;
-                if !each(record, body)? {
+                if !each(record, Some(body))? {
                     return Ok(());
                 }
             }

@@ -100,6 +100,7 @@ pub(crate) fn search(session: &Session, query: &SearchQuery) -> Answer<Page<Sear
         let filtered = !query.filters.is_empty();
         meta.words = words::found(session, &request.expression, &scopes, filtered)?;
     }
+    shown.damaged.warn_in(&mut meta);
     page.meta = Some(meta);
     Ok((page, shown))
 }
@@ -318,8 +319,18 @@ impl<'p> Hits<'p> {
         let Some(searched) = self.by_stream.get(&hit.stream) else {
             return Ok(true);
         };
+        if hit.record.is_damaged {
+            self.shown.damaged.note(&searched.row, &hit.record.key);
+            return Ok(true);
+        }
         let mut beside = Shown::default();
-        let Some(served) = served(session, searched, asked, hit, &mut beside)? else {
+        let key = hit.record.key.clone();
+        let served = served(session, searched, asked, hit, &mut beside);
+        let served = self
+            .shown
+            .damaged
+            .pass_over(served, (&searched.row, &key))?;
+        let Some(served) = served.flatten() else {
             return Ok(true);
         };
         let fits = self.data.len() < self.limit && self.room.take(written_bytes(&served));
@@ -394,22 +405,25 @@ fn meta(query: &SearchQuery, plan: &Plan, request: &SearchRequest, answer: &Sear
     let searched = !plan.searched.is_empty();
     let total = answer.total.filter(|_| searched);
     meta.count = Nullable::or_null(total.map(ReportedCount::Number));
-    let accuracy = if total.is_some() {
-        "exact"
-    } else {
-        "not_counted"
-    };
-    meta.count_accuracy = Some(accuracy.to_owned());
     let visible = plan.searched.iter().map(|one| one.row.stream_ref());
     let rebuilding = visible
         .filter(|stream| answer.rebuilding.contains(stream))
         .count();
+    let is_behind = rebuilding > 0 || answer.building.is_some();
+    let accuracy = match total {
+        None => "not_counted",
+        // What the index has not taken yet is not counted, and what has gone since may be.
+        Some(_) if is_behind => "estimated",
+        Some(_) => "exact",
+    };
+    meta.count_accuracy = Some(accuracy.to_owned());
+    if total.is_some() && is_behind {
+        let message = "The search index is behind, so the count is what it holds now. Ask again when index_maintenance is gone.";
+        meta.warn(Warning::new(WarningCode::CountDowngraded, message).about("count"));
+    }
     let number = |count: usize| u64::try_from(count).ok();
     meta.recall = Some(Recall {
-        complete: searched
-            && rebuilding == 0
-            && answer.building.is_none()
-            && !answer.prefix_truncated,
+        complete: searched && !is_behind && !answer.prefix_truncated,
         ranking_scope: if searched { "all_matches" } else { "unknown" }.to_owned(),
         truncated: answer.prefix_truncated,
         ranked_candidate_count: total,
@@ -429,7 +443,7 @@ fn meta(query: &SearchQuery, plan: &Plan, request: &SearchRequest, answer: &Sear
                     .to_owned(),
             ),
             pending_scopes: number(rebuilding),
-            percent: None,
+            percent: answer.reindexed.map(|(indexed, all)| percent(indexed, all)),
             other: Other::new(),
         }),
         None => None,

@@ -5,9 +5,9 @@
 //! for the owner, including those of the store.
 
 mod export;
-mod grants;
+pub(crate) mod grants;
 mod import;
-mod maintenance;
+pub(crate) mod maintenance;
 mod progress;
 mod records;
 mod sign_in;
@@ -95,6 +95,12 @@ pub(crate) static OWNER_ENDPOINTS: &[Endpoint] = &[
         "ownerBackup",
         &[Param::one("beside", "The folder that the backup is written to, for a copy that is needed meanwhile.")],
         maintenance::backup
+    ),
+    route!(
+        Get "/owner/backup/damage",
+        "ownerBackupDamage",
+        &[Param::one("number", "The backup, as its header says.")],
+        maintenance::backup_damage
     ),
     route!(Post "/owner/index", "ownerRebuildIndex", &[], maintenance::rebuild_index),
     route!(Post "/owner/purge", "ownerPurge", &[], maintenance::purge),

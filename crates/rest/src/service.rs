@@ -12,7 +12,7 @@ use contract::time::{Clock, Instant};
 use grants::DisclosureLog;
 use grants::oauth::Issuer;
 use grants::sign_in::{Console, Throttle};
-use read::{Disclosure, Disclosures, ReaderSettings};
+use read::{Disclosure, Disclosures, NotNoted, ReaderSettings};
 use store::Store;
 
 use crate::admission::{Permit, Queue};
@@ -20,6 +20,7 @@ use crate::auth::Caller;
 use crate::console::PasswordQueue;
 use crate::metrics::Metrics;
 use crate::oauth::{ClientDocuments, RegistrationLimit};
+use crate::owner::maintenance::BackupOutcomes;
 use crate::problem::Problem;
 use crate::table::Verb;
 
@@ -50,6 +51,8 @@ pub struct Service {
     pub(crate) documents: Option<Arc<dyn ClientDocuments>>,
     /// Trusted proxies.
     pub(crate) proxies: Arc<[IpAddr]>,
+    /// What the last backups found damaged.
+    pub(crate) backups: Arc<BackupOutcomes>,
 }
 
 /// Limits of one request.
@@ -150,6 +153,7 @@ impl Service {
             registrations: RegistrationLimit::default(),
             documents: None,
             proxies: Arc::default(),
+            backups: Arc::default(),
         }
     }
 
@@ -254,8 +258,8 @@ fn too_busy() -> Problem {
 struct DisclosureSink(Arc<DisclosureLog>);
 
 impl Disclosures for DisclosureSink {
-    fn note(&self, disclosure: Disclosure) {
-        self.0.note(store::grants::Disclosure {
+    fn note(&self, disclosure: Disclosure) -> Result<(), NotNoted> {
+        let noted = self.0.note(store::grants::Disclosure {
             at: disclosure.at,
             grant_ids: disclosure.grant_ids,
             client_id: disclosure.client_id,
@@ -263,5 +267,8 @@ impl Disclosures for DisclosureSink {
             records: disclosure.records,
             fields: disclosure.fields,
         });
+        noted.map_err(|error| NotNoted {
+            cause: error.in_public,
+        })
     }
 }

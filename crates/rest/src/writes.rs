@@ -222,7 +222,10 @@ fn store_problem(error: &StoreError) -> Problem {
         }
         _ => {
             tracing::error!(cause = %error, "the store could not write");
-            let message = "the data could not be stored; what was acknowledged before is kept";
+            let message = format!(
+                "the data could not be stored: {}; what was acknowledged before is kept",
+                error.in_public()
+            );
             ReadError::new(ErrorCode::IngestBatchStorageError, message)
                 .with_hint("send the whole request again later; that is safe")
                 .into()

@@ -12,9 +12,10 @@ pub trait Backup {
     /// The blobs that records refer to and whose files are missing or cannot be opened.
     fn missing_blobs(&self) -> Result<Vec<BlobId>>;
 
-    /// Writes a backup as a tar archive. Writers may go on meanwhile; it holds the store as it was when it began. Blobs
-    /// known to be `missing` are left out; any other blob that cannot be read aborts it.
-    fn backup(&self, out: &mut dyn Write, missing: &[BlobId]) -> Result<()> {
+    /// Writes a backup as a tar archive. Writers may go on meanwhile; it shows the store as it was when it began. Blobs that
+    /// are known to be `missing` are left out; any other that cannot be had breaks it off. What is damaged is saved as it is,
+    /// and told.
+    fn backup(&self, out: &mut dyn Write, missing: &[BlobId]) -> Result<Vec<String>> {
         self.backup_beside(out, missing, None)
     }
 
@@ -25,5 +26,5 @@ pub trait Backup {
         out: &mut dyn Write,
         missing: &[BlobId],
         folder: Option<&Path>,
-    ) -> Result<()>;
+    ) -> Result<Vec<String>>;
 }

@@ -9,6 +9,8 @@ use contract::declaration::DeclarationErrors;
 use contract::id::{ConnectionId, ConnectorKey, StreamName};
 use thiserror::Error;
 
+use crate::embedded::disk_space;
+
 /// The outcome of a store operation.
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 
@@ -89,6 +91,14 @@ pub enum StoreError {
         needed: u64,
         /// How many there are.
         free: u64,
+    },
+    /// Something was revoked, and that could be written nowhere.
+    #[error(
+        "it has ended for the process that was asked, which serves nothing under it any more, but that could not be written, and the next start would undo it: {cause} Then revoke it again."
+    )]
+    EndedInMemory {
+        /// Why it could not be written.
+        cause: Box<StoreError>,
     },
     /// The directory cannot be written.
     #[error("{} cannot be written: {detail}. Make it writable for this user, or choose another folder with --data-dir.", path.display())]
@@ -205,13 +215,27 @@ impl StoreError {
         }
         match source.kind() {
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
-                Self::Full { path }
+                disk_space::full(path)
             }
             ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied => Self::ReadOnly {
                 path,
                 detail: source.to_string(),
             },
             _ => Self::Io { path, source },
+        }
+    }
+
+    /// What clients may be told of an error of writing: the cause and the figure, without names of files.
+    pub fn in_public(&self) -> String {
+        match self {
+            Self::NoRoom { needed, free, .. } => format!(
+                "the server's disk has {} of room left, and {} are needed",
+                Bytes(*free),
+                Bytes(*needed)
+            ),
+            Self::Full { .. } => "the server's disk is full".to_owned(),
+            Self::DiskFailed { .. } => "the server's disk failed".to_owned(),
+            _ => "the server's data cannot be written".to_owned(),
         }
     }
 

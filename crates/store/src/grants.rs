@@ -205,7 +205,9 @@ pub struct ChainCheck {
     pub entries: u64,
     /// Entries before it that were dropped by the owner's rule, as the log itself records.
     pub dropped: u64,
-    /// The first entry that is not intact.
+    /// Disclosures that are on disk and wait to be taken into the log.
+    pub waiting: u64,
+    /// Where the log stops being what was written.
     pub broken: Option<ChainBreak>,
 }
 
@@ -240,6 +242,8 @@ pub trait Grants {
     fn revoke(&self, what: Revocable<'_>, at: Instant) -> Result<Revoked>;
     /// Appends to the disclosure log and notes when tokens were presented, in one durable transaction.
     fn log_disclosures(&self, disclosures: &[Disclosure], uses: &[TokenUse]) -> Result<()>;
+    /// How many bytes of the log can be written in any case, whatever becomes of the disk.
+    fn log_room(&self) -> u64;
     /// Entries before a sequence number (or the newest), newest first; of one grant, or of all.
     fn disclosures(
         &self,

@@ -47,6 +47,12 @@ pub struct Inspection {
     pub rolled_back: Option<Rollback>,
     /// Why a rollback could not be detected at the next start.
     pub unmarked: Option<String>,
+    /// Disclosures that are on disk and not in the log yet.
+    pub waiting_disclosures: u64,
+    /// Revocations that hold only for as long as this process lives.
+    pub ended_in_memory: u64,
+    /// Why nothing can be written, as it was tried.
+    pub unwritable: Option<String>,
 }
 
 /// A store that is older than what was acknowledged last: its newest part is lost, and with it perhaps revocations.
@@ -91,6 +97,7 @@ pub trait Inspect {
     fn rolled_back(&self) -> Option<Rollback>;
     /// Accepts the store as it is. Returns what was accepted.
     fn accept_rollback(&self) -> Result<Option<Rollback>>;
-    /// Checks whether everything stored is still what was written. Changes nothing; damage is a result, not an error.
+    /// Checks whether everything stored is still what was written, and whether it can be written. Changes nothing; damage is a
+    /// result, not an error.
     fn inspect(&self, depth: Depth) -> Result<Inspection>;
 }

@@ -62,6 +62,9 @@ pub struct StoredRecord {
     pub emitted_at: String,
     /// Its JSON object, as written.
     pub body: String,
+    /// Whether it is not what was written any more, found among others. Then there is no body; asked for by its key it is
+    /// refused.
+    pub is_damaged: bool,
     /// The version that made it what it is.
     pub version: u64,
     /// Whether it has earlier versions, which [`Records::history`] returns.
@@ -197,6 +200,8 @@ pub struct ChangeEntry {
     pub previous: Option<String>,
     /// Whether the key has other versions as well.
     pub revised: bool,
+    /// Whether the content is not what was written any more, and left out.
+    pub is_damaged: bool,
 }
 
 /// What a record was from one version on.

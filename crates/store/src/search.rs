@@ -141,6 +141,8 @@ pub struct SearchAnswer {
     pub ranking_changed: bool,
     /// Streams whose newly declared fields are still being indexed.
     pub rebuilding: Vec<StreamRef>,
+    /// How far indexing again is, while there are such streams: records that are done, of all.
+    pub reindexed: Option<(u64, u64)>,
     /// How far the index is, while it is being built.
     pub building: Option<Building>,
     /// A phrase that ends in a prefix stood for more words than are looked for.

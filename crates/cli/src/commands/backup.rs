@@ -8,12 +8,13 @@ use clap::Args;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use indicatif::HumanBytes;
-use rest::owner::wire::{MISSING_BLOB_IDS, MISSING_BLOBS};
+use rest::owner::wire::{BACKUP_NUMBER, BackupDamage, MISSING_BLOB_IDS, MISSING_BLOBS};
 use serde::Serialize;
 
 use crate::context::Context;
 use crate::failure::{CommandResult, Failure};
 use crate::file::Partial;
+use crate::output::visible;
 use crate::owner::{OwnerClient, RequestPath};
 use crate::reading::quoted;
 
@@ -35,15 +36,17 @@ struct Answer<'a> {
     file: &'a Path,
     bytes: u64,
     #[serde(flatten)]
-    missing: MissingBlobs,
+    missing: Lacking,
 }
 
 /// What the backup lacks, because it is missing in the store.
 #[derive(Serialize)]
-struct MissingBlobs {
+struct Lacking {
     missing_blobs: u64,
     /// The first of them.
     missing_blob_ids: Vec<String>,
+    /// What is damaged in the store, and saved as it is.
+    damaged: Vec<String>,
 }
 
 pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
@@ -81,7 +84,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     lacking.map_or(Ok(()), Err)
 }
 
-impl MissingBlobs {
+impl Lacking {
     fn from_headers(headers: &HeaderMap) -> Self {
         let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
         let count = text(MISSING_BLOBS).and_then(|text| text.parse().ok());
@@ -90,6 +93,7 @@ impl MissingBlobs {
         Self {
             missing_blobs: count.unwrap_or(0),
             missing_blob_ids: ids.collect(),
+            damaged: Vec::new(),
         }
     }
 
@@ -97,7 +101,7 @@ impl MissingBlobs {
     fn to_failure(&self, file: &Path, context: &Context) -> Option<Failure> {
         let count = self.missing_blobs;
         if count == 0 {
-            return None;
+            return self.damage_told(file, context);
         }
         let (blobs, are) = if count == 1 {
             ("blob", "is")
@@ -114,14 +118,34 @@ impl MissingBlobs {
             file.display()
         );
         let doctor = context.command("doctor").flag("thorough");
-        Some(Failure::new(message).hint(format!(
-            "import the files again that they came from, then back up into a new file; `{doctor}` says what else is damaged"
-        )))
+        Some(
+            Failure::new(message)
+                .hints(self.damaged.iter().map(|one| visible(one)))
+                .hint(format!(
+                    "import the files again that they came from, then back up into a new file; `{doctor}` says what else is damaged"
+                )),
+        )
+    }
+
+    fn damage_told(&self, file: &Path, context: &Context) -> Option<Failure> {
+        if self.damaged.is_empty() {
+            return None;
+        }
+        let message = format!(
+            "what is damaged in the data directory is damaged in {} as well; everything else is saved",
+            file.display()
+        );
+        let doctor = context.command("doctor").flag("thorough");
+        let step = format!(
+            "import again what is damaged, which mends it, then back up into a new file; `{doctor}` lists all damage. `pdpp restore --accept-damage` takes the file as it is"
+        );
+        let named = self.damaged.iter().map(|one| visible(one));
+        Some(Failure::new(message).hints(named).hint(step))
     }
 }
 
 /// Writes beside the file first, so that it appears whole or not at all.
-fn write(owner: &OwnerClient, file: &Path) -> CommandResult<(u64, MissingBlobs)> {
+fn write(owner: &OwnerClient, file: &Path) -> CommandResult<(u64, Lacking)> {
     let partial = Partial::create(file)?;
     let mut out = BufWriter::with_capacity(256 * 1024, partial.file());
     let missing = if is_compressed(file) {
@@ -137,7 +161,7 @@ fn write(owner: &OwnerClient, file: &Path) -> CommandResult<(u64, MissingBlobs)>
     Ok((partial.persist_new(|| exists(file))?, missing))
 }
 
-fn fetch(owner: &OwnerClient, file: &Path, out: &mut dyn Write) -> CommandResult<MissingBlobs> {
+fn fetch(owner: &OwnerClient, file: &Path, out: &mut dyn Write) -> CommandResult<Lacking> {
     let mut take = |bytes: &[u8]| out.write_all(bytes).map_err(Failure::file_error(file));
     // A copy that is needed meanwhile is made where there is room for a backup, if the server may write there.
     let folder = match file.parent() {
@@ -147,7 +171,16 @@ fn fetch(owner: &OwnerClient, file: &Path, out: &mut dyn Write) -> CommandResult
     let folder = std::path::absolute(folder).map_err(Failure::file_error(file))?;
     let target = RequestPath::new("/owner/backup").param("beside", &folder.to_string_lossy());
     let headers = owner.download_unless_stopped(&target, &mut take)?;
-    Ok(MissingBlobs::from_headers(&headers))
+    let mut missing = Lacking::from_headers(&headers);
+    let number = headers
+        .get(BACKUP_NUMBER)
+        .and_then(|value| value.to_str().ok());
+    if let Some(number) = number {
+        let target = RequestPath::new("/owner/backup/damage").param("number", number);
+        let found: BackupDamage = owner.get(&target)?;
+        missing.damaged = found.damaged;
+    }
+    Ok(missing)
 }
 
 fn is_compressed(file: &Path) -> bool {

@@ -1,12 +1,15 @@
 //! `pdpp export`: a stream, or one record, as lines that `pdpp import` takes.
 
+use std::collections::BTreeMap;
+
 use clap::Args;
 use contract::handle::{Handle, RecordHandle};
-use rest::owner::wire::Sources;
+use rest::owner::wire::{LEFT_OUT, Sources};
 
 use crate::choice;
 use crate::context::Context;
 use crate::failure::{CommandResult, Failure};
+use crate::output::visible;
 use crate::owner::{OwnerClient, OwnerError, RequestPath};
 
 /// Print a stream or one record as JSON lines
@@ -37,14 +40,76 @@ pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     let owner = context.owner("pdpp export")?;
     let handle = handle.as_ref().map(Handle::record);
     let target = target(options, handle, &owner, context)?;
+    let mut lines = Lines::default();
     context.output.write(|out| {
         let mut take = |bytes: &[u8]| {
-            out.write_all(bytes)
+            out.write_all(lines.take(bytes))
                 .map_err(|error| Failure::writing_output(&error))
         };
-        let downloaded = owner.download(&target, &mut take);
-        downloaded.map_err(|error| with_command_hint(error, options, context))
-    })
+        let poured = owner.download(&target, &mut take);
+        poured.map_err(|trouble| with_command_hint(trouble, options, context))?;
+        out.write_all(&lines.held)
+            .map_err(|error| Failure::writing_output(&error))
+    })?;
+    lines.left_out()
+}
+
+/// The lines as they come. The last whole one is held back: it may say what was left out, and then it is no record.
+#[derive(Default)]
+struct Lines {
+    given: Vec<u8>,
+    held: Vec<u8>,
+    told: Vec<String>,
+}
+
+impl Lines {
+    /// What can be given on.
+    fn take(&mut self, bytes: &[u8]) -> &[u8] {
+        self.held.extend_from_slice(bytes);
+        let whole = self.held.len() - usize::from(self.held.ends_with(b"\n"));
+        let last = self.held.get(..whole).unwrap_or_default();
+        let last = last.iter().rposition(|byte| *byte == b'\n');
+        let last = last.map_or(0, |at| at + 1);
+        self.given.clear();
+        self.given.extend(self.held.drain(..last));
+        if let Some(told) = left_out(&self.held) {
+            self.told = told;
+            self.held.clear();
+        }
+        &self.given
+    }
+
+    fn left_out(self) -> CommandResult {
+        let Some(first) = self.told.first() else {
+            return Ok(());
+        };
+        let message = match self.told.len() {
+            1 => format!(
+                "left out because it was damaged on the disk: {}",
+                visible(first)
+            ),
+            many => format!("{many} records were left out because they were damaged on the disk"),
+        };
+        let named = self.told.iter().map(|one| visible(one));
+        let named = if self.told.len() > 1 {
+            named.collect()
+        } else {
+            Vec::new()
+        };
+        Err(Failure::new(message)
+            .hints(named)
+            .hint("everything else was given. Import what is damaged again, or restore a backup"))
+    }
+}
+
+/// What a last line says was left out.
+fn left_out(line: &[u8]) -> Option<Vec<String>> {
+    let is_told = line.starts_with(format!("{{\"{LEFT_OUT}\":").as_bytes());
+    if !is_told || !line.ends_with(b"\n") {
+        return None;
+    }
+    let mut told: BTreeMap<String, Vec<String>> = serde_json::from_slice(line).ok()?;
+    told.remove(LEFT_OUT)
 }
 
 /// The error, with a command instead of the API call it suggests.

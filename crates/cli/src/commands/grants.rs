@@ -145,6 +145,12 @@ fn verify(context: &Context) -> CommandResult {
         };
     }
     let entries = verified.entries;
+    if verified.waiting > 0 {
+        output.note(&format!(
+            "Not in the log yet, but on disk: {} disclosures. They are taken into it when there is room.",
+            HumanCount(verified.waiting)
+        ));
+    }
     match verified.broken {
         None if verified.dropped > 0 => output.data(&format!(
             "The disclosure log is whole. Entries, each as it was written: {}. Before them the first {} were dropped by the owner's rule, as the log says.",

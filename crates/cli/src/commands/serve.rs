@@ -6,6 +6,8 @@ mod listen;
 mod sample;
 
 use std::io;
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,6 +33,8 @@ use crate::stop::Stop;
 
 /// How often the clock is read while no request arrives.
 const CLOCK_INTERVAL: Duration = Duration::from_mins(1);
+/// How often the socket is tried again where there was no room for it.
+const BETWEEN_BINDS: Duration = Duration::from_secs(5);
 /// How long work that outlived its request may take to end.
 const LAST_WORK: Duration = Duration::from_secs(5);
 
@@ -92,7 +96,7 @@ pub(crate) fn run(options: Options, context: &Context) -> CommandResult {
     // Held to the end: the directory must be ours for as long as the socket in it is.
     let store: Arc<dyn Store> = Arc::new(store);
     let (tcp, beside, address) = listen::bind(address)?;
-    let (unix, _socket) = OwnerSocket::bind(&context.settings.data_dir.join(OWNER_SOCKET))?;
+    let socket = OwnerPlace::take(context)?;
     let own_url = format!("http://{}", listen::reachable(address));
     let public_url = settings.public_url.as_deref().unwrap_or(&own_url);
     let console = chosen.unwrap_or_else(|| Console::for_public_url(public_url));
@@ -118,10 +122,9 @@ pub(crate) fn run(options: Options, context: &Context) -> CommandResult {
         let tcp = or_cannot_start(tokio::net::TcpListener::from_std(tcp))?;
         let beside = beside.map(tokio::net::TcpListener::from_std).transpose();
         let tcp = Listeners::from(tcp).and(or_cannot_start(beside)?);
-        let unix = or_cannot_start(tokio::net::UnixListener::from_std(unix))?;
         announce(context, public_url, &own_url, &console, &sign_in);
         warn_of_rollback(context, &*store);
-        let serving = serve(service, tcp, unix, capacity, &mut stop);
+        let serving = serve(service, tcp, socket, capacity, &mut stop);
         tokio::select! { () = serving => {}, () = maintain(&*clock, rules, &store) => {} }
         Ok(())
     });
@@ -244,11 +247,46 @@ async fn keep_time(clock: &dyn Clock) {
     }
 }
 
+/// The owner's socket, or where it will be once there is room for it: clients are served meanwhile.
+struct OwnerPlace {
+    path: PathBuf,
+    bound: Option<(UnixListener, OwnerSocket)>,
+}
+
+impl OwnerPlace {
+    fn take(context: &Context) -> CommandResult<Self> {
+        let path = context.settings.data_dir.join(OWNER_SOCKET);
+        let bound = match OwnerSocket::bind_if_room(&path)? {
+            Ok(bound) => Some(bound),
+            Err(error) => {
+                context.output.problem(&format!(
+                    "warning: {}: {error}. Clients are served, but other commands cannot reach this server until there is room: make some, a few KiB are enough",
+                    path.display()
+                ));
+                None
+            }
+        };
+        Ok(Self { path, bound })
+    }
+
+    /// The listener, as soon as it can be had; none where it never can.
+    async fn bound(self) -> Option<(tokio::net::UnixListener, OwnerSocket)> {
+        let mut bound = self.bound;
+        loop {
+            if let Some((unix, socket)) = bound {
+                return Some((tokio::net::UnixListener::from_std(unix).ok()?, socket));
+            }
+            tokio::time::sleep(BETWEEN_BINDS).await;
+            bound = OwnerSocket::bind_if_room(&self.path).ok()?.ok();
+        }
+    }
+}
+
 /// Serves both listeners until the first signal and until what is under way has ended, or a second signal comes.
 async fn serve(
     service: Service,
     tcp: Listeners,
-    unix: tokio::net::UnixListener,
+    socket: OwnerPlace,
     capacity: Capacity,
     stop: &mut Stop,
 ) {
@@ -259,7 +297,20 @@ async fn serve(
     };
     let router = rest::router(service.clone());
     let clients = rest::serve_within(capacity, tcp, router, until_stopped(stopped.clone()));
-    let owner = rest::serve_on(unix, rest::owner_router(service), until_stopped(stopped));
+    let owner = async {
+        let bound = tokio::select! {
+            bound = socket.bound() => bound,
+            () = until_stopped(stopped.clone()) => None,
+        };
+        if let Some((unix, _kept)) = bound {
+            rest::serve_on(
+                unix,
+                rest::owner_router(service),
+                until_stopped(stopped.clone()),
+            )
+            .await;
+        }
+    };
     let signals = async {
         stop.signalled().await;
         stopping.send_replace(true);

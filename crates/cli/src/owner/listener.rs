@@ -13,15 +13,24 @@ use crate::failure::{CommandResult, Failure};
 pub(crate) struct OwnerSocket(PathBuf);
 
 impl OwnerSocket {
-    /// Creates the socket, replacing one that a killed server left behind. The caller must hold the data directory.
+    /// Makes the socket, in place of one that a killed server left behind: whoever holds the data directory may do so.
     pub(crate) fn bind(path: &Path) -> CommandResult<(UnixListener, Self)> {
+        Self::bind_if_room(path)?.map_err(Failure::file_error(path))
+    }
+
+    /// The same; on a full disk, where it is only a matter of time, the error by itself.
+    pub(crate) fn bind_if_room(path: &Path) -> CommandResult<io::Result<(UnixListener, Self)>> {
         match fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(Failure::file_error(path)(error));
             }
             _ => {}
         }
-        let listener = bind_private(path).map_err(|error| {
+        let listener = match bind_private(path) {
+            Err(error) if is_full(&error) => return Ok(Err(error)),
+            bound => bound,
+        };
+        let listener = listener.map_err(|error| {
             let too_long = error.kind() == io::ErrorKind::InvalidInput;
             let failure = Failure::file_error(path)(error);
             if too_long {
@@ -30,7 +39,7 @@ impl OwnerSocket {
                 failure
             }
         })?;
-        Ok((listener, Self(path.to_owned())))
+        Ok(Ok((listener, Self(path.to_owned()))))
     }
 }
 
@@ -38,13 +47,35 @@ impl OwnerSocket {
 fn bind_private(path: &Path) -> io::Result<UnixListener> {
     let folder = path.parent().unwrap_or(Path::new("."));
     // With these names the path is no longer than that of the socket, and the system allows little.
-    let private = tempfile::Builder::new().prefix(".o").tempdir_in(folder)?;
+    let private = match tempfile::Builder::new().prefix(".o").tempdir_in(folder) {
+        Ok(private) => private,
+        // Another folder takes room, a socket alone does not; and in a closed folder nobody else finds it.
+        Err(error) if is_full(&error) && !is_open(folder) => {
+            let listener = UnixListener::bind(path)?;
+            listener.set_nonblocking(true)?;
+            fs::set_permissions(path, Permissions::from_mode(0o600))?;
+            return Ok(listener);
+        }
+        Err(error) => return Err(error),
+    };
     let first = private.path().join("s");
     let listener = UnixListener::bind(&first)?;
     listener.set_nonblocking(true)?;
     fs::set_permissions(&first, Permissions::from_mode(0o600))?;
     fs::rename(&first, path)?;
     Ok(listener)
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
+}
+
+/// Whether others may enter a folder.
+fn is_open(folder: &Path) -> bool {
+    fs::metadata(folder).map_or(true, |found| found.permissions().mode() & 0o077 != 0)
 }
 
 impl Drop for OwnerSocket {

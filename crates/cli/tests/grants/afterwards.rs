@@ -182,7 +182,7 @@ fn the_disclosure_log_is_verified_and_tampering_is_found() {
     );
     assert_eq!(
         verify(&["--json"]).succeeds().stdout,
-        "{\"entries\":3,\"dropped\":0,\"broken\":null}\n"
+        "{\"entries\":3,\"dropped\":0,\"waiting\":0,\"broken\":null}\n"
     );
 
     home.end_server();
@@ -199,6 +199,6 @@ fn the_disclosure_log_is_verified_and_tampering_is_found() {
     assert_eq!(json.code, Some(1));
     assert_eq!(
         json.stdout,
-        "{\"entries\":1,\"dropped\":0,\"broken\":{\"sequence\":2,\"reason\":\"the entry, or one before it, is not what was written\"}}\n"
+        "{\"entries\":1,\"dropped\":0,\"waiting\":0,\"broken\":{\"sequence\":2,\"reason\":\"the entry, or one before it, is not what was written\"}}\n"
     );
 }

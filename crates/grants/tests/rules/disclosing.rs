@@ -37,7 +37,7 @@ fn a_note_is_on_disk_within_a_second() {
     let world = World::new();
     let grant = world.issue_for(&["home"]).grant_id.unwrap();
     let log = log(&world);
-    log.note(call(&world, &grant, 1));
+    log.note(call(&world, &grant, 1)).unwrap();
     let started = Moment::now();
     while entries(world.store()) == 0 {
         assert!(started.elapsed() < Duration::from_secs(1));
@@ -51,11 +51,11 @@ fn closing_and_dropping_write_what_is_left() {
     let world = World::new();
     let grant = world.issue_for(&["home"]).grant_id.unwrap();
     let first = log(&world);
-    first.note(call(&world, &grant, 1));
+    first.note(call(&world, &grant, 1)).unwrap();
     first.close().unwrap();
     assert_eq!(entries(world.store()), 1);
     let second = log(&world);
-    second.note(call(&world, &grant, 2));
+    second.note(call(&world, &grant, 2)).unwrap();
     drop(second);
     assert_eq!(entries(world.store()), 2);
     let idle = log(&world);
@@ -73,7 +73,7 @@ fn notes_from_many_threads_make_one_chain_with_each_of_them_once() {
             let (log, world, grant) = (&log, &world, &grant);
             scope.spawn(move || {
                 for number in 0..500 {
-                    log.note(call(world, grant, thread * 500 + number));
+                    log.note(call(world, grant, thread * 500 + number)).unwrap();
                     if number % 100 == 0 {
                         log.flush().unwrap();
                     }
@@ -100,7 +100,7 @@ fn many_notes_share_few_transactions() {
     let log = log(&world);
     let started = Moment::now();
     for number in 0..5_000 {
-        log.note(call(&world, &grant, number));
+        log.note(call(&world, &grant, number)).unwrap();
     }
     log.close().unwrap();
     // One durable transaction each would take many times as long, even on a fast disk.
@@ -114,11 +114,11 @@ fn a_crash_loses_at_most_what_was_not_flushed_and_the_chain_stays_whole() {
     let grant = world.issue_for(&["home"]).grant_id.unwrap();
     let log = log(&world);
     for number in 0..20 {
-        log.note(call(&world, &grant, number));
+        log.note(call(&world, &grant, number)).unwrap();
     }
     log.flush().unwrap();
     for number in 20..30 {
-        log.note(call(&world, &grant, number));
+        log.note(call(&world, &grant, number)).unwrap();
     }
     // What a crash at this moment would leave: the files as they are, nothing closed.
     let left = tempfile::tempdir().unwrap();
@@ -136,7 +136,7 @@ fn a_crash_loses_at_most_what_was_not_flushed_and_the_chain_stays_whole() {
     let kept = entries(&*after);
     assert!((20..=30).contains(&kept), "{kept}");
     let log = DisclosureLog::start(Arc::clone(&after) as Arc<dyn Store>).unwrap();
-    log.note(call(&world, &grant, 99));
+    log.note(call(&world, &grant, 99)).unwrap();
     log.close().unwrap();
     assert_eq!(entries(&*after), kept + 1);
 }
@@ -151,7 +151,7 @@ fn the_last_use_of_tokens_and_grants_is_kept() {
     let log = log(&world);
     world.wait(Duration::from_mins(1));
     log.note_use(&owner.token_id, world.now());
-    log.note(call(&world, &resolved.grant_ids[0], 1));
+    log.note(call(&world, &resolved.grant_ids[0], 1)).unwrap();
     log.note_use(&resolved.token_id, world.now());
     log.flush().unwrap();
     let at = Some("2026-06-01T12:01:00.000Z".to_owned());

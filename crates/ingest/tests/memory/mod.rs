@@ -155,6 +155,7 @@ impl Records for Memory {
         let records = self.records.borrow();
         let found = records.get(&(stream.stream.clone(), key.clone()));
         Ok(found.map(|(emitted_at, body)| StoredRecord {
+            is_damaged: false,
             key: key.clone(),
             emitted_at: emitted_at.clone(),
             body: body.clone(),

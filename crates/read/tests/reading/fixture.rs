@@ -18,7 +18,7 @@ use contract::seal::SealingKey;
 use contract::search::SearchQuery;
 use contract::time::{Clock, Instant};
 use contract::window::WindowSelector;
-use read::{Disclosure, Disclosures, GrantReader, ReaderSettings};
+use read::{Disclosure, Disclosures, GrantReader, NotNoted, ReaderSettings};
 use serde::Serialize;
 use serde_json::{Value, json};
 use store::catalog::NewConnection;
@@ -41,8 +41,9 @@ impl Clock for Noon {
 pub(crate) struct Notes(pub(crate) Mutex<Vec<Disclosure>>);
 
 impl Disclosures for Notes {
-    fn note(&self, disclosure: Disclosure) {
+    fn note(&self, disclosure: Disclosure) -> Result<(), NotNoted> {
         self.0.lock().unwrap().push(disclosure);
+        Ok(())
     }
 }
 
@@ -50,21 +51,52 @@ impl Disclosures for Notes {
 pub(crate) struct World {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) notes: Arc<Notes>,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
+}
+
+fn open(folder: &tempfile::TempDir) -> Arc<dyn Store> {
+    let options = OpenOptions {
+        holder: "a test of the reader".to_owned(),
+        clock: Arc::new(Noon),
+    };
+    Arc::new(EmbeddedStore::open(folder.path(), options).unwrap())
 }
 
 impl World {
     pub(crate) fn empty() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let options = OpenOptions {
-            holder: "a test of the reader".to_owned(),
-            clock: Arc::new(Noon),
-        };
-        let store = EmbeddedStore::open(folder.path(), options).unwrap();
         Self {
-            store: Arc::new(store),
+            store: open(&folder),
             notes: Arc::default(),
-            _folder: folder,
+            folder,
+        }
+    }
+
+    /// The same after a disk has changed a letter of a text, wherever it stands.
+    pub(crate) fn with_a_changed_letter(self, text: &str) -> Self {
+        let Self {
+            store,
+            notes,
+            folder,
+        } = self;
+        drop(store);
+        let path = folder.path().join("records.db");
+        let mut bytes = std::fs::read(&path).unwrap();
+        let at: Vec<usize> = bytes
+            .windows(text.len())
+            .enumerate()
+            .filter(|(_, window)| *window == text.as_bytes())
+            .map(|(at, _)| at)
+            .collect();
+        assert!(!at.is_empty());
+        for at in at {
+            bytes[at] ^= 1;
+        }
+        std::fs::write(&path, bytes).unwrap();
+        Self {
+            store: open(&folder),
+            notes,
+            folder,
         }
     }
 

@@ -8,6 +8,7 @@
 
 mod aggregates;
 mod changes;
+mod damaged;
 mod dates;
 mod evidence;
 mod fixture;

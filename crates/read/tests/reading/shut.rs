@@ -112,6 +112,7 @@ impl Grants for Shut {
         packages() -> Result<Vec<StoredPackage>>;
         revoke(Revocable<'_>, Instant) -> Result<Revoked>;
         log_disclosures(&[Disclosure], &[TokenUse]) -> Result<()>;
+        log_room() -> u64;
         disclosures(Option<&GrantId>, Option<u64>, usize) -> Result<Vec<LoggedDisclosure>>;
         check_disclosures() -> Result<ChainCheck>;
     }
@@ -128,7 +129,7 @@ impl Registry for Shut {
 impl Backup for Shut {
     untouched! {
         missing_blobs() -> Result<Vec<BlobId>>;
-        backup_beside(&mut dyn Write, &[BlobId], Option<&std::path::Path>) -> Result<()>;
+        backup_beside(&mut dyn Write, &[BlobId], Option<&std::path::Path>) -> Result<Vec<String>>;
     }
 }
 

@@ -14,6 +14,7 @@ use super::format::{format_time, label, visible};
 use super::{html, see_other, session};
 use crate::form::Form;
 use crate::owner::blocking;
+use crate::owner::grants::flush_disclosures;
 use crate::problem::Problem;
 use crate::service::Service;
 use crate::table::{HandlerResult, RequestContext};
@@ -169,8 +170,7 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
     };
     let id = context.part(0).to_owned();
     let shown = blocking(context.service, move |service| {
-        let flushed = service.disclosures.flush();
-        flushed.map_err(|error| Problem::internal("disclosures are not written", &error))?;
+        flush_disclosures(service);
         let shown = grants::show(&*service.store, &id, service.now(), CALLS);
         let shown = shown.map_err(|error| problem(&error))?;
         let parts = parts(service, &shown.overview)?;

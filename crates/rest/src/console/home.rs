@@ -13,6 +13,7 @@ use super::grant::GrantRow;
 use super::{html, see_other, session};
 use crate::discovery::METADATA_PATH;
 use crate::owner::blocking;
+use crate::owner::grants::flush_disclosures;
 use crate::problem::{self, Problem};
 use crate::service::Service;
 use crate::table::{HandlerResult, RequestContext};
@@ -88,10 +89,7 @@ fn discovery() -> HandlerResult {
 
 fn home(service: &Service, session: String) -> Result<HomePage, Problem> {
     let failed = |error: &dyn std::fmt::Display| Problem::internal("the first page", error);
-    service
-        .disclosures
-        .flush()
-        .map_err(|error| failed(&error))?;
+    flush_disclosures(service);
     let grants = grants::list(&*service.store, service.now()).map_err(|error| failed(&error))?;
     let (live, ended): (Vec<_>, Vec<_>) =
         grants.iter().partition(|overview| overview.state.is_open());

@@ -1,6 +1,7 @@
 //! Exports records as lines that an import accepts: a whole stream, one record, or what a grant sees of them.
 
 use std::borrow::Cow;
+use std::io::Write;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -9,6 +10,7 @@ use axum::response::Response;
 use contract::error::ErrorCode;
 use contract::id::{ConnectionId, ConnectorKey, StreamName};
 use contract::key::RecordKey;
+use contract::page::WarningCode;
 use contract::query::{
     ListOptions, MAX_PAGE_LIMIT, Order, PageLimit, Projection, Reading, RecordQuery, RecordsQuery,
 };
@@ -21,7 +23,7 @@ use store::records::{Direction, OrderBy, PageRequest};
 use store::{Store, StreamRef};
 
 use super::progress::stream_bytes;
-use super::wire::Refusal;
+use super::wire::{LEFT_OUT, Refusal};
 use super::{blocking, invalid_request, store_problem};
 use crate::problem::Problem;
 use crate::service::Service;
@@ -103,8 +105,16 @@ async fn export_stream(service: Arc<Service>, stream_ref: StreamRef) -> HandlerR
     .await?;
     stream_bytes(LINES, move |out| {
         let (mut page, mut request) = (first, asked);
+        let mut damaged = Vec::new();
         while !page.is_empty() {
             for record in &page {
+                if record.is_damaged {
+                    damaged.push(format!(
+                        "record '{}' of {}/{}",
+                        record.key, stream_ref.connection, stream_ref.stream
+                    ));
+                    continue;
+                }
                 let content = (record.emitted_at.as_str(), record.body.as_str());
                 let line = record_line(&record.key, stream_ref.stream.as_str(), content);
                 if out.write_all(line.as_bytes()).is_err() {
@@ -116,6 +126,7 @@ async fn export_stream(service: Arc<Service>, stream_ref: StreamRef) -> HandlerR
             let next = service.store.page(&stream_ref, &request);
             page = next.map_err(|error| Refusal::from(&error))?.records;
         }
+        tell_left_out(out, &damaged);
         Ok(())
     })
     .await
@@ -180,7 +191,11 @@ async fn granted_stream(
     let mut page = reader.records(query(None)).await?;
     let runtime = tokio::runtime::Handle::current();
     stream_bytes(LINES, move |out| {
+        let mut damaged = Vec::new();
         loop {
+            let told = page.warnings().iter();
+            let told = told.filter(|warning| warning.code == WarningCode::RecordDamaged);
+            damaged.extend(told.map(|warning| warning.message.clone()));
             for record in &page.data {
                 let line = granted_line(&*service.store, record)?;
                 if out.write_all(line.as_bytes()).is_err() {
@@ -188,12 +203,23 @@ async fn granted_stream(
                 }
             }
             let Some(cursor) = page.next_cursor().map(str::to_owned) else {
+                damaged.dedup();
+                tell_left_out(out, &damaged);
                 return Ok(());
             };
             page = runtime.block_on(reader.records(query(Some(cursor))))?;
         }
     })
     .await
+}
+
+/// Tells in a last line, which is no record, what was left out.
+fn tell_left_out(out: &mut dyn Write, damaged: &[String]) {
+    if !damaged.is_empty() {
+        let line = serde_json::json!({ LEFT_OUT: damaged });
+        // Who is gone needs no last line either.
+        let _ = writeln!(out, "{line}");
+    }
 }
 
 fn granted_line(store: &dyn Store, record: &Record) -> Result<String, Refusal> {

@@ -18,7 +18,7 @@ const CALLS: usize = 20;
 
 pub(super) async fn list(context: RequestContext) -> HandlerResult {
     let all = blocking(context.service, |service| {
-        flush_disclosures(service)?;
+        flush_disclosures(service);
         let all = grants::list(&*service.store, service.now());
         all.map_err(|error| store_problem(&error))
     });
@@ -57,7 +57,7 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
     };
     let id = context.params.raw("id").unwrap_or_default().to_owned();
     let shown = blocking(context.service, move |service| {
-        flush_disclosures(service)?;
+        flush_disclosures(service);
         grants::show(&*service.store, &id, service.now(), calls)
             .map_err(|error| show_problem(&error))
     });
@@ -92,11 +92,12 @@ pub(super) async fn token(mut context: RequestContext) -> HandlerResult {
 
 pub(super) async fn verify(context: RequestContext) -> HandlerResult {
     let verified = blocking(context.service, |service| {
-        flush_disclosures(service)?;
+        flush_disclosures(service);
         let check = grants::verify(&*service.store).map_err(|error| store_problem(&error))?;
         Ok(Verified {
             entries: check.entries,
             dropped: check.dropped,
+            waiting: check.waiting,
             broken: check.broken.map(|broken| Broken {
                 sequence: broken.sequence,
                 reason: broken.reason,
@@ -106,10 +107,12 @@ pub(super) async fn verify(context: RequestContext) -> HandlerResult {
     problem::json(StatusCode::OK, &verified.await?)
 }
 
-/// Writes pending disclosures first, so that the owner sees all of them.
-fn flush_disclosures(service: &Service) -> Result<(), Problem> {
-    let flushed = service.disclosures.flush();
-    flushed.map_err(|error| Problem::new(ErrorCode::InternalError, error.to_string()))
+/// Writes pending disclosures first, so that the owner sees all of them. What cannot be written keeps nobody from seeing
+/// what is there: nothing was shown to a client that is not on disk, or sure to be.
+pub(crate) fn flush_disclosures(service: &Service) {
+    if let Err(error) = service.disclosures.flush() {
+        tracing::warn!(cause = %error, "disclosures cannot be written");
+    }
 }
 
 fn selection_problem(mistakes: &SelectionError) -> Problem {

@@ -1,18 +1,21 @@
 //! Backups, rebuilding the index, purging, inspection, and the clock.
 
 use axum::http::{HeaderValue, StatusCode};
+use contract::error::ErrorCode;
 use contract::id::BlobId;
+use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use store::inspection::{Damage, Depth};
 use store::keeping::{CountedTime, KeepRules};
 
 use super::progress::{stream_bytes, stream_progress};
 use super::wire::{
-    Accepted, Damaged, Indexed, Inspected, MISSING_BLOB_IDS, MISSING_BLOBS, Purged, Refusal, Time,
+    Accepted, BACKUP_NUMBER, BackupDamage, Damaged, Indexed, Inspected, MISSING_BLOB_IDS,
+    MISSING_BLOBS, Purged, Refusal, Time,
 };
 use super::{blocking, json_body, store_problem};
-use crate::problem;
+use crate::problem::{self, Problem};
 use crate::table::{HandlerResult, RequestContext};
 
 /// How many missing blobs are named.
@@ -22,6 +25,7 @@ const NAMED: usize = 10;
 /// known before it begins and named in headers.
 pub(super) async fn backup(context: RequestContext) -> HandlerResult {
     let store = Arc::clone(&context.service.store);
+    let outcomes = Arc::clone(&context.service.backups);
     let beside = context.params.text("beside").map(PathBuf::from);
     let missing = blocking(context.service, |service| {
         let missing = service.store.missing_blobs();
@@ -31,17 +35,70 @@ pub(super) async fn backup(context: RequestContext) -> HandlerResult {
     let count = HeaderValue::from(missing.len());
     let named: Vec<&str> = missing.iter().take(NAMED).map(BlobId::as_str).collect();
     let named = HeaderValue::from_str(&named.join(","));
+    let number = outcomes.begin();
     let mut response = stream_bytes("application/x-tar", move |out| {
         let saved = store.backup_beside(out, &missing, beside.as_deref());
-        saved.map_err(|error| Refusal::from(&error))
+        let damaged = saved.map_err(|error| Refusal::from(&error))?;
+        outcomes.end(number, damaged);
+        Ok(())
     })
     .await?;
     let headers = response.headers_mut();
+    headers.insert(BACKUP_NUMBER, HeaderValue::from(number));
     headers.insert(MISSING_BLOBS, count);
     if let Ok(named) = named {
         headers.insert(MISSING_BLOB_IDS, named);
     }
     Ok(response)
+}
+
+/// What the last backups found damaged: known only when everything was sent.
+#[derive(Debug, Default)]
+pub(crate) struct BackupOutcomes(Mutex<BackupList>);
+
+#[derive(Debug, Default)]
+struct BackupList {
+    begun: u64,
+    ended: VecDeque<(u64, Vec<String>)>,
+}
+
+impl BackupOutcomes {
+    fn begin(&self) -> u64 {
+        let mut list = self.list();
+        list.begun += 1;
+        list.begun
+    }
+
+    fn end(&self, number: u64, damaged: Vec<String>) {
+        let mut list = self.list();
+        list.ended.push_back((number, damaged));
+        if list.ended.len() > NAMED {
+            list.ended.pop_front();
+        }
+    }
+
+    fn list(&self) -> MutexGuard<'_, BackupList> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a backup saved as it is, although it is damaged.
+pub(super) async fn backup_damage(context: RequestContext) -> HandlerResult {
+    let number = context
+        .params
+        .text("number")
+        .and_then(|text| text.parse().ok());
+    let list = context.service.backups.list();
+    let found = list.ended.iter().find(|(ended, _)| Some(*ended) == number);
+    let damaged = found.map(|(_, damaged)| damaged.clone());
+    drop(list);
+    let damaged = damaged.ok_or_else(|| {
+        Problem::new(
+            ErrorCode::NotFound,
+            "no backup of that number has come to its end",
+        )
+    })?;
+    problem::json(StatusCode::OK, &BackupDamage { damaged })
 }
 
 pub(super) async fn rebuild_index(context: RequestContext) -> HandlerResult {
@@ -107,6 +164,9 @@ pub(super) async fn inspect(context: RequestContext) -> HandlerResult {
             room_to_erase: found.room_to_erase,
             rolled_back: found.rolled_back.map(|rollback| rollback.to_string()),
             unmarked: found.unmarked,
+            waiting: found.waiting_disclosures,
+            ended_in_memory: found.ended_in_memory,
+            unwritable: found.unwritable,
         })
     });
     problem::json(StatusCode::OK, &inspected.await?)

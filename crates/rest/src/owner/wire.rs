@@ -212,6 +212,19 @@ pub struct Purged {
     pub dropped: Dropped,
 }
 
+/// The only member of the last line of an export that had to leave out records, because they were damaged: which.
+pub const LEFT_OUT: &str = "left_out";
+
+/// The header that numbers a backup, for asking what it found damaged.
+pub const BACKUP_NUMBER: &str = "pdpp-backup-number";
+
+/// What a backup saved as it is, although it is damaged.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BackupDamage {
+    /// Each in words.
+    pub damaged: Vec<String>,
+}
+
 /// Whether what is stored still is what was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inspected {
@@ -236,6 +249,15 @@ pub struct Inspected {
     /// Why a rollback could not be detected at the next start.
     #[serde(default)]
     pub unmarked: Option<String>,
+    /// Disclosures that are on disk and not in the log yet.
+    #[serde(default)]
+    pub waiting: u64,
+    /// Revocations that are in memory only, and that the next start would undo.
+    #[serde(default)]
+    pub ended_in_memory: u64,
+    /// Why nothing can be written, as it was tried.
+    #[serde(default)]
+    pub unwritable: Option<String>,
 }
 
 /// What the owner has accepted.
@@ -298,6 +320,9 @@ pub struct Verified {
     pub entries: u64,
     /// Entries before it that were dropped by the owner's rule.
     pub dropped: u64,
+    /// Disclosures that are on disk and not in the log yet.
+    #[serde(default)]
+    pub waiting: u64,
     /// The first damaged entry.
     pub broken: Option<Broken>,
 }

@@ -9,11 +9,13 @@ use std::path::{Path, PathBuf};
 
 use contract::id::BlobId;
 use rusqlite::{Connection, OpenFlags};
+use sha2::{Digest as _, Sha256};
 
 use super::EmbeddedStore;
 use super::blobs::is_bound;
 use super::commit_mark;
 use super::directory::{BLOBS, DATABASE, SEALING_KEY};
+use super::inspect::unreadable;
 use super::sqlite::failed;
 use crate::{Backup, Result, StoreError};
 
@@ -39,30 +41,35 @@ impl Backup for EmbeddedStore {
         out: &mut dyn Write,
         missing: &[BlobId],
         folder: Option<&Path>,
-    ) -> Result<()> {
+    ) -> Result<Vec<String>> {
         self.sealing_key()?;
         let folder = self.directory.prepare(folder, self.room_to_copy()?)?;
         let copy = folder.path().join(DATABASE);
+        // What waits is part of it, revocations above all; it may get into the database before the copy is made.
+        let waiting = self.waiting();
         self.database.read(|connection| {
             connection.execute("VACUUM INTO ?1", [copy.to_string_lossy().as_ref()])
         })?;
-        Connection::open(&copy)
-            .and_then(|connection| commit_mark::uncount(&connection))
-            .map_err(failed(&copy))?;
+        let mut connection = Connection::open(&copy).map_err(failed(&copy))?;
+        self.settle_into(&mut connection, &waiting)?;
+        commit_mark::uncount(&connection).map_err(failed(&copy))?;
+        let mut damaged = unreadable(&connection).map_err(failed(&copy))?;
+        drop(connection);
         let mut archive = tar::Builder::new(out);
         for (path, name) in [
             (&copy, DATABASE),
             (&self.directory.join(SEALING_KEY), SEALING_KEY),
         ] {
-            let file = File::open(path).map_err(StoreError::at(path))?;
-            append(&mut archive, Path::new(name), file).map_err(StoreError::at(path))?;
+            let mut file = File::open(path).map_err(StoreError::at(path))?;
+            append(&mut archive, Path::new(name), &mut file).map_err(StoreError::at(path))?;
         }
         let mut ids = blobs_of(&copy).map_err(failed(&copy))?;
         ids.retain(|id| !missing.contains(id));
-        self.append_blobs(&mut archive, &ids)?;
+        self.append_blobs(&mut archive, &ids, &mut damaged)?;
         archive
             .finish()
-            .map_err(StoreError::at(Path::new("the backup file")))
+            .map_err(StoreError::at(Path::new("the backup file")))?;
+        Ok(damaged)
     }
 }
 
@@ -79,9 +86,14 @@ impl EmbeddedStore {
         })
     }
 
-    /// Appends the blobs that the copied records refer to, by id, each folder before its files. A blob that was erased
-    /// since is left out.
-    fn append_blobs<W: Write>(&self, archive: &mut tar::Builder<W>, ids: &[BlobId]) -> Result<()> {
+    /// Appends the blobs that the copied records refer to, in the order of their ids, each folder before what is in it.
+    /// One that was erased since is erased here too.
+    fn append_blobs<W: Write>(
+        &self,
+        archive: &mut tar::Builder<W>,
+        ids: &[BlobId],
+        damaged: &mut Vec<String>,
+    ) -> Result<()> {
         let mut folders = Vec::new();
         for id in ids {
             // Unchecked: one damaged file is no reason to have no backup of all the others.
@@ -98,7 +110,16 @@ impl EmbeddedStore {
                 }
             }
             let name = folder.join(name);
-            append(archive, &name, file).map_err(StoreError::at(&name))?;
+            let mut file = Hashed {
+                file,
+                hasher: Sha256::new(),
+            };
+            append(archive, &name, &mut file).map_err(StoreError::at(&name))?;
+            if BlobId::from_sha256(file.hasher.finalize().into()) != *id {
+                damaged.push(format!(
+                    "blob {id}: its bytes are not those that were stored"
+                ));
+            }
         }
         Ok(())
     }
@@ -131,8 +152,42 @@ fn blobs_in(connection: &Connection) -> rusqlite::Result<Vec<BlobId>> {
     .collect()
 }
 
-fn append<W: Write>(archive: &mut tar::Builder<W>, name: &Path, file: File) -> io::Result<()> {
-    let metadata = file.metadata()?;
+/// A file of which it is known afterwards what was read.
+struct Hashed {
+    file: File,
+    hasher: Sha256,
+}
+
+impl Read for Hashed {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(buffer)?;
+        self.hasher.update(buffer.get(..read).unwrap_or_default());
+        Ok(read)
+    }
+}
+
+trait AsFile {
+    fn as_file(&self) -> &File;
+}
+
+impl AsFile for File {
+    fn as_file(&self) -> &File {
+        self
+    }
+}
+
+impl AsFile for Hashed {
+    fn as_file(&self) -> &File {
+        &self.file
+    }
+}
+
+fn append<W: Write>(
+    archive: &mut tar::Builder<W>,
+    name: &Path,
+    file: &mut (impl Read + AsFile),
+) -> io::Result<()> {
+    let metadata = file.as_file().metadata()?;
     let mut header = tar::Header::new_gnu();
     header.set_metadata_in_mode(&metadata, tar::HeaderMode::Deterministic);
     header.set_mode(0o600);

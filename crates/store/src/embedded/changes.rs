@@ -11,7 +11,7 @@ use super::digest::{CHECKED, checked};
 use super::index::{ChangeSource, IndexChange, Indexable, Versions};
 use super::records::{LARGE_BYTES, small_data};
 use super::sources::StreamEntry;
-use super::sqlite::failed;
+use super::sqlite::{changed, failed};
 use super::{EmbeddedStore, directory, newest_version};
 use crate::catalog::StreamRef;
 use crate::records::{ByteBudget, ChangeEntry, ChangesPage, ChangesRequest, Revision};
@@ -159,17 +159,26 @@ fn entries(
     let (mut entries, mut budget) = (Vec::new(), ByteBudget::default());
     while let Some(row) = rows.next()? {
         let content = Content::from_row(row)?;
-        let previous = state_at(connection, row, request.since)?;
+        let previous = match state_at(connection, row, request.since) {
+            // Told as if it were new: that it changed is true.
+            Err(error) if changed(&error).is_some() => None,
+            previous => previous?,
+        };
         let bytes = content.bytes + previous.as_ref().map_or(0, String::len);
         if entries.len() == request.limit || !budget.take(bytes) {
             return Ok((entries, true));
         }
         let form: String = row.get(1)?;
+        let (current, is_damaged) = match content.read(connection, row) {
+            Err(error) if changed(&error).is_some() => (None, true),
+            current => (current?, false),
+        };
         entries.push(ChangeEntry {
             version: row.get(2)?,
             key: RecordKey::from_ordering_form(&form),
             emitted_at: row.get(3)?,
-            current: content.read(connection, row)?,
+            current,
+            is_damaged,
             previous,
             revised: row.get(10)?,
         });
@@ -273,7 +282,12 @@ impl Replay<'_> {
         while let Some(row) = rows.next().map_err(&failed)? {
             let number = row.get::<_, i64>(0).map_err(&failed)?.cast_unsigned();
             let emitted_at: String = row.get(4).map_err(&failed)?;
-            let Some(data) = checked(row, 1).map_err(&failed)? else {
+            let data = match checked(row, 1) {
+                // It stays in the index with nothing to be found by, so that all others can be.
+                Err(error) if changed(&error).is_some() => Some("{}".to_owned()),
+                data => data.map_err(&failed)?,
+            };
+            let Some(data) = data else {
                 each(IndexChange::Drop { row: number })?;
                 continue;
             };

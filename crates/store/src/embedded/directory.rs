@@ -65,9 +65,19 @@ impl DataDirectory {
     /// A folder to prepare a backup of this size in, removed with the value; inside `within`, if it can be created there.
     pub(crate) fn prepare(&self, within: Option<&Path>, bytes: u64) -> Result<tempfile::TempDir> {
         let make = |folder: &Path| tempfile::Builder::new().prefix(PREPARED).tempdir_in(folder);
-        if let Some(made) = within.and_then(|folder| make(folder).ok()) {
-            disk_space::require(made.path(), bytes)?;
-            return Ok(made);
+        if let Some(folder) = within {
+            match make(folder) {
+                Ok(prepared) => {
+                    disk_space::require(folder, bytes)?;
+                    return Ok(prepared);
+                }
+                Err(error) if error.kind() == ErrorKind::StorageFull => {
+                    disk_space::require(folder, bytes)?;
+                    return Err(StoreError::io(folder, error));
+                }
+                // It may belong to somebody else.
+                Err(_) => {}
+            }
         }
         disk_space::require(&self.path, bytes)?;
         make(&self.path).map_err(StoreError::at(&self.path))
@@ -139,13 +149,15 @@ fn refuse_foreign(path: &Path) -> Result<()> {
     for entry in fs::read_dir(path).map_err(StoreError::at(path))? {
         let name = entry.map_err(StoreError::at(path))?.file_name();
         let name = name.to_string_lossy();
-        if [INDEX, BLOBS, MARK, PENDING].contains(&name.as_ref()) {
+        // One that has only its room is made before anything waits in it.
+        let waits = name == PENDING && !is_blank(&path.join(PENDING));
+        if waits || [INDEX, BLOBS, MARK].contains(&name.as_ref()) {
             return Err(StoreError::Corrupt {
                 path: path.join(DATABASE),
                 detail: format!("it is missing, although {name} is there"),
             });
         }
-        if ![LOCK, SEALING_KEY, TIME, CREDENTIALS, RESERVE].contains(&name.as_ref()) {
+        if ![LOCK, SEALING_KEY, TIME, CREDENTIALS, RESERVE, PENDING].contains(&name.as_ref()) {
             return Err(StoreError::Foreign {
                 path: path.to_owned(),
                 reason: format!("it holds '{name}' and no {DATABASE}"),
@@ -153,6 +165,12 @@ fn refuse_foreign(path: &Path) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether a file begins with nothing.
+fn is_blank(path: &Path) -> bool {
+    let mut start = [0; 4];
+    File::open(path).is_ok_and(|mut file| file.read_exact(&mut start).is_err() || start == [0; 4])
 }
 
 fn take_lock(directory: &Path, holder: &str) -> Result<File> {

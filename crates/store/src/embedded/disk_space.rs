@@ -24,7 +24,15 @@ pub(crate) fn free(path: &Path) -> Option<u64> {
     if let Some(pretended) = pretended::FREE.get() {
         return Some(pretended);
     }
-    let disk = rustix::fs::statvfs(path).ok()?;
+    // What is not there yet will be on the disk of its folder.
+    let disk = path.ancestors().find_map(|path| {
+        let path = if path.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            path
+        };
+        rustix::fs::statvfs(path).ok()
+    })?;
     Some(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 
@@ -38,6 +46,18 @@ pub(crate) fn require(path: &Path, bytes: u64) -> Result<()> {
             free,
         }),
         _ => Ok(()),
+    }
+}
+
+/// What is told where there was no room to write: the figure, where the disk tells it and no quota or limit was met.
+pub(crate) fn full(path: PathBuf) -> StoreError {
+    match free(&path) {
+        Some(free) if free < LEAST_BYTES => StoreError::NoRoom {
+            path,
+            needed: LEAST_BYTES,
+            free,
+        },
+        _ => StoreError::Full { path },
     }
 }
 
@@ -110,5 +130,14 @@ pub(crate) mod pretended {
 
     thread_local! {
         pub(crate) static FREE: Cell<Option<u64>> = const { Cell::new(None) };
+        /// Whether the database can write nothing.
+        pub(crate) static DATABASE_IS_FULL: Cell<bool> = const { Cell::new(false) };
+    }
+
+    pub(crate) fn refuse(path: &std::path::Path) -> crate::Result<()> {
+        if DATABASE_IS_FULL.get() {
+            return Err(super::full(path.to_owned()));
+        }
+        Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! Grants, packages and tokens as rows. Each change is one transaction: an approval or a revocation is never half done.
 
 mod disclosures;
+mod ended;
 mod narrow;
 mod pending;
 
@@ -17,6 +18,7 @@ use crate::grants::{
 };
 use crate::{Result, StoreError};
 
+pub(super) use self::ended::Endings;
 pub(super) use self::narrow::forget_connection;
 pub(super) use self::pending::Pending;
 
@@ -63,29 +65,45 @@ impl Grants for EmbeddedStore {
     }
 
     fn grant(&self, id: &GrantId) -> Result<Option<StoredGrant>> {
-        self.database
-            .read(|connection| find_grant(connection, id.as_str()))
+        let mut found = self
+            .database
+            .read(|connection| find_grant(connection, id.as_str()))?;
+        let endings = self.endings();
+        if let Some(grant) = &mut found {
+            endings.apply_to_grant(grant);
+        }
+        Ok(found)
     }
 
     fn grants(&self) -> Result<Vec<StoredGrant>> {
-        self.database.read(|connection| {
+        let mut grants: Vec<StoredGrant> = self.database.read(|connection| {
             connection
                 .prepare_cached(&format!(
                     "SELECT {GRANT_COLUMNS} FROM grants ORDER BY ordinal DESC"
                 ))?
                 .query_map([], read_grant)?
                 .collect()
-        })
+        })?;
+        let endings = self.endings();
+        for grant in &mut grants {
+            endings.apply_to_grant(grant);
+        }
+        Ok(grants)
     }
 
     fn package(&self, id: &PackageId) -> Result<Option<StoredPackage>> {
-        self.database.snapshot(|connection| {
+        let mut found = self.database.snapshot(|connection| {
             find_package(connection, id.as_str()).map_err(self.database.failed())
-        })
+        })?;
+        let endings = self.endings();
+        if let Some(package) = &mut found {
+            endings.apply_to_package(package);
+        }
+        Ok(found)
     }
 
     fn packages(&self) -> Result<Vec<StoredPackage>> {
-        self.database.snapshot(|connection| {
+        let mut packages = self.database.snapshot(|connection| {
             let all = || -> rusqlite::Result<Vec<StoredPackage>> {
                 let mut packages: Vec<StoredPackage> = connection
                     .prepare_cached(&format!(
@@ -99,22 +117,37 @@ impl Grants for EmbeddedStore {
                 Ok(packages)
             };
             all().map_err(self.database.failed())
-        })
+        })?;
+        let endings = self.endings();
+        for package in &mut packages {
+            endings.apply_to_package(package);
+        }
+        Ok(packages)
     }
 
     fn revoke(&self, what: Revocable<'_>, at: Instant) -> Result<Revoked> {
-        self.database.transact(|transaction| {
+        let revoked = self.database.transact(|transaction| {
             match what {
                 Revocable::Grant(id) => revoke_grant(transaction, id.as_str(), at),
                 Revocable::Package(id) => revoke_package(transaction, id.as_str(), at),
                 Revocable::Token(id) => revoke_token(transaction, id, at),
             }
             .map_err(self.database.failed())
-        })
+        });
+        match revoked {
+            Err(error) if self.database.cannot_grow(&error) => self.revoke_outside(what, at, error),
+            revoked => revoked,
+        }
     }
 
     fn log_disclosures(&self, disclosures: &[Disclosure], uses: &[TokenUse]) -> Result<()> {
         self.append_disclosures(disclosures, uses)
+    }
+
+    fn log_room(&self) -> u64 {
+        let mut pending = self.pending();
+        pending.allocate();
+        pending.room()
     }
 
     fn disclosures(
@@ -201,7 +234,7 @@ impl EmbeddedStore {
 
     /// The tokens of a query, each with what it stands for, all seen at one moment.
     fn tokens(&self, sql: &str, values: &[&dyn rusqlite::ToSql]) -> Result<Vec<StoredToken>> {
-        self.database.snapshot(|connection| {
+        let mut tokens = self.database.snapshot(|connection| {
             let find = || -> rusqlite::Result<Vec<StoredToken>> {
                 let mut statement = connection.prepare_cached(sql)?;
                 let mut rows = statement.query(values)?;
@@ -212,7 +245,12 @@ impl EmbeddedStore {
                 Ok(tokens)
             };
             find().map_err(self.database.failed())
-        })
+        })?;
+        let endings = self.endings();
+        for token in &mut tokens {
+            endings.apply_to_token(token);
+        }
+        Ok(tokens)
     }
 }
 

@@ -39,6 +39,10 @@ impl Inspect for EmbeddedStore {
             Vec::new()
         };
         let (begun, finished) = self.database.read(erase::erasures)?;
+        let unwritable = self.try_to_write().err();
+        // What waits may have found its way with that.
+        let _ = self.settle_disclosures();
+        let (waiting, in_memory) = self.waiting_outside();
         Ok(Inspection {
             records,
             blobs,
@@ -53,6 +57,9 @@ impl Inspect for EmbeddedStore {
             },
             rolled_back: self.rolled_back(),
             unmarked: self.database.marking().trouble(),
+            waiting_disclosures: waiting,
+            ended_in_memory: in_memory,
+            unwritable: unwritable.map(|error| error.to_string()),
         })
     }
 }
@@ -66,6 +73,15 @@ fn damage_of(outcome: Result<(u64, Vec<Damage>)>) -> Result<(u64, Vec<Damage>)> 
 }
 
 impl EmbeddedStore {
+    /// Writes what is there already.
+    fn try_to_write(&self) -> Result<()> {
+        self.database.transact(|transaction| {
+            let sql = "UPDATE meta SET value = value WHERE name = 'store_id'";
+            let written = transaction.execute(sql, []);
+            written.map(drop).map_err(self.database.failed())
+        })
+    }
+
     fn look_at_records(&self, thorough: bool) -> Result<(u64, Vec<Damage>)> {
         self.database.snapshot(|connection| {
             let records = kept(connection).map_err(self.database.failed())?;
@@ -232,7 +248,7 @@ fn miscounted(connection: &Connection) -> rusqlite::Result<Vec<String>> {
 }
 
 /// Records that are not what was written, not JSON any more, or changed into other kinds of values.
-fn unreadable(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+pub(super) fn unreadable(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     let mut wrong = Vec::new();
     for (table, rows) in [
         ("records", format!("SELECT row_id, {CHECKED} FROM records")),

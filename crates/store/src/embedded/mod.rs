@@ -15,7 +15,7 @@ mod commit_mark;
 mod deleted_by_owner;
 mod digest;
 pub mod directory;
-mod disk_space;
+pub(crate) mod disk_space;
 mod documents;
 mod erase;
 mod excluded;
@@ -43,6 +43,8 @@ mod sources;
 mod sqlite;
 mod tally;
 mod thinning;
+mod truncated;
+mod unreadable;
 mod upkeep;
 mod walk;
 mod word;
@@ -50,7 +52,7 @@ mod write;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use contract::time::Clock;
 use rusqlite::OptionalExtension;
@@ -58,7 +60,7 @@ use rusqlite::OptionalExtension;
 use self::directory::DataDirectory;
 use self::disk_space::Reserve;
 use self::extent::Extents;
-use self::grants::Pending;
+use self::grants::{Endings, Pending};
 use self::index::{OpenIndex, SearchIndex};
 use self::kept_clock::KeptClock;
 use self::sources::Sources;
@@ -92,6 +94,7 @@ pub struct EmbeddedStore {
     newest: AtomicU64,
     extents: Mutex<Extents>,
     pending: Mutex<Pending>,
+    endings: RwLock<Endings>,
     /// A background thread works off everything that takes long, so no read does.
     tended: AtomicBool,
     clock: Arc<KeptClock>,
@@ -122,6 +125,7 @@ impl EmbeddedStore {
             declaring: Mutex::new(()),
             newest: AtomicU64::new(newest),
             extents: Mutex::default(),
+            endings: RwLock::new(Endings::of(pending.ended().cloned())),
             pending: Mutex::new(pending),
             tended: AtomicBool::new(false),
             clock,
@@ -162,6 +166,15 @@ impl EmbeddedStore {
     /// The sources as they are now; a stable view for one operation.
     fn sources(&self) -> Arc<Sources> {
         Arc::clone(&self.sources.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// What has ended although the database does not say so.
+    fn endings(&self) -> RwLockReadGuard<'_, Endings> {
+        self.endings.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn endings_mut(&self) -> RwLockWriteGuard<'_, Endings> {
+        self.endings.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn declaring(&self) -> MutexGuard<'_, ()> {

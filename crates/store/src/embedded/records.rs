@@ -5,12 +5,13 @@ use std::sync::LazyLock;
 use contract::id::ConnectionId;
 use contract::key::RecordKey;
 use contract::time::Instant;
-use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OptionalExtension, Row};
+use rusqlite::types::{Type, ValueRef};
+use rusqlite::{Connection, MAIN_DB, OptionalExtension, Row};
 
 use super::EmbeddedStore;
 use super::deleted_by_owner;
 use super::digest::Content;
+use super::sqlite::changed;
 use super::walk::Walk;
 use crate::Result;
 use crate::catalog::StreamRef;
@@ -29,9 +30,10 @@ impl Records for EmbeddedStore {
         self.database.read(|connection| {
             connection
                 .prepare_cached(&format!(
-                    "SELECT {STORED} FROM records WHERE stream_id = ?1 AND key = ?2 AND data IS NOT NULL"
+                    "SELECT {} FROM records WHERE stream_id = ?1 AND key = ?2 AND data IS NOT NULL",
+                    MEASURED.as_str()
                 ))?
-                .query_row((id, key.ordering_form()), stored)
+                .query_row((id, key.ordering_form()), |row| intact(connection, row))
                 .optional()
         })
     }
@@ -128,20 +130,62 @@ pub(super) fn small_data(table: &str) -> String {
     format!("CASE WHEN octet_length({table}.data) <= {LARGE_BYTES} THEN {table}.data END")
 }
 
-/// Reads the columns of [`MEASURED`], with the content.
+/// Reads the columns of [`MEASURED`], with the content. One among others that is not as it was written is given without
+/// content and said to be damaged, so that it keeps nobody from the others.
 pub(super) fn measured(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<StoredRecord> {
-    if row.get::<_, usize>(BYTES)? <= LARGE_BYTES {
+    match intact(connection, row) {
+        Err(error) if changed(&error).is_some() => {
+            let form: String = row.get(0)?;
+            let key = RecordKey::from_ordering_form(&form);
+            Ok(StoredRecord {
+                emitted_at: row.get(1)?,
+                body: String::new(),
+                is_damaged: true,
+                version: row.get(4)?,
+                revised: row.get(5)?,
+                position: PagePosition {
+                    sort: sort_of(row.get_ref(3)?),
+                    key: key.clone(),
+                },
+                key,
+            })
+        }
+        read => read,
+    }
+}
+
+/// The same; what is not as it was written is refused.
+fn intact(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<StoredRecord> {
+    let bytes: usize = row.get(BYTES)?;
+    if bytes <= LARGE_BYTES {
         return stored(row);
     }
-    connection
-        .prepare_cached(&format!("SELECT {STORED} FROM records WHERE row_id = ?1"))?
-        .query_row([row.get::<_, i64>(BYTES + 1)?], stored)
+    let content = large_content(connection, ("records", row.get(BYTES + 1)?), bytes)?;
+    with_content(row, content)
+}
+
+/// Content of the `data` of a table, read piece by piece into the one text that is given on: a query would hold it a second
+/// time.
+pub(super) fn large_content(
+    connection: &Connection,
+    (table, row): (&str, i64),
+    bytes: usize,
+) -> rusqlite::Result<String> {
+    let blob = connection.blob_open(MAIN_DB, table, "data", row, true)?;
+    let mut content = vec![0; bytes];
+    blob.read_at_exact(&mut content, 0)?;
+    String::from_utf8(content)
+        .map_err(|error| rusqlite::Error::FromSqlConversionFailure(2, Type::Text, Box::new(error)))
 }
 
 /// Reads the columns of [`STORED`]; a record that is not what was written is refused.
 pub(super) fn stored(row: &Row<'_>) -> rusqlite::Result<StoredRecord> {
+    with_content(row, row.get(2)?)
+}
+
+fn with_content(row: &Row<'_>, body: String) -> rusqlite::Result<StoredRecord> {
     let form: String = row.get(0)?;
-    let (emitted_at, body): (String, String) = (row.get(1)?, row.get(2)?);
+    let emitted_at: String = row.get(1)?;
     let version = row.get(4)?;
     let content = Content {
         stream: row.get(6)?,
@@ -156,6 +200,7 @@ pub(super) fn stored(row: &Row<'_>) -> rusqlite::Result<StoredRecord> {
     Ok(StoredRecord {
         emitted_at,
         body,
+        is_damaged: false,
         version,
         revised: row.get(5)?,
         position: PagePosition {

@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions as FileOptions};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Component, Path, PathBuf};
 
 use contract::time::Instant;
@@ -94,6 +94,7 @@ impl Restore<'_> {
         create_private(around)?;
         let staging = tempfile::Builder::new()
             .prefix(RESTORING)
+            .permissions(fs::Permissions::from_mode(0o700))
             .tempdir_in(around)
             .map_err(StoreError::at(around))?;
         unpack(archive, staging.path())?;

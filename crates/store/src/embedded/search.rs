@@ -137,6 +137,7 @@ impl EmbeddedStore {
             has_more: has_more || !complete,
             total,
             ranking_changed: moved,
+            reindexed: self.reindexed_of(&rebuilding)?,
             rebuilding,
             building,
             prefix_truncated: expansions.cut,

@@ -87,6 +87,12 @@ impl EmbeddedStore {
         self.database.read(|connection| {
             Walk::new(entry.id, request).for_each(connection, &MEASURED, &mut |row| {
                 let record = measured(connection, row)?;
+                if record.is_damaged {
+                    records.push(record);
+                    looked += 1;
+                    is_last = records.len() < request.limit;
+                    return Ok(is_last);
+                }
                 match parse_stored(record.body.clone(), self.path()) {
                     Ok(body) => {
                         let value = |name: &str| value_of(entry, &open.fields, name, &body);

@@ -1,22 +1,23 @@
 //! `SQLite` as we use it: how a connection is opened, what is refused, and how its errors read.
 
-use std::collections::HashSet;
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::ffi::CStr;
+use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use contract::key::RecordKey;
 use contract::time::Clock;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::commit_mark::{self, Marking};
 use super::digest::Changed;
 use super::directory::{MARK, create_private_file};
-use super::{disk_space, migrations};
+use super::truncated::{Log, refuse_truncated};
+use super::{disk_space, migrations, unreadable};
 use crate::inspection::Rollback;
 use crate::{Result, StoreError, stop};
 
@@ -28,6 +29,14 @@ const PAGE_BYTES: u32 = 8192;
 const CACHE_KIB: i64 = 2048;
 /// How much the writer keeps while batches of records come in, whose keys fall anywhere.
 const BULK_CACHE_KIB: i64 = 65_536;
+
+/// What folding the log leaves of the room there is.
+const FOLD_SPARES: u64 = 2 * 1024 * 1024;
+/// With as many pages in the log, the engine folds it into the file.
+const FOLD_AT_PAGES: u32 = 8000;
+/// How the engine is asked to keep what readers and the writer share in memory, and in no file: nobody else may open the
+/// database meanwhile, which the lock of the directory holds anyway.
+const WITHOUT_SHARED_FILE: &CStr = c"unix-excl";
 
 /// For a file that is named by [`as_it_is`].
 const READ_ONLY: OpenFlags = OpenFlags::SQLITE_OPEN_READ_ONLY.union(OpenFlags::SQLITE_OPEN_URI);
@@ -47,19 +56,24 @@ pub(crate) struct Database {
     marking: Marking,
     /// The disk was full when it was opened, so it is read-only.
     is_read_only: bool,
+    /// How the engine keeps its files, where that is not as usual.
+    vfs: Option<&'static CStr>,
+    /// Whether the engine may fold the log into the file; changed only by who holds the writer.
+    may_fold: AtomicBool,
 }
 
 impl Database {
     /// Opens or creates the file, brings it to the newest format and compares it with its mark.
     ///
-    /// The engine needs a little disk space even to read beside its log. Where there is none, and nothing in the log, the
-    /// file is opened as immutable.
+    /// The engine needs a little room even to read beside its log. Where there is none it does without the file it shares
+    /// with others, and with nothing in the log, the file is read as it is.
     pub(crate) fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<Self> {
         refuse_truncated(path)?;
-        match Self::open_to_write(path, Arc::clone(&clock)) {
-            Err(StoreError::Full { .. } | StoreError::NoRoom { .. })
-                if Log::beside(path).is_none() =>
-            {
+        match Self::open_to_write(path, Arc::clone(&clock), None) {
+            Err(StoreError::Full { .. } | StoreError::NoRoom { .. }) => {
+                if Log::beside(path).is_some() {
+                    return Self::open_to_write(path, clock, Some(WITHOUT_SHARED_FILE));
+                }
                 Self::open_to_read(path, clock)
             }
             opened => opened,
@@ -67,7 +81,7 @@ impl Database {
     }
 
     fn open_to_read(path: &Path, clock: Arc<dyn Clock>) -> Result<Self> {
-        let mut reader = connect(&as_it_is(path), READ_ONLY).map_err(failed(path))?;
+        let mut reader = connect(&as_it_is(path), READ_ONLY, None).map_err(failed(path))?;
         claim(&reader, path)?;
         migrations::run(&mut reader, path).map_err(|_| StoreError::Full {
             path: path.to_owned(),
@@ -81,15 +95,22 @@ impl Database {
             idle_readers: Mutex::new(Vec::new()),
             marking,
             is_read_only: true,
+            vfs: None,
+            may_fold: AtomicBool::new(false),
         })
     }
 
-    fn open_to_write(path: &Path, clock: Arc<dyn Clock>) -> Result<Self> {
+    fn open_to_write(
+        path: &Path,
+        clock: Arc<dyn Clock>,
+        vfs: Option<&'static CStr>,
+    ) -> Result<Self> {
         // The engine would let everybody read a file it makes; those beside it get the mode of this one.
         create_private_file(path)?;
         let mut writer = connect(
             path,
             OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
+            vfs,
         )
         .map_err(failed(path))?;
         claim(&writer, path)?;
@@ -97,7 +118,7 @@ impl Database {
             .execute_batch(
                 "PRAGMA journal_mode = WAL;
                  PRAGMA synchronous = FULL;
-                 PRAGMA wal_autocheckpoint = 8000;",
+                 PRAGMA wal_autocheckpoint = 0;",
             )
             .map_err(failed(path))?;
         migrations::run(&mut writer, path)?;
@@ -110,6 +131,8 @@ impl Database {
             idle_readers: Mutex::new(Vec::new()),
             marking,
             is_read_only: false,
+            vfs,
+            may_fold: AtomicBool::new(false),
         };
         if database.marking.rolled_back().is_some() {
             // What cannot be written now is detected again at the next start.
@@ -133,6 +156,12 @@ impl Database {
         self.marking.accepted(counted)
     }
 
+    /// Whether an error of a change says that there is no room, now or when this was opened.
+    pub(crate) fn cannot_grow(&self, error: &StoreError) -> bool {
+        let is_full = matches!(error, StoreError::Full { .. } | StoreError::NoRoom { .. });
+        is_full || self.is_read_only
+    }
+
     /// The file.
     pub(crate) fn path(&self) -> &Path {
         &self.path
@@ -154,11 +183,10 @@ impl Database {
         let connection = match idle {
             Some(connection) => connection,
             None if self.is_read_only => {
-                connect(&as_it_is(&self.path), READ_ONLY).map_err(failed(&self.path))?
+                connect(&as_it_is(&self.path), READ_ONLY, None).map_err(failed(&self.path))?
             }
-            None => {
-                connect(&self.path, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(failed(&self.path))?
-            }
+            None => connect(&self.path, OpenFlags::SQLITE_OPEN_READ_ONLY, self.vfs)
+                .map_err(failed(&self.path))?,
         };
         let outcome = read(&connection).map_err(self.failed());
         self.idle().push(connection);
@@ -238,6 +266,8 @@ impl Database {
         }
         if cache_kib == CACHE_KIB {
             disk_space::give_back(self.path.parent().unwrap_or(Path::new(".")));
+            #[cfg(test)]
+            disk_space::pretended::refuse(&self.path)?;
         }
         if self.writer_cache.swap(cache_kib, Ordering::Relaxed) != cache_kib {
             limit_cache(writer, cache_kib).map_err(failed(&self.path))?;
@@ -254,11 +284,34 @@ impl Database {
                 .count(&transaction)
                 .map_err(failed(&self.path))?
         };
+        self.allow_folding(&transaction)
+            .map_err(failed(&self.path))?;
         transaction.commit().map_err(failed(&self.path))?;
         if let Some(commit) = counted {
             self.marking.note(commit, cache_kib == BULK_CACHE_KIB);
         }
         Ok(outcome)
+    }
+
+    /// Lets the engine fold the log into the file when it has grown, if there is room for what the file grows by: else it
+    /// would take what room there is, and not get to its end.
+    fn allow_folding(&self, writer: &Connection) -> rusqlite::Result<()> {
+        let may_fold = self.has_room_to_fold(writer)?;
+        if self.may_fold.swap(may_fold, Ordering::Relaxed) != may_fold {
+            let pages = if may_fold { FOLD_AT_PAGES } else { 0 };
+            writer.pragma_update(None, "wal_autocheckpoint", pages)?;
+        }
+        Ok(())
+    }
+
+    fn has_room_to_fold(&self, writer: &Connection) -> rusqlite::Result<bool> {
+        let pages: u64 = writer
+            .prepare_cached("PRAGMA page_count")?
+            .query_row([], |row| row.get(0))?;
+        let length = std::fs::metadata(&self.path).map_or(0, |file| file.len());
+        let grows = (pages * u64::from(PAGE_BYTES)).saturating_sub(length);
+        Ok(grows == 0
+            || disk_space::free(&self.path).is_none_or(|free| free >= grows + FOLD_SPARES))
     }
 
     /// Turns an engine error into ours.
@@ -281,7 +334,18 @@ impl Database {
     }
 }
 
-/// The URI of a file that is read as immutable.
+impl Drop for Database {
+    /// The engine folds the log when the last connection goes, unless it is told not to.
+    fn drop(&mut self) {
+        let writer = self.writer();
+        if !self.has_room_to_fold(&writer).unwrap_or(true) {
+            let keep = DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
+            let _ = writer.set_db_config(keep, true);
+        }
+    }
+}
+
+/// How a file is named that nobody writes while it is read.
 fn as_it_is(path: &Path) -> PathBuf {
     let name = path.to_string_lossy();
     // These characters would end the name.
@@ -292,8 +356,12 @@ fn as_it_is(path: &Path) -> PathBuf {
     PathBuf::from(format!("file:{name}?immutable=1"))
 }
 
-fn connect(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
-    let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+fn connect(path: &Path, flags: OpenFlags, vfs: Option<&CStr>) -> rusqlite::Result<Connection> {
+    let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = match vfs {
+        Some(vfs) => Connection::open_with_flags_and_vfs(path, flags, vfs)?,
+        None => Connection::open_with_flags(path, flags)?,
+    };
     connection.set_prepared_statement_cache_capacity(64);
     connection.busy_timeout(Duration::from_secs(10))?;
     connection.pragma_update(None, "page_size", PAGE_BYTES)?;
@@ -330,81 +398,6 @@ fn claim(connection: &Connection, path: &Path) -> Result<()> {
         .map_err(failed(path))
 }
 
-/// `SQLite` notices a truncated file only when it reads past the end, and takes an empty one for a new database even when
-/// its log holds everything; the headers show it at once. Nothing is changed here.
-fn refuse_truncated(path: &Path) -> Result<()> {
-    let Ok(mut file) = File::open(path) else {
-        return Ok(());
-    };
-    let length = file.metadata().map_err(StoreError::at(path))?.len();
-    let corrupt = |detail: String| StoreError::Corrupt {
-        path: path.to_owned(),
-        detail,
-    };
-    let log = Log::beside(path);
-    if length == 0 {
-        let in_use = log.is_some() || path.with_file_name(super::directory::INDEX).exists();
-        return if in_use {
-            Err(corrupt("it is empty".to_owned()))
-        } else {
-            Ok(())
-        };
-    }
-    let mut header = [0; 100];
-    if file.read_exact(&mut header).is_err() || !header.starts_with(b"SQLite format 3\0") {
-        return Err(corrupt("it is not a database file".to_owned()));
-    }
-    let page_bytes = match u16::from_be_bytes([header[16], header[17]]) {
-        1 => 65_536,
-        bytes => u64::from(bytes).max(512),
-    };
-    let pages = u32::from_be_bytes([header[28], header[29], header[30], header[31]]);
-    let present = length / page_bytes;
-    let expected = u64::from(pages);
-    if present >= expected {
-        return Ok(());
-    }
-    // A checkpoint that was interrupted leaves pages that only the log has yet.
-    let in_log = log.map_or_else(HashSet::new, |log| log.pages(page_bytes));
-    if (present + 1..=expected).all(|page| in_log.contains(&page)) {
-        return Ok(());
-    }
-    Err(corrupt(format!(
-        "it should have {} bytes and has {length}",
-        expected * page_bytes
-    )))
-}
-
-/// The write-ahead log beside a database.
-struct Log {
-    file: File,
-}
-
-impl Log {
-    const HEADER: u64 = 32;
-    const FRAME_HEADER: u64 = 24;
-
-    /// The log, if there is one with anything in it.
-    fn beside(path: &Path) -> Option<Self> {
-        let file = File::open(format!("{}-wal", path.display())).ok()?;
-        (file.metadata().ok()?.len() > Self::HEADER).then_some(Self { file })
-    }
-
-    /// The pages that the log holds.
-    fn pages(mut self, page_bytes: u64) -> HashSet<u64> {
-        let mut pages = HashSet::new();
-        let mut at = Self::HEADER;
-        let mut number = [0; 4];
-        while self.file.seek(SeekFrom::Start(at)).is_ok()
-            && self.file.read_exact(&mut number).is_ok()
-        {
-            pages.insert(u64::from(u32::from_be_bytes(number)));
-            at += Self::FRAME_HEADER + page_bytes;
-        }
-        pages
-    }
-}
-
 /// Turns an engine error into ours, naming the file.
 pub(crate) fn failed(path: &Path) -> impl Fn(rusqlite::Error) -> StoreError + '_ {
     move |error| {
@@ -415,9 +408,12 @@ pub(crate) fn failed(path: &Path) -> impl Fn(rusqlite::Error) -> StoreError + '_
             return StoreError::RecordDamaged { path, record };
         }
         match error.sqlite_error_code() {
-            Some(ErrorCode::DiskFull) => StoreError::Full { path },
+            Some(ErrorCode::DiskFull) => disk_space::full(path),
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-                StoreError::Corrupt { path, detail }
+                match unreadable::cause(&path) {
+                    Some(error) => StoreError::io(path, error),
+                    None => StoreError::Corrupt { path, detail },
+                }
             }
             Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
                 StoreError::ReadOnly { path, detail }
@@ -467,7 +463,7 @@ fn io_failure(path: PathBuf, detail: String) -> StoreError {
     }
 }
 
-fn try_to_write(path: &Path) -> std::io::Result<()> {
+fn try_to_write(path: &Path) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let log = std::fs::metadata(format!("{}-wal", path.display()));
     let end = log.map_or(0, |log| log.len());
@@ -501,6 +497,75 @@ mod tests {
     }
 
     #[test]
+    fn without_room_for_the_shared_file_all_connections_see_the_same() {
+        // TR-33: the server starts on a full disk, also where the log holds what the file has not.
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("records");
+        let vfs = Some(WITHOUT_SHARED_FILE);
+        let database = Database::open_to_write(&path, Arc::new(Epoch), vfs).unwrap();
+        let count = |connection: &Connection| {
+            let sql = "SELECT count(*) FROM meta WHERE name LIKE 'n%'";
+            connection.query_row(sql, [], |row| row.get::<_, i64>(0))
+        };
+        for number in 0..3 {
+            let written = database.transact(|transaction| {
+                let sql = "INSERT INTO meta VALUES ('n' || ?1, 0)";
+                transaction
+                    .execute(sql, [number])
+                    .map_err(database.failed())
+            });
+            written.unwrap();
+            assert_eq!(database.read(count).unwrap(), number + 1);
+        }
+        assert!(!folder.path().join("records-shm").exists());
+    }
+
+    #[test]
+    fn the_log_is_folded_into_the_file_only_where_there_is_room_for_it() {
+        // TR-33: what was freed is not taken by the fold, and what the log holds is read from it.
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("records");
+        let open = || Database::open(&path, Arc::new(Epoch)).unwrap();
+        let database = open();
+        let write = |database: &Database| {
+            let written = database.transact(|transaction| {
+                let sql = "INSERT OR REPLACE INTO meta VALUES ('large', zeroblob(80000000))";
+                transaction.execute(sql, []).map_err(database.failed())
+            });
+            written.unwrap();
+        };
+        let length = || std::fs::metadata(&path).unwrap().len();
+        let before = length();
+        disk_space::pretended::FREE.set(Some(20_000_000));
+        write(&database);
+        drop(database);
+        assert_eq!(length(), before, "neither by the commit nor at the end");
+        let database = open();
+        let large = |connection: &Connection| {
+            let sql = "SELECT length(value) FROM meta WHERE name = 'large'";
+            connection.query_row(sql, [], |row| row.get::<_, i64>(0))
+        };
+        assert_eq!(database.read(large).unwrap(), 80_000_000);
+        let small = |database: &Database| {
+            let written = database.transact(|transaction| {
+                let sql = "INSERT OR REPLACE INTO meta VALUES ('small', 1)";
+                transaction.execute(sql, []).map_err(database.failed())
+            });
+            written.unwrap();
+        };
+        small(&database);
+        assert_eq!(
+            length(),
+            before,
+            "nor by the first commit after the next start"
+        );
+        disk_space::pretended::FREE.set(None);
+        small(&database);
+        small(&database);
+        assert!(length() > 80_000_000);
+    }
+
+    #[test]
     fn a_disk_that_fails_is_told_as_that_and_not_as_full() {
         // TR-37: the true cause.
         let folder = tempfile::tempdir().unwrap();
@@ -519,9 +584,21 @@ mod tests {
                 "{words}"
             );
         }
-        let eio = StoreError::io(&path, std::io::Error::from_raw_os_error(5));
+        let eio = StoreError::io(&path, io::Error::from_raw_os_error(5));
         assert!(matches!(eio, StoreError::DiskFailed { .. }), "{eio}");
         assert!(eio.to_string().contains("Input/output error"), "{eio}");
+        // The engine tells an error of reading as damage.
+        let corrupt = || {
+            let cause = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);
+            rusqlite::Error::SqliteFailure(cause, None)
+        };
+        let damaged = failed(&path)(corrupt());
+        assert!(matches!(damaged, StoreError::Corrupt { .. }), "{damaged}");
+        // Memory at no address cannot be read: this is the same error as of a disk.
+        let failing = folder.path().join("failing");
+        std::os::unix::fs::symlink("/proc/self/mem", &failing).unwrap();
+        let error = failed(&failing)(corrupt());
+        assert!(matches!(error, StoreError::DiskFailed { .. }), "{error}");
         let full = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_FULL);
         let full = failed(&path)(rusqlite::Error::SqliteFailure(full, None));
         assert!(matches!(full, StoreError::Full { .. }), "{full}");

@@ -12,6 +12,7 @@ use super::EmbeddedStore;
 use super::catalog::live_rows;
 use super::changes::parse_stored;
 use super::index::{Indexable, OpenIndex};
+use crate::catalog::StreamRef;
 use crate::{Result, StoreError, stop};
 
 /// Records indexed again between two commits.
@@ -132,7 +133,20 @@ impl EmbeddedStore {
         }
     }
 
-    /// Records how far a stream is, or that it is done.
+    /// How many records are indexed as they are declared now, and how many there are.
+    pub(super) fn reindexed(&self) -> Result<(u64, u64)> {
+        let status = self.status()?;
+        let waiting = status.rebuilding.min(status.records);
+        Ok((status.records - waiting, status.records))
+    }
+
+    /// The same, while there are such streams.
+    pub(super) fn reindexed_of(&self, rebuilding: &[StreamRef]) -> Result<Option<(u64, u64)>> {
+        let is_any = !rebuilding.is_empty();
+        is_any.then(|| self.reindexed()).transpose()
+    }
+
+    /// Keeps how far a stream is, or that it is done.
     fn note_reindexed(&self, stream: i64, resume: Option<i64>) -> Result<()> {
         self.database.transact(|transaction| {
             let noted = match resume {
@@ -183,7 +197,8 @@ impl EmbeddedStore {
                 return Ok(open);
             };
             if self.is_tended() && pending > CHUNK {
-                return Err(self.still_building(&open));
+                let (indexed, written) = self.reindexed()?;
+                return Err(StoreError::IndexBuilding { indexed, written });
             }
             stop::check()?;
             stop::apart(|| self.reindex_chunk(&open))?;

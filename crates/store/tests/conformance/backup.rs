@@ -197,6 +197,42 @@ fn a_missing_blob_is_left_out_only_if_it_is_known_to_be_missing() {
     assert!(!names.contains(&place(&lost)), "{names:?}");
 }
 
+// TR-39: what is damaged is saved as it is, and told.
+#[test]
+fn damaged_blobs_and_records_are_told_and_everything_is_saved() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    filled(&store);
+    let owner = stream("work", "messages");
+    let blob = store.put_blob(&owner, &key("m02"), "text/plain", &mut &b"whole"[..]);
+    let id = blob.unwrap().id;
+    let mut whole = Vec::new();
+    assert!(store.backup(&mut whole, &[]).unwrap().is_empty());
+    drop(store);
+    let (start, name) = id.hex().split_at(2);
+    fs::write(folder.path().join("blobs").join(start).join(name), "whale").unwrap();
+    let path = folder.path().join("records.db");
+    let mut bytes = fs::read(&path).unwrap();
+    let text = b"\"m02\"";
+    let at = bytes.windows(text.len()).position(|window| window == text);
+    bytes[at.unwrap() + 2] ^= 1;
+    fs::write(&path, bytes).unwrap();
+    let store = open(folder.path());
+    let mut archive = Vec::new();
+    let damaged = store.backup(&mut archive, &[]).unwrap();
+    assert_eq!(damaged.len(), 2, "{damaged:?}");
+    assert!(damaged[0].contains("'m02' of work/messages"), "{damaged:?}");
+    assert!(damaged[1].contains(id.as_str()), "{damaged:?}");
+    let names = |archive: &[u8]| -> Vec<String> {
+        let mut archive = tar::Archive::new(archive);
+        let entries = archive.entries().unwrap();
+        entries
+            .map(|entry| entry.unwrap().path().unwrap().display().to_string())
+            .collect()
+    };
+    assert_eq!(names(&archive), names(&whole));
+}
+
 /// Looks around when the first bytes come.
 struct Looking<'a> {
     bytes: Vec<u8>,

@@ -37,6 +37,7 @@ fn whole(entries: u64, dropped: u64) -> ChainCheck {
     ChainCheck {
         entries,
         dropped,
+        waiting: 0,
         broken: None,
     }
 }

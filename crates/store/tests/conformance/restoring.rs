@@ -264,3 +264,15 @@ fn damage_is_found_before_it_is_restored() {
     assert_eq!(restored.inspection.damaged_blobs, damages);
     assert_eq!(all(&open(&to), &stream("work", "messages")).len(), 9);
 }
+
+#[test]
+fn a_restored_directory_is_for_its_owner_alone() {
+    // TR-20: as one that is made anew.
+    use std::os::unix::fs::PermissionsExt as _;
+    let (folder, place) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let archive = backup(&filled(folder.path()));
+    let to = place.path().join("restored");
+    restore(&to, archive.as_slice()).unwrap();
+    let mode = std::fs::metadata(&to).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+}

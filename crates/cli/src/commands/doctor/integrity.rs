@@ -12,6 +12,8 @@ use crate::owner::RequestPath;
 use crate::reading::CommandLine;
 
 const RESTORE: &str = "restore a backup, see `pdpp restore --help`; keep a copy of the folder as it is until that is done";
+const MEND: &str =
+    "import the record again, which mends it; else restore a backup, see `pdpp restore --help`";
 const SEND_AGAIN: &str = "import the files again that the blobs came from, or restore a backup, see `pdpp restore --help`";
 
 /// What is wrong; if everything was read, also what is well.
@@ -66,8 +68,11 @@ fn findings(inspected: &Inspected, thorough: bool, line: &CommandLine) -> Vec<Fi
         ("blobs", &inspected.damaged_blobs, blobs, SEND_AGAIN),
         ("index", &inspected.damaged_index, index, &rebuild),
     ] {
-        let told = damaged.iter().map(in_words);
-        findings.extend(told.map(|message| Finding::failed(check, message, remedy)));
+        findings.extend(damaged.iter().map(|one| {
+            // Where the database itself is whole, so are all other records.
+            let remedy = if is_one_record(one) { MEND } else { remedy };
+            Finding::failed(check, in_words(one), remedy)
+        }));
         if damaged.is_empty() && thorough {
             findings.push(Finding::ok(check, well));
         }
@@ -93,6 +98,7 @@ fn findings(inspected: &Inspected, thorough: bool, line: &CommandLine) -> Vec<Fi
             "make room, or make the folder writable; until then a lost log would not be noticed",
         ));
     }
+    findings.extend(writing(inspected));
     if inspected.traces_left {
         findings.push(Finding::failed(
             "erased",
@@ -102,6 +108,42 @@ fn findings(inspected: &Inspected, thorough: bool, line: &CommandLine) -> Vec<Fi
                 line.another("purge"),
                 HumanBytes(inspected.room_to_erase)
             ),
+        ));
+    }
+    findings
+}
+
+/// Whether it can be written, and what waits until it can.
+fn writing(inspected: &Inspected) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if let Some(detail) = &inspected.unwritable {
+        findings.push(Finding::failed(
+            "writing",
+            format!(
+                "a change was tried and could not be written: {}",
+                visible(detail)
+            ),
+            "do what is said there; reads go on for as long as they can be logged",
+        ));
+    }
+    if inspected.waiting > 0 {
+        findings.push(Finding::failed(
+            "writing",
+            format!(
+                "{} disclosures are on disk, but not in the log yet",
+                HumanCount(inspected.waiting)
+            ),
+            "make room; they are taken into the log by themselves",
+        ));
+    }
+    if inspected.ended_in_memory > 0 {
+        findings.push(Finding::failed(
+            "grants",
+            format!(
+                "{} revocations hold for the running server and could not be written: the next start would undo them",
+                HumanCount(inspected.ended_in_memory)
+            ),
+            "make room before you stop the server; they are written by themselves then",
         ));
     }
     findings
@@ -130,6 +172,10 @@ fn grown(context: &Context) -> Finding {
     }
 }
 
+fn is_one_record(damaged: &Damaged) -> bool {
+    damaged.detail.starts_with("record '")
+}
+
 fn in_words(damaged: &Damaged) -> String {
     format!("{}: {}", visible(&damaged.path), visible(&damaged.detail))
 }
@@ -149,6 +195,9 @@ mod tests {
             room_to_erase: 0,
             rolled_back: None,
             unmarked: None,
+            waiting: 0,
+            ended_in_memory: 0,
+            unwritable: None,
         }
     }
 
@@ -162,6 +211,30 @@ mod tests {
             "1,234 can be read, and the database is whole"
         );
         assert_eq!(told.len(), 3);
+    }
+
+    #[test]
+    fn one_damaged_record_is_mended_by_importing_it_and_a_damaged_database_by_a_backup() {
+        // TR-35: the step helps.
+        for (detail, step) in [
+            (
+                "record 'a' of mail/messages is not what was written, row 1 of records",
+                "import the record again",
+            ),
+            ("database disk image is malformed", "restore a backup"),
+        ] {
+            let damaged = Damaged {
+                path: "records.db".to_owned(),
+                detail: detail.to_owned(),
+            };
+            let inspected = Inspected {
+                damaged_records: vec![damaged],
+                ..whole()
+            };
+            let told = findings(&inspected, true, &CommandLine::new("doctor"));
+            let remedy = told[0].remedy.as_deref().unwrap();
+            assert!(remedy.starts_with(step), "{remedy}");
+        }
     }
 
     #[test]

@@ -20,8 +20,10 @@ use crate::moment;
 use crate::owner::{OwnerClient, RequestPath};
 use crate::reading::{CommandLine, Reading};
 
-/// With less room than this an import may not end.
+/// With less room than this an import may not end, on a disk that has ten times as much at all.
 const LEAST_BYTES: u64 = 1024 * 1024 * 1024;
+/// What is needed on a disk however small it is.
+const SMALLEST_BYTES: u64 = 32 * 1024 * 1024;
 /// How far a clock may run behind what was written.
 const LATE_MICROS: i64 = 60_000_000;
 
@@ -69,7 +71,7 @@ fn data(folder: &Path) -> Finding {
 
 fn disk(folder: &Path) -> Finding {
     match rustix::fs::statvfs(folder) {
-        Ok(disk) => room(disk.f_bavail.saturating_mul(disk.f_frsize)),
+        Ok(disk) => room(Room::of(&disk)),
         Err(error) => Finding::failed(
             "disk",
             format!("how much room there is cannot be told: {error}"),
@@ -78,20 +80,41 @@ fn disk(folder: &Path) -> Finding {
     }
 }
 
-fn room(free: u64) -> Finding {
-    let message = format!("{} free", HumanBytes(free));
-    match room_needed(free) {
+/// How much room a disk has.
+#[derive(Clone, Copy)]
+struct Room {
+    free: u64,
+    all: u64,
+}
+
+impl Room {
+    fn of(disk: &rustix::fs::StatVfs) -> Self {
+        Self {
+            free: disk.f_bavail.saturating_mul(disk.f_frsize),
+            all: disk.f_blocks.saturating_mul(disk.f_frsize),
+        }
+    }
+
+    fn least(self) -> u64 {
+        (self.all / 10).clamp(SMALLEST_BYTES, LEAST_BYTES)
+    }
+}
+
+fn room(room: Room) -> Finding {
+    let message = format!("{} free", HumanBytes(room.free));
+    match room_needed(room) {
         Some(remedy) => Finding::failed("disk", message, remedy),
         None => Finding::ok("disk", message),
     }
 }
 
 /// What to do where there is too little room, and how much of it.
-fn room_needed(free: u64) -> Option<String> {
-    (free < LEAST_BYTES).then(|| {
+fn room_needed(room: Room) -> Option<String> {
+    let (free, least) = (room.free, room.least());
+    (free < least).then(|| {
         format!(
             "make room for {} more, or move the folder and name it with --data-dir; full disks lose nothing, but refuse imports",
-            HumanBytes(LEAST_BYTES - free)
+            HumanBytes(least - free)
         )
     })
 }
@@ -99,7 +122,7 @@ fn room_needed(free: u64) -> Option<String> {
 /// What to do about a failure: where the disk is full, that; else what is said.
 pub(super) fn remedy(context: &Context, otherwise: &str) -> String {
     let disk = rustix::fs::statvfs(&context.settings.data_dir).ok();
-    disk.and_then(|disk| room_needed(disk.f_bavail.saturating_mul(disk.f_frsize)))
+    disk.and_then(|disk| room_needed(Room::of(&disk)))
         .unwrap_or_else(|| otherwise.to_owned())
 }
 
@@ -215,14 +238,28 @@ mod tests {
 
     #[test]
     fn a_disk_that_is_nearly_full_is_told_with_the_remedy() {
-        assert!(room(LEAST_BYTES).ok);
-        let full = room(LEAST_BYTES - 1);
+        let large = |free| Room {
+            free,
+            all: 100 * LEAST_BYTES,
+        };
+        assert!(room(large(LEAST_BYTES)).ok);
+        let full = room(large(LEAST_BYTES - 1));
         // TR-37: a full disk is told to need room, and how much.
         assert!(
             !full.ok
                 && full
                     .remedy
                     .is_some_and(|remedy| remedy.starts_with("make room for 1 B more"))
+        );
+        // TR-33: never more than a disk can have.
+        let small = Room {
+            free: 0,
+            all: 145 * 1024 * 1024,
+        };
+        let remedy = room(small).remedy.unwrap();
+        assert!(
+            remedy.starts_with("make room for 32.00 MiB more"),
+            "{remedy}"
         );
     }
 }

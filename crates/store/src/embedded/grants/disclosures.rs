@@ -15,8 +15,9 @@ use sha2::{Digest, Sha256};
 
 use self::check::check;
 use self::cut::Entry;
+use super::ended::revoke_all;
+use super::pending::{Batch, Ended, taken};
 use super::{EmbeddedStore, Pending};
-use crate::embedded::directory::PENDING;
 use crate::grants::{ChainCheck, Disclosure, LoggedDisclosure, TokenUse};
 use crate::{Result, StoreError};
 
@@ -76,16 +77,23 @@ impl Head {
     }
 }
 
+/// What waited outside the database at one moment.
+pub(in crate::embedded) struct Waiting {
+    batches: Vec<Batch>,
+    ended: Vec<Ended>,
+}
+
 impl EmbeddedStore {
     pub(super) fn append_disclosures(
         &self,
         disclosures: &[Disclosure],
         uses: &[TokenUse],
     ) -> Result<()> {
-        if disclosures.is_empty() && uses.is_empty() {
+        let mut pending = self.pending();
+        let nothing_new = disclosures.is_empty() && uses.is_empty();
+        if nothing_new && pending.is_empty() {
             return Ok(());
         }
-        let mut pending = self.pending();
         let patience = if pending.len() < MOST_PENDING {
             PATIENCE
         } else {
@@ -96,17 +104,29 @@ impl EmbeddedStore {
             self.append(transaction, disclosures, uses)
         });
         let written = match written {
-            // They take less space in the file.
-            Err(StoreError::Full { .. } | StoreError::NoRoom { .. }) => None,
-            written => written?,
+            Ok(Some(())) => {
+                self.taken(&mut pending);
+                return Ok(());
+            }
+            Ok(None) => None,
+            // The file has its room already.
+            Err(error) if self.database.cannot_grow(&error) => Some(error),
+            Err(error) => return Err(error),
         };
-        let path = self.directory.join(PENDING);
-        match written {
-            Some(()) if pending.is_empty() => {}
-            Some(()) => pending.clear(&path),
-            None => pending.append(&path, disclosures, uses)?,
+        if nothing_new && pending.unwritten().is_empty() {
+            return Ok(());
         }
-        Ok(())
+        let appended = pending.append(disclosures, uses);
+        appended.map_err(|error| written.unwrap_or(error))
+    }
+
+    /// Forgets outside the database what is in it now.
+    fn taken(&self, pending: &mut Pending) {
+        if !pending.is_empty() {
+            let ended: Vec<_> = pending.ended().cloned().collect();
+            pending.clear();
+            self.forget_endings(&ended);
+        }
     }
 
     /// Moves waiting disclosures into the database.
@@ -115,9 +135,40 @@ impl EmbeddedStore {
         if !pending.is_empty() {
             self.database
                 .transact(|transaction| self.append_pending(transaction, &pending))?;
-            pending.clear(&self.directory.join(PENDING));
+            self.taken(&mut pending);
         }
         Ok(())
+    }
+
+    /// Takes what waits here into a copy of the database, which may have some of it.
+    pub(in crate::embedded) fn settle_into(
+        &self,
+        copy: &mut Connection,
+        waiting: &Waiting,
+    ) -> Result<()> {
+        let transaction = copy.transaction().map_err(self.database.failed())?;
+        let taken = taken(&transaction).map_err(self.database.failed())?;
+        for batch in waiting.batches.iter().filter(|batch| batch.is_after(taken)) {
+            self.append(&transaction, &batch.disclosures, &batch.uses)?;
+        }
+        revoke_all(&transaction, waiting.ended.iter())
+            .and_then(|()| transaction.commit())
+            .map_err(self.database.failed())
+    }
+
+    /// How many disclosures wait outside the database, and how many revocations are in no file.
+    pub(in crate::embedded) fn waiting_outside(&self) -> (u64, u64) {
+        let pending = self.pending();
+        (pending.len() as u64, pending.unwritten().len() as u64)
+    }
+
+    /// What waits outside the database now.
+    pub(in crate::embedded) fn waiting(&self) -> Waiting {
+        let pending = self.pending();
+        Waiting {
+            batches: pending.batches().to_vec(),
+            ended: pending.ended().cloned().collect(),
+        }
     }
 
     fn append_pending(&self, transaction: &Transaction<'_>, pending: &Pending) -> Result<()> {
@@ -127,8 +178,8 @@ impl EmbeddedStore {
         for batch in pending.batches() {
             self.append(transaction, &batch.disclosures, &batch.uses)?;
         }
-        pending
-            .note_taken(transaction)
+        revoke_all(transaction, pending.ended())
+            .and_then(|()| pending.note_taken(transaction))
             .map_err(self.database.failed())
     }
 
@@ -152,7 +203,7 @@ impl EmbeddedStore {
             .map_err(self.database.failed())
     }
 
-    fn pending(&self) -> MutexGuard<'_, Pending> {
+    pub(super) fn pending(&self) -> MutexGuard<'_, Pending> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -209,8 +260,13 @@ impl EmbeddedStore {
     }
 
     pub(super) fn check_chain(&self) -> Result<ChainCheck> {
-        self.database
-            .snapshot(|connection| check(connection).map_err(self.database.failed()))
+        // What cannot be written now is told as waiting.
+        let _ = self.settle_disclosures();
+        let checked = self
+            .database
+            .snapshot(|connection| check(connection).map_err(self.database.failed()))?;
+        let waiting = self.pending().len() as u64;
+        Ok(ChainCheck { waiting, ..checked })
     }
 }
 
@@ -320,8 +376,12 @@ mod tests {
     use contract::time::Instant;
 
     use super::*;
-    use crate::Grants;
+    use crate::embedded::directory::PENDING;
+    use crate::embedded::disk_space::pretended;
     use crate::embedded::testing::open;
+    use crate::grants::{Revocable, Revoked};
+    use crate::inspection::Depth;
+    use crate::{Backup as _, Grants, Inspect as _};
 
     fn call(number: i64) -> Disclosure {
         Disclosure {
@@ -380,5 +440,116 @@ mod tests {
             drop(store);
             fs::write(&path, &left).unwrap();
         }
+    }
+
+    const ID: &str = "grt_1";
+
+    /// A store with one grant.
+    fn granted(path: &std::path::Path) -> EmbeddedStore {
+        let store = open(path);
+        let sql =
+            "INSERT INTO grants (id, client_id, document, issued_at) VALUES (?1, 'agent', '{}', 0)";
+        store.database.writer().execute(sql, [ID]).unwrap();
+        store
+    }
+
+    fn revoke(store: &EmbeddedStore) -> Result<Revoked> {
+        store.revoke(Revocable::Grant(&GrantId::parse(ID).unwrap()), Instant(9))
+    }
+
+    fn is_live(store: &EmbeddedStore) -> bool {
+        let listed = store.grants().unwrap();
+        let found = store.grant(&GrantId::parse(ID).unwrap()).unwrap().unwrap();
+        assert_eq!(listed, std::slice::from_ref(&found));
+        found.revoked.is_none()
+    }
+
+    #[test]
+    fn on_a_full_disk_disclosures_and_revocations_are_durable_in_room_that_was_kept_for_them() {
+        // TR-33, TR-36: a full disk takes away neither the log of what was disclosed nor revoking.
+        let folder = tempfile::tempdir().unwrap();
+        let store = granted(folder.path());
+        assert!(store.log_room() > 500_000);
+        pretended::FREE.set(Some(0));
+        pretended::DATABASE_IS_FULL.set(true);
+        let length = fs::metadata(folder.path().join(PENDING)).unwrap().len();
+        store.log_disclosures(&[call(0)], &[]).unwrap();
+        assert_eq!(revoke(&store).unwrap(), Revoked::Now);
+        assert!(!is_live(&store));
+        assert_eq!(revoke(&store).unwrap(), Revoked::Already(Instant(9)));
+        store.log_disclosures(&[call(1)], &[]).unwrap();
+        assert_eq!(numbers(&store), [(2, 1), (1, 0)]);
+        let check = store.check_disclosures().unwrap();
+        assert_eq!((check.entries, check.waiting), (0, 2));
+        let inspected = store.inspect(Depth::Glance).unwrap();
+        assert_eq!(inspected.waiting_disclosures, 2);
+        assert!(inspected.unwritable.unwrap().contains("has 0 MiB"));
+        let grown = fs::metadata(folder.path().join(PENDING)).unwrap().len();
+        assert_eq!(grown, length, "it is written over");
+
+        // Still full at the next start, and then no longer.
+        drop(store);
+        let store = open(folder.path());
+        assert!(!is_live(&store));
+        assert_eq!(numbers(&store), [(2, 1), (1, 0)]);
+        pretended::FREE.set(None);
+        pretended::DATABASE_IS_FULL.set(false);
+        store.log_disclosures(&[], &[]).unwrap();
+        let check = store.check_disclosures().unwrap();
+        assert_eq!((check.entries, check.waiting, check.broken), (2, 0, None));
+        drop(store);
+        fs::remove_file(folder.path().join(PENDING)).unwrap();
+        assert!(
+            !is_live(&open(folder.path())),
+            "the database says so itself"
+        );
+    }
+
+    #[test]
+    fn a_backup_from_a_full_disk_has_what_waits() {
+        // TR-33: a revocation does not come undone by restoring.
+        let folder = tempfile::tempdir().unwrap();
+        let store = granted(folder.path());
+        pretended::DATABASE_IS_FULL.set(true);
+        store.log_disclosures(&[call(0)], &[]).unwrap();
+        revoke(&store).unwrap();
+        let mut archive = Vec::new();
+        store.backup_beside(&mut archive, &[], None).unwrap();
+        pretended::DATABASE_IS_FULL.set(false);
+        let copy = tempfile::tempdir().unwrap();
+        tar::Archive::new(archive.as_slice())
+            .unpack(copy.path())
+            .unwrap();
+        let copy = open(copy.path());
+        assert!(!is_live(&copy));
+        assert_eq!(numbers(&copy), [(1, 0)]);
+        assert_eq!(copy.check_disclosures().unwrap().broken, None);
+    }
+
+    #[test]
+    fn what_can_be_written_nowhere_ends_at_once_and_is_said_not_to_last() {
+        // TR-33: effective for the running server, and told.
+        let folder = tempfile::tempdir().unwrap();
+        let store = granted(folder.path());
+        store.log_disclosures(&[call(0)], &[]).unwrap();
+        pretended::DATABASE_IS_FULL.set(true);
+        // Nothing can be written where a folder is.
+        *store.pending() = Pending::nowhere(folder.path());
+        for _ in 0..2 {
+            let refused = revoke(&store).unwrap_err();
+            assert!(
+                matches!(refused, StoreError::EndedInMemory { .. }),
+                "{refused}"
+            );
+            assert!(!is_live(&store));
+        }
+        assert_eq!(store.inspect(Depth::Glance).unwrap().ended_in_memory, 1);
+        assert!(store.log_disclosures(&[call(1)], &[]).is_err());
+        assert_eq!(store.log_room(), 0);
+        pretended::DATABASE_IS_FULL.set(false);
+        store.log_disclosures(&[], &[]).unwrap();
+        assert_eq!(store.inspect(Depth::Glance).unwrap().ended_in_memory, 0);
+        drop(store);
+        assert!(!is_live(&open(folder.path())));
     }
 }

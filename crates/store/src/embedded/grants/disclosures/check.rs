@@ -88,6 +88,7 @@ fn check_end(
     Ok(ChainCheck {
         entries: head.sequence.saturating_sub(start.sequence),
         dropped: start.sequence,
+        waiting: 0,
         broken: None,
     })
 }
@@ -121,6 +122,7 @@ fn broken(start: Head, intact: Head, reason: String) -> ChainCheck {
     ChainCheck {
         entries: intact.sequence.saturating_sub(start.sequence),
         dropped: start.sequence,
+        waiting: 0,
         broken: Some(ChainBreak {
             sequence: intact.sequence + 1,
             reason,
