@@ -76,16 +76,6 @@ fn a_whatsapp_chat_is_imported_with_nothing_declared_and_read_in_its_order() {
 }
 
 #[test]
-fn a_dry_run_tells_and_makes_nothing() {
-    let home = Home::new();
-    let file = home.file("WhatsApp Chat with Trip.txt", WHATSAPP);
-    let dry = home.run(&["import", &file, "--dry-run"]).succeeds();
-    assert!(dry.stderr.contains("5 read, 5 added"), "{}", dry.stderr);
-    let sources = home.run(&["connections", "--json"]).succeeds().stdout;
-    assert!(!sources.contains("whatsapp"), "{sources}");
-}
-
-#[test]
 fn a_chat_without_a_name_is_called_after_who_writes_in_it() {
     let home = Home::new();
     let file = home.file("_chat.txt", "[30.12.23, 21:15:01] Anna: hello\n");

@@ -355,58 +355,6 @@ fn an_export_for_a_grant_is_exactly_what_it_sees_with_and_without_a_server() {
 }
 
 #[test]
-fn a_blob_is_written_to_a_file_with_and_without_a_server() {
-    let home = dated_home();
-    let bytes = "\u{0}picture\u{1}".repeat(50_000);
-    let id = {
-        let _server = Server::start(&home);
-        let stream = UnixStream::connect(home.data_dir().join("owner.sock")).unwrap();
-        let request = "POST /v1/blobs?stream=messages&record_key=a&connection_id=mail-work&mime_type=image/png";
-        let (status, stored) = exchange(stream, request, None, &bytes);
-        assert_eq!(status, 200, "{stored}");
-        stored["blob_id"].as_str().unwrap().to_owned()
-    };
-    let record = format!("{{\"id\":\"a\",\"blob_ref\":{{\"blob_id\":\"{id}\"}}}}\n");
-    home.import_messages(&record).succeeds();
-    let hash = id.strip_prefix("blob_sha256_").unwrap();
-    for served in [false, true] {
-        let _server = served.then(|| Server::start(&home));
-        let record = "messages:a".to_owned();
-        let whole = "mail-work/messages:a".to_owned();
-        for name in [id.clone(), format!("sha256:{hash}"), record, whole] {
-            let file = home.file("picture.png", "what was there before");
-            home.run(&["blob", &name, "-o", &file]).succeeds();
-            assert!(fs::read(&file).unwrap() == bytes.as_bytes());
-        }
-        let piped = home.run(&["blob", &id, "-o", "-"]).succeeds();
-        assert!(piped.stdout == bytes);
-        let none = home.path("none");
-        home.run(&["blob", "sha256:00", "-o", none.to_str().unwrap()])
-            .refused("error: Blob not found\nhint: records name their blobs in blob_ref: pass the id of such a record, as `pdpp query` prints it");
-        assert!(!none.exists());
-    }
-}
-
-#[test]
-fn a_backup_made_beside_the_server_is_whole() {
-    let home = dated_home();
-    let _server = Server::start(&home);
-    let file = home.path("backup.tar");
-    home.run(&["backup", file.to_str().unwrap()]).succeeds();
-    let restored = home.path("restored");
-    tar::Archive::new(fs::File::open(&file).unwrap())
-        .unpack(&restored)
-        .unwrap();
-    let args = [
-        "--data-dir",
-        restored.to_str().unwrap(),
-        "export",
-        "messages",
-    ];
-    assert_eq!(home.run(&args).succeeds().stdout, home.messages());
-}
-
-#[test]
 fn a_command_gives_a_server_that_is_ending_a_moment_and_then_names_it() {
     let home = dated_home();
     let owner = home.run(&["owner-token"]).succeeds().stdout;

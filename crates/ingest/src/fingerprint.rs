@@ -23,15 +23,19 @@ fn feed(raw: &str, hasher: &mut DefaultHasher) {
         JsonKind::Number => json::canonical_number(raw.trim()).hash(hasher),
         JsonKind::String => json::decode_string(raw).hash(hasher),
         JsonKind::Array => {
-            let items: Vec<&RawValue> = serde_json::from_str(raw).unwrap_or_default();
+            // Bodies are valid JSON. If one were not, its text would stand for it, and not an empty list.
+            let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(raw) else {
+                return raw.hash(hasher);
+            };
             items.len().hash(hasher);
             for item in items {
                 feed(item.get(), hasher);
             }
         }
         JsonKind::Object => {
-            let members: BTreeMap<String, &RawValue> =
-                serde_json::from_str(raw).unwrap_or_default();
+            let Ok(members) = serde_json::from_str::<BTreeMap<String, &RawValue>>(raw) else {
+                return raw.hash(hasher);
+            };
             members.len().hash(hasher);
             for (name, value) in members {
                 name.hash(hasher);

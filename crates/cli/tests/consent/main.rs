@@ -11,6 +11,6 @@ mod harness;
 
 mod expiring;
 mod served;
-mod told;
 mod visitor;
 mod whole;
+mod wording;

@@ -194,7 +194,7 @@ fn or_say_how_to_revoke(
     if printed.is_err() {
         context.output.problem(&format!(
             "The token was issued and could not be printed. End it with: {}",
-            context.command("grant revoke").argument(id_of(issued))
+            context.command("grant revoke").argument(id_of(issued)?)
         ));
     }
     printed
@@ -202,7 +202,7 @@ fn or_say_how_to_revoke(
 
 /// Says what the token can see, until when, and what can be done about it.
 fn describe(issued: &Issued, owner: &OwnerClient, context: &Context) -> CommandResult {
-    let (output, id) = (context.output, id_of(issued));
+    let (output, id) = (context.output, id_of(issued)?);
     let shown = fetch_grant(owner, id, 0)?;
     let overview = &shown.overview;
     let client = overview.client_name.as_deref();
@@ -225,10 +225,9 @@ fn describe(issued: &Issued, owner: &OwnerClient, context: &Context) -> CommandR
     Ok(())
 }
 
-fn id_of(issued: &Issued) -> &str {
+fn id_of(issued: &Issued) -> CommandResult<&str> {
     let grant = issued.grant_id.as_ref().map(contract::id::GrantId::as_str);
     let package = issued.grant_package_id.as_ref();
-    grant
-        .or(package.map(contract::id::PackageId::as_str))
-        .unwrap_or_default()
+    let id = grant.or(package.map(contract::id::PackageId::as_str));
+    id.ok_or_else(|| Failure::new("the grant was issued without an id, so it cannot be shown"))
 }
