@@ -13,7 +13,7 @@ const SERVED_FILE: &str = "served.json";
 
 /// What writing the corpus on one side cost.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-pub(super) struct Written {
+pub(super) struct WriteFigures {
     /// Until everything was durable and searchable and the index at rest.
     pub(super) elapsed: Duration,
     /// Processor time for it, background merges included.
@@ -28,14 +28,17 @@ pub(super) struct Notes {
     records: u64,
     seed: u64,
     batch: usize,
-    pub(super) ours: Written,
-    pub(super) raw: Written,
-    pub(super) seldom: Written,
-    pub(super) plain: Written,
+    pub(super) ours: WriteFigures,
+    pub(super) raw: WriteFigures,
+    pub(super) seldom: WriteFigures,
+    pub(super) plain: WriteFigures,
 }
 
 impl Notes {
-    pub(super) fn new(options: &BenchOptions, [ours, raw, seldom, plain]: [Written; 4]) -> Self {
+    pub(super) fn new(
+        options: &BenchOptions,
+        [ours, raw, seldom, plain]: [WriteFigures; 4],
+    ) -> Self {
         Self {
             records: options.records,
             seed: options.seed,
@@ -47,7 +50,7 @@ impl Notes {
         }
     }
 
-    /// Written last: a folder without notes was not filled to the end.
+    /// WriteFigures last: a folder without notes was not filled to the end.
     pub(super) fn keep(&self, folder: &Path) -> Result<(), BenchError> {
         let path = path(folder);
         std::fs::write(&path, serde_json::to_vec(self)?).map_err(BenchError::file(&path))
@@ -95,7 +98,7 @@ impl ServedNotes {
         }
     }
 
-    /// Written last, as the other notes are.
+    /// WriteFigures last, as the other notes are.
     pub(super) fn keep(options: &BenchOptions, folder: &Path) -> Result<(), BenchError> {
         let path = folder.join(SERVED_FILE);
         let text = serde_json::to_vec(&Self::new(options))?;

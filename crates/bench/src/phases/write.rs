@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::notes::{Notes, ServedNotes, Written};
+use super::notes::{Notes, ServedNotes, WriteFigures};
 use super::{Places, float, same_words, seldom_committed};
 use crate::ours::OurSide;
 use crate::{
@@ -30,7 +30,7 @@ pub(crate) fn write(
         notes.keep(folder)?;
         notes
     };
-    let rate = |written: Written| {
+    let rate = |written: WriteFigures| {
         let seconds = written.elapsed.as_secs_f64().max(1e-9);
         Some(Figure::once(float(options.records) / seconds))
     };
@@ -163,9 +163,9 @@ fn write_raw(
     paths: &RawPaths,
     settings: &RawSettings,
     progress: &mut dyn FnMut(u64),
-) -> Result<Written, BenchError> {
+) -> Result<WriteFigures, BenchError> {
     let mut pipeline = RawPipeline::create(paths, settings)?;
-    let mut written = Written::default();
+    let mut written = WriteFigures::default();
     written.feed(options, progress, &mut |batch| pipeline.ingest(batch))?;
     written.time(|| pipeline.settle())?;
     Ok(written)
@@ -177,15 +177,15 @@ fn write_ours(
     options: &BenchOptions,
     folder: &Path,
     progress: &mut dyn FnMut(u64),
-) -> Result<Written, BenchError> {
+) -> Result<WriteFigures, BenchError> {
     let ours = OurSide::open(folder)?;
-    let mut written = Written::default();
+    let mut written = WriteFigures::default();
     written.feed(options, progress, &mut |batch| ours.ingest(batch))?;
     written.time(|| ours.settle())?;
     Ok(written)
 }
 
-impl Written {
+impl WriteFigures {
     /// Feeds the corpus in batches; making the records is not timed.
     fn feed(
         &mut self,

@@ -51,7 +51,7 @@ pub(super) fn check(
     findings.push(sign_in(&issuer, described).unwrap_or_else(|| {
         let offered =
             runtime.block_on(connect::offered_flows(provider, &issuer, Limits::default()));
-        ways(&issuer, &connect, offered)
+        offered_flows(&issuer, &connect, offered)
     }));
     let stranger = seen(provider, "/v1/schema");
     findings.extend(stranger.as_ref().ok().and_then(clock));
@@ -140,7 +140,11 @@ fn sign_in(issuer: &ProviderUrl, seen: Result<ProbeResponse, ReadError>) -> Opti
 }
 
 /// Which commands get a credential, and what the owner does then.
-fn ways(issuer: &ProviderUrl, connect: &str, offered: Result<OfferedFlows, ReadError>) -> Finding {
+fn offered_flows(
+    issuer: &ProviderUrl,
+    connect: &str,
+    offered: Result<OfferedFlows, ReadError>,
+) -> Finding {
     let check = "sign-in";
     let offered = match offered {
         Ok(offered) => offered,

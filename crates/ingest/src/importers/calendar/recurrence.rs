@@ -52,7 +52,7 @@ enum LocalClock {
 }
 
 impl LocalClock {
-    fn of_start(start: &EventTime, property: &Property) -> Self {
+    fn from_start(start: &EventTime, property: &Property) -> Self {
         match start {
             EventTime::Day(_) => Self::Day,
             EventTime::Floating(_) => Self::Floating,
@@ -163,7 +163,7 @@ pub(super) struct Series<'a> {
 impl Series<'_> {
     /// The occurrences within a horizon. None if the rule cannot be read.
     pub(super) fn expand(&self, horizon: &Horizon) -> Option<Expanded> {
-        let clock = LocalClock::of_start(self.start, self.component.property("DTSTART")?);
+        let clock = LocalClock::from_start(self.start, self.component.property("DTSTART")?);
         let begin = clock.local(self.start);
         let mut excluded = Excluded::default();
         for time in self.times("EXDATE") {

@@ -228,11 +228,11 @@ fn gather<'m>(
                 }
                 all.push(gather(&inner, part.body, depth - 1, left)?);
             }
-            return Ok(Content::of_parts(all, kind.sub == "alternative"));
+            return Ok(Content::from_parts(all, kind.sub == "alternative"));
         }
     }
     if kind.is_text(depth == MAX_DEPTH) || (kind.main == "multipart" && depth > 0) {
-        return Ok(Content::of_text(kind, body));
+        return Ok(Content::from_text(kind, body));
     }
     let media_type = if kind.sub.is_empty() {
         "application/octet-stream".to_owned()
@@ -251,7 +251,7 @@ fn gather<'m>(
 }
 
 impl Content<'_> {
-    fn of_text(kind: &Kind, body: &[u8]) -> Self {
+    fn from_text(kind: &Kind, body: &[u8]) -> Self {
         let text = decode_charset(&decode(kind.encoding, body), kind.charset.as_deref());
         let is_plain = kind.sub != "html";
         Self {
@@ -262,7 +262,7 @@ impl Content<'_> {
     }
 
     /// What parts hold together; of alternatives the one that is plain text, else the last, which is the richest.
-    fn of_parts(parts: Vec<Self>, are_alternatives: bool) -> Self {
+    fn from_parts(parts: Vec<Self>, are_alternatives: bool) -> Self {
         let mut whole = Self::default();
         for part in parts {
             whole.files.extend(part.files);

@@ -262,20 +262,20 @@ enum Part {
 
 #[derive(Deserialize)]
 struct Poll {
-    question: Written,
+    question: TextForm,
     #[serde(default)]
     answers: Vec<Answer>,
 }
 
 #[derive(Deserialize)]
 struct Answer {
-    text: Written,
+    text: TextForm,
 }
 
 /// A text, whole or in pieces.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Written {
+enum TextForm {
     Whole(String),
     Pieces(Vec<Part>),
 }
@@ -295,8 +295,8 @@ impl Poll {
         let lines: Vec<String> = std::iter::once(self.question)
             .chain(answers)
             .map(|written| match written {
-                Written::Whole(text) => text,
-                Written::Pieces(parts) => joined(&parts),
+                TextForm::Whole(text) => text,
+                TextForm::Pieces(parts) => joined(&parts),
             })
             .collect();
         lines.join("\n")
