@@ -118,7 +118,7 @@ fn name_left_groups(aggregation: &mut Aggregation) {
     } else {
         "a filter, or a larger granularity, makes fewer".to_owned()
     };
-    let message = format!("{left} records are in groups beyond these {limit}; {how}.");
+    let message = format!("{left} records are in groups beyond the first {limit}; {how}.");
     let warning = Warning::new(WarningCode::PartialResults, message).about("limit");
     aggregation.meta.get_or_insert_default().warn(warning);
 }
