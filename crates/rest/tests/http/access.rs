@@ -2,13 +2,10 @@
 
 use axum::body::Body;
 use axum::http::{Method, Request};
-use contract::declaration::Declaration;
-use contract::id::{ConnectionId, ConnectorKey};
 use contract::time::{Clock as _, Instant};
 use serde_json::json;
-use store::catalog::NewConnection;
 
-use crate::fixture::{MAIL, Noon, PUBLIC_URL, World, letter, send, the_document};
+use crate::fixture::{Noon, PUBLIC_URL, World, send, the_document};
 
 const METADATA: &str = "http://127.0.0.1:7420/.well-known/oauth-protected-resource";
 
@@ -126,52 +123,6 @@ async fn every_answer_names_the_kind_of_token() {
         let described = document.pointer(header.as_str().unwrap().trim_start_matches('#'));
         assert_eq!(described.unwrap()["schema"]["enum"][0], "owner");
     }
-}
-
-#[tokio::test]
-async fn a_package_reads_over_all_its_grants_at_once() {
-    // Decision 3
-    let world = World::new().await;
-    let other = MAIL.replace("demo_mail", "demo_post");
-    world
-        .store
-        .declare(&Declaration::parse(&other).unwrap())
-        .unwrap();
-    let new = NewConnection {
-        connector: ConnectorKey::parse("demo_post").unwrap(),
-        name: "Post".to_owned(),
-        id: Some(ConnectionId::parse("post").unwrap()),
-    };
-    world.store.add_connection(new).unwrap();
-    let line = letter("p1", "Overdraft by post", "On paper.", 9);
-    world.ingest("post", "messages", &line).await;
-    let (package, id) = world.grant(&["work", "post"], &["messages"], &[]);
-    let found = world.get(&package, "/v1/search?q=overdraft").await;
-    assert_eq!(found.header("pdpp-token-kind"), "mcp_package");
-    let found = found.body;
-    let mut keys: Vec<&str> = found["data"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|hit| hit["record_key"].as_str().unwrap())
-        .collect();
-    keys.sort_unstable();
-    assert_eq!(keys, ["m1", "m3", "p1"]);
-    let ambiguous = world.get(&package, "/v1/streams/messages/records").await;
-    assert_eq!(ambiguous.failure(), (409, "ambiguous_connection"));
-    assert_eq!(ambiguous.body["error"]["retry_with"], "connection_id");
-    assert_eq!(
-        ambiguous.body["error"]["available_connections"]
-            .as_array()
-            .unwrap()
-            .len(),
-        2
-    );
-    grants::revoke(&*world.store, &id, Noon.now()).unwrap();
-    assert_eq!(
-        world.get(&package, "/v1/schema").await.failure(),
-        (403, "package_revoked")
-    );
 }
 
 #[tokio::test]

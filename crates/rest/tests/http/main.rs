@@ -11,7 +11,6 @@ mod logs;
 mod messages;
 mod numbers;
 mod operations;
-mod paging;
 mod selectors;
 mod serving;
 mod shapes;

@@ -298,45 +298,6 @@ async fn a_package_searches_all_its_sources_with_one_ranking_and_one_limit() {
 }
 
 #[tokio::test]
-async fn a_read_that_needs_a_source_lists_them_and_each_answers() {
-    // AM-01, AM-03, AM-04
-    let world = World::new().await;
-    let (token, _) = world.grant(&["work", "home"], &[], &[]);
-    for (tool, arguments) in [
-        ("query_records", json!({"stream": "messages"})),
-        (
-            "aggregate",
-            json!({"stream": "messages", "metric": "count"}),
-        ),
-        ("fetch", json!({"id": "messages:m1"})),
-        (
-            "read_record_field",
-            json!({"id": "messages:m1", "field_path": "body"}),
-        ),
-    ] {
-        let refused = call(&world, &token, tool, arguments.clone()).await;
-        assert_eq!(refused["isError"], true, "{tool}");
-        let error = &refused["structuredContent"]["error"];
-        assert_eq!(
-            (&error["code"], &error["retry_with"]),
-            (&json!("ambiguous_connection"), &json!("connection_id"))
-        );
-        let listed = error["available_connections"].as_array().unwrap();
-        assert_eq!(listed.len(), 2);
-        for one in listed {
-            for member in ["grant_id", "connector_key", "connection_id"] {
-                assert!(one[member].is_string(), "{member} of {one}");
-            }
-            assert!(text(&refused).contains(one["connection_id"].as_str().unwrap()));
-        }
-        let mut named = arguments;
-        named["connection_id"] = json!("work");
-        let answered = call(&world, &token, tool, named).await;
-        assert_eq!(answered["isError"], false, "{tool}: {}", text(&answered));
-    }
-}
-
-#[tokio::test]
 async fn many_sources_are_capped_in_the_error_and_all_in_the_schema() {
     // AM-05, AM-06, AM-07
     let world = World::empty();

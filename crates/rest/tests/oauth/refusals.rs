@@ -4,15 +4,7 @@ use axum::body::Body;
 use axum::http::Request;
 use serde_json::json;
 
-use crate::fixture::{Browser, URL, World, authorize, encoded, redeeming};
-
-async fn approved(world: &World, client: &str) -> String {
-    let mut browser = world.browser().await;
-    let request = browser.ask(client, &[]).await;
-    browser
-        .approve(&request, &[("stream", "work/messages")])
-        .await
-}
+use crate::fixture::{Browser, URL, World, authorize};
 
 #[tokio::test]
 async fn an_unknown_client_or_address_never_leads_elsewhere() {
@@ -77,44 +69,6 @@ async fn what_else_is_wrong_is_told_to_the_application() {
         assert_eq!(answer.sent_with("iss").as_deref(), Some(URL));
         assert_eq!(answer.sent_with("state").as_deref(), Some("s 1&2"));
     }
-}
-
-#[tokio::test]
-async fn a_code_is_for_its_client_its_verifier_and_one_time() {
-    let world = World::new().await;
-    let client = world.client().await;
-    let other = world.client().await;
-    let code = approved(&world, &client).await;
-    let wrong = |at: usize, value: &'static str| {
-        let mut form = redeeming(&client, &code).to_vec();
-        form[at].1 = value;
-        encoded(&form)
-    };
-    let verifier = "another-verifier-that-is-as-long-as-it-has-to-be";
-    let mut forms = vec![
-        wrong(2, "pdpp_code_nonsense"),
-        wrong(3, "https://app.example/other"),
-        wrong(4, verifier),
-    ];
-    let mut stolen = redeeming(&other, &code).to_vec();
-    forms.push(encoded(&stolen));
-    stolen.push(("resource", "https://other.example"));
-    for form in forms {
-        let request = Request::post("/oauth/token")
-            .header("content-type", "application/x-www-form-urlencoded")
-            .body(Body::from(form));
-        let answer = world.send(request.unwrap()).await;
-        assert_eq!(answer.refusal(), (400, "invalid_grant".to_owned()));
-        assert!(!answer.text.contains(&code));
-    }
-    // None of these attempts used the code up, and the second right one ends what the first gave.
-    let tokens = world.tokens(&client, &code).await;
-    let token = tokens["access_token"].as_str().unwrap();
-    assert_eq!(world.read(token, "/v1/schema").await.status, 200);
-    let again = world.post("/oauth/token", &redeeming(&client, &code)).await;
-    assert_eq!(again.refusal(), (400, "invalid_grant".to_owned()));
-    assert_eq!(world.read(token, "/v1/schema").await.status, 401);
-    crate::listening::kept_secret([code.as_str(), token, verifier]);
 }
 
 #[tokio::test]

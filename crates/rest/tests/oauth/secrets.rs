@@ -3,7 +3,6 @@
 
 use axum::body::Body;
 use axum::http::Request;
-use contract::time::Clock as _;
 use serde_json::{Value, json};
 
 use crate::fixture::{Answer, Browser, DEVICE, PASSWORD, URL, VERIFIER, World, redeeming};
@@ -105,53 +104,6 @@ async fn what_was_stolen_or_used_before_is_refused_and_not_logged() {
     let all = [&first, &second]
         .map(|tokens| [text(tokens, "access_token"), text(tokens, "refresh_token")]);
     listening::kept_secret(all.into_iter().flatten().chain([code.as_str(), VERIFIER]));
-}
-
-// AU-01, AU-02, AU-07: an owner's token, and whatever else is no token of a grant
-#[tokio::test]
-async fn nothing_but_the_token_of_a_grant_opens_the_tools() {
-    let world = World::new().await;
-    let client = world.client().await;
-    let (code, given) = tokens(&world, &client, &[], "work/messages").await;
-    let mut browser = world.browser().await;
-    let csrf = browser.get("/").await.field("csrf");
-    let session = browser.cookies["__Host-pdpp_session"].clone();
-    let sign_in = grants::sign_in::new_code(&*world.store, world.clock.now()).unwrap();
-    let form = [("client_id", client.as_str())];
-    let device = world
-        .post("/oauth/device_authorization", &form)
-        .await
-        .json();
-    let life = std::time::Duration::from_mins(5);
-    let brief = grants::owner_token(&*world.store, life, &*world.clock).unwrap();
-    for owner in [world.owner.as_str(), brief.access_token.expose()] {
-        let refused = tools(&world, owner).await;
-        assert_eq!(refused.status, 403, "{}", refused.text);
-        assert_eq!(refused.json()["error"]["code"], "permission_error");
-        assert!(refused.json().get("result").is_none());
-    }
-    let others = [
-        code.as_str(),
-        text(&given, "refresh_token"),
-        &csrf,
-        &session,
-        sign_in.expose(),
-        text(&device, "device_code"),
-        "pdpp_agent_of-a-kind-nobody-knows",
-        "pdpp_control_of-a-kind-nobody-knows",
-    ];
-    for other in others {
-        let refused = tools(&world, other).await;
-        assert_eq!(refused.status, 401, "{}", refused.text);
-        assert_eq!(refused.json()["error"]["code"], "authentication_error");
-        assert!(refused.json().get("result").is_none() && !refused.text.contains(other));
-        assert_eq!(world.read(other, "/v1/schema").await.status, 401);
-    }
-    // An owner's token that has ended is no better.
-    world.pass(life);
-    assert_eq!(tools(&world, brief.access_token.expose()).await.status, 401);
-    let owners = [world.owner.as_str(), brief.access_token.expose()];
-    listening::kept_secret(others.into_iter().chain(owners));
 }
 
 // Decisions 11 and 15: what one grant was told opens nothing under another

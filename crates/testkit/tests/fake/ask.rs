@@ -9,7 +9,6 @@ use testkit::fake::FakeServer;
 /// What came back, as bytes.
 pub(crate) struct Raw {
     pub(crate) status: u16,
-    pub(crate) head: String,
     pub(crate) body: Vec<u8>,
 }
 
@@ -25,13 +24,6 @@ pub(crate) fn ok(server: &FakeServer, target: &str) -> Value {
     let (status, body) = get(server, target);
     assert_eq!(status, 200, "{target}: {body}");
     body
-}
-
-/// Asks and expects a refusal; gives its status and code.
-pub(crate) fn refused(server: &FakeServer, target: &str) -> (u16, String) {
-    let (status, body) = get(server, target);
-    let code = body["error"]["code"].as_str().unwrap_or_default();
-    (status, code.to_owned())
 }
 
 /// Asks; `None` when the connection ends without a whole head.
@@ -51,7 +43,6 @@ pub(crate) fn send(server: &FakeServer, target: &str, token: Option<&str>) -> Op
     let head = String::from_utf8(bytes[..at].to_vec()).unwrap();
     Some(Raw {
         status: head.split(' ').nth(1)?.parse().ok()?,
-        head,
         body: bytes[at + 4..].to_vec(),
     })
 }
