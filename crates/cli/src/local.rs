@@ -13,7 +13,7 @@ use axum::body::{Body as HttpBody, to_bytes};
 use axum::http::{Method, Request, Response, StatusCode, header};
 use axum::routing::post;
 use contract::error::{ErrorCode, ReadError};
-use contract::upstream::{Answer, Asked, Body, Get, Upstream};
+use contract::upstream::{Answer, Asked, Get, Upstream};
 use grants::Overview;
 use rest::owner::wire::{ServerAddress, Sources};
 use store::directory::OWNER_SOCKET;
@@ -179,7 +179,7 @@ impl LocalServer {
     }
 
     /// Asks once, and gives the answer with its text as it was written: a number parsed may not have all its digits.
-    pub(crate) async fn get_text(&self, question: &Get) -> Result<(Answer, String), ReadError> {
+    async fn ask(&self, question: &Get) -> Result<Answer, ReadError> {
         if self.address().socket != self.socket() {
             self.learn_address().await;
         }
@@ -235,7 +235,10 @@ impl LocalServer {
     }
 
     fn request(&self, question: &Get) -> Result<Request<HttpBody>, ReadError> {
-        let request = Request::get(question.target()).header(header::HOST, "localhost");
+        let mut request = Request::get(question.target()).header(header::HOST, "localhost");
+        if let Some(bytes) = question.max_bytes() {
+            request = request.header(rest::MAX_BYTES, bytes);
+        }
         let request = match &self.act_as {
             ActAs::Owner => request,
             ActAs::Preview(grant) => request.header(rest::PREVIEW_AS_GRANT, grant),
@@ -271,8 +274,12 @@ impl Upstream for LocalServer {
         self.address().public_url.clone()
     }
 
+    fn pages_by_bytes(&self) -> bool {
+        true
+    }
+
     fn get(&self, question: Get) -> Asked<'_> {
-        Box::pin(async move { Ok(self.get_text(&question).await?.0) })
+        Box::pin(async move { self.ask(&question).await })
     }
 }
 
@@ -283,7 +290,7 @@ fn unreachable(failure: &Failure) -> ReadError {
     )
 }
 
-async fn read(response: Response<HttpBody>) -> Result<(Answer, String), ReadError> {
+async fn read(response: Response<HttpBody>) -> Result<Answer, ReadError> {
     let status = response.status().as_u16();
     let request_id = response.headers().get("request-id");
     let request_id = request_id
@@ -299,11 +306,9 @@ async fn read(response: Response<HttpBody>) -> Result<(Answer, String), ReadErro
     let bytes = to_bytes(response.into_body(), MAX_BYTES)
         .await
         .map_err(too_large)?;
-    let text = String::from_utf8_lossy(&bytes).into_owned();
-    let answer = Answer {
+    Ok(Answer {
         status,
         request_id,
-        body: Body::of(&text),
-    };
-    Ok((answer, text))
+        body: String::from_utf8_lossy(&bytes).into_owned(),
+    })
 }

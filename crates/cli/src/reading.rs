@@ -14,10 +14,9 @@ use clap::Args;
 use client::{CredentialCache, HttpServer, Limits, ProviderUrl};
 use contract::error::{ErrorCode, ReadError};
 use contract::handle::{Handle, HandleError, RecordHandle};
-use contract::page::Meta;
+use contract::page::{Warning, Warnings};
 use contract::time::Clock as _;
-use contract::upstream::{Answer, Get};
-use serde::Deserialize;
+use contract::upstream::{Answer, Get, Upstream};
 use serde::de::DeserializeOwned;
 use tokio::runtime::Runtime;
 
@@ -164,7 +163,7 @@ impl<'a> Reading<'a> {
     }
 
     /// Asks, and prints the answer: the body unchanged for `--json`, else rendered.
-    pub(crate) fn show<T: DeserializeOwned>(
+    pub(crate) fn show<T: DeserializeOwned + Warnings>(
         &self,
         question: Get,
         show: impl FnOnce(&T) -> String,
@@ -174,27 +173,26 @@ impl<'a> Reading<'a> {
         if output.is_json() {
             return output.raw_line(text.trim_end());
         }
-        self.warn(&text);
-        let shown = show(&parse_answer(&text)?);
-        output.text(&shown)
+        let answer: T = parse_answer(&text)?;
+        self.warn(answer.warnings());
+        output.text(&show(&answer))
     }
 
     /// The text of an answer; a refusal is reported with what the command line can do about it.
     pub(crate) fn text(&self, question: Get) -> CommandResult<String> {
-        let (answer, text) = self.answer(question)?;
-        if (200..300).contains(&answer.status) {
-            return Ok(text);
+        let answer = self.answer(question)?;
+        if answer.is_success() {
+            return Ok(answer.body);
         }
-        Err(self.refusal(&answer, &text))
+        Err(self.refusal(&answer))
     }
 
-    fn answer(&self, question: Get) -> Result<(Answer, String), ReadError> {
-        self.runtime.block_on(async {
-            match &self.server {
-                Server::Local(server) => server.get_text(&question).await,
-                Server::Remote(_, server) => server.get_text(question).await,
-            }
-        })
+    fn answer(&self, question: Get) -> Result<Answer, ReadError> {
+        let server: &dyn Upstream = match &self.server {
+            Server::Local(server) => server,
+            Server::Remote(_, server) => server,
+        };
+        self.runtime.block_on(server.get(question))
     }
 
     /// The address of the server, if it is not the local data.
@@ -205,18 +203,8 @@ impl<'a> Reading<'a> {
         }
     }
 
-    fn warn(&self, text: &str) {
-        #[derive(Deserialize)]
-        struct WithMeta {
-            #[serde(default)]
-            meta: Option<Meta>,
-        }
-        let answer: Option<WithMeta> = serde_json::from_str(text).ok();
-        for warning in answer
-            .iter()
-            .filter_map(|answer| answer.meta.as_ref())
-            .flat_map(Meta::warnings)
-        {
+    fn warn(&self, warnings: &[Warning]) {
+        for warning in warnings {
             let message = warning.message.as_str();
             self.context
                 .output

@@ -33,7 +33,7 @@ struct Inner {
 #[derive(Clone)]
 pub(crate) struct Reply {
     /// The answer, with its text.
-    answer: (Answer, String),
+    answer: Answer,
     /// Whether it says that the token has ended.
     has_ended: bool,
     /// The kind of token it states.
@@ -84,11 +84,6 @@ impl HttpServer {
         self.0.kinds.get().is_some_and(TokenKinds::is_owner)
     }
 
-    /// Sends one request, and returns the answer with its text: a parsed number may lose digits.
-    pub async fn get_text(&self, request: Get) -> Result<(Answer, String), ReadError> {
-        self.0.send(request).await
-    }
-
     fn new(provider: ProviderUrl, token: TokenSource, limits: Limits) -> Self {
         Self(Arc::new(Inner {
             provider,
@@ -111,12 +106,12 @@ impl Upstream for HttpServer {
     }
 
     fn get(&self, request: Get) -> Asked<'_> {
-        Box::pin(async move { Ok(self.0.send(request).await?.0) })
+        Box::pin(async move { self.0.send(request).await })
     }
 }
 
 impl Inner {
-    async fn send(self: &Arc<Self>, request: Get) -> Result<(Answer, String), ReadError> {
+    async fn send(self: &Arc<Self>, request: Get) -> Result<Answer, ReadError> {
         let session = match &self.token {
             TokenSource::Fixed(token, verified) => {
                 let reply = self.send_checked(&request, token, verified).await?;
@@ -243,7 +238,7 @@ impl Inner {
                 error
             })?;
             kinds.record(self.provider.as_str(), reply.kind)?;
-            match reply.answer.0.status {
+            match reply.answer.status {
                 status if token_kind::is_inconclusive(status) => return Ok(Some(reply)),
                 400 => {}
                 _ => break,
@@ -268,8 +263,8 @@ impl Inner {
         let kind = reply.header(TOKEN_KIND_HEADER).map(str::to_owned);
         let answer = answer::parse(server, reply, token)?;
         Ok(Reply {
-            has_ended: answer::token_has_ended(&challenges, &answer.0),
-            kind: token_kind::stated_kind(kind.as_deref(), request, &answer.0),
+            has_ended: answer::token_has_ended(&challenges, &answer),
+            kind: token_kind::stated_kind(kind.as_deref(), request, &answer),
             answer,
         })
     }

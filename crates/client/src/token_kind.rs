@@ -5,7 +5,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use contract::error::{ErrorCode, ReadError};
-use contract::upstream::{Answer, Bearer, Body, Get};
+use contract::upstream::{Answer, Bearer, Get};
 use tokio::sync::Mutex;
 
 use crate::secret::Secret;
@@ -60,15 +60,11 @@ impl TokenKinds {
 
 /// The kind an answer states: in a header, or in its body if it is a schema.
 pub(crate) fn stated_kind(header: Option<&str>, request: &Get, answer: &Answer) -> Option<Bearer> {
-    let said = header.map(Bearer::of_kind);
-    let schema = match (&answer.body, answer.status) {
-        (Body::Json(schema), 200..300) if request.is_schema() => Bearer::told_by(schema),
-        _ => None,
+    let in_body = || {
+        let schema = (request.is_schema() && answer.is_success()).then(|| answer.json().ok());
+        Bearer::from_schema(&schema.flatten()?)
     };
-    match (said, schema) {
-        (Some(Bearer::Owner), _) | (_, Some(Bearer::Owner)) => Some(Bearer::Owner),
-        (said, schema) => said.or(schema),
-    }
+    header.map(Bearer::from_kind).or_else(in_body)
 }
 
 /// The requests that show the kind, the smaller one first: older servers know only the other.

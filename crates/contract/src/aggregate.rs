@@ -53,6 +53,43 @@ impl AggregateQuery {
     }
 }
 
+/// What to compute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MetricKind {
+    /// How many records.
+    Count,
+    /// The sum of a numeric field.
+    Sum,
+    /// The smallest value.
+    Min,
+    /// The largest value.
+    Max,
+    /// How many distinct values.
+    CountDistinct,
+}
+
+impl MetricKind {
+    /// All there are.
+    pub const ALL: [MetricKind; 5] = [
+        MetricKind::Count,
+        MetricKind::Sum,
+        MetricKind::Min,
+        MetricKind::Max,
+        MetricKind::CountDistinct,
+    ];
+
+    /// The wire name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            MetricKind::Count => "count",
+            MetricKind::Sum => "sum",
+            MetricKind::Min => "min",
+            MetricKind::Max => "max",
+            MetricKind::CountDistinct => "count_distinct",
+        }
+    }
+}
+
 /// What to compute, and over which field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Metric {
@@ -71,40 +108,46 @@ pub enum Metric {
 impl Metric {
     /// Reads both parameters: every metric but `count` needs a field.
     pub fn parse(metric: &str, field: Option<&str>) -> Result<Metric, ReadError> {
-        if metric == "count" {
-            return match field {
-                None => Ok(Metric::Count),
-                Some(_) => Err(refused("field", "metric=count takes no field")),
-            };
-        }
-        let of = match metric {
-            "sum" => Metric::Sum,
-            "min" => Metric::Min,
-            "max" => Metric::Max,
-            "count_distinct" => Metric::CountDistinct,
-            _ => {
-                return Err(refused(
-                    "metric",
-                    "metric must be one of count, sum, min, max, count_distinct",
-                ));
+        let kind = MetricKind::ALL
+            .into_iter()
+            .find(|kind| kind.as_str() == metric);
+        let over = match kind {
+            Some(MetricKind::Count) => {
+                return match field {
+                    None => Ok(Metric::Count),
+                    Some(_) => Err(refused("field", "metric=count takes no field")),
+                };
+            }
+            Some(MetricKind::Sum) => Metric::Sum,
+            Some(MetricKind::Min) => Metric::Min,
+            Some(MetricKind::Max) => Metric::Max,
+            Some(MetricKind::CountDistinct) => Metric::CountDistinct,
+            None => {
+                let names = MetricKind::ALL.map(MetricKind::as_str).join(", ");
+                return Err(refused("metric", format!("metric must be one of {names}")));
             }
         };
         let field =
             field.ok_or_else(|| refused("field", format!("metric={metric} needs a field")))?;
         FieldName::parse(field)
-            .map(of)
+            .map(over)
             .map_err(|error| refused("field", error.to_string()))
+    }
+
+    /// What is computed.
+    pub fn kind(&self) -> MetricKind {
+        match self {
+            Metric::Count => MetricKind::Count,
+            Metric::Sum(_) => MetricKind::Sum,
+            Metric::Min(_) => MetricKind::Min,
+            Metric::Max(_) => MetricKind::Max,
+            Metric::CountDistinct(_) => MetricKind::CountDistinct,
+        }
     }
 
     /// The wire name.
     pub fn as_str(&self) -> &'static str {
-        match self {
-            Metric::Count => "count",
-            Metric::Sum(_) => "sum",
-            Metric::Min(_) => "min",
-            Metric::Max(_) => "max",
-            Metric::CountDistinct(_) => "count_distinct",
-        }
+        self.kind().as_str()
     }
 
     /// The field it is computed over.

@@ -5,6 +5,9 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 
+use crate::aggregate::Aggregation;
+use crate::record::{FieldWindow, Record};
+use crate::schema::SchemaAnswer;
 use crate::wire::{Nullable, ObjectTag, Other};
 use crate::words::WordsFound;
 
@@ -78,10 +81,39 @@ impl<T> Page<T> {
     pub fn meta_mut(&mut self) -> &mut Meta {
         self.meta.get_or_insert_default()
     }
+}
 
-    /// Everything to know about the page.
-    pub fn warnings(&self) -> &[Warning] {
+/// An answer that may come with something to know.
+pub trait Warnings {
+    /// Everything to know about the answer.
+    fn warnings(&self) -> &[Warning];
+}
+
+macro_rules! warnings_of_meta {
+    ($($answer:ty),*) => {$(
+        impl Warnings for $answer {
+            fn warnings(&self) -> &[Warning] {
+                self.meta.as_ref().map_or(&[], Meta::warnings)
+            }
+        }
+    )*};
+}
+
+warnings_of_meta!(Aggregation, FieldWindow, Record);
+
+impl<T> Warnings for Page<T> {
+    fn warnings(&self) -> &[Warning] {
         self.meta.as_ref().map_or(&[], Meta::warnings)
+    }
+}
+
+impl Warnings for SchemaAnswer {
+    fn warnings(&self) -> &[Warning] {
+        let meta = match self {
+            SchemaAnswer::Full(schema) => &schema.meta,
+            SchemaAnswer::Compact(schema) => &schema.meta,
+        };
+        meta.as_ref().map_or(&[], Meta::warnings)
     }
 }
 

@@ -100,14 +100,18 @@ pub enum SearchMode {
 }
 
 impl SearchMode {
+    /// All there are.
+    pub const ALL: [SearchMode; 3] = [
+        SearchMode::Lexical,
+        SearchMode::Semantic,
+        SearchMode::Hybrid,
+    ];
+
     /// The mode of that wire name.
     pub fn parse(name: &str) -> Option<SearchMode> {
-        match name {
-            "lexical" => Some(SearchMode::Lexical),
-            "semantic" => Some(SearchMode::Semantic),
-            "hybrid" => Some(SearchMode::Hybrid),
-            _ => None,
-        }
+        SearchMode::ALL
+            .into_iter()
+            .find(|mode| mode.as_str() == name)
     }
 
     /// The wire name.

@@ -27,6 +27,7 @@ const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
 pub struct Get {
     segments: Vec<String>,
     params: Params,
+    max_bytes: Option<usize>,
 }
 
 impl Get {
@@ -35,7 +36,21 @@ impl Get {
         Get {
             segments: segments.into_iter().map(str::to_owned).collect(),
             params: Params::new(),
+            max_bytes: None,
         }
+    }
+
+    /// Asks for a page whose entries take no more than this, as far as a server in this process can see to it. It is no
+    /// parameter of the wire: another server is asked again with a smaller limit instead.
+    #[must_use]
+    pub fn within_bytes(mut self, max_bytes: usize) -> Get {
+        self.max_bytes = Some(max_bytes);
+        self
+    }
+
+    /// The bound of [`Get::within_bytes`].
+    pub fn max_bytes(&self) -> Option<usize> {
+        self.max_bytes
     }
 
     /// Adds a parameter. The same name may be added again: that is how lists travel.
@@ -91,30 +106,26 @@ fn bracketed(name: &str) -> String {
     written
 }
 
-/// What a server said.
-#[derive(Debug, Clone, PartialEq)]
+/// What a server answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     /// The HTTP status.
     pub status: u16,
     /// The request id the server gave, in a header.
     pub request_id: Option<String>,
-    /// The body.
-    pub body: Body,
+    /// The body as it was sent. The consumer parses it, once, into what it needs.
+    pub body: String,
 }
 
-/// The body of an answer.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Body {
-    /// JSON, with every number as it was written ([`crate::numeral`]).
-    Json(Value),
-    /// Anything else, its beginning.
-    Other(String),
-}
+impl Answer {
+    /// Whether the status says that this is what was asked for.
+    pub fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
 
-impl Body {
-    /// The body of an answer that came whole.
-    pub fn of(text: &str) -> Body {
-        numeral::read(text).map_or_else(|_| Body::Other(text.to_owned()), Body::Json)
+    /// The body as a JSON value, with every number as it was written ([`crate::numeral`]).
+    pub fn json(&self) -> serde_json::Result<Value> {
+        numeral::read(&self.body)
     }
 }
 
@@ -132,7 +143,7 @@ pub const TOKEN_KIND_HEADER: &str = "pdpp-token-kind";
 
 impl Bearer {
     /// What the kind of a token, as a server names it, stands for.
-    pub fn of_kind(kind: &str) -> Bearer {
+    pub fn from_kind(kind: &str) -> Bearer {
         let kind = kind.to_ascii_lowercase();
         if kind.contains("owner") || kind.contains("control") {
             return Bearer::Owner;
@@ -141,18 +152,18 @@ impl Bearer {
     }
 
     /// What a schema says of the token it was asked with. Other answers say nothing: what stands in a record is data.
-    pub fn told_by(schema: &Value) -> Option<Bearer> {
-        let mut told = None;
+    pub fn from_schema(schema: &Value) -> Option<Bearer> {
+        let mut found = None;
         for bearer in [schema.get("bearer"), schema.pointer("/data/bearer")] {
             for name in ["token_kind", "scope"] {
                 let kind = bearer.and_then(|bearer| bearer.get(name)?.as_str());
-                match kind.map(Bearer::of_kind) {
+                match kind.map(Bearer::from_kind) {
                     Some(Bearer::Owner) => return Some(Bearer::Owner),
-                    found => told = found.or(told),
+                    other => found = other.or(found),
                 }
             }
         }
-        told
+        found
     }
 }
 
@@ -163,6 +174,11 @@ pub type Asked<'a> = Pin<Box<dyn Future<Output = Result<Answer, ReadError>> + Se
 pub trait Upstream: Send + Sync + 'static {
     /// The address people know it by, without a trailing slash; none where no server is reached by one.
     fn provider_url(&self) -> Option<String>;
+
+    /// Whether it heeds [`Get::within_bytes`].
+    fn pages_by_bytes(&self) -> bool {
+        false
+    }
 
     /// Asks once.
     fn get(&self, question: Get) -> Asked<'_>;
@@ -188,7 +204,7 @@ mod tests {
         let told = |bearer: &str| {
             let bare = format!(r#"{{"bearer":{bearer}}}"#);
             let wrapped = format!(r#"{{"data":{bare}}}"#);
-            let read = |text: &str| Bearer::told_by(&serde_json::from_str(text).unwrap());
+            let read = |text: &str| Bearer::from_schema(&serde_json::from_str(text).unwrap());
             assert_eq!(read(&bare), read(&wrapped));
             read(&bare)
         };

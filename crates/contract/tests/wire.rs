@@ -6,7 +6,7 @@
 )]
 
 use contract::aggregate::Aggregation;
-use contract::page::{Page, WarningCode};
+use contract::page::{Page, WarningCode, Warnings as _};
 use contract::record::{Expanded, FieldWindow, Record};
 use contract::schema::{SchemaAnswer, StreamMetadata, StreamSummary};
 use contract::search::SearchHit;

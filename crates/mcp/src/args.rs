@@ -1,106 +1,145 @@
-//! Arguments: one table per tool gives the JSON Schema a host sees and the checks a call passes.
+//! Arguments: one struct per tool, from which the JSON Schema that a host sees and the checks that a call passes are made.
 //!
 //! Checks are strict, because a misspelt argument that is ignored gives an answer to another question. Every refusal is
 //! typed and comes before anything is asked.
 
+use contract::aggregate::{Granularity, MetricKind};
 use contract::error::ErrorCode;
+use contract::query::Count;
+use contract::search::SearchMode;
 use contract::upstream::Get;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Map, Number, Value, json};
 
 use crate::budget;
-use crate::evidence::plain;
 use crate::fault::Fault;
+use crate::text::plain;
 
-/// One argument of a tool.
-pub(crate) struct Arg {
-    pub(crate) name: &'static str,
-    pub(crate) kind: Kind,
-    pub(crate) required: bool,
-    pub(crate) about: &'static str,
-    /// The argument this is another name of. Accepted, never advertised.
-    stands_for: Option<&'static str>,
+/// The arguments of a tool.
+pub(crate) trait Arguments: Serialize + Sized {
+    /// The input schema: a strict object.
+    fn schema() -> Map<String, Value>;
+    /// Checks what a caller sent. A null is an argument that was not given.
+    fn read(given: Map<String, Value>) -> Result<Self, Fault>;
+    /// Writes all arguments into a question, each in its wire form, but for those named.
+    fn write(&self, question: &mut Get, but: &[&str]);
+}
+
+/// Declares the arguments of a tool: name, type, what a model is told, and another name that callers may use but are not told
+/// of. An `Option` may be left out.
+macro_rules! arguments {
+    ($(#[$about:meta])* $seen:vis struct $name:ident {
+        $($field:ident: $kind:ty = $told:expr $(, also $other:literal)?;)*
+    }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, serde::Serialize)]
+        $seen struct $name {
+            $(#[serde(skip_serializing_if = "crate::args::is_absent")] $seen $field: $kind,)*
+        }
+
+        impl crate::args::Arguments for $name {
+            fn schema() -> serde_json::Map<String, serde_json::Value> {
+                crate::args::input_schema([
+                    $((stringify!($field), <$kind as crate::args::Slot>::REQUIRED,
+                        crate::args::told(<$kind as crate::args::Slot>::schema(), $told)),)*
+                ])
+            }
+
+            fn read(
+                mut given: serde_json::Map<String, serde_json::Value>,
+            ) -> Result<Self, crate::fault::Fault> {
+                let known = [$(stringify!($field),)*];
+                let other = [$($((stringify!($field), $other),)?)*];
+                crate::args::prepare(&mut given, &known, &other)?;
+                Ok(Self {
+                    $($field: crate::args::Slot::read(stringify!($field), given.shift_remove(stringify!($field)))?,)*
+                })
+            }
+
+            fn write(&self, question: &mut contract::upstream::Get, but: &[&str]) {
+                $(if !but.contains(&stringify!($field)) {
+                    crate::args::Slot::write(&self.$field, stringify!($field), question);
+                })*
+            }
+        }
+    };
+}
+pub(crate) use arguments;
+
+/// A place of the struct: an argument that must be given, or one that may be left out.
+pub(crate) trait Slot: Sized {
+    const REQUIRED: bool;
+    fn schema() -> Value;
+    fn read(name: &str, given: Option<Value>) -> Result<Self, Fault>;
+    fn write(&self, name: &str, question: &mut Get);
 }
 
 /// What an argument may be.
-#[derive(Clone, Copy)]
-pub(crate) enum Kind {
-    /// A text that is not empty.
-    Text,
-    /// One of these words.
-    Choice(&'static [&'static str]),
-    /// A whole number within bounds.
-    Whole { least: u64, most: u64 },
-    /// A list of texts.
-    Texts,
-    /// `{field: value}` or `{field: {gte, gt, lte, lt}}`.
-    Filter,
-    /// `{relation: number}`.
-    Limits,
+pub(crate) trait Argument: Sized {
+    fn schema() -> Value;
+    fn read(name: &str, given: Value) -> Result<Self, Fault>;
+    fn write(&self, name: &str, question: &mut Get);
 }
 
-const RANGE: [&str; 4] = ["gte", "gt", "lte", "lt"];
+impl<T: Argument> Slot for T {
+    const REQUIRED: bool = true;
 
-impl Arg {
-    pub(crate) const fn new(name: &'static str, kind: Kind, about: &'static str) -> Self {
-        Self {
-            name,
-            kind,
-            required: false,
-            about,
-            stands_for: None,
-        }
+    fn schema() -> Value {
+        T::schema()
     }
 
-    /// Another name of an argument, which callers may use but are not told of.
-    pub(crate) const fn standing_for(mut self, name: &'static str) -> Self {
-        self.stands_for = Some(name);
-        self
+    fn read(name: &str, given: Option<Value>) -> Result<Self, Fault> {
+        let missing = || invalid(name, format!("the argument {name} is required"));
+        T::read(name, given.ok_or_else(missing)?)
     }
 
-    pub(crate) const fn required(mut self) -> Self {
-        self.required = true;
-        self
-    }
-
-    fn schema(&self) -> Value {
-        let mut schema = match self.kind {
-            Kind::Text => json!({"type": "string", "minLength": 1}),
-            Kind::Choice(words) => json!({"type": "string", "enum": words}),
-            Kind::Whole { least, most } => {
-                json!({"type": "integer", "minimum": least, "maximum": most})
-            }
-            Kind::Texts => json!({"type": "array", "items": {"type": "string", "minLength": 1}}),
-            Kind::Filter => {
-                let value = crate::tools::one_of(&["string", "number", "boolean", "object"]);
-                json!({"type": "object", "additionalProperties": value})
-            }
-            Kind::Limits => json!({
-                "type": "object",
-                "additionalProperties": {"type": "integer", "minimum": 1}
-            }),
-        };
-        if !self.about.is_empty() {
-            schema["description"] = json!(self.about);
-        }
-        schema
+    fn write(&self, name: &str, question: &mut Get) {
+        Argument::write(self, name, question);
     }
 }
 
-/// The input schema of a tool: a strict object.
-pub(crate) fn input_schema(args: &[Arg]) -> Map<String, Value> {
-    let properties: Map<String, Value> = args
+impl<T: Argument> Slot for Option<T> {
+    const REQUIRED: bool = false;
+
+    fn schema() -> Value {
+        T::schema()
+    }
+
+    fn read(name: &str, given: Option<Value>) -> Result<Self, Fault> {
+        given.map(|given| T::read(name, given)).transpose()
+    }
+
+    fn write(&self, name: &str, question: &mut Get) {
+        if let Some(value) = self {
+            value.write(name, question);
+        }
+    }
+}
+
+/// Whether an argument was left out, for the calls that repeat it.
+pub(crate) fn is_absent<T: Slot + Serialize>(value: &T) -> bool {
+    !T::REQUIRED && serde_json::to_value(value).is_ok_and(|value| value.is_null())
+}
+
+pub(crate) fn told(mut schema: Value, about: &str) -> Value {
+    if !about.is_empty() {
+        schema["description"] = json!(about);
+    }
+    schema
+}
+
+pub(crate) fn input_schema<const N: usize>(slots: [(&str, bool, Value); N]) -> Map<String, Value> {
+    let required: Vec<&str> = slots
         .iter()
-        .filter(|arg| arg.stands_for.is_none())
-        .map(|arg| (arg.name.to_owned(), arg.schema()))
-        .collect();
-    let required: Vec<&str> = args
-        .iter()
-        .filter(|arg| arg.required)
-        .map(|arg| arg.name)
+        .filter(|slot| slot.1)
+        .map(|slot| slot.0)
         .collect();
     let mut schema = Map::new();
     schema.insert("type".to_owned(), json!("object"));
-    schema.insert("properties".to_owned(), Value::Object(properties));
+    let properties = slots
+        .into_iter()
+        .map(|(name, _, schema)| (name.to_owned(), schema));
+    schema.insert("properties".to_owned(), Value::Object(properties.collect()));
     if !required.is_empty() {
         schema.insert("required".to_owned(), json!(required));
     }
@@ -108,122 +147,339 @@ pub(crate) fn input_schema(args: &[Arg]) -> Map<String, Value> {
     schema
 }
 
-/// Arguments that passed their checks.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Args(Map<String, Value>);
-
-impl Args {
-    /// Checks what a caller sent. A null is an argument that was not given.
-    pub(crate) fn read(given: Map<String, Value>, known: &[Arg]) -> Result<Self, Fault> {
-        let mut read = Map::new();
-        for (name, value) in given {
-            let Some(arg) = known.iter().find(|arg| arg.name == name) else {
-                return Err(unknown(&name, known));
-            };
-            if value.is_null() {
-                continue;
-            }
-            check(arg, &value)?;
-            let value = plainly(arg.kind, value);
-            let name = arg.stands_for.map_or(name, str::to_owned);
-            if read.get(&name).is_some_and(|other| *other != value) {
-                let message = format!("{name} was given twice, under two names, with two values");
-                return Err(invalid(&name, message).with_next(format!("pass {name} only")));
-            }
-            read.insert(name, value);
+/// Takes nulls out, gives arguments under another name their own, and refuses names that are not known.
+pub(crate) fn prepare(
+    given: &mut Map<String, Value>,
+    known: &[&str],
+    other: &[(&str, &str)],
+) -> Result<(), Fault> {
+    let is_known =
+        |name: &str| known.contains(&name) || other.iter().any(|(_, also)| *also == name);
+    if let Some(name) = given.keys().find(|name| !is_known(name)) {
+        return Err(unknown(name, known));
+    }
+    given.retain(|_, value| !value.is_null());
+    for (name, also) in other {
+        let Some(value) = given.shift_remove(*also) else {
+            continue;
+        };
+        if given.get(*name).is_some_and(|twin| *twin != value) {
+            let message = format!("{name} was given twice, under two names, with two values");
+            return Err(invalid(name, message).with_next(format!("pass {name} only")));
         }
-        let missing = known
-            .iter()
-            .find(|arg| arg.required && !read.contains_key(arg.name));
-        if let Some(arg) = missing {
-            let message = format!("the argument {} is required", arg.name);
-            return Err(invalid(arg.name, message));
+        given.insert((*name).to_owned(), value);
+    }
+    Ok(())
+}
+
+/// A text that is not empty.
+impl Argument for String {
+    fn schema() -> Value {
+        json!({"type": "string", "minLength": 1})
+    }
+
+    fn read(name: &str, given: Value) -> Result<Self, Fault> {
+        match given {
+            Value::String(text) if text.is_empty() => {
+                Err(invalid(name, format!("{name} must not be empty")))
+            }
+            Value::String(text) => Ok(text),
+            _ => Err(wrong_type(name, "a string")),
         }
-        Ok(Self(read))
     }
 
-    /// A text argument.
-    pub(crate) fn text(&self, name: &str) -> Option<&str> {
-        self.0.get(name)?.as_str()
+    fn write(&self, name: &str, question: &mut Get) {
+        question.push(name, self.as_str());
+    }
+}
+
+/// One of a few words.
+pub(crate) trait Choice: Copy + 'static {
+    const ALL: &'static [Self];
+    fn word(self) -> &'static str;
+}
+
+impl<T: Choice> Argument for Chosen<T> {
+    fn schema() -> Value {
+        let words: Vec<&str> = T::ALL.iter().map(|one| one.word()).collect();
+        json!({"type": "string", "enum": words})
     }
 
-    /// A whole number.
-    pub(crate) fn whole(&self, name: &str) -> Option<u64> {
-        whole(self.0.get(name)?)
-    }
-
-    /// A list of texts; empty when not given.
-    pub(crate) fn texts(&self, name: &str) -> Vec<&str> {
-        let given = self.0.get(name).and_then(Value::as_array);
-        given.map_or_else(Vec::new, |texts| {
-            texts.iter().filter_map(Value::as_str).collect()
+    fn read(name: &str, given: Value) -> Result<Self, Fault> {
+        let given = given.as_str().unwrap_or_default();
+        let found = T::ALL.iter().find(|one| one.word() == given);
+        found.copied().map(Self).ok_or_else(|| {
+            let words: Vec<&str> = T::ALL.iter().map(|one| one.word()).collect();
+            invalid(name, format!("{name} must be one of {}", words.join(", ")))
         })
     }
 
-    /// Refuses a list that was given without anything in it: read as "no restriction" it would widen the question.
-    pub(crate) fn refuse_empty(&self, names: &[&str]) -> Result<(), Fault> {
-        let is_empty = |name: &&&str| {
-            let given = self.0.get(**name).and_then(Value::as_array);
-            given.is_some_and(Vec::is_empty)
-        };
-        match names.iter().find(is_empty) {
-            Some(name) => Err(invalid(
-                name,
-                format!("{name} is empty; leave it out instead"),
-            )),
-            None => Ok(()),
+    fn write(&self, name: &str, question: &mut Get) {
+        question.push(name, self.0.word());
+    }
+}
+
+/// The word that was chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Chosen<T>(pub(crate) T);
+
+impl<T: Choice> Serialize for Chosen<T> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.0.word())
+    }
+}
+
+macro_rules! choices {
+    ($($kind:ty),*) => {$(
+        impl Choice for $kind {
+            const ALL: &'static [Self] = &<$kind>::ALL;
+
+            fn word(self) -> &'static str {
+                self.as_str()
+            }
+        }
+    )*};
+}
+
+choices!(Count, Granularity, MetricKind, SearchMode);
+
+/// A whole number within bounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub(crate) struct Whole<const LEAST: u64, const MOST: u64>(pub(crate) u64);
+
+/// How many entries a page may have.
+pub(crate) type Limit = Whole<1, { budget::MAX_LIMIT }>;
+
+impl<const LEAST: u64, const MOST: u64> Argument for Whole<LEAST, MOST> {
+    fn schema() -> Value {
+        json!({"type": "integer", "minimum": LEAST, "maximum": MOST})
+    }
+
+    fn read(name: &str, given: Value) -> Result<Self, Fault> {
+        match whole(&given) {
+            Some(number) if (LEAST..=MOST).contains(&number) => Ok(Self(number)),
+            None if !given.is_number() => Err(wrong_type(name, "an integer")),
+            _ => {
+                let message = format!("{name} must be between {LEAST} and {MOST}");
+                Err(Fault::refused(ErrorCode::LimitOutOfRange, name, message))
+            }
         }
     }
 
-    /// Whether the argument was given.
-    pub(crate) fn has(&self, name: &str) -> bool {
-        self.0.contains_key(name)
+    fn write(&self, name: &str, question: &mut Get) {
+        question.push(name, self.0.to_string());
+    }
+}
+
+/// A list of names, which is not empty: read as "no restriction" an empty one would widen the question.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub(crate) struct Names(pub(crate) Vec<String>);
+
+impl Names {
+    /// The names of an argument that may have been left out.
+    pub(crate) fn given(names: Option<&Self>) -> Vec<&str> {
+        names.map_or_else(Vec::new, |names| {
+            names.0.iter().map(String::as_str).collect()
+        })
+    }
+}
+
+impl Argument for Names {
+    fn schema() -> Value {
+        json!({"type": "array", "items": {"type": "string", "minLength": 1}})
     }
 
-    /// What was given, to be written into a continuation.
-    pub(crate) fn given(&self) -> &Map<String, Value> {
-        &self.0
+    fn read(name: &str, given: Value) -> Result<Self, Fault> {
+        let names: Option<Vec<String>> = match given {
+            Value::Array(list) => list.into_iter().map(non_empty).collect(),
+            _ => None,
+        };
+        let names = names.ok_or_else(|| wrong_type(name, "an array of non-empty strings"))?;
+        if names.is_empty() {
+            return Err(invalid(
+                name,
+                format!("{name} is empty; leave it out instead"),
+            ));
+        }
+        match names.iter().find(|one| !can_be_listed(one)) {
+            Some(joined) => Err(several_names(name, joined)),
+            None => Ok(Self(names)),
+        }
     }
 
-    /// Writes the named arguments into a question, each in its wire form.
-    pub(crate) fn write(&self, names: &[&str], question: &mut Get) {
-        for name in names {
-            match (*name, self.0.get(*name)) {
-                (_, None) => {}
-                ("filter", Some(Value::Object(filter))) => write_filter(filter, question),
-                ("expand_limit", Some(Value::Object(limits))) => {
-                    for (relation, limit) in limits {
-                        question.push(format!("expand_limit[{relation}]"), scalar_text(limit));
+    fn write(&self, name: &str, question: &mut Get) {
+        for one in &self.0 {
+            question.push(name, one.as_str());
+        }
+    }
+}
+
+fn non_empty(value: Value) -> Option<String> {
+    match value {
+        Value::String(text) if !text.is_empty() => Some(text),
+        _ => None,
+    }
+}
+
+/// `{field: value}` or `{field: {gte, gt, lte, lt}}`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(transparent)]
+pub(crate) struct Filter(Map<String, Value>);
+
+const RANGE: [&str; 4] = ["gte", "gt", "lte", "lt"];
+
+impl Filter {
+    /// A filter on one field.
+    pub(crate) fn on(field: &str, value: impl Serialize) -> Self {
+        Self::and(None, field, value)
+    }
+
+    /// The same filter with a condition more.
+    pub(crate) fn and(filter: Option<&Self>, field: &str, value: impl Serialize) -> Self {
+        let mut filter = filter.map_or_else(Map::new, |filter| filter.0.clone());
+        filter.insert(field.to_owned(), json!(value));
+        Self(filter)
+    }
+
+    /// The same filter, from this value of a field on. None where the field must equal something.
+    pub(crate) fn from(filter: Option<&Self>, field: &str, start: &str) -> Option<Self> {
+        let mut filter = filter.map_or_else(Map::new, |filter| filter.0.clone());
+        let mut range = match filter.get(field) {
+            Some(Value::Object(range)) => range.clone(),
+            Some(_) => return None,
+            None => Map::new(),
+        };
+        range.remove("gt");
+        range.insert("gte".to_owned(), json!(start));
+        filter.insert(field.to_owned(), Value::Object(range));
+        Some(Self(filter))
+    }
+}
+
+impl Argument for Filter {
+    fn schema() -> Value {
+        let value = crate::tools::one_of(&["string", "number", "boolean", "object"]);
+        json!({"type": "object", "additionalProperties": value})
+    }
+
+    fn read(name: &str, given: Value) -> Result<Self, Fault> {
+        let refused = |message: &str| {
+            Fault::refused(ErrorCode::InvalidFilter, name, message)
+                .with_next(r#"pass an object such as {"sender":"ann"} or {"sent_at":{"gte":"2026-01-01","lt":"2026-02-01"}}"#)
+        };
+        let Value::Object(mut filter) = given else {
+            return Err(refused("filter must be an object, not text or a list"));
+        };
+        if filter.is_empty() {
+            return Err(refused("filter names no field; leave it out instead"));
+        }
+        for (field, test) in &mut filter {
+            if !is_filter_name(field) {
+                return Err(refused(
+                    "filter keys are plain field names, without brackets",
+                ));
+            }
+            match test {
+                Value::Object(range) => check_range(range).map_err(refused)?,
+                value if is_bound(value) => plain_number(value),
+                _ => {
+                    return Err(refused(
+                        "a filter value is a string, number, boolean or range object",
+                    ));
+                }
+            }
+        }
+        Ok(Self(filter))
+    }
+
+    fn write(&self, name: &str, question: &mut Get) {
+        for (field, value) in &self.0 {
+            match value {
+                Value::Object(range) => {
+                    for (operator, bound) in range {
+                        question.push(format!("{name}[{field}][{operator}]"), scalar_text(bound));
                     }
                 }
-                (_, Some(Value::Array(texts))) => {
-                    for text in texts {
-                        question.push(*name, scalar_text(text));
-                    }
-                }
-                (_, Some(value)) => question.push(*name, scalar_text(value)),
+                value => question.push(format!("{name}[{field}]"), scalar_text(value)),
             }
         }
     }
 }
 
-fn write_filter(filter: &Map<String, Value>, question: &mut Get) {
-    for (field, value) in filter {
-        match value {
-            Value::Object(range) => {
-                for (operator, bound) in range {
-                    question.push(format!("filter[{field}][{operator}]"), scalar_text(bound));
-                }
-            }
-            value => question.push(format!("filter[{field}]"), scalar_text(value)),
-        }
+fn check_range(range: &mut Map<String, Value>) -> Result<(), &'static str> {
+    if range.is_empty() {
+        return Err("a range needs at least one of gte, gt, lte, lt");
     }
+    for (operator, bound) in range {
+        if !RANGE.contains(&operator.as_str()) {
+            return Err("a range knows only gte, gt, lte and lt");
+        }
+        if !is_bound(bound) {
+            return Err("a range bound is a string, number or boolean");
+        }
+        plain_number(bound);
+    }
+    Ok(())
+}
+
+fn is_bound(value: &Value) -> bool {
+    matches!(value, Value::String(_) | Value::Number(_) | Value::Bool(_))
 }
 
 fn scalar_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         other => other.to_string(),
+    }
+}
+
+/// `{relation: number}`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(transparent)]
+pub(crate) struct ExpandLimits(Map<String, Value>);
+
+impl ExpandLimits {
+    pub(crate) fn new(relation: &str, limit: u64) -> Self {
+        Self(Map::from_iter([(relation.to_owned(), json!(limit))]))
+    }
+}
+
+impl Argument for ExpandLimits {
+    fn schema() -> Value {
+        json!({"type": "object", "additionalProperties": {"type": "integer", "minimum": 1}})
+    }
+
+    fn read(name: &str, given: Value) -> Result<Self, Fault> {
+        let refused = |message: &str| {
+            Fault::refused(ErrorCode::InvalidExpand, name, message)
+                .with_next(r#"pass an object such as {"thread":5} beside expand:["thread"]"#)
+        };
+        let Value::Object(mut limits) = given else {
+            return Err(refused("expand_limit must be an object"));
+        };
+        if limits.is_empty() {
+            return Err(refused(
+                "expand_limit names no relation; leave it out instead",
+            ));
+        }
+        for (relation, limit) in &mut limits {
+            if relation.is_empty() || relation.contains(['[', ']']) {
+                return Err(refused("expand_limit keys are plain relation names"));
+            }
+            match whole(limit).filter(|limit| *limit > 0) {
+                Some(number) => *limit = json!(number),
+                None => return Err(refused("an expand limit is a whole number above zero")),
+            }
+        }
+        Ok(Self(limits))
+    }
+
+    fn write(&self, name: &str, question: &mut Get) {
+        for (relation, limit) in &self.0 {
+            question.push(format!("{name}[{relation}]"), limit.to_string());
+        }
     }
 }
 
@@ -240,37 +496,13 @@ fn whole(value: &Value) -> Option<u64> {
     })
 }
 
-/// Whole numbers in the form servers read: `5`, also where a host wrote `5.0`.
-fn plainly(kind: Kind, mut value: Value) -> Value {
-    match (kind, &mut value) {
-        (Kind::Whole { .. }, number) => whole(number).map_or(value, Value::from),
-        (Kind::Limits, Value::Object(limits)) => {
-            for (_, limit) in limits.iter_mut() {
-                *limit = whole(limit).map_or_else(|| limit.take(), Value::from);
-            }
-            value
-        }
-        (Kind::Filter, Value::Object(tests)) => {
-            for (_, test) in tests.iter_mut() {
-                match test {
-                    Value::Object(range) => range.values_mut().for_each(plain_number),
-                    test => plain_number(test),
-                }
-            }
-            value
-        }
-        _ => value,
-    }
-}
-
 /// `3.0` is the number `3`, which is what servers of integers read. Larger ones are left as they were written.
 fn plain_number(value: &mut Value) {
     const EXACT: f64 = 9_007_199_254_740_992.0;
-    let is_written_whole = value.is_i64() || value.is_u64();
-    let Some(number) = value.as_f64().filter(|_| !is_written_whole) else {
+    let Some(number) = value.as_number().and_then(Number::as_f64) else {
         return;
     };
-    if number.fract() == 0.0 && number.abs() <= EXACT {
+    if value.is_f64() && number.fract() == 0.0 && number.abs() <= EXACT {
         #[expect(
             clippy::cast_possible_truncation,
             reason = "checked to be whole and within what a double holds exactly"
@@ -278,51 +510,6 @@ fn plain_number(value: &mut Value) {
         let whole = number as i64;
         *value = Value::from(whole);
     }
-}
-
-fn check(arg: &Arg, value: &Value) -> Result<(), Fault> {
-    let name = arg.name;
-    match arg.kind {
-        Kind::Text => match value.as_str() {
-            Some("") => Err(invalid(name, format!("{name} must not be empty"))),
-            Some(_) => Ok(()),
-            None => Err(wrong_type(name, "a string")),
-        },
-        Kind::Choice(words) => match value.as_str() {
-            Some(word) if words.contains(&word) => Ok(()),
-            _ => Err(invalid(
-                name,
-                format!("{name} must be one of {}", words.join(", ")),
-            )),
-        },
-        Kind::Whole { least, most } => match whole(value) {
-            Some(number) if (least..=most).contains(&number) => Ok(()),
-            Some(_) => Err(out_of_range(name, least, most)),
-            None if value.is_number() => Err(out_of_range(name, least, most)),
-            None => Err(wrong_type(name, "an integer")),
-        },
-        Kind::Texts => {
-            let is_list = value.as_array().is_some_and(|list| {
-                list.iter()
-                    .all(|one| one.as_str().is_some_and(|text| !text.is_empty()))
-            });
-            if !is_list {
-                return Err(wrong_type(name, "an array of non-empty strings"));
-            }
-            let mut names = value.as_array().into_iter().flatten();
-            match names.find_map(|one| one.as_str().filter(|text| !can_be_listed(text))) {
-                None => Ok(()),
-                Some(joined) => Err(several_names(name, joined)),
-            }
-        }
-        Kind::Filter => check_filter(name, value),
-        Kind::Limits => check_limits(name, value),
-    }
-}
-
-fn out_of_range(name: &str, least: u64, most: u64) -> Fault {
-    let message = format!("{name} must be between {least} and {most}");
-    Fault::refused(ErrorCode::LimitOutOfRange, name, message)
 }
 
 /// Whether this name can stand in a list: on the wire, names are separated by commas.
@@ -335,77 +522,11 @@ pub(crate) fn is_filter_name(field: &str) -> bool {
     !field.is_empty() && !field.contains(['[', ']'])
 }
 
-fn check_filter(name: &str, value: &Value) -> Result<(), Fault> {
-    let refused = |message: &str| {
-        Fault::refused(ErrorCode::InvalidFilter, name, message)
-            .with_next(r#"pass an object such as {"sender":"ann"} or {"sent_at":{"gte":"2026-01-01","lt":"2026-02-01"}}"#)
-    };
-    let Value::Object(filter) = value else {
-        return Err(refused("filter must be an object, not text or a list"));
-    };
-    if filter.is_empty() {
-        return Err(refused("filter names no field; leave it out instead"));
-    }
-    for (field, test) in filter {
-        if !is_filter_name(field) {
-            return Err(refused(
-                "filter keys are plain field names, without brackets",
-            ));
-        }
-        match test {
-            Value::String(_) | Value::Number(_) | Value::Bool(_) => {}
-            Value::Object(range) if range.is_empty() => {
-                return Err(refused("a range needs at least one of gte, gt, lte, lt"));
-            }
-            Value::Object(range) => {
-                for (operator, bound) in range {
-                    if !RANGE.contains(&operator.as_str()) {
-                        return Err(refused("a range knows only gte, gt, lte and lt"));
-                    }
-                    if !matches!(bound, Value::String(_) | Value::Number(_) | Value::Bool(_)) {
-                        return Err(refused("a range bound is a string, number or boolean"));
-                    }
-                }
-            }
-            _ => {
-                return Err(refused(
-                    "a filter value is a string, number, boolean or range object",
-                ));
-            }
-        }
-    }
-    Ok(())
-}
-
-fn check_limits(name: &str, value: &Value) -> Result<(), Fault> {
-    let refused = |message: &str| {
-        Fault::refused(ErrorCode::InvalidExpand, name, message)
-            .with_next(r#"pass an object such as {"thread":5} beside expand:["thread"]"#)
-    };
-    let Value::Object(limits) = value else {
-        return Err(refused("expand_limit must be an object"));
-    };
-    if limits.is_empty() {
-        return Err(refused(
-            "expand_limit names no relation; leave it out instead",
-        ));
-    }
-    for (relation, limit) in limits {
-        if relation.is_empty() || relation.contains(['[', ']']) {
-            return Err(refused("expand_limit keys are plain relation names"));
-        }
-        if whole(limit).is_none_or(|limit| limit == 0) {
-            return Err(refused("an expand limit is a whole number above zero"));
-        }
-    }
-    Ok(())
-}
-
 fn invalid(name: &str, message: impl Into<String>) -> Fault {
     Fault::refused(ErrorCode::InvalidArguments, name, message)
 }
 
-/// Sent on, it would be taken for several names, and the answer held against one that nobody has.
+/// Sent on, it would be taken for several names, and the answer held against one that no record has.
 fn several_names(name: &str, given: &str) -> Fault {
     let shown = plain::quoted(given, budget::LABEL);
     let message = format!("{name} holds {shown}, but a name in it cannot contain a comma");
@@ -417,17 +538,12 @@ fn wrong_type(name: &str, expected: &str) -> Fault {
     invalid(name, format!("{name} must be {expected}"))
 }
 
-fn unknown(name: &str, known: &[Arg]) -> Fault {
-    let names: Vec<&str> = known
-        .iter()
-        .filter(|arg| arg.stands_for.is_none())
-        .map(|arg| arg.name)
-        .collect();
+fn unknown(name: &str, known: &[&str]) -> Fault {
     let shown = plain::cut(name, 64);
     let message = format!(
         "the argument {} is not known; known are {}",
         plain::quoted(&shown, 80),
-        names.join(", ")
+        known.join(", ")
     );
     invalid(&shown, message)
 }

@@ -5,7 +5,7 @@ pub(crate) const LIST_TEXT: usize = 1_800;
 /// The text of one aggregate figure.
 pub(crate) const FIGURE_TEXT: usize = 400;
 /// The text of aggregate groups.
-pub(crate) const GROUPS_TEXT: usize = 1_800;
+pub(crate) const GROUPS_TEXT: usize = 4_096;
 /// The text of a schema.
 pub(crate) const SCHEMA_TEXT: usize = 18_000;
 /// The structured content of a schema.
@@ -45,3 +45,13 @@ pub(crate) const DEFAULT_LIMIT: u64 = 10;
 pub(crate) const MAX_LIMIT: u64 = 100;
 /// Connections an ambiguity error lists.
 pub(crate) const LISTED_CONNECTIONS: usize = 12;
+
+/// The structured content of a search or a page of records, where the caller names no limit.
+pub(crate) const DEFAULT_STRUCTURED: usize = 8_192;
+/// The same where it names one.
+pub(crate) const PAGE_STRUCTURED: usize = 24_576;
+
+/// The length of anything as JSON.
+pub(crate) fn size_of(value: &impl serde::Serialize) -> usize {
+    crate::answer::counted(value)
+}

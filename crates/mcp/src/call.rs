@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use contract::error::{ErrorCode, ReadError};
-use contract::upstream::{Answer, Bearer, Body, Get, Upstream};
-use serde_json::Value;
+use contract::upstream::{Bearer, Get, Upstream};
 
+use crate::answer::Answered;
 use crate::fault::Fault;
 
 /// Whether the server has said that our credential is an owner's. Once said, nothing is read with it any more.
@@ -19,16 +19,14 @@ pub(crate) struct Call<'a> {
     owner: &'a OwnerSeen,
 }
 
-/// A successful answer of the server.
-#[derive(Debug)]
-pub(crate) struct Answered {
-    pub(crate) body: Value,
-    pub(crate) request_id: Option<String>,
-}
-
 impl<'a> Call<'a> {
     pub(crate) fn new(upstream: &'a dyn Upstream, owner: &'a OwnerSeen) -> Self {
         Self { upstream, owner }
+    }
+
+    /// Whether the server ends a page where its bytes are used up, so that a short page need not be asked for again.
+    pub(crate) fn pages_by_bytes(&self) -> bool {
+        self.upstream.pages_by_bytes()
     }
 
     /// The address of the server, without a trailing slash, if it has one.
@@ -41,40 +39,18 @@ impl<'a> Call<'a> {
         if self.owner.0.load(Ordering::Relaxed) {
             return Err(owner_refused());
         }
-        let tells = question.is_schema();
+        let is_schema = question.is_schema();
         let answer = self.upstream.get(question).await?;
-        if !(200..300).contains(&answer.status) {
-            return Err(Fault::served(answer));
+        if !answer.is_success() {
+            return Err(Fault::served(&answer));
         }
-        let answered = Answered::of(answer)?;
+        let answered = Answered::read(answer)?;
         // AU-05
-        if tells && Bearer::told_by(&answered.body) == Some(Bearer::Owner) {
+        if is_schema && answered.bearer() == Some(Bearer::Owner) {
             self.owner.0.store(true, Ordering::Relaxed);
             return Err(owner_refused());
         }
         Ok(answered)
-    }
-}
-
-impl Answered {
-    fn of(answer: Answer) -> Result<Self, Fault> {
-        let Answer {
-            status,
-            request_id,
-            body,
-        } = answer;
-        match body {
-            Body::Json(body @ (Value::Object(_) | Value::Array(_))) => {
-                Ok(Self { body, request_id })
-            }
-            Body::Json(_) | Body::Other(_) => {
-                let message = "the resource server's answer is not a JSON object";
-                let error = ReadError::new(ErrorCode::RsBadResponse, message).with_hint(
-                    "check that the provider URL is a PDPP server; `pdpp doctor URL` tells more",
-                );
-                Err(Fault::from(error).with_answer(Some(status), request_id))
-            }
-        }
     }
 }
 

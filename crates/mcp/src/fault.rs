@@ -1,37 +1,38 @@
 //! Why a call was not answered: refused by us before asking, refused by the server, or no answer at all.
 //!
-//! A server's own error object is kept, bounded: its code is what an agent and its host know. What we add is the next
-//! step, where the server names none.
+//! A server's own error object is kept, bounded. What we add is the next step, where the server names none.
 
 use std::fmt::Write as _;
 
-use contract::error::{ErrorCode, ReadError, error_type_of_status};
-use contract::upstream::{Answer, Body};
+use contract::error::{ErrorCode, ReadError};
+use contract::upstream::Answer;
 use rmcp::model::{CallToolResult, ContentBlock};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
 
+use crate::answer::ErrorObject;
 use crate::budget;
-use crate::evidence::plain;
+use crate::text::plain;
 
 /// An error as it is told in both channels.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub(crate) struct Fault {
-    /// The wire's error object: `type`, `code`, `message` and what else applies.
-    error: Map<String, Value>,
+    error: Box<ErrorObject>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     http_status: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     request_id: Option<String>,
+    /// The resource that could not be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uri: Option<String>,
 }
 
 impl From<ReadError> for Fault {
     fn from(error: ReadError) -> Self {
-        let error = match serde_json::to_value(&error) {
-            Ok(Value::Object(error)) => error,
-            _ => Map::new(),
-        };
         Self {
-            error,
+            error: Box::new(ErrorObject::new(&error)),
             http_status: None,
             request_id: None,
+            uri: None,
         }
     }
 }
@@ -45,9 +46,7 @@ impl Fault {
     /// Names the next call, unless one is named already.
     #[must_use]
     pub(crate) fn with_next(mut self, next: impl Into<String>) -> Self {
-        self.error
-            .entry("next")
-            .or_insert_with(|| Value::String(next.into()));
+        self.error.advise(next.into());
         self
     }
 
@@ -59,61 +58,54 @@ impl Fault {
         self
     }
 
-    /// A server's refusal, in whatever shape it has one.
-    pub(crate) fn served(answer: Answer) -> Self {
-        let Answer {
-            status,
-            request_id,
-            body,
-        } = answer;
-        let mut error = error_object(status, body);
-        cap_connections(&mut error);
-        bound(&mut error);
-        let request_id = request_id.or_else(|| text_of(&error, "request_id"));
-        if let Some(id) = &request_id {
-            error
-                .entry("request_id")
-                .or_insert_with(|| Value::String(id.clone()));
-        }
-        let mut fault = Self {
+    /// Names the resource that could not be read.
+    #[must_use]
+    pub(crate) fn about(mut self, uri: &str) -> Self {
+        self.uri = Some(uri.to_owned());
+        self
+    }
+
+    /// A server's refusal.
+    pub(crate) fn served(answer: &Answer) -> Self {
+        let error = Box::new(ErrorObject::read(answer));
+        let request_id = error.text("request_id").map(str::to_owned);
+        let fault = Self {
             error,
-            http_status: Some(status),
+            http_status: Some(answer.status),
             request_id,
+            uri: None,
         };
-        let step = next_step(fault.code(), fault.text_member("param"));
-        let failed =
-            (status >= 500).then_some("the server failed; repeat the call, later if need be");
-        if let Some(next) = step.or(failed) {
-            fault = fault.with_next(next);
+        let step = next_step(fault.code(), fault.param());
+        let failed = (answer.status >= 500)
+            .then_some("the server failed; repeat the call, later if need be");
+        match step.or(failed) {
+            Some(next) => fault.with_next(next),
+            None => fault,
         }
-        fault
     }
 
     /// The stable code.
     pub(crate) fn code(&self) -> &str {
-        self.text_member("code").unwrap_or("unknown_error")
+        self.error.text("code").unwrap_or("unknown_error")
     }
 
-    /// The status of the answer, or the one our own code stands for.
+    /// The class of the code.
+    pub(crate) fn error_type(&self) -> Option<&str> {
+        self.error.text("type")
+    }
+
+    /// The argument it is about.
+    pub(crate) fn param(&self) -> Option<&str> {
+        self.error.text("param")
+    }
+
+    /// The status of the answer it came from.
     pub(crate) fn http_status(&self) -> Option<u16> {
         self.http_status
     }
 
-    fn text_member(&self, name: &str) -> Option<&str> {
-        self.error.get(name)?.as_str()
-    }
-
-    /// The structured form, which is also the `data` of a JSON-RPC error.
-    pub(crate) fn structured(&self) -> Value {
-        let mut object = Map::new();
-        object.insert("error".to_owned(), Value::Object(self.error.clone()));
-        if let Some(status) = self.http_status {
-            object.insert("http_status".to_owned(), json!(status));
-        }
-        if let Some(id) = &self.request_id {
-            object.insert("request_id".to_owned(), json!(id));
-        }
-        Value::Object(object)
+    pub(crate) fn request_id(&self) -> Option<&str> {
+        self.request_id.as_deref()
     }
 
     /// The text form: code, what happened, what to choose from, what to do next.
@@ -123,17 +115,29 @@ impl Fault {
         if let Some(status) = self.http_status {
             let _ = write!(text, " http_status={status}");
         }
-        let message = self.text_member("message").unwrap_or_default();
+        let message = self.error.text("message").unwrap_or_default();
         let _ = write!(text, ": {}", plain::line(message, budget::ERROR_TEXT / 4));
         for name in ["param", "retry_with"] {
-            if let Some(value) = self.text_member(name) {
+            if let Some(value) = self.error.text(name) {
                 let _ = write!(text, "\n{name}={}", plain::token(value));
             }
         }
-        for connection in self.connections() {
-            let _ = write!(text, "\n{connection}");
+        for choice in self.error.choices() {
+            let _ = write!(
+                text,
+                "\nconnection_id={}",
+                plain::token(choice.connection_id)
+            );
+            for (name, value) in [
+                ("connector_key", choice.connector_key),
+                ("display_name", choice.display_name),
+            ] {
+                if let Some(value) = value {
+                    let _ = write!(text, " {name}={}", plain::quoted(value, budget::LABEL));
+                }
+            }
         }
-        if let Some(omitted) = self.error.get("available_connections_omitted") {
+        if let Some(omitted) = self.error.choices_omitted() {
             let _ = write!(
                 text,
                 "\nconnections_not_shown={omitted}; call schema to see them all"
@@ -142,163 +146,23 @@ impl Fault {
         if let Some(id) = &self.request_id {
             let _ = write!(text, "\nrequest_id={}", plain::token(id));
         }
-        if let Some(next) = self.text_member("next") {
-            let _ = write!(
-                text,
-                "\nnext: {}",
-                plain::line(next, budget::ERROR_TEXT / 4)
-            );
+        if let Some(next) = self.error.text("next") {
+            let next = plain::line(next, budget::ERROR_TEXT / 4);
+            let _ = write!(text, "\nnext: {next}");
         }
         text
     }
 
-    fn connections(&self) -> Vec<String> {
-        let listed = self.error.get("available_connections");
-        let listed = listed
-            .and_then(Value::as_array)
-            .map_or(&[][..], Vec::as_slice);
-        let line = |one: &Value| {
-            let id = one.get("connection_id")?.as_str()?;
-            let mut line = format!("connection_id={}", plain::token(id));
-            for name in ["connector_key", "display_name"] {
-                if let Some(value) = one.get(name).and_then(Value::as_str) {
-                    let _ = write!(line, " {name}={}", plain::quoted(value, budget::LABEL));
-                }
-            }
-            Some(line)
-        };
-        listed.iter().filter_map(line).collect()
+    #[cfg(test)]
+    pub(crate) fn structured(&self) -> serde_json::Value {
+        serde_json::to_value(self).unwrap()
     }
 
     pub(crate) fn into_result(self) -> CallToolResult {
         let mut result = CallToolResult::error(vec![ContentBlock::text(self.text())]);
-        result.structured_content = Some(self.structured());
+        result.structured_content = serde_json::to_value(&self).ok();
         result
     }
-}
-
-/// The error object in any of the shapes servers send.
-fn error_object(status: u16, body: Body) -> Map<String, Value> {
-    let generic = |message: String| {
-        let code = format!("http_{status}");
-        let fields = [
-            ("type", "rs_error".to_owned()),
-            ("code", code),
-            ("message", message),
-        ];
-        fields
-            .into_iter()
-            .map(|(name, text)| (name.to_owned(), Value::String(text)))
-            .collect::<Map<String, Value>>()
-    };
-    let body = match body {
-        Body::Json(body) => body,
-        Body::Other(text) if text.trim().is_empty() => {
-            return generic(format!("the resource server answered with status {status}"));
-        }
-        // A page of HTML is for people with a browser.
-        Body::Other(text) if text.trim_start().starts_with('<') => {
-            return generic(format!(
-                "the resource server answered with status {status} and a page instead of JSON"
-            ));
-        }
-        Body::Other(text) => return generic(plain::cut(&text, budget::PREVIEW).into_owned()),
-    };
-    match body.get("error") {
-        Some(Value::Object(error)) => {
-            let mut error = error.clone();
-            if !error.get("code").is_some_and(Value::is_string) {
-                let code = text_of(&error, "type").unwrap_or_else(|| format!("http_{status}"));
-                error.insert("code".to_owned(), Value::String(code));
-            }
-            if !error.get("type").is_some_and(Value::is_string) {
-                error.insert("type".to_owned(), json!(error_type_of_status(status)));
-            }
-            if !error.get("message").is_some_and(Value::is_string) {
-                let message = format!("the resource server answered with status {status}");
-                error.insert("message".to_owned(), Value::String(message));
-            }
-            error
-        }
-        Some(Value::String(code)) => {
-            let description = body.get("error_description").and_then(Value::as_str);
-            let mut error = generic(description.unwrap_or(code).to_owned());
-            error.insert("type".to_owned(), json!(code));
-            error.insert("code".to_owned(), json!(code));
-            error
-        }
-        _ => generic(format!("the resource server answered with status {status}")),
-    }
-}
-
-/// Keeps the first connections of a long list and says how many there are (AM-05, AM-07).
-fn cap_connections(error: &mut Map<String, Value>) {
-    // Some servers send an object with guidance here; the member to add is the same.
-    if error.get("retry_with").is_some_and(Value::is_object) {
-        error.insert("retry_with".to_owned(), json!("connection_id"));
-    }
-    let Some(Value::Array(listed)) = error.get_mut("available_connections") else {
-        return;
-    };
-    let total = listed.len();
-    listed.truncate(budget::LISTED_CONNECTIONS);
-    if total > budget::LISTED_CONNECTIONS {
-        error.insert("available_connection_count".to_owned(), json!(total));
-        error.insert("available_connections_truncated".to_owned(), json!(true));
-        let omitted = total - budget::LISTED_CONNECTIONS;
-        error.insert("available_connections_omitted".to_owned(), json!(omitted));
-    }
-}
-
-/// A foreign error object may be of any size; what agents need of it is small.
-fn bound(error: &mut Map<String, Value>) {
-    const NEEDED: &[&str] = &[
-        "type",
-        "code",
-        "message",
-        "param",
-        "retry_with",
-        "next",
-        "request_id",
-        "available_connections",
-        "available_connection_count",
-        "available_connections_truncated",
-        "available_connections_omitted",
-    ];
-    for (_, value) in error.iter_mut() {
-        if let Value::String(text) = value
-            && text.len() > budget::PREVIEW * 2
-        {
-            *text = plain::cut(text, budget::PREVIEW * 2).into_owned();
-        }
-    }
-    if size(error) > budget::ERROR_OBJECT {
-        error.retain(|name, _| NEEDED.contains(&name.as_str()));
-    }
-    if size(error) > budget::ERROR_OBJECT
-        && let Some(Value::Array(listed)) = error.get_mut("available_connections")
-    {
-        for one in listed {
-            if let Value::Object(one) = one {
-                one.retain(|name, value| {
-                    matches!(
-                        name.as_str(),
-                        "grant_id" | "connector_key" | "connection_id"
-                    ) && value
-                        .as_str()
-                        .is_some_and(|text| text.len() <= budget::PREVIEW / 2)
-                });
-            }
-        }
-    }
-}
-
-fn size(error: &Map<String, Value>) -> usize {
-    serde_json::to_string(error).map_or(0, |text| text.len())
-}
-
-fn text_of(error: &Map<String, Value>, name: &str) -> Option<String> {
-    error.get(name)?.as_str().map(str::to_owned)
 }
 
 /// The next step for codes every server shares.
@@ -352,17 +216,18 @@ fn correction(param: Option<&str>) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
 
     #[expect(clippy::needless_pass_by_value, reason = "calls read better")]
     fn next(status: u16, error: Value) -> String {
-        let body = json!({ "error": error });
-        let fault = Fault::served(Answer {
+        let fault = Fault::served(&Answer {
             status,
             request_id: None,
-            body: Body::Json(body),
+            body: json!({ "error": error }).to_string(),
         });
-        fault.text_member("next").unwrap_or_default().to_owned()
+        fault.error.text("next").unwrap_or_default().to_owned()
     }
 
     #[test]

@@ -5,13 +5,15 @@
 //! show a model either. Nothing here knows a store, a grant or a token: what a caller may read is the server's decision,
 //! and what it answers is not trusted to be right, small, or free of instructions.
 
+mod answer;
 mod args;
 mod budget;
 mod call;
-mod evidence;
 mod fault;
 mod http;
+mod identity;
 mod instructions;
+mod ladder;
 mod lines;
 mod message;
 #[cfg(test)]
@@ -22,6 +24,8 @@ mod server;
 mod stdio;
 #[cfg(test)]
 mod stub;
+mod text;
+mod tool_call;
 mod tools;
 
 pub use http::{HttpSettings, serve_http};

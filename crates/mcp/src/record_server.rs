@@ -2,12 +2,12 @@
 
 use std::sync::Mutex;
 
-use contract::upstream::{Answer, Asked, Body, Get, Upstream};
+use contract::upstream::{Answer, Asked, Get, Upstream};
 use contract::window::{WindowSelector, cut};
 use serde_json::{Map, Value, json};
 
 use crate::call::{Call, OwnerSeen};
-use crate::reply::Outcome;
+use crate::reply::ToolResult;
 use crate::tools;
 
 /// The record `m1` of the stream `messages` in `cin_slack`.
@@ -39,13 +39,13 @@ impl RecordServer {
     }
 
     /// Calls a tool by name, as a host would.
-    pub(crate) fn call(&self, tool: &str, args: &Value) -> Outcome {
+    pub(crate) fn call(&self, tool: &str, args: &Value) -> ToolResult {
         let args = args.as_object().unwrap().clone();
-        run(tools::find(tool).unwrap().call(self.means(), args))
+        run((tools::find(tool).unwrap().run)(self.means(), args))
     }
 
     /// Makes a call as it is printed: `{"tool":…,"args":…}`.
-    pub(crate) fn follow(&self, call: &Value) -> Outcome {
+    pub(crate) fn follow(&self, call: &Value) -> ToolResult {
         self.call(call["tool"].as_str().unwrap(), &call["args"])
     }
 
@@ -122,7 +122,7 @@ impl Upstream for RecordServer {
             Ok(Answer {
                 status,
                 request_id: Some("req_1".to_owned()),
-                body: Body::Json(body),
+                body: body.to_string(),
             })
         })
     }

@@ -1,6 +1,7 @@
 //! What a tool gives back: the same answer in both channels.
 
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::fault::Fault;
@@ -11,16 +12,28 @@ pub(crate) struct Reply {
     pub(crate) text: String,
     pub(crate) structured: Value,
     /// For hosts, never for models.
-    pub(crate) meta: Option<MetaObject>,
+    meta: Option<MetaObject>,
 }
 
 impl Reply {
-    pub(crate) fn new(text: String, structured: Value) -> Self {
+    pub(crate) fn new(text: String, structured: &impl Serialize) -> Self {
         Self {
             text,
-            structured,
+            // Everything a tool answers with can be written.
+            structured: serde_json::to_value(structured).unwrap_or_default(),
             meta: None,
         }
+    }
+
+    /// Adds a fact for hosts, if there is one.
+    #[must_use]
+    pub(crate) fn with_meta(mut self, name: &str, value: Option<String>) -> Self {
+        self.meta = value.map(|value| {
+            let mut meta = MetaObject::new();
+            meta.0.insert(name.to_owned(), Value::String(value));
+            meta
+        });
+        self
     }
 
     pub(crate) fn into_result(self) -> CallToolResult {
@@ -29,7 +42,12 @@ impl Reply {
         result.meta = self.meta;
         result
     }
+
+    #[cfg(test)]
+    pub(crate) fn meta(&self, name: &str) -> Option<&str> {
+        self.meta.as_ref()?.0.get(name)?.as_str()
+    }
 }
 
 /// The answer, or the fault that is told instead.
-pub(crate) type Outcome = Result<Reply, Fault>;
+pub(crate) type ToolResult = Result<Reply, Fault>;

@@ -5,21 +5,19 @@
 
 use contract::error::{ErrorCode, ReadError};
 use contract::handle::{Handle, RECORD_URI, RecordHandle, WINDOW_URI};
-use contract::numeral;
 use contract::segment;
 use contract::upstream::Get;
 use percent_encoding::percent_decode_str;
 use rmcp::model::{
     ErrorData, ReadResourceResponse, ReadResourceResult, ResourceContents, ResourceTemplate,
 };
-use serde_json::{Map, Value, json};
 
 use crate::budget;
 use crate::call::Call;
-use crate::evidence::identity::Identity;
-use crate::evidence::payload::without_bytes;
-use crate::evidence::{ladder, oversize, plain};
 use crate::fault::Fault;
+use crate::identity::Identity;
+use crate::text::plain;
+use crate::tool_call::ToolCall;
 use crate::tools::{fetch, read_record_field};
 
 const STREAM_URI: &str = "pdpp://stream/";
@@ -27,8 +25,6 @@ const JSON: &str = "application/json";
 const TEXT: &str = "text/plain";
 /// The text of a resource; JSON inside JSON may take twice its size.
 const CEILING: usize = budget::RESULT / 2 - 32_768;
-/// Values that may be replaced before a record is simply too large.
-const REPLACED: usize = 64;
 
 pub(crate) fn templates() -> Vec<ResourceTemplate> {
     let template = |uri: &str, handle: &str, name: &str, kind: &str, about: &str| {
@@ -64,7 +60,7 @@ pub(crate) fn templates() -> Vec<ResourceTemplate> {
 pub(crate) async fn read(call: Call<'_>, uri: &str) -> Result<ReadResourceResponse, ErrorData> {
     let (text, kind) = contents(call, uri)
         .await
-        .map_err(|fault| error(&fault, uri))?;
+        .map_err(|fault| error(&fault.about(uri)))?;
     let contents = ResourceContents::text(text, uri).with_mime_type(kind);
     Ok(ReadResourceResult::new(vec![contents]).into())
 }
@@ -79,7 +75,7 @@ async fn contents(call: Call<'_>, uri: &str) -> Result<(String, &'static str), F
     match Handle::parse(uri).map_err(ReadError::from)? {
         Handle::Record(handle) => Ok((record(call, &handle).await?, JSON)),
         Handle::Window(handle) => {
-            let asked = read_record_field::Asked::of_handle(&handle)?;
+            let asked = read_record_field::Asked::from_handle(&handle)?;
             let reply = read_record_field::read(call, asked).await?;
             Ok((reply.text, TEXT))
         }
@@ -97,97 +93,25 @@ async fn stream(call: Call<'_>, name: &str) -> Result<String, Fault> {
             .with_next("call schema to see the streams of this grant"));
     }
     let answered = call.get(Get::v1(["streams", &*name])).await?;
-    let mut body = answered.body;
-    if let Value::Object(members) = &mut body {
-        let read = json!({"tool": "schema", "args": {"stream": name, "detail": "full"}});
-        shrink(
-            members,
-            CEILING,
-            |_, size| json!({"left_out": true, "size_bytes": size, "read": read}),
-        );
-    }
-    fitting(&body, answered.request_id)
+    let whole = ToolCall::new("schema")
+        .with("stream", &*name)
+        .with("detail", "full");
+    let request_id = answered.request_id.clone();
+    fitting(answered.into_stream_json(&whole, CEILING), request_id)
 }
 
 async fn record(call: Call<'_>, handle: &RecordHandle) -> Result<String, Fault> {
     let answered = call.get(fetch::record_question(handle)).await?;
-    fetch::about(handle, &answered.body, answered.request_id.as_deref())?;
-    let mut body = without_bytes(&answered.body);
-    if !body.is_object() {
-        return Err(fetch::not_a_record(answered.request_id));
-    }
-    let identity = Identity::of(handle.clone());
-    let is_wrapped = body.get("data").is_some_and(Value::is_object);
-    let preview = |name: &str, value: &Value, size: usize| {
-        let written = value
-            .as_str()
-            .map_or_else(|| numeral::write(value), str::to_owned);
-        let read = if ladder::is_readable(name) {
-            Some(ladder::window_read(
-                &identity,
-                name,
-                0,
-                budget::WINDOW_CHARS as u64,
-            ))
-        } else {
-            ladder::field_read(&identity, name, value)
-        };
-        let read = read.unwrap_or_else(|| json!(ladder::UNREADABLE));
-        json!({"preview": plain::cut(&written, budget::PREVIEW), "truncated": true, "size_bytes": size, "read": read})
-    };
-    let payload = if is_wrapped {
-        body.get_mut("data")
-    } else {
-        Some(&mut body)
-    };
-    if let Some(Value::Object(fields)) = payload {
-        let originals = fields.clone();
-        let replace = |name: &str, size: usize| {
-            preview(name, originals.get(name).unwrap_or(&Value::Null), size)
-        };
-        let room = CEILING - CEILING / 8;
-        shrink(fields, room, replace);
-    }
-    if is_wrapped && let Value::Object(members) = &mut body {
-        let data = members.shift_remove("data");
-        shrink(
-            members,
-            CEILING / 16,
-            |_, size| json!({"left_out": true, "size_bytes": size}),
-        );
-        members.extend(data.map(|data| ("data".to_owned(), data)));
-    }
-    fitting(&body, answered.request_id)
-}
-
-/// Replaces values too long to stand inline, then the largest ones, until the rest fits.
-fn shrink(
-    members: &mut Map<String, Value>,
-    ceiling: usize,
-    replace: impl Fn(&str, usize) -> Value,
-) {
-    let mut sizes: Vec<(String, usize)> = members
-        .iter()
-        .map(|(name, value)| (name.clone(), oversize::size(value)))
-        .collect();
-    let mut total: usize = sizes.iter().map(|(name, size)| name.len() + size + 4).sum();
-    sizes.sort_by_key(|(_, size)| std::cmp::Reverse(*size));
-    for (name, size) in sizes.into_iter().take(REPLACED) {
-        let is_long = members
-            .get(&name)
-            .and_then(Value::as_str)
-            .is_some_and(|text| text.chars().count() > budget::FETCH_TEXT_CHARS);
-        if total <= ceiling && !is_long {
-            continue;
-        }
-        let replacement = replace(&name, size);
-        total = (total + replacement.to_string().len()).saturating_sub(size);
-        members.insert(name, replacement);
+    fetch::refuse_another(handle, &answered)?;
+    let request_id = answered.request_id.clone();
+    let identity = Identity::new(handle.clone());
+    match answered.into_record_json(&identity, CEILING) {
+        Some(text) => fitting(text, request_id),
+        None => Err(fetch::not_a_record(request_id)),
     }
 }
 
-fn fitting(body: &Value, request_id: Option<String>) -> Result<String, Fault> {
-    let text = numeral::write(body);
+fn fitting(text: String, request_id: Option<String>) -> Result<String, Fault> {
     if text.len() <= CEILING {
         return Ok(text);
     }
@@ -206,11 +130,9 @@ fn unknown(uri: &str) -> Fault {
 
 /// What we refuse is the caller's mistake; what a server has not is not found; the rest is neither's. The address stands
 /// beside the error, so that a host that reads several knows which one failed.
-fn error(fault: &Fault, uri: &str) -> ErrorData {
+fn error(fault: &Fault) -> ErrorData {
     let message = fault.text();
-    let mut data = fault.structured();
-    data["uri"] = json!(uri);
-    let data = Some(data);
+    let data = serde_json::to_value(fault).ok();
     let code = ErrorCode::from_code(fault.code());
     match (fault.http_status(), code) {
         (Some(404), _) => ErrorData::resource_not_found(message, data),
@@ -222,6 +144,7 @@ fn error(fault: &Fault, uri: &str) -> ErrorData {
 #[cfg(test)]
 mod tests {
     use rmcp::model::ErrorCode as Rpc;
+    use serde_json::{Map, Value, json};
 
     use super::*;
     use crate::record_server::{RecordServer, run};
@@ -279,8 +202,7 @@ mod tests {
             args["id"] = json!("cin_slack/messages:m1");
             args["field_path"] = json!("text");
             let reply = server.call("read_record_field", &args).unwrap();
-            let meta = reply.meta.unwrap();
-            let uri = meta.0["dev.pdpp/field_window_uri"].as_str().unwrap();
+            let uri = reply.meta("dev.pdpp/field_window_uri").unwrap();
             let asked = server.asked();
             let (text, kind) = text_of(run(read(server.means(), uri)).unwrap());
             assert_eq!((text, kind.as_str()), (reply.text, TEXT));

@@ -126,10 +126,7 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let outcome = match tools::find(&request.name) {
-            Some(tool) => {
-                tool.call(self.call(), request.arguments.unwrap_or_default())
-                    .await
-            }
+            Some(tool) => (tool.run)(self.call(), request.arguments.unwrap_or_default()).await,
             None => Err(unknown_tool(&request.name)),
         };
         let result = outcome.map_or_else(Fault::into_result, crate::reply::Reply::into_result);
@@ -211,20 +208,20 @@ pub(crate) fn unreadable(method: &str, meta: Option<&RequestMetaObject>) -> Erro
     let is_of_its_own = meta.is_some_and(|meta| meta.protocol_version().is_some());
     let mut known = PARAMETERS.iter().filter(|(known, _)| *known == method);
     let Some((_, takes)) = known.find(|_| !(is_of_its_own && method == "initialize")) else {
-        let shown = crate::evidence::plain::quoted(method, 80);
+        let shown = crate::text::plain::quoted(method, 80);
         let message = format!("this server has no method {shown}");
         return ErrorData::new(rmcp::model::ErrorCode::METHOD_NOT_FOUND, message, None);
     };
     let message = format!("the parameters of {method} cannot be read");
     let fault = Fault::refused(Code::InvalidArguments, "params", message.clone())
         .with_next(format!("pass {takes}"));
-    ErrorData::invalid_params(message, Some(fault.structured()))
+    ErrorData::invalid_params(message, serde_json::to_value(fault).ok())
 }
 
 /// Told as a tool result, because that is what a model sees.
 fn unknown_tool(name: &str) -> Fault {
     let names: Vec<&str> = tools::all().iter().map(|tool| tool.name).collect();
-    let shown = crate::evidence::plain::quoted(name, 80);
+    let shown = crate::text::plain::quoted(name, 80);
     let message = format!("there is no tool {shown}");
     Fault::refused(Code::InvalidArguments, "name", message)
         .with_next(format!("call one of {}", names.join(", ")))

@@ -2,11 +2,11 @@
 
 use std::sync::Mutex;
 
-use contract::upstream::{Answer, Asked, Body, Get, Upstream};
+use contract::upstream::{Answer, Asked, Get, Upstream};
 use serde_json::{Map, Value, json};
 
 use crate::call::{Call, OwnerSeen};
-use crate::reply::Outcome;
+use crate::reply::ToolResult;
 use crate::tools;
 
 /// Answers each question whose target begins as told, the longest beginning first; 404 otherwise.
@@ -35,13 +35,13 @@ impl Stub {
     }
 
     /// Calls a tool by name, as a host would.
-    pub(crate) fn call(&self, tool: &str, args: impl Into<Value>) -> Outcome {
+    pub(crate) fn call(&self, tool: &str, args: impl Into<Value>) -> ToolResult {
         let args: Map<String, Value> = args.into().as_object().unwrap().clone();
         let tool = tools::find(tool).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build();
         runtime
             .unwrap()
-            .block_on(tool.call(Call::new(self, &self.owner), args))
+            .block_on((tool.run)(Call::new(self, &self.owner), args))
     }
 }
 
@@ -77,7 +77,7 @@ impl Upstream for Stub {
             Ok(Answer {
                 status,
                 request_id: Some("req_1".to_owned()),
-                body: Body::Json(body),
+                body: body.to_string(),
             })
         })
     }

@@ -6,6 +6,7 @@ mod expand;
 mod expanded;
 pub(crate) mod fetch;
 mod not_text;
+mod paged;
 mod query_records;
 pub(crate) mod read_record_field;
 mod schema;
@@ -18,22 +19,23 @@ use std::sync::Arc;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 
-use crate::args::{Arg, Args, input_schema};
 use crate::call::Call;
-use crate::reply::Outcome;
+use crate::reply::ToolResult;
 
 /// The future of a tool's answer.
-pub(crate) type Running<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
+pub(crate) type Running<'a> = Pin<Box<dyn Future<Output = ToolResult> + Send + 'a>>;
 
 /// One tool.
 pub(crate) struct Definition {
     pub(crate) name: &'static str,
     pub(crate) title: &'static str,
     pub(crate) description: &'static str,
-    pub(crate) args: &'static [Arg],
+    /// The schema of its arguments.
+    pub(crate) input: fn() -> JsonObject,
     /// The members of structured content, on success.
     pub(crate) output: fn() -> Value,
-    pub(crate) run: for<'a> fn(Call<'a>, Args) -> Running<'a>,
+    /// Checks the arguments and answers.
+    pub(crate) run: for<'a> fn(Call<'a>, JsonObject) -> Running<'a>,
 }
 
 static TOOLS: [&Definition; 6] = [
@@ -66,7 +68,7 @@ impl Definition {
         Tool::new(
             self.name,
             self.description.trim_end(),
-            Arc::new(input_schema(self.args)),
+            Arc::new((self.input)()),
         )
         .with_title(self.title)
         .with_raw_output_schema(Arc::new(self.output_schema()))
@@ -95,18 +97,6 @@ impl Definition {
         schema.insert("type".to_owned(), json!("object"));
         schema.insert("properties".to_owned(), Value::Object(properties));
         schema
-    }
-
-    /// Checks the arguments and runs the tool.
-    pub(crate) async fn call(&self, call: Call<'_>, given: Map<String, Value>) -> Outcome {
-        let args = Args::read(given, self.args)?;
-        let mut reply = (self.run)(call, args).await?;
-        if let Some(members) = reply.structured.as_object_mut()
-            && members.get("provider_url").is_some_and(Value::is_null)
-        {
-            members.shift_remove("provider_url");
-        }
-        Ok(reply)
     }
 }
 

@@ -10,7 +10,7 @@ use client::{HttpServer, Limits, ProviderUrl};
 use contract::error::{ErrorCode, ReadError};
 use contract::schema::SchemaAnswer;
 use contract::time::Instant;
-use contract::upstream::Get;
+use contract::upstream::{Get, Upstream as _};
 use serde_json::json;
 
 use crate::clock::SystemClock;
@@ -122,11 +122,11 @@ fn warn(output: Output, provider: &ProviderUrl) {
 async fn first_read(server: &HttpServer) -> Result<(u16, String), ReadError> {
     let whole = Get::v1(["schema"]);
     let short = whole.clone().with("view", Some("compact"));
-    let mut read = server.get_text(short).await?;
-    if read.0.status == 400 {
-        read = server.get_text(whole).await?;
+    let mut answer = server.get(short).await?;
+    if answer.status == 400 {
+        answer = server.get(whole).await?;
     }
-    Ok((read.0.status, read.1))
+    Ok((answer.status, answer.body))
 }
 
 fn print_prompt(output: Output, prompt: &Prompt) {

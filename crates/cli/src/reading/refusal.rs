@@ -1,7 +1,7 @@
 //! Refusals of a server: its message, with hints that are commands of this program.
 
 use contract::error::{AvailableConnection, ErrorCode, ReadError};
-use contract::upstream::{Answer, Body};
+use contract::upstream::Answer;
 use serde_json::Value;
 
 use super::Reading;
@@ -10,17 +10,17 @@ use crate::failure::Failure;
 use crate::output::visible;
 
 /// A refusal as servers write it.
-struct Refusal<'a> {
+struct Refusal {
     /// A row of the table, unless the server is another's with codes of its own.
     code: Option<ErrorCode>,
     message: String,
-    next: Option<&'a str>,
-    error: &'a Value,
+    next: Option<String>,
+    error: Value,
 }
 
 impl Reading<'_> {
     /// Why there is no answer, and what to do about it.
-    pub(super) fn refusal(&self, answer: &Answer, text: &str) -> Failure {
+    pub(super) fn refusal(&self, answer: &Answer) -> Failure {
         let refusal = read(answer);
         if let (401, Some(grant)) = (answer.status, self.line.grant()) {
             let message = format!("there is no live grant '{}'", visible(grant));
@@ -42,7 +42,7 @@ impl Reading<'_> {
         }
         let mut hints = self.hints(&refusal, answer.status);
         if hints.is_empty() {
-            hints.extend(refusal.next.map(visible));
+            hints.extend(refusal.next.as_deref().map(visible));
         }
         if hints.is_empty() && answer.status == 400 {
             hints.push(help_hint(&self.line));
@@ -52,11 +52,11 @@ impl Reading<'_> {
             message,
             hints,
             // A page of some proxy is no answer of the contract.
-            body: (!refusal.error.is_null()).then(|| text.trim_end().to_owned()),
+            body: (!refusal.error.is_null()).then(|| answer.body.trim_end().to_owned()),
         }
     }
 
-    fn hints(&self, refusal: &Refusal<'_>, status: u16) -> Vec<String> {
+    fn hints(&self, refusal: &Refusal, status: u16) -> Vec<String> {
         if let (401, Some(url)) = (status, self.remote_url()) {
             return vec![format!("run `{}`", self.line.connect_command(url))];
         }
@@ -77,7 +77,7 @@ impl Reading<'_> {
     }
 
     /// The same command once for each connection it could mean.
-    fn choices(&self, refusal: &Refusal<'_>) -> Vec<String> {
+    fn choices(&self, refusal: &Refusal) -> Vec<String> {
         let listed = refusal.error.get("available_connections");
         let listed = listed.and_then(Value::as_array).into_iter().flatten();
         let known: Vec<AvailableConnection> = listed
@@ -105,12 +105,9 @@ impl Reading<'_> {
     }
 }
 
-fn read(answer: &Answer) -> Refusal<'_> {
-    static NOTHING: Value = Value::Null;
-    let error = match &answer.body {
-        Body::Json(body) => body.get("error").unwrap_or(&NOTHING),
-        Body::Other(_) => &NOTHING,
-    };
+fn read(answer: &Answer) -> Refusal {
+    let mut body: Value = serde_json::from_str(&answer.body).unwrap_or_default();
+    let error = body.get_mut("error").map(Value::take).unwrap_or_default();
     let text = |name: &str| error.get(name).and_then(Value::as_str);
     let code = text("code").and_then(ErrorCode::from_code);
     let message = text("message").map_or_else(
@@ -120,7 +117,7 @@ fn read(answer: &Answer) -> Refusal<'_> {
     Refusal {
         code,
         message,
-        next: text("next").or(text("next_step")),
+        next: text("next").or(text("next_step")).map(str::to_owned),
         error,
     }
 }

@@ -75,9 +75,9 @@ impl Reading<'_> {
         let connection = record.connection_id.as_deref();
         let question = Get::v1(["streams", &record.stream]).with("connection_id", connection);
         let answer = self.answer(question).ok();
-        let answer = answer.filter(|(answer, _)| answer.status == 200);
+        let answer = answer.filter(|answer| answer.status == 200);
         let stream: Option<StreamMetadata> =
-            answer.and_then(|(_, text)| serde_json::from_str(&text).ok());
+            answer.and_then(|answer| serde_json::from_str(&answer.body).ok());
         stream
             .map(|stream| [stream.consent_time_field, stream.cursor_field])
             .unwrap_or_default()
@@ -104,11 +104,11 @@ impl Reading<'_> {
             .with("view", view)
             .with("stream", stream)
             .with("connection_id", connection);
-        let (answer, text) = self.answer(question).ok()?;
+        let answer = self.answer(question).ok()?;
         if answer.status != 200 {
             return None;
         }
-        serde_json::from_str(&text).ok()
+        serde_json::from_str(&answer.body).ok()
     }
 }
 

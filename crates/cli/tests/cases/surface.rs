@@ -113,6 +113,17 @@ impl Ask {
     }
 }
 
+/// What asks for the rest of a page that ended by bytes (AN-40): its cursor goes on exactly there.
+fn rest_of(ask: &Ask, reply: &Reply, cursor: Option<&str>) -> Option<Ask> {
+    let shortened = reply.structured.get("page_shortened")?;
+    let number = |name: &str| shortened[name].as_u64().unwrap();
+    let mut rest = ask.clone();
+    rest.args
+        .retain(|(name, _)| !matches!(*name, "limit" | "cursor"));
+    let rest = rest.cursor(cursor.unwrap());
+    Some(rest.limit(number("asked") - number("shown")))
+}
+
 /// A value in a URL or on a command line.
 fn param_text(value: &Value) -> String {
     match value {
@@ -402,7 +413,20 @@ impl Surface {
     ) -> SurfaceResult<Page> {
         Ok(match self.put(who, &Step::Query(stream), ask.borrow())? {
             Answer::Body(body) => body::page(&body),
-            Answer::Reply(reply) => tool::page(&reply),
+            Answer::Reply(reply) => {
+                let mut page = tool::page(&reply);
+                let mut rest = rest_of(ask.borrow(), &reply, page.cursor.as_deref());
+                while let Some(ask) = rest {
+                    let Answer::Reply(reply) = self.put(who, &Step::Query(stream), &ask)? else {
+                        unreachable!("a tool answers as before");
+                    };
+                    let more = tool::page(&reply);
+                    rest = rest_of(&ask, &reply, more.cursor.as_deref());
+                    page.records.extend(more.records);
+                    (page.cursor, page.bookmark) = (more.cursor, more.bookmark);
+                }
+                page
+            }
         })
     }
 
@@ -429,7 +453,20 @@ impl Surface {
     ) -> SurfaceResult<Found> {
         Ok(match self.put(who, &Step::Search(words), ask.borrow())? {
             Answer::Body(body) => body::hits(&body),
-            Answer::Reply(reply) => tool::hits(&reply),
+            Answer::Reply(reply) => {
+                let mut found = tool::hits(&reply);
+                let mut rest = rest_of(ask.borrow(), &reply, found.cursor.as_deref());
+                while let Some(ask) = rest {
+                    let Answer::Reply(reply) = self.put(who, &Step::Search(words), &ask)? else {
+                        unreachable!("a tool answers as before");
+                    };
+                    let more = tool::hits(&reply);
+                    rest = rest_of(&ask, &reply, more.cursor.as_deref());
+                    found.hits.extend(more.hits);
+                    found.cursor = more.cursor;
+                }
+                found
+            }
         })
     }
 

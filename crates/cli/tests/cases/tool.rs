@@ -53,11 +53,11 @@ pub(crate) fn named(args: &Value) -> Id {
     }
 }
 
-fn rung(rung: &Value) -> Id {
+fn parts(record: &Value) -> Id {
     Id {
-        connection: text(rung, "connection_id"),
-        stream: text(rung, "stream").unwrap(),
-        record: text(rung, "record_id").unwrap(),
+        connection: text(record, "connection_id"),
+        stream: text(record, "stream").unwrap(),
+        record: text(record, "record_id").unwrap(),
     }
 }
 
@@ -66,7 +66,6 @@ pub(crate) fn page(reply: &Reply) -> Page {
     let live = page.records.iter().filter(|record| !record.deleted);
     let live: Vec<Id> = live.map(|record| record.id.clone()).collect();
     for (entry, expected) in reply.list("/content_ladder/records").iter().zip(&live) {
-        assert_eq!(rung(entry), *expected);
         assert_eq!(named(entry), *expected);
     }
     for handle in [&page.cursor, &page.bookmark].into_iter().flatten() {
@@ -75,37 +74,44 @@ pub(crate) fn page(reply: &Reply) -> Page {
     page
 }
 
-fn excerpt(entry: &Value) -> Excerpt {
-    let read = &entry["read"];
-    assert_eq!(read["tool"], "read_record_field", "{entry}");
+/// The window that a rung offers, held against the excerpt that the server sent.
+fn check_window(window: &Value, sent: &Excerpt) {
+    let read = &window["read"];
+    assert_eq!(read["tool"], "read_record_field", "{window}");
     let args = &read["args"];
-    Excerpt {
-        field: text(entry, "field_path").unwrap(),
-        preview: text(entry, "preview_text").unwrap(),
-        truncated: entry["preview_status"] == "truncated",
-        read: Read {
-            id: named(args),
-            field: text(args, "field_path").unwrap(),
-            offset: args["offset_chars"].as_u64().unwrap(),
-            limit: args["limit_chars"].as_u64().unwrap(),
-        },
-    }
+    let offered = Read {
+        id: named(args),
+        field: text(args, "field_path").unwrap(),
+        offset: args["offset_chars"].as_u64().unwrap(),
+        limit: args["limit_chars"].as_u64().unwrap(),
+    };
+    assert_eq!(offered, sent.read);
+    assert_eq!(window["field_path"], sent.field);
 }
 
 pub(crate) fn hits(reply: &Reply) -> Found {
     let results = reply.list("/results");
-    for (entry, result) in reply.list("/content_ladder/records").iter().zip(results) {
+    let mut found = body::hits(&reply.structured["data"]);
+    let sent = reply.list("/data/data");
+    assert_eq!(results.len(), sent.len());
+    let rungs = reply.list("/content_ladder/records");
+    for ((entry, result), hit) in rungs.iter().zip(results).zip(&found.hits) {
         // EV-05
         assert_eq!(entry["id"], result["id"]);
         assert_eq!(entry["evidence_preview"], result["evidence_preview"]);
-        assert_eq!(
-            entry["field_windows"][0]["read"],
-            result["evidence_excerpts"][0]["read"]
-        );
+        let windows = entry["field_windows"].as_array().unwrap();
+        assert_eq!(windows.len(), hit.excerpts.len());
+        for (window, excerpt) in windows.iter().zip(&hit.excerpts) {
+            check_window(window, excerpt);
+        }
+        let first = hit.excerpts.first().map(|excerpt| excerpt.preview.as_str());
+        // A long one is shortened around its match.
+        let is_short = first.is_none_or(|first| first.len() <= 320);
+        let preview = result["evidence_preview"].as_str();
+        assert!(preview == first || !is_short, "{preview:?} of {first:?}");
     }
-    let hit = |(result, sent): (&Value, &Value)| {
+    let hit = |((result, sent), read): ((&Value, &Value), &Hit)| {
         assert!(reply.says(result["id"].as_str().unwrap()), "{}", reply.text);
-        let excerpts = result["evidence_excerpts"].as_array();
         Hit {
             id: Id {
                 connection: text(result, "connection_id"),
@@ -116,13 +122,12 @@ pub(crate) fn hits(reply: &Reply) -> Found {
             label: text(result, "display_name"),
             // Where a record has no title, the tools name it by its source and time.
             title: text(result, "title").filter(|_| sent["title"].is_string()),
-            excerpts: excerpts.into_iter().flatten().map(excerpt).collect(),
+            excerpts: read.excerpts.clone(),
         }
     };
-    let mut found = body::hits(&reply.structured["data"]);
-    let sent = reply.list("/data/data");
-    assert_eq!(results.len(), sent.len());
-    found.hits = results.iter().zip(sent).map(hit).collect();
+    found.hits = (results.iter().zip(sent).zip(&found.hits))
+        .map(hit)
+        .collect();
     if let Some(cursor) = &found.cursor {
         assert!(reply.text.contains(cursor.as_str()), "{}", reply.text);
     }
@@ -131,7 +136,7 @@ pub(crate) fn hits(reply: &Reply) -> Found {
 
 pub(crate) fn window(reply: &Reply) -> Window {
     let answer = &reply.structured;
-    let id = rung(&answer["record"]);
+    let id = parts(&answer["record"]);
     let echoed = named(&answer["record"]);
     assert!(echoed == id || echoed == id.bare(), "{answer}");
     let field = text(&answer["field"], "path").unwrap();

@@ -13,7 +13,7 @@ fn long_texts(surface: Surface) -> Vec<(Grant, Id, String)> {
         let text = entry(key, 1)["text"].as_str().unwrap().to_owned();
         texts.push((archives(), id, text));
     }
-    // The longest letter of the sample life, as a list gives it.
+    // The longest letter of the sample life. A list of the tools shows its beginning only.
     let who = only("mail-work");
     let ask = plain().with("field", "size_bytes");
     let largest = surface.aggregate(&who, "messages", "max", ask).unwrap();
@@ -21,9 +21,9 @@ fn long_texts(surface: Surface) -> Vec<(Grant, Id, String)> {
         .filter("size_bytes", largest.value.unwrap())
         .limit(1);
     let page = surface.query(&who, "messages", ask).unwrap();
-    let letter = &page.records[0];
+    let letter = surface.fetch(&who, &page.records[0].id, plain()).unwrap();
     let text = letter.data["body"].as_str().unwrap().to_owned();
-    texts.push((who, letter.id.clone(), text));
+    texts.push((who, letter.id, text));
     texts
 }
 

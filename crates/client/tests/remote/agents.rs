@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use client::HttpServer;
 use contract::error::ErrorCode;
 use contract::time::Clock as _;
-use contract::upstream::{Body, Get, Upstream as _};
+use contract::upstream::{Get, Upstream as _};
 use serde_json::{Value, json};
 
 use crate::fake::{Asked, Fake, LIMITS, NOW, Reply, TOKEN, cache_with, http, json, shown};
@@ -106,9 +106,7 @@ async fn a_record_about_owners_is_no_owners_token() {
     let server = fake.server().for_agents();
     for _ in 0..2 {
         let answer = server.get(records()).await.unwrap();
-        let Body::Json(body) = answer.body else {
-            unreachable!("the fake answers JSON")
-        };
+        let body = answer.json().unwrap();
         assert_eq!(body["data"]["bearer"]["scope"], "owner");
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use contract::upstream::{Body, Get, Upstream as _};
+use contract::upstream::{Get, Upstream as _};
 use serde_json::{Value, json};
 
 use crate::fake::{Asked, Fake, http, json};
@@ -124,9 +124,7 @@ async fn an_ended_grant_is_told_as_such() {
             let stored = Stored::new(&fake, &file(&fake.url));
             let answer = stored.server().get(Get::v1(["schema"])).await.unwrap();
             let (status, code) = if refuses { before } else { after };
-            let Body::Json(body) = answer.body else {
-                unreachable!("the fake answers JSON")
-            };
+            let body = answer.json().unwrap();
             assert_eq!(
                 (answer.status, &body["error"]["code"]),
                 (status, &json!(code))

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 
 use client::{HttpServer, ProviderUrl};
 use contract::error::ErrorCode;
-use contract::upstream::{Body, Get, Upstream as _};
+use contract::upstream::{Get, Upstream as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde_json::json;
 
@@ -29,7 +29,7 @@ async fn an_encrypted_server_is_asked_only_if_this_machine_trusts_it() {
     let asked = server.get(Get::v1(["schema"])).await;
     let heard = serving.join().unwrap();
     if trusted {
-        assert_eq!(asked.unwrap().body, Body::Json(json!({"encrypted": true})));
+        assert_eq!(asked.unwrap().json().unwrap(), json!({"encrypted": true}));
         assert!(heard.contains(&format!("Bearer {TOKEN}")), "{heard}");
         return;
     }

@@ -118,20 +118,9 @@ async fn the_body_is_cut_off() {
 }
 
 #[tokio::test]
-async fn the_body_is_not_what_it_is_called() {
+async fn the_body_is_not_utf_8() {
     let header = "content-type: application/json; charset=utf-8\r\n";
-    for body in [
-        &b"{\"a\": "[..],
-        b"\xff\xfe",
-        b"<html>",
-        b"",
-        b"{\"a\": 1} x",
-    ] {
-        let error = failure_of(move || http(200, header, body)).await;
-        assert_eq!(error.code, ErrorCode::RsBadResponse, "{error}");
-    }
-    let nested = "[".repeat(100_000 / 2);
-    let error = failure_of(move || http(200, header, &nested)).await;
+    let error = failure_of(move || http(200, header, b"\xff\xfe")).await;
     assert_eq!(error.code, ErrorCode::RsBadResponse, "{error}");
 }
 

@@ -114,14 +114,13 @@ pub enum Count {
 }
 
 impl Count {
+    /// All there are.
+    pub const ALL: [Count; 3] = [Count::None, Count::Estimated, Count::Exact];
+
     /// The wish of that wire name.
     pub fn parse(name: &str) -> Result<Count, ReadError> {
-        match name {
-            "none" => Ok(Count::None),
-            "estimated" => Ok(Count::Estimated),
-            "exact" => Ok(Count::Exact),
-            _ => Err(refused("count", "count must be none, estimated or exact")),
-        }
+        let found = Count::ALL.into_iter().find(|count| count.as_str() == name);
+        found.ok_or_else(|| refused("count", "count must be none, estimated or exact"))
     }
 
     /// The wire name.

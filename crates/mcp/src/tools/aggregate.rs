@@ -4,201 +4,194 @@ mod groups;
 
 use std::fmt::Write as _;
 
+use contract::aggregate::{Granularity, MetricKind};
 use contract::error::{ErrorCode, ReadError};
-use contract::numeral;
 use contract::segment;
 use contract::upstream::Get;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::json;
 
 use super::expand::{self, Filters};
+use super::paged::{PageSize, Shortened};
 use super::{Definition, Running};
-use crate::args::{Arg, Args, Kind};
+use crate::answer::{Answered, FieldValue, Figure, Group};
+use crate::args::{Arguments as _, Chosen, Filter, Limit, Whole, arguments};
 use crate::budget;
-use crate::call::{Answered, Call};
-use crate::evidence::envelope::{self, Paging};
-use crate::evidence::lines::Lines;
-use crate::evidence::{oversize, plain};
+use crate::call::Call;
 use crate::fault::Fault;
-use crate::reply::{Outcome, Reply};
+use crate::reply::{Reply, ToolResult};
+use crate::text::lines::Lines;
+use crate::text::{paging, plain};
+use crate::tool_call::ToolCall;
+
+arguments! {
+    struct AggregateArgs {
+        stream: String = "";
+        metric: Chosen<MetricKind> = "";
+        field: Option<String> = "for every metric but count";
+        group_by: Option<String> = "field to group by";
+        group_by_time: Option<String> = "date field to group by; needs granularity";
+        granularity: Option<Chosen<Granularity>> = "";
+        time_zone: Option<String> = "IANA name; UTC if absent";
+        limit: Option<Limit> = "most groups";
+        filter: Option<Filter> = "{field: value} or {field: {gte|gt|lte|lt: value}}";
+        connection_id: Option<String> = "if several connections have the stream";
+    }
+}
 
 pub(super) static TOOL: Definition = Definition {
     name: "aggregate",
     title: "Count or sum records",
     description: include_str!("aggregate.md"),
-    args: &[
-        Arg::new("stream", Kind::Text, "").required(),
-        Arg::new(
-            "metric",
-            Kind::Choice(&["count", "sum", "min", "max", "count_distinct"]),
-            "",
-        )
-        .required(),
-        Arg::new("field", Kind::Text, "for every metric but count"),
-        Arg::new("group_by", Kind::Text, "field to group by"),
-        Arg::new(
-            "group_by_time",
-            Kind::Text,
-            "date field to group by; needs granularity",
-        ),
-        Arg::new(
-            "granularity",
-            Kind::Choice(&["minute", "hour", "day", "week", "month", "quarter", "year"]),
-            "",
-        ),
-        Arg::new("time_zone", Kind::Text, "IANA name; UTC if absent"),
-        Arg::new(
-            "limit",
-            Kind::Whole {
-                least: 1,
-                most: budget::MAX_LIMIT,
-            },
-            "most groups",
-        ),
-        Arg::new(
-            "filter",
-            Kind::Filter,
-            "{field: value} or {field: {gte|gt|lte|lt: value}}",
-        ),
-        Arg::new(
-            "connection_id",
-            Kind::Text,
-            "if several connections have the stream",
-        ),
-    ],
+    input: AggregateArgs::schema,
     output: || json!({"data": {"type": "object"}, "provider_url": {"type": "string"}}),
-    run: |call, args| -> Running<'_> { Box::pin(run(call, args)) },
+    run: |call, given| -> Running<'_> {
+        Box::pin(async move { run(call, AggregateArgs::read(given)?).await })
+    },
 };
 
-async fn run(call: Call<'_>, args: Args) -> Outcome {
-    let stream = args.text("stream").unwrap_or_default();
-    if let Err(error) = segment::guard(stream) {
+/// The structured content.
+#[derive(Serialize)]
+struct Content<'a, B> {
+    data: B,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    page_shortened: Option<Shortened>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    provider_url: Option<&'a str>,
+    request_id: Option<&'a str>,
+}
+
+async fn run(call: Call<'_>, args: AggregateArgs) -> ToolResult {
+    if let Err(error) = segment::guard(&args.stream) {
         let message = format!("the stream name {error}");
         return Err(Fault::refused(ErrorCode::InvalidStream, "stream", message)
             .with_next("call schema to see the streams of this grant"));
     }
-    let mut question = Get::v1(["streams", stream, "aggregate"]);
-    let names: Vec<&str> = TOOL.args.iter().map(|arg| arg.name).collect();
-    let forwarded: Vec<&str> = names.into_iter().filter(|name| *name != "stream").collect();
-    args.write(&forwarded, &mut question);
-    let Answered { body, request_id } = call.get(question).await?;
-    let Some(figure) = Figure::of(&args, &body) else {
+    let mut answered = call.get(question(&args, None)).await?;
+    let provider = call.provider_url();
+    let provider = provider.as_deref();
+    let mut shortened = None;
+    if let Some(groups) = groups_that_fit(&answered, provider) {
+        let sent = answered.group_sizes().len() as u64;
+        // A server that fails now has answered before: that answer stands, as far as it fits.
+        if let Ok(shorter) = call.get(question(&args, Some(groups))).await {
+            answered = shorter;
+        }
+        answered.truncate_groups(usize::try_from(groups).unwrap_or(usize::MAX));
+        shortened = Some(Shortened {
+            asked: sent,
+            shown: groups,
+        });
+    }
+    let Some(figure) = answered.figure() else {
         let message = "the resource server's answer holds neither a value nor groups";
         let error = ReadError::new(ErrorCode::RsBadResponse, message)
             .with_hint("query_records reads the records themselves");
-        return Err(Fault::from(error).with_answer(None, request_id));
+        return Err(Fault::from(error).with_answer(None, answered.request_id));
     };
-    let text = match figure.body.get("groups").and_then(Value::as_array) {
-        Some(groups) => groups::text(&figure, groups, filters(call, &args).await),
-        None => figure.text(),
+    let counted = Counted {
+        args: &args,
+        figure: &figure,
     };
-    let data = bounded(body);
-    let structured =
-        json!({"data": data, "provider_url": call.provider_url(), "request_id": request_id});
-    Ok(Reply::new(text, structured))
+    let text = match &figure.groups {
+        Some(groups) => groups::text(&counted, groups, filters(call, &args).await),
+        None => counted.text(),
+    };
+    Ok(Reply::new(text, &content(&answered, provider, shortened)))
+}
+
+fn question(args: &AggregateArgs, groups: Option<u64>) -> Get {
+    let mut question = Get::v1(["streams", args.stream.as_str(), "aggregate"]);
+    let mut args = args.clone();
+    args.limit = groups.map(Whole).or(args.limit);
+    args.write(&mut question, &["stream"]);
+    question
+}
+
+fn content<'a>(
+    answered: &'a Answered,
+    provider: Option<&'a str>,
+    page_shortened: Option<Shortened>,
+) -> Content<'a, impl Serialize + 'a> {
+    Content {
+        data: answered.body(),
+        page_shortened,
+        provider_url: provider,
+        request_id: answered.request_id.as_deref(),
+    }
+}
+
+/// How many groups an answer within its budget has, where this one is larger.
+fn groups_that_fit(answered: &Answered, provider: Option<&str>) -> Option<u64> {
+    let size = PageSize::new(None);
+    let whole = budget::size_of(&content(answered, provider, None));
+    // What says that it was shortened needs room, too.
+    size.rows_that_fit(whole + 64, &answered.group_sizes())
 }
 
 /// Which filters the grouped field takes: a call that leads on must not be one that is refused.
-async fn filters(call: Call<'_>, args: &Args) -> Filters {
-    let grouped = args.text("group_by").or(args.text("group_by_time"));
-    let place = (
-        args.text("stream").unwrap_or_default(),
-        args.text("connection_id"),
-    );
-    match grouped {
-        Some(field) => expand::filters(call, place, field).await,
+async fn filters(call: Call<'_>, args: &AggregateArgs) -> Filters {
+    match args.group_by.as_ref().or(args.group_by_time.as_ref()) {
+        Some(field) => {
+            expand::filters(call, &args.stream, args.connection_id.as_deref(), field).await
+        }
         None => Filters::default(),
     }
 }
 
-/// The answer as it came, unless a server sends more groups than a result may hold.
-fn bounded(mut body: Value) -> Value {
-    if oversize::size(&body) <= budget::RESULT - 2 * budget::GROUPS_TEXT {
-        return body;
-    }
-    for place in ["", "/data"] {
-        if let Some(Value::Object(figure)) = body.pointer_mut(place)
-            && let Some(Value::Array(groups)) = figure.get_mut("groups")
-        {
-            let most = usize::try_from(budget::MAX_LIMIT).unwrap_or(usize::MAX);
-            let omitted = groups.len().saturating_sub(most);
-            groups.truncate(most);
-            figure.insert("groups_omitted".to_owned(), json!(omitted));
-        }
-    }
-    body
-}
-
 /// What was asked and what came.
-struct Figure<'a> {
-    args: &'a Args,
-    /// The answer without the `data` some servers wrap it in.
-    body: &'a Value,
-    /// The whole answer, for what stands around the figure.
-    envelope: &'a Value,
+struct Counted<'a> {
+    args: &'a AggregateArgs,
+    figure: &'a Figure<'a>,
 }
 
-impl<'a> Figure<'a> {
-    fn of(args: &'a Args, envelope: &'a Value) -> Option<Self> {
-        let tells = |body: &Value| {
-            let members = ["value", "groups", "filtered_record_count"];
-            members.iter().any(|name| body.get(name).is_some())
-        };
-        let body = [Some(envelope), envelope.get("data")]
-            .into_iter()
-            .flatten()
-            .find(|body| tells(body))?;
-        Some(Self {
-            args,
-            body,
-            envelope,
-        })
-    }
-
+impl Counted<'_> {
     /// `sum(orders) field=amount`
     fn name(&self) -> String {
-        let metric = self.args.text("metric").unwrap_or_default();
-        let stream = label(self.args.text("stream").unwrap_or_default());
-        match self.args.text("field") {
+        let metric = self.args.metric.0.as_str();
+        let stream = label(&self.args.stream);
+        match &self.args.field {
             Some(field) => format!("{metric}({stream}) field={}", label(field)),
             None => format!("{metric}({stream})"),
         }
-    }
-
-    fn whole(&self, name: &str) -> Option<u64> {
-        self.body.get(name)?.as_u64()
     }
 
     /// What a reader must know to trust the number, each part with a space before it.
     fn facts(&self) -> String {
         let mut facts = String::new();
         // Writing to a String cannot fail.
-        if self.body.get("approximate") == Some(&Value::Bool(true)) {
+        if self.figure.approximate {
             facts.push_str(" approximate=true");
         }
-        if let Some(counted) = self.whole("filtered_record_count") {
-            let which = if self.args.has("filter") {
+        let has_filter = self.args.filter.is_some();
+        if let Some(counted) = self.figure.record_count {
+            let which = if has_filter {
                 "matching the filter"
             } else {
                 "without a filter"
             };
             let _ = write!(facts, " records={counted} {which}");
-        } else if self.args.has("filter") {
+        } else if has_filter {
             facts.push_str(" filter applied");
         }
-        if let Some(connection) = self.args.text("connection_id") {
+        if let Some(connection) = &self.args.connection_id {
             let _ = write!(facts, " connection_id={}", label(connection));
         }
-        facts.push_str(&Paging::of(self.envelope).written());
+        facts.push_str(&paging::extent(&self.figure.page));
+        facts.push_str(&paging::way_on(&self.figure.page));
         facts
     }
 
     /// The text of one number.
     fn text(&self) -> String {
-        let value = match self.body.get("value") {
-            Some(Value::Null) => "null (no record has a value there)".to_owned(),
+        let value = match self.figure.value {
+            Some(value) if value.kind() == "null" => {
+                "null (no record has a value there)".to_owned()
+            }
             Some(value) => scalar(value),
             None => self
-                .whole("filtered_record_count")
+                .figure
+                .record_count
                 .map_or_else(|| "null".to_owned(), |count| count.to_string()),
         };
         let first = format!("{} = {value};{}", self.name(), self.facts());
@@ -206,7 +199,7 @@ impl<'a> Figure<'a> {
         let short = "next: query_records with the same stream, filter and connection_id";
         let next = format!("next: {}", self.records(None));
         lines.reserve(short.len());
-        if let Some(warnings) = envelope::warnings(self.envelope) {
+        if let Some(warnings) = paging::page_warnings(&self.figure.page) {
             lines.offer(&format!("warnings: {warnings}"));
         }
         lines.release(short.len());
@@ -216,22 +209,27 @@ impl<'a> Figure<'a> {
         lines.finish()
     }
 
-    /// The call that lists the records behind the number, or behind one group of it.
-    fn records(&self, group: Option<(&str, &Value)>) -> String {
-        let mut args = Map::new();
-        for name in ["stream", "connection_id", "filter"] {
-            if let Some(value) = self.args.given().get(name) {
-                args.insert(name.to_owned(), value.clone());
-            }
-        }
-        if let Some((field, key)) = group {
-            let filter = args.entry("filter").or_insert_with(|| json!({}));
-            // Of a number in JSON an agent's host may keep as little as a value does.
-            let written = numeral::digits(key);
-            filter[field] = written.map_or_else(|| key.clone(), |digits| json!(digits));
-        }
-        args.insert("limit".to_owned(), json!(budget::DEFAULT_LIMIT));
-        format!("query_records {}", plain::json(&Value::Object(args)))
+    /// The call that lists the records behind the number, or behind one group of a field.
+    fn records(&self, group: Option<(&str, &Group<'_>)>) -> ToolCall {
+        let filter = self.args.filter.as_ref();
+        let filter = match group {
+            // Of a number in JSON an agent's host may keep as little as a value does, so that its digits stand as text.
+            Some((field, group)) => Some(match group.key.digits() {
+                Some(digits) => Filter::and(filter, field, digits),
+                None => Filter::and(filter, field, group.key),
+            }),
+            None => filter.cloned(),
+        };
+        self.listing()
+            .with_some("filter", filter)
+            .with("limit", budget::DEFAULT_LIMIT)
+    }
+
+    /// A list of the same records, not filtered yet.
+    fn listing(&self) -> ToolCall {
+        ToolCall::new("query_records")
+            .with("stream", &self.args.stream)
+            .with_some("connection_id", self.args.connection_id.as_ref())
     }
 }
 
@@ -258,13 +256,10 @@ fn short(text: &str) -> String {
 }
 
 /// A value or key: numbers as they are, texts in quotes.
-fn scalar(value: &Value) -> String {
-    match value {
-        Value::String(text) => short(text),
-        Value::Array(_) | Value::Object(_) => {
-            plain::cut(&plain::json(value), budget::LABEL).into_owned()
-        }
-        other => other.to_string(),
+fn scalar(value: FieldValue<'_>) -> String {
+    match value.text() {
+        Some(text) => short(text),
+        None => plain::cut(&plain::json(&value.json()), budget::LABEL).into_owned(),
     }
 }
 

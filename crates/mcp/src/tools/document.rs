@@ -5,14 +5,16 @@
 
 use contract::handle::{RECORD_URI, RecordHandle};
 use contract::numeral;
-use serde_json::{Map, Value, json};
+use serde::{Serialize, Serializer};
 
+use super::expanded::RelationContent;
+use crate::answer::{Content, FieldValue, Fields, Payload};
 use crate::args::can_be_listed;
 use crate::budget;
-use crate::evidence::identity::{Identity, connection_of, title};
-use crate::evidence::ladder::{self, Content};
-use crate::evidence::payload::{Payload, is_bytes, is_scalar, without_bytes};
-use crate::evidence::{oversize, plain};
+use crate::identity::{Addresses, Identity};
+use crate::ladder::{self, Ladder, Longer, Next, Read, Rung};
+use crate::text::plain;
+use crate::tool_call::ToolCall;
 
 /// The fields that may be a record's own text, best first.
 const BODIES: [&str; 5] = ["text", "content", "body", "message", "summary"];
@@ -26,115 +28,214 @@ const FIELDS_PER_CALL: usize = 32;
 const URL: usize = 2_048;
 /// What the result holds besides the document.
 const AROUND: usize = 4_096;
+/// Every field that is not shown is listed, however short it is.
+const ALL: Longer = Longer {
+    than_chars: 0,
+    than_bytes: 0,
+};
 
 /// What was asked for.
 pub(super) struct Asked<'a> {
     /// The id as the caller wrote it.
     pub(super) given: &'a str,
     pub(super) handle: &'a RecordHandle,
-    /// Related records, written.
-    pub(super) related: Map<String, Value>,
+    pub(super) related: Vec<RelationContent>,
     pub(super) warnings: Option<String>,
 }
 
 /// The document.
-pub(super) fn of(payload: &Payload, asked: &Asked<'_>, provider: Option<&str>) -> Value {
-    let identity = identity(payload, asked.handle);
-    let mut face = payload.face();
-    if payload
-        .citation_url
-        .as_ref()
-        .is_some_and(|url| url.len() > URL)
-        && let Value::Object(face) = &mut face
-    {
-        face.remove("citation_url");
-    }
-    let id = if asked.given.starts_with(RECORD_URI) {
-        identity.id.as_str()
-    } else {
-        asked.given
-    };
-    let body = body(payload);
-    let mut metadata = source(payload, asked);
-    let mut shown: Vec<&str> = body.map(|(name, _)| name).into_iter().collect();
-    let fields = scalars(&payload.data, &shown, budget::FETCH_FIELDS);
-    // What stands whole beside the text needs no call that reads it.
-    let mut unshown = payload.data.clone();
-    unshown.retain(|name, _| !fields.contains_key(name));
-    let ladder = ladder::record(&identity, &unshown);
-    shown.extend(fields.keys().map(String::as_str));
-    shown.extend(ladder.iter().flat_map(listed));
-    let left_out = left_out(&payload.data, &shown, &identity);
-    insert_some(&mut metadata, "fields", &fields);
-    insert_some(&mut metadata, "fields_left_out", &left_out);
-    let other = others(payload, body);
-    insert_some(&mut metadata, "other", &other);
-    let unsaid = unsaid(payload, &other, body);
-    if !unsaid.is_empty() {
-        metadata.insert("other_left_out".to_owned(), json!(unsaid));
-    }
-    insert_some(&mut metadata, "expanded", &asked.related);
-    if let Some(entry) = ladder {
-        let ladder = ladder::ladder("record", vec![entry]);
-        metadata.insert("content_ladder".to_owned(), ladder);
-    }
-    let mut document = json!({
-        "id": id,
-        "title": label(&title(&face, &identity), budget::PREVIEW),
-        "text": "",
-        "url": identity.url(&face, provider),
-        "metadata": metadata
-    });
-    if cost(&document) > budget::RESULT / 2 {
-        forget_ladder(&mut document);
-    }
-    let room = budget::RESULT.saturating_sub(cost(&document) + AROUND);
-    let text = match body {
-        Some((field, text)) => Text::of_field(field, text, &identity, room),
-        None => Text::of_record(payload, &identity, (&unshown, left_out.get("read"))),
-    };
-    text.write(&mut document);
-    document
+#[derive(Debug, Serialize)]
+pub(super) struct Document<'a> {
+    id: &'a str,
+    title: String,
+    text: String,
+    url: String,
+    metadata: Metadata<'a>,
 }
 
-/// The record by the best name there is: with the connection the server names, if it was left open.
-pub(super) fn identity(payload: &Payload, handle: &RecordHandle) -> Identity {
-    let face = Value::Object(payload.envelope.clone());
-    let named = connection_of(&face).filter(|_| handle.connection().is_none());
-    let adopted = handle.clone().with_connection(named);
-    Identity::of(adopted.unwrap_or_else(|_| handle.clone()))
+#[derive(Debug, Serialize)]
+struct Metadata<'a> {
+    stream: &'a str,
+    record_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    connection_id: Option<String>,
+    #[serde(flatten, serialize_with = "as_members")]
+    source: Vec<(&'a str, Label<'a>)>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warnings: Option<&'a str>,
+    #[serde(skip_serializing_if = "Fields::is_empty")]
+    fields: Fields<'static>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fields_left_out: Option<LeftOut<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "as_members")]
+    other: Vec<(&'a str, FieldValue<'a>)>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    other_left_out: Vec<&'a str>,
+    #[serde(
+        skip_serializing_if = "<[_]>::is_empty",
+        serialize_with = "by_relation"
+    )]
+    expanded: &'a [RelationContent],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content_ladder: Option<Ladder>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content_ladder_left_out: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text_field: Option<&'a str>,
+    text_complete: bool,
+    text_total_chars: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<Next>,
 }
 
-/// Which record it is and where it comes from (FE-04).
-fn source(payload: &Payload, asked: &Asked<'_>) -> Map<String, Value> {
-    let mut metadata = Map::new();
-    let handle = asked.handle;
-    metadata.insert("stream".to_owned(), json!(handle.stream()));
-    metadata.insert("record_id".to_owned(), json!(handle.record()));
-    if let Some(connection) = handle.connection() {
-        metadata.insert("connection_id".to_owned(), json!(connection));
-    }
-    for (name, value) in &payload.envelope {
-        // The key is told once; the stream is the one that was asked.
-        if matches!(
-            name.as_str(),
-            "object" | "id" | "record_id" | "record_key" | "stream"
-        ) {
-            continue;
-        }
-        let value = match value {
-            // A handle is exact or worth nothing.
-            Value::String(text) if name != "connection_id" => json!(label(text, budget::PREVIEW)),
-            other => other.clone(),
+/// A member of the envelope: texts bounded, anything else as it is.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Label<'a> {
+    Text(String),
+    Other(FieldValue<'a>),
+}
+
+/// The fields that stand nowhere else, and the call that shows them.
+#[derive(Debug, Serialize)]
+struct LeftOut<'a> {
+    count: usize,
+    names: Vec<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'static str>,
+    /// Those that no argument can carry.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    cannot_be_named: Vec<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    read: Option<ToolCall>,
+}
+
+impl<'a> Document<'a> {
+    pub(super) fn new(
+        payload: &'a Payload,
+        asked: &'a Asked<'_>,
+        identity: &'a Identity,
+        provider: Option<&str>,
+    ) -> Self {
+        let body = body(payload);
+        let mut shown: Vec<&str> = body.map(|(name, _)| name).into_iter().collect();
+        let fields = scalars(&payload.data, &shown, budget::FETCH_FIELDS);
+        // What stands whole beside the text needs no call that reads it.
+        let unshown = payload.data.only(|name, _| fields.get(name).is_none());
+        let rung = Rung::of_fields(identity, &unshown, ALL);
+        shown.extend(fields.names());
+        shown.extend(rung.iter().flat_map(Rung::listed));
+        let left_out = LeftOut::new(&payload.data, &shown, identity);
+        let other = others(payload, body);
+        let mut document = Self {
+            id: if asked.given.starts_with(RECORD_URI) {
+                &identity.id
+            } else {
+                asked.given
+            },
+            title: label(&payload.title(identity), budget::PREVIEW),
+            text: String::new(),
+            url: url(payload, identity, provider),
+            metadata: Metadata {
+                stream: asked.handle.stream(),
+                record_id: asked.handle.record(),
+                connection_id: identity.connection().map(str::to_owned),
+                source: source(payload),
+                warnings: asked.warnings.as_deref(),
+                other_left_out: unsaid(payload, &other, body),
+                other,
+                expanded: &asked.related,
+                content_ladder: rung.map(|rung| Ladder::new("record", vec![rung])),
+                content_ladder_left_out: None,
+                text_field: body.map(|(name, _)| name),
+                text_complete: false,
+                text_total_chars: 0,
+                next: None,
+                fields: fields.clone(),
+                fields_left_out: left_out,
+            },
         };
-        if !value.is_null() {
-            metadata.insert(name.clone(), value);
+        if document.cost() > budget::RESULT / 2 {
+            document.forget_ladder();
+        }
+        let room = budget::RESULT.saturating_sub(document.cost() + AROUND);
+        let text = if let Some((field, text)) = body {
+            Text::of_field(field, text, identity, room)
+        } else {
+            let left_out = document.metadata.fields_left_out.as_ref();
+            let read = left_out.and_then(|left_out| left_out.read.clone());
+            Text::of_record(payload, identity, &unshown, read)
+        };
+        document.finish(text);
+        document
+    }
+
+    /// The bytes of the document in both channels: as JSON, and as JSON inside a JSON string.
+    fn cost(&self) -> usize {
+        let written = self.json();
+        written.len() + serde_json::Value::String(written).to_string().len()
+    }
+
+    /// The document as compact JSON, the mirror that stands in text.
+    pub(super) fn json(&self) -> String {
+        serde_json::to_value(self).map_or_else(|_| String::new(), |value| numeral::write(&value))
+    }
+
+    /// An entry may be as large as the names and ids of a server make it; then only its absence is told.
+    fn forget_ladder(&mut self) {
+        self.metadata.content_ladder = None;
+        self.metadata.expanded = &[];
+        self.metadata.content_ladder_left_out = Some(
+            "left out: too large; call fetch with fields, or read_record_field, for single fields",
+        );
+    }
+
+    fn finish(&mut self, text: Text) {
+        self.text = text.shown;
+        let metadata = &mut self.metadata;
+        metadata.text_complete = text.next.is_none();
+        metadata.text_total_chars = text.total_chars;
+        metadata.next = text.next;
+        // A ladder speaks of windows; the field that stands whole in `text` is complete, however long it is.
+        let rungs = metadata
+            .content_ladder
+            .iter_mut()
+            .flat_map(|ladder| &mut ladder.records);
+        for window in rungs.flat_map(|rung| &mut rung.field_windows) {
+            if metadata.text_complete && metadata.text_field == Some(window.field_path.as_str()) {
+                window.preview_status = Some("complete");
+            }
         }
     }
-    if let Some(warnings) = &asked.warnings {
-        metadata.insert("warnings".to_owned(), json!(warnings));
-    }
-    metadata
+}
+
+fn url(payload: &Payload, identity: &Identity, provider: Option<&str>) -> String {
+    let citation = payload.addresses.citation.as_ref();
+    let addresses = Addresses {
+        citation: citation.filter(|url| url.len() <= URL).cloned(),
+        own: None,
+    };
+    identity.url(&addresses, provider)
+}
+
+/// Where it comes from (FE-04). The key is told once; the stream is the one that was asked.
+fn source(payload: &Payload) -> Vec<(&str, Label<'_>)> {
+    let told = [
+        "object",
+        "id",
+        "record_id",
+        "record_key",
+        "stream",
+        "connection_id",
+    ];
+    let members = payload.envelope().filter(|(name, _)| !told.contains(name));
+    members
+        .filter(|(_, value)| value.kind() != "null")
+        .map(|(name, value)| match value.text() {
+            Some(text) => (name, Label::Text(label(text, budget::PREVIEW))),
+            None => (name, Label::Other(value)),
+        })
+        .collect()
 }
 
 /// A name or title: as it is, unless it is long or would steer a display.
@@ -147,44 +248,59 @@ pub(super) fn label(text: &str, bytes: usize) -> String {
 }
 
 /// The record's own text and the field it stands in.
-fn body(payload: &Payload) -> Option<(&str, &str)> {
+fn body(payload: &Payload) -> Option<(&'static str, &str)> {
     [&payload.data, &payload.extras]
         .into_iter()
-        .find_map(|place| {
+        .find_map(|fields| {
             BODIES.iter().find_map(|name| {
-                let text = place.get(*name)?.as_str()?;
-                let is_text = !text.trim().is_empty() && !is_bytes(text);
-                is_text.then_some((*name, text))
+                let value = fields.get(name)?;
+                let text = fields.text(name)?;
+                (value.content() == Content::Text).then_some((*name, text))
             })
         })
 }
 
 /// Scalars in the order of the record, as many as fit.
-fn scalars(data: &Map<String, Value>, shown: &[&str], bytes: usize) -> Map<String, Value> {
-    let mut kept = Map::new();
+fn scalars(data: &Fields<'_>, shown: &[&str], bytes: usize) -> Fields<'static> {
+    let kept = fitting(data, shown, bytes);
+    data.only(|name, _| kept.contains(&name))
+}
+
+fn fitting<'a>(data: &'a Fields<'_>, shown: &[&str], bytes: usize) -> Vec<&'a str> {
     let mut used = 2;
-    for (name, value) in data {
-        let is_text_of_bytes = value.as_str().is_some_and(is_bytes);
-        if !is_scalar(value) || is_text_of_bytes || shown.contains(&name.as_str()) {
-            continue;
-        }
-        let size = json!(name).to_string().len() + oversize::size(value) + 2;
+    let is_shown_here = |name: &str, value: FieldValue<'_>| {
+        value.is_scalar() && value.content() != Content::Binary && !shown.contains(&name)
+    };
+    let mut kept = Vec::new();
+    for (name, value) in data
+        .iter()
+        .filter(|(name, value)| is_shown_here(name, *value))
+    {
+        let size = budget::size_of(&name) + value.size() + 2;
         if size <= SCALAR && used + size <= bytes {
             used += size;
-            kept.insert(name.clone(), value.clone());
+            kept.push(name);
         }
     }
     kept
 }
 
 /// What the server put beside the payload: scalars only, and not what stands elsewhere already.
-fn others(payload: &Payload, body: Option<(&str, &str)>) -> Map<String, Value> {
+fn others<'a>(payload: &'a Payload, body: Option<(&str, &str)>) -> Vec<(&'a str, FieldValue<'a>)> {
     let shown: Vec<&str> = body.map(|(name, _)| name).into_iter().collect();
-    let mut other = scalars(&payload.extras, &shown, SCALAR);
-    if let Some(Value::Object(about)) = payload.extras.get("metadata") {
-        let room = SCALAR.saturating_sub(oversize::size_of_members(&other));
-        for (name, value) in scalars(about, &[], room) {
-            other.entry(name).or_insert(value);
+    let named = |fields: &'a Fields<'_>, bytes: usize| {
+        let names = fitting(fields, &shown, bytes).into_iter();
+        names.filter_map(|name| Some((name, fields.get(name)?)))
+    };
+    let mut other: Vec<(&str, FieldValue<'_>)> = named(&payload.extras, SCALAR).collect();
+    let used: usize = other
+        .iter()
+        .map(|(name, value)| name.len() + value.size() + 4)
+        .sum();
+    let more = named(&payload.metadata, SCALAR.saturating_sub(used));
+    for (name, value) in more {
+        if other.iter().all(|(known, _)| *known != name) {
+            other.push((name, value));
         }
     }
     other
@@ -193,97 +309,53 @@ fn others(payload: &Payload, body: Option<(&str, &str)>) -> Map<String, Value> {
 /// The names of what stands beside the payload and is not shown.
 fn unsaid<'a>(
     payload: &'a Payload,
-    other: &Map<String, Value>,
+    other: &[(&str, FieldValue<'_>)],
     body: Option<(&str, &str)>,
 ) -> Vec<&'a str> {
     let is_shown = |name: &str| {
-        other.contains_key(name) || name == "metadata" || body.is_some_and(|(body, _)| body == name)
+        let is_body = body.is_some_and(|(body, _)| body == name);
+        is_body || name == "metadata" || other.iter().any(|(known, _)| *known == name)
     };
-    let names = payload.extras.keys().map(String::as_str);
+    let names = payload.extras.names();
     names
         .filter(|name| !is_shown(name) && name.len() <= budget::LABEL)
         .take(FIELDS_PER_CALL)
         .collect()
 }
 
-/// The fields a ladder entry lists.
-fn listed(entry: &Value) -> Vec<&str> {
-    let lists = ["field_windows", "json_fields", "binary_fields"];
-    let fields = lists.iter().filter_map(|list| entry.get(list)?.as_array());
-    fields
-        .flatten()
-        .filter_map(|field| field.get("field_path")?.as_str())
-        .collect()
-}
-
-/// The fields that stand nowhere else, and the call that shows them.
-fn left_out(data: &Map<String, Value>, shown: &[&str], identity: &Identity) -> Map<String, Value> {
-    let missing: Vec<&str> = data
-        .keys()
-        .map(String::as_str)
-        .filter(|name| !shown.contains(name))
-        .collect();
-    let mut left = Map::new();
-    if missing.is_empty() {
-        return left;
-    }
-    let mut room = NAMES;
-    let names: Vec<&str> = missing
-        .iter()
-        .copied()
-        .take_while(|name| {
-            let fits = name.len() + 3 <= room;
-            room = room.saturating_sub(name.len() + 3);
-            fits
+impl<'a> LeftOut<'a> {
+    fn new(data: &'a Fields<'_>, shown: &[&str], identity: &Identity) -> Option<Self> {
+        let missing: Vec<&str> = data.names().filter(|name| !shown.contains(name)).collect();
+        if missing.is_empty() {
+            return None;
+        }
+        let mut room = NAMES;
+        let names: Vec<&str> = missing
+            .iter()
+            .copied()
+            .take_while(|name| {
+                let fits = name.len() + 3 <= room;
+                room = room.saturating_sub(name.len() + 3);
+                fits
+            })
+            .collect();
+        // A name that cannot be asked for would make the call a refusal.
+        let (callable, cannot_be_named): (Vec<&str>, Vec<&str>) =
+            names.iter().partition(|name| can_be_listed(name));
+        let asked = callable.get(..FIELDS_PER_CALL).unwrap_or(&callable);
+        Some(Self {
+            count: missing.len(),
+            note: (names.len() < missing.len()).then_some(
+                "not every name is listed; call schema with this stream for all of them",
+            ),
+            read: (!asked.is_empty()).then(|| ToolCall::fetch(identity).with("fields", asked)),
+            cannot_be_named,
+            names,
         })
-        .collect();
-    left.insert("count".to_owned(), json!(missing.len()));
-    left.insert("names".to_owned(), json!(names));
-    if names.len() < missing.len() {
-        let note = "not every name is listed; call schema with this stream for all of them";
-        left.insert("note".to_owned(), json!(note));
-    }
-    // A name that cannot be asked for would make the call a refusal.
-    let (names, unsayable): (Vec<&str>, Vec<&str>) =
-        names.into_iter().partition(|name| can_be_listed(name));
-    if !unsayable.is_empty() {
-        left.insert("cannot_be_named".to_owned(), json!(unsayable));
-    }
-    if !names.is_empty() {
-        let asked: Vec<&str> = names.into_iter().take(FIELDS_PER_CALL).collect();
-        let mut args = identity.args();
-        args.insert("fields".to_owned(), json!(asked));
-        let read = json!({"tool": "fetch", "args": args});
-        left.insert("read".to_owned(), read);
-    }
-    left
-}
-
-fn insert_some(metadata: &mut Map<String, Value>, name: &str, part: &Map<String, Value>) {
-    if !part.is_empty() {
-        metadata.insert(name.to_owned(), Value::Object(part.clone()));
     }
 }
 
-/// An entry may be as large as the names and ids of a server make it; then only its absence is told.
-fn forget_ladder(document: &mut Value) {
-    if let Some(Value::Object(metadata)) = document.get_mut("metadata") {
-        metadata.remove("content_ladder");
-        metadata.remove("expanded");
-        let note =
-            "left out: too large; call fetch with fields, or read_record_field, for single fields";
-        metadata.insert("content_ladder_left_out".to_owned(), json!(note));
-    }
-}
-
-/// The bytes of a document in both channels: as JSON, and as JSON inside a JSON string.
-fn cost(document: &Value) -> usize {
-    let written = numeral::write(document);
-    let mirrored = json!(written).to_string();
-    written.len() + mirrored.len()
-}
-
-/// The same for one character of the text.
+/// The bytes that one character of the text takes in both channels.
 fn cost_of(character: char) -> usize {
     match character {
         '"' | '\\' => 2 + 4,
@@ -294,16 +366,15 @@ fn cost_of(character: char) -> usize {
 }
 
 /// The text of the document, and what it leaves out.
-struct Text<'a> {
+struct Text {
     shown: String,
-    field: Option<&'a str>,
     total_chars: usize,
-    next: Option<Value>,
+    next: Option<Next>,
 }
 
-impl<'a> Text<'a> {
+impl Text {
     /// The field, whole or up to where the room ends.
-    fn of_field(field: &'a str, text: &str, identity: &Identity, room: usize) -> Self {
+    fn of_field(field: &str, text: &str, identity: &Identity, room: usize) -> Self {
         let mut left = room;
         let mut kept = 0;
         let mut bytes = 0;
@@ -317,24 +388,28 @@ impl<'a> Text<'a> {
         }
         let next = (bytes < text.len()).then(|| {
             let limit = budget::WINDOW_CHARS as u64;
-            ladder::window_read(identity, field, kept, limit)
+            Next::Call(ToolCall::read_window(identity, field, kept, limit))
         });
         Self {
             shown: text.get(..bytes).unwrap_or_default().to_owned(),
-            field: Some(field),
             total_chars: text.chars().count(),
             next,
         }
     }
 
-    /// A record without a text of its own: its JSON, or the beginning of it.
-    fn of_record(payload: &Payload, identity: &Identity, rest: Rest<'_>) -> Self {
-        let shown = numeral::write(&without_bytes(&Value::Object(payload.data.clone())));
+    /// A record without a text of its own: its JSON, or the beginning of it. `left_out` is the call for fields that stand
+    /// nowhere yet.
+    fn of_record(
+        payload: &Payload,
+        identity: &Identity,
+        unshown: &Fields<'_>,
+        left_out: Option<ToolCall>,
+    ) -> Self {
+        let shown = payload.data.json_without_bytes();
         let total_chars = shown.chars().count();
         if total_chars <= budget::FETCH_JSON_CHARS {
             return Self {
                 shown,
-                field: None,
                 total_chars,
                 next: bytes_call(payload, identity),
             };
@@ -345,79 +420,55 @@ impl<'a> Text<'a> {
         let kept = budget::FETCH_JSON_CHARS - pointer.chars().count();
         let mut cut: String = shown.chars().take(kept).collect();
         cut.push_str(&pointer);
+        let fields = if unshown.is_empty() {
+            &payload.data
+        } else {
+            unshown
+        };
         Self {
             shown: cut,
-            field: None,
             total_chars,
-            next: Some(way_on(payload, identity, rest)),
-        }
-    }
-
-    fn write(self, document: &mut Value) {
-        let Value::Object(document) = document else {
-            return;
-        };
-        document.insert("text".to_owned(), Value::String(self.shown));
-        let Some(Value::Object(metadata)) = document.get_mut("metadata") else {
-            return;
-        };
-        if let Some(field) = self.field {
-            metadata.insert("text_field".to_owned(), json!(field));
-            if self.next.is_none() {
-                mark_complete(metadata, field);
-            }
-        }
-        metadata.insert("text_complete".to_owned(), json!(self.next.is_none()));
-        metadata.insert("text_total_chars".to_owned(), json!(self.total_chars));
-        if let Some(next) = self.next {
-            metadata.insert("next".to_owned(), next);
+            next: Some(way_on(fields, identity, left_out)),
         }
     }
 }
 
 /// The call that tells how to get bytes the JSON leaves out, where it does.
-fn bytes_call(payload: &Payload, identity: &Identity) -> Option<Value> {
+fn bytes_call(payload: &Payload, identity: &Identity) -> Option<Next> {
     let mut fields = payload.data.iter();
-    let (name, _) = fields.find(|(_, value)| without_bytes(value) != **value)?;
+    let (name, _) = fields.find(|(_, value)| value.holds_bytes())?;
     Some(if ladder::is_readable(name) {
-        ladder::window_read(identity, name, 0, budget::WINDOW_CHARS as u64)
+        Next::Call(ToolCall::read_from_start(identity, name))
     } else {
-        json!(ladder::UNREADABLE)
+        Read::UNREADABLE.into_next()
     })
 }
 
-/// A ladder speaks of windows; the field that stands whole in `text` is complete, however long it is.
-fn mark_complete(metadata: &mut Map<String, Value>, field: &str) {
-    let windows = metadata
-        .get_mut("content_ladder")
-        .and_then(|ladder| ladder.pointer_mut("/records/0/field_windows"))
-        .and_then(Value::as_array_mut);
-    for window in windows.into_iter().flatten() {
-        if window.get("field_path").and_then(Value::as_str) == Some(field) {
-            window["preview_status"] = json!("complete");
-        }
+/// The call that shows most of a record that was cut: its largest field, or the fields that stand nowhere yet.
+fn way_on(fields: &Fields<'_>, identity: &Identity, left_out: Option<ToolCall>) -> Next {
+    let readable = fields.iter().filter(|(name, value)| {
+        ladder::is_readable(name) && matches!(value.content(), Content::Text | Content::Json)
+    });
+    let sized = readable.map(|(name, value)| (value.written().len(), name));
+    let largest = sized.max_by_key(|(size, _)| *size);
+    match (largest, left_out) {
+        (Some((size, _)), Some(read)) if size < budget::FETCH_JSON_CHARS / 2 => Next::Call(read),
+        (Some((_, name)), _) => Next::Call(ToolCall::read_from_start(identity, name)),
+        (None, Some(read)) => Next::Call(read),
+        (None, None) => Read::UNREADABLE.into_next(),
     }
 }
 
-/// The fields that do not stand whole beside the text, and the call for those that stand nowhere.
-type Rest<'a> = (&'a Map<String, Value>, Option<&'a Value>);
+fn as_members<S: Serializer, V: Serialize>(
+    members: &[(&str, V)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(members.iter().map(|(name, value)| (name, value)))
+}
 
-/// The call that shows most of a record that was cut: its largest field, or the fields that stand nowhere yet.
-fn way_on(payload: &Payload, identity: &Identity, (unshown, left_out): Rest<'_>) -> Value {
-    let fields = if unshown.is_empty() {
-        &payload.data
-    } else {
-        unshown
-    };
-    let readable = fields.iter().filter(|(name, value)| {
-        ladder::is_readable(name) && matches!(Content::of(value), Content::Text | Content::Json)
-    });
-    let sized = readable.map(|(name, value)| (oversize::size(&without_bytes(value)), name));
-    let largest = sized.max_by_key(|(size, _)| *size);
-    match (largest, left_out) {
-        (Some((size, _)), Some(read)) if size < budget::FETCH_JSON_CHARS / 2 => read.clone(),
-        (Some((_, name)), _) => ladder::window_read(identity, name, 0, budget::WINDOW_CHARS as u64),
-        (None, Some(read)) => read.clone(),
-        (None, None) => json!(ladder::UNREADABLE),
-    }
+fn by_relation<S: Serializer>(
+    relations: &&[RelationContent],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(relations.iter().map(|one| (&one.relation, one)))
 }

@@ -1,18 +1,21 @@
 //! Whether relations may be expanded, asked of the schema before a record is.
 //!
-//! Servers differ in what they do with a relation they do not have: some refuse, some ignore it. A refusal that names
-//! the relations there are is worth one call. What the schema tells of a relation also tells how to read on in it.
+//! Servers differ in what they do with a relation they do not have: some refuse, some ignore it. A refusal that names what
+//! there is helps more than either. Where a relation was cut, the schema also says how to read on in it.
 
 use contract::error::ErrorCode;
 use contract::upstream::Get;
-use serde_json::{Map, Value, json};
 
-use super::schema;
+use crate::answer::Related;
+use crate::answer::schema::capability::{self, Capabilities};
+use crate::args::{ExpandLimits, Filter};
 use crate::budget;
 use crate::call::Call;
-use crate::evidence::identity::{Identity, connection_of, text};
-use crate::evidence::{ladder, plain};
 use crate::fault::Fault;
+use crate::identity::Identity;
+use crate::ladder::Next;
+use crate::text::plain;
+use crate::tool_call::ToolCall;
 
 /// A relation that was asked for, as far as the schema tells of it.
 #[derive(Debug, Clone, Default)]
@@ -21,7 +24,7 @@ pub(super) struct Relation {
     /// The stream the related records are from.
     target: Option<String>,
     /// The field there that holds the key of the record they belong to.
-    pub(super) foreign_key: Option<String>,
+    foreign_key: Option<String>,
     max_limit: Option<u64>,
     /// Whether the related stream takes a filter on that field.
     is_filtered: bool,
@@ -31,37 +34,52 @@ pub(super) struct Relation {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum WayOn {
     /// The related records of this one record, in pages.
-    List(Value),
+    List(ToolCall),
     /// The same record with more of them.
-    Larger(Value),
+    Larger(ToolCall),
     /// There is none, for this reason.
     None(&'static str),
 }
 
 impl WayOn {
-    /// As it stands in structured content.
-    pub(super) fn told(self) -> Value {
+    pub(super) fn into_next(self) -> Next {
         match self {
-            Self::List(call) | Self::Larger(call) => call,
-            Self::None(why) => json!(why),
+            Self::List(call) | Self::Larger(call) => Next::Call(call),
+            Self::None(why) => Next::Words(why),
         }
     }
 }
 
 impl Relation {
-    /// How to read on behind the first `count` records related to this one.
-    pub(super) fn way_on(&self, parent: &Identity, related: &Value, count: usize) -> WayOn {
+    fn unknown(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    fn known(relation: &capability::Relation) -> Self {
+        Self {
+            name: relation.name.clone(),
+            target: relation.target.clone(),
+            foreign_key: relation.foreign_key.clone(),
+            max_limit: relation.max_limit,
+            is_filtered: false,
+        }
+    }
+
+    /// How to read on behind the records related to this one that were sent.
+    pub(super) fn way_on(&self, parent: &Identity, related: &Related<'_>) -> WayOn {
         if let Some(call) = self.list(parent, related) {
             return WayOn::List(call);
         }
-        let count = u64::try_from(count).unwrap_or(u64::MAX);
+        let count = u64::try_from(related.records.len()).unwrap_or(u64::MAX);
         match self.max_limit {
-            Some(most) if most > count => {
-                let mut args = parent.args();
-                args.insert("expand".to_owned(), json!([self.name]));
-                args.insert("expand_limit".to_owned(), json!({ &self.name: most }));
-                WayOn::Larger(ladder::call("fetch", args))
-            }
+            Some(most) if most > count => WayOn::Larger(
+                ToolCall::fetch(parent)
+                    .with("expand", [&self.name])
+                    .with("expand_limit", ExpandLimits::new(&self.name, most)),
+            ),
             Some(_) => WayOn::None(
                 "no call shows more: expand gives no more of them, and their stream takes no filter on the field that names this record",
             ),
@@ -71,19 +89,15 @@ impl Relation {
         }
     }
 
-    fn list(&self, parent: &Identity, related: &Value) -> Option<Value> {
+    fn list(&self, parent: &Identity, related: &Related<'_>) -> Option<ToolCall> {
         let handle = parent.handle.as_ref()?;
         let foreign_key = self.foreign_key.as_ref().filter(|_| self.is_filtered)?;
-        let mut args = Map::new();
         let target = self.target.as_deref()?;
         contract::segment::guard(target).ok()?;
-        args.insert("stream".to_owned(), json!(target));
-        let connection = handle.connection().or_else(|| connection_of(related));
-        if let Some(connection) = connection {
-            args.insert("connection_id".to_owned(), json!(connection));
-        }
-        args.insert("filter".to_owned(), json!({ foreign_key: handle.record() }));
-        Some(ladder::call("query_records", args))
+        let first = related.records.first().and_then(|record| record.connection);
+        let connection = handle.connection().or(first);
+        let filter = Filter::on(foreign_key, handle.record());
+        Some(ToolCall::list(target, connection, &filter))
     }
 }
 
@@ -99,65 +113,53 @@ pub(super) async fn gate(
         return Ok(Vec::new());
     }
     let unknown = || {
-        let named = |name: &&str| Relation {
-            name: (*name).to_owned(),
-            ..Relation::default()
-        };
-        relations.iter().map(named).collect()
+        relations
+            .iter()
+            .map(|name| Relation::unknown(name))
+            .collect()
     };
-    let answered = match call.get(question(stream, connection)).await {
-        Ok(answered) => answered,
+    let rows = match rows(call, stream, connection).await {
+        Ok(rows) if rows.is_empty() => return Ok(unknown()),
+        Ok(rows) => rows,
         Err(fault) if fault.code() == ErrorCode::OwnerTokenRefused.as_str() => return Err(fault),
         Err(_) => return Ok(unknown()),
     };
-    let rows = rows(&answered.body, stream);
-    if rows.is_empty() {
-        return Ok(unknown());
-    }
-    let advertised: Vec<&Value> = rows
-        .iter()
-        .filter_map(|row| row.get("expand_capabilities")?.as_array())
-        .flatten()
-        .collect();
+    let advertised: Vec<&capability::Relation> = rows.iter().flat_map(|row| &row.expand).collect();
     let mut known = Vec::new();
-    for relation in relations {
-        let mut named = advertised
-            .iter()
-            .filter(|one| name_of(one) == Some(*relation))
-            .peekable();
+    for name in relations {
+        let mut named = advertised.iter().filter(|one| one.name == *name).peekable();
         let is_known = named.peek().is_some();
-        let Some(usable) = named.find(|one| is_usable(one)) else {
-            return Err(refusal(stream, relation, is_known, &advertised));
-        };
-        known.push(told(relation, usable));
+        match named.find(|one| one.usable) {
+            Some(usable) => known.push(Relation::known(usable)),
+            None => return Err(refusal(stream, name, is_known, &advertised)),
+        }
     }
     Ok(known)
 }
 
-fn question(stream: &str, connection: Option<&str>) -> Get {
-    Get::v1(["schema"])
+/// What the rows of a stream accept, one for each source of it.
+async fn rows(
+    call: Call<'_>,
+    stream: &str,
+    connection: Option<&str>,
+) -> Result<Vec<Capabilities>, Fault> {
+    let question = Get::v1(["schema"])
         .with("view", Some("compact"))
         .with("stream", Some(stream))
-        .with("connection_id", connection)
-}
-
-fn told(name: &str, capability: &Value) -> Relation {
-    let member = |names: [&str; 2]| {
-        let found = names.iter().find_map(|name| text(capability, name));
-        found.map(str::to_owned)
+        .with("connection_id", connection);
+    let Some(mut schema) = call.get(question).await?.into_schema() else {
+        return Ok(Vec::new());
     };
-    Relation {
-        name: name.to_owned(),
-        target: member(["target_stream", "stream"]),
-        foreign_key: member(["foreign_key", "child_parent_key_field"]),
-        max_limit: capability.get("max_limit").and_then(Value::as_u64),
-        is_filtered: false,
-    }
+    schema.scope(Some(stream), None);
+    Ok(schema
+        .rows()
+        .map(|(_, row)| Capabilities::new(row))
+        .collect())
 }
 
 /// Asks of those relations that were cut whether their own stream can be filtered, so that no call is printed that would
 /// be refused. Where that is not told, it is taken for a no.
-pub(super) async fn look_ahead<'a>(
+pub(super) async fn learn_filters<'a>(
     call: Call<'_>,
     connection: Option<&str>,
     cut: impl Iterator<Item = &'a mut Relation>,
@@ -166,8 +168,7 @@ pub(super) async fn look_ahead<'a>(
         let (Some(target), Some(field)) = (&relation.target, &relation.foreign_key) else {
             continue;
         };
-        let filters = filters(call, (target, connection), field).await;
-        relation.is_filtered = filters.exact;
+        relation.is_filtered = filters(call, target, connection, field).await.exact;
     }
 }
 
@@ -183,62 +184,29 @@ pub(super) struct Filters {
 /// Asks the schema which filters a field of a stream takes. What is not told is taken for a no.
 pub(super) async fn filters(
     call: Call<'_>,
-    (stream, connection): (&str, Option<&str>),
+    stream: &str,
+    connection: Option<&str>,
     field: &str,
 ) -> Filters {
-    let Ok(answered) = call.get(question(stream, connection)).await else {
-        return Filters::default();
-    };
+    let rows = rows(call, stream, connection).await.unwrap_or_default();
     // Without a connection there may be rows of several, and the call may go to any.
-    let rows = rows(&answered.body, stream);
-    let all = |takes: fn(&str, &Value) -> bool| {
-        let taken = |row: &&Value| {
-            let capability = row.get("field_capabilities")?.get(field)?;
-            Some(takes(field, capability))
-        };
-        !rows.is_empty() && rows.iter().all(|row| taken(row) == Some(true))
+    let all = |takes: fn(&capability::Field) -> bool| {
+        let taken =
+            |row: &Capabilities| row.fields.iter().any(|one| one.name == field && takes(one));
+        !rows.is_empty() && rows.iter().all(taken)
     };
     Filters {
-        exact: all(schema::takes_exact_filter),
-        range: all(schema::takes_range_filter),
+        exact: all(capability::Field::takes_exact_filter),
+        range: all(capability::Field::takes_range_filter),
     }
 }
 
-/// The rows of a stream, in either shape of schema: below connectors, or in one list; wrapped in `data` or not.
-fn rows<'a>(body: &'a Value, stream: &str) -> Vec<&'a Value> {
-    let mut rows: Vec<&Value> = Vec::new();
-    for place in [Some(body), body.get("data")].into_iter().flatten() {
-        let list = |value: &'a Value, name: &str| value.get(name).and_then(Value::as_array);
-        let connectors = list(place, "connectors").into_iter().flatten();
-        let below = connectors
-            .filter_map(|connector| list(connector, "streams"))
-            .flatten();
-        rows.extend(below.chain(list(place, "streams").into_iter().flatten()));
-    }
-    let is_named = |row: &&Value| {
-        ["name", "stream", "stream_name"]
-            .iter()
-            .find_map(|name| text(row, name))
-            == Some(stream)
-    };
-    rows.retain(is_named);
-    rows
-}
-
-fn name_of(capability: &Value) -> Option<&str> {
-    capability
-        .as_str()
-        .or_else(|| text(capability, "name"))
-        .or_else(|| text(capability, "relation"))
-}
-
-fn is_usable(capability: &Value) -> bool {
-    ["usable", "granted"]
-        .iter()
-        .all(|name| capability.get(name) != Some(&Value::Bool(false)))
-}
-
-fn refusal(stream: &str, relation: &str, is_known: bool, advertised: &[&Value]) -> Fault {
+fn refusal(
+    stream: &str,
+    relation: &str,
+    is_known: bool,
+    advertised: &[&capability::Relation],
+) -> Fault {
     let shown = |name: &str| plain::quoted(name, budget::LABEL);
     let why = if is_known {
         "cannot be used with this grant"
@@ -252,8 +220,8 @@ fn refusal(stream: &str, relation: &str, is_known: bool, advertised: &[&Value]) 
     );
     let mut usable: Vec<String> = advertised
         .iter()
-        .filter(|one| is_usable(one))
-        .filter_map(|one| name_of(one).map(shown))
+        .filter(|one| one.usable)
+        .map(|one| shown(&one.name))
         .collect();
     usable.dedup();
     usable.truncate(12);

@@ -1,14 +1,14 @@
 //! Related records inside a fetched document: a bounded preview of each, with the id that fetches it.
 
-use contract::handle::RecordHandle;
-use contract::numeral;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
 
 use super::expand::{Relation, WayOn};
+use crate::answer::{Related, RelatedRecord};
 use crate::budget;
-use crate::evidence::identity::{Identity, text};
-use crate::evidence::payload::{Payload, without_bytes};
-use crate::evidence::{envelope, oversize, plain};
+use crate::identity::Identity;
+use crate::ladder::Next;
+use crate::text::plain;
+use crate::tool_call::ToolCall;
 
 /// All relations together.
 const ALL: usize = 16_384;
@@ -17,116 +17,105 @@ const SHOWN: usize = 10;
 /// The ids of those that are not shown, where no call lists them.
 const IDS: usize = 4_096;
 
-/// The relations that were asked for, each with its records.
-pub(super) fn of(
-    expanded: &Map<String, Value>,
-    relations: &[Relation],
-    parent: &Identity,
-) -> Map<String, Value> {
-    let mut written = Map::new();
-    let mut room = ALL;
-    for relation in relations {
-        let Some(related) = expanded.get(&relation.name) else {
-            continue;
-        };
-        let one = of_relation(related, parent, &mut room);
-        written.insert(relation.name.clone(), one);
+/// One relation of a document.
+#[derive(Debug, Serialize)]
+pub(super) struct RelationContent {
+    #[serde(skip)]
+    pub(super) relation: String,
+    count: usize,
+    records: Vec<Preview>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    has_more: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_shown: Option<usize>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    more_ids: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<Next>,
+}
+
+#[derive(Debug, Serialize)]
+struct Preview {
+    #[serde(rename = "preview_text")]
+    text: String,
+    #[serde(rename = "preview_status")]
+    status: &'static str,
+    size_bytes: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    read: Option<Next>,
+}
+
+impl RelationContent {
+    /// Whether a relation holds more than is written of it.
+    pub(super) fn is_cut(&self) -> bool {
+        self.has_more.is_some() || self.not_shown.is_some()
     }
-    written
-}
 
-/// Whether a relation holds more than is written of it.
-pub(super) fn is_cut(written: &Map<String, Value>, relation: &Relation) -> bool {
-    let one = written.get(&relation.name);
-    one.is_some_and(|one| has_more(one) || one.get("not_shown").is_some())
-}
-
-/// Says of every relation that was cut how to read on.
-pub(super) fn lead_on(
-    written: &mut Map<String, Value>,
-    expanded: &Map<String, Value>,
-    relations: &[Relation],
-    parent: &Identity,
-) {
-    for relation in relations {
-        if !is_cut(written, relation) {
-            continue;
-        }
-        let (Some(one), Some(related)) = (
-            written.get_mut(&relation.name),
-            expanded.get(&relation.name),
-        ) else {
-            continue;
-        };
-        let entries = entries(related);
-        let first = entries.first().unwrap_or(&Value::Null);
-        let way_on = relation.way_on(parent, first, entries.len());
+    /// Says how to read on in a relation that was cut.
+    pub(super) fn lead_on(
+        &mut self,
+        related: &Related<'_>,
+        relation: &Relation,
+        parent: &Identity,
+    ) {
+        let way_on = relation.way_on(parent, related);
         if !matches!(way_on, WayOn::List(_)) {
-            let shown = one.get("records").and_then(Value::as_array);
-            let hidden = entries.iter().skip(shown.map_or(0, Vec::len));
-            let ids = ids(hidden, parent);
-            if !ids.is_empty() {
-                one["more_ids"] = json!(ids);
-            }
-            if !has_more(one) {
-                let how = "call fetch with one of more_ids";
-                let none = "no call shows the others";
-                one["next"] = json!(if ids.is_empty() { none } else { how });
-                continue;
+            self.more_ids = ids(related.records.iter().skip(self.records.len()));
+            if self.has_more.is_none() {
+                self.next = Some(Next::Words(if self.more_ids.is_empty() {
+                    "no call shows the others"
+                } else {
+                    "call fetch with one of more_ids"
+                }));
+                return;
             }
         }
-        one["next"] = way_on.told();
+        self.next = Some(way_on.into_next());
     }
 }
 
-fn entries(related: &Value) -> &[Value] {
-    let is_list = related.is_array() || related.get("data").is_some_and(Value::is_array);
-    match related {
-        Value::Null => &[],
-        _ if is_list => envelope::records(related),
-        _ => std::slice::from_ref(related),
-    }
+/// The relations that were asked for, each with its records.
+pub(super) fn written(related: &[Related<'_>], relations: &[Relation]) -> Vec<RelationContent> {
+    let mut room = ALL;
+    let asked = relations.iter();
+    let found = asked.filter_map(|asked| related.iter().find(|one| one.relation == asked.name));
+    found.map(|related| relation(related, &mut room)).collect()
 }
 
-/// Whether a server says that there are more than it sent.
-pub(super) fn has_more(related: &Value) -> bool {
-    related.get("has_more") == Some(&Value::Bool(true))
-}
-
-fn of_relation(related: &Value, parent: &Identity, room: &mut usize) -> Value {
-    let entries = entries(related);
+fn relation(related: &Related<'_>, room: &mut usize) -> RelationContent {
     let mut records = Vec::new();
-    for entry in entries.iter().take(SHOWN) {
-        let record = record(entry, parent);
-        let size = oversize::size(&record);
+    for record in related.records.iter().take(SHOWN) {
+        let preview = preview(record);
+        let size = budget::size_of(&preview);
         if size > *room {
             break;
         }
         *room -= size;
-        records.push(record);
+        records.push(preview);
     }
-    let not_shown = entries.len() - records.len();
-    let mut one = json!({"count": entries.len(), "records": records});
-    if has_more(related) {
-        one["has_more"] = json!(true);
+    let not_shown = related.records.len() - records.len();
+    RelationContent {
+        relation: related.relation.to_owned(),
+        count: related.records.len(),
+        records,
+        has_more: related.has_more.then_some(true),
+        not_shown: (not_shown > 0).then_some(not_shown),
+        more_ids: Vec::new(),
+        next: None,
     }
-    if not_shown > 0 {
-        one["not_shown"] = json!(not_shown);
-    }
-    one
 }
 
 /// Ids that fetch takes as they are, as many as there is room for.
-fn ids<'a>(entries: impl Iterator<Item = &'a Value>, parent: &Identity) -> Vec<String> {
+fn ids<'a>(records: impl Iterator<Item = &'a RelatedRecord<'a>>) -> Vec<String> {
     let mut room = IDS;
-    let callable = |entry| {
-        let identity = identity(entry, parent)?;
-        identity
-            .separate_connection()
-            .is_none()
-            .then_some(identity.id)
+    let callable = |record: &RelatedRecord<'_>| {
+        let identity = named(record)?;
+        let is_whole = identity.separate_connection().is_none();
+        is_whole.then(|| identity.id.clone())
     };
-    entries
+    records
         .filter_map(callable)
         .take_while(|id| {
             let fits = id.len() + 3 <= room;
@@ -136,33 +125,25 @@ fn ids<'a>(entries: impl Iterator<Item = &'a Value>, parent: &Identity) -> Vec<S
         .collect()
 }
 
-fn identity(entry: &Value, parent: &Identity) -> Option<Identity> {
-    let connection = parent.handle.as_ref().and_then(RecordHandle::connection);
-    let stream = text(entry, "stream")?;
-    Identity::of_record(entry, stream, connection)
-        .filter(|identity| identity.id.len() <= budget::PREVIEW)
+/// Who it is, where its id is not too long to be listed.
+fn named<'a>(record: &'a RelatedRecord<'_>) -> Option<&'a Identity> {
+    let identity = record.identity.as_ref();
+    identity.filter(|identity| identity.id.len() <= budget::PREVIEW)
 }
 
-fn record(entry: &Value, parent: &Identity) -> Value {
-    let identity = identity(entry, parent);
-    let data = match Payload::of(entry.clone(), &[]) {
-        Some(payload) => Value::Object(payload.data),
-        None => entry.clone(),
-    };
-    let written = numeral::write(&without_bytes(&data));
-    let preview = plain::cut(&written, budget::PREVIEW);
-    let is_whole = preview.len() == written.len();
-    let mut record = json!({
-        "preview_text": preview,
-        "preview_status": if is_whole { "complete" } else { "truncated" },
-        "size_bytes": written.len()
-    });
-    if let Some(identity) = identity {
-        record["id"] = json!(identity.id);
-        record["read"] = json!({"tool": "fetch", "args": identity.args()});
-    } else if !is_whole {
-        let how = "call schema with this stream to see the relation's stream, then query_records";
-        record["read"] = json!(how);
+fn preview(record: &RelatedRecord<'_>) -> Preview {
+    let preview = plain::cut(&record.json, budget::PREVIEW);
+    let is_whole = preview.len() == record.json.len();
+    let identity = named(record);
+    let how = "call schema with this stream to see the relation's stream, then query_records";
+    Preview {
+        status: if is_whole { "complete" } else { "truncated" },
+        size_bytes: record.json.len(),
+        id: identity.map(|identity| identity.id.clone()),
+        read: match identity {
+            Some(identity) => Some(Next::Call(ToolCall::fetch(identity))),
+            None => (!is_whole).then_some(Next::Words(how)),
+        },
+        text: preview.into_owned(),
     }
-    record
 }

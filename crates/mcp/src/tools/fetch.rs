@@ -2,93 +2,102 @@
 
 use contract::error::{ErrorCode, ReadError};
 use contract::handle::RecordHandle;
-use contract::numeral;
 use contract::upstream::Get;
-use rmcp::model::MetaObject;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
-use super::document::{self, Asked};
+use super::document::{Asked, Document};
 use super::expand::{self, Relation};
-use super::{Definition, Running, expanded};
-use crate::args::{Arg, Args, Kind};
-use crate::call::{Answered, Call};
-use crate::evidence::payload::Payload;
-use crate::evidence::{envelope, identity};
+use super::expanded::{self, RelationContent};
+use super::{Definition, Running};
+use crate::answer::{Answered, Payload};
+use crate::args::{Arguments as _, ExpandLimits, Names, arguments};
+use crate::call::Call;
 use crate::fault::Fault;
-use crate::reply::{Outcome, Reply};
+use crate::identity::Identity;
+use crate::reply::{Reply, ToolResult};
+use crate::text::paging;
 
 /// The server's request id, for hosts: a document has no place for it (FE-03).
 const REQUEST_ID_KEY: &str = "dev.pdpp/request_id";
+
+arguments! {
+    struct FetchArgs {
+        id: String = "As printed";
+        fields: Option<Names> = "Only these top-level fields";
+        expand: Option<Names> = "Relations to add";
+        expand_limit: Option<ExpandLimits> = "Records per relation";
+        connection_id: Option<String> = "Where it was shown beside the id";
+    }
+}
 
 pub(super) static TOOL: Definition = Definition {
     name: "fetch",
     title: "Fetch a record",
     description: include_str!("fetch.md"),
-    args: &[
-        Arg::new("id", Kind::Text, "As printed").required(),
-        Arg::new("fields", Kind::Texts, "Only these top-level fields"),
-        Arg::new("expand", Kind::Texts, "Relations to add"),
-        Arg::new("expand_limit", Kind::Limits, "Records per relation"),
-        Arg::new(
-            "connection_id",
-            Kind::Text,
-            "Where it was shown beside the id",
-        ),
-    ],
+    input: FetchArgs::schema,
     output: || {
         let text = || json!({"type": "string"});
         json!({"id": text(), "title": text(), "text": text(), "url": text(), "metadata": {"type": "object"}})
     },
-    run: |call, args| -> Running<'_> { Box::pin(run(call, args)) },
+    run: |call, given| -> Running<'_> {
+        Box::pin(async move { run(call, FetchArgs::read(given)?).await })
+    },
 };
 
-async fn run(call: Call<'_>, args: Args) -> Outcome {
-    let id = args.text("id").unwrap_or_default();
-    let handle = RecordHandle::parse(id)
-        .and_then(|handle| handle.with_connection(args.text("connection_id")))
+async fn run(call: Call<'_>, args: FetchArgs) -> ToolResult {
+    let handle = RecordHandle::parse(&args.id)
+        .and_then(|handle| handle.with_connection(args.connection_id.as_deref()))
         .map_err(ReadError::from)?;
-    let relations = args.texts("expand");
+    let relations = Names::given(args.expand.as_ref());
     let relations = expand::gate(call, handle.stream(), handle.connection(), &relations).await?;
     let mut question = record_question(&handle);
-    args.write(&["fields", "expand", "expand_limit"], &mut question);
-    let Answered { body, request_id } = call.get(question).await?;
-    about(&handle, &body, request_id.as_deref())?;
-    let fields = args.texts("fields");
-    let warnings = envelope::warnings(&body);
-    let Some(payload) = Payload::of(body, &fields) else {
+    args.write(&mut question, &["id", "connection_id"]);
+    let answered = call.get(question).await?;
+    refuse_another(&handle, &answered)?;
+    let warnings = paging::warnings(&answered.warnings());
+    let request_id = answered.request_id.clone();
+    let fields = Names::given(args.fields.as_ref());
+    let Some(payload) = answered.into_payload(&fields) else {
         return Err(not_a_record(request_id));
     };
+    let identity = payload.identity(&handle);
     let asked = Asked {
-        given: id,
+        given: &args.id,
         handle: &handle,
-        related: related(call, &payload, &handle, relations).await,
+        related: related(call, &payload, &identity, relations).await,
         warnings,
     };
-    let document = document::of(&payload, &asked, call.provider_url().as_deref());
-    let mut reply = Reply::new(numeral::write(&document), document);
-    reply.meta = request_id.map(|id| {
-        let mut meta = MetaObject::new();
-        meta.0.insert(REQUEST_ID_KEY.to_owned(), json!(id));
-        meta
-    });
-    Ok(reply)
+    let provider = call.provider_url();
+    let document = Document::new(&payload, &asked, &identity, provider.as_deref());
+    let reply = Reply::new(document.json(), &document);
+    Ok(reply.with_meta(REQUEST_ID_KEY, request_id))
 }
 
 /// The related records, each relation with the way to what it leaves out.
 async fn related(
     call: Call<'_>,
     payload: &Payload,
-    handle: &RecordHandle,
+    parent: &Identity,
     mut relations: Vec<Relation>,
-) -> Map<String, Value> {
-    let parent = document::identity(payload, handle);
-    let mut written = expanded::of(&payload.expanded, &relations, &parent);
-    let connection = parent.handle.as_ref().and_then(RecordHandle::connection);
-    let cut = relations
-        .iter_mut()
-        .filter(|relation| expanded::is_cut(&written, relation));
-    expand::look_ahead(call, connection, cut).await;
-    expanded::lead_on(&mut written, &payload.expanded, &relations, &parent);
+) -> Vec<RelationContent> {
+    if relations.is_empty() {
+        return Vec::new();
+    }
+    let related = payload.related(parent.connection());
+    let mut written = expanded::written(&related, &relations);
+    let is_cut = |relation: &&mut Relation| {
+        let mut known = written.iter();
+        known.any(|one| one.relation == relation.name && one.is_cut())
+    };
+    let cut = relations.iter_mut().filter(is_cut);
+    expand::learn_filters(call, parent.connection(), cut).await;
+    for one in written.iter_mut().filter(|one| one.is_cut()) {
+        let relation = relations.iter().find(|known| known.name == one.relation);
+        let related = related.iter().find(|known| known.relation == one.relation);
+        if let (Some(relation), Some(related)) = (relation, related) {
+            one.lead_on(related, relation, parent);
+        }
+    }
     written
 }
 
@@ -99,18 +108,14 @@ pub(crate) fn record_question(handle: &RecordHandle) -> Get {
 }
 
 /// Refuses an answer that says it is about something else: shown under the id that was asked for, it would be cited as it.
-pub(crate) fn about(
-    asked: &RecordHandle,
-    answer: &Value,
-    request_id: Option<&str>,
-) -> Result<(), Fault> {
-    let Some(other) = identity::contradiction(answer, asked) else {
+pub(crate) fn refuse_another(asked: &RecordHandle, answered: &Answered) -> Result<(), Fault> {
+    let Some(other) = answered.contradiction(asked) else {
         return Ok(());
     };
     let message = format!("the resource server answered about another {other} than was asked for");
     let error = ReadError::new(ErrorCode::RsBadResponse, message)
         .with_hint("its answer is left out; search again for the record, or ask another server");
-    Err(Fault::from(error).with_answer(Some(200), request_id.map(str::to_owned)))
+    Err(Fault::from(error).with_answer(Some(200), answered.request_id.clone()))
 }
 
 /// The fault for an answer that is some other JSON.

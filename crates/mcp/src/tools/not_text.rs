@@ -2,116 +2,67 @@
 
 use std::fmt::Write as _;
 
-use contract::numeral;
 use contract::upstream::Get;
 use contract::window::{self as windows, WindowError, WindowSelector};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
 
 use super::fetch;
-use super::read_record_field::{Asked, Shown, first_line, record_members};
+use super::read_record_field::{Asked, FieldContent, RecordContent, Source, first_line, shown};
+use crate::answer::{Blob, Content, FieldValue};
 use crate::args::can_be_listed;
 use crate::budget;
 use crate::call::Call;
-use crate::evidence::identity::{Identity, text};
-use crate::evidence::ladder::{self, Content};
-use crate::evidence::payload::{Payload, without_bytes};
-use crate::evidence::{payload, plain, window};
 use crate::fault::Fault;
-use crate::reply::{Outcome, Reply};
+use crate::identity::Identity;
+use crate::ladder;
+use crate::reply::{Reply, ToolResult};
+use crate::text::plain;
+use crate::tool_call::ToolCall;
 
 /// What the route asks of a caller.
 const NEEDS: &str = "with a token for that whole server; one for its /mcp alone is refused there";
-/// Members of a blob that say what it is.
-const BLOB: [&str; 5] = [
-    "blob_id",
-    "mime_type",
-    "content_type",
-    "size_bytes",
-    "filename",
-];
 
 /// Reads the one field by way of its record, to say what it is. The refusal stands if that fails.
-pub(super) async fn read(call: Call<'_>, asked: &Asked, refusal: Fault) -> Outcome {
-    let question = question(asked);
+pub(super) async fn read(call: Call<'_>, asked: &Asked, refusal: Fault) -> ToolResult {
     let next = "call fetch with this id and fields naming this field";
-    let Ok(answered) = call.get(question).await else {
+    let Ok(answered) = call.get(question(asked)).await else {
         return Err(refusal.with_next(next));
     };
-    fetch::about(
-        &asked.handle,
-        &answered.body,
-        answered.request_id.as_deref(),
-    )?;
-    let identity = asked.identity(&answered.body);
-    let request_id = answered.request_id;
-    let field = asked.field.as_str();
-    let page = text(&answered.body, "citation_url").map(str::to_owned);
-    let value = Payload::of(answered.body, &[field])
-        .and_then(|mut payload| payload.data.shift_remove(field));
+    fetch::refuse_another(&asked.handle, &answered)?;
+    let identity = asked.identity(&answered);
+    let request_id = answered.request_id.clone();
+    let page = answered.citation_url().map(str::to_owned);
+    let payload = answered.into_payload(&[&asked.field]);
+    let value = payload
+        .as_ref()
+        .and_then(|payload| payload.data.get(&asked.field));
     let Some(value) = value else {
         return Err(refusal.with_next(next));
     };
-    let is_binary = value.as_str().is_some_and(payload::is_bytes);
-    let place = Place {
-        asked,
-        identity: &identity,
-        provider: call.provider_url(),
+    let provider = call.provider_url();
+    let source = Source {
+        identity,
+        provider: provider.as_deref(),
         page: page.as_deref(),
+        request_id: request_id.as_deref(),
     };
-    let reply = match (Content::of(&value), &value) {
-        (_, Value::String(text)) if is_binary => bytes(&place, text.chars().count()),
-        (Content::Binary, Value::Object(blob)) => blob_reply(&place, blob),
-        _ => json_window(asked, &identity, &value)?,
-    };
-    Ok(finished(call, reply, request_id.as_deref()))
-}
-
-/// Which field of which record, and where people and programs find it.
-pub(super) struct Place<'a> {
-    pub(super) asked: &'a Asked,
-    pub(super) identity: &'a Identity,
-    /// Where the server is, if it has an address.
-    pub(super) provider: Option<String>,
-    /// The record's page, where the server names one.
-    pub(super) page: Option<&'a str>,
+    match (value.content(), value.blob()) {
+        (Content::Binary, Some(blob)) => Ok(blob_reply(asked, &source, &blob)),
+        (Content::Binary, None) => Ok(bytes(asked, &source, value.chars())),
+        _ => json_window(asked, &source, value),
+    }
 }
 
 fn question(asked: &Asked) -> Get {
-    let handle = &asked.handle;
-    Get::v1(["streams", handle.stream(), "records", handle.record()])
-        .with("connection_id", handle.connection())
-        // A name that would be taken for several is looked for in the whole record.
-        .with(
-            "fields",
-            Some(asked.field.as_str()).filter(|name| can_be_listed(name)),
-        )
-}
-
-/// Adds what every answer ends with.
-pub(super) fn finished(call: Call<'_>, mut reply: Reply, request_id: Option<&str>) -> Reply {
-    if let Value::Object(structured) = &mut reply.structured {
-        let provider = json!(call.provider_url());
-        structured.insert("provider_url".to_owned(), provider);
-        structured.insert("request_id".to_owned(), json!(request_id));
-    }
-    reply
+    // A name that would be taken for several is looked for in the whole record.
+    let field = Some(asked.field.as_str()).filter(|name| can_be_listed(name));
+    fetch::record_question(&asked.handle).with("fields", field)
 }
 
 /// A JSON value, number, boolean or null: a window of it as compact JSON. A text the server calls none, as it is.
-fn json_window(asked: &Asked, identity: &Identity, value: &Value) -> Result<Reply, Fault> {
-    let kind = match value {
-        value if numeral::digits(value).is_some() => "number",
-        Value::Object(_) => "object",
-        Value::Array(_) => "array",
-        Value::String(_) => "string",
-        Value::Number(_) => "number",
-        Value::Bool(_) => "boolean",
-        Value::Null => "null",
-    };
-    let written = match value {
-        Value::String(text) => text.clone(),
-        value => numeral::write(&without_bytes(value)),
-    };
+fn json_window(asked: &Asked, source: &Source<'_>, value: FieldValue<'_>) -> ToolResult {
+    let written = value.written();
+    let is_text = value.text().is_some();
     let selector = WindowSelector {
         limit_chars: match (&asked.selector.q, asked.selector.limit_chars) {
             (None, None) => Some(budget::FETCH_JSON_CHARS),
@@ -125,126 +76,127 @@ fn json_window(asked: &Asked, identity: &Identity, value: &Value) -> Result<Repl
         .map_err(|error: WindowError| Fault::from(error.for_field(&asked.field)))?;
     // The window is of what is shown; the field is more than that.
     let mut warnings = Vec::new();
-    if !value.is_string() && without_bytes(value) != *value {
+    if !is_text && value.holds_bytes() {
         window.complete = false;
         warnings.push("bytes_left_out".to_owned());
     }
-    let mut about = Map::new();
-    about.insert("path".to_owned(), json!(asked.field));
-    about.insert("type".to_owned(), json!(kind));
-    about.insert("text_like".to_owned(), json!(false));
-    about.insert("size_bytes".to_owned(), json!(written.len()));
-    let mut note = format!(" type={kind} size_bytes={}", written.len());
-    if !value.is_string() {
-        about.insert("shown_as".to_owned(), json!("json"));
-        note.push_str(" shown_as=json");
-    }
-    let shown = Shown {
-        identity,
-        field: &asked.field,
-        note,
-        about,
-        warnings,
-        stride: asked.stride(),
+    let field = FieldContent {
+        kind: Some(value.kind().to_owned()),
+        size_bytes: Some(written.len() as u64),
+        shown_as: (!is_text).then_some("json"),
+        ..FieldContent::new(&asked.field)
     };
-    Ok(shown.reply(&window))
+    Ok(shown(asked, source, field, (&window, &warnings)))
 }
 
 /// Bytes kept elsewhere.
-fn blob_reply(place: &Place<'_>, blob: &Map<String, Value>) -> Reply {
-    let (asked, identity) = (place.asked, place.identity);
-    let mut about = Map::new();
-    about.insert("path".to_owned(), json!(asked.field));
-    about.insert("type".to_owned(), json!("blob"));
-    about.insert("text_like".to_owned(), json!(false));
-    let mut note = String::from(" type=blob");
-    for name in BLOB {
-        let Some(value) = blob.get(name).filter(|value| payload::is_scalar(value)) else {
-            continue;
-        };
-        let shown = match value {
-            Value::String(text) => plain::token(&plain::cut(text, budget::PREVIEW)).into_owned(),
-            other => numeral::write(other),
-        };
-        let label = if matches!(name, "mime_type" | "content_type") {
-            "media_type"
-        } else {
-            name
-        };
-        if !about.contains_key(label) {
-            // Writing to a String cannot fail.
-            let _ = write!(note, " {label}={shown}");
-            let kept = value.as_str().map(|text| plain::cut(text, budget::PREVIEW));
-            about.insert(
-                label.to_owned(),
-                kept.map_or(value.clone(), |text| json!(text)),
-            );
-        }
-    }
-    let id = blob.get("blob_id").and_then(Value::as_str);
-    let export = match id {
-        Some(id) if id.len() <= budget::PREVIEW => (
-            ladder::export(identity, id),
-            format!("pdpp blob {} -o FILE", plain::token(id)),
-        ),
-        _ => record_export(asked, identity),
+fn blob_reply(asked: &Asked, source: &Source<'_>, blob: &Blob<'_>) -> Reply {
+    let identity = &source.identity;
+    let bounded =
+        |text: Option<&str>| text.map(|text| plain::cut(text, budget::PREVIEW).into_owned());
+    let field = FieldContent {
+        kind: Some("blob".to_owned()),
+        blob_id: bounded(blob.id),
+        media_type: bounded(blob.media_type),
+        size_bytes: blob.size_bytes,
+        filename: bounded(blob.filename),
+        ..FieldContent::new(&asked.field)
     };
-    let next = ladder::projected_fetch(identity, &asked.field);
-    let mut reply = metadata(place, (note, about), export);
+    let export = match blob.id {
+        Some(id) if id.len() <= budget::PREVIEW => Export {
+            route: ladder::export(identity, id),
+            owner_command: format!("pdpp blob {} -o FILE", plain::token(id)),
+            ..Export::default()
+        },
+        _ => Export::record(asked, identity),
+    };
     // The record tells the members of a blob that are not told here.
-    reply.text.push('\n');
-    reply.text.push_str(&window::call_line("next", &next));
-    reply.structured["next"] = next;
-    reply
+    let next = ToolCall::fetch_field(identity, &asked.field);
+    metadata(asked, source, field, export, Some(next))
 }
 
 /// Bytes written as base64 inside the record. Every tool leaves them out, so that none is a way on.
-pub(super) fn bytes(place: &Place<'_>, size: usize) -> Reply {
-    let asked = place.asked;
-    let mut about = Map::new();
-    about.insert("path".to_owned(), json!(asked.field));
-    about.insert("type".to_owned(), json!("string"));
-    about.insert("text_like".to_owned(), json!(false));
-    about.insert("encoding".to_owned(), json!("base64"));
-    about.insert("size_chars".to_owned(), json!(size));
-    let note = format!(" type=string encoding=base64 size_chars={size}");
-    let export = record_export(asked, place.identity);
-    metadata(place, (note, about), export)
+pub(super) fn bytes(asked: &Asked, source: &Source<'_>, size: usize) -> Reply {
+    let field = FieldContent {
+        kind: Some("string".to_owned()),
+        encoding: Some("base64"),
+        size_chars: Some(size),
+        ..FieldContent::new(&asked.field)
+    };
+    let export = Export::record(asked, &source.identity);
+    metadata(asked, source, field, export, None)
 }
 
-/// The record's own route with this field, and the owner's command.
-fn record_export(asked: &Asked, identity: &Identity) -> (String, String) {
-    let route = format!("GET {}", question(asked).target());
-    let command = format!("pdpp export {}", plain::token(&identity.id));
-    (route, command)
+/// How the owner and programs get the bytes. The token of a tool may be good for the tools alone, so that no model is told to
+/// use it elsewhere.
+#[derive(Debug, Default, Serialize)]
+struct Export {
+    route: String,
+    needs: &'static str,
+    owner_command: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    page: Option<String>,
 }
 
-/// An answer without a window: what there is, and how the owner and programs get it. The token of a tool may be good for
-/// the tools alone, so nobody is told to use it elsewhere.
+impl Export {
+    /// The record's own route with this field, and the owner's command.
+    fn record(asked: &Asked, identity: &Identity) -> Self {
+        Self {
+            route: format!("GET {}", question(asked).target()),
+            owner_command: format!("pdpp export {}", plain::token(&identity.id)),
+            ..Self::default()
+        }
+    }
+}
+
+/// The structured content of a field without a window.
+#[derive(Serialize)]
+struct MetadataContent<'a> {
+    record: RecordContent<'a>,
+    field: FieldContent<'a>,
+    export: Export,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<ToolCall>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    provider_url: Option<&'a str>,
+    request_id: Option<&'a str>,
+}
+
+/// An answer without a window: what there is, and how to get it.
 fn metadata(
-    place: &Place<'_>,
-    (note, mut about): (String, Map<String, Value>),
-    (route, command): (String, String),
+    asked: &Asked,
+    source: &Source<'_>,
+    mut field: FieldContent<'_>,
+    mut export: Export,
+    next: Option<ToolCall>,
 ) -> Reply {
-    about.insert("complete".to_owned(), json!(false));
     let mut text = format!(
-        "{}{note} complete=false\nbytes are not shown by any tool\nexport: {route}{} for programs, {NEEDS}\nowner: {command}",
-        first_line(place.identity, &place.asked.field),
-        place
+        "{}{} complete=false\nbytes are not shown by any tool\nexport: {}{} for programs, {NEEDS}\nowner: {}",
+        first_line(&source.identity, &asked.field),
+        field.written(),
+        export.route,
+        source
             .provider
-            .as_ref()
             .map_or_else(String::new, |url| format!(" at {url}")),
+        export.owner_command,
     );
-    let mut export = json!({"route": route, "needs": NEEDS, "owner_command": command});
-    if let Some(page) = place.page.filter(|page| page.len() <= budget::PREVIEW) {
+    if let Some(page) = source.page.filter(|page| page.len() <= budget::PREVIEW) {
         // Writing to a String cannot fail.
         let _ = write!(text, ", or the record's page {}", plain::token(page));
-        export["page"] = json!(page);
+        export.page = Some(page.to_owned());
     }
-    let structured = json!({
-        "record": record_members(place.identity),
-        "field": about,
-        "export": export
-    });
-    Reply::new(text, structured)
+    if let Some(next) = &next {
+        let _ = write!(text, "\nnext: {next}");
+    }
+    field.complete = Some(false);
+    export.needs = NEEDS;
+    let content = MetadataContent {
+        record: RecordContent::new(&source.identity),
+        field,
+        export,
+        next,
+        provider_url: source.provider,
+        request_id: source.request_id,
+    };
+    Reply::new(text, &content)
 }

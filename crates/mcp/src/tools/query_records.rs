@@ -1,77 +1,55 @@
 //! `query_records`: the records of one stream, page by page.
 //!
 //! The server's page is kept as it is, but for two things: with `fields`, whatever was not asked for is taken out, also
-//! when the server did not; and a page too large for one answer gets previews in place of its largest values.
+//! when the server did not; and a row too large for its answer has first windows in place of its longest values.
 
-mod project;
 mod text;
 
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
-
 use contract::error::ErrorCode;
+use contract::page::Page;
+use contract::query::Count;
 use contract::upstream::Get;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::json;
 
 use super::expand::{self, Relation, WayOn};
-use super::{Definition, Running, expanded};
-use crate::args::{Arg, Args, Kind};
+use super::paged::{OverBudget, PageSize, Shortened};
+use super::{Definition, Running};
+use crate::answer::{Answered, Record, Related};
+use crate::args::{Arguments as _, Chosen, ExpandLimits, Filter, Limit, Names, Whole, arguments};
 use crate::budget;
-use crate::call::{Answered, Call};
-use crate::evidence::envelope;
-use crate::evidence::identity::Identity;
-use crate::evidence::{ladder, oversize, plain};
+use crate::call::Call;
 use crate::fault::Fault;
-use crate::reply::{Outcome, Reply};
+use crate::ladder::{Ladder, Longer, MoreRelated, Rung};
+use crate::reply::{Reply, ToolResult};
+use crate::text::plain;
+
+arguments! {
+    struct QueryArgs {
+        stream: String = "";
+        connection_id: Option<String> = "Needed if several have the stream.";
+        filter: Option<Filter> = "{field: value} or {field: {gte|gt|lte|lt: value}}.";
+        fields: Option<Names> = "Only these, to keep answers small.";
+        view: Option<String> = "A named set, instead of fields.";
+        sort: Option<String> = "A sortable field; -field for newest first.";
+        order: Option<String> = "asc or desc, where sort has no sign.";
+        limit: Option<Limit> = "Default 10.";
+        cursor: Option<String> = "A next_cursor.";
+        count: Option<Chosen<Count>> = "Of all that match.";
+        expand: Option<Names> = "Relations to add.";
+        expand_limit: Option<ExpandLimits> = "{relation: number}.";
+        changes_since: Option<String> = "\"beginning\" or a next_changes_since.";
+    }
+}
 
 pub(super) static TOOL: Definition = Definition {
     name: "query_records",
     title: "List records",
     description: include_str!("query_records.md"),
-    args: &[
-        Arg::new("stream", Kind::Text, "").required(),
-        Arg::new(
-            "connection_id",
-            Kind::Text,
-            "Needed if several have the stream.",
-        ),
-        Arg::new(
-            "filter",
-            Kind::Filter,
-            "{field: value} or {field: {gte|gt|lte|lt: value}}.",
-        ),
-        Arg::new("fields", Kind::Texts, "Only these, to keep answers small."),
-        Arg::new("view", Kind::Text, "A named set, instead of fields."),
-        Arg::new(
-            "sort",
-            Kind::Text,
-            "A sortable field; -field for newest first.",
-        ),
-        Arg::new("order", Kind::Text, "asc or desc, where sort has no sign."),
-        Arg::new(
-            "limit",
-            Kind::Whole {
-                least: 1,
-                most: budget::MAX_LIMIT,
-            },
-            "Default 10.",
-        ),
-        Arg::new("cursor", Kind::Text, "A next_cursor."),
-        Arg::new(
-            "count",
-            Kind::Choice(&["none", "estimated", "exact"]),
-            "Of all that match.",
-        ),
-        Arg::new("expand", Kind::Texts, "Relations to add."),
-        Arg::new("expand_limit", Kind::Limits, "{relation: number}."),
-        Arg::new(
-            "changes_since",
-            Kind::Text,
-            "\"beginning\" or a next_changes_since.",
-        ),
-    ],
+    input: QueryArgs::schema,
     output: || {
         json!({
             "data": super::one_of(&["object", "array"]),
@@ -79,218 +57,255 @@ pub(super) static TOOL: Definition = Definition {
             "provider_url": {"type": "string"}
         })
     },
-    run: |call, args| -> Running<'_> { Box::pin(run(call, args)) },
+    run: |call, given| -> Running<'_> {
+        Box::pin(async move { run(call, QueryArgs::read(given)?).await })
+    },
 };
 
 /// Records the ladder lists; the others are in the envelope like them.
 const RUNGS: usize = 10;
+/// Shorter values stand whole in the page, so that they need no call.
+const LONGER: Longer = Longer {
+    than_chars: 1_024,
+    than_bytes: budget::PREVIEW,
+};
+
+/// What the structured content has besides rows, rungs and the address of the server.
+const FRAME: usize = 320;
+/// `"data":` and its comma.
+const DATA_NAME: usize = 8;
 
 /// What was asked for, as far as reading the answer needs it.
 struct Asked<'a> {
-    args: &'a Args,
-    stream: &'a str,
-    connection: Option<&'a str>,
+    args: &'a QueryArgs,
     /// The relations to add, as the schema tells of them.
     relations: Vec<Relation>,
+    size: PageSize,
+}
+
+/// A relation of a record that holds more than was sent.
+struct CutRelation<'a> {
+    relation: &'a Relation,
+    sent: usize,
+    way_on: WayOn,
+}
+
+/// A page, read.
+struct Listed<'a> {
+    page: Page<Record<'a>>,
+    shortened: Option<Shortened>,
+    over_budget: Option<OverBudget>,
+}
+
+/// The structured content.
+#[derive(Serialize)]
+struct Content<'a, B> {
+    data: B,
+    #[serde(flatten)]
+    around: &'a Around<'a>,
+}
+
+/// What stands beside the server's page.
+#[derive(Serialize)]
+struct Around<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content_ladder: Option<Ladder>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    page_shortened: Option<Shortened>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    over_budget: Option<OverBudget>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    provider_url: Option<&'a str>,
+    request_id: Option<String>,
 }
 
 impl Asked<'_> {
-    fn identity(&self, record: &Value) -> Option<Identity> {
-        Identity::of_record(record, self.stream, self.connection)
+    fn stream(&self) -> &str {
+        &self.args.stream
     }
 
-    /// The relations of a record that hold more than was sent, each with how many were and the way on.
-    fn cut_relations(&self, record: &Value) -> Vec<(&Relation, usize, WayOn)> {
-        let identity = self.identity(record);
-        let cut = self.relations.iter().filter_map(|relation| {
-            let related = record.get("expanded")?.get(&relation.name)?;
-            let entries = envelope::records(related);
-            let first = entries.first().unwrap_or(&Value::Null);
-            expanded::has_more(related).then(|| {
-                let way_on = match &identity {
-                    Some(identity) => relation.way_on(identity, first, entries.len()),
-                    None => WayOn::None("no call names this record, so none shows more"),
-                };
-                (relation, entries.len(), way_on)
+    fn connection(&self) -> Option<&str> {
+        self.args.connection_id.as_deref()
+    }
+
+    /// The relations of a record that hold more than was sent, each with the way on.
+    fn cut_relations(&self, record: &Record<'_>) -> Vec<CutRelation<'_>> {
+        let cut = |related: &Related<'_>| {
+            let mut known = self.relations.iter();
+            let relation = known.find(|known| known.name == related.relation)?;
+            let way_on = match &record.identity {
+                Some(identity) => relation.way_on(identity, related),
+                None => WayOn::None("no call names this record, so none shows more"),
+            };
+            Some(CutRelation {
+                relation,
+                sent: related.records.len(),
+                way_on,
             })
-        });
-        cut.collect()
+        };
+        let incomplete = record.related.iter().filter(|related| related.has_more);
+        incomplete.filter_map(cut).collect()
     }
 }
 
-async fn run(call: Call<'_>, args: Args) -> Outcome {
-    let stream = args.text("stream").unwrap_or_default();
-    if let Err(why) = contract::segment::guard(stream) {
-        let shown = plain::quoted(stream, budget::LABEL);
+async fn run(call: Call<'_>, args: QueryArgs) -> ToolResult {
+    if let Err(why) = contract::segment::guard(&args.stream) {
+        let shown = plain::quoted(&args.stream, budget::LABEL);
         let message = format!("the stream {shown} {why}");
         return Err(Fault::refused(ErrorCode::InvalidStream, "stream", message)
             .with_next("call schema to see the streams of this grant"));
     }
-    args.refuse_empty(&["fields", "expand"])?;
-    let connection = args.text("connection_id");
-    let relations = expand::gate(call, stream, connection, &args.texts("expand")).await?;
+    let connection = args.connection_id.as_deref();
+    let wanted = Names::given(args.expand.as_ref());
     let mut asked = Asked {
+        relations: expand::gate(call, &args.stream, connection, &wanted).await?,
+        size: PageSize::new(args.limit.map(|limit| limit.0)),
         args: &args,
-        stream,
-        connection,
-        relations,
     };
-    let answered = call.get(question(&asked)).await?;
-    look_ahead(call, &mut asked, &answered.body).await;
-    Ok(reply(call.provider_url().as_deref(), &asked, answered))
+    let fields = Names::given(args.fields.as_ref());
+    let mut answered = call.get(question(&asked, asked.size.rows)).await?;
+    answered.prepare_records(&fields);
+    learn_relations(call, &mut asked, &answered).await;
+    let provider = call.provider_url();
+    let mut is_shortened = call.pages_by_bytes() && read(&asked, &answered).goes_on();
+    if let Some(rows) = rows_that_fit(&asked, &answered, provider.as_deref()) {
+        // A server that fails now has answered before: that answer stands.
+        if let Ok(mut shorter) = call.get(question(&asked, rows)).await {
+            shorter.prepare_records(&fields);
+            answered = shorter;
+            is_shortened = true;
+        }
+    }
+    Ok(reply(provider.as_deref(), &asked, answered, is_shortened))
 }
 
 /// Learns how the relations that hold more than was sent are read on.
-async fn look_ahead(call: Call<'_>, asked: &mut Asked<'_>, body: &Value) {
-    let records = envelope::records(body);
-    let is_cut = |relation: &&mut Relation| {
-        let related = |record: &Value| {
-            let related = record.get("expanded")?.get(&relation.name)?;
-            Some(expanded::has_more(related))
-        };
-        records.iter().any(|record| related(record) == Some(true))
-    };
-    let cut = asked.relations.iter_mut().filter(is_cut);
-    expand::look_ahead(call, asked.connection, cut).await;
-}
-
-fn question(asked: &Asked<'_>) -> Get {
-    let mut question = Get::v1(["streams", asked.stream, "records"]);
-    let names = [
-        "connection_id",
-        "filter",
-        "fields",
-        "view",
-        "sort",
-        "order",
-        "limit",
-        "cursor",
-        "count",
-        "expand",
-        "expand_limit",
-    ];
-    asked.args.write(&names, &mut question);
-    // A cursor goes on with the page it came from. Beside a bookmark some servers pass over it and begin anew.
-    if !asked.args.has("cursor") {
-        asked.args.write(&["changes_since"], &mut question);
+async fn learn_relations(call: Call<'_>, asked: &mut Asked<'_>, answered: &Answered) {
+    if asked.relations.is_empty() {
+        return;
     }
-    if !asked.args.has("limit") {
-        question.push("limit", budget::DEFAULT_LIMIT.to_string());
-    }
-    question
-}
-
-fn reply(provider: Option<&str>, asked: &Asked<'_>, answered: Answered) -> Reply {
-    let Answered {
-        mut body,
-        request_id,
-    } = answered;
-    drop_window_uris(&mut body);
-    if asked.args.has("fields") {
-        let fields = asked.args.texts("fields");
-        for record in envelope::records_mut(&mut body) {
-            project::narrow(record, &fields);
-        }
-    }
-    let text = text::write(asked, &body);
-    let mut structured = json!({"data": null});
-    if let Some(ladder) = rungs(asked, envelope::records(&body)) {
-        structured["content_ladder"] = ladder;
-    }
-    structured["provider_url"] = json!(provider);
-    structured["request_id"] = json!(request_id);
-    structured["data"] = body;
-    oversize::fit(&mut structured, &text, |structured, threshold| {
-        for record in envelope::records_mut(&mut structured["data"]) {
-            shrink(record, asked, threshold);
-        }
-    });
-    Reply::new(text, structured)
-}
-
-/// Around the payloads only: what people wrote is not rewritten.
-fn drop_window_uris(body: &mut Value) {
-    for record in envelope::records_mut(body) {
-        let has_envelope = record.get("data").is_some_and(Value::is_object);
-        let Value::Object(members) = record else {
-            continue;
-        };
-        if has_envelope {
-            members.retain(|_, value| !envelope::is_window_uri(value));
-            let around = members
-                .iter_mut()
-                .filter(|(name, _)| !matches!(name.as_str(), "data" | "expanded"));
-            around.for_each(|(_, value)| envelope::drop_window_uris(value));
-        }
-    }
-    if let Value::Object(members) = body {
-        members.retain(|_, value| !envelope::is_window_uri(value));
-    }
-}
-
-/// The payload of a record: its `data`, or the record itself where a server has no envelope.
-fn payload(record: &Value) -> Option<&Map<String, Value>> {
-    match record.get("data") {
-        Some(Value::Object(data)) => Some(data),
-        _ => record.as_object(),
-    }
-}
-
-fn rungs(asked: &Asked<'_>, records: &[Value]) -> Option<Value> {
-    let listed: Vec<Value> = records
-        .iter()
-        .take(RUNGS)
-        .filter(|record| record.get("deleted") != Some(&Value::Bool(true)))
-        .filter_map(|record| {
-            let members = own_members(record)?;
-            let mut rung = ladder::record(&asked.identity(record)?, &members)?;
-            for (relation, _, way_on) in asked.cut_relations(record) {
-                let next = way_on.told();
-                rung["expanded"][&relation.name] = json!({"has_more": true, "next": next});
-            }
-            Some(rung)
-        })
+    let page = answered.records(asked.stream(), asked.connection());
+    let related = page.data.iter().flat_map(|record| &record.related);
+    let cut: Vec<&str> = related
+        .filter(|related| related.has_more)
+        .map(|related| related.relation)
         .collect();
-    if listed.is_empty() {
+    let relations = asked.relations.iter_mut();
+    let cut = relations.filter(|relation| cut.contains(&relation.name.as_str()));
+    expand::learn_filters(call, asked.args.connection_id.as_deref(), cut).await;
+}
+
+fn question(asked: &Asked<'_>, rows: u64) -> Get {
+    let mut question = Get::v1(["streams", asked.stream(), "records"]);
+    let mut args = asked.args.clone();
+    args.limit = Some(Whole(rows));
+    // A cursor goes on with the page it came from. Beside a bookmark some servers pass over it and begin anew.
+    if args.cursor.is_some() {
+        args.changes_since = None;
+    }
+    args.write(&mut question, &["stream"]);
+    question.within_bytes(asked.size.bytes * 3 / 4)
+}
+
+fn reply(
+    provider: Option<&str>,
+    asked: &Asked<'_>,
+    mut answered: Answered,
+    is_shortened: bool,
+) -> Reply {
+    let mut listed = read(asked, &answered);
+    let rows = listed.page.data.len();
+    listed.shortened = asked.size.shortened(rows).filter(|_| is_shortened);
+    let mut content = Around {
+        content_ladder: ladder(asked, &listed.page.data),
+        page_shortened: listed.shortened,
+        over_budget: None,
+        provider_url: provider,
+        request_id: answered.request_id.clone(),
+    };
+    let whole = answered.size() + budget::size_of(&content);
+    // A row that is too large alone is shortened below, so that only what a server sent that heeds no limit stays over.
+    listed.over_budget = asked.size.over(whole).filter(|_| rows > 1);
+    let text = text::write(asked, &listed);
+    let most = if rows == 1 {
+        asked.size.bytes
+    } else {
+        budget::RESULT / 2
+    };
+    if whole > most {
+        let room = most.saturating_sub(budget::size_of(&content) + DATA_NAME);
+        answered.shrink_records(asked.stream(), asked.connection(), room);
+        content.over_budget = asked.size.over(answered.size() + budget::size_of(&content));
+    } else {
+        content.over_budget = listed.over_budget;
+    }
+    let data = answered.body();
+    Reply::new(
+        text,
+        &Content {
+            data,
+            around: &content,
+        },
+    )
+}
+
+fn read<'a>(asked: &Asked<'_>, answered: &'a Answered) -> Listed<'a> {
+    Listed {
+        page: answered.records(asked.stream(), asked.connection()),
+        shortened: None,
+        over_budget: None,
+    }
+}
+
+impl Listed<'_> {
+    fn goes_on(&self) -> bool {
+        self.page.has_more() && self.page.next_cursor().is_some()
+    }
+}
+
+fn ladder(asked: &Asked<'_>, records: &[Record<'_>]) -> Option<Ladder> {
+    let listed = records.iter().take(RUNGS);
+    let rungs: Vec<Rung> = listed.filter_map(|record| rung(asked, record)).collect();
+    if rungs.is_empty() {
         return None;
     }
-    let mut ladder = ladder::ladder("record_set", listed);
-    if records.len() > RUNGS {
-        ladder["records_not_listed"] = json!(records.len() - RUNGS);
-    }
+    let mut ladder = Ladder::new("record_set", rungs);
+    let others = records.len().saturating_sub(RUNGS);
+    ladder.records_not_listed = (others > 0).then_some(others);
     Some(ladder)
 }
 
-/// The payload without the identity that a flat record mixes into it.
-fn own_members(record: &Value) -> Option<Cow<'_, Map<String, Value>>> {
-    let members = payload(record)?;
-    if record.get("data").is_some_and(Value::is_object) {
-        return Some(Cow::Borrowed(members));
+fn rung(asked: &Asked<'_>, record: &Record<'_>) -> Option<Rung> {
+    if record.deleted {
+        return None;
     }
-    let own = members
-        .iter()
-        .filter(|(name, _)| !project::is_operational(name));
-    let own = own.map(|(name, value)| (name.clone(), value.clone()));
-    Some(Cow::Owned(own.collect()))
+    let identity = record.identity.as_ref()?;
+    let mut rung = Rung::of_fields(identity, record.fields.as_ref()?, LONGER)?;
+    let cut = asked.cut_relations(record).into_iter();
+    rung.expanded = cut
+        .map(|cut| {
+            let more = MoreRelated {
+                has_more: true,
+                next: cut.way_on.into_next(),
+            };
+            (cut.relation.name.clone(), more)
+        })
+        .collect();
+    Some(rung)
 }
 
-fn shrink(record: &mut Value, asked: &Asked<'_>, threshold: usize) {
-    let identity = asked.identity(record);
-    let whole = identity
-        .as_ref()
-        .map(|identity| ladder::call("fetch", identity.args()));
-    if let Some(Value::Object(data)) = record.get_mut("data") {
-        if threshold == oversize::WHOLE {
-            let value = Value::Object(std::mem::take(data));
-            record["data"] = oversize::replaced(&value, whole);
-            return;
-        }
-        oversize::shrink_payload(data, identity.as_ref(), threshold);
-    }
-    // Children, and the members of a flat record.
-    if let Value::Object(members) = record {
-        for (_, member) in members.iter_mut().filter(|(name, _)| *name != "data") {
-            oversize::shrink_texts(member, whole.as_ref(), threshold.max(oversize::SMALL_TEXT));
-        }
-    }
+/// How many rows a page within its budget has, where this one is larger.
+fn rows_that_fit(asked: &Asked<'_>, answered: &Answered, provider: Option<&str>) -> Option<u64> {
+    let page = read(asked, answered).page;
+    let rungs: Vec<usize> = (page.data.iter().take(RUNGS))
+        .map(|record| rung(asked, record).map_or(0, |rung| budget::size_of(&rung)))
+        .collect();
+    let rungs = rungs.into_iter().chain(std::iter::repeat(0));
+    let rows: Vec<usize> = (answered.record_sizes().into_iter().zip(rungs))
+        .map(|(sent, rung)| sent + rung)
+        .collect();
+    let in_body: usize = answered.record_sizes().iter().sum();
+    let frame = answered.size() - in_body + provider.map_or(0, str::len) + FRAME;
+    let whole = frame + rows.iter().sum::<usize>();
+    asked.size.rows_that_fit(whole, &rows)
 }

@@ -1,22 +1,26 @@
 //! `read_record_field`: one bounded window of one field.
 
+use std::fmt::Write as _;
+
 use contract::error::{ErrorCode, ReadError};
 use contract::handle::{HandleError, Part, RECORD_URI, RecordHandle, WindowHandle};
 use contract::segment;
 use contract::upstream::Get;
-use contract::window::{MAX_CONTEXT_CHARS, MAX_LIMIT_CHARS, WindowError, WindowSelector};
-use rmcp::model::MetaObject;
-use serde_json::{Map, Value, json};
+use contract::window::{MAX_CONTEXT_CHARS, MAX_LIMIT_CHARS, Window, WindowError, WindowSelector};
+use serde::Serialize;
+use serde_json::json;
 
 use super::{Definition, Running, fetch, not_text};
-use crate::args::{Arg, Args, Kind};
+use crate::answer::{Answered, is_part_of_bytes};
+use crate::args::{Arguments as _, Whole, arguments};
 use crate::budget;
-use crate::call::{Answered, Call};
-use crate::evidence::envelope;
-use crate::evidence::identity::{Identity, connection_of, text};
-use crate::evidence::{payload, plain, window};
+use crate::call::Call;
 use crate::fault::Fault;
-use crate::reply::{Outcome, Reply};
+use crate::identity::Identity;
+use crate::reply::{Reply, ToolResult};
+use crate::text::window::WindowContent;
+use crate::text::{paging, plain, window};
+use crate::tool_call::ToolCall;
 
 /// Offsets that JSON numbers carry exactly.
 const MAX_OFFSET: u64 = 9_007_199_254_740_991;
@@ -26,48 +30,39 @@ const WINDOW_URI_KEY: &str = "dev.pdpp/field_window_uri";
 /// The lines around a window that say what it is, with room to spare.
 const FRAME_LINES: usize = 256;
 
-const LIMIT: Kind = Kind::Whole {
-    least: 1,
-    most: MAX_LIMIT_CHARS as u64,
-};
-const CONTEXT: Kind = Kind::Whole {
-    least: 0,
-    most: MAX_CONTEXT_CHARS as u64,
-};
-const OFFSET: Kind = Kind::Whole {
-    least: 0,
-    most: MAX_OFFSET,
-};
+type Offset = Whole<0, MAX_OFFSET>;
+type WindowLimit = Whole<1, { MAX_LIMIT_CHARS as u64 }>;
+type Context = Whole<0, { MAX_CONTEXT_CHARS as u64 }>;
+
+arguments! {
+    struct WindowArgs {
+        id: Option<String> = "As printed";
+        connection_id: Option<String> = "Where the id has none";
+        stream: Option<String> = "With record_id, instead of id";
+        record_id: Option<String> = "";
+        field_path: String = "A top-level field";
+        offset_chars: Option<Offset> = "Where to start; 0 is the beginning";
+        limit_chars: Option<WindowLimit> = "Default 4096";
+        cursor: Option<String> = "A next_cursor or previous_cursor, instead of offset_chars";
+        q: Option<String> = "Start where this text first occurs";
+        before_chars: Option<Context> = "Shown before q";
+        after_chars: Option<Context> = "Shown after q";
+    }
+}
 
 pub(super) static TOOL: Definition = Definition {
     name: "read_record_field",
     title: "Read a field in windows",
     description: include_str!("read_record_field.md"),
-    args: &[
-        Arg::new("id", Kind::Text, "As printed"),
-        Arg::new("connection_id", Kind::Text, "Where the id has none"),
-        Arg::new("stream", Kind::Text, "With record_id, instead of id"),
-        Arg::new("record_id", Kind::Text, ""),
-        Arg::new("field_path", Kind::Text, "A top-level field").required(),
-        Arg::new("offset_chars", OFFSET, "Where to start; 0 is the beginning"),
-        Arg::new("limit_chars", LIMIT, "Default 4096"),
-        Arg::new(
-            "cursor",
-            Kind::Text,
-            "A next_cursor or previous_cursor, instead of offset_chars",
-        ),
-        Arg::new("q", Kind::Text, "Start where this text first occurs"),
-        Arg::new("before_chars", CONTEXT, "Shown before q"),
-        Arg::new("after_chars", CONTEXT, "Shown after q"),
-    ],
+    input: WindowArgs::schema,
     output: || {
         let object = || json!({"type": "object"});
         json!({
             "record": object(), "field": object(), "window": object(), "provider_url": {"type": "string"}
         })
     },
-    run: |call, args| -> Running<'_> {
-        Box::pin(async move { read(call, Asked::of_args(&args)?).await })
+    run: |call, given| -> Running<'_> {
+        Box::pin(async move { read(call, Asked::from_args(WindowArgs::read(given)?)?).await })
     },
 };
 
@@ -80,21 +75,12 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    fn of_args(args: &Args) -> Result<Self, Fault> {
-        let number = |name: &str| args.whole(name).and_then(|n| usize::try_from(n).ok());
-        let owned = |name: &str| args.text(name).map(str::to_owned);
-        let selector = WindowSelector {
-            offset_chars: number("offset_chars"),
-            limit_chars: number("limit_chars"),
-            cursor: owned("cursor"),
-            q: owned("q"),
-            before_chars: number("before_chars"),
-            after_chars: number("after_chars"),
-        };
-        let handle = target(args)?;
-        let field = args.text("field_path").unwrap_or_default();
-        if let Err(why) = segment::guard(field) {
-            let shown = plain::quoted(field, budget::LABEL);
+    fn from_args(args: WindowArgs) -> Result<Self, Fault> {
+        let number = |number: Option<u64>| number.and_then(|number| usize::try_from(number).ok());
+        let handle = target(&args)?;
+        let field = args.field_path;
+        if let Err(why) = segment::guard(&field) {
+            let shown = plain::quoted(&field, budget::LABEL);
             let message = format!("field_path {why}: {shown}");
             return Err(
                 Fault::refused(ErrorCode::InvalidFieldPath, "field_path", message).with_next(
@@ -102,16 +88,24 @@ impl Asked {
                 ),
             );
         }
+        let selector = WindowSelector {
+            offset_chars: number(args.offset_chars.map(|offset| offset.0)),
+            limit_chars: number(args.limit_chars.map(|limit| limit.0)),
+            cursor: args.cursor,
+            q: args.q,
+            before_chars: number(args.before_chars.map(|context| context.0)),
+            after_chars: number(args.after_chars.map(|context| context.0)),
+        };
         Self {
             handle,
-            field: field.to_owned(),
+            field,
             selector,
         }
         .checked()
     }
 
     /// The window a resource address names.
-    pub(crate) fn of_handle(handle: &WindowHandle) -> Result<Self, Fault> {
+    pub(crate) fn from_handle(handle: &WindowHandle) -> Result<Self, Fault> {
         Self {
             handle: handle.record().clone(),
             field: handle.field().to_owned(),
@@ -152,11 +146,8 @@ impl Asked {
     }
 
     /// The record by the best name there is: with the connection the server names, if it was left open.
-    pub(super) fn identity(&self, body: &Value) -> Identity {
-        let handle = self.handle.clone();
-        let named = connection_of(body).filter(|_| handle.connection().is_none());
-        let adopted = handle.clone().with_connection(named);
-        Identity::of(adopted.unwrap_or(handle))
+    pub(super) fn identity(&self, answered: &Answered) -> Identity {
+        Identity::adopting(&self.handle, answered.connection())
     }
 
     /// How long the windows of the next calls are.
@@ -183,10 +174,10 @@ fn selector_fault(param: &str, message: &str) -> Fault {
 }
 
 /// The record: by id, or by its three parts.
-fn target(args: &Args) -> Result<RecordHandle, Fault> {
-    let (stream, record) = (args.text("stream"), args.text("record_id"));
-    let connection = args.text("connection_id");
-    if let Some(id) = args.text("id") {
+fn target(args: &WindowArgs) -> Result<RecordHandle, Fault> {
+    let (stream, record) = (args.stream.as_deref(), args.record_id.as_deref());
+    let connection = args.connection_id.as_deref();
+    if let Some(id) = args.id.as_deref() {
         if stream.is_some() || record.is_some() {
             let message = "id excludes stream and record_id";
             return Err(selector_fault("id", message));
@@ -215,7 +206,7 @@ fn target(args: &Args) -> Result<RecordHandle, Fault> {
 }
 
 /// Asks for the window, once, and writes it down.
-pub(crate) async fn read(call: Call<'_>, asked: Asked) -> Outcome {
+pub(crate) async fn read(call: Call<'_>, asked: Asked) -> ToolResult {
     match call.get(asked.question()).await {
         Ok(answered) => written(call, &asked, &answered),
         Err(fault) if fault.code() == "field_not_text" || fault.http_status() == Some(422) => {
@@ -225,129 +216,199 @@ pub(crate) async fn read(call: Call<'_>, asked: Asked) -> Outcome {
     }
 }
 
-fn written(call: Call<'_>, asked: &Asked, answered: &Answered) -> Outcome {
-    let body = &answered.body;
-    let field = body
-        .get("field")
-        .or_else(|| body.pointer("/data/field"))
-        .unwrap_or(&Value::Null);
+fn written(call: Call<'_>, asked: &Asked, answered: &Answered) -> ToolResult {
     let bad = |message: &str| {
         let error = ReadError::new(ErrorCode::RsBadResponse, message)
             .with_hint("call fetch with this id instead; the server's windows cannot be trusted");
         Fault::from(error).with_answer(Some(200), answered.request_id.clone())
     };
-    let path = field.as_str().or_else(|| text(field, "path"));
+    let (path, kind) = answered.window_field();
     if path.is_some_and(|path| path != asked.field) {
         return Err(bad("the resource server answered with another field"));
     }
-    fetch::about(&asked.handle, body, answered.request_id.as_deref())?;
-    let received = window::received(body, &asked.selector).map_err(|why| {
+    fetch::refuse_another(&asked.handle, answered)?;
+    let received = answered.window(&asked.selector).map_err(|why| {
         let message = format!("the resource server's answer is not a window: {why}");
         bad(&message)
     })?;
-    let identity = asked.identity(body);
-    if payload::is_part_of_bytes(&received.window.text) {
-        let size = received.window.total_chars;
-        let place = not_text::Place {
-            asked,
-            identity: &identity,
-            provider: call.provider_url(),
-            page: text(body, "citation_url"),
-        };
-        let reply = not_text::bytes(&place, size);
-        return Ok(not_text::finished(
-            call,
-            reply,
-            answered.request_id.as_deref(),
-        ));
+    let provider = call.provider_url();
+    let source = Source {
+        identity: asked.identity(answered),
+        provider: provider.as_deref(),
+        page: answered.citation_url(),
+        request_id: answered.request_id.as_deref(),
+    };
+    if is_part_of_bytes(&received.window.text) {
+        return Ok(not_text::bytes(asked, &source, received.window.total_chars));
     }
-    let mut warnings: Vec<String> = envelope::warnings(body).into_iter().collect();
+    let mut warnings: Vec<String> = paging::warnings(&answered.warnings()).into_iter().collect();
     if received.is_recomputed {
         warnings.push("window_recomputed".to_owned());
     }
-    let shown = Shown {
-        identity: &identity,
-        field: &asked.field,
-        note: String::new(),
-        about: field_members(&asked.field, text(field, "type")),
-        warnings,
-        stride: asked.stride(),
+    let field = FieldContent {
+        text_like: true,
+        kind: kind.map(|kind| plain::line(kind, budget::LABEL)),
+        ..FieldContent::new(&asked.field)
     };
-    let mut reply = shown.reply(&received.window);
-    reply.meta = asked.uri().map(|uri| {
-        let mut meta = MetaObject::new();
-        meta.0.insert(WINDOW_URI_KEY.to_owned(), json!(uri));
-        meta
-    });
-    Ok(not_text::finished(
-        call,
-        reply,
-        answered.request_id.as_deref(),
-    ))
+    let reply = shown(asked, &source, field, (&received.window, &warnings));
+    Ok(reply.with_meta(WINDOW_URI_KEY, asked.uri()))
 }
 
-fn field_members(path: &str, kind: Option<&str>) -> Map<String, Value> {
-    let mut field = Map::new();
-    field.insert("path".to_owned(), json!(path));
-    if let Some(kind) = kind {
-        let kind = plain::line(kind, budget::LABEL);
-        field.insert("type".to_owned(), json!(kind));
+/// Which record a field is of, and where people and programs find it.
+pub(super) struct Source<'a> {
+    pub(super) identity: Identity,
+    /// Where the server is, if it has an address.
+    pub(super) provider: Option<&'a str>,
+    /// The record's page, where the server names one.
+    pub(super) page: Option<&'a str>,
+    pub(super) request_id: Option<&'a str>,
+}
+
+/// The member `field`: what is known of the field.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct FieldContent<'a> {
+    pub(super) path: &'a str,
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub(super) kind: Option<String>,
+    pub(super) text_like: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) encoding: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) size_chars: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) blob_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) media_type: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) size_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) filename: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) shown_as: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) complete: Option<bool>,
+}
+
+impl<'a> FieldContent<'a> {
+    pub(super) fn new(path: &'a str) -> Self {
+        Self {
+            path,
+            ..Self::default()
+        }
     }
-    field.insert("text_like".to_owned(), json!(true));
-    field
-}
 
-/// A window on its way into both channels.
-pub(super) struct Shown<'a> {
-    pub(super) identity: &'a Identity,
-    pub(super) field: &'a str,
-    /// What else stands in the first line, with a space before it.
-    pub(super) note: String,
-    /// The members of `field`.
-    pub(super) about: Map<String, Value>,
-    pub(super) warnings: Vec<String>,
-    pub(super) stride: usize,
-}
-
-impl Shown<'_> {
-    pub(super) fn reply(self, window: &contract::window::Window) -> Reply {
-        let (next, previous) = window::neighbours(self.identity, self.field, window, self.stride);
-        let mut text = first_line(self.identity, self.field);
-        text.push_str(&self.note);
-        text.push(' ');
-        text.push_str(&window::range(window));
-        let mut structured = Map::new();
-        structured.insert("record".to_owned(), record_members(self.identity));
-        structured.insert("field".to_owned(), Value::Object(self.about));
-        let members = window::members(window);
-        structured.insert("window".to_owned(), Value::Object(members));
-        // The way on stands before the window, where a host that clips still shows it; the way back may be lost.
-        if let Some(call) = next {
-            text.push('\n');
-            text.push_str(&window::call_line("next", &call));
-            structured.insert("next".to_owned(), call);
+    /// The same on a first line, each part with a space before it. Of a text the window says it all.
+    pub(super) fn written(&self) -> String {
+        let mut line = String::new();
+        if self.text_like {
+            return line;
         }
-        let mut back = String::new();
-        if let Some(call) = previous {
-            back = format!("; {}", window::call_line("previous", &call));
-            structured.insert("previous".to_owned(), call);
+        let number = |number: Option<u64>| number.map(|number| number.to_string());
+        for (name, value) in [
+            ("type", self.kind.clone()),
+            ("encoding", self.encoding.map(str::to_owned)),
+            ("blob_id", self.blob_id.clone()),
+            ("media_type", self.media_type.clone()),
+            ("size_bytes", number(self.size_bytes)),
+            (
+                "size_chars",
+                number(self.size_chars.map(|size| size as u64)),
+            ),
+            ("filename", self.filename.clone()),
+            ("shown_as", self.shown_as.map(str::to_owned)),
+        ] {
+            if let Some(value) = value {
+                for piece in [" ", name, "=", &plain::token(&value)] {
+                    line.push_str(piece);
+                }
+            }
         }
-        if self.identity.id.starts_with(RECORD_URI) {
-            // HD-06: a handle that looks like an address says who takes it.
-            text.push_str("\nfetch and read_record_field take this pdpp:// id as it is");
-        }
-        if !self.warnings.is_empty() {
-            let listed = self.warnings.join(", ");
-            // The calls always stand whole; warnings take the room they leave in the frame.
-            let room = budget::WINDOW_FRAME.saturating_sub(text.len() + back.len() + FRAME_LINES);
-            text.push_str("\nwarnings: ");
-            text.push_str(&plain::cut(&listed, room.max(budget::LABEL)));
-            structured.insert("warnings".to_owned(), json!(listed));
-        }
-        window::framed(&mut text, window);
-        text.push_str(&back);
-        Reply::new(text, Value::Object(structured))
+        line
     }
+}
+
+/// Which record it is, in structured content.
+#[derive(Debug, Serialize)]
+pub(super) struct RecordContent<'a> {
+    id: &'a str,
+    connection_id: Option<&'a str>,
+    stream: Option<&'a str>,
+    record_id: Option<&'a str>,
+}
+
+impl<'a> RecordContent<'a> {
+    pub(super) fn new(identity: &'a Identity) -> Self {
+        let handle = identity.handle.as_ref();
+        Self {
+            id: &identity.id,
+            connection_id: identity.connection(),
+            stream: handle.map(RecordHandle::stream),
+            record_id: handle.map(RecordHandle::record),
+        }
+    }
+}
+
+/// The structured content of a window.
+#[derive(Serialize)]
+struct Content<'a> {
+    record: RecordContent<'a>,
+    field: FieldContent<'a>,
+    window: WindowContent<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<ToolCall>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    previous: Option<ToolCall>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warnings: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    provider_url: Option<&'a str>,
+    request_id: Option<&'a str>,
+}
+
+/// A window in both channels.
+pub(super) fn shown(
+    asked: &Asked,
+    source: &Source<'_>,
+    field: FieldContent<'_>,
+    (window, warnings): (&Window, &[String]),
+) -> Reply {
+    let identity = &source.identity;
+    let (next, previous) = window::neighbours(identity, &asked.field, window, asked.stride());
+    let mut text = first_line(identity, &asked.field);
+    text.push_str(&field.written());
+    text.push(' ');
+    text.push_str(&window::range(window));
+    // The way on stands before the window, where a host that clips still shows it; the way back may be lost.
+    if let Some(call) = &next {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "\nnext: {call}");
+    }
+    let back = previous.as_ref().map(|call| format!("; previous: {call}"));
+    let back = back.unwrap_or_default();
+    if identity.id.starts_with(RECORD_URI) {
+        // HD-06: a handle that looks like an address says who takes it.
+        text.push_str("\nfetch and read_record_field take this pdpp:// id as it is");
+    }
+    let warnings = (!warnings.is_empty()).then(|| warnings.join(", "));
+    if let Some(listed) = &warnings {
+        // The calls always stand whole; warnings take the room they leave in the frame.
+        let room = budget::WINDOW_FRAME.saturating_sub(text.len() + back.len() + FRAME_LINES);
+        text.push_str("\nwarnings: ");
+        text.push_str(&plain::cut(listed, room.max(budget::LABEL)));
+    }
+    window::framed(&mut text, window);
+    text.push_str(&back);
+    let content = Content {
+        record: RecordContent::new(identity),
+        field,
+        window: WindowContent::new(window),
+        next,
+        previous,
+        warnings,
+        provider_url: source.provider,
+        request_id: source.request_id,
+    };
+    Reply::new(text, &content)
 }
 
 /// `record=cin_a/mail:m1 field=body`
@@ -360,17 +421,6 @@ pub(super) fn first_line(identity: &Identity, field: &str) -> String {
     line.push_str(" field=");
     line.push_str(&plain::token(field));
     line
-}
-
-/// Which record it is, in structured content.
-pub(super) fn record_members(identity: &Identity) -> Value {
-    let handle = identity.handle.as_ref();
-    json!({
-        "id": identity.id,
-        "connection_id": handle.and_then(RecordHandle::connection),
-        "stream": handle.map(RecordHandle::stream),
-        "record_id": handle.map(RecordHandle::record)
-    })
 }
 
 #[cfg(test)]

@@ -1,7 +1,5 @@
 //! `schema`: what the grant lets be read. Without a stream an index of everything, with one all that it accepts.
 
-mod capability;
-mod document;
 mod full;
 mod shape;
 mod text;
@@ -9,34 +7,54 @@ mod text;
 use contract::error::{AvailableConnection, ErrorCode, ReadError};
 use contract::segment;
 use contract::upstream::Get;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{Definition, Running};
-use crate::args::{Arg, Args, Kind};
+use crate::answer::Answered;
+use crate::answer::schema::Document;
+use crate::args::{Arguments as _, Choice, Chosen, arguments};
 use crate::budget;
-use crate::call::{Answered, Call};
-use crate::evidence::envelope::{self, Paging};
-use crate::evidence::plain;
+use crate::call::Call;
 use crate::fault::Fault;
-use crate::reply::{Outcome, Reply};
-pub(super) use capability::{takes_exact_filter, takes_range_filter};
-use document::Document;
+use crate::reply::{Reply, ToolResult};
+use crate::text::{paging, plain};
+
+/// How much is told of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Detail {
+    Compact,
+    Full,
+}
+
+impl Choice for Detail {
+    const ALL: &'static [Self] = &[Self::Compact, Self::Full];
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Compact => "compact",
+            Self::Full => "full",
+        }
+    }
+}
+
+arguments! {
+    struct SchemaArgs {
+        stream: Option<String> = "tell all that this stream accepts";
+        connection_id: Option<String> = "only this connection";
+        detail: Option<Chosen<Detail>> = "compact if absent; full needs stream";
+    }
+}
 
 pub(super) static TOOL: Definition = Definition {
     name: "schema",
     title: "What can be read",
     description: include_str!("schema.md"),
-    args: &[
-        Arg::new("stream", Kind::Text, "tell all that this stream accepts"),
-        Arg::new("connection_id", Kind::Text, "only this connection"),
-        Arg::new(
-            "detail",
-            Kind::Choice(&["compact", "full"]),
-            "compact if absent; full needs stream",
-        ),
-    ],
+    input: SchemaArgs::schema,
     output: || json!({"data": {"type": "object"}, "provider_url": {"type": "string"}}),
-    run: |call, args| -> Running<'_> { Box::pin(run(call, args)) },
+    run: |call, given| -> Running<'_> {
+        Box::pin(async move { run(call, SchemaArgs::read(given)?).await })
+    },
 };
 
 /// A whole result with the full schema of one stream, both channels together.
@@ -44,19 +62,28 @@ const FULL_RESULT: usize = 100_000;
 /// What a result has around its two channels.
 const FRAME: usize = 512;
 
+/// The structured content.
+#[derive(Serialize)]
+struct Content<'a> {
+    data: &'a Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    provider_url: Option<String>,
+    request_id: Option<&'a str>,
+}
+
 /// What was asked for.
 struct Scope<'a> {
     stream: Option<&'a str>,
     connection: Option<&'a str>,
 }
 
-async fn run(call: Call<'_>, args: Args) -> Outcome {
+async fn run(call: Call<'_>, args: SchemaArgs) -> ToolResult {
     let scope = Scope {
-        stream: args.text("stream"),
-        connection: args.text("connection_id"),
+        stream: args.stream.as_deref(),
+        connection: args.connection_id.as_deref(),
     };
     scope.check()?;
-    if args.text("detail") == Some("full") {
+    if args.detail == Some(Chosen(Detail::Full)) {
         return full(call, &scope).await;
     }
     let answered = ask_compact(call, &scope).await?;
@@ -75,7 +102,7 @@ async fn run(call: Call<'_>, args: Args) -> Outcome {
     Ok(reply(call, text, &data, read.request_id.as_deref()))
 }
 
-async fn full(call: Call<'_>, scope: &Scope<'_>) -> Outcome {
+async fn full(call: Call<'_>, scope: &Scope<'_>) -> ToolResult {
     if scope.stream.is_none() {
         let message =
             "detail \"full\" needs a stream: the whole grant in full is too large for one result";
@@ -100,9 +127,12 @@ async fn full(call: Call<'_>, scope: &Scope<'_>) -> Outcome {
 }
 
 fn reply(call: Call<'_>, text: String, data: &Value, request_id: Option<&str>) -> Reply {
-    let structured =
-        json!({"data": data, "provider_url": call.provider_url(), "request_id": request_id});
-    Reply::new(text, structured)
+    let content = Content {
+        data,
+        provider_url: call.provider_url(),
+        request_id,
+    };
+    Reply::new(text, &content)
 }
 
 /// Asks for the compact view; a server that does not know it is asked for all, which is then made compact here.
@@ -121,8 +151,7 @@ async fn ask_compact(call: Call<'_>, scope: &Scope<'_>) -> Result<Answered, Faul
 
 fn is_unknown_view(fault: &Fault) -> bool {
     const CODES: [&str; 3] = ["bad_request", "invalid_request", "unsupported_query"];
-    let structured = fault.structured();
-    let kind = structured.pointer("/error/type").and_then(Value::as_str);
+    let kind = fault.error_type();
     fault.http_status() == Some(400)
         && (CODES.contains(&fault.code()) || kind.is_some_and(|kind| CODES.contains(&kind)))
 }
@@ -161,15 +190,14 @@ struct Read {
 
 impl Read {
     fn of(answered: Answered, scope: &Scope<'_>) -> Result<Self, Fault> {
-        let Answered { body, request_id } = answered;
-        let mut handles = Paging::of(&body).written();
-        let warnings = envelope::warnings(&body);
-        let inner = body.get("data").and_then(envelope::warnings);
-        if let Some(warnings) = warnings.or(inner) {
+        let request_id = answered.request_id.clone();
+        let page = answered.schema_page();
+        let mut handles = paging::extent(&page) + &paging::way_on(&page);
+        if let Some(warnings) = paging::page_warnings(&page) {
             handles.push_str(" warnings=");
             handles.push_str(&warnings);
         }
-        let Some(mut document) = Document::read(body) else {
+        let Some(mut document) = answered.into_schema() else {
             let message = "the resource server's answer is not a schema document";
             let error = ReadError::new(ErrorCode::RsBadResponse, message).with_hint(
                 "check that the provider URL is a PDPP server; `pdpp doctor URL` tells more",

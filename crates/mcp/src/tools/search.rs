@@ -1,63 +1,50 @@
 //! `search`: by words, over everything that was granted.
 //!
 //! The server's answer is kept as it is; beside it stands a flat list of results, and a text that leads with what the
-//! server proved. Nothing is taken for evidence but a text with its field, in a place where servers put evidence.
+//! server proved.
 
-mod hit;
 mod text;
 
 #[cfg(test)]
 mod tests;
 
 use contract::error::{ErrorCode, ReadError};
+use contract::page::Page;
+use contract::query::Count;
 use contract::search::SearchMode;
 use contract::upstream::Get;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 
-use self::hit::Hit;
+use super::paged::{OverBudget, PageSize, Shortened};
 use super::{Definition, Running};
-use crate::args::{Arg, Args, Kind};
+use crate::answer::{Answered, Hit, Hits};
+use crate::args::{Arguments as _, Chosen, Filter, Limit, Names, Whole, arguments};
 use crate::budget;
-use crate::call::{Answered, Call};
-use crate::evidence::envelope::{self, Paging};
-use crate::evidence::{ladder, oversize};
+use crate::call::Call;
 use crate::fault::Fault;
-use crate::reply::{Outcome, Reply};
+use crate::ladder::{Ladder, Rung};
+use crate::reply::{Reply, ToolResult};
+use crate::text::plain;
+
+arguments! {
+    struct SearchArgs {
+        query: String = "Words to find.", also "q";
+        streams: Option<Names> = "Only these streams.";
+        connection_id: Option<String> = "Only this connection.";
+        filter: Option<Filter> = "{field: value} or {field: {gte|gt|lte|lt: value}}; needs exactly one stream.";
+        limit: Option<Limit> = "Over all connections; default 10.";
+        cursor: Option<String> = "A next_cursor.";
+        count: Option<Chosen<Count>> = "Of all hits.";
+        mode: Option<Chosen<SearchMode>> = "Default lexical; few servers have others.";
+    }
+}
 
 pub(super) static TOOL: Definition = Definition {
     name: "search",
     title: "Search records",
     description: include_str!("search.md"),
-    args: &[
-        Arg::new("query", Kind::Text, "Words to find.").required(),
-        Arg::new("q", Kind::Text, "").standing_for("query"),
-        Arg::new("streams", Kind::Texts, "Only these streams."),
-        Arg::new("connection_id", Kind::Text, "Only this connection."),
-        Arg::new(
-            "filter",
-            Kind::Filter,
-            "{field: value} or {field: {gte|gt|lte|lt: value}}; needs exactly one stream.",
-        ),
-        Arg::new(
-            "limit",
-            Kind::Whole {
-                least: 1,
-                most: budget::MAX_LIMIT,
-            },
-            "Over all connections; default 10.",
-        ),
-        Arg::new("cursor", Kind::Text, "A next_cursor."),
-        Arg::new(
-            "count",
-            Kind::Choice(&["none", "estimated", "exact"]),
-            "Of all hits.",
-        ),
-        Arg::new(
-            "mode",
-            Kind::Choice(&["lexical", "semantic", "hybrid"]),
-            "Default lexical; few servers have others.",
-        ),
-    ],
+    input: SearchArgs::schema,
     output: || {
         json!({
             "data": super::one_of(&["object", "array"]),
@@ -66,59 +53,115 @@ pub(super) static TOOL: Definition = Definition {
             "provider_url": {"type": "string"}
         })
     },
-    run: |call, args| -> Running<'_> { Box::pin(run(call, args)) },
+    run: |call, given| -> Running<'_> {
+        Box::pin(async move { run(call, SearchArgs::read(given)?).await })
+    },
 };
 
 /// The most hits that are taken from a server that was told no limit by the caller and heeds none of ours.
 const DEFAULT_PAGE: usize = 25;
 
 /// A page of hits, read.
-struct Page<'a> {
-    args: &'a Args,
-    body: &'a Value,
-    hits: Vec<Hit<'a>>,
-    paging: Paging,
+struct Found {
+    page: Page<Hit>,
+    source_mix: Vec<(String, u64)>,
     /// Hits the server sent beyond the limit.
     beyond: usize,
     /// Hits the server sent from connections other than the one asked for.
     elsewhere: usize,
+    shortened: Option<Shortened>,
+    over_budget: Option<OverBudget>,
 }
 
-async fn run(call: Call<'_>, args: Args) -> Outcome {
-    args.refuse_empty(&["streams"])?;
-    let mode = args.text("mode").and_then(SearchMode::parse);
-    let mode = mode.unwrap_or_default();
-    let answered = call
-        .get(question(&args, mode))
-        .await
-        .map_err(|fault| without_mode(fault, mode))?;
-    Ok(reply(call.provider_url().as_deref(), &args, answered))
-}
-
-fn question(args: &Args, mode: SearchMode) -> Get {
-    let segments = mode.route().split('/').skip(2);
-    let mut question = Get::v1(segments).with("q", args.text("query"));
-    let names = [
-        "streams",
-        "connection_id",
-        "filter",
-        "limit",
-        "cursor",
-        "count",
-    ];
-    args.write(&names, &mut question);
-    if !args.has("limit") {
-        question.push("limit", budget::DEFAULT_LIMIT.to_string());
+impl Found {
+    fn goes_on(&self) -> bool {
+        self.page.has_more() && self.page.next_cursor().is_some()
     }
-    question
+}
+
+/// The structured content.
+#[derive(Serialize)]
+struct Structured<'a, B> {
+    data: B,
+    results: Vec<SearchResult<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content_ladder: Option<Ladder>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    page_shortened: Option<Shortened>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    over_budget: Option<OverBudget>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    provider_url: Option<&'a str>,
+    request_id: Option<&'a str>,
+}
+
+/// An entry of `results`.
+#[derive(Serialize)]
+struct SearchResult<'a> {
+    id: &'a str,
+    title: &'a str,
+    url: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    connection_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    connector_key: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    record_key: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    display_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    authored_at: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    evidence_preview: Option<&'a str>,
+    /// Said only where it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fetchable: Option<bool>,
+}
+
+async fn run(call: Call<'_>, args: SearchArgs) -> ToolResult {
+    let mode = args.mode.map_or(SearchMode::default(), |mode| mode.0);
+    let size = PageSize::new(args.limit.map(|limit| limit.0));
+    let first = call.get(question(&args, mode, size)).await;
+    let mut answered = first.map_err(|fault| without_mode(fault, mode))?;
+    let provider = call.provider_url();
+    let provider = provider.as_deref();
+    let mut found = read(&args, &mut answered);
+    let mut is_shortened = call.pages_by_bytes() && found.goes_on();
+    if let Some(rows) = rows_that_fit(&answered, &found, provider, size) {
+        let fewer = PageSize { rows, ..size };
+        // A server that fails now has answered before: that answer stands.
+        if let Ok(mut shorter) = call.get(question(&args, mode, fewer)).await {
+            found = read(&args, &mut shorter);
+            answered = shorter;
+            is_shortened = true;
+        }
+    }
+    found.shortened = size
+        .shortened(found.page.data.len())
+        .filter(|_| is_shortened);
+    answered.shrink_hits(budget::RESULT / 2);
+    found.over_budget = size.over(counted(&answered, &found, provider));
+    let text = text::write(&args, &found);
+    let content = content(&answered, &found, provider);
+    Ok(Reply::new(text, &content))
+}
+
+fn question(args: &SearchArgs, mode: SearchMode, size: PageSize) -> Get {
+    let segments = mode.route().split('/').skip(2);
+    let mut question = Get::v1(segments).with("q", Some(args.query.as_str()));
+    let mut args = args.clone();
+    args.limit = Some(Whole(size.rows));
+    args.write(&mut question, &["query", "mode"]);
+    // Beside a hit stand its result and its rung, which together are as long again.
+    question.within_bytes(size.bytes / 2)
 }
 
 /// A route that is not there is a mode the server does not have; a fault in the other arguments stays what it is.
 fn without_mode(fault: Fault, mode: SearchMode) -> Fault {
     let is_bare = fault.code().starts_with("http_");
-    let blames_another = fault.structured()["error"]["param"]
-        .as_str()
-        .is_some_and(|param| param != "mode");
+    let blames_another = fault.param().is_some_and(|param| param != "mode");
     let is_missing = match (mode, fault.http_status()) {
         (SearchMode::Lexical, Some(404)) => is_bare,
         (SearchMode::Lexical, _) => false,
@@ -139,72 +182,102 @@ fn without_mode(fault: Fault, mode: SearchMode) -> Fault {
         }
         _ => "repeat the search without mode",
     };
-    let structured = fault.structured();
-    let request_id = structured["request_id"].as_str().map(str::to_owned);
     let error = ReadError::new(ErrorCode::ModeNotSupported, message).with_param("mode");
     Fault::from(error)
         .with_next(next)
-        .with_answer(fault.http_status(), request_id)
+        .with_answer(fault.http_status(), fault.request_id().map(str::to_owned))
 }
 
-fn reply(provider: Option<&str>, args: &Args, answered: Answered) -> Reply {
-    let Answered {
-        mut body,
-        request_id,
-    } = answered;
-    envelope::drop_window_uris(&mut body);
-    let query = args.text("query").unwrap_or_default();
-    let all = envelope::hits(&body);
-    let most = args.whole("limit").map_or(DEFAULT_PAGE, |limit| {
-        usize::try_from(limit).unwrap_or(DEFAULT_PAGE)
-    });
-    let mut hits: Vec<(usize, Hit<'_>)> = all
-        .iter()
-        .enumerate()
-        .map(|(place, hit)| (place, Hit::read(hit, place, query)))
-        .collect();
+/// The hits that were asked for, whatever the server sent.
+fn read(args: &SearchArgs, answered: &mut Answered) -> Found {
+    let Hits {
+        mut page,
+        source_mix,
+    } = answered.hits(&args.query);
+    let sent = page.data.len();
     // A server that does not heed the connection must not pass others off as it (SE-17).
-    if let Some(asked) = args.text("connection_id") {
-        hits.retain(|(_, hit)| hit.connection().is_none_or(|found| found == asked));
+    if let Some(asked) = &args.connection_id {
+        page.data
+            .retain(|hit| hit.connection.as_ref().is_none_or(|found| found == asked));
     }
-    let elsewhere = all.len() - hits.len();
-    let beyond = hits.len().saturating_sub(most);
-    hits.truncate(most);
-    let mut fetches: Vec<Option<Value>> = vec![None; all.len()];
-    for (place, hit) in &hits {
-        if let Some(fetch) = fetches.get_mut(*place) {
-            *fetch = hit.fetch();
-        }
-    }
-    let mut paging = Paging::of(&body);
+    let elsewhere = sent - page.data.len();
+    let limit = args.limit.and_then(|limit| usize::try_from(limit.0).ok());
+    let most = limit.unwrap_or(DEFAULT_PAGE);
+    let beyond = page.data.len().saturating_sub(most);
+    page.data.truncate(most);
     if beyond > 0 {
-        paging.has_more = Some(true);
+        page.has_more = Some(true);
     }
-    let page = Page {
-        args,
-        body: &body,
-        hits: hits.into_iter().map(|(_, hit)| hit).collect(),
-        paging,
+    Found {
+        shortened: None,
+        page,
+        source_mix,
         beyond,
         elsewhere,
-    };
-    let text = text::write(&page);
-    let results: Vec<Value> = page.hits.iter().map(|hit| hit.result(provider)).collect();
-    let rungs: Vec<Value> = page.hits.into_iter().filter_map(Hit::into_rung).collect();
-    let mut structured = json!({"data": null});
-    structured["results"] = Value::Array(results);
-    if !rungs.is_empty() {
-        structured["content_ladder"] = ladder::ladder("search_results", rungs);
+        over_budget: None,
     }
-    structured["provider_url"] = json!(provider);
-    structured["request_id"] = json!(request_id);
-    structured["data"] = body;
-    oversize::fit(&mut structured, &text, |structured, threshold| {
-        let hits = envelope::hits_mut(&mut structured["data"]);
-        for (place, hit) in hits.iter_mut().enumerate() {
-            let way_on = fetches.get(place).and_then(Option::as_ref);
-            oversize::shrink_texts(hit, way_on, threshold.max(oversize::SMALL_TEXT));
-        }
-    });
-    Reply::new(text, structured)
+}
+
+fn content<'a>(
+    answered: &'a Answered,
+    found: &'a Found,
+    provider: Option<&'a str>,
+) -> Structured<'a, impl Serialize + 'a> {
+    let hits = &found.page.data;
+    let rungs: Vec<Rung> = hits.iter().filter_map(Rung::proven).collect();
+    Structured {
+        data: answered.body(),
+        results: hits.iter().map(|hit| result(hit, provider)).collect(),
+        content_ladder: (!rungs.is_empty()).then(|| Ladder::new("search_results", rungs)),
+        page_shortened: found.shortened,
+        over_budget: found.over_budget,
+        provider_url: provider,
+        request_id: answered.request_id.as_deref(),
+    }
+}
+
+fn result<'a>(hit: &'a Hit, provider: Option<&str>) -> SearchResult<'a> {
+    let handle = hit.identity.handle.as_ref();
+    let label = hit.label.as_deref();
+    SearchResult {
+        id: &hit.identity.id,
+        title: &hit.title,
+        url: hit.identity.url(&hit.addresses, provider),
+        connection_id: hit.connection.as_deref(),
+        connector_key: hit.connector.as_deref(),
+        stream: hit.stream.as_deref(),
+        record_key: handle.map(contract::handle::RecordHandle::record),
+        display_name: label.map(|label| plain::cut(label, budget::PREVIEW).into_owned()),
+        authored_at: hit.authored_at.as_deref(),
+        evidence_preview: hit.evidence_preview(),
+        fetchable: (!hit.identity.is_fetchable()).then_some(false),
+    }
+}
+
+fn counted(answered: &Answered, found: &Found, provider: Option<&str>) -> usize {
+    budget::size_of(&content(answered, found, provider))
+}
+
+/// How many hits a page within its budget has, where this one is larger.
+fn rows_that_fit(
+    answered: &Answered,
+    found: &Found,
+    provider: Option<&str>,
+    size: PageSize,
+) -> Option<u64> {
+    // What is left out here is not shown, so that fewer of it would not help.
+    if found.elsewhere > 0 {
+        return None;
+    }
+    let rows: Vec<usize> = found
+        .page
+        .data
+        .iter()
+        .zip(answered.hit_sizes())
+        .map(|(hit, sent)| {
+            let rung = Rung::proven(hit).map_or(0, |rung| budget::size_of(&rung));
+            sent + budget::size_of(&result(hit, provider)) + rung
+        })
+        .collect();
+    size.rows_that_fit(counted(answered, found, provider), &rows)
 }

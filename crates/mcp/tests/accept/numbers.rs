@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use contract::numeral;
-use contract::upstream::{Answer, Asked, Body, Get, Upstream};
+use contract::upstream::{Answer, Asked, Get, Upstream};
 use http_body_util::{BodyExt as _, Full};
 use mcp::{HttpSettings, Options, Server};
 use proptest::prelude::*;
@@ -74,7 +74,7 @@ impl Upstream for Written {
             Ok(Answer {
                 status,
                 request_id: None,
-                body: Body::of(&body),
+                body: body.clone(),
             })
         })
     }

@@ -5,12 +5,12 @@ use axum::body::{Body as HttpBody, to_bytes};
 use axum::extract::Request;
 use axum::http::header;
 use contract::error::{ErrorCode, ReadError};
-use contract::upstream::{Answer, Asked, Body, Get, Upstream};
+use contract::upstream::{Answer, Asked, Get, Upstream};
 use tower::ServiceExt as _;
 
 use super::Hosted;
 use super::caller::McpCaller;
-use crate::auth::Caller;
+use crate::auth::{self, Caller};
 
 /// The largest answer a tool reads.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
@@ -34,11 +34,14 @@ impl InProcessReader {
     }
 
     async fn send(&self, request_target: &Get) -> Result<Answer, ReadError> {
-        let request = Request::get(request_target.target())
+        let mut request = Request::get(request_target.target())
             .header(header::HOST, "localhost")
             .header("request-id", &self.request_id)
-            .extension(self.caller.clone())
-            .body(HttpBody::empty());
+            .extension(self.caller.clone());
+        if let Some(bytes) = request_target.max_bytes() {
+            request = request.header(auth::MAX_BYTES, bytes);
+        }
+        let request = request.body(HttpBody::empty());
         let request = request.map_err(|_| {
             ReadError::new(ErrorCode::InvalidArguments, "an argument cannot be sent")
         })?;
@@ -56,7 +59,7 @@ impl InProcessReader {
         Ok(Answer {
             status,
             request_id: Some(self.request_id.clone()),
-            body: Body::of(&String::from_utf8_lossy(&bytes)),
+            body: String::from_utf8_lossy(&bytes).into_owned(),
         })
     }
 }
@@ -71,6 +74,10 @@ fn too_large() -> ReadError {
 impl Upstream for InProcessReader {
     fn provider_url(&self) -> Option<String> {
         Some(self.public_url.clone())
+    }
+
+    fn pages_by_bytes(&self) -> bool {
+        true
     }
 
     fn get(&self, request_target: Get) -> Asked<'_> {

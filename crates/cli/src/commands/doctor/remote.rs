@@ -5,7 +5,7 @@ use client::probe::{self, ProbeResponse};
 use client::{Limits, ProviderUrl};
 use contract::error::ReadError;
 use contract::time::{Clock as _, Instant};
-use contract::upstream::Get;
+use contract::upstream::{Get, Upstream as _};
 use jiff::fmt::rfc2822;
 use serde_json::Value;
 use tokio::runtime::Runtime;
@@ -228,11 +228,11 @@ fn read(
         }
     };
     let question = Get::v1(["schema"]).with("view", Some("compact"));
-    let (answer, text) = match runtime.block_on(server.get_text(question)) {
-        Ok(answered) => answered,
+    let answer = match runtime.block_on(server.get(question)) {
+        Ok(answer) => answer,
         Err(error) => return ill(check, error),
     };
-    let body: Value = serde_json::from_str(&text).unwrap_or_default();
+    let body: Value = serde_json::from_str(&answer.body).unwrap_or_default();
     match answer.status {
         200 => {
             let streams = body["stream_count"].as_u64();

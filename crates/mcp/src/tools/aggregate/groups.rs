@@ -2,15 +2,13 @@
 
 use std::fmt::Write as _;
 
-use serde_json::{Map, Value, json};
-
-use super::{Figure, Filters, label, scalar};
-use crate::args::{can_be_listed, is_filter_name};
+use super::{Counted, Filters, label, scalar};
+use crate::answer::Group;
+use crate::args::{Filter, can_be_listed, is_filter_name};
 use crate::budget;
-use crate::evidence::envelope;
-use crate::evidence::lines::Lines;
-use crate::evidence::payload::is_scalar;
-use crate::evidence::plain;
+use crate::text::lines::Lines;
+use crate::text::{paging, plain};
+use crate::tool_call::ToolCall;
 
 /// How long a key may be: whole where all of them fit, else ever shorter. What is shorter than the last is never cut.
 const WIDTHS: [usize; 5] = [usize::MAX, 640, 320, 160, budget::LABEL];
@@ -22,7 +20,7 @@ struct Line {
 }
 
 /// Writes the groups, in the order they came. What leads on filters only by what the server takes.
-pub(super) fn text(figure: &Figure<'_>, groups: &[Value], filters: Filters) -> String {
+pub(super) fn text(figure: &Counted<'_>, groups: &[Group<'_>], filters: Filters) -> String {
     // A group takes four bytes at least, so no more than this can ever be shown.
     let most = budget::GROUPS_TEXT / 4;
     let keys: Vec<String> = groups.iter().take(most).map(key).collect();
@@ -36,6 +34,7 @@ pub(super) fn text(figure: &Figure<'_>, groups: &[Value], filters: Filters) -> S
         let line = |(place, group)| line(place, group, &keys, width);
         written = groups.iter().take(most).enumerate().map(line).collect();
         if written.len() == groups.len()
+            && figure.figure.omitted == 0
             && let Some(text) = fitting(figure, (groups, filters), &written)
         {
             return text;
@@ -50,16 +49,17 @@ pub(super) fn text(figure: &Figure<'_>, groups: &[Value], filters: Filters) -> S
 
 /// The text with these lines. What stands around them depends on how many there are, so it is measured with them.
 fn fitting(
-    figure: &Figure<'_>,
-    (groups, filters): (&[Value], Filters),
+    figure: &Counted<'_>,
+    (groups, filters): (&[Group<'_>], Filters),
     written: &[Line],
 ) -> Option<String> {
     let cut = written.iter().filter(|line| line.is_cut).count();
-    let head = head(figure, groups.len(), (written.len(), cut));
+    let all = groups.len() + figure.figure.omitted;
+    let head = head(figure, all, (written.len(), cut));
     let tail = next(figure, (groups, filters), (written.len(), cut));
     let mut lines = Lines::new(budget::GROUPS_TEXT, head);
     lines.reserve(tail.len());
-    if let Some(warnings) = envelope::warnings(figure.envelope) {
+    if let Some(warnings) = paging::page_warnings(&figure.figure.page) {
         lines.offer(&format!("warnings: {warnings}"));
     }
     let kept: Vec<String> = written.iter().map(|line| line.text.clone()).collect();
@@ -71,19 +71,18 @@ fn fitting(
 }
 
 /// The key as it would stand whole: a text unquoted, anything else as JSON.
-fn key(group: &Value) -> String {
-    match group.get("key") {
-        Some(Value::String(text)) => text.clone(),
-        Some(other) => plain::json(other),
-        None => Value::Null.to_string(),
+fn key(group: &Group<'_>) -> String {
+    match group.key.text() {
+        Some(text) => text.to_owned(),
+        None => plain::json(&group.key.json()).into_owned(),
     }
 }
 
 /// `"inbox"=603`, or with a value of its own `"inbox" value=12.5 count=603`. A key that is cut says so, how long it is and
 /// where it stands in structured content, which also tells it from another that begins alike.
-fn line(place: usize, group: &Value, keys: &[String], width: usize) -> Line {
+fn line(place: usize, group: &Group<'_>, keys: &[String], width: usize) -> Line {
     let whole = keys.get(place).map_or("", String::as_str);
-    let is_text = group.get("key").is_some_and(Value::is_string);
+    let is_text = group.key.text().is_some();
     let quoted = |text: &str| {
         if is_text {
             plain::exact(text)
@@ -101,8 +100,7 @@ fn line(place: usize, group: &Value, keys: &[String], width: usize) -> Line {
             room = room * 3 / 4;
         }
     }
-    let count = group.get("count");
-    let mut text = match (group.get("value"), count) {
+    let mut text = match (group.value, group.count) {
         (Some(value), Some(count)) => {
             format!("{shown} value={} count={}", scalar(value), scalar(count))
         }
@@ -139,10 +137,10 @@ fn told_apart(place: usize, keys: &[String], room: usize) -> String {
     format!("{begin}{part}")
 }
 
-fn head(figure: &Figure<'_>, all: usize, (shown, cut): (usize, usize)) -> String {
+fn head(figure: &Counted<'_>, all: usize, (shown, cut): (usize, usize)) -> String {
     let noun = if all == 1 { "group" } else { "groups" };
     let mut head = format!("{}{}: {all} {noun}", figure.name(), dimension(figure));
-    let others = figure.whole("other_count");
+    let others = figure.figure.other_count;
     // Writing to a String cannot fail.
     if shown < all {
         let _ = write!(head, ", groups_not_shown={}", all - shown);
@@ -162,16 +160,20 @@ fn head(figure: &Figure<'_>, all: usize, (shown, cut): (usize, usize)) -> String
 }
 
 /// What makes a group, with the unit and time zone that were applied.
-fn dimension(figure: &Figure<'_>) -> String {
+fn dimension(figure: &Counted<'_>) -> String {
     let mut written = String::new();
-    for name in ["group_by", "group_by_time"] {
-        if let Some(field) = figure.args.text(name) {
+    let args = figure.args;
+    for (name, field) in [
+        ("group_by", &args.group_by),
+        ("group_by_time", &args.group_by_time),
+    ] {
+        if let Some(field) = field {
             let _ = write!(written, " {name}={}", label(field));
         }
     }
-    if figure.args.has("group_by_time") {
-        let told = |name: &str| figure.body.get(name).and_then(Value::as_str);
-        if let Some(unit) = told("granularity").or_else(|| figure.args.text("granularity")) {
+    if args.group_by_time.is_some() {
+        let asked = args.granularity.map(|unit| unit.0.as_str());
+        if let Some(unit) = figure.figure.granularity.or(asked) {
             let _ = write!(written, " granularity={}", label(unit));
         }
         if let Some(zone) = time_zone(figure) {
@@ -181,25 +183,23 @@ fn dimension(figure: &Figure<'_>) -> String {
     written
 }
 
-fn time_zone<'a>(figure: &Figure<'a>) -> Option<&'a str> {
-    let told = |name: &str| figure.body.get(name).and_then(Value::as_str);
-    told("effective_time_zone")
-        .or_else(|| told("time_zone"))
-        .or_else(|| figure.args.text("time_zone"))
+fn time_zone<'a>(figure: &'a Counted<'_>) -> Option<&'a str> {
+    figure.figure.time_zone.or(figure.args.time_zone.as_deref())
 }
 
 /// The last line: how to see the groups that are not here, else the records behind the first group.
 fn next(
-    figure: &Figure<'_>,
-    (groups, filters): (&[Value], Filters),
+    figure: &Counted<'_>,
+    (groups, filters): (&[Group<'_>], Filters),
     (shown, cut): (usize, usize),
 ) -> String {
     let later = |from| later(figure, from).filter(|_| filters.range);
     let long = if cut > 0 {
         values(figure, filters)
-    } else if shown < groups.len() {
-        later(groups.get(shown)).unwrap_or_else(|| values(figure, filters))
-    } else if figure.whole("other_count").is_some_and(|others| others > 0) {
+    } else if shown < groups.len() + figure.figure.omitted {
+        let from = groups.get(shown).or(groups.last());
+        later(from).unwrap_or_else(|| values(figure, filters))
+    } else if figure.figure.other_count.is_some_and(|others| others > 0) {
         let larger = larger(figure);
         larger
             .or_else(|| later(groups.last()))
@@ -211,7 +211,7 @@ fn next(
     // What was asked may be longer than all there is room for; the caller still has it.
     if long.len() <= budget::GROUPS_TEXT / 3 {
         long
-    } else if figure.args.has("filter") {
+    } else if figure.args.filter.is_some() {
         "next: repeat the call with limit=100 or a narrower filter; query_records with the same filter lists the records"
             .to_owned()
     } else {
@@ -221,70 +221,47 @@ fn next(
 }
 
 /// The same call with the largest answer, where it was not that already.
-fn larger(figure: &Figure<'_>) -> Option<String> {
-    let is_largest = figure.args.whole("limit").unwrap_or_default() >= budget::MAX_LIMIT;
-    (!is_largest).then(|| {
-        let mut args = figure.args.given().clone();
-        args.insert("limit".to_owned(), json!(budget::MAX_LIMIT));
-        called(args)
-    })
+fn larger(figure: &Counted<'_>) -> Option<String> {
+    let limit = figure.args.limit.map_or(0, |limit| limit.0);
+    let repeat = ToolCall::repeat("aggregate", figure.args);
+    (limit < budget::MAX_LIMIT)
+        .then(|| format!("next: {}", repeat.with("limit", budget::MAX_LIMIT)))
 }
 
 /// The same call from this calendar unit on. Keys carry no offset, so this is exact in UTC only.
-fn later(figure: &Figure<'_>, from: Option<&Value>) -> Option<String> {
-    let field = figure.args.text("group_by_time")?;
-    let start = from?.get("key")?.as_str()?;
-    if !is_filter_name(field) {
+fn later(figure: &Counted<'_>, from: Option<&Group<'_>>) -> Option<String> {
+    let field = figure.args.group_by_time.as_deref()?;
+    let start = from?.key.text()?;
+    if !is_filter_name(field) || time_zone(figure).is_some_and(|zone| zone != "UTC") {
         return None;
     }
-    if time_zone(figure).is_some_and(|zone| zone != "UTC") {
-        return None;
-    }
-    let mut args = figure.args.given().clone();
-    let filter = args.entry("filter").or_insert_with(|| json!({}));
-    let mut range = match filter.get(field) {
-        Some(Value::Object(range)) => range.clone(),
-        Some(_) => return None,
-        None => Map::new(),
-    };
-    range.remove("gt");
-    range.insert("gte".to_owned(), json!(start));
-    filter[field] = Value::Object(range);
-    Some(called(args))
+    let filter = Filter::from(figure.args.filter.as_ref(), field, start)?;
+    let call = ToolCall::repeat("aggregate", figure.args).with("filter", filter);
+    Some(format!("next: {call}"))
 }
 
 /// The grouped values record by record.
-fn values(figure: &Figure<'_>, filters: Filters) -> String {
-    let mut args = Map::new();
-    for name in ["stream", "connection_id", "filter"] {
-        if let Some(value) = figure.args.given().get(name) {
-            args.insert(name.to_owned(), value.clone());
-        }
-    }
-    let field = ["group_by", "group_by_time"]
-        .into_iter()
-        .find_map(|name| figure.args.text(name));
-    if let Some(field) = field.filter(|field| can_be_listed(field)) {
-        args.insert("fields".to_owned(), json!([field]));
-    }
-    args.insert("limit".to_owned(), json!(budget::MAX_LIMIT));
-    let call = plain::json(&Value::Object(args));
+fn values(figure: &Counted<'_>, filters: Filters) -> String {
+    let args = figure.args;
+    let field = args.group_by.as_ref().or(args.group_by_time.as_ref());
+    let field = field.filter(|field| can_be_listed(field));
+    let call = figure
+        .listing()
+        .with_some("filter", args.filter.as_ref())
+        .with_some("fields", field.map(|field| [field]))
+        .with("limit", budget::MAX_LIMIT);
     let narrower = if filters == Filters::default() {
         ""
     } else {
         "narrow with filter, or "
     };
-    format!("next: {narrower}query_records {call} for the values themselves")
-}
-
-fn called(args: Map<String, Value>) -> String {
-    format!("next: aggregate {}", plain::json(&Value::Object(args)))
+    format!("next: {narrower}{call} for the values themselves")
 }
 
 /// The first group as a filter, where its key can stand in one.
-fn first<'a>(figure: &Figure<'a>, groups: &'a [Value]) -> Option<(&'a str, &'a Value)> {
-    let field = figure.args.text("group_by")?;
-    let key = groups.first()?.get("key")?;
-    let is_named = is_scalar(key) && !key.is_null() && is_filter_name(field);
-    is_named.then_some((field, key))
+fn first<'a>(figure: &'a Counted<'_>, groups: &'a [Group<'a>]) -> Option<(&'a str, &'a Group<'a>)> {
+    let field = figure.args.group_by.as_deref()?;
+    let group = groups.first()?;
+    let is_named = group.key.is_scalar() && group.key.kind() != "null" && is_filter_name(field);
+    is_named.then_some((field, group))
 }

@@ -4,6 +4,7 @@ mod names;
 mod shapes;
 
 use proptest::prelude::*;
+use serde_json::{Map, Value, json};
 
 use super::*;
 use crate::budget;
@@ -167,9 +168,6 @@ fn a_self_contained_id_is_all_a_fetch_needs() {
           "records": [
             {
               "id": "cin_aaa/orders:o1",
-              "connection_id": "cin_aaa",
-              "stream": "orders",
-              "record_id": "o1",
               "field_windows": [
                 {
                   "field_path": "text",
@@ -195,7 +193,7 @@ fn a_self_contained_id_is_all_a_fetch_needs() {
       }
     }
     "#);
-    assert_eq!(document.to_string().len(), 804);
+    assert!(document.to_string().len() < 804);
 }
 
 #[test]
@@ -329,7 +327,7 @@ fn a_projection_leaves_nothing_else_anywhere() {
 #[test]
 fn the_description_names_every_key_that_survives_a_projection() {
     // FE-11
-    for name in crate::evidence::payload::OPERATIONAL {
+    for name in crate::answer::FETCHED_MEMBERS {
         assert!(TOOL.description.contains(name), "{name}");
     }
 }

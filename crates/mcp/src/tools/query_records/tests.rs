@@ -171,8 +171,14 @@ fn a_large_record_is_cut_openly_and_leads_on() {
     let rung = &structured["content_ladder"]["records"][0];
     assert_eq!(rung["json_fields"][0]["field_path"], "profile");
     assert_eq!(rung["binary_fields"].as_array().unwrap().len(), 2);
-    // Under the ceiling the envelope is verbatim.
-    assert_eq!(structured["data"]["data"][0], big("m1"));
+    // AN-41: a row that is too large alone shows first windows, marked, each with the call that reads on.
+    let body = &structured["data"]["data"][0]["data"]["body"];
+    assert_eq!(
+        (&body["truncated"], &body["size"]),
+        (&json!(true), &json!(200_000))
+    );
+    assert_eq!(body["read"]["tool"], "read_record_field");
+    assert!(structured.to_string().len() <= 8_192);
 }
 
 #[test]
@@ -344,7 +350,7 @@ fn related_records_are_shown_with_their_record() {
         stub.asked(),
         [
             "/v1/schema?view=compact&stream=mail",
-            "/v1/streams/mail/records?fields=id&expand=thread&expand_limit[thread]=5&limit=10"
+            "/v1/streams/mail/records?fields=id&limit=10&expand=thread&expand_limit[thread]=5"
         ]
     );
 }
@@ -371,5 +377,17 @@ fn relations_of_a_stream_without_any_are_refused_before_its_records_are_read() {
     ] {
         query(&stub, args());
         assert_eq!(stub.asked().len(), 2);
+    }
+}
+
+#[test]
+fn the_description_lists_what_survives() {
+    // FE-11
+    let list = super::TOOL.description.split("stay:").nth(1).unwrap();
+    for name in crate::answer::LISTED_MEMBERS {
+        assert!(
+            list.split([' ', ',', '.']).any(|word| word == name),
+            "{name} is not listed"
+        );
     }
 }

@@ -1,20 +1,38 @@
 //! The text of a page of records, under its budget: one line that says it all, then records, then bare ids, then what is
 //! not shown and how to see it.
 
-use std::borrow::Cow;
-use std::cell::OnceCell;
 use std::fmt::Write as _;
 
-use contract::numeral;
-use serde_json::{Map, Value, json};
-
-use super::{Asked, Relation, WayOn, own_members, payload};
+use super::{Asked, CutRelation, Listed, OverBudget, WayOn};
+use crate::answer::{Content, Fields, Record};
 use crate::budget;
-use crate::evidence::envelope::{self, Paging};
-use crate::evidence::identity::{Identity, connection_of, text};
-use crate::evidence::ladder::{self, Content};
-use crate::evidence::lines::Lines;
-use crate::evidence::{compact, fan_in, oversize, plain};
+use crate::identity::Identity;
+use crate::ladder::Read;
+use crate::text::lines::Lines;
+use crate::text::{paging, plain, several};
+use crate::tool_call::ToolCall;
+
+/// The fields that say what a record is, by their usual names: what it is called, by whom, when.
+const LEADING: [&str; 18] = [
+    "title",
+    "subject",
+    "name",
+    "summary",
+    "author",
+    "from",
+    "sender",
+    "sender_name",
+    "user",
+    "merchant",
+    "sent_at",
+    "authored_at",
+    "date",
+    "created_at",
+    "occurred_at",
+    "starts_at",
+    "start",
+    "updated_at",
+];
 
 /// What the mandatory last lines may take when a first line is already too long.
 const TAIL: usize = 360;
@@ -28,16 +46,13 @@ const INCOMPLETE: &str = " incomplete size=";
 /// A payload is not shown in less.
 const LEAST_PAYLOAD: usize = 144;
 
-/// A record with its name, where it has one. Its line is tried in several widths, so what they share is kept.
+/// A record whose line is tried in several widths.
 struct Row<'a> {
-    record: &'a Value,
-    identity: Option<Identity>,
+    record: &'a Record<'a>,
     /// What is shown of it, where it is an object.
-    members: Option<Cow<'a, Map<String, Value>>>,
-    /// The size of its payload, once that was asked for.
-    size: OnceCell<usize>,
-    /// Relations with more records than were sent, how many were, and the way on.
-    related: Vec<(&'a Relation, usize, WayOn)>,
+    fields: Option<Fields<'a>>,
+    /// Relations with more records than were sent.
+    related: Vec<CutRelation<'a>>,
 }
 
 /// How a way on is written: it is spelt out once, and after that what differs is enough.
@@ -50,34 +65,28 @@ enum Spelling {
     Words,
 }
 
-impl Row<'_> {
-    fn size(&self) -> usize {
-        *self
-            .size
-            .get_or_init(|| payload(self.record).map_or(0, oversize::size_of_members))
-    }
-}
-
-pub(super) fn write(asked: &Asked<'_>, body: &Value) -> String {
-    let rows: Vec<Row<'_>> = envelope::records(body)
+pub(super) fn write(asked: &Asked<'_>, listed: &Listed<'_>) -> String {
+    let rows: Vec<Row<'_>> = listed
+        .page
+        .data
         .iter()
         .map(|record| Row {
             record,
-            identity: asked.identity(record),
-            members: displayed(record),
-            size: OnceCell::new(),
+            fields: record.displayed(),
             related: asked.cut_relations(record),
         })
         .collect();
-    let paging = Paging::of(body);
-    let first = first_line(asked, &rows, &paging);
+    let first = first_line(asked, listed, &rows);
     let is_long = first.len() > LONG_FIRST_LINE;
     let mut tail = Vec::new();
-    if let Some(warnings) = envelope::warnings(body) {
+    if let Some(warnings) = paging::page_warnings(&listed.page) {
         let most = if is_long { WARNINGS / 4 } else { WARNINGS };
         tail.push(format!("warnings={}", plain::cut(&warnings, most)));
     }
-    tail.push(last_line(asked, &rows, &paging, is_long));
+    // Where ids and cursors take all the room, structured content alone says so.
+    let over_budget = listed.over_budget.filter(|_| !is_long);
+    tail.extend(over_budget.map(OverBudget::written));
+    tail.push(last_line(asked, listed, &rows, is_long));
     // Room for what is not shown is kept only where something is not.
     let (mut lines, mut shown) = written(&rows, &first, &tail, "");
     if shown < rows.len() {
@@ -108,34 +117,33 @@ fn written(rows: &[Row<'_>], first: &str, tail: &[String], unshown: &str) -> (Li
 }
 
 /// What this is, whether it is all, the first handle, where a clipping host still shows it, the way on.
-fn first_line(asked: &Asked<'_>, rows: &[Row<'_>], paging: &Paging) -> String {
-    let stream = plain::quoted(asked.stream, budget::LABEL);
+fn first_line(asked: &Asked<'_>, listed: &Listed<'_>, rows: &[Row<'_>]) -> String {
+    let stream = plain::quoted(asked.stream(), budget::LABEL);
     let mut line = format!("records from stream {stream}: {} record(s).", rows.len());
-    line.push_str(&paging.extent());
-    let mut living = rows.iter().filter(|row| !is_deleted(row.record));
-    if let Some(identity) = living.find_map(|row| row.identity.as_ref()) {
+    line.push_str(&paging::extent(&listed.page));
+    if let Some(shortened) = listed.shortened {
+        line.push_str(&shortened.written());
+    }
+    let mut living = rows.iter().filter(|row| !row.record.deleted);
+    if let Some(identity) = living.find_map(|row| row.record.identity.as_ref()) {
         line.push_str(" first_fetch_");
         line.push_str(&named(identity));
     }
-    line.push_str(&paging.way_on());
+    line.push_str(&paging::way_on(&listed.page));
     line
 }
 
-fn last_line(asked: &Asked<'_>, rows: &[Row<'_>], paging: &Paging, is_short: bool) -> String {
-    let has_ids = rows.iter().any(|row| row.identity.is_some());
+fn last_line(asked: &Asked<'_>, listed: &Listed<'_>, rows: &[Row<'_>], is_short: bool) -> String {
+    let has_ids = rows.iter().any(|row| row.record.identity.is_some());
+    let page = &listed.page;
+    let (has_cursor, has_more) = (page.next_cursor().is_some(), page.has_more());
+    let has_bookmark = page.next_changes_since.as_option().is_some();
     if is_short {
         let steps = [
             has_ids.then_some("call fetch with an id as-is"),
-            paging
-                .next_cursor
-                .as_ref()
-                .map(|_| "pass next_cursor as cursor"),
-            (paging.has_more == Some(true) && paging.next_cursor.is_none())
-                .then_some("for more repeat this call with one connection_id"),
-            paging
-                .next_changes_since
-                .as_ref()
-                .map(|_| "after the last page pass next_changes_since as changes_since"),
+            has_cursor.then_some("pass next_cursor as cursor"),
+            (has_more && !has_cursor).then_some("for more repeat this call with one connection_id"),
+            has_bookmark.then_some("after the last page pass next_changes_since as changes_since"),
         ];
         let steps: Vec<&str> = steps.into_iter().flatten().collect();
         return format!("Next: {}", steps.join("; "));
@@ -146,16 +154,21 @@ fn last_line(asked: &Asked<'_>, rows: &[Row<'_>], paging: &Paging, is_short: boo
             " call fetch with an id as-is for a whole record, adding connection_id only when it is shown separately.",
         );
     }
-    if paging.next_cursor.is_some() {
+    if has_cursor {
         line.push_str(" For the next page repeat this call with next_cursor as cursor.");
-    } else if paging.has_more == Some(true) && paging.next_changes_since.is_none() {
-        let connections = rows.iter().filter_map(|row| connection_of(row.record));
-        let given = ("query_records", asked.args.given());
-        line.push_str(&fan_in::way_on(given, connections, CALL));
+    } else if has_more && !has_bookmark {
+        let connections = rows.iter().filter_map(|row| row.record.connection);
+        let repeat = ToolCall::repeat("query_records", asked.args);
+        line.push_str(&several::way_on(
+            repeat,
+            asked.connection(),
+            connections,
+            CALL,
+        ));
     }
-    if paging.next_changes_since.is_some() {
+    if has_bookmark {
         // The bookmark lies behind all pages: who goes on with it now passes over those that follow.
-        line.push_str(if paging.next_cursor.is_some() {
+        line.push_str(if has_cursor {
             " After the last page pass its next_changes_since as changes_since to see later changes."
         } else {
             " To see later changes pass next_changes_since as changes_since."
@@ -168,9 +181,8 @@ fn last_line(asked: &Asked<'_>, rows: &[Row<'_>], paging: &Paging, is_short: boo
 }
 
 fn unshown_line(asked: &Asked<'_>, hidden: usize, limit: usize, longest_call: usize) -> String {
-    let mut args = asked.args.given().clone();
-    args.insert("limit".to_owned(), json!(limit));
-    let call = compact::call("query_records", &args);
+    let call = ToolCall::repeat("query_records", asked.args).with("limit", limit);
+    let call = call.to_string();
     if call.len() <= longest_call {
         format!("rows_not_shown={hidden} page through them with {call}")
     } else {
@@ -210,8 +222,9 @@ fn write_rows(rows: &[Row<'_>], lines: &mut Lines) -> usize {
         .find_map(|(line, (_, led), most)| (line.len() <= most).then_some((line, led)));
         // The first line names the first record whole; where its id leaves no room to stand twice, that is its place.
         let named_above = || {
-            let is_named = place == 0 && row.identity.is_some() && !is_deleted(row.record);
-            let size = row.size();
+            let record = row.record;
+            let is_named = place == 0 && record.identity.is_some() && !record.deleted;
+            let size = record.size;
             is_named
                 .then(|| format!("1. first_fetch_id{INCOMPLETE}{size} bytes, continue with fetch"))
                 .map(|line| (line, Spelling::Words))
@@ -234,8 +247,8 @@ fn write_rows(rows: &[Row<'_>], lines: &mut Lines) -> usize {
 
 /// The id as a word; nothing for rows that cannot be fetched by it alone.
 fn bare_id(row: &Row<'_>) -> String {
-    match &row.identity {
-        Some(identity) if identity.separate_connection().is_none() && !is_deleted(row.record) => {
+    match &row.record.identity {
+        Some(identity) if identity.separate_connection().is_none() && !row.record.deleted => {
             plain::token(&identity.id).into_owned()
         }
         _ => String::new(),
@@ -250,27 +263,28 @@ fn row_line(
     (with_call, led): (bool, Spelling),
 ) -> String {
     let mut line = format!("{}.", place + 1);
-    if let Some(identity) = &row.identity {
+    let record = row.record;
+    if let Some(identity) = &record.identity {
         line.push(' ');
         line.push_str(&named(identity));
-    } else if let Some(key) = text(row.record, "id") {
+    } else if let Some(key) = record.id {
         // A key that no handle can carry, such as "..".
         let key = plain::token(key);
         // Writing to a String cannot fail.
         let _ = write!(line, " ref={key} (cannot be fetched)");
     }
-    if is_deleted(row.record) {
+    if record.deleted {
         line.push_str(" deleted");
-        if let Some(time) = text(row.record, "deleted_at") {
+        if let Some(time) = record.deleted_at {
             line.push_str(" deleted_at=");
             line.push_str(&plain::token(time));
         }
         return line;
     }
-    let Some(members) = &row.members else {
-        let written = numeral::write(row.record);
+    let Some(fields) = &row.fields else {
+        let written = record.other.as_deref().unwrap_or_default();
         line.push(' ');
-        line.push_str(&plain::quoted(&written, LEAST_PAYLOAD));
+        line.push_str(&plain::quoted(written, LEAST_PAYLOAD));
         if written.len() > LEAST_PAYLOAD {
             line.push_str(INCOMPLETE);
             line.push_str(&written.len().to_string());
@@ -281,18 +295,18 @@ fn row_line(
     let width = share
         .saturating_sub(line.len() + related.len() + 2)
         .max(LEAST_PAYLOAD);
-    let mut shown = compact::payload(members, width);
+    let mut shown = fields.shown(&LEADING, width);
     let mut way_on = String::new();
     if !shown.cut.is_empty() {
-        way_on = incomplete(row, members, &shown.cut, with_call);
+        way_on = incomplete(row, fields, &shown.cut, with_call);
         // What says that it is cut takes its place from what is shown, unless the whole is no longer than both.
         let narrower = width.saturating_sub(way_on.len()).max(LEAST_PAYLOAD);
-        shown = compact::payload(members, narrower + way_on.len());
+        shown = fields.shown(&LEADING, narrower + way_on.len());
         if shown.cut.is_empty() {
             way_on.clear();
         } else {
-            shown = compact::payload(members, narrower);
-            way_on = incomplete(row, members, &shown.cut, with_call);
+            shown = fields.shown(&LEADING, narrower);
+            way_on = incomplete(row, fields, &shown.cut, with_call);
         }
     }
     format!("{line} {}{way_on}{related}", shown.text)
@@ -301,107 +315,61 @@ fn row_line(
 /// Which relations hold more than was sent, and how to read on there.
 fn more_related(row: &Row<'_>, led: Spelling) -> String {
     let mut written = String::new();
-    for (relation, count, way_on) in &row.related {
-        let name = plain::quoted(&relation.name, budget::LABEL);
+    for cut in &row.related {
+        let name = plain::quoted(&cut.relation.name, budget::LABEL);
         // Writing to a String cannot fail.
-        let _ = write!(written, "; {name} has_more=true ({count} sent), ");
-        let call = match way_on {
-            WayOn::List(call) | WayOn::Larger(call) => compact::call_of(call),
-            WayOn::None(_) => None,
+        let _ = write!(written, "; {name} has_more=true ({} sent), ", cut.sent);
+        let _ = match (&cut.way_on, led) {
+            (WayOn::None(why), _) => write!(written, "{why}"),
+            (WayOn::List(call) | WayOn::Larger(call), Spelling::Whole) => {
+                write!(written, "continue with {call}")
+            }
+            (WayOn::List(call), Spelling::Again) => {
+                let filter = call.filter().unwrap_or_default();
+                write!(written, "continue likewise with \"filter\":{filter}")
+            }
+            (WayOn::Larger(_), Spelling::Again) => {
+                write!(written, "continue likewise with this id")
+            }
+            (_, Spelling::Words) => write!(
+                written,
+                "continue with fetch, this id and \"expand\":[{name}]"
+            ),
         };
-        match (way_on, led, call) {
-            (WayOn::None(why), ..) => written.push_str(why),
-            (_, Spelling::Whole, Some(call)) => {
-                let _ = write!(written, "continue with {call}");
-            }
-            (WayOn::List(call), Spelling::Again, _) => {
-                let filter = call.pointer("/args/filter").map(plain::json);
-                let filter = filter.unwrap_or_default();
-                let _ = write!(written, "continue likewise with \"filter\":{filter}");
-            }
-            (WayOn::Larger(_), Spelling::Again, _) => {
-                written.push_str("continue likewise with this id");
-            }
-            _ => {
-                let _ = write!(
-                    written,
-                    "continue with fetch, this id and \"expand\":[{name}]"
-                );
-            }
-        }
     }
     written
 }
 
 /// The size of the whole, and the call that reads the largest part that was cut. Where ids are so long that the call does
 /// not fit, it is told in words: the id stands on the same line.
-fn incomplete(
-    row: &Row<'_>,
-    members: &Map<String, Value>,
-    cut: &[String],
-    with_call: bool,
-) -> String {
-    let size = row.size();
-    let way_on = match &row.identity {
-        Some(identity) if with_call => {
-            let largest = cut
-                .iter()
-                .filter_map(|name| Some((name, members.get(name)?)))
-                .max_by_key(|(_, value)| (rank(value), oversize::size(value)));
-            let read = largest
-                .filter(|(name, _)| *name != "expanded")
-                .and_then(|(name, value)| ladder::field_read(identity, name, value))
-                .and_then(|read| compact::call_of(&read));
-            read.unwrap_or_else(|| {
-                let mut args = identity.args();
-                // Where related records are cut, the record alone would not show them.
-                let expanded = row.record.get("expanded").and_then(Value::as_object);
-                let relations = expanded.filter(|_| cut.iter().any(|name| name == "expanded"));
-                if let Some(relations) = relations {
-                    let names: Vec<&String> = relations.keys().collect();
-                    args.insert("expand".to_owned(), json!(names));
-                }
-                compact::call("fetch", &args)
-            })
-        }
+fn incomplete(row: &Row<'_>, fields: &Fields<'_>, cut: &[String], with_call: bool) -> String {
+    let size = row.record.size;
+    let way_on = match &row.record.identity {
+        Some(identity) if with_call => largest(identity, row, fields, cut).to_string(),
         Some(_) => "fetch and this id".to_owned(),
         None => "query_records and fewer fields".to_owned(),
     };
     format!("{INCOMPLETE}{size} bytes, continue with {way_on}")
 }
 
-/// Texts can be read in windows, so they are the better offer.
-fn rank(value: &Value) -> u8 {
-    u8::from(Content::of(value) == Content::Text)
-}
-
-/// The payload, with the payloads of related records beside it.
-fn displayed(record: &Value) -> Option<Cow<'_, Map<String, Value>>> {
-    let mut members = own_members(record)?;
-    let Some(Value::Object(expanded)) = record.get("expanded") else {
-        return Some(members);
-    };
-    let related: Map<String, Value> = expanded
+/// The call that reads the largest field of those that were cut.
+fn largest(identity: &Identity, row: &Row<'_>, fields: &Fields<'_>, cut: &[String]) -> ToolCall {
+    let values = cut
         .iter()
-        .map(|(relation, value)| (relation.clone(), related(value)))
-        .collect();
-    let related = Value::Object(related);
-    members.to_mut().insert("expanded".to_owned(), related);
-    Some(members)
-}
-
-/// Related records without their envelopes.
-fn related(value: &Value) -> Value {
-    let bare = |record: &Value| match record.get("data") {
-        Some(data @ Value::Object(_)) => data.clone(),
-        _ => record.clone(),
-    };
-    match (value, value.get("data")) {
-        (Value::Array(records), _) | (_, Some(Value::Array(records))) => {
-            records.iter().map(bare).collect()
-        }
-        (record, _) => bare(record),
+        .filter_map(|name| Some((name, fields.get(name)?)));
+    // Texts can be read in windows, so they are the better offer.
+    let largest = values.max_by_key(|(_, value)| (value.content() == Content::Text, value.size()));
+    let read = largest
+        .filter(|(name, _)| *name != "expanded")
+        .map(|(name, value)| Read::field(identity, name, value));
+    if let Some(Read::Call(call)) = read {
+        return call;
     }
+    // Where related records are cut, the record alone would not show them.
+    let relations = row.record.related.iter().map(|related| related.relation);
+    let relations: Vec<&str> = relations.collect();
+    let is_cut = cut.iter().any(|name| name == "expanded");
+    ToolCall::fetch(identity).with_some("expand", is_cut.then_some(relations))
 }
 
 /// The id with what must be passed beside it.
@@ -411,8 +379,4 @@ fn named(identity: &Identity) -> String {
         Some(connection) => format!("id={id} connection_id={}", plain::token(connection)),
         None => format!("id={id}"),
     }
-}
-
-fn is_deleted(record: &Value) -> bool {
-    record.get("deleted") == Some(&Value::Bool(true))
 }

@@ -1,6 +1,7 @@
 //! Windows into long fields: what is shown, what is said of the rest, and what is refused.
 
 use proptest::prelude::*;
+use serde_json::Value;
 
 use super::*;
 use crate::record_server::RecordServer;
@@ -195,7 +196,10 @@ fn a_connection_outside_the_grammar_stays_beside_the_id() {
         reply.structured["next"]["args"]["connection_id"],
         "weird/conn"
     );
-    assert!(reply.meta.is_none(), "no address can carry it");
+    assert!(
+        reply.meta(WINDOW_URI_KEY).is_none(),
+        "no address can carry it"
+    );
 }
 
 fn refusal(args: Value) -> String {

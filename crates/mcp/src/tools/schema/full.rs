@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::capability::Capabilities;
-use super::document::Document;
 use super::shape::{envelope, size};
+use crate::answer::schema::capability::Capabilities;
+use crate::answer::schema::document::Document;
 use crate::budget;
 
 /// Bytes kept for what stands around the rows.
@@ -37,7 +37,7 @@ pub(super) fn shape(document: &Document) -> Full {
                 members.insert("name".to_owned(), json!(row.name));
                 narrow(&mut members, &ids);
                 // What the server takes is told as it came, so what no tool can ask of it is told beside it.
-                let accepts = Capabilities::of(row);
+                let accepts = Capabilities::new(row);
                 for (argument, names) in accepts.unsayable() {
                     let told = members
                         .entry("cannot_be_named")

@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::capability::{Capabilities, LEGEND};
-use super::document::{Connection, Connector, Document, Stream};
+use crate::answer::schema::capability::{Capabilities, LEGEND};
+use crate::answer::schema::document::{Connection, Connector, Document, Stream};
+pub(super) use crate::answer::size;
 use crate::budget;
-pub(super) use crate::evidence::oversize::size;
 
 /// What is kept of a row beside its connections and capabilities.
 const KEPT: [&str; 11] = [
@@ -206,7 +206,7 @@ fn row_of(connector: &Connector, row: &Stream, depth: Depth) -> Map<String, Valu
 }
 
 fn detailed(connector: &Connector, row: &Stream) -> Value {
-    let accepts = Capabilities::of(row);
+    let accepts = Capabilities::new(row);
     let mut members = row_of(connector, row, Depth::Rows);
     for name in ["time_constraint", "resource_count"] {
         if let Some(limit) = row.members.get(name)

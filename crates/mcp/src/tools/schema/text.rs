@@ -7,13 +7,13 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::capability::{Capabilities, LEGEND};
-use super::document::{Connection, Connector, Document, Stream};
 use super::full::{self, Full};
 use super::{Read, Scope};
+use crate::answer::schema::capability::{Capabilities, LEGEND};
+use crate::answer::schema::document::{Connection, Connector, Document, Stream};
 use crate::budget;
-use crate::evidence::lines::Lines;
-use crate::evidence::plain;
+use crate::text::lines::Lines;
+use crate::text::plain;
 
 /// How much the index says of each stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -264,7 +264,11 @@ fn full_within(read: &Read, scope: &Scope<'_>, full: &Full, ceiling: usize) -> S
     write_rows(&mut lines, &rows);
     let mut not_shown = 0_usize;
     for (name, schema) in rows.iter().flat_map(row::Block::schemas) {
-        let line = format!("json_schema {} {}", word(name), plain::json(schema));
+        let line = format!(
+            "json_schema {} {}",
+            word(name),
+            plain::json(&schema.to_string())
+        );
         if !lines.offer(&line) {
             not_shown += 1;
         }

@@ -3,14 +3,12 @@
 
 use std::cell::OnceCell;
 
-use serde_json::json;
-
-use super::Page;
-use super::hit::{Excerpt, Hit};
+use super::{Found, OverBudget, SearchArgs};
+use crate::answer::{Excerpt, Hit};
 use crate::budget;
-use crate::evidence::envelope;
-use crate::evidence::lines::Lines;
-use crate::evidence::{compact, fan_in, marks, plain};
+use crate::text::lines::Lines;
+use crate::text::{marks, paging, plain, several};
+use crate::tool_call::ToolCall;
 
 /// What the mandatory last lines may take when a first line is already too long.
 const TAIL: usize = 320;
@@ -41,7 +39,7 @@ const WIDTHS: [Widths; 5] = [
 /// A hit whose line is tried in several widths, and twice where something does not fit: each is written once.
 struct Draft<'a> {
     place: usize,
-    hit: &'a Hit<'a>,
+    hit: &'a Hit,
     /// The snippet on one line.
     snippet: OnceCell<String>,
     /// By width; first without the snippet, then with it.
@@ -49,7 +47,7 @@ struct Draft<'a> {
 }
 
 impl<'a> Draft<'a> {
-    fn new((place, hit): (usize, &'a Hit<'a>)) -> Self {
+    fn new((place, hit): (usize, &'a Hit)) -> Self {
         Self {
             place,
             hit,
@@ -75,7 +73,19 @@ impl<'a> Draft<'a> {
     }
 }
 
-pub(super) fn write(page: &Page<'_>) -> String {
+/// What was asked and what came.
+struct View<'a> {
+    args: &'a SearchArgs,
+    found: &'a Found,
+    hits: &'a [Hit],
+}
+
+pub(super) fn write(args: &SearchArgs, found: &Found) -> String {
+    let page = &View {
+        args,
+        found,
+        hits: &found.page.data,
+    };
     let drafts: Vec<Draft<'_>> = page.hits.iter().enumerate().map(Draft::new).collect();
     let first = first_line(page);
     let note = if first.len() > LONG_FIRST_LINE {
@@ -109,7 +119,7 @@ pub(super) fn write(page: &Page<'_>) -> String {
 
 /// The lines before the tail, how many hits are not among them, and how many are from the first on.
 fn written(
-    (page, drafts): (&Page<'_>, &[Draft<'_>]),
+    (page, drafts): (&View<'_>, &[Draft<'_>]),
     first: &str,
     tail: &[String],
     unshown: &str,
@@ -137,34 +147,38 @@ fn ended(mut lines: Lines, unshown: &str, tail: &[String]) -> String {
 }
 
 /// What this is, whether it is all, the best handle, where a clipping host still shows it, the way on.
-fn first_line(page: &Page<'_>) -> String {
+fn first_line(page: &View<'_>) -> String {
     let mut line = format!("search: {} hit(s).", page.hits.len());
-    line.push_str(&page.paging.extent());
-    if let Some(hit) = page.hits.iter().find(|hit| hit.is_fetchable()) {
+    line.push_str(&paging::extent(&page.found.page));
+    if let Some(shortened) = page.found.shortened {
+        line.push_str(&shortened.written());
+    }
+    if let Some(hit) = page.hits.iter().find(|hit| hit.identity.is_fetchable()) {
         line.push_str(" first_fetch_");
         line.push_str(&named(hit));
     }
-    line.push_str(&page.paging.way_on());
-    if let Some(recall) = envelope::recall(page.body) {
+    line.push_str(&paging::way_on(&page.found.page));
+    if let Some(recall) = paging::recall(&page.found.page) {
         line.push(' ');
         line.push_str(&recall);
     }
     line
 }
 
-fn last_line(page: &Page<'_>) -> String {
+fn last_line(page: &View<'_>) -> String {
     let mut line = String::from("Next:");
-    if page.hits.iter().any(Hit::is_fetchable) {
+    if page.hits.iter().any(|hit| hit.identity.is_fetchable()) {
         line.push_str(
             " call fetch with a shown id as-is, adding connection_id only when it is shown separately.",
         );
     }
-    if page.paging.next_cursor.is_some() {
+    if page.found.page.next_cursor().is_some() {
         line.push_str(" For more hits repeat this search with next_cursor as cursor.");
-    } else if page.paging.has_more == Some(true) && page.beyond == 0 {
-        let connections = page.hits.iter().filter_map(Hit::connection);
-        let given = ("search", page.args.given());
-        line.push_str(&fan_in::way_on(given, connections, CALL));
+    } else if page.found.page.has_more() && page.found.beyond == 0 {
+        let connections = page.hits.iter().filter_map(|hit| hit.connection.as_deref());
+        let repeat = ToolCall::repeat("search", page.args);
+        let asked = page.args.connection_id.as_deref();
+        line.push_str(&several::way_on(repeat, asked, connections, CALL));
     } else if line.ends_with(':') {
         line.push_str(" try fewer or other words, or call schema to see what can be searched.");
     }
@@ -172,55 +186,48 @@ fn last_line(page: &Page<'_>) -> String {
 }
 
 /// Which sources contributed, and what the server warns of.
-fn notes(page: &Page<'_>, note: usize) -> Vec<String> {
+fn notes(page: &View<'_>, note: usize) -> Vec<String> {
     let mut notes = Vec::new();
-    if page.beyond > 0 {
-        let way_on = match page.args.whole("limit") {
+    if page.found.beyond > 0 {
+        let way_on = match page.args.limit.map(|limit| limit.0) {
             Some(budget::MAX_LIMIT) => "narrow the search to see them",
             _ => "a larger limit shows them",
         };
         notes.push(format!(
             "beyond_limit={} sent but not asked for, {way_on}",
-            page.beyond
+            page.found.beyond
         ));
     }
-    if page.elsewhere > 0 {
+    if page.found.elsewhere > 0 {
         notes.push(format!(
             "other_connections={} hit(s) sent but not asked for; without connection_id they are shown",
-            page.elsewhere
+            page.found.elsewhere
         ));
     }
     notes.extend(source_mix(page, note));
-    let words = envelope::words(page.body).filter(|_| page.hits.is_empty());
+    let words = paging::words(&page.found.page).filter(|_| page.hits.is_empty());
     notes.extend(words.map(|told| plain::line(&told, LONG_NOTE)));
-    if let Some(warnings) = envelope::warnings(page.body) {
+    if let Some(warnings) = paging::page_warnings(&page.found.page) {
         notes.push(format!("warnings={}", plain::cut(&warnings, note)));
     }
+    // Where ids and cursors take all the room, structured content alone says so.
+    let over_budget = page.found.over_budget.filter(|_| note == NOTE);
+    notes.extend(over_budget.map(OverBudget::written));
     notes
 }
 
 /// Each connection with its count, when there is more than one.
-fn source_mix(page: &Page<'_>, note: usize) -> Option<String> {
+fn source_mix(page: &View<'_>, note: usize) -> Option<String> {
     let mut counts: Vec<(&str, u64)> = Vec::new();
-    for connection in page.hits.iter().filter_map(Hit::connection) {
+    for connection in page.hits.iter().filter_map(|hit| hit.connection.as_deref()) {
         match counts.iter_mut().find(|(known, _)| *known == connection) {
             Some((_, count)) => *count += 1,
             None => counts.push((connection, 1)),
         }
     }
-    let told = page.body.pointer("/meta/package/source_mix");
-    if counts.len() < 2
-        && let Some(told) = told.and_then(serde_json::Value::as_array)
-    {
-        counts = told
-            .iter()
-            .filter_map(|one| {
-                Some((
-                    one.get("connection_id")?.as_str()?,
-                    one.get("count")?.as_u64()?,
-                ))
-            })
-            .collect();
+    if counts.len() < 2 && !page.found.source_mix.is_empty() {
+        let told = page.found.source_mix.iter();
+        counts = told.map(|(id, count)| (id.as_str(), *count)).collect();
     }
     if counts.len() < 2 {
         return None;
@@ -242,10 +249,9 @@ fn source_mix(page: &Page<'_>, note: usize) -> Option<String> {
     Some(line)
 }
 
-fn unshown_line(page: &Page<'_>, hidden: usize, limit: usize, longest_call: usize) -> String {
-    let mut args = page.args.given().clone();
-    args.insert("limit".to_owned(), json!(limit));
-    let call = compact::call("search", &args);
+fn unshown_line(page: &View<'_>, hidden: usize, limit: usize, longest_call: usize) -> String {
+    let call = ToolCall::repeat("search", page.args).with("limit", limit);
+    let call = call.to_string();
     if call.len() <= longest_call {
         format!("not_shown={hidden} page through them with {call}")
     } else {
@@ -256,10 +262,10 @@ fn unshown_line(page: &Page<'_>, hidden: usize, limit: usize, longest_call: usiz
 }
 
 /// One excerpt of each hit, then the next of each, while there is room. Gives the texts that were shown, by hit.
-fn write_evidence(page: &Page<'_>, lines: &mut Lines) -> Vec<String> {
+fn write_evidence(page: &View<'_>, lines: &mut Lines) -> Vec<String> {
     let mut shown = vec![String::new(); page.hits.len()];
     let rounds = 0..contract::search::MAX_EXCERPTS;
-    let queue: Vec<(usize, &Hit<'_>, &Excerpt)> = rounds
+    let queue: Vec<(usize, &Hit, &Excerpt)> = rounds
         .flat_map(|round| {
             page.hits
                 .iter()
@@ -298,8 +304,8 @@ fn write_evidence(page: &Page<'_>, lines: &mut Lines) -> Vec<String> {
 }
 
 /// Evidence leaves room for the hits themselves.
-fn evidence_room(page: &Page<'_>, room: usize) -> usize {
-    match page.hits.as_slice() {
+fn evidence_room(page: &View<'_>, room: usize) -> usize {
+    match page.hits {
         [hit] => {
             let snippet = hit.snippet.as_deref().map(flat);
             let widths = (budget::TITLE, budget::LABEL, 160);
@@ -312,20 +318,19 @@ fn evidence_room(page: &Page<'_>, room: usize) -> usize {
 
 fn evidence_line(
     place: usize,
-    hit: &Hit<'_>,
+    hit: &Hit,
     excerpt: &Excerpt,
     share: usize,
-    page: &Page<'_>,
+    page: &View<'_>,
 ) -> String {
     let field = plain::token(&excerpt.field);
-    let read = excerpt.read.as_ref().and_then(compact::call_of);
+    let read = excerpt.read.as_ref().map(ToString::to_string);
     let read = read.unwrap_or_else(|| named(hit));
     let frame = format!("{}. field_path={field} complete=false {read}", place + 1).len() + 3;
     let width = share
         .saturating_sub(frame)
         .clamp(LEAST_EXCERPT, budget::EXCERPT);
-    let query = page.args.text("query").unwrap_or_default();
-    let (text, was_cut) = one_line(&flat(&excerpt.text), query, width);
+    let (text, was_cut) = one_line(&flat(&excerpt.text), &page.args.query, width);
     let complete = excerpt.complete && !was_cut;
     format!(
         "{}. field_path={field} {text} complete={complete} {read}",
@@ -364,7 +369,9 @@ fn write_hits(drafts: &[Draft<'_>], excerpts: &[String], lines: &mut Lines) -> V
     // An excerpt names its record, too.
     let mut shown: Vec<bool> = excerpts.iter().map(|text| !text.is_empty()).collect();
     let header = "Top results:";
-    let first = drafts.first().filter(|draft| draft.hit.is_fetchable());
+    let first = drafts
+        .first()
+        .filter(|draft| draft.hit.identity.is_fetchable());
     let mut ids: Vec<String> = drafts.iter().map(|draft| bare_id(draft.hit)).collect();
     let named = ids.iter_mut().zip(&shown).filter(|(_, shown)| **shown);
     named.for_each(|(id, _)| id.clear());
@@ -409,8 +416,8 @@ fn write_hits(drafts: &[Draft<'_>], excerpts: &[String], lines: &mut Lines) -> V
 }
 
 /// The id as a word; nothing for hits that cannot be fetched by it alone.
-fn bare_id(hit: &Hit<'_>) -> String {
-    if hit.is_fetchable() && hit.identity.separate_connection().is_none() {
+fn bare_id(hit: &Hit) -> String {
+    if hit.identity.is_fetchable() && hit.identity.separate_connection().is_none() {
         plain::token(&hit.identity.id).into_owned()
     } else {
         String::new()
@@ -435,7 +442,7 @@ fn fitting_line<'a>(
 }
 
 /// One hit with the snippet, already flat, that it is to show.
-fn hit_line(place: usize, hit: &Hit<'_>, widths: Widths, snippet: Option<&str>) -> String {
+fn hit_line(place: usize, hit: &Hit, widths: Widths, snippet: Option<&str>) -> String {
     let (title, label, most) = widths;
     let mut line = format!("{}. {}", place + 1, named(hit));
     let mut add = |name: &str, value: &str| {
@@ -444,19 +451,27 @@ fn hit_line(place: usize, hit: &Hit<'_>, widths: Widths, snippet: Option<&str>) 
         }
     };
     for (name, value) in [
-        ("connector_key", hit.connector()),
-        ("stream", hit.stream()),
-        ("display_name", hit.label()),
+        ("connector_key", &hit.connector),
+        ("stream", &hit.stream),
+        ("display_name", &hit.label),
     ] {
         if let Some(value) = value {
             add(name, &word(value, label));
         }
     }
     // A title made of source, stream and time repeats the line; where room is scarce the time is enough.
-    let time = (title < budget::TITLE).then(|| hit.untitled_time());
-    match time.flatten() {
-        Some(time) => add("time", &word(time, label)),
-        None => add("title", &plain::quoted(&hit.title, title)),
+    let is_short = title < budget::TITLE;
+    let (title, time) = match &hit.time {
+        Some(time) if !hit.is_titled => (!is_short, Some(time).filter(|_| is_short)),
+        _ => (true, hit.authored_at.as_ref()),
+    };
+    if title {
+        add("title", &plain::quoted(&hit.title, widths.0));
+    }
+    for (name, value) in [("time", time), ("author", hit.author.as_ref())] {
+        if let Some(value) = value {
+            add(name, &word(value, label));
+        }
     }
     if let Some(text) = snippet {
         add("snippet", &one_line(text, "", most).0);
@@ -465,9 +480,9 @@ fn hit_line(place: usize, hit: &Hit<'_>, widths: Widths, snippet: Option<&str>) 
 }
 
 /// The id with what must be passed beside it. What cannot be fetched is not called an id.
-fn named(hit: &Hit<'_>) -> String {
+fn named(hit: &Hit) -> String {
     let id = plain::token(&hit.identity.id);
-    if !hit.is_fetchable() {
+    if !hit.identity.is_fetchable() {
         return format!("ref={id} (cannot be fetched)");
     }
     match hit.identity.separate_connection() {

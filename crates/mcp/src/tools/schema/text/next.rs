@@ -1,14 +1,15 @@
 //! The calls a schema leads to, with names from the answer, to be sent as they stand.
 
+use contract::numeral;
 use serde_json::{Map, Value, json};
 
 use super::super::Scope;
-use super::super::capability::{Capabilities, Field, Use};
-use super::super::document::Document;
 use super::row::Block;
+use crate::answer::schema::capability::{Capabilities, Field, Use};
+use crate::answer::schema::document::Document;
 use crate::args::can_be_listed;
 use crate::budget;
-use crate::evidence::plain;
+use crate::text::plain;
 
 /// The call that tells more of one stream: of its only source, where the name alone would mean several.
 pub(super) fn schema_call(document: &Document, scope: &Scope<'_>) -> String {
@@ -19,7 +20,10 @@ pub(super) fn schema_call(document: &Document, scope: &Scope<'_>) -> String {
     if let Some(connection) = scope.connection {
         args.insert("connection_id".to_owned(), json!(connection));
     }
-    format!("schema {}", plain::json(&Value::Object(args)))
+    format!(
+        "schema {}",
+        plain::json(&numeral::write(&Value::Object(args)))
+    )
 }
 
 /// Reads of this row, the plainest first.
@@ -40,7 +44,10 @@ pub(super) fn calls(block: &Block<'_>, needs_connection: bool) -> String {
 }
 
 fn call(tool: &str, args: Map<String, Value>) -> String {
-    format!("{tool} {}", plain::json(&Value::Object(args)))
+    format!(
+        "{tool} {}",
+        plain::json(&numeral::write(&Value::Object(args)))
+    )
 }
 
 fn records(mut args: Map<String, Value>, accepts: &Capabilities) -> String {

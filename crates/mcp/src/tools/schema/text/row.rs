@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::super::capability::{COUNTS, Capabilities, Field, Relation, Use};
-use super::super::document::{Connector, Document, Stream};
 use super::{listed, word};
+use crate::answer::schema::capability::{COUNTS, Capabilities, Field, Relation, Use};
+use crate::answer::schema::document::{Connector, Document, Stream};
 use crate::args::can_be_listed;
 use crate::budget;
-use crate::evidence::plain;
+use crate::text::plain;
 
 const NONE: &str = "none advertised for this grant";
 
@@ -26,7 +26,7 @@ pub(super) fn blocks(document: &Document) -> Vec<Block<'_>> {
     let block = |(connector, row)| Block {
         connector,
         row,
-        accepts: Capabilities::of(row),
+        accepts: Capabilities::new(row),
     };
     rows.map(block).collect()
 }
@@ -157,7 +157,8 @@ impl Block<'_> {
             .get("time_constraint")
             .filter(|time| time.is_object())
         {
-            let time = plain::json(time);
+            let time = time.to_string();
+            let time = plain::json(&time);
             let _ = write!(told, " time {}", plain::cut(&time, budget::PREVIEW));
         }
         let listed = members.get("resources").and_then(Value::as_array);

@@ -2,21 +2,22 @@
 
 use std::fmt::Write as _;
 
-use serde_json::{Map, Value, json};
-
-use super::{compact, plain};
+use super::plain;
 use crate::budget;
+use crate::tool_call::ToolCall;
 
 /// Connections named.
 const NAMED: usize = 4;
 
-/// The sentence that names the call. `connections` are those of the rows that came, in their order.
+/// The sentence that names the call. `connections` are those of the rows that came, in their order; `repeat` is the call that
+/// was made, and `asked` the connection it named.
 pub(crate) fn way_on<'a>(
-    (tool, given): (&str, &Map<String, Value>),
+    repeat: ToolCall,
+    asked: Option<&str>,
     connections: impl Iterator<Item = &'a str>,
     longest_call: usize,
 ) -> String {
-    if given.contains_key("connection_id") {
+    if asked.is_some() {
         return " There are more, but the server gives no cursor: raise limit.".to_owned();
     }
     let mut known: Vec<&str> = Vec::new();
@@ -29,11 +30,9 @@ pub(crate) fn way_on<'a>(
     let Some((first, others)) = known.split_first() else {
         return format!("{told} repeat this call with a connection_id that schema lists.");
     };
-    let mut args = given.clone();
     // A cursor belongs to the page it came from.
-    args.remove("cursor");
-    args.insert("connection_id".to_owned(), json!(first));
-    let call = compact::call(tool, &args);
+    let call = repeat.without("cursor").with("connection_id", first);
+    let call = call.to_string();
     let mut line = if call.len() <= longest_call {
         format!("{told} page through each: {call}")
     } else {
@@ -60,29 +59,26 @@ mod tests {
     // TR-29: it was advised to narrow what was asked, which shows less of it.
     #[test]
     fn the_call_that_pages_is_named() {
-        let given = json!({"stream": "mail", "limit": 5, "cursor": "c"});
-        let given = given.as_object().unwrap();
-        let told = |given, connections: &[&str], longest| {
-            way_on(
-                ("query_records", given),
-                connections.iter().copied(),
-                longest,
-            )
+        let repeat = ToolCall::new("query_records")
+            .with("stream", "mail")
+            .with("limit", 5)
+            .with("cursor", "c");
+        let told = |asked, connections: &[&str], longest| {
+            way_on(repeat.clone(), asked, connections.iter().copied(), longest)
         };
         assert_eq!(
-            told(given, &["a", "b", "a"], 200),
+            told(None, &["a", "b", "a"], 200),
             " There are more, but no cursor over several connections; page through each: \
              query_records {\"stream\":\"mail\",\"limit\":5,\"connection_id\":\"a\"}, then \"b\"."
         );
         let many = ["a", "b", "c", "d", "e"];
-        let short = told(given, &many, 10);
+        let short = told(None, &many, 10);
         assert!(short.contains("repeating this call with connection_id=\"a\", then \"b\""));
         assert!(
             short.ends_with("\"d\" and the others that schema lists."),
             "{short}"
         );
-        assert!(told(given, &[], 200).ends_with("connection_id that schema lists."));
-        let one = json!({"connection_id": "a"});
-        assert!(told(one.as_object().unwrap(), &["a"], 200).ends_with("raise limit."));
+        assert!(told(None, &[], 200).ends_with("connection_id that schema lists."));
+        assert!(told(Some("a"), &["a"], 200).ends_with("raise limit."));
     }
 }

@@ -7,48 +7,48 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
-use crate::evidence::identity::{connection_of, connector_of, text};
+use crate::answer::naming::{connection_of, connector_of, text};
 
 /// The schema of a grant, or a part of it.
 #[derive(Debug, Default)]
-pub(super) struct Document {
+pub(crate) struct Document {
     /// Everything beside the streams.
-    pub(super) members: Map<String, Value>,
-    pub(super) connectors: Vec<Connector>,
+    pub(crate) members: Map<String, Value>,
+    pub(crate) connectors: Vec<Connector>,
 }
 
 /// A connector and its streams.
 #[derive(Debug, Default)]
-pub(super) struct Connector {
-    pub(super) key: String,
-    pub(super) label: Option<String>,
+pub(crate) struct Connector {
+    pub(crate) key: String,
+    pub(crate) label: Option<String>,
     /// Everything beside streams and connections.
-    pub(super) members: Map<String, Value>,
-    pub(super) streams: Vec<Stream>,
+    pub(crate) members: Map<String, Value>,
+    pub(crate) streams: Vec<Stream>,
     /// The connections most of its rows have, known after scoping.
-    pub(super) shared: Vec<Connection>,
+    pub(crate) shared: Vec<Connection>,
 }
 
 /// One row: a stream of one connector, with all connections that share it.
 #[derive(Debug)]
-pub(super) struct Stream {
-    pub(super) name: String,
-    pub(super) connections: Vec<Connection>,
+pub(crate) struct Stream {
+    pub(crate) name: String,
+    pub(crate) connections: Vec<Connection>,
     /// The row as it came.
-    pub(super) members: Map<String, Value>,
+    pub(crate) members: Map<String, Value>,
 }
 
 /// A connection a stream may be read from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Connection {
-    pub(super) id: String,
-    pub(super) label: Option<String>,
-    pub(super) grant_id: Option<String>,
+pub(crate) struct Connection {
+    pub(crate) id: String,
+    pub(crate) label: Option<String>,
+    pub(crate) grant_id: Option<String>,
 }
 
 impl Document {
     /// Reads an answer; nothing where it is no schema.
-    pub(super) fn read(body: Value) -> Option<Self> {
+    pub(crate) fn read(body: Value) -> Option<Self> {
         let Value::Object(mut members) = body else {
             return None;
         };
@@ -75,7 +75,7 @@ impl Document {
     }
 
     /// Keeps what was asked for, whether or not the server did.
-    pub(super) fn scope(&mut self, stream: Option<&str>, connection: Option<&str>) {
+    pub(crate) fn scope(&mut self, stream: Option<&str>, connection: Option<&str>) {
         for connector in &mut self.connectors {
             connector.streams.retain_mut(|row| {
                 stream.is_none_or(|stream| row.name == stream) && row.keeps(connection)
@@ -89,7 +89,7 @@ impl Document {
     }
 
     /// Every row with its connector.
-    pub(super) fn rows(&self) -> impl Iterator<Item = (&Connector, &Stream)> {
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (&Connector, &Stream)> {
         self.connectors.iter().flat_map(|connector| {
             let rows = connector.streams.iter();
             rows.map(move |row| (connector, row))
@@ -97,7 +97,7 @@ impl Document {
     }
 
     /// Every connection once, with its connector.
-    pub(super) fn connections(&self) -> Vec<(&Connector, &Connection)> {
+    pub(crate) fn connections(&self) -> Vec<(&Connector, &Connection)> {
         let mut all: Vec<(&Connector, &Connection)> = Vec::new();
         let mut seen = HashSet::new();
         for (connector, row) in self.rows() {
@@ -111,7 +111,7 @@ impl Document {
     }
 
     /// The grant this was answered for, where it is a single one.
-    pub(super) fn grant_id(&self) -> Option<&str> {
+    pub(crate) fn grant_id(&self) -> Option<&str> {
         text(self.members.get("bearer")?, "grant_id")
     }
 }
@@ -138,7 +138,7 @@ impl Connector {
     }
 
     /// Every connection of its rows once.
-    pub(super) fn connections(&self) -> Vec<Connection> {
+    pub(crate) fn connections(&self) -> Vec<Connection> {
         let mut seen = HashSet::new();
         let all = self.streams.iter().flat_map(|row| &row.connections);
         all.filter(|one| seen.insert(one.id.as_str()))
@@ -147,7 +147,7 @@ impl Connector {
     }
 
     /// Its rows by the connections they share, in the order they came.
-    pub(super) fn groups(&self) -> Vec<(&[Connection], Vec<&Stream>)> {
+    pub(crate) fn groups(&self) -> Vec<(&[Connection], Vec<&Stream>)> {
         let mut groups: Vec<(&[Connection], Vec<&Stream>)> = Vec::new();
         let mut known: HashMap<Vec<&str>, usize> = HashMap::new();
         for row in &self.streams {

@@ -7,9 +7,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use contract::numeral;
 pub(crate) use contract::steering::is_steering;
-use serde_json::Value;
 
 /// The text cut to so many bytes at a character, with `…` where something is missing.
 pub(crate) fn cut(text: &str, bytes: usize) -> Cow<'_, str> {
@@ -78,22 +76,21 @@ fn push_escaped(written: &mut String, character: char) {
     }
 }
 
-/// A JSON value on one line, whole, with characters that steer a display escaped. It reads back as the same value.
-pub(crate) fn json(value: &Value) -> String {
-    let mut written = String::new();
+/// JSON with characters that steer a display escaped. It reads back as the same value.
+pub(crate) fn json(written: &str) -> Cow<'_, str> {
+    if !written.chars().any(is_steering) {
+        return Cow::Borrowed(written);
+    }
+    let mut escaped = String::with_capacity(written.len() + 16);
     // Outside of strings JSON has no such characters, so every one of them may be escaped.
-    for character in numeral::write(value).chars() {
+    for character in written.chars() {
         if is_steering(character) {
-            let mut units = [0_u16; 2];
-            for unit in character.encode_utf16(&mut units) {
-                // Writing to a String cannot fail.
-                let _ = write!(written, "\\u{unit:04x}");
-            }
+            push_escaped(&mut escaped, character);
         } else {
-            written.push(character);
+            escaped.push(character);
         }
     }
-    written
+    Cow::Owned(escaped)
 }
 
 /// A handle, name or cursor: as it is where it is one plain word, else as a JSON string. Never cut.
@@ -145,9 +142,13 @@ mod tests {
     #[test]
     fn json_is_one_line_that_reads_back_and_steers_nothing() {
         let hostile = serde_json::json!({"a\u{202e}": ["\n\u{200b}", 1.5, null, "\u{e0041}"]});
-        let written = json(&hostile);
+        let source = hostile.to_string();
+        let written = json(&source);
         assert!(!written.chars().any(is_steering), "{written}");
-        assert_eq!(serde_json::from_str::<Value>(&written).unwrap(), hostile);
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&written).unwrap(),
+            hostile
+        );
     }
 
     #[test]

@@ -1,12 +1,10 @@
-//! Who a record is: the id that is printed, whether it can be called, and the words people know it by.
-//!
-//! Ids come from the server's own identity members and from nothing else; an id that names no record is never dressed up
-//! as one that does.
+//! Who a record is, read from what a server says of it. Ids come from its own identity members and from nothing else.
 
-use contract::handle::{RECORD_URI, RecordHandle, WINDOW_URI, position_id};
+use contract::handle::{RECORD_URI, RecordHandle};
 use contract::numeral;
-use contract::upstream::Get;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
+
+use crate::identity::{Addresses, Identity};
 
 /// Where servers put the record key, the canonical place first.
 const KEYS: [&str; 5] = ["record_key", "recordKey", "record_id", "recordId", "id"];
@@ -19,117 +17,52 @@ const TIMES: [&str; 6] = [
     "occurred_at",
     "updated_at",
 ];
+pub(super) const TITLES: [&str; 4] = ["title", "name", "subject", "summary"];
 
-/// A record as an answer names it.
-#[derive(Debug, Clone)]
-pub(crate) struct Identity {
-    /// What is printed.
-    pub(crate) id: String,
-    /// The record, where the id can be called.
-    pub(crate) handle: Option<RecordHandle>,
-}
-
-impl Identity {
-    /// A record that is known by name.
-    pub(crate) fn of(handle: RecordHandle) -> Self {
-        Self {
-            id: handle.to_string(),
-            handle: Some(handle),
-        }
-    }
-
-    /// A search hit, the `place`th of its page.
-    pub(crate) fn of_hit(hit: &Value, place: usize) -> Self {
-        for name in ["result_id", "resultId"] {
-            if let Some(minted) = text(hit, name) {
-                return match RecordHandle::parse(minted) {
-                    Ok(handle) => Self::of(adopt(handle, hit)),
-                    Err(_) => Self::opaque(Some(minted), place),
-                };
-            }
-        }
-        let uris = ["record_uri", "recordUri", "id"].into_iter();
-        let uri = uris
-            .filter_map(|name| text(hit, name))
-            .find(|text| text.starts_with(RECORD_URI));
-        if let Some(Ok(handle)) = uri.map(RecordHandle::parse) {
-            return Self::of(adopt(handle, hit));
-        }
-        if let Some(identity) = Self::of_members(hit, None, None) {
-            return identity;
-        }
-        // Beside a stream an id is a key, and this one was none that can be named.
-        let id = text(hit, "id").filter(|_| text(hit, "stream").is_none());
-        if let Some(Ok(handle)) = id.map(RecordHandle::parse) {
-            return Self::of(adopt(handle, hit));
-        }
-        let own = ["id", "url"].into_iter().find_map(|name| text(hit, name));
-        Self::opaque(own, place)
-    }
-
-    /// A record of a page, which may leave out what the question named.
-    pub(crate) fn of_record(
-        record: &Value,
-        stream: &str,
-        connection: Option<&str>,
-    ) -> Option<Self> {
-        Self::of_members(record, Some(stream), connection)
-    }
-
-    fn of_members(value: &Value, stream: Option<&str>, connection: Option<&str>) -> Option<Self> {
-        let stream = text(value, "stream").or(stream)?;
-        let key = KEYS.iter().find_map(|name| key_text(value.get(*name)?))?;
-        let connection = connection_of(value).or(connection);
-        RecordHandle::new(connection, stream, &key)
-            .ok()
-            .map(Self::of)
-    }
-
-    /// What the server calls a hit that is no record we can name, unless that would be read as the name of one, or is a
-    /// window; else its place.
-    fn opaque(own: Option<&str>, place: usize) -> Self {
-        let is_free = |id: &&str| RecordHandle::parse(id).is_err() && !id.starts_with(WINDOW_URI);
-        let id = own.filter(is_free);
-        Self {
-            id: id.map_or_else(|| position_id(place + 1), str::to_owned),
-            handle: None,
-        }
-    }
-
-    /// The connection that must be passed beside the id, because the id cannot carry it.
-    pub(crate) fn separate_connection(&self) -> Option<&str> {
-        let handle = self.handle.as_ref()?;
-        handle.connection().filter(|_| !handle.embeds_connection())
-    }
-
-    /// The arguments that name this record to `fetch` and `read_record_field`.
-    pub(crate) fn args(&self) -> Map<String, Value> {
-        // Room for what callers add.
-        let mut args = Map::with_capacity(4);
-        args.insert("id".to_owned(), json!(self.id));
-        if let Some(connection) = self.separate_connection() {
-            args.insert("connection_id".to_owned(), json!(connection));
-        }
-        args
-    }
-
-    /// The citation address: the one the server gives, else the record's own on that server; where no server is reached
-    /// by an address, the handle as one. Always absolute.
-    pub(crate) fn url(&self, value: &Value, provider: Option<&str>) -> String {
-        if let Some(given) = text(value, "citation_url").filter(|url| is_absolute(url)) {
-            return given.to_owned();
-        }
-        if let Some(handle) = &self.handle {
-            let path = ["streams", handle.stream(), "records", handle.record()];
-            let question = Get::v1(path).with("connection_id", handle.connection());
-            return match provider {
-                Some(provider) => format!("{provider}{}", question.target()),
-                None => handle.to_uri(),
+/// The identity of a search hit, the `place`th of its page.
+pub(super) fn of_hit(hit: &Value, place: usize) -> Identity {
+    for name in ["result_id", "resultId"] {
+        if let Some(minted) = text(hit, name) {
+            return match RecordHandle::parse(minted) {
+                Ok(handle) => Identity::new(adopt(handle, hit)),
+                Err(_) => Identity::opaque(Some(minted), place),
             };
         }
-        let own = text(value, "url").filter(|url| is_absolute(url));
-        own.or(provider).unwrap_or(self.id.as_str()).to_owned()
     }
+    let uris = ["record_uri", "recordUri", "id"].into_iter();
+    let uri = uris
+        .filter_map(|name| text(hit, name))
+        .find(|text| text.starts_with(RECORD_URI));
+    if let Some(Ok(handle)) = uri.map(RecordHandle::parse) {
+        return Identity::new(adopt(handle, hit));
+    }
+    if let Some(identity) = of_members(hit, None, None) {
+        return identity;
+    }
+    // Beside a stream an id is a key, and this one was none that can be named.
+    let id = text(hit, "id").filter(|_| text(hit, "stream").is_none());
+    if let Some(Ok(handle)) = id.map(RecordHandle::parse) {
+        return Identity::new(adopt(handle, hit));
+    }
+    let own = ["id", "url"].into_iter().find_map(|name| text(hit, name));
+    Identity::opaque(own, place)
+}
+
+/// The identity of a record of a page, which may leave out what the question named.
+pub(super) fn of_record(
+    record: &Value,
+    stream: &str,
+    connection: Option<&str>,
+) -> Option<Identity> {
+    of_members(record, Some(stream), connection)
+}
+
+fn of_members(value: &Value, stream: Option<&str>, connection: Option<&str>) -> Option<Identity> {
+    let stream = text(value, "stream").or(stream)?;
+    let connection = connection_of(value).or(connection);
+    RecordHandle::new(connection, stream, &key_of(value)?)
+        .ok()
+        .map(Identity::new)
 }
 
 /// The handle with the connection the hit names beside it. The one inside a handle wins: it is what was minted.
@@ -143,12 +76,22 @@ fn adopt(handle: RecordHandle, hit: &Value) -> RecordHandle {
     }
 }
 
-fn is_absolute(url: &str) -> bool {
-    url.starts_with("https://") || url.starts_with("http://")
+/// The record key.
+pub(super) fn key_of(value: &Value) -> Option<String> {
+    KEYS.iter().find_map(|name| key_text(value.get(*name)?))
+}
+
+/// A record key, which some servers send as a number.
+fn key_text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) if !text.is_empty() => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => numeral::digits(value).map(str::to_owned),
+    }
 }
 
 /// The connection a hit or record belongs to.
-pub(crate) fn connection_of(value: &Value) -> Option<&str> {
+pub(super) fn connection_of(value: &Value) -> Option<&str> {
     let nested = value
         .get("source")
         .and_then(|source| text(source, "connection_id"));
@@ -157,9 +100,22 @@ pub(crate) fn connection_of(value: &Value) -> Option<&str> {
         .or(nested)
 }
 
+/// The connector a hit or record came from.
+pub(super) fn connector_of(value: &Value) -> Option<&str> {
+    text(value, "connector_key").or_else(|| text(value, "connector_id"))
+}
+
+/// Where people can look at it.
+pub(super) fn addresses(value: &Value) -> Addresses {
+    Addresses {
+        citation: text(value, "citation_url").map(str::to_owned),
+        own: text(value, "url").map(str::to_owned),
+    }
+}
+
 /// What an answer about one record says that contradicts the question: `connection`, `stream` or `record`. What it does not
 /// say cannot contradict, a key may end a longer id of the server's own, and without an envelope members are anybody's.
-pub(crate) fn contradiction(answer: &Value, asked: &RecordHandle) -> Option<&'static str> {
+pub(super) fn contradiction(answer: &Value, asked: &RecordHandle) -> Option<&'static str> {
     let is_envelope = |value: &&Value| {
         let kind = text(value, "object");
         matches!(kind, Some("record" | "field_window"))
@@ -173,13 +129,12 @@ pub(crate) fn contradiction(answer: &Value, asked: &RecordHandle) -> Option<&'st
             .get("source")
             .and_then(|source| text(source, "connection_id")),
     ];
-    let mut told = names.into_iter().flatten().peekable();
+    let mut connections = names.into_iter().flatten().peekable();
     let is_elsewhere = asked
         .connection()
-        .is_some_and(|connection| told.peek().is_some() && !told.any(|name| name == connection));
+        .is_some_and(|asked| connections.peek().is_some() && !connections.any(|one| one == asked));
     let other_stream = text(answer, "stream").is_some_and(|stream| stream != asked.stream());
-    let key = KEYS.iter().find_map(|name| key_text(answer.get(*name)?));
-    let other_record = key.is_some_and(|key| {
+    let other_record = key_of(answer).is_some_and(|key| {
         let rest = key.strip_suffix(asked.record());
         !rest.is_some_and(|rest| rest.is_empty() || rest.ends_with(':'))
     });
@@ -191,36 +146,36 @@ pub(crate) fn contradiction(answer: &Value, asked: &RecordHandle) -> Option<&'st
     }
 }
 
-/// The connector a hit or record came from.
-pub(crate) fn connector_of(value: &Value) -> Option<&str> {
-    text(value, "connector_key").or_else(|| text(value, "connector_id"))
-}
-
-/// The value at a path of ours, `/window/text`. Unlike a JSON pointer it needs no unescaping, which costs more than the look.
-pub(crate) fn at<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
+/// The value at a path of ours, `/window/text`; an empty one is the value itself. Unlike a JSON pointer it needs no
+/// unescaping, which costs more than the look.
+pub(super) fn at<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
     let mut names = path.split('/').skip(1);
     names.try_fold(value, |value, name| value.get(name))
 }
 
 /// A member that is a text with something in it.
-pub(crate) fn text<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
+pub(super) fn text<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
     value
         .get(name)?
         .as_str()
         .filter(|text| !text.trim().is_empty())
 }
 
+/// Its own title, as servers and records call it.
+pub(super) fn own_title(value: &Value) -> Option<&str> {
+    TITLES.iter().find_map(|name| text(value, name))
+}
+
 /// What to call it: its own title, else source, stream and time. Never the snippet (SE-15, SE-16).
-pub(crate) fn title(value: &Value, identity: &Identity) -> String {
-    let own = ["title", "name", "subject", "summary"];
-    if let Some(title) = own.iter().find_map(|name| text(value, name)) {
+pub(super) fn title(value: &Value, identity: &Identity) -> String {
+    if let Some(title) = own_title(value) {
         return title.to_owned();
     }
     let handle = identity.handle.as_ref();
     let source = text(value, "display_name")
         .or_else(|| connector_of(value))
         .or_else(|| connection_of(value))
-        .or_else(|| handle.and_then(RecordHandle::connection));
+        .or_else(|| identity.connection());
     let stream = text(value, "stream").or_else(|| handle.map(RecordHandle::stream));
     let parts: Vec<&str> = [source, stream, time(value)]
         .into_iter()
@@ -234,7 +189,12 @@ pub(crate) fn title(value: &Value, identity: &Identity) -> String {
 }
 
 /// When it was written, or failing that, emitted.
-pub(crate) fn time(value: &Value) -> Option<&str> {
+pub(super) fn time(value: &Value) -> Option<&str> {
+    authored(value).or_else(|| text(value, "emitted_at"))
+}
+
+/// When it was written.
+pub(super) fn authored(value: &Value) -> Option<&str> {
     let places = [
         Some(value),
         value.get("data"),
@@ -242,27 +202,18 @@ pub(crate) fn time(value: &Value) -> Option<&str> {
         value.get("metadata"),
         value.get("source"),
     ];
-    let authored = TIMES
-        .iter()
-        .find_map(|name| places.iter().flatten().find_map(|place| text(place, name)));
-    authored.or_else(|| text(value, "emitted_at"))
-}
-
-/// A record key, which some servers send as a number.
-fn key_text(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) if !text.is_empty() => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        _ => numeral::digits(value).map(str::to_owned),
-    }
+    let at = |name: &&str| places.iter().flatten().find_map(|place| text(place, name));
+    TIMES.iter().find_map(at)
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn id(hit: &Value) -> String {
-        Identity::of_hit(hit, 0).id
+        of_hit(hit, 0).id
     }
 
     #[test]
@@ -328,12 +279,12 @@ mod tests {
             json!({"url":"https://x.test/1","title":"u","connection_id":"c1"}),
             json!({"title":"keyless","connection_id":"c1"}),
         ] {
-            let identity = Identity::of_hit(&hit, 0);
+            let identity = of_hit(&hit, 0);
             assert!(identity.handle.is_none(), "{identity:?}");
             assert!(!identity.id.starts_with("c1/"));
             assert!(
                 !identity
-                    .url(&hit, Some("https://p.test"))
+                    .url(&addresses(&hit), Some("https://p.test"))
                     .contains("/v1/streams/")
             );
         }
@@ -353,7 +304,7 @@ mod tests {
             json!({"result_id":"a/b/c:d"}),
         ] {
             for place in [0, 9] {
-                let identity = Identity::of_hit(&hit, place);
+                let identity = of_hit(&hit, place);
                 assert!(identity.handle.is_none(), "{hit}: {identity:?}");
                 let read = RecordHandle::parse(&identity.id);
                 assert!(read.is_err(), "{hit}: {read:?}");
@@ -366,10 +317,9 @@ mod tests {
         // ID-17
         for connection in ["weird/conn", "a:b"] {
             let hit = json!({"stream":"messages","record_key":"m1","connection_id":connection});
-            let identity = Identity::of_hit(&hit, 0);
+            let identity = of_hit(&hit, 0);
             assert_eq!(identity.id, "messages:m1");
             assert_eq!(identity.separate_connection(), Some(connection));
-            assert_eq!(identity.args()["connection_id"], json!(connection));
         }
     }
 
@@ -377,7 +327,7 @@ mod tests {
     fn a_key_outside_the_grammar_travels_in_a_uri() {
         // ID-26
         let hit = json!({"stream":"messages","record_key":"a/b:c","connection_id":"cin_slack"});
-        let identity = Identity::of_hit(&hit, 0);
+        let identity = of_hit(&hit, 0);
         assert!(identity.id.starts_with(RECORD_URI));
         assert_eq!(identity.separate_connection(), None);
         let read = RecordHandle::parse(&identity.id).unwrap();
@@ -400,7 +350,7 @@ mod tests {
         // SE-15, SE-16
         let hit = json!({"stream":"mail","record_key":"m","display_name":"Work",
             "emitted_at":"2026-05-01T00:00:00Z","data":{"sent_at":"2026-04-01T00:00:00Z"}});
-        let identity = Identity::of_hit(&hit, 0);
+        let identity = of_hit(&hit, 0);
         assert_eq!(title(&hit, &identity), "Work / mail / 2026-04-01T00:00:00Z");
     }
 }

@@ -6,9 +6,8 @@ use std::fmt::Write as _;
 use contract::numeral;
 use serde_json::{Map, Value, json};
 
-use super::ladder::Content;
-use super::payload::is_scalar;
-use super::plain;
+use super::fields::{Content, FieldValue, is_scalar};
+use crate::text::plain;
 
 /// How much of a value is written.
 #[derive(Clone, Copy)]
@@ -26,19 +25,21 @@ const WHOLE: Level = Level {
 
 impl Level {
     /// How long these members are at least, so that what cannot fit need not be written to find out.
-    fn least_of(self, members: &Map<String, Value>) -> usize {
-        let of = |(name, value): (&String, &Value)| name.len() + "\"\":,".len() + self.least(value);
-        "{}".len() + members.iter().map(of).sum::<usize>() - usize::from(!members.is_empty())
+    fn least_of(self, members: &[Member<'_>]) -> usize {
+        let least = |(name, value): &Member<'_>| name.len() + "\"\":,".len() + self.least(value);
+        "{}".len() + members.iter().map(least).sum::<usize>() - usize::from(!members.is_empty())
     }
 
     fn least(self, value: &Value) -> usize {
         match value {
-            Value::String(text) if text.len() <= self.text => match Content::of(value) {
-                Content::Binary => 0,
-                _ => text.len() + "\"\"".len(),
-            },
+            Value::String(text) if text.len() <= self.text => {
+                match FieldValue::new(value).content() {
+                    Content::Binary => 0,
+                    _ => text.len() + "\"\"".len(),
+                }
+            }
             // A cut may fall a few bytes short, so that it splits no character.
-            Value::String(_) => match Content::of(value) {
+            Value::String(_) => match FieldValue::new(value).content() {
                 Content::Binary => 0,
                 _ => self.text.saturating_sub("…".len()),
             },
@@ -47,6 +48,9 @@ impl Level {
         }
     }
 }
+
+/// A name and its value.
+type Member<'a> = (&'a String, &'a Value);
 
 /// From much to little: text bytes and entries.
 const LEVELS: [(usize, usize); 7] = [
@@ -70,26 +74,10 @@ pub(crate) struct Shown {
     pub(crate) cut: Vec<String>,
 }
 
-/// A call that can be made exactly as it is printed: the tool and its arguments.
-pub(crate) fn call(tool: &str, args: &Map<String, Value>) -> String {
-    let mut writer = Writer::new(WHOLE, usize::MAX);
-    writer.bytes_are_shown = true;
-    writer.text.push_str(tool);
-    writer.text.push(' ');
-    writer.members(args);
-    writer.text
-}
-
-/// The same, of a `{tool, args}` object.
-pub(crate) fn call_of(read: &Value) -> Option<String> {
-    Some(call(
-        read.get("tool")?.as_str()?,
-        read.get("args")?.as_object()?,
-    ))
-}
-
-/// A payload within so many bytes. Bytes written as base64 are never shown.
-pub(crate) fn payload(members: &Map<String, Value>, width: usize) -> Shown {
+/// A payload within so many bytes: what says what the record is first, where names are given that do, its longest text last.
+/// Bytes written as base64 are never shown.
+pub(super) fn payload(members: &Map<String, Value>, leading: &[&str], width: usize) -> Shown {
+    let ordered = ordered(members, leading);
     let levels = LEVELS
         .iter()
         .map(|(text, entries)| Level {
@@ -98,14 +86,33 @@ pub(crate) fn payload(members: &Map<String, Value>, width: usize) -> Shown {
         })
         .filter(|level| level.text <= width);
     for level in std::iter::once(WHOLE).chain(levels) {
-        if let Some(shown) = try_level(members, level, width) {
+        if let Some(shown) = try_level(&ordered, level, width) {
             return shown;
         }
     }
-    first_members(members, width)
+    first_members(&ordered, leading, width)
 }
 
-fn try_level(members: &Map<String, Value>, level: Level, width: usize) -> Option<Shown> {
+/// The leading members, then the others, the longest text last.
+fn ordered<'a>(members: &'a Map<String, Value>, leading: &[&str]) -> Vec<Member<'a>> {
+    let longest = members
+        .iter()
+        .filter(|(name, _)| !leading.contains(&name.as_str()))
+        .filter_map(|(name, value)| Some((value.as_str()?.len(), name)))
+        .filter(|(length, _)| *length > SHORT)
+        .max_by_key(|(length, _)| *length);
+    let longest = longest.map(|(_, name)| name);
+    let rank = |name: &String| match leading.iter().position(|one| *one == name) {
+        Some(place) => place,
+        None if Some(name) == longest => usize::MAX,
+        None => leading.len(),
+    };
+    let mut ordered: Vec<Member<'a>> = members.iter().collect();
+    ordered.sort_by_key(|(name, _)| rank(name));
+    ordered
+}
+
+fn try_level(members: &[Member<'_>], level: Level, width: usize) -> Option<Shown> {
     if level.least_of(members) > width {
         return None;
     }
@@ -119,7 +126,7 @@ fn try_level(members: &Map<String, Value>, level: Level, width: usize) -> Option
             return None;
         }
         if std::mem::take(&mut writer.was_cut) {
-            cut.push(name.clone());
+            cut.push((*name).clone());
         }
     }
     let mut text = writer.text;
@@ -127,36 +134,36 @@ fn try_level(members: &Map<String, Value>, level: Level, width: usize) -> Option
     (text.len() <= width).then_some(Shown { text, cut })
 }
 
-/// As many members as fit: first short texts, which say what a record is, then other short values, then beginnings.
-fn first_members(members: &Map<String, Value>, width: usize) -> Shown {
+/// As many members as fit: first those that lead, then short texts, which say what a record is, then other short values, then
+/// beginnings.
+fn first_members(members: &[Member<'_>], leading: &[&str], width: usize) -> Shown {
     let level = |text| Level { text, entries: 2 };
-    let mut pieces: Vec<(usize, &String, Option<Writer>)> = members
+    let mut pieces: Vec<Option<Writer>> = members
         .iter()
-        .enumerate()
-        .map(|(place, (name, value))| {
+        .map(|(name, value)| {
             let piece = member(name, value, level(SHORT), width).filter(|piece| !piece.was_cut);
-            let piece = piece.or_else(|| member(name, value, level(12), width));
-            (place, name, piece)
+            piece.or_else(|| member(name, value, level(12), width))
         })
         .collect();
-    pieces.sort_by_key(|(place, name, piece)| {
-        let is_text = members.get(*name).is_some_and(Value::is_string);
-        let is_whole = piece.as_ref().is_some_and(|piece| !piece.was_cut);
-        (!(is_text && is_whole), !is_whole, *place)
+    let mut order: Vec<usize> = (0..members.len()).collect();
+    order.sort_by_key(|place| {
+        let (name, value) = members[*place];
+        let is_whole = pieces[*place].as_ref().is_some_and(|piece| !piece.was_cut);
+        let leads = is_whole && leading.contains(&name.as_str());
+        (!leads, !(is_whole && value.is_string()), !is_whole)
     });
     let mut room = width.saturating_sub("{,…}".len());
-    for (_, _, piece) in &mut pieces {
-        match piece {
+    for place in order {
+        match &pieces[place] {
             Some(written) if written.text.len() < room => room -= written.text.len() + 1,
-            _ => *piece = None,
+            _ => pieces[place] = None,
         }
     }
-    pieces.sort_by_key(|(place, ..)| *place);
     let mut text = String::from("{");
     let mut cut = Vec::new();
-    for (_, name, piece) in pieces {
+    for ((name, _), piece) in members.iter().zip(pieces) {
         if piece.as_ref().is_none_or(|piece| piece.was_cut) {
-            cut.push(name.clone());
+            cut.push((*name).clone());
         }
         if let Some(piece) = piece {
             separate(&mut text);
@@ -213,7 +220,7 @@ impl Writer {
             self.overflows = true;
             return;
         }
-        if !self.bytes_are_shown && Content::of(value) == Content::Binary {
+        if !self.bytes_are_shown && FieldValue::new(value).content() == Content::Binary {
             return self.binary(value);
         }
         match value {
@@ -309,7 +316,7 @@ mod tests {
     use super::*;
 
     fn shown(value: &Value, width: usize) -> Shown {
-        payload(value.as_object().unwrap(), width)
+        payload(value.as_object().unwrap(), &[], width)
     }
 
     #[test]

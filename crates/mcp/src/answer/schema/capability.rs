@@ -9,11 +9,11 @@ use contract::schema::FieldCapability;
 use serde_json::{Map, Value, json};
 
 use super::document::Stream;
+use crate::answer::naming::text;
 use crate::args::{can_be_listed, is_filter_name};
-use crate::evidence::identity::text;
 
 /// Each abbreviation and what it stands for.
-pub(super) const LEGEND: [(&str, &str); 10] = [
+pub(crate) const LEGEND: [(&str, &str); 10] = [
     ("t", "declared type"),
     ("role", "what the field is for"),
     ("g=false", "not granted, cannot be used"),
@@ -33,7 +33,7 @@ pub(super) const LEGEND: [(&str, &str); 10] = [
 ];
 
 /// What `query_records` may be asked to count.
-pub(super) const COUNTS: [&str; 3] = ["none", "estimated", "exact"];
+pub(crate) const COUNTS: [&str; 3] = ["none", "estimated", "exact"];
 
 /// The aggregates of fields, metrics first.
 const AGGREGATES: [&str; 6] = [
@@ -47,36 +47,36 @@ const AGGREGATES: [&str; 6] = [
 
 /// What one row accepts.
 #[derive(Debug, Default)]
-pub(super) struct Capabilities {
-    pub(super) fields: Vec<Field>,
-    pub(super) sort: Option<String>,
+pub(crate) struct Capabilities {
+    pub(crate) fields: Vec<Field>,
+    pub(crate) sort: Option<String>,
     /// Ids of named projections; nothing where the server's answer does not speak of them.
-    pub(super) views: Option<Vec<String>>,
+    pub(crate) views: Option<Vec<String>>,
     /// Whether records may be counted by `aggregate`; nothing where the answer does not say.
-    pub(super) counts_records: Option<bool>,
-    pub(super) expand: Vec<Relation>,
+    pub(crate) counts_records: Option<bool>,
+    pub(crate) expand: Vec<Relation>,
 }
 
 /// One field.
 #[derive(Debug)]
-pub(super) struct Field {
-    pub(super) name: String,
+pub(crate) struct Field {
+    pub(crate) name: String,
     /// As they are shown.
-    pub(super) flags: String,
-    pub(super) type_name: Option<String>,
-    pub(super) role: Option<String>,
-    pub(super) granted: bool,
+    pub(crate) flags: String,
+    pub(crate) type_name: Option<String>,
+    pub(crate) role: Option<String>,
+    pub(crate) granted: bool,
     uses: Vec<Use>,
     /// Whether the server would filter by it, but no tool can carry its name there.
     refuses_filter: bool,
     /// Operators; nothing where ranges are not accepted, empty where the operators are not told.
-    pub(super) range: Option<Vec<String>>,
-    pub(super) aggregates: Vec<String>,
+    pub(crate) range: Option<Vec<String>>,
+    pub(crate) aggregates: Vec<String>,
 }
 
 /// What a field is good for, besides being read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Use {
+pub(crate) enum Use {
     /// `filter` by equality.
     Exact,
     /// `search` by words.
@@ -87,18 +87,20 @@ pub(super) enum Use {
 
 /// A relation a read may bring along.
 #[derive(Debug)]
-pub(super) struct Relation {
-    pub(super) name: String,
-    pub(super) target: Option<String>,
-    pub(super) cardinality: Option<String>,
-    pub(super) usable: bool,
-    pub(super) reason: Option<String>,
-    pub(super) default_limit: Option<u64>,
-    pub(super) max_limit: Option<u64>,
+pub(crate) struct Relation {
+    pub(crate) name: String,
+    pub(crate) target: Option<String>,
+    /// The field there that holds the key of the record they belong to.
+    pub(crate) foreign_key: Option<String>,
+    pub(crate) cardinality: Option<String>,
+    pub(crate) usable: bool,
+    pub(crate) reason: Option<String>,
+    pub(crate) default_limit: Option<u64>,
+    pub(crate) max_limit: Option<u64>,
 }
 
 impl Capabilities {
-    pub(super) fn of(row: &Stream) -> Self {
+    pub(crate) fn new(row: &Stream) -> Self {
         let members = &row.members;
         let sort = members.get("cursor_field").and_then(Value::as_str);
         let query = members.get("query").and_then(Value::as_object);
@@ -118,14 +120,14 @@ impl Capabilities {
     }
 
     /// Names of the fields a test holds for.
-    pub(super) fn names(&self, test: impl Fn(&Field) -> bool) -> Vec<&str> {
+    pub(crate) fn names(&self, test: impl Fn(&Field) -> bool) -> Vec<&str> {
         let fields = self.fields.iter().filter(|field| test(field));
         fields.map(|field| field.name.as_str()).collect()
     }
 
     /// What the server takes and no tool can say, because of characters that separate names on the wire: the argument,
     /// and the fields it cannot name.
-    pub(super) fn unsayable(&self) -> Vec<(&'static str, Vec<&str>)> {
+    pub(crate) fn unsayable(&self) -> Vec<(&'static str, Vec<&str>)> {
         let unlisted = self.names(|field| field.granted && !can_be_listed(&field.name));
         let unfiltered = self.names(|field| field.refuses_filter);
         [("fields", unlisted), ("filter", unfiltered)]
@@ -135,7 +137,7 @@ impl Capabilities {
     }
 
     /// Each aggregate with the fields it takes, those without any left out.
-    pub(super) fn aggregates(&self) -> Vec<(&'static str, Vec<&str>)> {
+    pub(crate) fn aggregates(&self) -> Vec<(&'static str, Vec<&str>)> {
         let named = |name: &'static str| {
             let takes = |field: &Field| field.aggregates.iter().any(|known| known == name);
             (name, self.names(takes))
@@ -145,7 +147,7 @@ impl Capabilities {
     }
 
     /// The abbreviations its flags use.
-    pub(super) fn abbreviations(&self) -> BTreeSet<&'static str> {
+    pub(crate) fn abbreviations(&self) -> BTreeSet<&'static str> {
         let mut used = BTreeSet::new();
         for flag in self.fields.iter().flat_map(|field| field.flags.split(',')) {
             let name = flag.split_once('=').map_or(flag, |(name, _)| name);
@@ -164,14 +166,14 @@ impl Capabilities {
     }
 
     /// The flags by field.
-    pub(super) fn flags(&self) -> Value {
+    pub(crate) fn flags(&self) -> Value {
         let flags = self.fields.iter();
         let flags = flags.map(|field| (field.name.clone(), json!(field.flags)));
         Value::Object(flags.collect())
     }
 
     /// The same as arguments: what may be filtered, sorted, projected, counted, searched, aggregated and expanded.
-    pub(super) fn arguments(&self) -> Value {
+    pub(crate) fn arguments(&self) -> Value {
         let ranges: Map<String, Value> = self
             .fields
             .iter()
@@ -229,21 +231,6 @@ fn flags_of(value: &Value) -> String {
     }
 }
 
-/// Whether a field with this capability, in either form, may be filtered from a value on.
-pub(in crate::tools) fn takes_range_filter(name: &str, capability: &Value) -> bool {
-    let field = Field::read(name, &flags_of(capability));
-    // Where the operators are not told, all of them are.
-    let from =
-        |operators: &Vec<String>| operators.is_empty() || operators.iter().any(|one| one == "gte");
-    field.granted && field.range.as_ref().is_some_and(from)
-}
-
-/// Whether a field with this capability, in either form, may be filtered by equality.
-pub(in crate::tools) fn takes_exact_filter(name: &str, capability: &Value) -> bool {
-    let field = Field::read(name, &flags_of(capability));
-    field.granted && field.is_for(Use::Exact)
-}
-
 impl Field {
     fn read(name: &str, flags: &str) -> Self {
         let mut field = Self {
@@ -295,13 +282,27 @@ impl Field {
         }
     }
 
+    /// Whether records may be filtered by an equal value.
+    pub(crate) fn takes_exact_filter(&self) -> bool {
+        self.granted && self.is_for(Use::Exact)
+    }
+
+    /// Whether records may be filtered from a value on.
+    pub(crate) fn takes_range_filter(&self) -> bool {
+        // Where the operators are not told, all of them are.
+        let from = |operators: &Vec<String>| {
+            operators.is_empty() || operators.iter().any(|one| one == "gte")
+        };
+        self.granted && self.range.as_ref().is_some_and(from)
+    }
+
     /// Whether it is good for this.
-    pub(super) fn is_for(&self, this: Use) -> bool {
+    pub(crate) fn is_for(&self, this: Use) -> bool {
         self.uses.contains(&this)
     }
 
     /// Whether its values are numbers.
-    pub(super) fn is_number(&self) -> bool {
+    pub(crate) fn is_number(&self) -> bool {
         let types = self.type_name.as_deref().unwrap_or_default();
         types
             .split('|')
@@ -335,11 +336,15 @@ fn relations(members: &Map<String, Value>) -> Vec<Relation> {
     let listed = members.get("expand_capabilities").and_then(Value::as_array);
     let read = |relation: &Value| {
         let member = |name: &str| text(relation, name).map(str::to_owned);
+        let bare = || relation.as_str().map(str::to_owned);
         let refused = |name: &str| relation.get(name) == Some(&Value::Bool(false));
         let whole = |name: &str| relation.get(name).and_then(Value::as_u64);
-        let name = member("name").or_else(|| member("relation"))?;
+        let name = member("name")
+            .or_else(|| member("relation"))
+            .or_else(bare)?;
         Some(Relation {
             target: member("target_stream").or_else(|| member("stream")),
+            foreign_key: member("foreign_key").or_else(|| member("child_parent_key_field")),
             cardinality: member("cardinality"),
             usable: !refused("usable") && !refused("granted") && can_be_listed(&name),
             reason: member("reason"),

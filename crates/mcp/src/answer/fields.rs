@@ -1,0 +1,220 @@
+//! The fields of a record: named values as they were sent, each known by what it holds.
+
+use std::borrow::Cow;
+
+use contract::numeral;
+use serde_json::{Map, Value};
+
+use super::bytes::is_bytes;
+use super::compact::{self, Shown};
+use super::shrink;
+
+/// Longer numbers are read in windows, like other JSON.
+const NUMBER: usize = 80;
+
+/// Named values in the order they were sent.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Fields<'a>(Cow<'a, Map<String, Value>>);
+
+/// One value as it was sent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FieldValue<'a>(&'a Value);
+
+/// What a value holds, as far as reading on is concerned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Content {
+    Text,
+    Json,
+    /// A reference to bytes, or bytes written as base64.
+    Binary,
+    /// Null, numbers, booleans, empty texts: shown whole wherever they are shown.
+    Small,
+}
+
+/// What is known of bytes that are kept elsewhere. All of it is optional, for servers say what they like.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Blob<'a> {
+    pub(crate) id: Option<&'a str>,
+    pub(crate) media_type: Option<&'a str>,
+    pub(crate) size_bytes: Option<u64>,
+    pub(crate) filename: Option<&'a str>,
+    pub(crate) digest: Option<&'a str>,
+}
+
+impl<'a> Fields<'a> {
+    pub(super) fn borrowed(members: &'a Map<String, Value>) -> Self {
+        Self(Cow::Borrowed(members))
+    }
+
+    pub(super) fn owned(members: Map<String, Value>) -> Self {
+        Self(Cow::Owned(members))
+    }
+
+    pub(super) fn to_mut(&mut self) -> &mut Map<String, Value> {
+        self.0.to_mut()
+    }
+
+    pub(super) fn members(&self) -> &Map<String, Value> {
+        &self.0
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<FieldValue<'_>> {
+        self.0.get(name).map(FieldValue)
+    }
+
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        self.get(name)?
+            .text()
+            .filter(|text| !text.trim().is_empty())
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, FieldValue<'_>)> {
+        self.0
+            .iter()
+            .map(|(name, value)| (name.as_str(), FieldValue(value)))
+    }
+
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
+    /// Those fields that a test keeps.
+    pub(crate) fn only(&self, keep: impl Fn(&str, FieldValue<'_>) -> bool) -> Fields<'static> {
+        let kept = self
+            .0
+            .iter()
+            .filter(|(name, value)| keep(name, FieldValue(value)));
+        Fields::owned(
+            kept.map(|(name, value)| (name.clone(), value.clone()))
+                .collect(),
+        )
+    }
+
+    /// All of them as compact JSON, with its size in place of every text that is bytes.
+    pub(crate) fn json_without_bytes(&self) -> String {
+        let bare: Map<String, Value> = (self.0.iter())
+            .map(|(name, value)| (name.clone(), super::bytes::without_bytes(value)))
+            .collect();
+        numeral::write(&Value::Object(bare))
+    }
+
+    /// As much of them as fits so many bytes of one line, the leading names first.
+    pub(crate) fn shown(&self, leading: &[&str], width: usize) -> Shown {
+        compact::payload(&self.0, leading, width)
+    }
+}
+
+/// The fields as they were sent, for structured content.
+impl serde::Serialize for Fields<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl<'a> FieldValue<'a> {
+    pub(super) fn new(value: &'a Value) -> Self {
+        Self(value)
+    }
+
+    pub(crate) fn content(self) -> Content {
+        match self.0 {
+            value if numeral::digits(value).is_some_and(|digits| digits.len() <= NUMBER) => {
+                Content::Small
+            }
+            Value::String(text) if text.is_empty() => Content::Small,
+            Value::String(text) if is_bytes(text) => Content::Binary,
+            Value::String(_) => Content::Text,
+            Value::Object(object) if is_blob(object) => Content::Binary,
+            Value::Object(_) | Value::Array(_) => Content::Json,
+            Value::Null | Value::Bool(_) | Value::Number(_) => Content::Small,
+        }
+    }
+
+    pub(crate) fn text(self) -> Option<&'a str> {
+        self.0.as_str()
+    }
+
+    /// A value that stands on its own: no list and no object.
+    pub(crate) fn is_scalar(self) -> bool {
+        is_scalar(self.0)
+    }
+
+    /// The length as JSON.
+    pub(crate) fn size(self) -> usize {
+        shrink::size(self.0)
+    }
+
+    /// The characters of a text; none of anything else.
+    pub(crate) fn chars(self) -> usize {
+        self.text().map_or(0, |text| text.chars().count())
+    }
+
+    /// A text as it is, anything else as compact JSON without bytes.
+    pub(crate) fn written(self) -> String {
+        match self.0 {
+            Value::String(text) => text.clone(),
+            value => numeral::write(&super::bytes::without_bytes(value)),
+        }
+    }
+
+    /// The digits of a number that a value could not hold.
+    pub(crate) fn digits(self) -> Option<&'a str> {
+        numeral::digits(self.0)
+    }
+
+    /// The value as compact JSON.
+    pub(crate) fn json(self) -> String {
+        numeral::write(self.0)
+    }
+
+    /// Whether bytes inside it are left out where it is written.
+    pub(crate) fn holds_bytes(self) -> bool {
+        super::bytes::without_bytes(self.0) != *self.0
+    }
+
+    /// The name of its JSON type.
+    pub(crate) fn kind(self) -> &'static str {
+        match self.0 {
+            value if numeral::digits(value).is_some() => "number",
+            Value::Object(_) => "object",
+            Value::Array(_) => "array",
+            Value::String(_) => "string",
+            Value::Number(_) => "number",
+            Value::Bool(_) => "boolean",
+            Value::Null => "null",
+        }
+    }
+
+    /// What is known of bytes kept elsewhere, where it refers to some.
+    pub(crate) fn blob(self) -> Option<Blob<'a>> {
+        let blob = self.0.as_object().filter(|object| is_blob(object))?;
+        let text = |name: &str| blob.get(name).and_then(Value::as_str);
+        Some(Blob {
+            id: text("blob_id"),
+            media_type: text("mime_type").or(text("content_type")),
+            size_bytes: blob.get("size_bytes").and_then(Value::as_u64),
+            filename: text("filename"),
+            digest: text("digest"),
+        })
+    }
+}
+
+/// The value as it was sent.
+impl serde::Serialize for FieldValue<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+pub(super) fn is_scalar(value: &Value) -> bool {
+    numeral::digits(value).is_some() || (!value.is_object() && !value.is_array())
+}
+
+fn is_blob(object: &Map<String, Value>) -> bool {
+    let tagged = object.get("object").and_then(Value::as_str) == Some("blob_ref");
+    tagged || object.get("blob_id").is_some_and(Value::is_string)
+}

@@ -1,0 +1,112 @@
+//! The members of a page as they stand in text: how much there is, how it goes on, and what to know about it.
+
+use std::fmt::Write as _;
+
+use contract::page::{Page, Recall, Warning, Warnings as _};
+
+use super::plain;
+use crate::budget;
+
+/// As many words of a search that found nothing are told.
+const SHOWN_WORDS: usize = 12;
+
+/// Whether this is all, and how much there is, each with a space before it.
+pub(crate) fn extent<T>(page: &Page<T>) -> String {
+    let mut written = String::new();
+    // Writing to a String cannot fail.
+    if let Some(has_more) = page.has_more {
+        let _ = write!(written, " has_more={has_more}");
+    }
+    let count = page.meta.as_ref().and_then(|meta| meta.count.as_option());
+    if let Some(contract::page::ReportedCount::Kind(count)) = count
+        && let Some(value) = count.value
+    {
+        let _ = write!(written, " count={}:{value}", plain::token(&count.kind));
+    }
+    written
+}
+
+/// The handles to go on with, each with a space before it.
+pub(crate) fn way_on<T>(page: &Page<T>) -> String {
+    let mut written = String::new();
+    if let Some(cursor) = page.next_cursor() {
+        let _ = write!(written, " next_cursor={}", plain::exact(cursor));
+    }
+    if let Some(bookmark) = page.next_changes_since.as_option() {
+        let _ = write!(written, " next_changes_since={}", plain::exact(bookmark));
+    }
+    written
+}
+
+/// The codes of all warnings of a page.
+pub(crate) fn page_warnings<T>(page: &Page<T>) -> Option<String> {
+    warnings(page.warnings())
+}
+
+/// The codes of all warnings on one line, each with the source it is about: `limit_clamped, source_unavailable(cin_x)`.
+pub(crate) fn warnings(warnings: &[Warning]) -> Option<String> {
+    let mut codes: Vec<String> = Vec::new();
+    for warning in warnings {
+        let code = plain::line(warning.code.as_str(), budget::LABEL);
+        let written = match &warning.connection_id {
+            Some(source) => format!("{code}({})", plain::line(source, budget::LABEL)),
+            None => code,
+        };
+        if !codes.contains(&written) {
+            codes.push(written);
+        }
+    }
+    (!codes.is_empty()).then(|| plain::cut(&codes.join(", "), budget::EXCERPT).into_owned())
+}
+
+/// Why a search found nothing, where the server says so.
+pub(crate) fn words<T>(page: &Page<T>) -> Option<String> {
+    let words = page.meta.as_ref()?.words.as_ref()?;
+    Some(words.summary(SHOWN_WORDS))
+}
+
+/// A sentence for a search that could not look at everything (UP-02).
+pub(crate) fn recall<T>(page: &Page<T>) -> Option<String> {
+    let meta = page.meta.as_ref()?;
+    let recall: &Recall = meta.recall.as_ref()?;
+    if recall.complete && recall.ranking_scope != "candidate_window" {
+        return None;
+    }
+    let mut written = String::from("recall is partial: matches may be missing");
+    for (name, number) in [
+        ("ranked_candidate_count", recall.ranked_candidate_count),
+        ("candidate_window_limit", recall.candidate_window_limit),
+        ("truncated_source_count", recall.truncated_source_count),
+    ] {
+        if let Some(number) = number {
+            let _ = write!(written, " {name}={number}");
+        }
+    }
+    let building = meta
+        .index_maintenance
+        .as_ref()
+        .and_then(|index| index.percent);
+    if let Some(percent) = building {
+        let _ = write!(written, "; the index is being built, {percent} % are done");
+    }
+    Some(written)
+}
+
+#[cfg(test)]
+mod tests {
+    use contract::page::WarningCode;
+
+    use super::*;
+
+    #[test]
+    fn warnings_are_named_once_with_their_source() {
+        let clamped = Warning::new(WarningCode::LimitClamped, "x");
+        let mut away = Warning::new(WarningCode::Other("source_unavailable".to_owned()), "");
+        away.connection_id = Some("cin_x".to_owned());
+        assert_eq!(
+            warnings(&[clamped.clone(), away, clamped]).unwrap(),
+            "limit_clamped, source_unavailable(cin_x)"
+        );
+        assert_eq!(warnings(&[]), None);
+    }
+}

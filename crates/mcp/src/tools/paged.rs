@@ -1,0 +1,107 @@
+//! A page that ends by bytes: where its structured content would be over its budget, the server is asked once more for the
+//! number of rows that fit, so that its own cursor goes on exactly there.
+
+use serde::Serialize;
+
+use crate::budget;
+
+/// How many rows were asked for, and how many a shorter page has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(super) struct Shortened {
+    pub(super) asked: u64,
+    pub(super) shown: u64,
+}
+
+/// Structured content that is larger than its budget although everything that may shrink has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(super) struct OverBudget {
+    bytes: usize,
+    budget: usize,
+}
+
+/// The rows that are asked for, and the bytes their page may have.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PageSize {
+    pub(super) rows: u64,
+    pub(super) bytes: usize,
+}
+
+impl PageSize {
+    /// What the caller asked for, or what suits it when it asked for nothing.
+    pub(super) fn new(limit: Option<u64>) -> Self {
+        Self {
+            rows: limit.unwrap_or(budget::DEFAULT_LIMIT),
+            bytes: match limit {
+                Some(_) => budget::PAGE_STRUCTURED,
+                None => budget::DEFAULT_STRUCTURED,
+            },
+        }
+    }
+
+    /// How many rows fit, at least one; none where all of them do. `rows` is what each of them takes.
+    pub(super) fn rows_that_fit(self, whole: usize, rows: &[usize]) -> Option<u64> {
+        if whole <= self.bytes || rows.len() < 2 {
+            return None;
+        }
+        let frame = whole.saturating_sub(rows.iter().sum());
+        let mut left = self.bytes.saturating_sub(frame);
+        let fitting = rows.iter().take_while(|row| {
+            let fits = **row < left;
+            left = left.saturating_sub(**row + 1);
+            fits
+        });
+        let fitting = fitting.count().max(1);
+        (fitting < rows.len()).then_some(fitting as u64)
+    }
+
+    /// A page that has fewer rows than asked for because of its bytes.
+    pub(super) fn shortened(self, shown: usize) -> Option<Shortened> {
+        let shown = shown as u64;
+        (shown < self.rows).then_some(Shortened {
+            asked: self.rows,
+            shown,
+        })
+    }
+
+    /// Says so where the content is larger than it should be.
+    pub(super) fn over(self, bytes: usize) -> Option<OverBudget> {
+        (bytes > self.bytes).then_some(OverBudget {
+            bytes,
+            budget: self.bytes,
+        })
+    }
+}
+
+impl Shortened {
+    /// As it stands in a first line, with a space before it.
+    pub(super) fn written(self) -> String {
+        format!(" page_shortened={}of{}", self.shown, self.asked)
+    }
+}
+
+impl OverBudget {
+    /// A line of its own.
+    pub(super) fn written(self) -> String {
+        format!(
+            "over_budget: structured content has {} bytes instead of {}",
+            self.bytes, self.budget
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_rows_stay_as_fit_and_at_least_one() {
+        let size = PageSize {
+            rows: 10,
+            bytes: 1_000,
+        };
+        assert_eq!(size.rows_that_fit(1_000, &[300, 300, 300]), None);
+        assert_eq!(size.rows_that_fit(1_300, &[300, 300, 300, 300]), Some(2));
+        assert_eq!(size.rows_that_fit(5_000, &[4_000, 900]), Some(1));
+        assert_eq!(size.rows_that_fit(5_000, &[4_900]), None);
+    }
+}
