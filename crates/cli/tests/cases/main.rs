@@ -10,6 +10,7 @@
 mod across;
 mod agent;
 mod answer;
+mod ask;
 mod body;
 mod changing;
 mod discovering;

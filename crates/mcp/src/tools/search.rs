@@ -11,7 +11,7 @@ mod tests;
 use contract::error::{ErrorCode, ReadError};
 use contract::page::Page;
 use contract::query::Count;
-use contract::search::SearchMode;
+use contract::search::{SearchMode, SearchOrder};
 use contract::upstream::Get;
 use serde::Serialize;
 use serde_json::json;
@@ -34,6 +34,7 @@ arguments! {
         connection_id: Option<String> = "Only this connection.";
         filter: Option<Filter> = "{field: value} or {field: {gte|gt|lte|lt: value}}; needs exactly one stream.";
         limit: Option<Limit> = "Over all connections; default 10.";
+        order: Option<Chosen<SearchOrder>> = "By time instead of by match.";
         cursor: Option<String> = "A next_cursor.";
         count: Option<Chosen<Count>> = "Of all hits.";
         mode: Option<Chosen<SearchMode>> = "Default lexical; few servers have others.";

@@ -333,12 +333,12 @@ fn arguments_travel_in_their_wire_form() {
     // UP-03, TS-05
     let stub = over(json!([]));
     let args = json!({"query":"a b","streams":["mail","chat"],"filter":{"n":3,"at":{"gte":"2026"}},
-        "cursor":"c","count":"exact","limit":5.0});
+        "cursor":"c","count":"exact","limit":5.0,"order":"newest"});
     search(&stub, args);
     assert_eq!(
         stub.asked(),
         [
-            "/v1/search?q=a%20b&streams=mail&streams=chat&filter[n]=3&filter[at][gte]=2026&limit=5&cursor=c&count=exact"
+            "/v1/search?q=a%20b&streams=mail&streams=chat&filter[n]=3&filter[at][gte]=2026&limit=5&order=newest&cursor=c&count=exact"
         ]
     );
 }
