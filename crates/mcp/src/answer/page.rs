@@ -71,6 +71,10 @@ pub(super) fn page<T>(body: &Value, data: Vec<T>) -> Page<T> {
                 ..IndexMaintenance::default()
             }),
         words: body.pointer("/meta/words").and_then(words),
+        next: body
+            .get("meta")
+            .and_then(|meta| text(meta, "next"))
+            .map(str::to_owned),
         warnings: Some(warnings(body)),
         other: Other::new(),
     });

@@ -3,6 +3,7 @@
 //! The server's answer is kept as it is; beside it stands a flat list of results, and a text that leads with what the
 //! server proved.
 
+mod hit_line;
 mod text;
 
 #[cfg(test)]
