@@ -10,7 +10,7 @@ use axum::response::Response;
 use contract::error::ErrorCode;
 use contract::id::{ConnectionId, ConnectorKey, StreamName};
 use contract::key::RecordKey;
-use contract::page::WarningCode;
+use contract::page::{WarningCode, Warnings as _};
 use contract::query::{
     ListOptions, MAX_PAGE_LIMIT, Order, PageLimit, Projection, Reading, RecordQuery, RecordsQuery,
 };
