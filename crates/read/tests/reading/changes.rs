@@ -127,29 +127,17 @@ fn a_tombstone_is_dated_when_the_record_went_out_of_sight() {
 #[test]
 fn a_change_of_something_hidden_is_not_told() {
     let world = World::mail();
-    world.put(
-        "work",
-        "messages",
-        &json!({"id": "a", "subject": "s", "secret": "1", "received_at": INSIDE}),
-    );
+    world.message(&json!({"id": "a", "subject": "s", "secret": "1", "received_at": INSIDE}));
     let reader = reader(&world);
     let from = bookmark(&reader.records(since(None)).unwrap());
-    world.put(
-        "work",
-        "messages",
-        &json!({"id": "a", "subject": "s", "secret": "2", "received_at": INSIDE}),
-    );
+    world.message(&json!({"id": "a", "subject": "s", "secret": "2", "received_at": INSIDE}));
     assert_eq!(
         entries(&reader.records(since(Some(&from))).unwrap()),
         Vec::<String>::new()
     );
     assert_eq!(entries(&world.owner().records(since(None)).unwrap()), ["a"]);
     // Nor is a change of what was not asked for.
-    world.put(
-        "work",
-        "messages",
-        &json!({"id": "a", "subject": "t", "secret": "2", "received_at": INSIDE}),
-    );
+    world.message(&json!({"id": "a", "subject": "t", "secret": "2", "received_at": INSIDE}));
     let mut query = since(Some(&from));
     query.projection = fields(&["id"]);
     assert_eq!(

@@ -81,11 +81,7 @@ fn an_excerpt_read_again_gives_the_same_characters_in_every_script() {
     for (q, phrase) in cases {
         let world = World::mail();
         let body = format!("👩‍👩‍👧‍👦 日本 {filler}{phrase}. {filler}{phrase}!");
-        world.put(
-            "work",
-            "messages",
-            &json!({"id": "m1", "subject": phrase, "body": body}),
-        );
+        world.message(&json!({"id": "m1", "subject": phrase, "body": body}));
         let reader = reader(&world, json!(["subject", "body"]));
         let hits = reader.find_with(q, 3);
         if q.starts_with('👩') && hits.is_empty() {
@@ -103,9 +99,7 @@ fn an_excerpt_read_again_gives_the_same_characters_in_every_script() {
 fn an_excerpt_is_only_of_fields_that_are_granted() {
     // PA-03
     let world = World::mail();
-    world.put(
-        "work",
-        "messages",
+    world.message(
         &json!({"id": "m1", "subject": "Hyperlane", "body": "Hyperlane", "secret": "Hyperlane"}),
     );
     let all = reader(&world, json!(["subject", "body"]));
@@ -124,11 +118,7 @@ fn an_excerpt_is_only_of_fields_that_are_granted() {
 #[test]
 fn words_of_hidden_fields_neither_find_nor_exclude() {
     let world = World::mail();
-    world.put(
-        "work",
-        "messages",
-        &json!({"id": "m1", "subject": "tea", "secret": "poison"}),
-    );
+    world.message(&json!({"id": "m1", "subject": "tea", "secret": "poison"}));
     let client = reader(&world, json!(["subject"]));
     assert_eq!(client.find("poison").len(), 0);
     assert_eq!(client.find("tea poison").len(), 0);
@@ -143,9 +133,7 @@ fn words_of_hidden_fields_neither_find_nor_exclude() {
 #[test]
 fn the_field_that_proves_most_comes_first_and_marks_of_the_source_are_escaped() {
     let world = World::mail();
-    world.put(
-        "work",
-        "messages",
+    world.message(
         &json!({"id": "m1", "subject": "a fee", "body": "the <mark>overdraft</mark> fee"}),
     );
     let hit = &world.owner().find_with("overdraft fee", 2)[0];
@@ -163,11 +151,7 @@ fn a_hit_has_one_excerpt_unless_more_are_asked_for_and_not_of_what_its_title_say
     let world = World::mail();
     let filler = "Nothing to see here at all. ".repeat(20);
     let body = format!("tea {filler} tea {filler} tea {filler} tea {filler} tea {filler} tea");
-    world.put(
-        "work",
-        "messages",
-        &json!({"id": "m1", "subject": "tea", "body": body}),
-    );
+    world.message(&json!({"id": "m1", "subject": "tea", "body": body}));
     let owner = world.owner();
     for excerpts in 1..=5 {
         let hit = &owner.find_with("tea", excerpts)[0];
@@ -212,11 +196,7 @@ fn a_page_ends_by_the_bytes_its_caller_has_room_for() {
 #[test]
 fn a_title_comes_from_a_granted_field_and_stays_short() {
     let world = World::mail();
-    world.put(
-        "work",
-        "messages",
-        &json!({"id": "m1", "subject": "t".repeat(500), "body": "tea"}),
-    );
+    world.message(&json!({"id": "m1", "subject": "t".repeat(500), "body": "tea"}));
     let title = |reader: &Reader| reader.find("tea")[0]["title"].clone();
     assert_eq!(title(&world.owner()), format!("{}…", "t".repeat(200)));
     assert_eq!(title(&reader(&world, json!(["body"]))), Value::Null);
@@ -271,11 +251,7 @@ fn a_search_takes_conditions_on_one_stream() {
     let world = World::mail();
     world.connect(CHAT, "chat", "Team chat");
     for (id, seen) in [("m1", true), ("m2", false)] {
-        world.put(
-            "work",
-            "messages",
-            &json!({"id": id, "body": "tea", "seen": seen}),
-        );
+        world.message(&json!({"id": id, "body": "tea", "seen": seen}));
     }
     world.put("chat", "messages", &json!({"id": "c1", "text": "tea"}));
     let mut query = SearchQuery::new("tea").unwrap();

@@ -123,6 +123,11 @@ impl World {
         self.put_text(connection, stream, &record.to_string());
     }
 
+    /// Writes a message of `work`.
+    pub(crate) fn message(&self, record: &Value) {
+        self.put("work", "messages", record);
+    }
+
     pub(crate) fn put_text(&self, connection: &str, stream: &str, text: &str) {
         let body = RecordBody::parse(text).unwrap();
         let key = match body.text("id") {

@@ -73,11 +73,7 @@ fn a_record_that_moves_while_it_is_read_is_never_shown_outside_the_grant() {
             ("2025-02-01", "tea outside")
         };
         let id = format!("m{}", at / 2 % 5);
-        world.put(
-            "work",
-            "messages",
-            &json!({"id": id, "body": body, "received_at": day}),
-        );
+        world.message(&json!({"id": id, "body": body, "received_at": day}));
     };
     let done = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {

@@ -182,11 +182,7 @@ fn a_search_cursor_is_bound_to_query_and_grant_and_survives_a_moving_index() {
     );
     let page = reader.search(query.clone()).unwrap();
     assert_eq!(page["meta"]["warnings"], json!([]));
-    world.put(
-        "work",
-        "messages",
-        &json!({"id": "new", "subject": "coffee"}),
-    );
+    world.message(&json!({"id": "new", "subject": "coffee"}));
     let page = reader.search(query).unwrap();
     assert_eq!(page["meta"]["warnings"][0]["code"], "ranking_changed");
     assert_eq!(page["data"].as_array().unwrap().len(), 3);

@@ -17,11 +17,7 @@ fn world_that_points() -> World {
     assert_ne!(pointing, MAIL);
     let world = World::empty();
     world.connect(&pointing, "work", "Work mail");
-    world.put(
-        "work",
-        "messages",
-        &json!({"id": "m1", "subject": "One", "secret": "s"}),
-    );
+    world.message(&json!({"id": "m1", "subject": "One", "secret": "s"}));
     for (id, message) in [("a1", "m1"), ("a2", "gone")] {
         let attachment = json!({"id": id, "message_id": message, "name": "plan.pdf"});
         world.put("work", "attachments", &attachment);

@@ -17,11 +17,7 @@ use crate::fixture::*;
 
 fn world() -> World {
     let world = World::mail();
-    world.put(
-        "work",
-        "messages",
-        &json!({"id": "m1", "subject": "s", "size_bytes": 3, "secret": "x"}),
-    );
+    world.message(&json!({"id": "m1", "subject": "s", "size_bytes": 3, "secret": "x"}));
     world
 }
 
@@ -289,11 +285,7 @@ fn aggregates_are_computed_as_declared() {
 #[test]
 fn a_record_that_cannot_be_seen_is_not_found() {
     let world = world();
-    world.put(
-        "work",
-        "messages",
-        &json!({"id": "m2", "received_at": "2026-01-05T00:00:00Z"}),
-    );
+    world.message(&json!({"id": "m2", "received_at": "2026-01-05T00:00:00Z"}));
     let reader = world.client(
         "demo_mail",
         json!([{"name": "messages", "instance_ids": ["work"], "fields": ["id", "subject"], "resources": ["m2", "m3"],

@@ -16,11 +16,7 @@ use crate::shut::Shut;
 fn world() -> World {
     let world = World::mail();
     world.connect(CHAT, "chat", "Team chat");
-    world.put(
-        "work",
-        "messages",
-        &json!({"id": "m1", "subject": "s", "body": "tea"}),
-    );
+    world.message(&json!({"id": "m1", "subject": "s", "body": "tea"}));
     world.put("chat", "messages", &json!({"id": "c1", "text": "tea"}));
     world
 }

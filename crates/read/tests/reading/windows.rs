@@ -24,9 +24,7 @@ fn find(q: &str) -> WindowSelector {
 #[test]
 fn what_is_no_text_is_said_to_be_none() {
     let world = World::mail();
-    world.put(
-        "work",
-        "messages",
+    world.message(
         &json!({"id": "m1", "size_bytes": 3, "labels": ["x"], "subject": null, "body": "tea"}),
     );
     let reader = world.client(
@@ -79,11 +77,7 @@ fn records_and_windows_hold_to_the_grant_whatever_a_handle_says() {
     let world = World::mail();
     world.connect(MAIL, "home", "Home");
     world.put("home", "messages", &json!({"id": "m1", "body": "private"}));
-    world.put(
-        "work",
-        "messages",
-        &json!({"id": "m1", "body": "public", "secret": "x"}),
-    );
+    world.message(&json!({"id": "m1", "body": "public", "secret": "x"}));
     let reader = world.client(
         "demo_mail",
         json!([{"name": "messages", "instance_ids": ["work"], "fields": ["body"]}]),
@@ -105,11 +99,7 @@ fn records_and_windows_hold_to_the_grant_whatever_a_handle_says() {
 #[test]
 fn the_owner_may_read_what_is_not_declared() {
     let world = World::mail();
-    world.put(
-        "work",
-        "messages",
-        &json!({"id": "m1", "undeclared": "long text"}),
-    );
+    world.message(&json!({"id": "m1", "undeclared": "long text"}));
     let answer = world
         .owner()
         .window(window("m1", "undeclared", WindowSelector::default()));

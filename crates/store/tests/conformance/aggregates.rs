@@ -7,7 +7,7 @@ use store::search::{
 use store::{Store, StoreError};
 
 use crate::fixture::{
-    add_mail, delete, field, filtered, message_with, messages, on_every_backend, write,
+    PutInWork, add_mail, delete, field, filtered, message_with, messages, on_every_backend, write,
 };
 
 pub(crate) fn compute(
@@ -22,6 +22,11 @@ pub(crate) fn compute(
         grouping,
     };
     store.aggregate(&request).unwrap()
+}
+
+/// The groups of all messages, counted.
+pub(crate) fn counts(store: &dyn Store, grouping: Grouping) -> AggregateAnswer {
+    compute(store, messages("work"), Metric::Count, Some(grouping))
 }
 
 pub(crate) fn number(store: &dyn Store, metric: Metric) -> Value {
@@ -65,11 +70,7 @@ pub(crate) fn add_records(store: &dyn Store) {
             r#""from_email":"replaced","size_bytes":5000,"amount":5000"#,
         ),
     ];
-    write(
-        store,
-        "work",
-        rows.map(|(id, members)| message_with(id, members)).into(),
-    );
+    store.put(rows.map(|(id, members)| message_with(id, members)).into());
     store.settle_index().unwrap();
     let rows = [
         (
@@ -79,11 +80,7 @@ pub(crate) fn add_records(store: &dyn Store) {
         ("e", r#""from_email":"x","received_at":null"#),
         ("f", r#""subject":"nothing else""#),
     ];
-    write(
-        store,
-        "work",
-        rows.map(|(id, members)| message_with(id, members)).into(),
-    );
+    store.put(rows.map(|(id, members)| message_with(id, members)).into());
     write(store, "work", vec![delete("messages", "c")]);
 }
 
@@ -155,11 +152,10 @@ fn sums_of_integers_never_lose_a_digit() {
         add_mail(store, "work");
         let largest = |id| message_with(id, &format!("\"size_bytes\":{}", i64::MAX));
         write(store, "work", ["a", "b", "c"].map(largest).into());
-        write(
-            store,
-            "work",
-            vec![message_with("d", r#""size_bytes":9223372036854775808"#)],
-        );
+        store.put(vec![message_with(
+            "d",
+            r#""size_bytes":9223372036854775808"#,
+        )]);
         assert_eq!(
             number(store, Metric::Sum(field("size_bytes"))),
             Value::Integer(3 * i128::from(i64::MAX))
@@ -180,15 +176,11 @@ fn a_sum_of_numbers_is_a_number_however_large_they_are() {
             number(store, Metric::Sum(field("amount"))),
             Value::Number(1.0)
         );
-        write(
-            store,
-            "work",
-            vec![
-                amount(("a", "1e308")),
-                amount(("b", "1e308")),
-                amount(("c", "-1e308")),
-            ],
-        );
+        store.put(vec![
+            amount(("a", "1e308")),
+            amount(("b", "1e308")),
+            amount(("c", "-1e308")),
+        ]);
         let Value::Number(sum) = number(store, Metric::Sum(field("amount"))) else {
             panic!("a sum of numbers is a number");
         };

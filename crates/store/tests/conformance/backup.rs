@@ -7,8 +7,8 @@ use std::path::Path;
 use store::{Backup, Blobs, Catalog, EmbeddedStore, Search};
 
 use crate::fixture::{
-    add_ledger, add_mail, all, delete, found_sorted, key, message, messages, open, put, stream,
-    write,
+    PutInWork, add_ledger, add_mail, all, delete, found_sorted, key, message, messages, open, put,
+    stream, write,
 };
 
 fn backup(store: &EmbeddedStore) -> Vec<u8> {
@@ -20,18 +20,15 @@ fn backup(store: &EmbeddedStore) -> Vec<u8> {
 fn filled(store: &EmbeddedStore) {
     add_mail(store, "work");
     add_ledger(store, "books");
-    write(
-        store,
-        "work",
+    store.put(
         (0..50)
             .map(|at| message(&format!("m{at:02}"), "Überweisung", "東京"))
             .collect(),
     );
-    write(
-        store,
-        "work",
-        vec![delete("messages", "m00"), message("m01", "changed", "")],
-    );
+    store.put(vec![
+        delete("messages", "m00"),
+        message("m01", "changed", ""),
+    ]);
     write(
         store,
         "books",

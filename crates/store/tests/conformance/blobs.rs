@@ -13,7 +13,8 @@ use store::inspection::{Depth, Inspect};
 use store::{Blobs, Catalog, Records, Search, Store, StoreError};
 
 use crate::fixture::{
-    add_mail, compound, connection, delete, key, message, on_every_backend, open, stream, write,
+    PutInWork, add_mail, compound, connection, delete, key, message, on_every_backend, open,
+    stream, write,
 };
 
 fn put(store: &dyn Store, id: &str, key: &RecordKey, bytes: &[u8]) -> BlobId {
@@ -160,11 +161,7 @@ fn removing_a_connection_takes_the_blobs_nobody_else_refers_to() {
 fn a_purge_takes_the_blobs_of_deleted_records() {
     on_every_backend(|store| {
         add_mail(store, "work");
-        write(
-            store,
-            "work",
-            vec![message("m1", "", ""), message("m2", "", "")],
-        );
+        store.put(vec![message("m1", "", ""), message("m2", "", "")]);
         let own = put(store, "work", &key("m1"), b"own");
         let shared = put(store, "work", &key("m1"), b"shared");
         put(store, "work", &key("m2"), b"shared");

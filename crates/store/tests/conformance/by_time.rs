@@ -6,8 +6,8 @@ use store::records::Direction;
 use store::search::{Scope, SearchOrder, SearchRequest};
 
 use crate::fixture::{
-    add_mail, cases, compound, delete, field, message_with, messages, on_every_backend, put_at,
-    request, scope, write,
+    PutInWork, add_mail, cases, compound, delete, field, message_with, messages, on_every_backend,
+    put_at, request, scope, write,
 };
 
 fn by_time(direction: Direction, limit: usize) -> SearchRequest {
@@ -115,19 +115,13 @@ fn the_first_time_that_a_record_has_decides_and_numbers_are_no_times() {
             ("b", r#""body":"tea","received_at":"2026-01-03T00:00:00Z""#),
             ("c", r#""body":"tea","size_bytes":9000000000000000"#),
         ];
-        write(
-            store,
-            "work",
+        store.put(
             times
                 .map(|(id, members)| message_with(id, members))
                 .to_vec(),
         );
         let note = r#"{"day":"d","number":"1","note":"tea"}"#;
-        write(
-            store,
-            "work",
-            vec![put_at("events", compound(&["d", "1"]), note)],
-        );
+        store.put(vec![put_at("events", compound(&["d", "1"]), note)]);
         let found = pages(store, by_time(Direction::Ascending, 1), || ());
         assert_eq!(found, ["work/a", "work/b", "work/d\u{1}1", "work/c"]);
     });
@@ -151,14 +145,10 @@ fn pages_by_time_go_on_where_they_were_while_records_come_and_go() {
             turn += 1;
             // Newer than what was shown, then the last hit of a page goes.
             put(&format!("new{turn}"), 20 + turn);
-            write(
-                store,
-                "work",
-                vec![delete(
-                    "messages",
-                    ["m6", "m4", "m2"][usize::from(turn) - 1],
-                )],
-            );
+            store.put(vec![delete(
+                "messages",
+                ["m6", "m4", "m2"][usize::from(turn) - 1],
+            )]);
         });
         assert_eq!(
             found,

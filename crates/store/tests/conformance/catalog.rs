@@ -5,7 +5,8 @@ use store::StoreError;
 use store::catalog::{Declared, NewConnection};
 
 use crate::fixture::{
-    LEDGER, MAIL, add_ledger, add_mail, all, connection, message, on_every_backend, stream, write,
+    LEDGER, MAIL, PutInWork, add_ledger, add_mail, all, connection, message, on_every_backend,
+    stream, write,
 };
 
 fn new(name: &str, id: Option<&str>) -> NewConnection {
@@ -123,19 +124,11 @@ fn renaming_changes_the_label_and_nothing_else() {
 fn counts_follow_every_write() {
     on_every_backend(|store| {
         add_mail(store, "work");
-        write(
-            store,
-            "work",
-            vec![message("a", "", ""), message("b", "", "")],
-        );
-        write(
-            store,
-            "work",
-            vec![
-                message("a", "x", ""),
-                crate::fixture::delete("messages", "b"),
-            ],
-        );
+        store.put(vec![message("a", "", ""), message("b", "", "")]);
+        store.put(vec![
+            message("a", "x", ""),
+            crate::fixture::delete("messages", "b"),
+        ]);
         let stats = store.stream_stats().unwrap();
         let messages = stats
             .iter()

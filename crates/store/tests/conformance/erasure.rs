@@ -11,8 +11,8 @@ use store::records::{Change, ChangesRequest};
 use store::{Blobs, Catalog, EmbeddedStore, Records, Search, StoreError};
 
 use crate::fixture::{
-    add_mail, all, cases, connection, delete, found, found_sorted, key, message, message_with,
-    messages, on_every_backend, open, put, request, stream, write,
+    PutInWork, add_mail, all, cases, connection, delete, found, found_sorted, key, message,
+    message_with, messages, on_every_backend, open, put, request, stream, write,
 };
 
 /// Every file below a folder.
@@ -279,11 +279,7 @@ fn a_removed_connection_is_unknown_to_every_port_and_others_stay() {
     on_every_backend(|store| {
         add_mail(store, "work");
         add_mail(store, "home");
-        write(
-            store,
-            "work",
-            vec![message("a", "shared", ""), message("b", "shared", "")],
-        );
+        store.put(vec![message("a", "shared", ""), message("b", "shared", "")]);
         write(store, "home", vec![message("a", "shared", "")]);
         let id = connection("work");
         let removed = store.remove_connection(&id).unwrap();
@@ -323,11 +319,7 @@ fn an_id_that_comes_back_starts_empty() {
     on_every_backend(|store| {
         add_mail(store, "work");
         add_mail(store, "home");
-        write(
-            store,
-            "work",
-            vec![message("a", "before", ""), message("b", "before", "")],
-        );
+        store.put(vec![message("a", "before", ""), message("b", "before", "")]);
         store.settle_index().unwrap();
         store.remove_connection(&connection("work")).unwrap();
         add_mail(store, "work");

@@ -7,8 +7,8 @@ use store::records::{ChangeEntry, ChangesPage, ChangesRequest};
 use store::{Store, StoreError};
 
 use crate::fixture::{
-    add_ledger, add_mail, cases, connection, delete, message, message_with, on_every_backend, put,
-    stream, write,
+    PutInWork, add_ledger, add_mail, cases, connection, delete, message, message_with,
+    on_every_backend, put, stream, write,
 };
 
 fn page(
@@ -66,26 +66,18 @@ fn keys(entries: &[ChangeEntry]) -> Vec<&str> {
 fn the_horizon_stays_fixed_while_writes_go_on() {
     on_every_backend(|store| {
         add_mail(store, "work");
-        write(
-            store,
-            "work",
-            vec![
-                message("a", "1", ""),
-                message("b", "1", ""),
-                message("c", "1", ""),
-            ],
-        );
+        store.put(vec![
+            message("a", "1", ""),
+            message("b", "1", ""),
+            message("c", "1", ""),
+        ]);
         let first = page(store, 0, None, 0, 1);
         assert!(first.has_more);
-        write(
-            store,
-            "work",
-            vec![
-                message("b", "2", ""),
-                delete("messages", "c"),
-                message("d", "1", ""),
-            ],
-        );
+        store.put(vec![
+            message("b", "2", ""),
+            delete("messages", "c"),
+            message("d", "1", ""),
+        ]);
         let after = first.entries[0].version;
         let rest = page(store, 0, Some(first.until), after, 10);
         assert_eq!(
@@ -121,17 +113,9 @@ fn a_bookmark_from_before_a_purge_expires_and_the_beginning_never_does() {
     // Decision 28.
     on_every_backend(|store| {
         add_mail(store, "work");
-        write(
-            store,
-            "work",
-            vec![message("a", "1", ""), message("b", "1", "")],
-        );
+        store.put(vec![message("a", "1", ""), message("b", "1", "")]);
         let early = bookmark(store);
-        write(
-            store,
-            "work",
-            vec![delete("messages", "a"), message("b", "2", "")],
-        );
+        store.put(vec![delete("messages", "a"), message("b", "2", "")]);
         assert_eq!(store.purge().unwrap().tombstones, 1);
         let request = ChangesRequest {
             since: early,
@@ -155,11 +139,7 @@ fn a_reader_who_has_seen_everything_goes_on_after_a_purge() {
     on_every_backend(|store| {
         add_mail(store, "work");
         add_mail(store, "home");
-        write(
-            store,
-            "work",
-            vec![message("a", "1", ""), delete("messages", "a")],
-        );
+        store.put(vec![message("a", "1", ""), delete("messages", "a")]);
         // The store's last change is not this stream's.
         write(store, "home", vec![message("b", "1", "")]);
         store.purge().unwrap();
@@ -176,11 +156,7 @@ fn a_purge_expires_no_bookmark_of_a_stream_without_tombstones() {
         add_ledger(store, "books");
         write(store, "work", vec![message("a", "1", "")]);
         let since = bookmark(store);
-        write(
-            store,
-            "work",
-            vec![message("a", "2", ""), message("b", "1", "")],
-        );
+        store.put(vec![message("a", "2", ""), message("b", "1", "")]);
         write(
             store,
             "books",

@@ -6,7 +6,7 @@ use store::records::Applied;
 use store::search::Test;
 
 use crate::fixture::{
-    add_mail, delete, filtered, found, found_sorted, message, message_with, messages,
+    PutInWork, add_mail, delete, filtered, found, found_sorted, message, message_with, messages,
     on_every_backend, score, search, write,
 };
 
@@ -14,25 +14,17 @@ use crate::fixture::{
 fn a_written_record_is_found_at_once_and_a_deleted_one_is_not() {
     on_every_backend(|store| {
         add_mail(store, "work");
-        let applied = write(
-            store,
-            "work",
-            vec![
-                message("m1", "Overdraft fee", "The café charged 42 EUR."),
-                message("m2", "Lunch", "東京都庁で会いましょう"),
-            ],
-        );
+        let applied = store.put(vec![
+            message("m1", "Overdraft fee", "The café charged 42 EUR."),
+            message("m2", "Lunch", "東京都庁で会いましょう"),
+        ]);
         assert_eq!(applied, [Applied::Added, Applied::Added]);
         assert_eq!(found(store, "overdraft", vec![messages("work")]), ["m1"]);
         assert_eq!(found(store, "京都", vec![messages("work")]), ["m2"]);
-        let applied = write(
-            store,
-            "work",
-            vec![
-                delete("messages", "m1"),
-                message("m2", "Lunch", "moved to Kyoto"),
-            ],
-        );
+        let applied = store.put(vec![
+            delete("messages", "m1"),
+            message("m2", "Lunch", "moved to Kyoto"),
+        ]);
         assert_eq!(applied, [Applied::Deleted, Applied::Updated]);
         assert!(found(store, "overdraft", vec![messages("work")]).is_empty());
         assert!(found(store, "京都", vec![messages("work")]).is_empty());
@@ -154,14 +146,10 @@ fn a_record_is_found_by_its_last_word_and_by_very_long_ones() {
         add_mail(store, "work");
         let filler = "filler ".repeat(20_000);
         let long = "x".repeat(5_000);
-        write(
-            store,
-            "work",
-            vec![
-                message("deep", "", &format!("{filler}needle")),
-                message("long", "", &format!("{long} after")),
-            ],
-        );
+        store.put(vec![
+            message("deep", "", &format!("{filler}needle")),
+            message("long", "", &format!("{long} after")),
+        ]);
         assert_finds(
             store,
             &[
@@ -178,19 +166,15 @@ fn a_record_is_found_by_its_last_word_and_by_very_long_ones() {
 fn the_best_match_comes_first_and_scores_never_rise() {
     on_every_backend(|store| {
         add_mail(store, "work");
-        write(
-            store,
-            "work",
-            vec![
-                message(
-                    "once",
-                    "lunch",
-                    "we talk about the budget and many other things in the room",
-                ),
-                message("often", "budget", "budget budget budget"),
-                message("never", "lunch", "nothing"),
-            ],
-        );
+        store.put(vec![
+            message(
+                "once",
+                "lunch",
+                "we talk about the budget and many other things in the room",
+            ),
+            message("often", "budget", "budget budget budget"),
+            message("never", "lunch", "nothing"),
+        ]);
         assert_eq!(
             found(store, "budget", vec![messages("work")]),
             ["often", "once"]

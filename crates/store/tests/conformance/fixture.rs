@@ -143,6 +143,23 @@ pub(crate) fn write(store: &dyn Store, id: &str, batch: Vec<Change>) -> Vec<Appl
     store.write(&connection(id), batch).unwrap()
 }
 
+/// Writes into the connection `work`.
+pub(crate) trait PutInWork {
+    fn put(&self, batch: Vec<Change>) -> Vec<Applied>;
+}
+
+impl PutInWork for dyn Store + '_ {
+    fn put(&self, batch: Vec<Change>) -> Vec<Applied> {
+        write(self, "work", batch)
+    }
+}
+
+impl PutInWork for EmbeddedStore {
+    fn put(&self, batch: Vec<Change>) -> Vec<Applied> {
+        write(self, "work", batch)
+    }
+}
+
 /// A message with a subject and a body.
 pub(crate) fn message(id: &str, subject: &str, body: &str) -> Change {
     let json = serde_json::json!({ "id": id, "subject": subject, "body": body });

@@ -4,9 +4,9 @@ use contract::scalar::Scalar;
 use jiff::tz::TimeZone;
 use store::search::{Granularity, Group, GroupKey, Grouping, Metric, Test, Value};
 
-use crate::aggregates::{add_records, by, compute, counted, number, text};
+use crate::aggregates::{add_records, by, compute, counted, counts, number, text};
 use crate::fixture::{
-    add_mail, field, filtered, message_with, messages, on_every_backend, put, write,
+    PutInWork, add_mail, field, filtered, message_with, messages, on_every_backend, put, write,
 };
 
 fn by_time(granularity: Granularity, zone: &str, limit: usize) -> Grouping {
@@ -22,34 +22,19 @@ fn by_time(granularity: Granularity, zone: &str, limit: usize) -> Grouping {
 fn groups_by_value_are_the_largest_first_and_the_rest_is_counted() {
     on_every_backend(|store| {
         add_records(store);
-        let all = compute(
-            store,
-            messages("work"),
-            Metric::Count,
-            Some(by("from_email", 10)),
-        );
+        let all = counts(store, by("from_email", 10));
         assert_eq!(
             counted(&all.groups),
             [(text("x"), 3), (text("y"), 1), (GroupKey::Missing, 1)]
         );
         assert_eq!((all.matched, all.other_count), (5, 0));
         assert!(all.groups.iter().all(|group| group.value.is_none()));
-        let some = compute(
-            store,
-            messages("work"),
-            Metric::Count,
-            Some(by("from_email", 1)),
-        );
+        let some = counts(store, by("from_email", 1));
         assert_eq!(
             (counted(&some.groups), some.other_count),
             (vec![(text("x"), 3)], 2)
         );
-        let none = compute(
-            store,
-            messages("work"),
-            Metric::Count,
-            Some(by("from_email", 0)),
-        );
+        let none = counts(store, by("from_email", 0));
         assert_eq!((none.groups.len(), none.other_count), (0, 5));
         let seen = compute(store, messages("work"), Metric::Count, Some(by("seen", 10)));
         assert_eq!(
@@ -61,12 +46,7 @@ fn groups_by_value_are_the_largest_first_and_the_rest_is_counted() {
             ]
             .to_vec()
         );
-        let sizes = compute(
-            store,
-            messages("work"),
-            Metric::Count,
-            Some(by("size_bytes", 2)),
-        );
+        let sizes = counts(store, by("size_bytes", 2));
         assert_eq!(
             counted(&sizes.groups),
             [(GroupKey::Integer(10), 2), (GroupKey::Missing, 2)]
@@ -141,17 +121,13 @@ fn times_before_the_epoch_and_far_ahead_have_their_buckets() {
     on_every_backend(|store| {
         add_mail(store, "work");
         let at = |id, time: &str| message_with(id, &format!("\"received_at\":\"{time}\""));
-        write(
-            store,
-            "work",
-            vec![
-                at("a", "0001-01-01T00:00:00Z"),
-                at("b", "1969-12-31T23:59:59.999999Z"),
-                at("c", "9999-12-30T00:00:00Z"),
-                // The integers of another field share columns with times of other streams, however large they are.
-                message_with("d", r#""size_bytes":9223372036854775807"#),
-            ],
-        );
+        store.put(vec![
+            at("a", "0001-01-01T00:00:00Z"),
+            at("b", "1969-12-31T23:59:59.999999Z"),
+            at("c", "9999-12-30T00:00:00Z"),
+            // The integers of another field share columns with times of other streams, however large they are.
+            message_with("d", r#""size_bytes":9223372036854775807"#),
+        ]);
         for (granularity, zone) in [
             (Granularity::Minute, "America/New_York"),
             (Granularity::Day, "UTC"),
@@ -161,12 +137,7 @@ fn times_before_the_epoch_and_far_ahead_have_their_buckets() {
             let answer = compute(store, messages("work"), Metric::Count, grouping);
             assert_eq!(answer.groups.len(), 4, "{answer:?}");
         }
-        let days = compute(
-            store,
-            messages("work"),
-            Metric::Count,
-            Some(by_time(Granularity::Day, "UTC", 10)),
-        );
+        let days = counts(store, by_time(Granularity::Day, "UTC", 10));
         let keys: Vec<GroupKey> = days.groups.into_iter().map(|group| group.key).collect();
         assert_eq!(
             keys,
@@ -191,17 +162,8 @@ fn thousands_of_groups_keep_the_largest_and_count_the_rest() {
             .map(|at| from(at, &format!("sender{at:04}")))
             .collect();
         write(store, "work", many);
-        write(
-            store,
-            "work",
-            (6_000..6_003).map(|at| from(at, "zz-often")).collect(),
-        );
-        let answer = compute(
-            store,
-            messages("work"),
-            Metric::Count,
-            Some(by("from_email", 2)),
-        );
+        store.put((6_000..6_003).map(|at| from(at, "zz-often")).collect());
+        let answer = counts(store, by("from_email", 2));
         assert_eq!(
             counted(&answer.groups),
             [(text("zz-often"), 3), (text("sender0000"), 1)]
@@ -211,12 +173,7 @@ fn thousands_of_groups_keep_the_largest_and_count_the_rest() {
             number(store, Metric::CountDistinct(field("from_email"))),
             Value::Integer(6_001)
         );
-        let all = compute(
-            store,
-            messages("work"),
-            Metric::Count,
-            Some(by("from_email", usize::MAX)),
-        );
+        let all = counts(store, by("from_email", usize::MAX));
         assert_eq!((all.groups.len(), all.other_count), (6_001, 0));
     });
 }
@@ -231,12 +188,7 @@ fn odd_texts_are_groups_of_their_own() {
             put("messages", &json.to_string())
         });
         write(store, "work", batch.collect());
-        let answer = compute(
-            store,
-            messages("work"),
-            Metric::Count,
-            Some(by("from_email", 20)),
-        );
+        let answer = counts(store, by("from_email", 20));
         let mut keys: Vec<String> = answer
             .groups
             .iter()

@@ -7,8 +7,8 @@ use store::records::Change;
 use store::search::{Scope, SearchRequest};
 
 use crate::fixture::{
-    MAIL, add, add_mail, compound, delete, key, message, message_with, messages, on_every_backend,
-    put_at, request, scope, score, write,
+    MAIL, PutInWork, add, add_mail, compound, delete, key, message, message_with, messages,
+    on_every_backend, put_at, request, scope, score, write,
 };
 
 /// Every hit of a ranking as stream and key with its score, read in pages of one size.
@@ -65,9 +65,7 @@ fn equal_scores_are_paged_without_repeats_or_losses() {
             write(store, "work", (0..40).map(same).collect());
             store.settle_index().unwrap();
         }
-        write(
-            store,
-            "work",
+        store.put(
             (0..40)
                 .step_by(3)
                 .map(|at| delete("messages", &format!("m1-{at}")))
@@ -200,11 +198,7 @@ fn one_word_in_many_fields_is_paged_without_repeats_or_losses() {
             message_with(&format!("m{at:03}"), &members)
         };
         for batch in 0..3 {
-            write(
-                store,
-                "work",
-                (batch * 110..(batch + 1) * 110).map(record).collect(),
-            );
+            store.put((batch * 110..(batch + 1) * 110).map(record).collect());
             store.settle_index().unwrap();
         }
         let wide = [scope(
@@ -269,11 +263,7 @@ fn writes_between_two_pages_lose_no_hit_that_stayed() {
                 break;
             }
             request.after = answer.hits.last().map(|hit| hit.position);
-            write(
-                store,
-                "work",
-                vec![message(&format!("x{round}"), "unrelated", "")],
-            );
+            store.put(vec![message(&format!("x{round}"), "unrelated", "")]);
         }
         assert_eq!(seen.len(), 20, "{seen:?}");
     });
@@ -283,11 +273,7 @@ fn writes_between_two_pages_lose_no_hit_that_stayed() {
 fn a_limit_of_nothing_still_counts() {
     on_every_backend(|store| {
         add_mail(store, "work");
-        write(
-            store,
-            "work",
-            vec![message("a", "x", ""), message("b", "x", "")],
-        );
+        store.put(vec![message("a", "x", ""), message("b", "x", "")]);
         let none = SearchRequest {
             limit: 0,
             ..request("x", vec![messages("work")])

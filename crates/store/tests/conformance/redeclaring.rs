@@ -8,8 +8,8 @@ use store::records::{Direction, OrderBy, PageRequest};
 use store::search::{AggregateRequest, Grouping, Metric, Test, Value};
 
 use crate::fixture::{
-    MAIL, add_mail, field, filtered, found, found_sorted, instant, message, message_with, messages,
-    on_every_backend, scope, search, stream, write,
+    MAIL, PutInWork, add_mail, field, filtered, found, found_sorted, instant, message,
+    message_with, messages, on_every_backend, scope, search, stream, write,
 };
 
 /// The mail declaration with another version and one more change to its first stream.
@@ -111,14 +111,10 @@ fn refused_changes() -> [(&'static str, Declaration); 6] {
 fn a_change_that_would_lose_or_break_records_is_refused_with_its_path() {
     on_every_backend(|store| {
         add_mail(store, "work");
-        write(
-            store,
-            "work",
-            vec![message_with(
-                "m1",
-                r#""size_bytes":7,"labels":["a"],"due_on":"2026-01-01""#,
-            )],
-        );
+        store.put(vec![message_with(
+            "m1",
+            r#""size_bytes":7,"labels":["a"],"due_on":"2026-01-01""#,
+        )]);
         for (path, declaration) in refused_changes() {
             let error = store.declare(&declaration).unwrap_err();
             let StoreError::Declaration(errors) = &error else {
@@ -155,11 +151,7 @@ fn what_holds_no_data_may_go() {
     on_every_backend(|store| {
         add_mail(store, "work");
         write(store, "work", vec![message("m1", "x", "")]);
-        write(
-            store,
-            "work",
-            vec![crate::fixture::delete("messages", "m1")],
-        );
+        store.put(vec![crate::fixture::delete("messages", "m1")]);
         let updated = store.declare(&without_messages("2")).unwrap();
         assert!(matches!(updated, Declared::Updated { .. }));
         let error = store
@@ -178,14 +170,10 @@ fn what_holds_no_data_may_go() {
 fn a_new_lexical_field_is_announced_and_then_found() {
     on_every_backend(|store| {
         add_mail(store, "work");
-        write(
-            store,
-            "work",
-            vec![message_with(
-                "m1",
-                r#""from_email":"anna@example.org","subject":"hello""#,
-            )],
-        );
+        store.put(vec![message_with(
+            "m1",
+            r#""from_email":"anna@example.org","subject":"hello""#,
+        )]);
         let updated = store.declare(&with_lexical_sender("2")).unwrap();
         let expected = Declared::Updated {
             reindexed: 1,
@@ -204,11 +192,10 @@ fn a_new_lexical_field_is_announced_and_then_found() {
         assert_eq!(before.hits.len(), 1);
         assert_eq!(store.index_status().unwrap().rebuilding, 1);
         // What is written from now on is found at once.
-        write(
-            store,
-            "work",
-            vec![message_with("m2", r#""from_email":"anna@example.com""#)],
-        );
+        store.put(vec![message_with(
+            "m2",
+            r#""from_email":"anna@example.com""#,
+        )]);
         assert!(found(store, "anna", wide()).contains(&"m2".to_owned()));
         store.settle_index().unwrap();
         assert_eq!(store.index_status().unwrap().rebuilding, 0);
@@ -302,11 +289,7 @@ fn new_columns_are_exact_at_once_in_aggregates() {
 fn a_filter_on_a_new_column_is_exact_at_once_in_search() {
     on_every_backend(|store| {
         add_mail(store, "work");
-        write(
-            store,
-            "work",
-            vec![message_with("m1", r#""pages":2,"subject":"x""#)],
-        );
+        store.put(vec![message_with("m1", r#""pages":2,"subject":"x""#)]);
         store.settle_index().unwrap();
         store
             .declare(&changed("2", |stream| {
@@ -325,14 +308,10 @@ fn a_filter_on_a_new_column_is_exact_at_once_in_search() {
 fn a_text_that_becomes_a_date_time_is_compared_as_one() {
     on_every_backend(|store| {
         add_mail(store, "work");
-        write(
-            store,
-            "work",
-            vec![
-                message_with("m1", r#""from_email":"2026-03-01T12:00:00+02:00""#),
-                message_with("m2", r#""from_email":"nobody""#),
-            ],
-        );
+        store.put(vec![
+            message_with("m1", r#""from_email":"2026-03-01T12:00:00+02:00""#),
+            message_with("m2", r#""from_email":"nobody""#),
+        ]);
         store
             .declare(&changed("2", |stream| {
                 stream["schema"]["properties"]["from_email"] =
@@ -356,15 +335,11 @@ fn a_text_that_becomes_a_date_time_is_compared_as_one() {
 fn another_cursor_field_puts_the_records_into_its_order() {
     on_every_backend(|store| {
         add_mail(store, "work");
-        write(
-            store,
-            "work",
-            vec![
-                message_with("a", r#""received_at":"2026-01-01","size_bytes":3"#),
-                message_with("b", r#""received_at":"2026-01-02","size_bytes":1"#),
-                message_with("c", r#""received_at":"2026-01-03","size_bytes":2"#),
-            ],
-        );
+        store.put(vec![
+            message_with("a", r#""received_at":"2026-01-01","size_bytes":3"#),
+            message_with("b", r#""received_at":"2026-01-02","size_bytes":1"#),
+            message_with("c", r#""received_at":"2026-01-03","size_bytes":2"#),
+        ]);
         store
             .declare(&changed("2", |stream| {
                 stream["cursor_field"] = json!("size_bytes");

@@ -8,8 +8,9 @@ use store::search::{AggregateRequest, Metric, Scope, Test};
 use store::{Store, StoreError};
 
 use crate::fixture::{
-    add_mail, compound, delete, field, filtered, found, found_sorted, instant, key, message,
-    message_with, messages, on_every_backend, put_at, request, scope, score, search, write,
+    PutInWork, add_mail, compound, delete, field, filtered, found, found_sorted, instant, key,
+    message, message_with, messages, on_every_backend, put_at, request, scope, score, search,
+    write,
 };
 
 #[test]
@@ -17,14 +18,10 @@ fn several_streams_share_one_ranking_and_keep_their_own_fields() {
     on_every_backend(|store| {
         add_mail(store, "work");
         add_mail(store, "home");
-        write(
-            store,
-            "work",
-            vec![
-                message("w1", "river", ""),
-                message("w2", "bank", "river river river"),
-            ],
-        );
+        store.put(vec![
+            message("w1", "river", ""),
+            message("w2", "bank", "river river river"),
+        ]);
         write(
             store,
             "home",
@@ -83,11 +80,7 @@ fn add_typed(store: &dyn Store) {
         ),
         ("none", r#""labels":[]"#),
     ];
-    write(
-        store,
-        "work",
-        rows.map(|(id, members)| message_with(id, members)).into(),
-    );
+    store.put(rows.map(|(id, members)| message_with(id, members)).into());
 }
 
 /// The number of records that pass a filter, and those a search finds through it, which must agree.

@@ -5,7 +5,7 @@ use store::records::{Applied, ChangesRequest};
 use store::{Store, StoreError};
 
 use crate::fixture::{
-    add_mail, all, body, compound, connection, delete, delete_at, found, key, message,
+    PutInWork, add_mail, all, body, compound, connection, delete, delete_at, found, key, message,
     message_with, messages, on_every_backend, put, put_at, stream, write,
 };
 
@@ -53,11 +53,7 @@ fn json_is_kept_exactly_as_written() {
             r#"{"id":"d","subject":"\u00e9\u0041\ud83d\ude00\/\b\u0000","body":"é😀"}"#,
             "{ \"id\" :\t\"e\" ,\r\n  \"seen\" : true }",
         ];
-        write(
-            store,
-            "work",
-            texts.map(|json| put("messages", json)).into(),
-        );
+        store.put(texts.map(|json| put("messages", json)).into());
         let records = all(store, &stream("work", "messages"));
         assert_eq!(records.len(), texts.len());
         for (record, text) in records.iter().zip(texts) {
@@ -98,20 +94,16 @@ fn a_record_is_deleted_once_and_comes_back_as_added() {
 fn directives_for_one_key_apply_in_the_order_of_the_batch() {
     on_every_backend(|store| {
         add_mail(store, "work");
-        let applied = write(
-            store,
-            "work",
-            vec![
-                message("m1", "first", ""),
-                message("m2", "other", ""),
-                message("m1", "first", ""),
-                message("m1", "second", ""),
-                delete("messages", "m1"),
-                delete("messages", "m1"),
-                message("m1", "third", ""),
-                delete("messages", "m2"),
-            ],
-        );
+        let applied = store.put(vec![
+            message("m1", "first", ""),
+            message("m2", "other", ""),
+            message("m1", "first", ""),
+            message("m1", "second", ""),
+            delete("messages", "m1"),
+            delete("messages", "m1"),
+            message("m1", "third", ""),
+            delete("messages", "m2"),
+        ]);
         let outcomes = [
             Applied::Added,
             Applied::Added,
@@ -140,11 +132,7 @@ fn an_append_only_record_is_resent_but_never_changed() {
         let first = r#"{"day":"2026-05-01","number":"1","note":"woke"}"#;
         let respelled = r#"{"note":"\u0077oke","number":"1","day":"2026-05-01"}"#;
         let other = r#"{"day":"2026-05-01","number":"1","note":"slept"}"#;
-        let applied = write(
-            store,
-            "work",
-            vec![event(first), event(respelled), event(other)],
-        );
+        let applied = store.put(vec![event(first), event(respelled), event(other)]);
         assert_eq!(
             applied,
             [
@@ -262,14 +250,10 @@ fn an_empty_batch_and_one_without_effect_move_no_version() {
         assert!(write(store, "work", Vec::new()).is_empty());
         write(store, "work", vec![message_with("m1", r#""seen":true"#)]);
         let before = store.index_status().unwrap().written;
-        write(
-            store,
-            "work",
-            vec![
-                message_with("m1", r#""seen":true"#),
-                delete("messages", "m2"),
-            ],
-        );
+        store.put(vec![
+            message_with("m1", r#""seen":true"#),
+            delete("messages", "m2"),
+        ]);
         assert_eq!(store.index_status().unwrap().written, before);
     });
 }
