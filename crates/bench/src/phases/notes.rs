@@ -50,7 +50,7 @@ impl Notes {
         }
     }
 
-    /// WriteFigures last: a folder without notes was not filled to the end.
+    /// Written last: a folder without notes was not filled to the end.
     pub(super) fn keep(&self, folder: &Path) -> Result<(), BenchError> {
         let path = path(folder);
         std::fs::write(&path, serde_json::to_vec(self)?).map_err(BenchError::file(&path))
@@ -98,7 +98,7 @@ impl ServedNotes {
         }
     }
 
-    /// WriteFigures last, as the other notes are.
+    /// Written last, as the other notes are.
     pub(super) fn keep(options: &BenchOptions, folder: &Path) -> Result<(), BenchError> {
         let path = folder.join(SERVED_FILE);
         let text = serde_json::to_vec(&Self::new(options))?;
