@@ -120,6 +120,9 @@ impl Failure {
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                     failure.hint("make room there, or name a place on another disk")
                 }
+                io::ErrorKind::PermissionDenied => failure.hint(
+                    "this user may not use that file or folder: name another, or run the command as a user who may",
+                ),
                 _ => failure,
             }
         }

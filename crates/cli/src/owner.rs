@@ -16,7 +16,7 @@ use contract::seal::SealingKey;
 use grants::DisclosureLog;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use rest::Service;
-use rest::owner::wire::ProgressEvent;
+use rest::owner::wire::{ProgressEvent, Sources};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use store::directory::OWNER_SOCKET;
@@ -29,6 +29,7 @@ pub(crate) use self::response::{OwnerError, OwnerResponse};
 pub(crate) use self::socket::{HAND_OVER_PATH, SocketLink};
 use crate::context::Context;
 use crate::failure::{CommandResult, Failure};
+use crate::first_steps;
 use crate::stop::Stop;
 
 /// How often, and how long apart, a server that is starting or stopping is tried.
@@ -60,6 +61,7 @@ impl OwnerClient {
     ///
     /// A server that is about to start or to end holds the directory and does not answer; it is given a moment.
     pub(crate) fn connect(context: &Context, holder: &str) -> CommandResult<Self> {
+        require_directory(context, holder)?;
         let path = context.settings.data_dir.join(OWNER_SOCKET);
         let mut attempts = 0;
         loop {
@@ -309,6 +311,30 @@ fn open_in_process(store: EmbeddedStore, context: &Context) -> CommandResult<Con
         service,
         log,
     })))
+}
+
+/// Commands that may make a data directory. The others would only find nothing in it.
+const CREATING: [&str; 5] = [
+    "pdpp declare",
+    "pdpp import",
+    "pdpp owner-password",
+    "pdpp owner-token",
+    "pdpp connections add",
+];
+
+fn require_directory(context: &Context, holder: &str) -> CommandResult {
+    let folder = &context.settings.data_dir;
+    let is_absent =
+        std::fs::metadata(folder).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
+    if !is_absent || CREATING.contains(&holder) {
+        return Ok(());
+    }
+    let message = format!("there is no data directory at {}", folder.display());
+    let nothing = Sources {
+        connectors: Vec::new(),
+        connections: Vec::new(),
+    };
+    Err(Failure::new(message).hints(first_steps::next_steps(&nothing, context)))
 }
 
 /// A path with parameters.

@@ -137,6 +137,6 @@ fn a_file_that_nobody_can_read_is_refused_before_there_is_a_place_for_it() {
     let home = Home::new();
     let file = home.file("notes.txt", "Dear diary");
     home.run(&["import", &file]).refused(
-        "error: ~/notes.txt: neither its name nor its content tells what it holds; name it .jsonl, .ndjson or .csv. Known exports are recognised by themselves: mail (mbox or eml), a Telegram export (result.json), a WhatsApp chat (_chat.txt), calendars (ics), contacts (vcf)",
+        "error: ~/notes.txt: neither its name nor its content tells what it holds; name it .jsonl, .ndjson or .csv. Known exports are recognised by themselves: mail (mbox or eml), a Telegram export (result.json), a WhatsApp chat (txt), calendars (ics), contacts (vcf)",
     );
 }

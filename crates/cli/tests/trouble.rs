@@ -108,20 +108,116 @@ fn a_directory_that_cannot_be_written_is_named() {
     fs::set_permissions(home.data_dir(), fs::Permissions::from_mode(0o555)).unwrap();
     let run = |folder: &std::path::Path| {
         let mut command = Command::new(&program);
-        command.args(["connections", "--data-dir"]).arg(folder);
+        let add = ["connections", "add", "mail", "--name", "x", "--data-dir"];
+        command.args(add).arg(folder);
         // Nothing is read-only for root, so root steps down.
         if fs::metadata("/proc/self").unwrap().uid() == 0 {
             command.uid(65534).gid(65534);
         }
         Ran::new(command.output().unwrap(), home.folder())
     };
-    for folder in [home.data_dir(), locked.clone(), locked.join("new")] {
+    // There are files that it may not even read.
+    run(&home.data_dir()).refused_saying(&["cannot be read: Permission denied (os error 13)."]);
+    for folder in [locked.clone(), locked.join("new")] {
         run(&folder).refused_saying(&[
             "cannot be written: Permission denied (os error 13). Make it writable for this user, or choose another folder with --data-dir.",
         ]);
     }
     fs::set_permissions(home.data_dir(), fs::Permissions::from_mode(0o700)).unwrap();
     open(0o700);
+}
+
+#[test]
+fn a_command_that_only_reads_makes_no_data_directory() {
+    // TR-37: a misspelt folder is told, not filled.
+    let home = Home::new();
+    let typo = home.path("typo");
+    let folder = typo.to_str().unwrap();
+    for command in [
+        &["search", "x"][..],
+        &["query", "messages"],
+        &["connections"],
+        &["grants"],
+        &["mcp"],
+        &["purge"],
+    ] {
+        let ran = home.run(&[&["--data-dir", folder], command].concat());
+        assert_ne!(ran.code, Some(0), "{command:?}");
+        let told = [
+            "there is no data directory at ~/typo",
+            "--data-dir",
+            "declare",
+        ];
+        assert!(
+            told.iter().all(|word| ran.stderr.contains(word)),
+            "{}",
+            ran.stderr
+        );
+        assert!(!typo.exists(), "{command:?}");
+    }
+    home.run(&["--data-dir", folder, "doctor"]);
+    assert!(!typo.exists());
+}
+
+#[test]
+fn a_file_that_may_not_be_read_is_told_as_that() {
+    // TR-37: it is neither damaged nor older than it was.
+    let home = Home::with_mail();
+    home.end_server();
+    let data = home.data_dir();
+    let allow = |path: &std::path::Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    allow(home.folder(), 0o755);
+    let program = home.path("pdpp");
+    fs::copy(env!("CARGO_BIN_EXE_pdpp"), &program).unwrap();
+    allow(&program, 0o755);
+    let is_root = fs::metadata("/proc/self").unwrap().uid() == 0;
+    let run = |args: &[&str], folder: &std::path::Path| {
+        let mut command = Command::new(&program);
+        command.args(args).arg("--data-dir").arg(folder);
+        // Nothing is closed to root, so root steps down.
+        if is_root {
+            command.uid(65534).gid(65534);
+        }
+        Ran::new(command.output().unwrap(), home.folder())
+    };
+    let give = |path: &std::path::Path| {
+        if is_root {
+            std::os::unix::fs::chown(path, Some(65534), Some(65534)).unwrap();
+        }
+    };
+    give(&data);
+    for entry in fs::read_dir(&data).unwrap() {
+        give(&entry.unwrap().path());
+    }
+    home.run(&["search", "x"]).succeeds();
+    give(&data.join("index"));
+    for name in ["records.db", "commits.mark", "index"] {
+        let file = data.join(name);
+        allow(&file, 0o000);
+        let told = format!("~/data/{name} cannot be read: ");
+        run(&["search", "x"], &data).refused_saying(&[&told, "the user who owns it"]);
+        let doctor = run(&["doctor"], &data).stdout;
+        let plain = doctor.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(plain.contains("cannot be read: "), "{doctor}");
+        assert!(!plain.contains("restore a backup"), "{doctor}");
+        assert!(!plain.contains("back in time"), "{doctor}");
+        allow(&file, 0o700);
+    }
+    // What is below a folder that may not be entered is not known to be absent.
+    let closed = home.path("closed");
+    fs::create_dir(&closed).unwrap();
+    allow(&closed, 0o000);
+    let doctor = run(&["doctor"], &closed.join("data")).stdout;
+    assert!(doctor.contains("Permission denied"), "{doctor}");
+    assert!(!doctor.contains("nothing at"), "{doctor}");
+    allow(&closed, 0o700);
+    if is_root {
+        let backup = run(&["backup", "/nowhere.tar"], &data);
+        assert!(backup.stderr.contains("hint: "), "{}", backup.stderr);
+    }
+    allow(home.folder(), 0o700);
 }
 
 #[test]

@@ -94,6 +94,7 @@ fn global_options_stand_before_or_after_the_command() {
             .len(),
         1
     );
+    fs::create_dir(elsewhere).unwrap();
     let other = home
         .run(&["connections", "--json", "--data-dir", elsewhere])
         .succeeds();

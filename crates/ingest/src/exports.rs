@@ -80,7 +80,7 @@ impl Export {
         match self {
             Self::Mail => "mail (mbox or eml)",
             Self::Telegram => "a Telegram export (result.json)",
-            Self::Whatsapp => "a WhatsApp chat (_chat.txt)",
+            Self::Whatsapp => "a WhatsApp chat (txt)",
             Self::Calendar => "calendars (ics)",
             Self::Contacts => "contacts (vcf)",
         }

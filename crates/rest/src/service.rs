@@ -239,8 +239,10 @@ impl Service {
 
 /// The error for clients; details of the rollback are for the owner.
 pub(crate) fn rolled_back() -> ReadError {
-    let message = "the server's data is older than what it had acknowledged, and its owner has not confirmed that yet";
-    let hint = "the owner runs `pdpp doctor` on the machine of the server, which says what to do; ask again later";
+    let message =
+        "the data is older than what was acknowledged, and its owner has not confirmed that yet";
+    let hint =
+        "the owner runs `pdpp doctor` where the data is, which says what to do; ask again later";
     ReadError::new(ErrorCode::StoreRolledBack, message).with_hint(hint)
 }
 

@@ -108,6 +108,14 @@ pub enum StoreError {
         /// What the system said.
         detail: String,
     },
+    /// This user may not read the file.
+    #[error("{} cannot be read: {detail}. Run the command as the user who owns it, or give this user the right to read and write it; nothing was changed.", path.display())]
+    Forbidden {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        detail: String,
+    },
     /// No connector of this key is declared.
     #[error("connector '{0}' is not declared. Register it with `pdpp declare FILE`.")]
     UnknownConnector(ConnectorKey),
@@ -189,6 +197,12 @@ pub enum StoreError {
     },
 }
 
+/// Whether there is something that this user may not even read.
+pub(crate) fn is_unreadable(path: &Path) -> bool {
+    let opened = std::fs::File::open(path);
+    opened.is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied)
+}
+
 /// A number of bytes as people read it.
 struct Bytes(u64);
 
@@ -217,6 +231,10 @@ impl StoreError {
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
                 disk_space::full(path)
             }
+            ErrorKind::PermissionDenied if is_unreadable(&path) => Self::Forbidden {
+                path,
+                detail: source.to_string(),
+            },
             ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied => Self::ReadOnly {
                 path,
                 detail: source.to_string(),

@@ -75,6 +75,8 @@ pub struct CountedTime {
     pub counted: Instant,
     /// What the machine believes the time to be.
     pub machine: Instant,
+    /// Whether the latest time that was seen got lost. Then time was counted on from the last transaction.
+    pub was_lost: bool,
 }
 
 impl CountedTime {

@@ -121,7 +121,11 @@ fn with_blob_hint(error: OwnerError) -> Failure {
     let hint = unknown.then(|| {
         "records name their blobs in blob_ref: pass the id of such a record, as `pdpp query` prints it".to_owned()
     });
-    Failure::from(error).hints(hint)
+    let failed = matches!(&error, OwnerError::Refused(_)) && !unknown;
+    let lost = failed.then(|| {
+        "if the file of the blob is missing or damaged, import what it came from again; `pdpp doctor --thorough` says what else is".to_owned()
+    });
+    Failure::from(error).hints(hint).hints(lost)
 }
 
 /// Writes a file that appears whole or not at all, or into whatever else has that name.

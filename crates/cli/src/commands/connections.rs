@@ -76,7 +76,11 @@ struct Row<'a> {
 }
 
 pub(crate) fn run(options: Options, context: &Context) -> CommandResult {
-    let owner = context.owner("pdpp connections")?;
+    let holder = match &options.change {
+        Some(Change::Add(_)) => "pdpp connections add",
+        _ => "pdpp connections",
+    };
+    let owner = context.owner(holder)?;
     match options.change {
         None => list(&owner, context),
         Some(Change::Add(add_options)) => add(add_options, &owner, context),

@@ -86,6 +86,13 @@ impl Finding {
         let mut lines = text.lines();
         let message = lines.next().unwrap_or_default();
         let remedy = lines.find_map(|line| line.strip_prefix("hint: "));
+        // This is the doctor, and what is closed is not mended by what mends damage.
+        let remedy = remedy.filter(|remedy| !remedy.starts_with("`pdpp doctor`"));
+        let remedy = if message.contains("Permission denied") {
+            Some(remedy.unwrap_or("do what is said, then run `pdpp doctor` again"))
+        } else {
+            remedy
+        };
         Self::failed(
             check,
             message.strip_prefix("error: ").unwrap_or(message),

@@ -1,13 +1,13 @@
 //! `pdpp purge`: what deleted records held is erased for good.
 
 use clap::Args;
-use indicatif::HumanCount;
 use rest::owner::wire::Purged;
 use store::keeping::KeepRules;
 
 use crate::context::Context;
 use crate::failure::CommandResult;
 use crate::keep;
+use crate::output::counted;
 use crate::owner::RequestPath;
 
 /// Erase for good what deleted records held
@@ -35,16 +35,16 @@ pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
         return output.json(&purged);
     }
     output.note(&format!(
-        "Purged {} deleted records and {} blobs.",
-        HumanCount(purged.tombstones),
-        HumanCount(purged.blobs)
+        "Purged {} and {}.",
+        counted(purged.tombstones, "deleted record", "deleted records"),
+        counted(purged.blobs, "blob", "blobs")
     ));
     let dropped = purged.dropped;
     if rules != KeepRules::default() {
         output.note(&format!(
-            "Dropped {} entries of the disclosure log and {} replaced versions.",
-            HumanCount(dropped.log_entries),
-            HumanCount(dropped.versions)
+            "Dropped {} of the disclosure log and {}.",
+            counted(dropped.log_entries, "entry", "entries"),
+            counted(dropped.versions, "replaced version", "replaced versions")
         ));
     }
     Ok(())

@@ -16,7 +16,7 @@ use store::restore::{Restore, RestoreError, Restored};
 use crate::clock::SystemClock;
 use crate::context::Context;
 use crate::failure::{CommandResult, Failure};
-use crate::output::visible;
+use crate::output::{counted, visible};
 
 /// How a compressed file begins.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
@@ -101,9 +101,9 @@ pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
 
 fn summary(restored: &Restored, context: &Context) -> String {
     let mut lines = vec![format!(
-        "Restored {} records and {} blobs into {}.",
-        HumanCount(restored.inspection.records),
-        HumanCount(restored.inspection.blobs),
+        "Restored {} and {} into {}.",
+        counted(restored.inspection.records, "record", "records"),
+        counted(restored.inspection.blobs, "blob", "blobs"),
         context.settings.data_dir.display()
     )];
     if restored.ended_grants > 0 {
@@ -125,7 +125,12 @@ fn summary(restored: &Restored, context: &Context) -> String {
 
 /// The bytes of the archive, and how many were read is shown.
 fn open_archive(file: &Path, spinner: &ProgressBar) -> CommandResult<Box<dyn Read>> {
-    let mut opened = File::open(file).map_err(Failure::file_error(file))?;
+    let mut opened = File::open(file).map_err(|error| {
+        let absent = error.kind() == std::io::ErrorKind::NotFound;
+        let hint = "name a file that `pdpp backup` wrote, with its folder if it is elsewhere";
+        let hint = absent.then(|| hint.to_owned());
+        Failure::file_error(file)(error).hints(hint)
+    })?;
     let mut begin = Vec::new();
     let read = opened
         .by_ref()

@@ -124,6 +124,7 @@ pub(crate) fn run(options: Options, context: &Context) -> CommandResult {
         let tcp = Listeners::from(tcp).and(or_cannot_start(beside)?);
         announce(context, public_url, &own_url, &console, &sign_in);
         warn_of_rollback(context, &*store);
+        warn_of_lost_time(context, &*store);
         let serving = serve(service, tcp, socket, capacity, &mut stop);
         tokio::select! { () = serving => {}, () = maintain(&*clock, rules, &store) => {} }
         Ok(())
@@ -155,6 +156,16 @@ fn warn_of_rollback(context: &Context, store: &dyn Store) {
         let looks = context.command("doctor");
         context.output.problem(&format!(
             "warning: {rollback}. No client is answered: `{looks}` says what to do, `{accept}` takes the data as it is"
+        ));
+    }
+}
+
+/// Without the latest time that was seen, a clock that was set back lets ended grants live again.
+fn warn_of_lost_time(context: &Context, store: &dyn Store) {
+    if store.time().was_lost {
+        let doctor = context.command("doctor");
+        context.output.problem(&format!(
+            "warning: latest.time was missing, so a grant that ended lately may live again: `{doctor}` says what to do"
         ));
     }
 }

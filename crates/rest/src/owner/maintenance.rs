@@ -203,6 +203,7 @@ impl From<CountedTime> for Time {
         Self {
             counted: time.counted,
             machine: time.machine,
+            was_lost: time.was_lost,
         }
     }
 }

@@ -274,6 +274,9 @@ pub struct Time {
     pub counted: Instant,
     /// The machine's clock.
     pub machine: Instant,
+    /// Whether the latest time that was seen got lost, until the time is reset.
+    #[serde(default)]
+    pub was_lost: bool,
 }
 
 /// A damaged file or folder.

@@ -317,6 +317,11 @@ fn last_counted(connection: &Connection) -> rusqlite::Result<Option<Commit>> {
     Ok(bytes.as_deref().and_then(Commit::from_bytes))
 }
 
+/// The time of the last transaction that counted itself.
+pub(crate) fn last_commit_at(connection: &Connection) -> rusqlite::Result<Option<Instant>> {
+    Ok(last_counted(connection)?.map(|commit| commit.at))
+}
+
 fn known_rollback(connection: &Connection) -> rusqlite::Result<Option<Rollback>> {
     let text: Option<String> = meta(connection, WENT_BACK)?;
     Ok(text.and_then(|text| serde_json::from_str(&text).ok()))

@@ -35,6 +35,10 @@ struct Latest {
     at: Moment,
     /// The time in the file.
     written: i64,
+    /// Whether there was no file at the beginning.
+    is_absent: bool,
+    /// Whether the file got lost, until the owner has reset the time.
+    was_lost: bool,
 }
 
 impl Latest {
@@ -55,12 +59,12 @@ impl Latest {
 impl KeptClock {
     /// Goes on from the time that is in the file.
     pub(super) fn open(file: PathBuf, machine: Arc<dyn Clock>) -> Result<Self> {
-        let time = match fs::read_to_string(&file) {
-            Ok(text) => text.trim().parse().map_err(|_| StoreError::Engine {
+        let (time, was_lost) = match fs::read_to_string(&file) {
+            Ok(text) => parse(&text).ok_or_else(|| StoreError::Engine {
                 path: file.clone(),
                 detail: "it should hold the latest time that was seen, and holds something else. If the clock of this machine is right, remove the file".to_owned(),
             })?,
-            Err(error) if error.kind() == ErrorKind::NotFound => i64::MIN,
+            Err(error) if error.kind() == ErrorKind::NotFound => (i64::MIN, false),
             Err(error) => return Err(StoreError::io(file, error)),
         };
         let clock = Self {
@@ -70,10 +74,27 @@ impl KeptClock {
                 time,
                 at: Moment::now(),
                 written: time,
+                is_absent: time == i64::MIN,
+                was_lost,
             }),
         };
         clock.now();
         Ok(clock)
+    }
+
+    /// Whether there was no file. In a store that has been written to, it got lost.
+    pub(super) fn is_lost(&self) -> bool {
+        self.latest().is_absent
+    }
+
+    /// Goes on from the last thing that is known to have happened, and remembers that the file was lost.
+    pub(super) fn resume_after(&self, last: Instant) {
+        let mut latest = self.latest();
+        latest.time = latest.time.max(last.0);
+        latest.at = Moment::now();
+        latest.was_lost = true;
+        // A disk that cannot be written is reported by other writes.
+        let _ = self.write(&mut latest);
     }
 
     /// The time as it is counted.
@@ -93,6 +114,7 @@ impl KeptClock {
         CountedTime {
             counted: self.now(),
             machine: self.machine.now(),
+            was_lost: self.latest().was_lost,
         }
     }
 
@@ -102,6 +124,7 @@ impl KeptClock {
         let mut latest = self.latest();
         latest.time = before.machine.0;
         latest.at = Moment::now();
+        latest.was_lost = false;
         self.write(&mut latest)?;
         Ok(before)
     }
@@ -113,8 +136,18 @@ impl KeptClock {
     fn write(&self, latest: &mut Latest) -> Result<()> {
         // Also after a failure: it is retried in a minute, not at every look at the clock.
         latest.written = latest.time;
-        write_durably(&self.file, latest.time.to_string().as_bytes())
+        let lost = if latest.was_lost { LOST } else { "" };
+        write_durably(&self.file, format!("{}{lost}", latest.time).as_bytes())
     }
+}
+
+/// Behind the time in the file, where an earlier file was lost.
+const LOST: &str = " lost";
+
+fn parse(text: &str) -> Option<(i64, bool)> {
+    let text = text.trim();
+    let time = text.strip_suffix(LOST);
+    Some((time.unwrap_or(text).parse().ok()?, time.is_some()))
 }
 
 impl Clock for KeptClock {
@@ -197,5 +230,37 @@ mod tests {
         fs::write(&file, "soon").unwrap();
         let opened = KeptClock::open(file, Arc::new(Set::default()));
         assert!(matches!(opened.err(), Some(StoreError::Engine { .. })));
+    }
+
+    #[test]
+    fn a_time_that_was_lost_is_counted_on_from_the_last_transaction_and_told() {
+        // TR-41
+        let folder = tempfile::tempdir().unwrap();
+        let machine = Set::default();
+        let open = || {
+            let options = crate::OpenOptions {
+                holder: "a test".to_owned(),
+                clock: Arc::new(machine.clone()),
+            };
+            crate::EmbeddedStore::open(folder.path(), options).unwrap()
+        };
+        machine.0.store(10 * DAY, Ordering::Relaxed);
+        assert!(
+            !crate::keeping::Keeping::time(&open()).was_lost,
+            "a new directory"
+        );
+        assert!(!crate::keeping::Keeping::time(&open()).was_lost);
+        fs::remove_file(folder.path().join("latest.time")).unwrap();
+        machine.0.store(5 * DAY, Ordering::Relaxed);
+        for opening in 0..2 {
+            let time = crate::keeping::Keeping::time(&open());
+            assert!(time.was_lost, "{opening}");
+            assert!(time.counted.0 >= 10 * DAY, "{opening}: {:?}", time.counted);
+        }
+        let store = open();
+        crate::keeping::Keeping::reset_time(&store).unwrap();
+        drop(store);
+        let time = crate::keeping::Keeping::time(&open());
+        assert!(!time.was_lost && time.counted.0 < 6 * DAY, "{time:?}");
     }
 }

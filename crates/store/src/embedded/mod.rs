@@ -113,6 +113,11 @@ impl EmbeddedStore {
             &directory.join(directory::DATABASE),
             Arc::<KeptClock>::clone(&clock),
         )?;
+        if clock.is_lost()
+            && let Some(last) = database.read(commit_mark::last_commit_at)?
+        {
+            clock.resume_after(last);
+        }
         let store_id = store_id(&database)?;
         let sources = load_sources(&database)?;
         let newest = database.read(newest_version)?;

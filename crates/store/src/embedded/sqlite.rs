@@ -18,6 +18,7 @@ use super::digest::Changed;
 use super::directory::{MARK, create_private_file};
 use super::truncated::{Log, refuse_truncated};
 use super::{disk_space, migrations, unreadable};
+use crate::error::is_unreadable;
 use crate::inspection::Rollback;
 use crate::{Result, StoreError, stop};
 
@@ -69,6 +70,7 @@ impl Database {
     /// with others, and with nothing in the log, the file is read as it is.
     pub(crate) fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<Self> {
         refuse_truncated(path)?;
+        refuse_unreadable(&path.with_file_name(MARK))?;
         match Self::open_to_write(path, Arc::clone(&clock), None) {
             Err(StoreError::Full { .. } | StoreError::NoRoom { .. }) => {
                 if Log::beside(path).is_some() {
@@ -398,6 +400,16 @@ fn claim(connection: &Connection, path: &Path) -> Result<()> {
         .map_err(failed(path))
 }
 
+/// A mark that may not be read does not say that the database went back in time.
+fn refuse_unreadable(mark: &Path) -> Result<()> {
+    match std::fs::File::open(mark) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            Err(StoreError::io(mark, error))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Turns an engine error into ours, naming the file.
 pub(crate) fn failed(path: &Path) -> impl Fn(rusqlite::Error) -> StoreError + '_ {
     move |error| {
@@ -416,6 +428,9 @@ pub(crate) fn failed(path: &Path) -> impl Fn(rusqlite::Error) -> StoreError + '_
                 }
             }
             Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
+                if is_unreadable(&path) {
+                    return StoreError::Forbidden { path, detail };
+                }
                 StoreError::ReadOnly { path, detail }
             }
             Some(ErrorCode::SystemIoFailure) => io_failure(path, detail),

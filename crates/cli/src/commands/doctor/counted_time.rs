@@ -30,6 +30,19 @@ pub(super) fn check(context: &Context) -> Option<Finding> {
 }
 
 fn finding(time: Time, line: &CommandLine) -> Option<Finding> {
+    if time.was_lost {
+        let message = format!(
+            "latest.time, which keeps the latest time that was seen, was missing; time goes on from the last change, so a grant \
+             that ended after it may live again. It is counted as {}, and this machine says {}",
+            shown(time.counted),
+            shown(time.machine)
+        );
+        let reset = line.clone().flag("reset-clock");
+        let remedy = format!(
+            "set the clock of this machine if it is wrong, revoke what must not live (`pdpp grants`), then: {reset}"
+        );
+        return Some(Finding::failed("time", message, remedy));
+    }
     let ahead = time.counted.0.saturating_sub(time.machine.0);
     (ahead > AHEAD_MICROS).then(|| {
         let message = format!(
@@ -71,6 +84,7 @@ mod tests {
         let at = |counted: i64| Time {
             counted: Instant(counted),
             machine: Instant(0),
+            was_lost: false,
         };
         assert!(finding(at(AHEAD_MICROS), &CommandLine::new("doctor")).is_none());
         let told = finding(at(AHEAD_MICROS + 1), &CommandLine::new("doctor")).unwrap();

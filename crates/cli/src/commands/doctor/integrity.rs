@@ -7,7 +7,7 @@ use store::keeping::Grown;
 use super::{Finding, local};
 use crate::context::Context;
 use crate::failure::{CommandResult, Failure};
-use crate::output::visible;
+use crate::output::{counted, visible};
 use crate::owner::RequestPath;
 use crate::reading::CommandLine;
 
@@ -161,8 +161,8 @@ fn grown(context: &Context) -> Finding {
         Ok(grown) => Finding::ok(
             "history",
             format!(
-                "disclosure log: {} entries, {}; replaced versions: {}, {}",
-                HumanCount(grown.log_entries),
+                "disclosure log: {}, {}; replaced versions: {}, {}",
+                counted(grown.log_entries, "entry", "entries"),
                 HumanBytes(grown.log_bytes),
                 HumanCount(grown.versions),
                 HumanBytes(grown.version_bytes)

@@ -17,6 +17,7 @@ use crate::clock::SystemClock;
 use crate::context::Context;
 use crate::failure::CommandResult;
 use crate::moment;
+use crate::output::counted;
 use crate::owner::{OwnerClient, RequestPath};
 use crate::reading::{CommandLine, Reading};
 
@@ -29,6 +30,12 @@ const LATE_MICROS: i64 = 60_000_000;
 
 pub(super) fn check(context: &Context, thorough: bool) -> Vec<Finding> {
     let folder = &context.settings.data_dir;
+    if let Err(error) = fs::metadata(folder)
+        && error.kind() != std::io::ErrorKind::NotFound
+    {
+        let message = format!("{}: {error}", folder.display());
+        return vec![Finding::failed("data", message, permission_remedy(folder))];
+    }
     if !folder.is_dir() {
         let message = format!("there is nothing at {} yet", folder.display());
         let declare = context.command("declare").argument("FILE");
@@ -64,9 +71,17 @@ fn data(folder: &Path) -> Finding {
         Err(error) => Finding::failed(
             "data",
             format!("{shown}: {error}"),
-            "run the command as the user who owns the folder",
+            permission_remedy(folder),
         ),
     }
+}
+
+/// What to do where this user may not use a folder or what is in it.
+fn permission_remedy(folder: &Path) -> String {
+    format!(
+        "run the command as the user who owns it (`ls -ld '{}'` shows who that is), or give this user the right to read and write all of it",
+        folder.display()
+    )
 }
 
 fn disk(folder: &Path) -> Finding {
@@ -158,7 +173,7 @@ fn socket(context: &Context) -> Finding {
             "server",
             "ended without removing its socket, so it was killed",
             format!(
-                "start it again with `{}`, which clears it away; nothing acknowledged is lost",
+                "start it again with `{}`, which clears it away",
                 context.command("serve")
             ),
         ),
@@ -181,7 +196,11 @@ fn index(context: &Context) -> Finding {
     let reading = match Reading::local("pdpp doctor", line, context) {
         Ok(reading) => reading,
         Err(failure) => {
-            let remedy = "restore a backup where they are damaged, see `pdpp restore --help`; else do what is said above";
+            let remedy = if failure.to_string().contains(" damaged") {
+                "restore a backup, see `pdpp restore --help`"
+            } else {
+                "do what is said, then run `pdpp doctor` again"
+            };
             return Finding::from_failure("records", &failure, &self::remedy(context, remedy));
         }
     };
@@ -197,11 +216,13 @@ fn index(context: &Context) -> Finding {
         Ok(meta) => match meta.and_then(|meta| meta.index_maintenance) {
             Some(behind) => {
                 let waiting = behind.pending_scopes.unwrap_or(1);
+                let are = if waiting == 1 { "is" } else { "are" };
+                let waiting = counted(waiting, "stream", "streams");
                 let done = done(context);
                 Finding::failed(
                     "index",
                     format!(
-                        "{waiting} streams are still being indexed{done}, so searches may miss records"
+                        "{waiting} {are} still being indexed{done}, so searches may miss records"
                     ),
                     format!("wait while `pdpp serve` runs, or finish it now with `{rebuild}`"),
                 )

@@ -121,7 +121,7 @@ fn options(command: &Command) -> Vec<(String, String)> {
     let own = command.get_arguments().filter_map(shown);
     let fixed = [
         ("-h, --help", "Explain the command"),
-        ("-V, --version", "Print the version (of pdpp alone)"),
+        ("-V, --version", "Print the version"),
     ];
     let fixed = fixed.map(|(name, help)| (name.to_owned(), help.to_owned()));
     own.chain(fixed).collect()
