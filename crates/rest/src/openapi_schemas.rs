@@ -15,7 +15,8 @@ OAuthError: error error_description request_id
 Links: self | next:string?
 Meta: warnings:[Warning] | count:any
 Warning: code message | param
-Schema: object=schema bearer:{} connectors:[{}] links:Links meta:Meta | detail connector_count:int stream_count:int
+Schema: object=schema bearer:{} connectors:[{}] links:Links meta:Meta search:SearchOptions | detail connector_count:int stream_count:int
+SearchOptions: orders:[string] max_excerpts:int
 StreamMetadata: object=stream_metadata name field_capabilities:{} links:Links meta:Meta | schema:{} primary_key:[string] cursor_field
 Aggregation: object=aggregation stream metric field:string? group_by:string? group_by_time:string? approximate:bool links:Links meta:Meta | granularity:string? time_zone:string? filtered_record_count:int groups:[Group] limit:int other_count:int
 Group: key:any count:int | value:any

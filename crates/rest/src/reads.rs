@@ -4,7 +4,9 @@ use contract::aggregate::{Aggregation, MAX_GROUP_LIMIT};
 use contract::page::{Meta, Warning, WarningCode};
 use contract::query::{StreamQuery, StreamsQuery};
 use contract::reader::ReadContract;
-use contract::schema::SchemaQuery;
+use contract::schema::{SchemaAnswer, SchemaQuery};
+use contract::search::{MAX_EXCERPTS, SearchOrder};
+use serde_json::{Value, json};
 
 use crate::auth::Caller;
 use crate::connection_selector::CONNECTOR;
@@ -25,7 +27,12 @@ pub(crate) async fn schema(context: RequestContext, caller: Caller) -> HandlerRe
         selector.connection_id.clone(),
     )?
     .for_connector(context.params.text(CONNECTOR).map(str::to_owned));
-    let schema = caller.reader(&context.service).schema(query).await?;
+    let mut schema = caller.reader(&context.service).schema(query).await?;
+    let members = match &mut schema {
+        SchemaAnswer::Full(schema) => &mut schema.other,
+        SchemaAnswer::Compact(schema) => &mut schema.other,
+    };
+    members.insert("search".to_owned(), search_options());
     respond(&context, &selector, schema)
 }
 
@@ -96,6 +103,14 @@ pub(crate) async fn search(context: RequestContext, caller: Caller) -> HandlerRe
         meta.next = next_search(meta, is_empty);
     }
     respond(&context, &selector, page)
+}
+
+/// What a search may be asked for besides words.
+fn search_options() -> Value {
+    json!({
+        "orders": SearchOrder::ALL.map(SearchOrder::as_str),
+        "max_excerpts": MAX_EXCERPTS,
+    })
 }
 
 /// What to ask after a search that did not look at everything, or found nothing.

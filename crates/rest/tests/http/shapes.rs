@@ -367,6 +367,11 @@ async fn excerpts_are_as_many_as_asked_for_and_only_within_bounds() {
     );
     let two = hit("/v1/search?q=hyperlane&excerpts=2").await;
     assert_eq!(two["evidence_excerpts"].as_array().unwrap().len(), 2);
+    for view in ["", "?view=compact"] {
+        let schema = world.read(&format!("/v1/schema{view}")).await;
+        assert_eq!(schema["search"]["max_excerpts"], 5);
+        assert_eq!(schema["search"]["orders"][1], "newest");
+    }
     for wrong in ["0", "6", "x", "1.5"] {
         let target = format!("/v1/search?q=hyperlane&excerpts={wrong}");
         let answer = world.get(&world.owner, &target).await;
