@@ -24,6 +24,8 @@ const BATCH: usize = 1_000;
 const PATIENCE: Duration = Duration::from_secs(1);
 /// How often what waits outside the database is looked at while nothing is noted.
 const IDLE: Duration = Duration::from_secs(5);
+/// An entry of a page of a hundred records: with less room than this the log is not taken for well again.
+const LARGE_ENTRY_BYTES: u64 = 16 * 1024;
 /// What a batch, and the use of a token, take beside the entries, at most.
 const OVERHEAD_BYTES: u64 = 256;
 
@@ -289,7 +291,7 @@ impl Shared {
                     queue.room = room;
                     queue.unwritten_bytes = queue.waiting.iter().map(|noted| noted.bytes).sum();
                     // That nothing had to be written says nothing about the next.
-                    if !batch.noted.is_empty() || room > 0 {
+                    if !batch.noted.is_empty() || room >= LARGE_ENTRY_BYTES {
                         queue.failure = None;
                     }
                 }
