@@ -1,8 +1,9 @@
 //! What an answer costs: a simple scripted agent asks the questions of the sample life over the tools, and the bytes and tokens
 //! that a host hands to its model are counted until the answer is visible.
 //!
-//! The agent searches with the question as it was asked, reads the best window of the best hit, and fetches that record. It
-//! follows handles that stand in both channels, so one session serves all hosts.
+//! The agent searches with the question as it was asked; where nothing is found, once more with the two rarest of its words
+//! that occur, which the answer names. Then it reads the best window of the best hit, and fetches that record. It follows
+//! what stands in both channels, so one session serves all hosts.
 
 mod profile;
 
@@ -80,13 +81,16 @@ fn load_life(folder: &std::path::Path, options: &AnswerOptions) -> Result<(), Be
     Ok(store.settle_index()?)
 }
 
-/// The calls of the agent, at most three; an answer that is refused ends them.
+/// The calls of the agent, at most four.
 async fn ask(session: &mut Session, question: &Question) -> Result<Vec<Reply>, BenchError> {
-    let found = call(session, "search", &json!({"query": question.ask})).await?;
-    let best = |pointer: &str| found.structured.pointer(pointer).cloned();
+    let mut replies = vec![call(session, "search", &json!({"query": question.ask})).await?];
+    if let Some(words) = replies.last().and_then(rarest_words) {
+        replies.push(call(session, "search", &json!({ "query": words })).await?);
+    }
+    let found = replies.last().map(|reply| reply.structured.clone());
+    let best = |pointer: &str| found.as_ref()?.pointer(pointer).cloned();
     let id = best("/results/0/id");
     let window = best("/content_ladder/records/0/field_windows/0/read");
-    let mut replies = vec![found];
     if let Some(Value::Object(read)) = window
         && let (Some(Value::String(tool)), Some(args)) = (read.get("tool"), read.get("args"))
     {
@@ -96,6 +100,25 @@ async fn ask(session: &mut Session, question: &Question) -> Result<Vec<Reply>, B
         replies.push(call(session, "fetch", &json!({ "id": id })).await?);
     }
     Ok(replies)
+}
+
+/// Where a search found nothing, its answer says how often each word occurs: the two rarest of those that do.
+fn rarest_words(reply: &Reply) -> Option<String> {
+    let hits = reply.structured.pointer("/results")?.as_array()?;
+    let terms = reply.structured.pointer("/data/meta/words/terms")?;
+    let count = |term: &Value| term["count"].as_u64().unwrap_or(0);
+    let mut terms: Vec<&Value> = terms
+        .as_array()?
+        .iter()
+        .filter(|term| count(term) > 0)
+        .collect();
+    terms.sort_by_key(|term| count(term));
+    let words = terms
+        .iter()
+        .filter_map(|term| term["term"].as_str())
+        .take(2);
+    let words = words.collect::<Vec<_>>().join(" ");
+    (hits.is_empty() && !words.is_empty()).then_some(words)
 }
 
 async fn call(session: &mut Session, tool: &str, args: &Value) -> Result<Reply, BenchError> {
