@@ -60,8 +60,11 @@ async fn a_record_with_any_numbers_is_served_with_the_rest_of_its_page() {
         json!({"stream": "messages"}),
     )
     .await;
-    assert!(page.contains(served.trim_end()), "{page}\n{served}");
-    assert!(page.contains(&json!(FAR).to_string()[1..]), "{page}");
+    // The links repeat the request, and how many rows a tool asks for is its own affair.
+    let rows = served.split(r#","links":"#).next().unwrap();
+    assert!(page.contains(rows), "{page}\n{served}");
+    let quoted = json!(FAR).to_string();
+    assert!(page.contains(quoted.trim_matches('"')), "{page}");
 
     let since = json!({"stream": "messages", "changes_since": "beginning"});
     let changes = tool(&world, &token, "query_records", since).await;
