@@ -460,7 +460,7 @@ mod tests {
         let answer = serde_json::to_value(Aggregation::for_query(&query)).unwrap();
         assert_eq!(answer["time_zone"], "UTC");
         assert_eq!(answer["field"], serde_json::Value::Null);
-        assert_eq!(answer["limit"], 10);
+        assert_eq!(answer["limit"], 100);
         assert!(Granularity::parse("decade").is_err());
     }
 

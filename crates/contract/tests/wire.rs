@@ -78,7 +78,7 @@ fn our_tombstone_has_the_shape_of_the_wire() {
         Record::tombstone("messages", "m2", "2026-03-05T00:00:00Z").in_connection("work");
     assert_eq!(
         serde_json::to_string(&tombstone).unwrap(),
-        r#"{"object":"record","id":"m2","stream":"messages","emitted_at":"2026-03-05T00:00:00Z","connection_id":"work","connector_instance_id":"work","deleted":true,"deleted_at":"2026-03-05T00:00:00Z"}"#
+        r#"{"object":"record","id":"m2","stream":"messages","emitted_at":"2026-03-05T00:00:00Z","connection_id":"work","deleted":true,"deleted_at":"2026-03-05T00:00:00Z"}"#
     );
 }
 
