@@ -39,6 +39,9 @@ pub(crate) const FETCH_FIELDS: usize = 4_096;
 /// Characters a window has when nothing is asked, here and in every continuation we write.
 pub(crate) const WINDOW_CHARS: usize = 4_096;
 
+/// The text of a window in structured content, where the caller names no size; what stands around it takes the rest.
+pub(crate) const WINDOW_STRUCTURED: usize = 6_656;
+
 /// Entries asked for when the caller names no limit: as many as a text can usually show.
 pub(crate) const DEFAULT_LIMIT: u64 = 10;
 /// The most entries of a page.

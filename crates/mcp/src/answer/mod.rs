@@ -38,7 +38,7 @@ pub(crate) use payload::Payload;
 pub(crate) use record::OPERATIONAL as LISTED_MEMBERS;
 pub(crate) use record::{Record, Related, RelatedRecord};
 pub(crate) use shrink::{counted, size};
-pub(crate) use window::ReceivedWindow;
+pub(crate) use window::{ReceivedWindow, shorten};
 
 use self::schema::Document;
 use crate::fault::Fault;

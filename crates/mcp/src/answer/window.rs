@@ -62,6 +62,31 @@ pub(super) fn received(
     })
 }
 
+/// Cuts a window so that its text takes no more than so many bytes as JSON; what follows is read from its end on.
+pub(crate) fn shorten(window: &mut Window, most: usize) {
+    let mut used = 0;
+    let fitting = window.text.chars().take_while(|character| {
+        used += match character {
+            '"' | '\\' | '\n' | '\r' | '\t' => 2,
+            control if *control < ' ' => 6,
+            other => other.len_utf8(),
+        };
+        used <= most
+    });
+    let kept = fitting.count().max(1);
+    if window.start_chars + kept >= window.end_chars {
+        return;
+    }
+    let (start, total) = (window.start_chars, window.total_chars);
+    let text: String = window.text.chars().take(kept).collect();
+    let found = window.match_start_chars.zip(window.match_end_chars);
+    *window = at(text, start, total, kept);
+    if let Some((from, to)) = found.filter(|(_, to)| *to <= window.end_chars) {
+        window.match_start_chars = Some(from);
+        window.match_end_chars = Some(to);
+    }
+}
+
 fn number(place: &Value, name: &str) -> Option<usize> {
     usize::try_from(place.get(name)?.as_u64()?).ok()
 }

@@ -86,7 +86,7 @@ fn json_window(asked: &Asked, source: &Source<'_>, value: FieldValue<'_>) -> Too
         shown_as: (!is_text).then_some("json"),
         ..FieldContent::new(&asked.field)
     };
-    Ok(shown(asked, source, field, (&window, &warnings)))
+    Ok(shown(asked, source, field, (&mut window, &warnings)))
 }
 
 /// Bytes kept elsewhere.

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{Definition, Running, fetch, not_text};
-use crate::answer::{Answered, is_part_of_bytes};
+use crate::answer::{Answered, is_part_of_bytes, shorten};
 use crate::args::{Arguments as _, Whole, arguments};
 use crate::budget;
 use crate::call::Call;
@@ -227,7 +227,7 @@ fn written(call: Call<'_>, asked: &Asked, answered: &Answered) -> ToolResult {
         return Err(bad("the resource server answered with another field"));
     }
     fetch::refuse_another(&asked.handle, answered)?;
-    let received = answered.window(&asked.selector).map_err(|why| {
+    let mut received = answered.window(&asked.selector).map_err(|why| {
         let message = format!("the resource server's answer is not a window: {why}");
         bad(&message)
     })?;
@@ -250,7 +250,7 @@ fn written(call: Call<'_>, asked: &Asked, answered: &Answered) -> ToolResult {
         kind: kind.map(|kind| plain::line(kind, budget::LABEL)),
         ..FieldContent::new(&asked.field)
     };
-    let reply = shown(asked, &source, field, (&received.window, &warnings));
+    let reply = shown(asked, &source, field, (&mut received.window, &warnings));
     Ok(reply.with_meta(WINDOW_URI_KEY, asked.uri()))
 }
 
@@ -370,9 +370,17 @@ pub(super) fn shown(
     asked: &Asked,
     source: &Source<'_>,
     field: FieldContent<'_>,
-    (window, warnings): (&Window, &[String]),
+    (window, warnings): (&mut Window, &[String]),
 ) -> Reply {
     let identity = &source.identity;
+    // Where the caller names no size, the window has what fits: characters of some scripts have three bytes.
+    if asked.selector.limit_chars.is_none() {
+        shorten(
+            window,
+            budget::WINDOW_STRUCTURED.saturating_sub(4 * identity.id.len()),
+        );
+    }
+    let window = &*window;
     let (next, previous) = window::neighbours(identity, &asked.field, window, asked.stride());
     let mut text = first_line(identity, &asked.field);
     text.push_str(&field.written());

@@ -85,7 +85,7 @@ impl Answer {
             {
                 400
             }
-            "aggregate" => 1_800,
+            "aggregate" => 4_096,
             "read_record_field" => {
                 let window = self.structured.pointer("/window/text");
                 let id = self.structured["record"]["id"].as_str().map_or(0, str::len);
@@ -99,6 +99,25 @@ impl Answer {
             text <= ceiling,
             "{call}: {text} bytes of text, {ceiling} allowed:\n{}",
             self.text
+        );
+        self.costs_little(tool, args);
+    }
+
+    /// AN-40: structured content stays within its budget, or says that it does not.
+    fn costs_little(&self, tool: &str, args: &Value) {
+        let budget = match tool {
+            "search" | "query_records" if args["limit"].is_null() => 8_192,
+            "search" | "query_records" => 24_576,
+            "aggregate" => 8_192,
+            // A window has as many characters as the caller asks for.
+            "read_record_field" if args["limit_chars"].is_null() => 8_192,
+            _ => return,
+        };
+        let bytes = self.structured.to_string().len();
+        let is_told = self.structured["over_budget"].is_object();
+        assert!(
+            bytes <= budget || is_told,
+            "{tool} {args}: {bytes} bytes of structured content, {budget} allowed"
         );
     }
 
