@@ -20,6 +20,7 @@ fn names_in_files_and_of_files_are_shown_by_their_numbers() {
     let ran = home.run(&["declare", &file]);
     is_plain(&ran);
     assert!(ran.stderr.contains("\\u{1b}]0;pwn\\u{7}"), "{ran:?}");
+    let home = Home::with_mail();
     for args in [
         &["declare", "no\u{1b}[2Jthing"][..],
         &["import", "no\u{1b}[2Jthing.csv"],

@@ -303,3 +303,41 @@ fn a_local_command_tells_the_cause_and_names_nobody_else() {
     // Records are read as before.
     assert_eq!(home.messages().lines().count(), 1);
 }
+
+// TR-35: one damaged record does not end an export: it is left out, named, and the command ends with 1.
+#[test]
+fn a_damaged_record_is_left_out_and_named_at_the_end() {
+    let home = Home::with_mail();
+    let lines = concat!(
+        r#"{"key":"b","emitted_at":"2026-03-01","data":{"id":"b","size":1.50e1}}"#,
+        "\n",
+        r#"{"key":"a","emitted_at":"2026-03-01","data":{}}"#,
+        "\n",
+        r#"{"key":"a1","emitted_at":"2026-03-01","data":{"id":"a1"}}"#,
+        "\n"
+    );
+    home.import_messages(lines).succeeds();
+    let whole = home.messages();
+    let path = home.path("data/records.db");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let text = b"1.50e1";
+    let found: Vec<usize> = (0..bytes.len() - text.len())
+        .filter(|at| bytes[*at..].starts_with(text))
+        .collect();
+    assert!(!found.is_empty());
+    for at in found {
+        bytes[at] ^= 1;
+    }
+    std::fs::write(&path, bytes).unwrap();
+    let ran = home.run(&["export", "messages"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    let others: String = whole.split_inclusive('\n').take(2).collect();
+    assert_eq!(ran.stdout, others);
+    for told in [
+        "'b' of mail-work/messages",
+        "everything else was given",
+        "Import",
+    ] {
+        assert!(ran.stderr.contains(told), "{told} in {ran:?}");
+    }
+}
