@@ -319,7 +319,7 @@ fn a_damaged_record_is_left_out_and_named_at_the_end() {
     home.import_messages(lines).succeeds();
     let whole = home.messages();
     let path = home.path("data/records.db");
-    let mut bytes = std::fs::read(&path).unwrap();
+    let mut bytes = fs::read(&path).unwrap();
     let text = b"1.50e1";
     let found: Vec<usize> = (0..bytes.len() - text.len())
         .filter(|at| bytes[*at..].starts_with(text))
@@ -328,7 +328,7 @@ fn a_damaged_record_is_left_out_and_named_at_the_end() {
     for at in found {
         bytes[at] ^= 1;
     }
-    std::fs::write(&path, bytes).unwrap();
+    fs::write(&path, bytes).unwrap();
     let ran = home.run(&["export", "messages"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     let others: String = whole.split_inclusive('\n').take(2).collect();
