@@ -94,6 +94,11 @@ impl<'a> Fields<'a> {
         )
     }
 
+    /// The length as JSON.
+    pub(crate) fn size(&self) -> usize {
+        shrink::size_of_members(&self.0)
+    }
+
     /// All of them as compact JSON, with its size in place of every text that is bytes.
     pub(crate) fn json_without_bytes(&self) -> String {
         let bare: Map<String, Value> = (self.0.iter())

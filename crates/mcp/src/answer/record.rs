@@ -43,8 +43,6 @@ pub(crate) struct Record<'a> {
     pub(crate) fields: Option<Fields<'a>>,
     /// The whole entry, as JSON, where it is no object.
     pub(crate) other: Option<String>,
-    /// The size of its payload as JSON.
-    pub(crate) size: usize,
     pub(crate) related: Vec<Related<'a>>,
 }
 
@@ -78,10 +76,14 @@ impl<'a> Record<'a> {
             deleted: raw.get("deleted") == Some(&Value::Bool(true)),
             deleted_at: text(raw, "deleted_at"),
             other: fields.is_none().then(|| contract::numeral::write(raw)),
-            size: payload(raw).map_or(0, super::shrink::size_of_members),
             fields,
             related: related(raw, connection),
         }
+    }
+
+    /// The size of its payload as JSON.
+    pub(crate) fn size(&self) -> usize {
+        self.fields.as_ref().map_or(0, Fields::size)
     }
 
     /// The payload, with the payloads of related records beside it.

@@ -300,12 +300,15 @@ fn rows_that_fit(asked: &Asked<'_>, answered: &Answered, provider: Option<&str>)
     let rungs: Vec<usize> = (page.data.iter().take(RUNGS))
         .map(|record| rung(asked, record).map_or(0, |rung| budget::size_of(&rung)))
         .collect();
+    let beside = rungs.iter().sum::<usize>() + provider.map_or(0, str::len) + FRAME;
+    let whole = answered.size() + beside;
+    // Most pages fit, and then their rows need not be measured.
+    if whole <= asked.size.bytes {
+        return None;
+    }
     let rungs = rungs.into_iter().chain(std::iter::repeat(0));
     let rows: Vec<usize> = (answered.record_sizes().into_iter().zip(rungs))
         .map(|(sent, rung)| sent + rung)
         .collect();
-    let in_body: usize = answered.record_sizes().iter().sum();
-    let frame = answered.size() - in_body + provider.map_or(0, str::len) + FRAME;
-    let whole = frame + rows.iter().sum::<usize>();
     asked.size.rows_that_fit(whole, &rows)
 }

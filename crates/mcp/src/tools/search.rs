@@ -60,6 +60,8 @@ pub(super) static TOOL: Definition = Definition {
     },
 };
 
+/// What the structured content has besides the body, results, rungs and the address of the server.
+const FRAME: usize = 256;
 /// The most hits that are taken from a server that was told no limit by the caller and heeds none of ours.
 const DEFAULT_PAGE: usize = 25;
 
@@ -131,20 +133,27 @@ async fn run(call: Call<'_>, args: SearchArgs) -> ToolResult {
     let provider = provider.as_deref();
     let mut found = read(&args, &mut answered);
     let mut is_shortened = call.pages_by_bytes() && found.goes_on();
-    if let Some(rows) = rows_that_fit(&answered, &found, provider, size) {
+    let (mut whole, rows) = measure(&answered, &found, provider);
+    // What is left out here is not shown, so that fewer of it would not help.
+    let fitting = size.rows_that_fit(whole, &rows);
+    if let Some(rows) = fitting.filter(|_| found.elsewhere == 0) {
         let fewer = PageSize { rows, ..size };
         // A server that fails now has answered before: that answer stands.
         if let Ok(mut shorter) = call.get(question(&args, mode, fewer)).await {
             found = read(&args, &mut shorter);
             answered = shorter;
             is_shortened = true;
+            whole = measure(&answered, &found, provider).0;
         }
     }
     found.shortened = size
         .shortened(found.page.data.len())
         .filter(|_| is_shortened);
-    answered.shrink_hits(budget::RESULT / 2);
-    found.over_budget = size.over(counted(&answered, &found, provider));
+    if whole > size.bytes {
+        answered.shrink_hits(budget::RESULT / 2);
+        let exact = budget::size_of(&content(&answered, &found, provider));
+        found.over_budget = size.over(exact);
+    }
     let text = text::write(&args, &found);
     let content = content(&answered, &found, provider);
     Ok(Reply::new(text, &content))
@@ -256,30 +265,15 @@ fn result<'a>(hit: &'a Hit, provider: Option<&str>) -> SearchResult<'a> {
     }
 }
 
-fn counted(answered: &Answered, found: &Found, provider: Option<&str>) -> usize {
-    budget::size_of(&content(answered, found, provider))
-}
-
-/// How many hits a page within its budget has, where this one is larger.
-fn rows_that_fit(
-    answered: &Answered,
-    found: &Found,
-    provider: Option<&str>,
-    size: PageSize,
-) -> Option<u64> {
-    // What is left out here is not shown, so that fewer of it would not help.
-    if found.elsewhere > 0 {
-        return None;
-    }
-    let rows: Vec<usize> = found
-        .page
-        .data
-        .iter()
-        .zip(answered.hit_sizes())
-        .map(|(hit, sent)| {
-            let rung = Rung::proven(hit).map_or(0, |rung| budget::size_of(&rung));
-            sent + budget::size_of(&result(hit, provider)) + rung
-        })
-        .collect();
-    size.rows_that_fit(counted(answered, found, provider), &rows)
+/// What the structured content takes, and of that each hit with its result and its rung.
+fn measure(answered: &Answered, found: &Found, provider: Option<&str>) -> (usize, Vec<usize>) {
+    let beside = found.page.data.iter().map(|hit| {
+        let rung = Rung::proven(hit).map_or(0, |rung| budget::size_of(&rung) + 1);
+        budget::size_of(&result(hit, provider)) + rung + 1
+    });
+    let beside: Vec<usize> = beside.collect();
+    let whole =
+        answered.size() + beside.iter().sum::<usize>() + FRAME + provider.map_or(0, str::len);
+    let hits = answered.hit_sizes().into_iter().zip(beside);
+    (whole, hits.map(|(sent, beside)| sent + beside).collect())
 }

@@ -224,7 +224,7 @@ fn write_rows(rows: &[Row<'_>], lines: &mut Lines) -> usize {
         let named_above = || {
             let record = row.record;
             let is_named = place == 0 && record.identity.is_some() && !record.deleted;
-            let size = record.size;
+            let size = record.size();
             is_named
                 .then(|| format!("1. first_fetch_id{INCOMPLETE}{size} bytes, continue with fetch"))
                 .map(|line| (line, Spelling::Words))
@@ -343,7 +343,7 @@ fn more_related(row: &Row<'_>, led: Spelling) -> String {
 /// The size of the whole, and the call that reads the largest part that was cut. Where ids are so long that the call does
 /// not fit, it is told in words: the id stands on the same line.
 fn incomplete(row: &Row<'_>, fields: &Fields<'_>, cut: &[String], with_call: bool) -> String {
-    let size = row.record.size;
+    let size = row.record.size();
     let way_on = match &row.record.identity {
         Some(identity) if with_call => largest(identity, row, fields, cut).to_string(),
         Some(_) => "fetch and this id".to_owned(),
