@@ -94,6 +94,12 @@ impl Answered {
         size(&self.body)
     }
 
+    /// Whether a page follows, and the server says where.
+    pub(crate) fn goes_on(&self) -> bool {
+        let page: Page<()> = page::page(&self.body, Vec::new());
+        page.has_more() && page.next_cursor().is_some()
+    }
+
     /// What to know about the answer.
     pub(crate) fn warnings(&self) -> Vec<Warning> {
         page::warnings(&self.body)

@@ -4,6 +4,7 @@
 use serde::Serialize;
 
 use crate::budget;
+use crate::ladder::Ladder;
 
 /// How many rows were asked for, and how many a shorter page has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -17,6 +18,20 @@ pub(super) struct Shortened {
 pub(super) struct OverBudget {
     bytes: usize,
     budget: usize,
+}
+
+/// What stands beside the server's page in structured content.
+#[derive(Serialize)]
+pub(super) struct Around<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) content_ladder: Option<Ladder>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) page_shortened: Option<Shortened>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) over_budget: Option<OverBudget>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) provider_url: Option<&'a str>,
+    pub(super) request_id: Option<String>,
 }
 
 /// The rows that are asked for, and the bytes their page may have.

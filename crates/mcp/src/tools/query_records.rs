@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::expand::{self, Relation, WayOn};
-use super::paged::{OverBudget, PageSize, Shortened};
+use super::paged::{Around, OverBudget, PageSize, Shortened};
 use super::{Definition, Running};
 use crate::answer::{Answered, Record, Related};
 use crate::args::{Arguments as _, Chosen, ExpandLimits, Filter, Limit, Names, Whole, arguments};
@@ -105,20 +105,6 @@ struct Content<'a, B> {
     around: &'a Around<'a>,
 }
 
-/// What stands beside the server's page.
-#[derive(Serialize)]
-struct Around<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    content_ladder: Option<Ladder>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    page_shortened: Option<Shortened>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    over_budget: Option<OverBudget>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    provider_url: Option<&'a str>,
-    request_id: Option<String>,
-}
-
 impl Asked<'_> {
     fn stream(&self) -> &str {
         &self.args.stream
@@ -167,15 +153,17 @@ async fn run(call: Call<'_>, args: QueryArgs) -> ToolResult {
     answered.prepare_records(&fields);
     learn_relations(call, &mut asked, &answered).await;
     let provider = call.provider_url();
-    let mut is_shortened = call.pages_by_bytes() && read(&asked, &answered).goes_on();
+    let mut is_asked_again = false;
     if let Some(rows) = rows_that_fit(&asked, &answered, provider.as_deref()) {
         // A server that fails now has answered before: that answer stands.
         if let Ok(mut shorter) = call.get(question(&asked, rows)).await {
             shorter.prepare_records(&fields);
             answered = shorter;
-            is_shortened = true;
+            is_asked_again = true;
         }
     }
+    // Asked again, it is shorter than was asked for; a server that ends pages by bytes may have made it so.
+    let is_shortened = is_asked_again || (call.pages_by_bytes() && answered.goes_on());
     Ok(reply(provider.as_deref(), &asked, answered, is_shortened))
 }
 
@@ -254,12 +242,6 @@ fn read<'a>(asked: &Asked<'_>, answered: &'a Answered) -> Listed<'a> {
         page: answered.records(asked.stream(), asked.connection()),
         shortened: None,
         over_budget: None,
-    }
-}
-
-impl Listed<'_> {
-    fn goes_on(&self) -> bool {
-        self.page.has_more() && self.page.next_cursor().is_some()
     }
 }
 

@@ -17,7 +17,7 @@ use contract::upstream::Get;
 use serde::Serialize;
 use serde_json::json;
 
-use super::paged::{OverBudget, PageSize, Shortened};
+use super::paged::{Around, OverBudget, PageSize, Shortened};
 use super::{Definition, Running};
 use crate::answer::{Answered, Hit, Hits};
 use crate::args::{Arguments as _, Chosen, Filter, Limit, Names, Whole, arguments};
@@ -77,26 +77,13 @@ struct Found {
     over_budget: Option<OverBudget>,
 }
 
-impl Found {
-    fn goes_on(&self) -> bool {
-        self.page.has_more() && self.page.next_cursor().is_some()
-    }
-}
-
 /// The structured content.
 #[derive(Serialize)]
-struct Structured<'a, B> {
+struct Content<'a, B> {
     data: B,
     results: Vec<SearchResult<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    content_ladder: Option<Ladder>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    page_shortened: Option<Shortened>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    over_budget: Option<OverBudget>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    provider_url: Option<&'a str>,
-    request_id: Option<&'a str>,
+    #[serde(flatten)]
+    around: Around<'a>,
 }
 
 /// An entry of `results`.
@@ -132,7 +119,7 @@ async fn run(call: Call<'_>, args: SearchArgs) -> ToolResult {
     let provider = call.provider_url();
     let provider = provider.as_deref();
     let mut found = read(&args, &mut answered);
-    let mut is_shortened = call.pages_by_bytes() && found.goes_on();
+    let mut is_shortened = call.pages_by_bytes() && answered.goes_on();
     let (mut whole, rows) = measure(&answered, &found, provider);
     // What is left out here is not shown, so that fewer of it would not help.
     let fitting = size.rows_that_fit(whole, &rows);
@@ -233,17 +220,19 @@ fn content<'a>(
     answered: &'a Answered,
     found: &'a Found,
     provider: Option<&'a str>,
-) -> Structured<'a, impl Serialize + 'a> {
+) -> Content<'a, impl Serialize + 'a> {
     let hits = &found.page.data;
     let rungs: Vec<Rung> = hits.iter().filter_map(Rung::proven).collect();
-    Structured {
+    Content {
         data: answered.body(),
         results: hits.iter().map(|hit| result(hit, provider)).collect(),
-        content_ladder: (!rungs.is_empty()).then(|| Ladder::new("search_results", rungs)),
-        page_shortened: found.shortened,
-        over_budget: found.over_budget,
-        provider_url: provider,
-        request_id: answered.request_id.as_deref(),
+        around: Around {
+            content_ladder: (!rungs.is_empty()).then(|| Ladder::new("search_results", rungs)),
+            page_shortened: found.shortened,
+            over_budget: found.over_budget,
+            provider_url: provider,
+            request_id: answered.request_id.clone(),
+        },
     }
 }
 
