@@ -7,6 +7,7 @@
 mod classes;
 mod excerpts;
 mod fold;
+mod function_words;
 mod marks;
 mod matcher;
 mod query;
@@ -15,6 +16,7 @@ mod tokens;
 mod windows;
 
 pub use excerpts::{Excerpt, ExcerptLimits, excerpts};
+pub use function_words::is_function_word;
 pub use marks::{Span, marked};
 pub use matcher::{FieldMatch, occurrences};
 pub use query::{Clause, Expression, MAX_CLAUSES, MAX_PHRASE_TERMS};
