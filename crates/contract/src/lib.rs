@@ -15,7 +15,6 @@ pub mod host;
 pub mod id;
 pub mod json;
 pub mod key;
-pub mod numeral;
 pub mod page;
 pub mod query;
 pub mod reader;

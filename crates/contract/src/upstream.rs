@@ -12,7 +12,6 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
 use crate::error::ReadError;
-use crate::numeral;
 use crate::query::Params;
 
 /// What stands for itself in a path segment or a query: the unreserved characters of RFC 3986.
@@ -123,9 +122,9 @@ impl Answer {
         (200..300).contains(&self.status)
     }
 
-    /// The body as a JSON value, with every number as it was written ([`crate::numeral`]).
+    /// The body as a JSON value, with every number with all its digits: none passes through a float.
     pub fn json(&self) -> serde_json::Result<Value> {
-        numeral::read(&self.body)
+        serde_json::from_str(&self.body)
     }
 }
 

@@ -56,5 +56,5 @@ pub(crate) const PAGE_STRUCTURED: usize = 24_576;
 
 /// The length of anything as JSON.
 pub(crate) fn size_of(value: &impl serde::Serialize) -> usize {
-    crate::answer::counted(value)
+    crate::answer::size(value)
 }

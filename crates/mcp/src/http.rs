@@ -3,17 +3,14 @@
 //! Who may call is decided before a request comes here; what is checked here is that it is not too large, and unless
 //! that was done before, that a browser was not tricked into sending it (Host and Origin).
 
-use std::borrow::Cow;
 use std::convert::Infallible;
 use std::fmt::Display;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use contract::numeral;
 use http::{Request, Response};
 use http_body::Body;
 use http_body_util::combinators::BoxBody;
-use http_body_util::{BodyExt as _, Full};
 use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -75,22 +72,5 @@ where
         sessions,
         settings.config.clone(),
     );
-    let (parts, body) = service.handle(request).await.into_parts();
-    Response::from_parts(parts, with_numbers(body).await)
-}
-
-/// The answer with its numbers as they were written. A tool's answer is there whole; a stream of events holds none.
-async fn with_numbers(body: BoxBody<Bytes, Infallible>) -> BoxBody<Bytes, Infallible> {
-    if body.size_hint().exact().is_none() {
-        return body;
-    }
-    let bytes = match body.collect().await {
-        Ok(collected) => collected.to_bytes(),
-        Err(never) => match never {},
-    };
-    let restored = match numeral::restored(&bytes) {
-        Cow::Borrowed(_) => None,
-        Cow::Owned(restored) => Some(Bytes::from(restored)),
-    };
-    Full::new(restored.unwrap_or(bytes)).boxed()
+    service.handle(request).await
 }

@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, PoisonError};
 
-use contract::numeral;
 use rmcp::model::{ClientNotification, ClientRequest, JsonRpcMessage, RequestId};
 use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
@@ -286,7 +285,7 @@ where
 async fn write<W: AsyncWrite + Unpin>(output: &Mutex<Option<W>>, line: &[u8]) -> io::Result<()> {
     match output.lock().await.as_mut() {
         Some(output) => {
-            output.write_all(&numeral::restored(line)).await?;
+            output.write_all(line).await?;
             output.flush().await
         }
         None => Err(io::ErrorKind::NotConnected.into()),

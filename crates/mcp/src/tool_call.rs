@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use contract::numeral;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -124,5 +123,5 @@ impl fmt::Display for ToolCall {
 }
 
 fn one_line(value: &Value) -> String {
-    plain::json(&numeral::write(value)).into_owned()
+    plain::json(&value.to_string()).into_owned()
 }

@@ -5,7 +5,6 @@ use std::process::Command;
 
 use client::{HttpServer, ProviderUrl};
 use contract::error::ErrorCode;
-use contract::numeral;
 use contract::upstream::{Get, Upstream as _};
 use serde_json::json;
 
@@ -48,11 +47,8 @@ async fn the_text_of_an_answer_keeps_every_digit_and_hides_the_token() {
     );
     assert!(!text.contains(TOKEN), "{text}");
     let body = answer.json().unwrap();
-    assert_eq!(
-        numeral::digits(&body["price"]),
-        Some("12345678901234567890.1250")
-    );
-    assert_eq!(numeral::digits(&body["far"]), Some("1E400"));
+    assert_eq!(body["price"].to_string(), "12345678901234567890.1250");
+    assert_eq!(body["far"].to_string(), "1e+400");
 }
 
 #[tokio::test]

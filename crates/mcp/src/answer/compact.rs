@@ -3,7 +3,6 @@
 
 use std::fmt::Write as _;
 
-use contract::numeral;
 use serde_json::{Map, Value, json};
 
 use super::fields::{Content, FieldValue, is_scalar};
@@ -225,10 +224,8 @@ impl Writer {
         }
         match value {
             Value::String(text) => self.string(text),
+            Value::Number(number) => self.digits(number.as_str()),
             Value::Array(entries) => {
-                if let Some(digits) = numeral::digits(value) {
-                    return self.digits(digits);
-                }
                 self.text.push('[');
                 self.entries(entries.iter(), Self::value);
                 self.text.push(']');

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use contract::numeral;
 use serde_json::{Map, Value};
 
 use super::bytes::is_bytes;
@@ -96,7 +95,7 @@ impl<'a> Fields<'a> {
 
     /// The length as JSON.
     pub(crate) fn size(&self) -> usize {
-        shrink::size_of_members(&self.0)
+        shrink::size(&self.0)
     }
 
     /// All of them as compact JSON, with its size in place of every text that is bytes.
@@ -104,7 +103,7 @@ impl<'a> Fields<'a> {
         let bare: Map<String, Value> = (self.0.iter())
             .map(|(name, value)| (name.clone(), super::bytes::without_bytes(value)))
             .collect();
-        numeral::write(&Value::Object(bare))
+        Value::Object(bare).to_string()
     }
 
     /// As much of them as fits so many bytes of one line, the leading names first.
@@ -127,14 +126,12 @@ impl<'a> FieldValue<'a> {
 
     pub(crate) fn content(self) -> Content {
         match self.0 {
-            value if numeral::digits(value).is_some_and(|digits| digits.len() <= NUMBER) => {
-                Content::Small
-            }
             Value::String(text) if text.is_empty() => Content::Small,
             Value::String(text) if is_bytes(text) => Content::Binary,
             Value::String(_) => Content::Text,
             Value::Object(object) if is_blob(object) => Content::Binary,
             Value::Object(_) | Value::Array(_) => Content::Json,
+            Value::Number(number) if number.as_str().len() > NUMBER => Content::Json,
             Value::Null | Value::Bool(_) | Value::Number(_) => Content::Small,
         }
     }
@@ -162,18 +159,21 @@ impl<'a> FieldValue<'a> {
     pub(crate) fn written(self) -> String {
         match self.0 {
             Value::String(text) => text.clone(),
-            value => numeral::write(&super::bytes::without_bytes(value)),
+            value => super::bytes::without_bytes(value).to_string(),
         }
     }
 
-    /// The digits of a number that a value could not hold.
+    /// The digits of a number of which a double does not keep all.
     pub(crate) fn digits(self) -> Option<&'a str> {
-        numeral::digits(self.0)
+        let number = self.0.as_number()?;
+        let is_kept = |double| Value::from(double).to_string() == number.as_str();
+        let survives = number.is_i64() || number.is_u64() || number.as_f64().is_some_and(is_kept);
+        (!survives).then_some(number.as_str())
     }
 
     /// The value as compact JSON.
     pub(crate) fn json(self) -> String {
-        numeral::write(self.0)
+        self.0.to_string()
     }
 
     /// Whether bytes inside it are left out where it is written.
@@ -184,7 +184,6 @@ impl<'a> FieldValue<'a> {
     /// The name of its JSON type.
     pub(crate) fn kind(self) -> &'static str {
         match self.0 {
-            value if numeral::digits(value).is_some() => "number",
             Value::Object(_) => "object",
             Value::Array(_) => "array",
             Value::String(_) => "string",
@@ -216,7 +215,7 @@ impl serde::Serialize for FieldValue<'_> {
 }
 
 pub(super) fn is_scalar(value: &Value) -> bool {
-    numeral::digits(value).is_some() || (!value.is_object() && !value.is_array())
+    !value.is_object() && !value.is_array()
 }
 
 fn is_blob(object: &Map<String, Value>) -> bool {

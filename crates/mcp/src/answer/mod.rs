@@ -37,7 +37,7 @@ pub(crate) use payload::Payload;
 #[cfg(test)]
 pub(crate) use record::OPERATIONAL as LISTED_MEMBERS;
 pub(crate) use record::{Record, Related, RelatedRecord};
-pub(crate) use shrink::{counted, size};
+pub(crate) use shrink::size;
 pub(crate) use window::{ReceivedWindow, shorten};
 
 use self::schema::Document;

@@ -1,7 +1,6 @@
 //! Who a record is, read from what a server says of it. Ids come from its own identity members and from nothing else.
 
 use contract::handle::{RECORD_URI, RecordHandle};
-use contract::numeral;
 use serde_json::Value;
 
 use crate::identity::{Addresses, Identity};
@@ -86,7 +85,7 @@ fn key_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) if !text.is_empty() => Some(text.clone()),
         Value::Number(number) => Some(number.to_string()),
-        _ => numeral::digits(value).map(str::to_owned),
+        _ => None,
     }
 }
 

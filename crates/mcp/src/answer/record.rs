@@ -75,7 +75,7 @@ impl<'a> Record<'a> {
             connection: connection_of(raw),
             deleted: raw.get("deleted") == Some(&Value::Bool(true)),
             deleted_at: text(raw, "deleted_at"),
-            other: fields.is_none().then(|| contract::numeral::write(raw)),
+            other: fields.is_none().then(|| raw.to_string()),
             fields,
             related: related(raw, connection),
         }
@@ -160,7 +160,7 @@ impl<'a> RelatedRecord<'a> {
         Self {
             identity: stream.and_then(|stream| naming::of_record(entry, stream, connection)),
             connection: connection_of(entry),
-            json: contract::numeral::write(&super::bytes::without_bytes(payload)),
+            json: super::bytes::without_bytes(payload).to_string(),
             payload,
         }
     }

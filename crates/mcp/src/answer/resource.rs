@@ -1,6 +1,5 @@
 //! An answer as the text of a resource: the JSON a server sent, with values too long to stand inline replaced.
 
-use contract::numeral;
 use serde_json::{Map, Value, json};
 
 use super::Answered;
@@ -27,7 +26,7 @@ impl Answered {
                 |_, size| json!({"left_out": true, "size_bytes": size, "read": whole}),
             );
         }
-        numeral::write(&body)
+        body.to_string()
     }
 
     /// A record with previews in place of long values and sizes in place of bytes. None where the answer is no record.
@@ -62,7 +61,7 @@ impl Answered {
             );
             members.extend(data.map(|data| ("data".to_owned(), data)));
         }
-        Some(numeral::write(&body))
+        Some(body.to_string())
     }
 }
 

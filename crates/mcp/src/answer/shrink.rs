@@ -2,7 +2,6 @@
 
 use std::io;
 
-use contract::numeral;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -20,18 +19,8 @@ const WHOLE: usize = 0;
 /// Texts of hits shorter than this are left alone: what would stand for them is as long.
 const SMALL_TEXT: usize = 1_024;
 
-/// The length of a value as JSON.
-pub(crate) fn size(value: &Value) -> usize {
-    counted(value) - numeral::surplus(value)
-}
-
-/// The length of an object as JSON.
-pub(super) fn size_of_members(members: &Map<String, Value>) -> usize {
-    counted(members) - members.values().map(numeral::surplus).sum::<usize>()
-}
-
-/// The length of anything as JSON; a number that is carried as written counts a little more than it takes.
-pub(crate) fn counted(value: &impl Serialize) -> usize {
+/// The length of anything as JSON.
+pub(crate) fn size(value: &impl Serialize) -> usize {
     let mut count = Count(0);
     // Counting cannot fail, and every value can be written.
     let _ = serde_json::to_writer(&mut count, value);
@@ -100,10 +89,9 @@ fn texts(value: &mut Value, way_on: Option<&Value>, threshold: usize) {
         Value::String(text) if text.len() > threshold => {
             *value = replaced(value, way_on.cloned());
         }
-        numeral if numeral::digits(numeral).is_some_and(|digits| digits.len() > threshold) => {
-            *numeral = replaced(numeral, way_on.cloned());
+        Value::Number(number) if number.as_str().len() > threshold => {
+            *value = replaced(value, way_on.cloned());
         }
-        numeral if numeral::digits(numeral).is_some() => {}
         Value::Array(entries) => {
             for entry in entries {
                 texts(entry, way_on, threshold);
@@ -127,7 +115,7 @@ fn replaced(value: &Value, read: Option<Value>) -> Value {
     let (preview, size, unit) = match (value, FieldValue::new(value).content()) {
         (_, Content::Binary) => (None, size(value), "bytes"),
         (Value::String(text), _) => (Some(cut(text)), text.chars().count(), "chars"),
-        (value, _) => (Some(cut(&numeral::write(value))), size(value), "bytes"),
+        (value, _) => (Some(cut(&value.to_string())), size(value), "bytes"),
     };
     let mut written =
         json!({"preview": preview, "truncated": true, "size": size, "size_unit": unit});

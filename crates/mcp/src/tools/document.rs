@@ -4,7 +4,6 @@
 //! is written twice, into both channels, so its room is what the whole result leaves for it.
 
 use contract::handle::{RECORD_URI, RecordHandle};
-use contract::numeral;
 use serde::{Serialize, Serializer};
 
 use super::expanded::RelationContent;
@@ -178,7 +177,7 @@ impl<'a> Document<'a> {
 
     /// The document as compact JSON, the mirror that stands in text.
     pub(super) fn json(&self) -> String {
-        serde_json::to_value(self).map_or_else(|_| String::new(), |value| numeral::write(&value))
+        serde_json::to_string(self).unwrap_or_default()
     }
 
     /// An entry may be as large as the names and ids of a server make it; then only its absence is told.

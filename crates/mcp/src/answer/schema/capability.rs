@@ -4,8 +4,8 @@
 
 use std::collections::BTreeSet;
 
-use contract::numeral;
 use contract::schema::FieldCapability;
+use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
 use super::document::Stream;
@@ -226,7 +226,7 @@ fn fields(members: &Map<String, Value>) -> Vec<Field> {
 fn flags_of(value: &Value) -> String {
     match value {
         Value::String(flags) => flags.clone(),
-        value => serde_json::from_str::<FieldCapability>(&numeral::write(value))
+        value => FieldCapability::deserialize(value)
             .map_or_else(|_| "declared".to_owned(), |field| field.flags()),
     }
 }

@@ -1,6 +1,5 @@
 //! The calls a schema leads to, with names from the answer, to be sent as they stand.
 
-use contract::numeral;
 use serde_json::{Map, Value, json};
 
 use super::super::Scope;
@@ -20,10 +19,7 @@ pub(super) fn schema_call(document: &Document, scope: &Scope<'_>) -> String {
     if let Some(connection) = scope.connection {
         args.insert("connection_id".to_owned(), json!(connection));
     }
-    format!(
-        "schema {}",
-        plain::json(&numeral::write(&Value::Object(args)))
-    )
+    format!("schema {}", plain::json(&Value::Object(args).to_string()))
 }
 
 /// Reads of this row, the plainest first.
@@ -44,10 +40,7 @@ pub(super) fn calls(block: &Block<'_>, needs_connection: bool) -> String {
 }
 
 fn call(tool: &str, args: Map<String, Value>) -> String {
-    format!(
-        "{tool} {}",
-        plain::json(&numeral::write(&Value::Object(args)))
-    )
+    format!("{tool} {}", plain::json(&Value::Object(args).to_string()))
 }
 
 fn records(mut args: Map<String, Value>, accepts: &Capabilities) -> String {
