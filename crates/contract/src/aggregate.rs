@@ -2,12 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use serde_with::skip_serializing_none;
 
 use crate::error::ReadError;
 use crate::id::{FieldName, StreamName};
 use crate::page::{Links, Meta};
 use crate::query::{Filter, refused};
-use crate::wire::{Nullable, ObjectTag, Other, present};
+use crate::wire::{Nullable, ObjectTag, present};
 
 /// Groups by a field that are returned when the request names no limit.
 pub const DEFAULT_GROUP_LIMIT: u32 = 10;
@@ -269,13 +270,13 @@ impl Granularity {
 }
 
 /// The answer: `value` for one figure, `groups` for many.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Aggregation {
     /// `aggregation`.
     #[serde(default, skip_serializing_if = "ObjectTag::is_absent")]
     pub object: ObjectTag,
     /// The stream.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<String>,
     /// What was computed.
     pub metric: String,
@@ -295,39 +296,24 @@ pub struct Aggregation {
     #[serde(default, skip_serializing_if = "Nullable::is_absent")]
     pub time_zone: Nullable<String>,
     /// The connection, when the answer is about one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection_id: Option<String>,
     /// How many records were looked at.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filtered_record_count: Option<u64>,
     /// Whether the figures are approximate.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approximate: Option<bool>,
     /// The figure as written; JSON null where no record has a value, absent when grouped.
-    #[serde(
-        default,
-        deserialize_with = "present",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "present")]
     pub value: Option<Box<RawValue>>,
     /// The groups.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub groups: Option<Vec<Group>>,
     /// How many groups at most.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
     /// How many records fell into groups that are not shown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub other_count: Option<u64>,
     /// The request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub links: Option<Links>,
     /// What to know.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members of another server.
-    #[serde(flatten)]
-    pub other: Other,
 }
 
 impl Aggregation {
@@ -358,20 +344,16 @@ impl Aggregation {
             granularity: Nullable::or_null(granularity),
             time_zone: Nullable::or_null(time_zone),
             connection_id: query.connection_id.clone(),
-            filtered_record_count: None,
             approximate: Some(false),
-            value: None,
-            groups: None,
             limit: query.grouping.as_ref().map(Grouping::limit),
-            other_count: None,
-            links: None,
             meta: Some(Meta::default()),
-            other: Other::new(),
+            ..Aggregation::default()
         }
     }
 }
 
 /// One group.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Group {
     /// The value they share, as written; JSON null for records without one.
@@ -379,15 +361,8 @@ pub struct Group {
     /// How many records.
     pub count: u64,
     /// The figure, for `sum`, `min` and `max`.
-    #[serde(
-        default,
-        deserialize_with = "present",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "present")]
     pub value: Option<Box<RawValue>>,
-    /// Members of another server.
-    #[serde(flatten)]
-    pub other: Other,
 }
 
 #[cfg(test)]

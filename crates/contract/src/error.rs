@@ -5,6 +5,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize, Serializer, ser::SerializeMap};
+use serde_with::skip_serializing_none;
 use thiserror::Error;
 
 /// Connections that the message of an ambiguous read names.
@@ -183,18 +184,16 @@ impl Serialize for ErrorCode {
 }
 
 /// A connection the caller may name instead of leaving it open.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AvailableConnection {
     /// The grant it belongs to; absent for the owner.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grant_id: Option<String>,
     /// The kind of source.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connector_key: Option<String>,
     /// What to pass as `connection_id`.
     pub connection_id: String,
     /// The owner's label.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
 }
 

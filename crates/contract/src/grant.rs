@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use thiserror::Error;
 
 use crate::declaration::{PROTOCOL_VERSION, Source, connector_key_of};
@@ -64,13 +65,13 @@ pub struct Subject {
 }
 
 /// Who may read.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GrantClient {
     /// The client.
     pub client_id: ClientId,
     /// What it showed of itself at consent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_display: Option<serde_json::Value>,
     /// Whether it has no client of its own: the owner made it for programs on the machine of the data.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -96,6 +97,7 @@ pub enum AccessMode {
 }
 
 /// One stream of a grant. All lists are closed and none is empty.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GrantedStream {
@@ -106,24 +108,21 @@ pub struct GrantedStream {
     /// The top-level fields.
     pub fields: Vec<FieldName>,
     /// Only records of this time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_constraint: Option<TimeConstraint>,
     /// Only these records, by canonical key.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<Vec<String>>,
 }
 
 /// Only records of this time. A record whose field holds no time is invisible.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TimeConstraint {
     /// The field that says when.
     pub field: FieldName,
     /// From then on, inclusive.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
     /// Until then, exclusive.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
 }
 

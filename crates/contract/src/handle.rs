@@ -9,6 +9,7 @@ use base64::{
     engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig, general_purpose},
 };
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use thiserror::Error;
 
 use crate::{
@@ -404,15 +405,14 @@ impl FromStr for RecordHandle {
 }
 
 /// What a URI handle carries as base64url JSON.
+#[skip_serializing_none]
 #[derive(Serialize, Deserialize)]
 struct Payload {
     v: u64,
     kind: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     connection_id: Option<String>,
     stream: String,
     record_id: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     field_path: Option<String>,
     #[serde(flatten)]
     selector: WindowSelector,

@@ -15,7 +15,6 @@ pub use number::canonical_number;
 pub use scan::{MAX_DEPTH, decode_string, is_number};
 
 use scan::Scanner;
-pub(crate) use scan::plain_run;
 
 /// One JSON object, exactly as written, known to be valid and to repeat no member name at any depth.
 #[derive(Clone)]

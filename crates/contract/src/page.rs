@@ -4,24 +4,24 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
+use serde_with::skip_serializing_none;
 
 use crate::aggregate::Aggregation;
 use crate::record::{FieldWindow, Record};
 use crate::schema::SchemaAnswer;
-use crate::wire::{Nullable, ObjectTag, Other};
+use crate::wire::{Nullable, ObjectTag};
 use crate::words::WordsFound;
 
 /// One page of a list.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Page<T> {
     /// `list`.
     #[serde(default, skip_serializing_if = "ObjectTag::is_absent")]
     pub object: ObjectTag,
     /// The path of the list.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// Whether another page follows; see [`Page::has_more`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub has_more: Option<bool>,
     /// Where the next page starts; see [`Page::next_cursor`].
     #[serde(default, skip_serializing_if = "Nullable::is_absent")]
@@ -32,14 +32,9 @@ pub struct Page<T> {
     /// What the page holds.
     pub data: Vec<T>,
     /// The request and its continuation.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub links: Option<Links>,
     /// What to know about the page.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members of another server.
-    #[serde(flatten)]
-    pub other: Other,
 }
 
 impl<T> Page<T> {
@@ -54,7 +49,6 @@ impl<T> Page<T> {
             data,
             links: None,
             meta: Some(Meta::default()),
-            other: Other::new(),
         }
     }
 
@@ -118,49 +112,38 @@ impl Warnings for SchemaAnswer {
 }
 
 /// The request and its continuation.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Links {
     /// The request target exactly as sent.
-    #[serde(default, rename = "self", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "self")]
     pub this: Option<String>,
     /// The next page: null on the last one, absent where there are no pages.
     #[serde(default, skip_serializing_if = "Nullable::is_absent")]
     pub next: Nullable<String>,
-    /// Members of another server.
-    #[serde(flatten)]
-    pub other: Other,
 }
 
 /// What to know about an answer. The default says: nothing was counted, nothing to warn of.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Meta {
     /// How many there are in all, if asked. Search writes a bare number or null here.
     #[serde(default, skip_serializing_if = "Nullable::is_absent")]
     pub count: Nullable<ReportedCount>,
     /// How far a search's number can be trusted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count_accuracy: Option<String>,
     /// What a search looked at.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recall: Option<Recall>,
     /// The time span of all matching records, if asked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<TimeSpan>,
     /// Said while an index is behind.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub index_maintenance: Option<IndexMaintenance>,
     /// Why a search found nothing: its words one by one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub words: Option<WordsFound>,
     /// What to ask next where the answer is empty or not all there is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
     /// Success with something to know; see [`Meta::warnings`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warnings: Option<Vec<Warning>>,
-    /// Members of another server.
-    #[serde(flatten)]
-    pub other: Other,
 }
 
 impl Default for Meta {
@@ -174,7 +157,6 @@ impl Default for Meta {
             words: None,
             next: None,
             warnings: Some(Vec::new()),
-            other: Other::new(),
         }
     }
 }
@@ -207,16 +189,13 @@ pub enum ReportedCount {
 }
 
 /// A count with how it was obtained.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KindCount {
     /// `none`, `estimated` or `exact`.
     pub kind: String,
     /// The number, unless the kind is `none`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<u64>,
-    /// Members of another server.
-    #[serde(flatten)]
-    pub other: Other,
 }
 
 impl ReportedCount {
@@ -225,7 +204,6 @@ impl ReportedCount {
         ReportedCount::Kind(KindCount {
             kind: "none".to_owned(),
             value: None,
-            other: Other::new(),
         })
     }
 
@@ -234,7 +212,6 @@ impl ReportedCount {
         ReportedCount::Kind(KindCount {
             kind: "exact".to_owned(),
             value: Some(value),
-            other: Other::new(),
         })
     }
 
@@ -249,6 +226,7 @@ impl ReportedCount {
 }
 
 /// What a search looked at.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Recall {
     /// Whether every match could be found.
@@ -258,56 +236,41 @@ pub struct Recall {
     /// Whether matches were left out of the ranking.
     pub truncated: bool,
     /// How many matches were ranked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ranked_candidate_count: Option<u64>,
     /// The most that are ranked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidate_window_limit: Option<u64>,
     /// How many connections were searched.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sources_searched_count: Option<u64>,
     /// How many of them were cut.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub truncated_source_count: Option<u64>,
-    /// Members of another server.
-    #[serde(flatten)]
-    pub other: Other,
 }
 
 /// The time span of all matching records.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TimeSpan {
     /// How many records there are.
     pub total: u64,
     /// The earliest, RFC 3339 in UTC. Both bounds are absent where no record has a time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub earliest_at: Option<String>,
     /// The latest.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latest_at: Option<String>,
-    /// Members of another server.
-    #[serde(flatten)]
-    pub other: Other,
 }
 
 /// Said while an index is behind the records.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct IndexMaintenance {
     /// What that means for this answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// How many streams are waiting.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending_scopes: Option<u64>,
     /// How much of an index that is being built is done.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percent: Option<u64>,
-    /// Members of another server.
-    #[serde(flatten)]
-    pub other: Other,
 }
 
 /// Success with something to know.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Warning {
     /// Which warning.
@@ -316,20 +279,13 @@ pub struct Warning {
     #[serde(default)]
     pub message: String,
     /// The parameter it is about.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub param: Option<String>,
     /// Figures behind it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<Value>,
     /// The connection it is about.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection_id: Option<String>,
     /// The field it is about.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
-    /// Members of another server.
-    #[serde(flatten)]
-    pub other: Other,
 }
 
 impl Warning {
@@ -342,7 +298,6 @@ impl Warning {
             detail: None,
             connection_id: None,
             field: None,
-            other: Other::new(),
         }
     }
 

@@ -1,12 +1,15 @@
 //! One record as served: identity in the envelope, payload as written.
 
+use std::ops::Not;
+
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
+use serde_with::skip_serializing_none;
 
 use crate::page::{Links, Meta};
 use crate::time::Instant;
 use crate::window::Window;
-use crate::wire::{ObjectTag, OrderedMap, Other};
+use crate::wire::{ObjectTag, OrderedMap};
 
 /// Fields that hold the author's own time of a record, the most specific first.
 const AUTHORED: [&str; 10] = [
@@ -51,7 +54,8 @@ pub fn own_time(
 /// A record, or the tombstone of one.
 ///
 /// Ids are plain text: another server's are opaque.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Record {
     /// `record`.
     #[serde(default, skip_serializing_if = "ObjectTag::is_absent")]
@@ -66,44 +70,30 @@ pub struct Record {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub emitted_at: String,
     /// The connection it belongs to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection_id: Option<String>,
     /// The deprecated twin of `connection_id`; not sent by us.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connector_instance_id: Option<String>,
     /// The connector it came from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connector_key: Option<String>,
     /// The owner's label of the connection.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
     /// The projected payload, numbers and member order as written. Absent on tombstones.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Box<RawValue>>,
     /// Whether this is a tombstone.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "Not::not")]
     pub deleted: bool,
     /// When it was deleted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deleted_at: Option<String>,
     /// The size of the projected payload as JSON.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record_json_bytes: Option<u64>,
     /// Where people can look at it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub citation_url: Option<String>,
     /// Related records, by relationship.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expanded: Option<OrderedMap<Expanded>>,
     /// The request, when the record is the whole answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub links: Option<Links>,
     /// What to know, when the record is the whole answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members of another server.
-    #[serde(flatten)]
-    pub other: Other,
 }
 
 impl Record {
@@ -118,19 +108,7 @@ impl Record {
             id: id.into(),
             stream: stream.into(),
             emitted_at: emitted_at.into(),
-            connection_id: None,
-            connector_instance_id: None,
-            connector_key: None,
-            display_name: None,
-            data: None,
-            deleted: false,
-            deleted_at: None,
-            record_json_bytes: None,
-            citation_url: None,
-            expanded: None,
-            links: None,
-            meta: None,
-            other: Other::new(),
+            ..Record::default()
         }
     }
 
@@ -156,14 +134,6 @@ impl Record {
     }
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes fields by reference"
-)]
-fn is_false(value: &bool) -> bool {
-    !value
-}
-
 /// Related records a read brought along.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
@@ -187,12 +157,9 @@ pub struct ExpandedList {
     /// Whether there are more than the limit.
     #[serde(default)]
     pub has_more: bool,
-    /// Members of another server.
-    #[serde(flatten)]
-    pub other: Other,
 }
 
-// An untagged enum buffers its input, and a buffered payload would lose its digits; so the text is looked at first.
+// An untagged enum buffers its input, and a payload as written cannot be read from a buffer; so the text is looked at first.
 impl<'de> Deserialize<'de> for Expanded {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
@@ -215,6 +182,7 @@ impl<'de> Deserialize<'de> for Expanded {
 }
 
 /// A window of one text field, as served.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct FieldWindow {
     /// `field_window`.
@@ -225,37 +193,28 @@ pub struct FieldWindow {
     /// The record key.
     pub record_id: String,
     /// The connection it belongs to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection_id: Option<String>,
     /// The path of the window route.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// Which field.
     pub field: WindowField,
     /// The slice and where it stands.
     pub window: Window,
     /// The request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub links: Option<Links>,
     /// What to know.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members of another server.
-    #[serde(flatten)]
-    pub other: Other,
 }
 
 /// The field a window was cut from.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WindowField {
     /// The field name, literally.
     pub path: String,
     /// Its JSON type.
-    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "type")]
     pub kind: Option<String>,
-    /// Members of another server.
-    #[serde(flatten)]
-    pub other: Other,
 }
 
 #[cfg(test)]

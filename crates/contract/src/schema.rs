@@ -7,14 +7,16 @@ mod capability;
 mod compact;
 
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_with::skip_serializing_none;
 
 use crate::declaration::{Cardinality, RangeOperator, Selection, Semantics};
 use crate::error::ReadError;
 use crate::id::StreamName;
 use crate::page::{Links, Meta};
 use crate::query::refused;
-use crate::wire::{Nullable, ObjectTag, OrderedMap, Other};
+use crate::wire::{Nullable, ObjectTag, OrderedMap};
 
 pub use capability::{Capability, ExpandCapability, FieldCapability};
 pub use compact::CompactStream;
@@ -94,9 +96,9 @@ impl<'de> Deserialize<'de> for SchemaAnswer {
         #[derive(Deserialize)]
         struct Peek {
             #[serde(default)]
-            detail: Option<serde_json::Value>,
+            detail: Option<Value>,
         }
-        // Read as text first: what an untagged enum buffers would lose the digits of numbers in JSON Schema.
+        // Read as text first: JSON Schema as written cannot be read from what an untagged enum buffers.
         let raw = Box::<RawValue>::deserialize(deserializer)?;
         let text = raw.get();
         let read = serde_json::from_str::<Peek>(text).and_then(|peek| match peek.detail {
@@ -116,114 +118,91 @@ pub type Schema = SchemaDocument<StreamMetadata>;
 pub type CompactSchema = SchemaDocument<CompactStream>;
 
 /// All that may be read, by connector.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SchemaDocument<S> {
     /// `schema`.
     #[serde(default, skip_serializing_if = "ObjectTag::is_absent")]
     pub object: ObjectTag,
     /// `compact` on a compact document.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
     /// On whose behalf this was answered.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bearer: Option<Bearer>,
     /// How many connectors, when the question was narrowed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connector_count: Option<u64>,
     /// How many streams, when the question was narrowed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream_count: Option<u64>,
     /// The connectors.
     #[serde(default = "Vec::new")]
     pub connectors: Vec<ConnectorSchema<S>>,
     /// The request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub links: Option<Links>,
     /// What to know.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members of another server.
-    #[serde(flatten)]
-    pub other: Other,
+    /// How a search may be asked for.
+    pub search: Option<Value>,
 }
 
 /// On whose behalf a schema was answered.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Bearer {
     /// `owner` or `client`, or a kind of another server.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_kind: Option<String>,
     /// `owner` or `grant`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
     /// The grant.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grant_id: Option<String>,
     /// The client.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_id: Option<String>,
-    /// Members of another server.
-    #[serde(flatten)]
-    pub other: Other,
+    /// The package, for a token that stands for several grants.
+    pub grant_package_id: Option<String>,
 }
 
 /// One connector and its streams.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ConnectorSchema<S> {
     /// `connector`.
     #[serde(default, skip_serializing_if = "ObjectTag::is_absent")]
     pub object: ObjectTag,
     /// The source; for owners the id may be the short key.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<SourceRef>,
     /// The connector key.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connector_key: Option<String>,
     /// The older name of the connector key.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connector_id: Option<String>,
     /// How many streams.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream_count: Option<u64>,
     /// The connections most of its streams share; compact documents only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub granted_connections: Option<Vec<GrantedConnection>>,
     /// The streams.
     #[serde(default = "Vec::new")]
     pub streams: Vec<S>,
-    /// Members of another server.
-    #[serde(flatten)]
-    pub other: Other,
 }
 
 /// A source as an answer names it.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SourceRef {
     /// `connector` or `provider_native`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// A URI, or the short key.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Members of another server.
-    #[serde(flatten)]
-    pub other: Other,
 }
 
 /// A connection a stream may be read from.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GrantedConnection {
     /// What to pass as `connection_id`.
     pub connection_id: String,
     /// The owner's label.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
-    /// Members of another server.
-    #[serde(flatten)]
-    pub other: Other,
 }
 
 /// One stream with everything it accepts.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct StreamMetadata {
     /// `stream_metadata`.
@@ -232,144 +211,101 @@ pub struct StreamMetadata {
     /// The stream.
     pub name: String,
     /// What it holds, for people.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Whether records may change.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub semantics: Option<Semantics>,
     /// The fields that identify a record; empty unless all are granted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub primary_key: Option<Vec<String>>,
     /// The field that orders records, and the only one `sort` accepts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor_field: Option<String>,
     /// The field a time constraint looks at.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub consent_time_field: Option<String>,
     /// How far a grant may narrow the stream.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selection: Option<Selection>,
     /// The JSON Schema, restricted to what may be seen, as written.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Box<RawValue>>,
     /// The declared query capabilities, restricted likewise.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query: Option<QueryMetadata>,
     /// Named sets of fields.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub views: Option<Vec<ViewMetadata>>,
     /// Streams that point here.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relationships: Option<Vec<RelationshipMetadata>>,
     /// What each field accepts, in declared order.
     #[serde(default)]
     pub field_capabilities: OrderedMap<FieldCapability>,
     /// Which relationships a read may bring along.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expand_capabilities: Option<Vec<ExpandCapability>>,
     /// How recent the records are.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub freshness: Option<Freshness>,
     /// The connections it may be read from, as the grant lists them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instance_ids: Option<Vec<String>>,
     /// The records it is limited to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<Vec<String>>,
     /// The time it is limited to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub time_constraint: Option<serde_json::Value>,
+    pub time_constraint: Option<Value>,
     /// The connections it may be read from, with labels.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub granted_connections: Option<Vec<GrantedConnection>>,
     /// The request, when the stream is the whole answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub links: Option<Links>,
     /// What to know, when the stream is the whole answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members of another server.
-    #[serde(flatten)]
-    pub other: Other,
 }
 
 /// Declared query capabilities as served.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct QueryMetadata {
     /// Comparisons by field.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range_filters: Option<OrderedMap<Vec<RangeOperator>>>,
     /// Relationships that may be brought along.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expand: Option<Vec<serde_json::Value>>,
+    pub expand: Option<Vec<Value>>,
     /// Searched fields.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<SearchMetadata>,
     /// Allowed aggregates.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aggregations: Option<AggregationMetadata>,
-    /// Members of another server.
-    #[serde(flatten)]
-    pub other: Other,
 }
 
 /// Searched fields.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SearchMetadata {
     /// By words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lexical_fields: Option<Vec<String>>,
     /// By meaning.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub semantic_fields: Option<Vec<String>>,
-    /// Members of another server.
-    #[serde(flatten)]
-    pub other: Other,
 }
 
 /// Allowed aggregates, as lists of fields.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct AggregationMetadata {
     /// Records may be counted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<bool>,
     /// May be summed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sum: Option<Vec<String>>,
     /// May be asked for the smallest value.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min: Option<Vec<String>>,
     /// May be asked for the largest value.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<Vec<String>>,
     /// May group.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group_by: Option<Vec<String>>,
     /// May group by calendar unit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group_by_time: Option<Vec<String>>,
     /// May have distinct values counted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count_distinct: Option<Vec<String>>,
-    /// Members of another server.
-    #[serde(flatten)]
-    pub other: Other,
 }
 
 /// A named set of fields as served.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ViewMetadata {
     /// What to pass as `view`.
     pub id: String,
     /// The name people see.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// The fields.
     #[serde(default)]
     pub fields: Vec<String>,
-    /// Members of another server.
-    #[serde(flatten)]
-    pub other: Other,
 }
 
 /// A relationship as served.
@@ -383,9 +319,6 @@ pub struct RelationshipMetadata {
     pub foreign_key: String,
     /// How many children.
     pub cardinality: Cardinality,
-    /// Members of another server.
-    #[serde(flatten)]
-    pub other: Other,
 }
 
 /// How recent the records are.
@@ -399,12 +332,10 @@ pub struct Freshness {
     /// When that was last tried.
     #[serde(default, skip_serializing_if = "Nullable::is_absent")]
     pub last_attempted_at: Nullable<String>,
-    /// Members of another server.
-    #[serde(flatten)]
-    pub other: Other,
 }
 
 /// One stream of one connection, briefly.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct StreamSummary {
     /// `stream`.
@@ -413,33 +344,22 @@ pub struct StreamSummary {
     /// The stream.
     pub name: String,
     /// How many records may be seen.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record_count: Option<u64>,
     /// The newest `emitted_at` that may be seen.
     #[serde(default, skip_serializing_if = "Nullable::is_absent")]
     pub last_updated: Nullable<String>,
     /// The connection.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection_id: Option<String>,
     /// The deprecated twin of `connection_id`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connector_instance_id: Option<String>,
     /// The connector.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connector_key: Option<String>,
     /// The older name of the connector key.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connector_id: Option<String>,
     /// The source.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<SourceRef>,
     /// The owner's label of the connection.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
     /// How recent the records are.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub freshness: Option<Freshness>,
-    /// Members of another server.
-    #[serde(flatten)]
-    pub other: Other,
 }

@@ -3,6 +3,7 @@
 //! yields the field exactly.
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use thiserror::Error;
 
 use crate::error::{ErrorCode, ReadError};
@@ -15,25 +16,20 @@ pub const MAX_LIMIT_CHARS: usize = 16_384;
 pub const MAX_CONTEXT_CHARS: usize = 8_192;
 
 /// The selectors of a window as a caller gives them, unchecked. Also part of a window handle.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct WindowSelector {
     /// Where to start.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset_chars: Option<usize>,
     /// How many characters.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_chars: Option<usize>,
     /// Where to start, as the decimal text of an offset.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
     /// A text to find, instead of an offset.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub q: Option<String>,
     /// Context before the match.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before_chars: Option<usize>,
     /// Context after the match.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_chars: Option<usize>,
 }
 

@@ -1,7 +1,7 @@
 //! What JSON can say and plain Rust types blur: the tag of an object, null against absent, members in order.
 //!
-//! Answers come from our own reader and from servers we do not control. These types let both share one envelope and
-//! still write back exactly what was read.
+//! Answers come from our own reader and from servers we do not control. These types let both share one envelope. Members
+//! that the contract does not name are passed over: whoever passes an answer on keeps its text.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -1,10 +1,10 @@
 //! Why a search found nothing: its words, one by one.
 
 use serde::{Deserialize, Serialize};
-
-use crate::wire::Other;
+use serde_with::skip_serializing_none;
 
 /// The words of a search that found nothing, each by itself.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct WordsFound {
     /// What was asked for, and how many records the caller may see have it, whatever filters were given.
@@ -14,11 +14,7 @@ pub struct WordsFound {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suggestions: Vec<TermCount>,
     /// How many records would match without the filters.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub without_filters: Option<u64>,
-    /// Members of another server.
-    #[serde(flatten)]
-    pub other: Other,
 }
 
 /// A word, a phrase or a prefix, and how many records have it.

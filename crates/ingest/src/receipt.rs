@@ -7,6 +7,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use contract::id::{ConnectionId, StreamName};
 use contract::time::Instant;
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 use sha2::{Digest, Sha256};
 use store::records::{Applied, Records};
 
@@ -33,6 +34,7 @@ pub struct Receipt {
 }
 
 /// A refused line.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ReceiptRejection {
     /// Which line, counted from 0 without blank ones.
@@ -44,10 +46,8 @@ pub struct ReceiptRejection {
     /// What is wrong.
     pub message: String,
     /// The field at fault, where there is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
     /// What stands in it, as it is but cut, where that is the fault. Whoever shows it escapes it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
 }
 

@@ -1,6 +1,7 @@
 //! What an import did, in numbers, and which lines it refused.
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use store::records::Applied;
 
 use crate::importer::{ItemPosition, Tally};
@@ -64,10 +65,10 @@ fn is_zero(count: &u64) -> bool {
 }
 
 /// A line that was refused.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RejectedLine {
     /// The file, where several were imported.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// The line in the file, from 1; for a row of several lines the first.
     pub line: u64,
@@ -76,10 +77,8 @@ pub struct RejectedLine {
     /// What is wrong.
     pub message: String,
     /// The field or column at fault, where there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
     /// What stands in it, as it is but cut, where that is the fault. Whoever shows it escapes it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
 }
 

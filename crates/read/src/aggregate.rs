@@ -6,7 +6,6 @@ use contract::aggregate::{
 use contract::declaration::Aggregations;
 use contract::error::ReadError;
 use contract::id::FieldName;
-use contract::wire::Other;
 use jiff::tz::TimeZone;
 use serde_json::value::RawValue;
 use store::search::{self, AggregateRequest, GroupKey, Value};
@@ -178,7 +177,6 @@ fn group(group: search::Group) -> Result<Group> {
         })?,
         count: group.count,
         value: group.value.map(value).transpose()?,
-        other: Other::new(),
     })
 }
 

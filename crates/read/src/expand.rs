@@ -7,7 +7,7 @@ use contract::json::{self, JsonKind, RecordBody};
 use contract::key::RecordKey;
 use contract::query::{ExpandRequest, Filter, Projection, RecordsQuery};
 use contract::record::{Expanded, ExpandedList, Record};
-use contract::wire::{ObjectTag, OrderedMap, Other};
+use contract::wire::{ObjectTag, OrderedMap};
 
 use crate::conditions::Conditions;
 use crate::disclosure::Shown;
@@ -232,7 +232,6 @@ fn expanded(relation: &Relation, mut data: Vec<Record>, has_more: bool) -> Expan
             object: ObjectTag::LIST,
             data,
             has_more,
-            other: Other::new(),
         });
     }
     match data.pop() {

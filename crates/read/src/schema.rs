@@ -15,7 +15,7 @@ use contract::schema::{
     SchemaQuery, SourceRef, StreamMetadata,
 };
 use contract::time::Instant;
-use contract::wire::{ObjectTag, Other};
+use contract::wire::ObjectTag;
 
 use crate::ambiguity::{available, connection_not_found, stream_not_there};
 use crate::disclosure::Shown;
@@ -171,7 +171,6 @@ fn document(
                 stream_count: None,
                 granted_connections: None,
                 streams: vec![metadata],
-                other: Other::new(),
             }),
         }
     }
@@ -190,7 +189,7 @@ fn document(
         connectors,
         links: None,
         meta: Some(Meta::default()),
-        other: Other::new(),
+        search: None,
     }
 }
 
@@ -217,9 +216,7 @@ fn bearer(session: &Session) -> Bearer {
         }
         Some(package) => {
             bearer.token_kind = text("mcp_package");
-            bearer
-                .other
-                .insert("grant_package_id".to_owned(), package.as_str().into());
+            bearer.grant_package_id = text(package.as_str());
         }
     }
     bearer
@@ -234,7 +231,6 @@ pub(crate) fn source_of(declaration: &Declaration) -> SourceRef {
     SourceRef {
         kind: Some(kind.to_owned()),
         id: Some(declaration.source.id.clone()),
-        other: Other::new(),
     }
 }
 

@@ -435,7 +435,6 @@ fn meta(query: &SearchQuery, plan: &Plan, request: &SearchRequest, answer: &Sear
             note: Some("the index is being built; hits may be missing until it is done".to_owned()),
             pending_scopes: number(plan.searched.len()),
             percent: Some(percent(indexed, written)),
-            other: Other::new(),
         }),
         None if rebuilding > 0 => Some(IndexMaintenance {
             note: Some(
@@ -444,7 +443,6 @@ fn meta(query: &SearchQuery, plan: &Plan, request: &SearchRequest, answer: &Sear
             ),
             pending_scopes: number(rebuilding),
             percent: answer.reindexed.map(|(indexed, all)| percent(indexed, all)),
-            other: Other::new(),
         }),
         None => None,
     };

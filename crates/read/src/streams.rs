@@ -4,7 +4,7 @@ use contract::page::Page;
 use contract::query::StreamsQuery;
 use contract::schema::{Freshness, StreamSummary};
 use contract::time::Instant;
-use contract::wire::{Nullable, ObjectTag, Other};
+use contract::wire::{Nullable, ObjectTag};
 
 use crate::ambiguity::{connection_not_found, label};
 use crate::disclosure::Shown;
@@ -48,7 +48,6 @@ fn summary(session: &Session, row: &Row) -> Result<StreamSummary> {
         connector_id: Some(connector),
         source: Some(source_of(row.declaration())),
         display_name: label(connection),
-        other: Other::new(),
     })
 }
 

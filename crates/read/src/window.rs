@@ -6,7 +6,7 @@ use contract::page::{Meta, Warning, WarningCode};
 use contract::query::WindowQuery;
 use contract::record::{FieldWindow, WindowField};
 use contract::window::{self, MAX_LIMIT_CHARS};
-use contract::wire::{ObjectTag, Other};
+use contract::wire::ObjectTag;
 
 use crate::disclosure::Shown;
 use crate::enforce::Row;
@@ -46,12 +46,10 @@ pub(crate) fn field_window(session: &Session, query: &WindowQuery) -> Answer<Fie
         field: WindowField {
             path: name.to_owned(),
             kind: Some("string".to_owned()),
-            other: Other::new(),
         },
         window,
         links: None,
         meta: Some(meta),
-        other: Other::new(),
     };
     let mut shown = Shown::for_row(&row);
     shown.record(&row, &key);

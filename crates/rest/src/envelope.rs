@@ -4,7 +4,7 @@ use contract::aggregate::Aggregation;
 use contract::page::{Links, Meta, Page, Warning};
 use contract::record::{FieldWindow, Record};
 use contract::schema::{SchemaAnswer, StreamMetadata};
-use contract::wire::{Nullable, Other};
+use contract::wire::Nullable;
 
 use crate::json_body::{HasContent, json_response};
 use crate::query_params::ConnectionSelector;
@@ -82,7 +82,6 @@ pub(crate) fn respond(
     *body.links() = Some(Links {
         this: Some(context.target.clone()),
         next,
-        other: Other::new(),
     });
     let meta = body.meta().get_or_insert_default();
     if selector.by_alias {

@@ -175,7 +175,7 @@ impl HttpBody for ChunkedBody {
 mod tests {
     use super::*;
     use contract::record::ExpandedList;
-    use contract::wire::{ObjectTag, OrderedMap, Other};
+    use contract::wire::{ObjectTag, OrderedMap};
 
     fn record(id: &str, bytes: usize) -> Record {
         let mut record = Record::new("messages", id, "2026-01-01");
@@ -190,7 +190,6 @@ mod tests {
             object: ObjectTag::LIST,
             data: vec![record("c", LARGE_BYTES), record("d", 10)],
             has_more: false,
-            other: Other::new(),
         };
         parent.expanded = Some(OrderedMap(vec![
             ("many".to_owned(), Expanded::Many(children)),

@@ -28,11 +28,11 @@ pub(crate) async fn schema(context: RequestContext, caller: Caller) -> HandlerRe
     )?
     .for_connector(context.params.text(CONNECTOR).map(str::to_owned));
     let mut schema = caller.reader(&context.service).schema(query).await?;
-    let members = match &mut schema {
-        SchemaAnswer::Full(schema) => &mut schema.other,
-        SchemaAnswer::Compact(schema) => &mut schema.other,
+    let search = match &mut schema {
+        SchemaAnswer::Full(schema) => &mut schema.search,
+        SchemaAnswer::Compact(schema) => &mut schema.search,
     };
-    members.insert("search".to_owned(), search_options());
+    *search = Some(search_options());
     respond(&context, &selector, schema)
 }
 

@@ -372,7 +372,7 @@ pub fn is_number(text: &str) -> bool {
 }
 
 /// The first place at or after `at` that ends a run of plain string content: a quote, a backslash or a control byte.
-pub(crate) fn plain_run(bytes: &[u8], mut at: usize) -> usize {
+fn plain_run(bytes: &[u8], mut at: usize) -> usize {
     const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
     const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
     const QUOTES: u64 = u64::from_ne_bytes([b'"'; 8]);

@@ -2,45 +2,37 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use serde_with::skip_serializing_none;
 
-use crate::wire::{OrderedMap, Other};
+use crate::wire::OrderedMap;
 
 /// What a field accepts.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct FieldCapability {
     /// The property's JSON Schema as written.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Box<RawValue>>,
     /// How to show it.
-    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "type")]
     pub presentation_type: Option<String>,
     /// What it is for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
     /// Whether it may be read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub granted: Option<bool>,
     /// `filter[field]=value`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exact_filter: Option<Capability>,
     /// `filter[field][operator]=value`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range_filter: Option<Capability>,
     /// Search by words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lexical_search: Option<Capability>,
     /// Search by meaning.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub semantic_search: Option<Capability>,
     /// Aggregates by name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aggregation: Option<OrderedMap<Capability>>,
-    /// Members of another server.
-    #[serde(flatten)]
-    pub other: Other,
 }
 
 /// Whether something is declared, and whether this caller may use it.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Capability {
     /// The declaration allows it.
@@ -50,14 +42,9 @@ pub struct Capability {
     #[serde(default)]
     pub usable: bool,
     /// The comparisons of a range filter.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operators: Option<Vec<String>>,
     /// Why it is declared and not usable.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Members of another server.
-    #[serde(flatten)]
-    pub other: Other,
 }
 
 impl Capability {
@@ -72,43 +59,31 @@ impl Capability {
 }
 
 /// A relationship a read may bring along.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ExpandCapability {
     /// What to pass as `expand`.
     pub name: String,
     /// The child stream.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<String>,
     /// The child stream, under its other name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_stream: Option<String>,
     /// `has_many` or `has_one`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cardinality: Option<String>,
     /// Whether the child stream may be read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub granted: Option<bool>,
     /// Whether it may be used.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usable: Option<bool>,
     /// The field that holds a record key of the other stream.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub foreign_key: Option<String>,
     /// The same field, under its other name, where it is the related stream that has it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub child_parent_key_field: Option<String>,
     /// Children when no limit is named.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_limit: Option<u32>,
     /// The largest limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_limit: Option<u32>,
     /// Why it is not usable.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Members of another server.
-    #[serde(flatten)]
-    pub other: Other,
 }
 
 impl FieldCapability {

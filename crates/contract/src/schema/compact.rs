@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use serde_with::skip_serializing_none;
 
 use super::{
     CompactSchema, ConnectorSchema, ExpandCapability, FieldCapability, GrantedConnection, Schema,
@@ -13,24 +14,21 @@ use super::{
 use crate::wire::{OrderedMap, Other};
 
 /// One stream in a few words.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct CompactStream {
     /// The stream.
     pub name: String,
     /// The fields that identify a record.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub primary_key: Option<Vec<String>>,
     /// The field that orders records.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor_field: Option<String>,
     /// What each field accepts, as flags: see [`FieldCapability::flags`].
     #[serde(default)]
     pub field_capabilities: OrderedMap<String>,
     /// Which relationships a read may bring along.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expand_capabilities: Option<Vec<ExpandCapability>>,
     /// Its connections.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub granted_connections: Option<Vec<GrantedConnection>>,
     /// Members of another server.
     #[serde(flatten)]
@@ -54,7 +52,7 @@ impl Schema {
             connectors,
             links: self.links.clone(),
             meta: self.meta.clone(),
-            other: Other::new(),
+            search: self.search.clone(),
         }
     }
 }
@@ -75,7 +73,6 @@ fn compact_connector(
             .iter()
             .map(StreamMetadata::compact)
             .collect(),
-        other: Other::new(),
     }
 }
 
@@ -108,7 +105,6 @@ impl StreamMetadata {
         let flags = |(name, field): (&str, &FieldCapability)| (name.to_owned(), field.flags());
         let expand = |relation: &ExpandCapability| ExpandCapability {
             child_parent_key_field: None,
-            other: Other::new(),
             ..relation.clone()
         };
         CompactStream {

@@ -15,6 +15,7 @@ use std::collections::{HashMap, VecDeque};
 use std::io::BufRead;
 
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 use sha2::{Digest, Sha256};
 use store::StoreError;
 
@@ -251,16 +252,15 @@ struct ChatRecord<'c> {
 }
 
 /// The record of a message.
+#[skip_serializing_none]
 #[derive(Serialize)]
 struct MessageRecord<'m> {
     id: String,
     chat: &'m str,
-    #[serde(skip_serializing_if = "Option::is_none")]
     author: Option<&'m str>,
     sent_at: String,
     kind: &'static str,
     text: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     attachment: Option<&'m str>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     edited: bool,

@@ -4,7 +4,7 @@
 use contract::page::{
     IndexMaintenance, KindCount, Meta, Page, Recall, ReportedCount, Warning, WarningCode,
 };
-use contract::wire::{Nullable, Other};
+use contract::wire::Nullable;
 use contract::words::WordsFound;
 use serde_json::Value;
 
@@ -76,7 +76,6 @@ pub(super) fn page<T>(body: &Value, data: Vec<T>) -> Page<T> {
             .and_then(|meta| text(meta, "next"))
             .map(str::to_owned),
         warnings: Some(warnings(body)),
-        other: Other::new(),
     });
     page
 }
@@ -90,7 +89,6 @@ fn count(place: &Value) -> Option<ReportedCount> {
     Some(ReportedCount::Kind(KindCount {
         kind: kind.unwrap_or("exact").to_owned(),
         value: Some(value),
-        other: Other::new(),
     }))
 }
 
@@ -105,7 +103,6 @@ fn recall(recall: &Value) -> Recall {
         candidate_window_limit: number("candidate_window_limit"),
         sources_searched_count: number("sources_searched_count"),
         truncated_source_count: number("truncated_source_count"),
-        other: Other::new(),
     }
 }
 

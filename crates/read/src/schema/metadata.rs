@@ -10,7 +10,7 @@ use contract::schema::{
     AggregationMetadata, Capability, ExpandCapability, FieldCapability, GrantedConnection,
     QueryMetadata, RelationshipMetadata, SearchMetadata, StreamMetadata, ViewMetadata,
 };
-use contract::wire::{ObjectTag, OrderedMap, Other};
+use contract::wire::{ObjectTag, OrderedMap};
 use serde_json::json;
 
 use super::restrict;
@@ -90,7 +90,6 @@ pub(super) fn describe(reach: Reach<'_>, row: &Row, members: &[&Row]) -> Result<
         granted_connections: Some(members.iter().map(|member| granted(member)).collect()),
         links: None,
         meta: None,
-        other: Other::new(),
     })
 }
 
@@ -98,7 +97,6 @@ fn granted(row: &Row) -> GrantedConnection {
     GrantedConnection {
         connection_id: row.connection().id.to_string(),
         display_name: label(row.connection()),
-        other: Other::new(),
     }
 }
 
@@ -123,7 +121,6 @@ fn views(row: &Row) -> Vec<ViewMetadata> {
         id: view.id.to_string(),
         label: Some(view.label.clone()),
         fields: view.fields.iter().map(ToString::to_string).collect(),
-        other: Other::new(),
     });
     views.collect()
 }
@@ -135,7 +132,6 @@ fn relationship(relation: &Relation) -> RelationshipMetadata {
         stream: declared.stream.to_string(),
         foreign_key: declared.foreign_key.to_string(),
         cardinality: declared.cardinality,
-        other: Other::new(),
     }
 }
 
@@ -168,7 +164,6 @@ fn expand(relation: &Relation) -> ExpandCapability {
         default_limit: limits.map(|(default, _)| default),
         max_limit: limits.map(|(_, max)| max),
         reason: None,
-        other: Other::new(),
     }
 }
 
@@ -208,9 +203,7 @@ fn query(row: &Row, relations: &[Relation]) -> QueryMetadata {
             group_by: names(&offered.group_by),
             group_by_time: names(&offered.group_by_time),
             count_distinct: names(&offered.count_distinct),
-            other: Other::new(),
         }),
-        other: Other::new(),
     }
 }
 
@@ -255,6 +248,5 @@ fn capability(
         // Semantic search does not exist yet, whether a field declares it or not.
         semantic_search: Some(Capability::new(false)),
         aggregation: Some(aggregation.collect()),
-        other: Other::new(),
     })
 }

@@ -2,6 +2,7 @@
 
 use contract::json::{self, JsonKind, RecordBody};
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 
 use super::message::{moment, text_of};
 use crate::rejection::{Rejection, RejectionCode};
@@ -93,25 +94,23 @@ impl Chat {
 }
 
 /// The record of a chat.
+#[skip_serializing_none]
 #[derive(Serialize)]
 pub(super) struct ChatRecord<'c> {
     id: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'c str>,
-    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "type")]
     kind: Option<&'c str>,
 }
 
 /// The record of a contact.
+#[skip_serializing_none]
 #[derive(Serialize)]
 pub(super) struct Contact {
     id: String,
     name: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     user_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     phone_number: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     added_at: Option<String>,
 }
 

@@ -5,6 +5,7 @@ use contract::json::{self, JsonKind, RecordBody};
 use contract::time::Instant;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
+use serde_with::skip_serializing_none;
 
 use super::chat::Chat;
 use crate::rejection::{Rejection, RejectionCode, quoted};
@@ -51,56 +52,41 @@ const MEDIA: [(&str, &str); 8] = [
 ];
 
 /// The record of a message.
+#[skip_serializing_none]
 #[derive(Serialize)]
 pub(super) struct MessageRecord<'m> {
     id: String,
     chat_id: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     chat_name: Option<&'m str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     chat_type: Option<&'m str>,
     message_id: i64,
-    #[serde(skip_serializing_if = "Option::is_none")]
     kind: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     action: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     author_name: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     author_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     sent_at: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     edited_at: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     reply_to_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     forwarded_from: Option<String>,
     #[serde(flatten)]
     sent: Sent,
-    #[serde(skip_serializing_if = "Option::is_none")]
     duration_seconds: Option<&'m RawValue>,
     text: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     links: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     reactions: Option<&'m RawValue>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     poll: Option<&'m RawValue>,
     #[serde(skip_serializing_if = "Details::is_empty")]
     details: Details<'m>,
 }
 
 /// What is sent besides text.
+#[skip_serializing_none]
 #[derive(Serialize)]
 struct Sent {
-    #[serde(skip_serializing_if = "Option::is_none")]
     media_type: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     mime_type: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     file_name: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<String>,
 }
 
