@@ -7,7 +7,8 @@ use tower::ServiceExt as _;
 
 use crate::fixture::{World, letter};
 
-const FAR: &str = r#"{"far":1E400,"whole":123456789012345678901234567890,"cents":[2.50,-0]}"#;
+/// The exponent is spelled as the tools spell it.
+const FAR: &str = r#"{"far":1e+400,"whole":123456789012345678901234567890,"cents":[2.50,-0]}"#;
 
 /// The body of an answer, as it came.
 async fn raw(world: &World, mut request: Request<Body>) -> String {
