@@ -3,31 +3,40 @@
 //! Checks are strict, because a misspelt argument that is ignored gives an answer to another question. Every refusal is
 //! typed and comes before anything is asked.
 
+mod given;
 mod objects;
+mod schema;
 
 use contract::aggregate::{Granularity, MetricKind};
 use contract::error::ErrorCode;
 use contract::query::Count;
 use contract::search::{SearchMode, SearchOrder};
 use contract::upstream::Get;
-use serde::Serialize;
-use serde_json::{Map, Value, json};
+use rmcp::model::JsonObject;
 
+pub(crate) use given::{Given, Scalar};
 pub(crate) use objects::{ExpandLimits, Filter};
+pub(crate) use schema::Schema;
 
 use crate::budget;
 use crate::fault::Fault;
 use crate::text::plain;
+use crate::tool_call::ArgValue;
 
 /// The arguments of a tool.
-pub(crate) trait Arguments: Serialize + Sized {
+pub(crate) trait Arguments: Sized {
     /// The input schema: a strict object.
-    fn schema() -> Map<String, Value>;
+    fn schema() -> Schema;
     /// Checks what a caller sent. A null is an argument that was not given.
-    fn read(given: Map<String, Value>) -> Result<Self, Fault>;
+    fn read(given: JsonObject) -> Result<Self, Fault>;
     /// Writes all arguments into a question, each in its wire form, but for those named.
     fn write(&self, question: &mut Get, but: &[&str]);
+    /// All that were given, for a call that repeats them.
+    fn given(&self) -> Vec<(&'static str, ArgValue)>;
 }
+
+/// What was sent, by the name of the argument.
+pub(crate) struct Sent(Vec<(String, Given)>);
 
 /// Declares the arguments of a tool: name, type, what a model is told, and another name that callers may use but are not told
 /// of. An `Option` may be left out.
@@ -36,28 +45,31 @@ macro_rules! arguments {
         $($field:ident: $kind:ty = $told:expr $(, also $other:literal)?;)*
     }) => {
         $(#[$about])*
-        #[derive(Debug, Clone, serde::Serialize)]
+        #[derive(Debug, Clone)]
         $seen struct $name {
-            $(#[serde(skip_serializing_if = "crate::args::is_absent")] $seen $field: $kind,)*
+            $($seen $field: $kind,)*
         }
 
         impl crate::args::Arguments for $name {
-            fn schema() -> serde_json::Map<String, serde_json::Value> {
+            fn schema() -> crate::args::Schema {
                 crate::args::input_schema([
                     $((stringify!($field), <$kind as crate::args::Slot>::REQUIRED,
-                        crate::args::told(<$kind as crate::args::Slot>::schema(), $told)),)*
+                        <$kind as crate::args::Slot>::schema(), $told),)*
                 ])
             }
 
-            fn read(
-                mut given: serde_json::Map<String, serde_json::Value>,
-            ) -> Result<Self, crate::fault::Fault> {
+            fn read(given: rmcp::model::JsonObject) -> Result<Self, crate::fault::Fault> {
                 let known = [$(stringify!($field),)*];
                 let other = [$($((stringify!($field), $other),)?)*];
-                crate::args::prepare(&mut given, &known, &other)?;
+                let mut sent = crate::args::Sent::new(given, &known, &other)?;
                 Ok(Self {
-                    $($field: crate::args::Slot::read(stringify!($field), given.shift_remove(stringify!($field)))?,)*
+                    $($field: crate::args::Slot::read(stringify!($field), sent.take(stringify!($field)))?,)*
                 })
+            }
+
+            fn given(&self) -> Vec<(&'static str, crate::tool_call::ArgValue)> {
+                let given = [$((stringify!($field), crate::args::Slot::value(&self.$field)),)*];
+                given.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
             }
 
             fn write(&self, question: &mut contract::upstream::Get, but: &[&str]) {
@@ -73,26 +85,28 @@ pub(crate) use arguments;
 /// A place of the struct: an argument that must be given, or one that may be left out.
 pub(crate) trait Slot: Sized {
     const REQUIRED: bool;
-    fn schema() -> Value;
-    fn read(name: &str, given: Option<Value>) -> Result<Self, Fault>;
+    fn schema() -> Schema;
+    fn read(name: &str, given: Option<Given>) -> Result<Self, Fault>;
     fn write(&self, name: &str, question: &mut Get);
+    fn value(&self) -> Option<ArgValue>;
 }
 
 /// What an argument may be.
 pub(crate) trait Argument: Sized {
-    fn schema() -> Value;
-    fn read(name: &str, given: Value) -> Result<Self, Fault>;
+    fn schema() -> Schema;
+    fn read(name: &str, given: Given) -> Result<Self, Fault>;
     fn write(&self, name: &str, question: &mut Get);
+    fn value(&self) -> ArgValue;
 }
 
 impl<T: Argument> Slot for T {
     const REQUIRED: bool = true;
 
-    fn schema() -> Value {
+    fn schema() -> Schema {
         T::schema()
     }
 
-    fn read(name: &str, given: Option<Value>) -> Result<Self, Fault> {
+    fn read(name: &str, given: Option<Given>) -> Result<Self, Fault> {
         let missing = || invalid(name, format!("the argument {name} is required"));
         T::read(name, given.ok_or_else(missing)?)
     }
@@ -100,16 +114,20 @@ impl<T: Argument> Slot for T {
     fn write(&self, name: &str, question: &mut Get) {
         Argument::write(self, name, question);
     }
+
+    fn value(&self) -> Option<ArgValue> {
+        Some(Argument::value(self))
+    }
 }
 
 impl<T: Argument> Slot for Option<T> {
     const REQUIRED: bool = false;
 
-    fn schema() -> Value {
+    fn schema() -> Schema {
         T::schema()
     }
 
-    fn read(name: &str, given: Option<Value>) -> Result<Self, Fault> {
+    fn read(name: &str, given: Option<Given>) -> Result<Self, Fault> {
         given.map(|given| T::read(name, given)).transpose()
     }
 
@@ -118,82 +136,84 @@ impl<T: Argument> Slot for Option<T> {
             value.write(name, question);
         }
     }
-}
 
-/// Whether an argument was left out, for the calls that repeat it.
-pub(crate) fn is_absent<T: Slot + Serialize>(value: &T) -> bool {
-    !T::REQUIRED && serde_json::to_value(value).is_ok_and(|value| value.is_null())
-}
-
-pub(crate) fn told(mut schema: Value, about: &str) -> Value {
-    if !about.is_empty() {
-        schema["description"] = json!(about);
+    fn value(&self) -> Option<ArgValue> {
+        self.as_ref().map(Argument::value)
     }
-    schema
 }
 
-pub(crate) fn input_schema<const N: usize>(slots: [(&str, bool, Value); N]) -> Map<String, Value> {
-    let required: Vec<&str> = slots
-        .iter()
-        .filter(|slot| slot.1)
-        .map(|slot| slot.0)
-        .collect();
-    let mut schema = Map::new();
-    schema.insert("type".to_owned(), json!("object"));
-    let properties = slots
-        .into_iter()
-        .map(|(name, _, schema)| (name.to_owned(), schema));
-    schema.insert("properties".to_owned(), Value::Object(properties.collect()));
-    if !required.is_empty() {
-        schema.insert("required".to_owned(), json!(required));
-    }
-    schema.insert("additionalProperties".to_owned(), json!(false));
-    schema
+/// The schema of arguments: name, whether it must be given, what it is, and what a model is told of it.
+pub(crate) fn input_schema<const N: usize>(
+    slots: [(&'static str, bool, Schema, &'static str); N],
+) -> Schema {
+    let required = slots.iter().filter(|slot| slot.1).map(|slot| slot.0);
+    let required = required.collect();
+    let properties = slots.into_iter().map(|(name, _, mut schema, about)| {
+        schema.description = about;
+        (name, schema)
+    });
+    Schema::of_object(properties.collect(), required).strict()
 }
 
-/// Takes nulls out, gives arguments under another name their own, and refuses names that are not known.
-pub(crate) fn prepare(
-    given: &mut Map<String, Value>,
-    known: &[&str],
-    other: &[(&str, &str)],
-) -> Result<(), Fault> {
-    let is_known =
-        |name: &str| known.contains(&name) || other.iter().any(|(_, also)| *also == name);
-    if let Some(name) = given.keys().find(|name| !is_known(name)) {
-        return Err(unknown(name, known));
-    }
-    given.retain(|_, value| !value.is_null());
-    for (name, also) in other {
-        let Some(value) = given.shift_remove(*also) else {
-            continue;
-        };
-        if given.get(*name).is_some_and(|twin| *twin != value) {
-            let message = format!("{name} was given twice, under two names, with two values");
-            return Err(invalid(name, message).with_next(format!("pass {name} only")));
+impl Sent {
+    /// Takes nulls out, gives arguments under another name their own, and refuses names that are not known.
+    pub(crate) fn new(
+        given: JsonObject,
+        known: &[&str],
+        other: &[(&str, &str)],
+    ) -> Result<Self, Fault> {
+        let is_known =
+            |name: &str| known.contains(&name) || other.iter().any(|(_, also)| *also == name);
+        if let Some(name) = given.keys().find(|name| !is_known(name)) {
+            return Err(unknown(name, known));
         }
-        given.insert((*name).to_owned(), value);
+        let given = given.into_iter();
+        let given = given.filter_map(|(name, value)| Some((name, Given::new(value)?)));
+        let mut sent = Self(given.collect());
+        for (name, also) in other {
+            let Some(value) = sent.take(also) else {
+                continue;
+            };
+            if sent.take(name).is_some_and(|twin| twin != value) {
+                let message = format!("{name} was given twice, under two names, with two values");
+                return Err(invalid(name, message).with_next(format!("pass {name} only")));
+            }
+            sent.0.push(((*name).to_owned(), value));
+        }
+        Ok(sent)
     }
-    Ok(())
+
+    pub(crate) fn take(&mut self, name: &str) -> Option<Given> {
+        let at = self.0.iter().position(|(known, _)| known == name)?;
+        Some(self.0.swap_remove(at).1)
+    }
 }
 
 /// A text that is not empty.
 impl Argument for String {
-    fn schema() -> Value {
-        json!({"type": "string", "minLength": 1})
+    fn schema() -> Schema {
+        Schema {
+            min_length: Some(1),
+            ..Schema::new("string")
+        }
     }
 
-    fn read(name: &str, given: Value) -> Result<Self, Fault> {
-        match given {
-            Value::String(text) if text.is_empty() => {
+    fn read(name: &str, given: Given) -> Result<Self, Fault> {
+        match given.text() {
+            Some(text) if text.is_empty() => {
                 Err(invalid(name, format!("{name} must not be empty")))
             }
-            Value::String(text) => Ok(text),
-            _ => Err(wrong_type(name, "a string")),
+            Some(text) => Ok(text),
+            None => Err(wrong_type(name, "a string")),
         }
     }
 
     fn write(&self, name: &str, question: &mut Get) {
         question.push(name, self.as_str());
+    }
+
+    fn value(&self) -> ArgValue {
+        self.into()
     }
 }
 
@@ -204,13 +224,15 @@ pub(crate) trait Choice: Copy + 'static {
 }
 
 impl<T: Choice> Argument for Chosen<T> {
-    fn schema() -> Value {
-        let words: Vec<&str> = T::ALL.iter().map(|one| one.word()).collect();
-        json!({"type": "string", "enum": words})
+    fn schema() -> Schema {
+        Schema {
+            words: T::ALL.iter().map(|one| one.word()).collect(),
+            ..Schema::new("string")
+        }
     }
 
-    fn read(name: &str, given: Value) -> Result<Self, Fault> {
-        let given = given.as_str().unwrap_or_default();
+    fn read(name: &str, given: Given) -> Result<Self, Fault> {
+        let given = given.text().unwrap_or_default();
         let found = T::ALL.iter().find(|one| one.word() == given);
         found.copied().map(Self).ok_or_else(|| {
             let words: Vec<&str> = T::ALL.iter().map(|one| one.word()).collect();
@@ -221,17 +243,15 @@ impl<T: Choice> Argument for Chosen<T> {
     fn write(&self, name: &str, question: &mut Get) {
         question.push(name, self.0.word());
     }
+
+    fn value(&self) -> ArgValue {
+        self.0.word().into()
+    }
 }
 
 /// The word that was chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Chosen<T>(pub(crate) T);
-
-impl<T: Choice> Serialize for Chosen<T> {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.0.word())
-    }
-}
 
 macro_rules! choices {
     ($($kind:ty),*) => {$(
@@ -248,20 +268,23 @@ macro_rules! choices {
 choices!(Count, Granularity, MetricKind, SearchMode, SearchOrder);
 
 /// A whole number within bounds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Whole<const LEAST: u64, const MOST: u64>(pub(crate) u64);
 
 /// How many entries a page may have.
 pub(crate) type Limit = Whole<1, { budget::MAX_LIMIT }>;
 
 impl<const LEAST: u64, const MOST: u64> Argument for Whole<LEAST, MOST> {
-    fn schema() -> Value {
-        json!({"type": "integer", "minimum": LEAST, "maximum": MOST})
+    fn schema() -> Schema {
+        Schema {
+            minimum: Some(LEAST),
+            maximum: Some(MOST),
+            ..Schema::new("integer")
+        }
     }
 
-    fn read(name: &str, given: Value) -> Result<Self, Fault> {
-        match whole(&given) {
+    fn read(name: &str, given: Given) -> Result<Self, Fault> {
+        match given.whole() {
             Some(number) if (LEAST..=MOST).contains(&number) => Ok(Self(number)),
             None if !given.is_number() => Err(wrong_type(name, "an integer")),
             _ => {
@@ -274,11 +297,14 @@ impl<const LEAST: u64, const MOST: u64> Argument for Whole<LEAST, MOST> {
     fn write(&self, name: &str, question: &mut Get) {
         question.push(name, self.0.to_string());
     }
+
+    fn value(&self) -> ArgValue {
+        self.0.into()
+    }
 }
 
 /// A list of names, which is not empty: read as "no restriction" an empty one would widen the question.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Names(pub(crate) Vec<String>);
 
 impl Names {
@@ -291,15 +317,15 @@ impl Names {
 }
 
 impl Argument for Names {
-    fn schema() -> Value {
-        json!({"type": "array", "items": {"type": "string", "minLength": 1}})
+    fn schema() -> Schema {
+        Schema {
+            items: Some(Box::new(<String as Argument>::schema())),
+            ..Schema::new("array")
+        }
     }
 
-    fn read(name: &str, given: Value) -> Result<Self, Fault> {
-        let names: Option<Vec<String>> = match given {
-            Value::Array(list) => list.into_iter().map(non_empty).collect(),
-            _ => None,
-        };
+    fn read(name: &str, given: Given) -> Result<Self, Fault> {
+        let names = given.names();
         let names = names.ok_or_else(|| wrong_type(name, "an array of non-empty strings"))?;
         if names.is_empty() {
             return Err(invalid(
@@ -318,26 +344,10 @@ impl Argument for Names {
             question.push(name, one.as_str());
         }
     }
-}
 
-fn non_empty(value: Value) -> Option<String> {
-    match value {
-        Value::String(text) if !text.is_empty() => Some(text),
-        _ => None,
+    fn value(&self) -> ArgValue {
+        self.0.as_slice().into()
     }
-}
-
-/// A whole number, also when it was written like `5.0`.
-fn whole(value: &Value) -> Option<u64> {
-    value.as_u64().or_else(|| {
-        let number = value.as_f64()?;
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "checked to be whole and within what a double holds exactly"
-        )]
-        (number.fract() == 0.0 && (0.0..9e15).contains(&number)).then_some(number as u64)
-    })
 }
 
 /// Whether this name can stand in a list: on the wire, names are separated by commas.

@@ -6,10 +6,14 @@ pub(crate) const LIST_TEXT: usize = 1_800;
 pub(crate) const FIGURE_TEXT: usize = 400;
 /// The text of aggregate groups.
 pub(crate) const GROUPS_TEXT: usize = 4_096;
-/// The text of a schema.
-pub(crate) const SCHEMA_TEXT: usize = 18_000;
-/// The structured content of a schema.
-pub(crate) const SCHEMA_STRUCTURED: usize = 60_000;
+/// The text of a schema, unless the names in it are longer.
+pub(crate) const SCHEMA_TEXT: usize = 4_096;
+/// The text of the full schema of one stream.
+pub(crate) const FULL_SCHEMA_TEXT: usize = 18_000;
+/// The structured content of an index, unless the names in it are longer.
+pub(crate) const INDEX_STRUCTURED: usize = 8_192;
+/// The same of one stream.
+pub(crate) const STREAM_STRUCTURED: usize = 12_288;
 /// The structured content of the full schema of one stream.
 pub(crate) const FULL_SCHEMA_STRUCTURED: usize = 80_000;
 /// What a window's text may add to the window itself.

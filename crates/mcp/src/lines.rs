@@ -7,7 +7,6 @@ use std::sync::{Arc, PoisonError};
 use rmcp::model::{ClientNotification, ClientRequest, JsonRpcMessage, RequestId};
 use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
-use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
@@ -51,7 +50,7 @@ struct Batch {
 /// What one message of a line comes to.
 enum Heard {
     Message(Box<RxJsonRpcMessage<RoleServer>>),
-    Refused(Value),
+    Refused(String),
     /// A notification that is not known needs no answer.
     Nothing,
 }
@@ -94,7 +93,7 @@ where
                 continue;
             }
             if std::mem::take(&mut self.skipping) {
-                self.tell(written(&message::too_long(LONGEST)));
+                self.tell(message::too_long(LONGEST).into_bytes());
                 return Some(Vec::new());
             }
             return Some(std::mem::take(&mut self.line));
@@ -110,10 +109,10 @@ where
         match message::batch(line) {
             None => match hear(line) {
                 Heard::Message(message) => self.waiting.push_back(*message),
-                Heard::Refused(error) => self.tell(written(&error)),
+                Heard::Refused(error) => self.tell(error.into_bytes()),
                 Heard::Nothing => {}
             },
-            Some(Err(error)) => self.tell(written(&error)),
+            Some(Err(error)) => self.tell(error.into_bytes()),
             Some(Ok(entries)) => self.take_batch(&entries),
         }
     }
@@ -125,13 +124,12 @@ where
             let heard = (entries.len() > 1).then(beside).flatten();
             match heard.unwrap_or_else(|| hear(entry)) {
                 Heard::Nothing => {}
-                Heard::Refused(error) => batch.said.push(written(&error)),
+                Heard::Refused(error) => batch.said.push(error.into_bytes()),
                 Heard::Message(message) => {
                     if let JsonRpcMessage::Request(request) = &*message {
                         let id = request.id.clone();
                         if batch.awaited.contains(&id) || awaits(&self.batches, &id) {
-                            let error = message::id_taken(id.into_json_value());
-                            batch.said.push(written(&error));
+                            batch.said.push(message::id_taken(id).into_bytes());
                             continue;
                         }
                         batch.awaited.push(id);
@@ -167,11 +165,11 @@ where
 /// What a message is. `initialize` is told here what it lacks: before it nothing else would.
 fn hear(sent: &[u8]) -> Heard {
     let Ok(message) = serde_json::from_slice::<RxJsonRpcMessage<RoleServer>>(sent) else {
-        let value: Value = serde_json::from_slice(sent).unwrap_or_default();
-        if value["method"].is_string() && value.get("id").is_none() {
-            return Heard::Nothing;
-        }
-        return Heard::Refused(message::no_message(sent));
+        return if message::is_notification(sent) {
+            Heard::Nothing
+        } else {
+            Heard::Refused(message::no_message(sent))
+        };
     };
     if let JsonRpcMessage::Request(request) = &message
         && let ClientRequest::CustomRequest(custom) = &request.request
@@ -180,7 +178,7 @@ fn hear(sent: &[u8]) -> Heard {
         let error = server::unreadable(&custom.method, custom.extensions.get());
         let id = Some(request.id.clone());
         let error = TxJsonRpcMessage::<RoleServer>::error(error, id);
-        return Heard::Refused(serde_json::to_value(error).unwrap_or_default());
+        return Heard::Refused(serde_json::to_string(&error).unwrap_or_default());
     }
     Heard::Message(Box::new(message))
 }
@@ -208,10 +206,6 @@ fn settle(batches: &Batches, id: &RequestId, answer: Option<Vec<u8>>) -> Option<
     }
     let said = batches.swap_remove(place).said;
     (!said.is_empty()).then_some(said)
-}
-
-fn written(message: &Value) -> Vec<u8> {
-    message.to_string().into_bytes()
 }
 
 fn list(said: &[Vec<u8>]) -> Vec<u8> {

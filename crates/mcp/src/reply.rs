@@ -2,15 +2,56 @@
 
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
 use serde::Serialize;
-use serde_json::Value;
 
+use crate::answer::{Answered, Structured};
 use crate::fault::Fault;
+
+/// The members of an object, in their order.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Members<K, V>(pub(crate) Vec<(K, V)>);
+
+impl<K, V> Default for Members<K, V> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<K, V> Members<K, V> {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&V>
+    where
+        K: AsRef<str>,
+    {
+        let mut members = self.0.iter();
+        members.find_map(|(known, value)| (known.as_ref() == name).then_some(value))
+    }
+
+    /// Sets a member, in its place where it is there already.
+    pub(crate) fn set<'a>(&mut self, name: &'a str, value: V)
+    where
+        K: AsRef<str> + From<&'a str>,
+    {
+        match self.0.iter_mut().find(|(known, _)| known.as_ref() == name) {
+            Some((_, known)) => *known = value,
+            None => self.0.push((name.into(), value)),
+        }
+    }
+}
+
+impl<K: Serialize, V: Serialize> Serialize for Members<K, V> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+    }
+}
 
 /// A successful answer: a text that stands alone, and structured content that stands alone.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) text: String,
-    pub(crate) structured: Value,
+    pub(crate) structured: Structured,
     /// For hosts, never for models.
     meta: Option<MetaObject>,
 }
@@ -19,8 +60,16 @@ impl Reply {
     pub(crate) fn new(text: String, structured: &impl Serialize) -> Self {
         Self {
             text,
-            // Everything a tool answers with can be written.
-            structured: serde_json::to_value(structured).unwrap_or_default(),
+            structured: Structured::new(structured),
+            meta: None,
+        }
+    }
+
+    /// The answer of the server, with this beside it.
+    pub(crate) fn around(text: String, answered: Answered, beside: &impl Serialize) -> Self {
+        Self {
+            text,
+            structured: answered.into_structured(beside),
             meta: None,
         }
     }
@@ -30,7 +79,7 @@ impl Reply {
     pub(crate) fn with_meta(mut self, name: &str, value: Option<String>) -> Self {
         self.meta = value.map(|value| {
             let mut meta = MetaObject::new();
-            meta.0.insert(name.to_owned(), Value::String(value));
+            meta.0.insert(name.to_owned(), value.into());
             meta
         });
         self
@@ -38,7 +87,7 @@ impl Reply {
 
     pub(crate) fn into_result(self) -> CallToolResult {
         let mut result = CallToolResult::success(vec![ContentBlock::text(self.text)]);
-        result.structured_content = Some(self.structured);
+        result.structured_content = Some(self.structured.into_json());
         result.meta = self.meta;
         result
     }

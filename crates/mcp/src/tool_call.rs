@@ -3,18 +3,51 @@
 use std::fmt;
 
 use serde::Serialize;
-use serde_json::{Map, Value};
 
-use crate::args::{Filter, can_be_listed};
+use crate::args::{Arguments, ExpandLimits, Filter, can_be_listed};
 use crate::budget;
 use crate::identity::Identity;
+use crate::reply::Members;
 use crate::text::plain;
 
 /// A tool and its arguments.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct ToolCall {
     tool: &'static str,
-    args: Map<String, Value>,
+    args: Members<&'static str, ArgValue>,
+}
+
+/// What an argument of a call is.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub(crate) enum ArgValue {
+    Text(String),
+    Number(u64),
+    Names(Vec<String>),
+    Filter(Filter),
+    Limits(ExpandLimits),
+}
+
+macro_rules! arg_values {
+    ($($from:ty, $given:ident => $value:expr;)*) => {$(
+        impl From<$from> for ArgValue {
+            fn from($given: $from) -> Self {
+                $value
+            }
+        }
+    )*};
+}
+
+arg_values! {
+    &str, text => Self::Text(text.to_owned());
+    &String, text => Self::Text(text.clone());
+    String, text => Self::Text(text);
+    u64, number => Self::Number(number);
+    usize, number => Self::Number(number as u64);
+    &[String], names => Self::Names(names.to_vec());
+    &[&str], names => Self::Names(names.iter().map(|name| (*name).to_owned()).collect());
+    Filter, filter => Self::Filter(filter);
+    ExpandLimits, limits => Self::Limits(limits);
 }
 
 impl ToolCall {
@@ -22,32 +55,28 @@ impl ToolCall {
     pub(crate) fn new(tool: &'static str) -> Self {
         Self {
             tool,
-            args: Map::new(),
+            args: Members::default(),
         }
     }
 
     /// The call that was made, to be repeated with something changed.
-    pub(crate) fn repeat(tool: &'static str, args: &impl Serialize) -> Self {
-        let args = match serde_json::to_value(args) {
-            Ok(Value::Object(args)) => args,
-            _ => Map::new(),
-        };
-        Self { tool, args }
+    pub(crate) fn repeat(tool: &'static str, args: &impl Arguments) -> Self {
+        Self {
+            tool,
+            args: Members(args.given()),
+        }
     }
 
     /// Sets an argument.
     #[must_use]
-    pub(crate) fn with(mut self, name: &str, value: impl Serialize) -> Self {
-        // Texts, numbers and lists of them can always be written.
-        if let Ok(value) = serde_json::to_value(value) {
-            self.args.insert(name.to_owned(), value);
-        }
+    pub(crate) fn with(mut self, name: &'static str, value: impl Into<ArgValue>) -> Self {
+        self.args.set(name, value.into());
         self
     }
 
     /// Sets an argument if there is a value.
     #[must_use]
-    pub(crate) fn with_some(self, name: &str, value: Option<impl Serialize>) -> Self {
+    pub(crate) fn with_some(self, name: &'static str, value: Option<impl Into<ArgValue>>) -> Self {
         match value {
             Some(value) => self.with(name, value),
             None => self,
@@ -57,7 +86,7 @@ impl ToolCall {
     /// Leaves an argument out.
     #[must_use]
     pub(crate) fn without(mut self, name: &str) -> Self {
-        self.args.shift_remove(name);
+        self.args.0.retain(|(known, _)| *known != name);
         self
     }
 
@@ -68,7 +97,8 @@ impl ToolCall {
 
     /// The call that gets a record with one field only, or where its name cannot be asked for, with all of them.
     pub(crate) fn fetch_field(identity: &Identity, field: &str) -> Self {
-        let fields = can_be_listed(field).then_some([field]);
+        let fields = [field];
+        let fields = can_be_listed(field).then_some(fields.as_slice());
         Self::fetch(identity).with_some("fields", fields)
     }
 
@@ -101,7 +131,7 @@ impl ToolCall {
     }
 
     /// A call that lists the records of a stream that a filter selects.
-    pub(crate) fn list(stream: &str, connection: Option<&str>, filter: &Filter) -> Self {
+    pub(crate) fn list(stream: &str, connection: Option<&str>, filter: Filter) -> Self {
         Self::new("query_records")
             .with("stream", stream)
             .with_some("connection_id", connection)
@@ -114,7 +144,7 @@ impl fmt::Display for ToolCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.tool)?;
         f.write_str(" {")?;
-        for (place, (name, value)) in self.args.iter().enumerate() {
+        for (place, (name, value)) in self.args.0.iter().enumerate() {
             let comma = if place > 0 { "," } else { "" };
             write!(f, "{comma}{}:{}", plain::exact(name), one_line(value))?;
         }
@@ -122,6 +152,8 @@ impl fmt::Display for ToolCall {
     }
 }
 
-fn one_line(value: &Value) -> String {
-    plain::json(&value.to_string()).into_owned()
+fn one_line(value: &ArgValue) -> String {
+    // Texts, numbers and lists of them can always be written.
+    let written = serde_json::to_string(value).unwrap_or_default();
+    plain::json(&written).into_owned()
 }

@@ -17,8 +17,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
-use serde_json::{Map, Value, json};
 
+use crate::args::Schema;
 use crate::call::Call;
 use crate::reply::ToolResult;
 
@@ -31,9 +31,9 @@ pub(crate) struct Definition {
     pub(crate) title: &'static str,
     pub(crate) description: &'static str,
     /// The schema of its arguments.
-    pub(crate) input: fn() -> JsonObject,
+    pub(crate) input: fn() -> Schema,
     /// The members of structured content, on success.
-    pub(crate) output: fn() -> Value,
+    pub(crate) output: fn() -> Vec<(&'static str, Schema)>,
     /// Checks the arguments and answers.
     pub(crate) run: for<'a> fn(Call<'a>, JsonObject) -> Running<'a>,
 }
@@ -68,46 +68,31 @@ impl Definition {
         Tool::new(
             self.name,
             self.description.trim_end(),
-            Arc::new((self.input)()),
+            Arc::new((self.input)().into_object()),
         )
         .with_title(self.title)
-        .with_raw_output_schema(Arc::new(self.output_schema()))
+        .with_raw_output_schema(Arc::new(self.output_schema().into_object()))
         .with_annotations(annotations)
     }
 
     /// A plain object whose members admit the answer and the error alike, so that every result holds against it.
-    fn output_schema(&self) -> JsonObject {
-        let mut properties = match (self.output)() {
-            Value::Object(properties) => properties,
-            _ => Map::new(),
-        };
-        properties.insert(
-            "error".to_owned(),
-            json!({
-                "type": "object",
-                "properties": {"code": {"type": "string"}, "message": {"type": "string"}},
-                "required": ["code", "message"]
-            }),
-        );
-        properties.insert("http_status".to_owned(), json!({"type": "integer"}));
-        properties
-            .entry("request_id")
-            .or_insert_with(|| one_of(&["string", "null"]));
-        let mut schema = JsonObject::new();
-        schema.insert("type".to_owned(), json!("object"));
-        schema.insert("properties".to_owned(), Value::Object(properties));
-        schema
+    fn output_schema(&self) -> Schema {
+        let mut properties = (self.output)();
+        let error = ["code", "message"];
+        let members = error.map(|name| (name, Schema::new("string")));
+        properties.extend([
+            ("error", Schema::of_object(members.into(), error.into())),
+            ("http_status", Schema::new("integer")),
+            ("request_id", Schema::one_of(&["string", "null"])),
+        ]);
+        Schema::of_object(properties, Vec::new())
     }
-}
-
-/// The schema of a value of one of several types, written so that hosts which know only one `type` a schema keep it.
-pub(crate) fn one_of(types: &[&str]) -> Value {
-    let each: Vec<Value> = types.iter().map(|name| json!({"type": name})).collect();
-    json!({"anyOf": each})
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
 
     fn several_types_at(value: &Value, path: &str, found: &mut Vec<String>) {

@@ -137,7 +137,7 @@ impl Hosted {
                 self.count_calls(&caller, entries.len() - 1)?;
                 batch::answer(&server, &self.http, &parts, &entries).await?
             }
-            Some(Err(error)) => batch::refused(&error),
+            Some(Err(error)) => batch::refused(error),
             None => {
                 let request = Request::from_parts(parts, Body::from(sent.body.clone()));
                 let response = mcp::serve_http(server, &self.http, request).await;

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::bytes::is_bytes;
 use super::compact::{self, Shown};
 use super::shrink;
+use crate::args::Scalar;
 
 /// Longer numbers are read in windows, like other JSON.
 const NUMBER: usize = 80;
@@ -93,6 +94,11 @@ impl<'a> Fields<'a> {
         )
     }
 
+    /// Those of these names that have no more bytes than this.
+    pub(crate) fn small(&self, names: &[&str], most: usize) -> Fields<'static> {
+        self.only(|name, value| names.contains(&name) && value.size() <= most)
+    }
+
     /// The length as JSON.
     pub(crate) fn size(&self) -> usize {
         shrink::size(&self.0)
@@ -163,12 +169,24 @@ impl<'a> FieldValue<'a> {
         }
     }
 
-    /// The digits of a number of which a double does not keep all.
-    pub(crate) fn digits(self) -> Option<&'a str> {
-        let number = self.0.as_number()?;
-        let is_kept = |double| Value::from(double).to_string() == number.as_str();
-        let survives = number.is_i64() || number.is_u64() || number.as_f64().is_some_and(is_kept);
-        (!survives).then_some(number.as_str())
+    /// As a filter holds it. Of a number in JSON an agent's host may keep as little as a double does, so that longer digits
+    /// stand as text.
+    pub(crate) fn scalar(self) -> Option<Scalar> {
+        match self.0 {
+            Value::String(text) => Some(Scalar::Text(text.clone())),
+            Value::Number(number) => {
+                let is_kept = |double| Value::from(double).to_string() == number.as_str();
+                let survives =
+                    number.is_i64() || number.is_u64() || number.as_f64().is_some_and(is_kept);
+                Some(if survives {
+                    Scalar::Number(number.clone())
+                } else {
+                    Scalar::from(number.as_str())
+                })
+            }
+            Value::Bool(truth) => Some(Scalar::Bool(*truth)),
+            _ => None,
+        }
     }
 
     /// The value as compact JSON.

@@ -24,7 +24,7 @@ use contract::page::{Page, Warning, Warnings as _};
 use contract::upstream::{Answer, Bearer};
 use contract::window::WindowSelector;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 pub(crate) use bytes::is_part_of_bytes;
 pub(crate) use error::ErrorObject;
@@ -48,6 +48,32 @@ use crate::fault::Fault;
 pub(crate) struct Answered {
     body: Value,
     pub(crate) request_id: Option<String>,
+}
+
+/// The structured content of a result.
+#[derive(Debug, PartialEq, Serialize)]
+#[serde(transparent)]
+pub(crate) struct Structured(Value);
+
+impl Structured {
+    pub(crate) fn new(content: &impl Serialize) -> Self {
+        // Everything a tool answers with can be written.
+        Self(serde_json::to_value(content).unwrap_or_default())
+    }
+
+    /// As the protocol's library takes it.
+    pub(crate) fn into_json(self) -> Value {
+        self.0
+    }
+}
+
+#[cfg(test)]
+impl std::ops::Deref for Structured {
+    type Target = Value;
+
+    fn deref(&self) -> &Value {
+        &self.0
+    }
 }
 
 /// The hits of a search, and how many came from each connection where a server of several says so.
@@ -84,20 +110,21 @@ impl Answered {
         Bearer::from_schema(&self.body)
     }
 
-    /// The body as it was sent.
-    pub(crate) fn body(&self) -> impl Serialize {
-        &self.body
+    /// The body as it was sent, in `data`, with this and the request id beside it.
+    pub(crate) fn into_structured(self, beside: &impl Serialize) -> Structured {
+        let mut content = Map::new();
+        content.insert("data".to_owned(), self.body);
+        if let Structured(Value::Object(beside)) = Structured::new(beside) {
+            content.extend(beside);
+        }
+        content.insert("request_id".to_owned(), json!(self.request_id));
+        Structured(Value::Object(content))
     }
 
-    /// The length of the body as JSON.
-    pub(crate) fn size(&self) -> usize {
-        size(&self.body)
-    }
-
-    /// Whether a page follows, and the server says where.
-    pub(crate) fn goes_on(&self) -> bool {
-        let page: Page<()> = page::page(&self.body, Vec::new());
-        page.has_more() && page.next_cursor().is_some()
+    /// How long that would be as JSON, a few bytes more at most.
+    pub(crate) fn structured_size(&self, beside: &impl Serialize) -> usize {
+        const NAMES: usize = "\"data\":,\"request_id\":,".len();
+        size(&self.body) + size(beside) + size(&self.request_id) + NAMES
     }
 
     /// What to know about the answer.
@@ -296,8 +323,6 @@ pub(crate) fn fields_of(value: &Value) -> Fields<'_> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

@@ -3,183 +3,177 @@
 use contract::error::ErrorCode;
 use contract::upstream::Get;
 use serde::Serialize;
-use serde_json::{Map, Number, Value, json};
 
-use super::{Argument, is_filter_name, whole};
+use super::{Argument, Given, Scalar, Schema, is_filter_name};
 use crate::fault::Fault;
+use crate::reply::Members;
+use crate::tool_call::ArgValue;
 
 /// `{field: value}` or `{field: {gte, gt, lte, lt}}`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(transparent)]
-pub(crate) struct Filter(Map<String, Value>);
+pub(crate) struct Filter(Members<String, Condition>);
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+enum Condition {
+    Equals(Scalar),
+    /// Operators and their bounds.
+    Range(Members<String, Scalar>),
+}
 
 const RANGE: [&str; 4] = ["gte", "gt", "lte", "lt"];
 
 impl Filter {
-    /// A filter on one field.
-    pub(crate) fn on(field: &str, value: impl Serialize) -> Self {
-        Self::and(None, field, value)
-    }
-
     /// The same filter with a condition more.
-    pub(crate) fn and(filter: Option<&Self>, field: &str, value: impl Serialize) -> Self {
-        let mut filter = filter.map_or_else(Map::new, |filter| filter.0.clone());
-        filter.insert(field.to_owned(), json!(value));
-        Self(filter)
+    pub(crate) fn and(mut self, field: &str, value: impl Into<Scalar>) -> Self {
+        self.0.set(field, Condition::Equals(value.into()));
+        self
     }
 
     /// The same filter, from this value of a field on. None where the field must equal something.
-    pub(crate) fn from(filter: Option<&Self>, field: &str, start: &str) -> Option<Self> {
-        let mut filter = filter.map_or_else(Map::new, |filter| filter.0.clone());
-        let mut range = match filter.get(field) {
-            Some(Value::Object(range)) => range.clone(),
-            Some(_) => return None,
-            None => Map::new(),
+    pub(crate) fn from(mut self, field: &str, start: &str) -> Option<Self> {
+        let mut range = match self.0.get(field) {
+            Some(Condition::Range(range)) => range.clone(),
+            Some(Condition::Equals(_)) => return None,
+            None => Members::default(),
         };
-        range.remove("gt");
-        range.insert("gte".to_owned(), json!(start));
-        filter.insert(field.to_owned(), Value::Object(range));
-        Some(Self(filter))
+        range.0.retain(|(operator, _)| operator != "gt");
+        range.set("gte", start.into());
+        self.0.set(field, Condition::Range(range));
+        Some(self)
+    }
+
+    /// A filter with one bound.
+    pub(crate) fn bound(field: &str, operator: &str, bound: Scalar) -> Self {
+        let range = Members(vec![(operator.to_owned(), bound)]);
+        Self(Members(vec![(field.to_owned(), Condition::Range(range))]))
     }
 }
 
 impl Argument for Filter {
-    fn schema() -> Value {
-        let value = crate::tools::one_of(&["string", "number", "boolean", "object"]);
-        json!({"type": "object", "additionalProperties": value})
+    fn schema() -> Schema {
+        Schema::of_members(Schema::one_of(&["string", "number", "boolean", "object"]))
     }
 
-    fn read(name: &str, given: Value) -> Result<Self, Fault> {
+    fn read(name: &str, given: Given) -> Result<Self, Fault> {
         let refused = |message: &str| {
             Fault::refused(ErrorCode::InvalidFilter, name, message)
                 .with_next(r#"pass an object such as {"sender":"ann"} or {"sent_at":{"gte":"2026-01-01","lt":"2026-02-01"}}"#)
         };
-        let Value::Object(mut filter) = given else {
+        let Ok(given) = given.members() else {
             return Err(refused("filter must be an object, not text or a list"));
         };
-        if filter.is_empty() {
+        if given.is_empty() {
             return Err(refused("filter names no field; leave it out instead"));
         }
-        for (field, test) in &mut filter {
-            if !is_filter_name(field) {
+        let mut filter = Vec::new();
+        for (field, test) in given {
+            if !is_filter_name(&field) {
                 return Err(refused(
                     "filter keys are plain field names, without brackets",
                 ));
             }
-            match test {
-                Value::Object(range) => check_range(range).map_err(refused)?,
-                value if is_bound(value) => plain_number(value),
-                _ => {
-                    return Err(refused(
-                        "a filter value is a string, number, boolean or range object",
-                    ));
-                }
-            }
+            let condition = match test.members() {
+                Ok(range) => Condition::Range(checked_range(range).map_err(refused)?),
+                Err(value) => Condition::Equals(value.scalar().ok_or_else(|| {
+                    refused("a filter value is a string, number, boolean or range object")
+                })?),
+            };
+            filter.push((field, condition));
         }
-        Ok(Self(filter))
+        Ok(Self(Members(filter)))
     }
 
     fn write(&self, name: &str, question: &mut Get) {
-        for (field, value) in &self.0 {
-            match value {
-                Value::Object(range) => {
-                    for (operator, bound) in range {
-                        question.push(format!("{name}[{field}][{operator}]"), scalar_text(bound));
+        for (field, condition) in &self.0.0 {
+            match condition {
+                Condition::Equals(value) => {
+                    question.push(format!("{name}[{field}]"), value.written());
+                }
+                Condition::Range(range) => {
+                    for (operator, bound) in &range.0 {
+                        question.push(format!("{name}[{field}][{operator}]"), bound.written());
                     }
                 }
-                value => question.push(format!("{name}[{field}]"), scalar_text(value)),
             }
         }
     }
+
+    fn value(&self) -> ArgValue {
+        self.clone().into()
+    }
 }
 
-fn check_range(range: &mut Map<String, Value>) -> Result<(), &'static str> {
+fn checked_range(range: Vec<(String, Given)>) -> Result<Members<String, Scalar>, &'static str> {
     if range.is_empty() {
         return Err("a range needs at least one of gte, gt, lte, lt");
     }
-    for (operator, bound) in range {
+    let checked = range.into_iter().map(|(operator, bound)| {
         if !RANGE.contains(&operator.as_str()) {
             return Err("a range knows only gte, gt, lte and lt");
         }
-        if !is_bound(bound) {
-            return Err("a range bound is a string, number or boolean");
-        }
-        plain_number(bound);
-    }
-    Ok(())
-}
-
-fn is_bound(value: &Value) -> bool {
-    matches!(value, Value::String(_) | Value::Number(_) | Value::Bool(_))
-}
-
-fn scalar_text(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
+        let bound = bound.scalar();
+        Ok((
+            operator,
+            bound.ok_or("a range bound is a string, number or boolean")?,
+        ))
+    });
+    Ok(Members(checked.collect::<Result<_, _>>()?))
 }
 
 /// `{relation: number}`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(transparent)]
-pub(crate) struct ExpandLimits(Map<String, Value>);
+pub(crate) struct ExpandLimits(Members<String, u64>);
 
 impl ExpandLimits {
     pub(crate) fn new(relation: &str, limit: u64) -> Self {
-        Self(Map::from_iter([(relation.to_owned(), json!(limit))]))
+        Self(Members(vec![(relation.to_owned(), limit)]))
     }
 }
 
 impl Argument for ExpandLimits {
-    fn schema() -> Value {
-        json!({"type": "object", "additionalProperties": {"type": "integer", "minimum": 1}})
+    fn schema() -> Schema {
+        Schema::of_members(Schema {
+            minimum: Some(1),
+            ..Schema::new("integer")
+        })
     }
 
-    fn read(name: &str, given: Value) -> Result<Self, Fault> {
+    fn read(name: &str, given: Given) -> Result<Self, Fault> {
         let refused = |message: &str| {
             Fault::refused(ErrorCode::InvalidExpand, name, message)
                 .with_next(r#"pass an object such as {"thread":5} beside expand:["thread"]"#)
         };
-        let Value::Object(mut limits) = given else {
+        let Ok(given) = given.members() else {
             return Err(refused("expand_limit must be an object"));
         };
-        if limits.is_empty() {
+        if given.is_empty() {
             return Err(refused(
                 "expand_limit names no relation; leave it out instead",
             ));
         }
-        for (relation, limit) in &mut limits {
+        let mut limits = Vec::new();
+        for (relation, limit) in given {
             if relation.is_empty() || relation.contains(['[', ']']) {
                 return Err(refused("expand_limit keys are plain relation names"));
             }
-            match whole(limit).filter(|limit| *limit > 0) {
-                Some(number) => *limit = json!(number),
+            match limit.whole().filter(|limit| *limit > 0) {
+                Some(limit) => limits.push((relation, limit)),
                 None => return Err(refused("an expand limit is a whole number above zero")),
             }
         }
-        Ok(Self(limits))
+        Ok(Self(Members(limits)))
     }
 
     fn write(&self, name: &str, question: &mut Get) {
-        for (relation, limit) in &self.0 {
+        for (relation, limit) in &self.0.0 {
             question.push(format!("{name}[{relation}]"), limit.to_string());
         }
     }
-}
 
-/// `3.0` is the number `3`, which is what servers of integers read. Larger ones are left as they were written.
-fn plain_number(value: &mut Value) {
-    const EXACT: f64 = 9_007_199_254_740_992.0;
-    let Some(number) = value.as_number().and_then(Number::as_f64) else {
-        return;
-    };
-    if value.is_f64() && number.fract() == 0.0 && number.abs() <= EXACT {
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "checked to be whole and within what a double holds exactly"
-        )]
-        let whole = number as i64;
-        *value = Value::from(whole);
+    fn value(&self) -> ArgValue {
+        self.clone().into()
     }
 }

@@ -31,7 +31,7 @@ pub(crate) fn way_on<'a>(
         return format!("{told} repeat this call with a connection_id that schema lists.");
     };
     // A cursor belongs to the page it came from.
-    let call = repeat.without("cursor").with("connection_id", first);
+    let call = repeat.without("cursor").with("connection_id", *first);
     let call = call.to_string();
     let mut line = if call.len() <= longest_call {
         format!("{told} page through each: {call}")
@@ -61,7 +61,7 @@ mod tests {
     fn the_call_that_pages_is_named() {
         let repeat = ToolCall::new("query_records")
             .with("stream", "mail")
-            .with("limit", 5)
+            .with("limit", 5_u64)
             .with("cursor", "c");
         let told = |asked, connections: &[&str], longest| {
             way_on(repeat.clone(), asked, connections.iter().copied(), longest)

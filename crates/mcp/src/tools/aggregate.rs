@@ -8,14 +8,12 @@ use contract::aggregate::{Granularity, MetricKind};
 use contract::error::{ErrorCode, ReadError};
 use contract::segment;
 use contract::upstream::Get;
-use serde::Serialize;
-use serde_json::json;
 
 use super::expand::{self, Filters};
-use super::paged::{PageSize, Shortened};
+use super::paged::{Around, NOTE, PageSize, Shortened};
 use super::{Definition, Running};
 use crate::answer::{Answered, FieldValue, Figure, Group};
-use crate::args::{Arguments as _, Chosen, Filter, Limit, Whole, arguments};
+use crate::args::{Arguments as _, Chosen, Filter, Limit, Schema, Whole, arguments};
 use crate::budget;
 use crate::call::Call;
 use crate::fault::Fault;
@@ -44,22 +42,16 @@ pub(super) static TOOL: Definition = Definition {
     title: "Count or sum records",
     description: include_str!("aggregate.md"),
     input: AggregateArgs::schema,
-    output: || json!({"data": {"type": "object"}, "provider_url": {"type": "string"}}),
+    output: || {
+        vec![
+            ("data", Schema::new("object")),
+            ("provider_url", Schema::new("string")),
+        ]
+    },
     run: |call, given| -> Running<'_> {
         Box::pin(async move { run(call, AggregateArgs::read(given)?).await })
     },
 };
-
-/// The structured content.
-#[derive(Serialize)]
-struct Content<'a, B> {
-    data: B,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    page_shortened: Option<Shortened>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    provider_url: Option<&'a str>,
-    request_id: Option<&'a str>,
-}
 
 async fn run(call: Call<'_>, args: AggregateArgs) -> ToolResult {
     if let Err(error) = segment::guard(&args.stream) {
@@ -97,7 +89,12 @@ async fn run(call: Call<'_>, args: AggregateArgs) -> ToolResult {
         Some(groups) => groups::text(&counted, groups, filters(call, &args).await),
         None => counted.text(),
     };
-    Ok(Reply::new(text, &content(&answered, provider, shortened)))
+    let beside = Around {
+        page_shortened: shortened,
+        provider_url: provider,
+        ..Around::default()
+    };
+    Ok(Reply::around(text, answered, &beside))
 }
 
 fn question(args: &AggregateArgs, groups: Option<u64>) -> Get {
@@ -108,25 +105,14 @@ fn question(args: &AggregateArgs, groups: Option<u64>) -> Get {
     question
 }
 
-fn content<'a>(
-    answered: &'a Answered,
-    provider: Option<&'a str>,
-    page_shortened: Option<Shortened>,
-) -> Content<'a, impl Serialize + 'a> {
-    Content {
-        data: answered.body(),
-        page_shortened,
-        provider_url: provider,
-        request_id: answered.request_id.as_deref(),
-    }
-}
-
 /// How many groups an answer within its budget has, where this one is larger.
 fn groups_that_fit(answered: &Answered, provider: Option<&str>) -> Option<u64> {
-    let size = PageSize::new(None);
-    let whole = budget::size_of(&content(answered, provider, None));
-    // What says that it was shortened needs room, too.
-    size.rows_that_fit(whole + 64, &answered.group_sizes())
+    let beside = Around {
+        provider_url: provider,
+        ..Around::default()
+    };
+    let whole = answered.structured_size(&beside) + NOTE;
+    PageSize::new(None).rows_that_fit(whole, &answered.group_sizes())
 }
 
 /// Which filters the grouped field takes: a call that leads on must not be one that is refused.
@@ -211,14 +197,11 @@ impl Counted<'_> {
 
     /// The call that lists the records behind the number, or behind one group of a field.
     fn records(&self, group: Option<(&str, &Group<'_>)>) -> ToolCall {
-        let filter = self.args.filter.as_ref();
+        let filter = self.args.filter.clone();
+        let group = group.and_then(|(field, group)| Some((field, group.key.scalar()?)));
         let filter = match group {
-            // Of a number in JSON an agent's host may keep as little as a value does, so that its digits stand as text.
-            Some((field, group)) => Some(match group.key.digits() {
-                Some(digits) => Filter::and(filter, field, digits),
-                None => Filter::and(filter, field, group.key),
-            }),
-            None => filter.cloned(),
+            Some((field, value)) => Some(filter.unwrap_or_default().and(field, value)),
+            None => filter,
         };
         self.listing()
             .with_some("filter", filter)

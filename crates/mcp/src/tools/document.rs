@@ -172,7 +172,7 @@ impl<'a> Document<'a> {
     /// The bytes of the document in both channels: as JSON, and as JSON inside a JSON string.
     fn cost(&self) -> usize {
         let written = self.json();
-        written.len() + serde_json::Value::String(written).to_string().len()
+        written.len() + budget::size_of(&written)
     }
 
     /// The document as compact JSON, the mirror that stands in text.

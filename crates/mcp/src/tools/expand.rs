@@ -77,7 +77,7 @@ impl Relation {
         match self.max_limit {
             Some(most) if most > count => WayOn::Larger(
                 ToolCall::fetch(parent)
-                    .with("expand", [&self.name])
+                    .with("expand", std::slice::from_ref(&self.name))
                     .with("expand_limit", ExpandLimits::new(&self.name, most)),
             ),
             Some(_) => WayOn::None(
@@ -96,8 +96,8 @@ impl Relation {
         contract::segment::guard(target).ok()?;
         let first = related.records.first().and_then(|record| record.connection);
         let connection = handle.connection().or(first);
-        let filter = Filter::on(foreign_key, handle.record());
-        Some(ToolCall::list(target, connection, &filter))
+        let filter = Filter::default().and(foreign_key, handle.record());
+        Some(ToolCall::list(target, connection, filter))
     }
 }
 

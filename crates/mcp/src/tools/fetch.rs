@@ -3,14 +3,13 @@
 use contract::error::{ErrorCode, ReadError};
 use contract::handle::RecordHandle;
 use contract::upstream::Get;
-use serde_json::json;
 
 use super::document::{Asked, Document};
 use super::expand::{self, Relation};
 use super::expanded::{self, RelationContent};
 use super::{Definition, Running};
 use crate::answer::{Answered, Payload};
-use crate::args::{Arguments as _, ExpandLimits, Names, arguments};
+use crate::args::{Arguments as _, ExpandLimits, Names, Schema, arguments};
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::identity::Identity;
@@ -36,8 +35,10 @@ pub(super) static TOOL: Definition = Definition {
     description: include_str!("fetch.md"),
     input: FetchArgs::schema,
     output: || {
-        let text = || json!({"type": "string"});
-        json!({"id": text(), "title": text(), "text": text(), "url": text(), "metadata": {"type": "object"}})
+        let texts = ["id", "title", "text", "url"];
+        let texts = texts.map(|name| (name, Schema::new("string")));
+        let metadata = ("metadata", Schema::new("object"));
+        texts.into_iter().chain([metadata]).collect()
     },
     run: |call, given| -> Running<'_> {
         Box::pin(async move { run(call, FetchArgs::read(given)?).await })

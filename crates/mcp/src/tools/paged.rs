@@ -6,6 +6,9 @@ use serde::Serialize;
 use crate::budget;
 use crate::ladder::Ladder;
 
+/// What says that a page was shortened takes no more.
+pub(super) const NOTE: usize = 64;
+
 /// How many rows were asked for, and how many a shorter page has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(super) struct Shortened {
@@ -21,7 +24,7 @@ pub(super) struct OverBudget {
 }
 
 /// What stands beside the server's page in structured content.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub(super) struct Around<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) content_ladder: Option<Ladder>,
@@ -31,7 +34,6 @@ pub(super) struct Around<'a> {
     pub(super) over_budget: Option<OverBudget>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) provider_url: Option<&'a str>,
-    pub(super) request_id: Option<String>,
 }
 
 /// The rows that are asked for, and the bytes their page may have.

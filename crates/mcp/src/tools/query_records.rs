@@ -12,14 +12,14 @@ use contract::error::ErrorCode;
 use contract::page::Page;
 use contract::query::Count;
 use contract::upstream::Get;
-use serde::Serialize;
-use serde_json::json;
 
 use super::expand::{self, Relation, WayOn};
-use super::paged::{Around, OverBudget, PageSize, Shortened};
+use super::paged::{Around, NOTE, OverBudget, PageSize, Shortened};
 use super::{Definition, Running};
 use crate::answer::{Answered, Record, Related};
-use crate::args::{Arguments as _, Chosen, ExpandLimits, Filter, Limit, Names, Whole, arguments};
+use crate::args::{
+    Arguments as _, Chosen, ExpandLimits, Filter, Limit, Names, Schema, Whole, arguments,
+};
 use crate::budget;
 use crate::call::Call;
 use crate::fault::Fault;
@@ -51,11 +51,11 @@ pub(super) static TOOL: Definition = Definition {
     description: include_str!("query_records.md"),
     input: QueryArgs::schema,
     output: || {
-        json!({
-            "data": super::one_of(&["object", "array"]),
-            "content_ladder": {"type": "object"},
-            "provider_url": {"type": "string"}
-        })
+        vec![
+            ("data", Schema::one_of(&["object", "array"])),
+            ("content_ladder", Schema::new("object")),
+            ("provider_url", Schema::new("string")),
+        ]
     },
     run: |call, given| -> Running<'_> {
         Box::pin(async move { run(call, QueryArgs::read(given)?).await })
@@ -70,10 +70,8 @@ const LONGER: Longer = Longer {
     than_bytes: budget::PREVIEW,
 };
 
-/// What the structured content has besides rows, rungs and the address of the server.
-const FRAME: usize = 320;
-/// `"data":` and its comma.
-const DATA_NAME: usize = 8;
+/// What the structured content has besides the page and what stands beside it.
+const FRAME: usize = 128;
 
 /// What was asked for, as far as reading the answer needs it.
 struct Asked<'a> {
@@ -95,14 +93,6 @@ struct Listed<'a> {
     page: Page<Record<'a>>,
     shortened: Option<Shortened>,
     over_budget: Option<OverBudget>,
-}
-
-/// The structured content.
-#[derive(Serialize)]
-struct Content<'a, B> {
-    data: B,
-    #[serde(flatten)]
-    around: &'a Around<'a>,
 }
 
 impl Asked<'_> {
@@ -154,17 +144,44 @@ async fn run(call: Call<'_>, args: QueryArgs) -> ToolResult {
     learn_relations(call, &mut asked, &answered).await;
     let provider = call.provider_url();
     let mut is_asked_again = false;
-    if let Some(rows) = rows_that_fit(&asked, &answered, provider.as_deref()) {
-        // A server that fails now has answered before: that answer stands.
-        if let Ok(mut shorter) = call.get(question(&asked, rows)).await {
+    loop {
+        let page = answered.records(asked.stream(), asked.connection());
+        let beside = Around {
+            content_ladder: ladder(&asked, &page.data),
+            provider_url: provider.as_deref(),
+            ..Around::default()
+        };
+        let whole = answered.structured_size(&beside) + NOTE;
+        // Most pages fit, and then their rows need not be measured.
+        if whole > asked.size.bytes
+            && !is_asked_again
+            && let Some(rows) = rows_that_fit(asked.size, &answered, &page.data, (&beside, whole))
+            // A server that fails now has answered before: that answer stands.
+            && let Ok(mut shorter) = call.get(question(&asked, rows)).await
+        {
             shorter.prepare_records(&fields);
             answered = shorter;
             is_asked_again = true;
+            continue;
         }
+        // Asked again, it is shorter than was asked for; a server that ends pages by bytes may have made it so.
+        let goes_on = page.has_more() && page.next_cursor().is_some();
+        let is_shortened = is_asked_again || (call.pages_by_bytes() && goes_on);
+        let rows = page.data.len();
+        let listed = Listed {
+            shortened: asked.size.shortened(rows).filter(|_| is_shortened),
+            // A row that is too large alone is shortened below, so that only what a server sent that heeds no limit stays over.
+            over_budget: asked.size.over(whole).filter(|_| rows > 1),
+            page,
+        };
+        let text = text::write(&asked, &listed);
+        let beside = Around {
+            page_shortened: listed.shortened,
+            over_budget: listed.over_budget,
+            ..beside
+        };
+        return Ok(reply(&asked, text, (answered, rows), beside));
     }
-    // Asked again, it is shorter than was asked for; a server that ends pages by bytes may have made it so.
-    let is_shortened = is_asked_again || (call.pages_by_bytes() && answered.goes_on());
-    Ok(reply(provider.as_deref(), &asked, answered, is_shortened))
 }
 
 /// Learns how the relations that hold more than was sent are read on.
@@ -196,53 +213,22 @@ fn question(asked: &Asked<'_>, rows: u64) -> Get {
 }
 
 fn reply(
-    provider: Option<&str>,
     asked: &Asked<'_>,
-    mut answered: Answered,
-    is_shortened: bool,
+    text: String,
+    (mut answered, rows): (Answered, usize),
+    mut beside: Around<'_>,
 ) -> Reply {
-    let mut listed = read(asked, &answered);
-    let rows = listed.page.data.len();
-    listed.shortened = asked.size.shortened(rows).filter(|_| is_shortened);
-    let mut content = Around {
-        content_ladder: ladder(asked, &listed.page.data),
-        page_shortened: listed.shortened,
-        over_budget: None,
-        provider_url: provider,
-        request_id: answered.request_id.clone(),
-    };
-    let whole = answered.size() + budget::size_of(&content);
-    // A row that is too large alone is shortened below, so that only what a server sent that heeds no limit stays over.
-    listed.over_budget = asked.size.over(whole).filter(|_| rows > 1);
-    let text = text::write(asked, &listed);
     let most = if rows == 1 {
         asked.size.bytes
     } else {
         budget::RESULT / 2
     };
-    if whole > most {
-        let room = most.saturating_sub(budget::size_of(&content) + DATA_NAME);
+    if answered.structured_size(&beside) > most {
+        let room = most.saturating_sub(budget::size_of(&beside) + FRAME);
         answered.shrink_records(asked.stream(), asked.connection(), room);
-        content.over_budget = asked.size.over(answered.size() + budget::size_of(&content));
-    } else {
-        content.over_budget = listed.over_budget;
+        beside.over_budget = asked.size.over(answered.structured_size(&beside));
     }
-    let data = answered.body();
-    Reply::new(
-        text,
-        &Content {
-            data,
-            around: &content,
-        },
-    )
-}
-
-fn read<'a>(asked: &Asked<'_>, answered: &'a Answered) -> Listed<'a> {
-    Listed {
-        page: answered.records(asked.stream(), asked.connection()),
-        shortened: None,
-        over_budget: None,
-    }
+    Reply::around(text, answered, &beside)
 }
 
 fn ladder(asked: &Asked<'_>, records: &[Record<'_>]) -> Option<Ladder> {
@@ -257,11 +243,13 @@ fn ladder(asked: &Asked<'_>, records: &[Record<'_>]) -> Option<Ladder> {
     Some(ladder)
 }
 
+/// Whether a call names the record, and reads something of it.
+fn has_rung(record: &Record<'_>) -> bool {
+    !record.deleted && record.identity.is_some() && record.fields.is_some()
+}
+
 fn rung(asked: &Asked<'_>, record: &Record<'_>) -> Option<Rung> {
-    if record.deleted {
-        return None;
-    }
-    let identity = record.identity.as_ref()?;
+    let identity = record.identity.as_ref().filter(|_| has_rung(record))?;
     let mut rung = Rung::of_fields(identity, record.fields.as_ref()?, LONGER)?;
     let cut = asked.cut_relations(record).into_iter();
     rung.expanded = cut
@@ -276,21 +264,19 @@ fn rung(asked: &Asked<'_>, record: &Record<'_>) -> Option<Rung> {
     Some(rung)
 }
 
-/// How many rows a page within its budget has, where this one is larger.
-fn rows_that_fit(asked: &Asked<'_>, answered: &Answered, provider: Option<&str>) -> Option<u64> {
-    let page = read(asked, answered).page;
-    let rungs: Vec<usize> = (page.data.iter().take(RUNGS))
-        .map(|record| rung(asked, record).map_or(0, |rung| budget::size_of(&rung)))
-        .collect();
-    let beside = rungs.iter().sum::<usize>() + provider.map_or(0, str::len) + FRAME;
-    let whole = answered.size() + beside;
-    // Most pages fit, and then their rows need not be measured.
-    if whole <= asked.size.bytes {
-        return None;
-    }
-    let rungs = rungs.into_iter().chain(std::iter::repeat(0));
-    let rows: Vec<usize> = (answered.record_sizes().into_iter().zip(rungs))
-        .map(|(sent, rung)| sent + rung)
-        .collect();
-    asked.size.rows_that_fit(whole, &rows)
+/// How many rows a page within its budget has.
+fn rows_that_fit(
+    size: PageSize,
+    answered: &Answered,
+    records: &[Record<'_>],
+    (beside, whole): (&Around<'_>, usize),
+) -> Option<u64> {
+    let rungs = beside
+        .content_ladder
+        .iter()
+        .flat_map(|ladder| &ladder.records);
+    let mut rungs = rungs.map(budget::size_of).peekable();
+    let sent = answered.record_sizes().into_iter().zip(records);
+    let rows = sent.map(|(sent, record)| sent + rungs.next_if(|_| has_rung(record)).unwrap_or(0));
+    size.rows_that_fit(whole, &rows.collect::<Vec<_>>())
 }

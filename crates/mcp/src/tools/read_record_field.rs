@@ -8,11 +8,10 @@ use contract::segment;
 use contract::upstream::Get;
 use contract::window::{MAX_CONTEXT_CHARS, MAX_LIMIT_CHARS, Window, WindowError, WindowSelector};
 use serde::Serialize;
-use serde_json::json;
 
 use super::{Definition, Running, fetch, not_text};
 use crate::answer::{Answered, is_part_of_bytes, shorten};
-use crate::args::{Arguments as _, Whole, arguments};
+use crate::args::{Arguments as _, Schema, Whole, arguments};
 use crate::budget;
 use crate::call::Call;
 use crate::fault::Fault;
@@ -56,10 +55,10 @@ pub(super) static TOOL: Definition = Definition {
     description: include_str!("read_record_field.md"),
     input: WindowArgs::schema,
     output: || {
-        let object = || json!({"type": "object"});
-        json!({
-            "record": object(), "field": object(), "window": object(), "provider_url": {"type": "string"}
-        })
+        let objects = ["record", "field", "window"];
+        let objects = objects.map(|name| (name, Schema::new("object")));
+        let provider = ("provider_url", Schema::new("string"));
+        objects.into_iter().chain([provider]).collect()
     },
     run: |call, given| -> Running<'_> {
         Box::pin(async move { read(call, Asked::from_args(WindowArgs::read(given)?)?).await })

@@ -1,6 +1,5 @@
 //! `schema`: what the grant lets be read. Without a stream an index of everything, with one all that it accepts.
 
-mod full;
 mod shape;
 mod text;
 
@@ -8,12 +7,13 @@ use contract::error::{AvailableConnection, ErrorCode, ReadError};
 use contract::segment;
 use contract::upstream::Get;
 use serde::Serialize;
-use serde_json::{Value, json};
 
 use super::{Definition, Running};
 use crate::answer::Answered;
-use crate::answer::schema::Document;
-use crate::args::{Arguments as _, Choice, Chosen, arguments};
+use crate::answer::schema::capability::Capabilities;
+use crate::answer::schema::document::{Connector, Stream};
+use crate::answer::schema::{Document, FullSchema};
+use crate::args::{Arguments as _, Choice, Chosen, Schema, arguments};
 use crate::budget;
 use crate::call::Call;
 use crate::fault::Fault;
@@ -51,7 +51,12 @@ pub(super) static TOOL: Definition = Definition {
     title: "What can be read",
     description: include_str!("schema.md"),
     input: SchemaArgs::schema,
-    output: || json!({"data": {"type": "object"}, "provider_url": {"type": "string"}}),
+    output: || {
+        vec![
+            ("data", Schema::new("object")),
+            ("provider_url", Schema::new("string")),
+        ]
+    },
     run: |call, given| -> Running<'_> {
         Box::pin(async move { run(call, SchemaArgs::read(given)?).await })
     },
@@ -64,8 +69,8 @@ const FRAME: usize = 512;
 
 /// The structured content.
 #[derive(Serialize)]
-struct Content<'a> {
-    data: &'a Value,
+struct Content<'a, D> {
+    data: &'a D,
     #[serde(skip_serializing_if = "Option::is_none")]
     provider_url: Option<String>,
     request_id: Option<&'a str>,
@@ -88,15 +93,20 @@ async fn run(call: Call<'_>, args: SchemaArgs) -> ToolResult {
     }
     let answered = ask_compact(call, &scope).await?;
     let read = Read::of(answered, &scope)?;
+    let around = FRAME + call.provider_url().map_or(0, |url| url.len());
+    let rows;
     let (text, data) = if scope.stream.is_some() {
+        rows = read.rows();
+        let room = budget::STREAM_STRUCTURED.saturating_sub(around);
         (
-            text::scoped(&read.document, &scope, &read.handles),
-            shape::scoped(&read.document),
+            text::scoped(&read, &scope, &rows),
+            shape::scoped(&read.document, &rows, room),
         )
     } else {
+        let room = budget::INDEX_STRUCTURED.saturating_sub(around);
         (
-            text::index(&read.document, &scope, &read.handles),
-            shape::index(&read.document),
+            text::index(&read, &scope),
+            shape::index(&read.document, room),
         )
     };
     Ok(reply(call, text, &data, read.request_id.as_deref()))
@@ -120,13 +130,13 @@ async fn full(call: Call<'_>, scope: &Scope<'_>) -> ToolResult {
     if scope.connection.is_none() && is_shared {
         return Err(ambiguous(&read, scope));
     }
-    let full = full::shape(&read.document);
-    let room = FULL_RESULT.saturating_sub(shape::size(&full.data) + FRAME);
+    let full = FullSchema::new(&read.document);
+    let room = FULL_RESULT.saturating_sub(budget::size_of(&full) + FRAME);
     let text = text::full(&read, scope, &full, room);
-    Ok(reply(call, text, &full.data, read.request_id.as_deref()))
+    Ok(reply(call, text, &full, read.request_id.as_deref()))
 }
 
-fn reply(call: Call<'_>, text: String, data: &Value, request_id: Option<&str>) -> Reply {
+fn reply(call: Call<'_>, text: String, data: &impl Serialize, request_id: Option<&str>) -> Reply {
     let content = Content {
         data,
         provider_url: call.provider_url(),
@@ -188,7 +198,24 @@ struct Read {
     request_id: Option<String>,
 }
 
+/// A stream of one source, and what it accepts.
+struct Row<'a> {
+    connector: &'a Connector,
+    stream: &'a Stream,
+    accepts: Capabilities,
+}
+
 impl Read {
+    /// The rows of the stream that was asked for.
+    fn rows(&self) -> Vec<Row<'_>> {
+        let row = |(connector, stream)| Row {
+            connector,
+            stream,
+            accepts: Capabilities::new(stream),
+        };
+        self.document.rows().map(row).collect()
+    }
+
     fn of(answered: Answered, scope: &Scope<'_>) -> Result<Self, Fault> {
         let request_id = answered.request_id.clone();
         let page = answered.schema_page();

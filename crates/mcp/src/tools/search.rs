@@ -15,12 +15,11 @@ use contract::query::Count;
 use contract::search::{SearchMode, SearchOrder};
 use contract::upstream::Get;
 use serde::Serialize;
-use serde_json::json;
 
-use super::paged::{Around, OverBudget, PageSize, Shortened};
+use super::paged::{Around, NOTE, OverBudget, PageSize, Shortened};
 use super::{Definition, Running};
 use crate::answer::{Answered, Hit, Hits};
-use crate::args::{Arguments as _, Chosen, Filter, Limit, Names, Whole, arguments};
+use crate::args::{Arguments as _, Chosen, Filter, Limit, Names, Schema, Whole, arguments};
 use crate::budget;
 use crate::call::Call;
 use crate::fault::Fault;
@@ -48,20 +47,22 @@ pub(super) static TOOL: Definition = Definition {
     description: include_str!("search.md"),
     input: SearchArgs::schema,
     output: || {
-        json!({
-            "data": super::one_of(&["object", "array"]),
-            "results": {"type": "array", "items": {"type": "object"}},
-            "content_ladder": {"type": "object"},
-            "provider_url": {"type": "string"}
-        })
+        let result = Schema {
+            items: Some(Box::new(Schema::new("object"))),
+            ..Schema::new("array")
+        };
+        vec![
+            ("data", Schema::one_of(&["object", "array"])),
+            ("results", result),
+            ("content_ladder", Schema::new("object")),
+            ("provider_url", Schema::new("string")),
+        ]
     },
     run: |call, given| -> Running<'_> {
         Box::pin(async move { run(call, SearchArgs::read(given)?).await })
     },
 };
 
-/// What the structured content has besides the body, results, rungs and the address of the server.
-const FRAME: usize = 256;
 /// The most hits that are taken from a server that was told no limit by the caller and heeds none of ours.
 const DEFAULT_PAGE: usize = 25;
 
@@ -77,10 +78,9 @@ struct Found {
     over_budget: Option<OverBudget>,
 }
 
-/// The structured content.
+/// What stands beside the server's page in structured content.
 #[derive(Serialize)]
-struct Content<'a, B> {
-    data: B,
+struct Beside<'a> {
     results: Vec<SearchResult<'a>>,
     #[serde(flatten)]
     around: Around<'a>,
@@ -119,18 +119,20 @@ async fn run(call: Call<'_>, args: SearchArgs) -> ToolResult {
     let provider = call.provider_url();
     let provider = provider.as_deref();
     let mut found = read(&args, &mut answered);
-    let mut is_shortened = call.pages_by_bytes() && answered.goes_on();
-    let (mut whole, rows) = measure(&answered, &found, provider);
+    let mut whole = answered.structured_size(&beside(&found, provider)) + NOTE;
+    let mut is_shortened = call.pages_by_bytes() && found.goes_on();
     // What is left out here is not shown, so that fewer of it would not help.
-    let fitting = size.rows_that_fit(whole, &rows);
-    if let Some(rows) = fitting.filter(|_| found.elsewhere == 0) {
+    if whole > size.bytes
+        && found.elsewhere == 0
+        && let Some(rows) = size.rows_that_fit(whole, &hit_sizes(&answered, &found, provider))
+    {
         let fewer = PageSize { rows, ..size };
         // A server that fails now has answered before: that answer stands.
         if let Ok(mut shorter) = call.get(question(&args, mode, fewer)).await {
             found = read(&args, &mut shorter);
             answered = shorter;
             is_shortened = true;
-            whole = measure(&answered, &found, provider).0;
+            whole = answered.structured_size(&beside(&found, provider)) + NOTE;
         }
     }
     found.shortened = size
@@ -138,12 +140,10 @@ async fn run(call: Call<'_>, args: SearchArgs) -> ToolResult {
         .filter(|_| is_shortened);
     if whole > size.bytes {
         answered.shrink_hits(budget::RESULT / 2);
-        let exact = budget::size_of(&content(&answered, &found, provider));
-        found.over_budget = size.over(exact);
+        found.over_budget = size.over(answered.structured_size(&beside(&found, provider)));
     }
     let text = text::write(&args, &found);
-    let content = content(&answered, &found, provider);
-    Ok(Reply::new(text, &content))
+    Ok(Reply::around(text, answered, &beside(&found, provider)))
 }
 
 fn question(args: &SearchArgs, mode: SearchMode, size: PageSize) -> Get {
@@ -216,22 +216,23 @@ fn read(args: &SearchArgs, answered: &mut Answered) -> Found {
     }
 }
 
-fn content<'a>(
-    answered: &'a Answered,
-    found: &'a Found,
-    provider: Option<&'a str>,
-) -> Content<'a, impl Serialize + 'a> {
+impl Found {
+    /// Whether a page follows, and the server says where.
+    fn goes_on(&self) -> bool {
+        self.page.has_more() && self.page.next_cursor().is_some()
+    }
+}
+
+fn beside<'a>(found: &'a Found, provider: Option<&'a str>) -> Beside<'a> {
     let hits = &found.page.data;
     let rungs: Vec<Rung> = hits.iter().filter_map(Rung::proven).collect();
-    Content {
-        data: answered.body(),
+    Beside {
         results: hits.iter().map(|hit| result(hit, provider)).collect(),
         around: Around {
             content_ladder: (!rungs.is_empty()).then(|| Ladder::new("search_results", rungs)),
             page_shortened: found.shortened,
             over_budget: found.over_budget,
             provider_url: provider,
-            request_id: answered.request_id.clone(),
         },
     }
 }
@@ -254,15 +255,12 @@ fn result<'a>(hit: &'a Hit, provider: Option<&str>) -> SearchResult<'a> {
     }
 }
 
-/// What the structured content takes, and of that each hit with its result and its rung.
-fn measure(answered: &Answered, found: &Found, provider: Option<&str>) -> (usize, Vec<usize>) {
+/// What each hit takes, with its result and its rung.
+fn hit_sizes(answered: &Answered, found: &Found, provider: Option<&str>) -> Vec<usize> {
     let beside = found.page.data.iter().map(|hit| {
         let rung = Rung::proven(hit).map_or(0, |rung| budget::size_of(&rung) + 1);
         budget::size_of(&result(hit, provider)) + rung + 1
     });
-    let beside: Vec<usize> = beside.collect();
-    let whole =
-        answered.size() + beside.iter().sum::<usize>() + FRAME + provider.map_or(0, str::len);
     let hits = answered.hit_sizes().into_iter().zip(beside);
-    (whole, hits.map(|(sent, beside)| sent + beside).collect())
+    hits.map(|(sent, beside)| sent + beside).collect()
 }

@@ -86,6 +86,8 @@ impl Answer {
                 400
             }
             "aggregate" => 4_096,
+            // The names of very many streams are longer (BU-05), and full detail has its own bound (BU-06).
+            "schema" if !self.names_many() && args["detail"] != "full" => 4_096,
             "read_record_field" => {
                 let window = self.structured.pointer("/window/text");
                 let id = self.structured["record"]["id"].as_str().map_or(0, str::len);
@@ -109,6 +111,9 @@ impl Answer {
             "search" | "query_records" if args["limit"].is_null() => 8_192,
             "search" | "query_records" => 24_576,
             "aggregate" => 8_192,
+            "schema" if self.names_many() || args["detail"] == "full" => return,
+            "schema" if args["stream"].is_null() => 8_192,
+            "schema" => 12_288,
             // A window has as many characters as the caller asks for.
             "read_record_field" if args["limit_chars"].is_null() => 8_192,
             _ => return,
@@ -119,6 +124,11 @@ impl Answer {
             bytes <= budget || is_told,
             "{tool} {args}: {bytes} bytes of structured content, {budget} allowed"
         );
+    }
+
+    fn names_many(&self) -> bool {
+        let streams = &self.structured["data"]["stream_count"];
+        streams.as_u64().is_some_and(|streams| streams > 100)
     }
 
     /// The code of an error.

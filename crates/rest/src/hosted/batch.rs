@@ -6,7 +6,6 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::Response;
 use mcp::{HttpSettings, Server};
-use serde_json::Value;
 
 use super::errors::{self, ReceivedBody};
 use crate::problem::Problem;
@@ -25,7 +24,7 @@ pub(super) async fn answer(
     for entry in entries {
         let beside = || mcp::not_alone(entry);
         if let Some(error) = (entries.len() > 1).then(beside).flatten() {
-            answers.push(Bytes::from(error.to_string()));
+            answers.push(Bytes::from(error));
             continue;
         }
         let received = ReceivedBody {
@@ -53,6 +52,6 @@ pub(super) async fn answer(
 }
 
 /// The answer to a batch that is refused.
-pub(super) fn refused(error: &Value) -> Response {
-    errors::json(StatusCode::BAD_REQUEST, error.to_string())
+pub(super) fn refused(error: String) -> Response {
+    errors::json(StatusCode::BAD_REQUEST, error)
 }

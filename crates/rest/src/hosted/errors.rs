@@ -44,7 +44,7 @@ pub(super) async fn normalize(
             "send Accept: application/json, text/event-stream",
         )),
         StatusCode::UNSUPPORTED_MEDIA_TYPE if received.is_json => {
-            let error = mcp::no_message(&received.body).to_string();
+            let error = mcp::no_message(&received.body);
             Ok(json(StatusCode::BAD_REQUEST, error))
         }
         StatusCode::UNSUPPORTED_MEDIA_TYPE => Err(refusal(

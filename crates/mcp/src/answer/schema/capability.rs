@@ -2,10 +2,8 @@
 //!
 //! Nothing is assumed that a server does not advertise; what it leaves open is said to be open.
 
-use std::collections::BTreeSet;
-
 use contract::schema::FieldCapability;
-use serde::Deserialize as _;
+use serde::{Deserialize as _, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::document::Stream;
@@ -13,7 +11,7 @@ use crate::answer::naming::text;
 use crate::args::{can_be_listed, is_filter_name};
 
 /// Each abbreviation and what it stands for.
-pub(crate) const LEGEND: [(&str, &str); 10] = [
+const LEGEND: [(&str, &str); 10] = [
     ("t", "declared type"),
     ("role", "what the field is for"),
     ("g=false", "not granted, cannot be used"),
@@ -86,22 +84,28 @@ pub(crate) enum Use {
 }
 
 /// A relation a read may bring along.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub(crate) struct Relation {
     pub(crate) name: String,
+    pub(crate) usable: bool,
+    #[serde(rename = "target_stream", skip_serializing_if = "Option::is_none")]
     pub(crate) target: Option<String>,
     /// The field there that holds the key of the record they belong to.
+    #[serde(skip)]
     pub(crate) foreign_key: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cardinality: Option<String>,
-    pub(crate) usable: bool,
-    pub(crate) reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) default_limit: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) max_limit: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) reason: Option<String>,
 }
 
 impl Capabilities {
     pub(crate) fn new(row: &Stream) -> Self {
-        let members = &row.members;
+        let members = row.members.members();
         let sort = members.get("cursor_field").and_then(Value::as_str);
         let query = members.get("query").and_then(Value::as_object);
         let counts = query.map(|query| {
@@ -146,63 +150,21 @@ impl Capabilities {
         all.filter(|(_, fields)| !fields.is_empty()).collect()
     }
 
-    /// The abbreviations its flags use.
-    pub(crate) fn abbreviations(&self) -> BTreeSet<&'static str> {
-        let mut used = BTreeSet::new();
-        for flag in self.fields.iter().flat_map(|field| field.flags.split(',')) {
-            let name = flag.split_once('=').map_or(flag, |(name, _)| name);
-            for (known, _) in LEGEND {
-                let is_used = match known {
-                    "g=false" => flag == "g=false",
-                    "unusable" => flag.contains("=unusable"),
-                    known => name == known,
-                };
-                if is_used {
-                    used.insert(known);
-                }
-            }
-        }
-        used
+    /// Whether its flags use an abbreviation.
+    fn abbreviates(&self, known: &str) -> bool {
+        let mut flags = self.fields.iter().flat_map(|field| field.flags.split(','));
+        flags.any(|flag| match known {
+            "g=false" => flag == "g=false",
+            "unusable" => flag.contains("=unusable"),
+            known => flag.split('=').next() == Some(known),
+        })
     }
+}
 
-    /// The flags by field.
-    pub(crate) fn flags(&self) -> Value {
-        let flags = self.fields.iter();
-        let flags = flags.map(|field| (field.name.clone(), json!(field.flags)));
-        Value::Object(flags.collect())
-    }
-
-    /// The same as arguments: what may be filtered, sorted, projected, counted, searched, aggregated and expanded.
-    pub(crate) fn arguments(&self) -> Value {
-        let ranges: Map<String, Value> = self
-            .fields
-            .iter()
-            .filter_map(|field| Some((field.name.clone(), json!(field.range.as_ref()?))))
-            .collect();
-        let mut aggregate: Map<String, Value> = self
-            .aggregates()
-            .into_iter()
-            .map(|(name, fields)| (name.to_owned(), json!(fields)))
-            .collect();
-        if let Some(counts) = self.counts_records {
-            aggregate.insert("count".to_owned(), json!(counts));
-        }
-        let relations = self.expand.iter().filter(|relation| relation.usable);
-        let relations: Vec<&str> = relations.map(|relation| relation.name.as_str()).collect();
-        let mut arguments = json!({
-            "filter": {"exact": self.names(|field| field.is_for(Use::Exact)), "range": ranges},
-            "sort": self.sort.as_slice(),
-            "projection": {"fields": "any granted field", "views": self.views},
-            "count": COUNTS,
-            "search": {"lexical": self.names(|field| field.is_for(Use::Lexical)), "semantic": self.names(|field| field.is_for(Use::Semantic))},
-            "aggregate": aggregate,
-            "expand": relations,
-        });
-        for (argument, names) in self.unsayable() {
-            arguments["cannot_be_named"][argument] = json!(names);
-        }
-        arguments
-    }
+/// The abbreviations that the flags of these rows use, each with its meaning.
+pub(crate) fn legend(rows: &[&Capabilities]) -> Vec<(&'static str, &'static str)> {
+    let is_used = |(known, _): &(&str, &str)| rows.iter().any(|row| row.abbreviates(known));
+    LEGEND.into_iter().filter(is_used).collect()
 }
 
 fn fields(members: &Map<String, Value>) -> Vec<Field> {

@@ -5,15 +5,30 @@
 
 use std::collections::{HashMap, HashSet};
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
+use crate::answer::fields::{FieldValue, Fields};
 use crate::answer::naming::{connection_of, connector_of, text};
+
+/// What is told of the document beside its connectors.
+const ENVELOPE: [&str; 8] = [
+    "object",
+    "bearer",
+    "links",
+    "meta",
+    "next_cursor",
+    "next_changes_since",
+    "has_more",
+    "count",
+];
+/// A member of a foreign server that is larger says more than a schema should.
+pub(super) const MEMBER: usize = 1_024;
 
 /// The schema of a grant, or a part of it.
 #[derive(Debug, Default)]
 pub(crate) struct Document {
     /// Everything beside the streams.
-    pub(crate) members: Map<String, Value>,
+    members: Fields<'static>,
     pub(crate) connectors: Vec<Connector>,
 }
 
@@ -23,7 +38,7 @@ pub(crate) struct Connector {
     pub(crate) key: String,
     pub(crate) label: Option<String>,
     /// Everything beside streams and connections.
-    pub(crate) members: Map<String, Value>,
+    members: Fields<'static>,
     pub(crate) streams: Vec<Stream>,
     /// The connections most of its rows have, known after scoping.
     pub(crate) shared: Vec<Connection>,
@@ -34,8 +49,13 @@ pub(crate) struct Connector {
 pub(crate) struct Stream {
     pub(crate) name: String,
     pub(crate) connections: Vec<Connection>,
+    pub(crate) record_count: Option<u64>,
+    /// The time the grant is limited to, as JSON.
+    pub(crate) time_constraint: Option<String>,
+    /// How many records the grant is limited to.
+    pub(crate) named_records: Option<u64>,
     /// The row as it came.
-    pub(crate) members: Map<String, Value>,
+    pub(super) members: Fields<'static>,
 }
 
 /// A connection a stream may be read from.
@@ -69,9 +89,21 @@ impl Document {
             _ => by_connector(streams),
         };
         Some(Self {
-            members,
+            members: Fields::owned(members),
             connectors,
         })
+    }
+
+    /// What the document says beside its connectors: on whose behalf, warnings, the way on.
+    pub(crate) fn envelope(&self) -> Fields<'static> {
+        let mut envelope = self.members.small(&ENVELOPE, MEMBER);
+        let members = envelope.to_mut();
+        members.entry("object").or_insert_with(|| json!("schema"));
+        // It names sources that this answer may not be about, and connectors name them already.
+        if let Some(Value::Object(meta)) = members.get_mut("meta") {
+            meta.remove("package");
+        }
+        envelope
     }
 
     /// Keeps what was asked for, whether or not the server did.
@@ -112,7 +144,7 @@ impl Document {
 
     /// The grant this was answered for, where it is a single one.
     pub(crate) fn grant_id(&self) -> Option<&str> {
-        text(self.members.get("bearer")?, "grant_id")
+        text(self.members.members().get("bearer")?, "grant_id")
     }
 }
 
@@ -131,10 +163,21 @@ impl Connector {
         Self {
             key,
             label,
-            members,
+            members: Fields::owned(members),
             streams,
             shared,
         }
+    }
+
+    /// These members as they came, where they are small.
+    pub(crate) fn small(&self, names: &[&str]) -> Fields<'static> {
+        self.members.small(names, MEMBER)
+    }
+
+    /// All members that are small.
+    pub(super) fn all_small(&self) -> Map<String, Value> {
+        let small = self.members.only(|_, value| value.size() <= MEMBER);
+        small.members().clone()
     }
 
     /// Every connection of its rows once.
@@ -187,10 +230,34 @@ impl Stream {
             Value::Object(members) => members,
             _ => Map::new(),
         };
+        let number = |name: &str| members.get(name).and_then(Value::as_u64);
+        let time = members.get("time_constraint");
+        let listed = members.get("resources").and_then(Value::as_array);
         Some(Self {
             name,
             connections: own,
-            members,
+            record_count: number("record_count"),
+            time_constraint: time
+                .filter(|time| time.is_object())
+                .map(ToString::to_string),
+            named_records: listed
+                .map(|all| all.len() as u64)
+                .or(number("resource_count")),
+            members: Fields::owned(members),
+        })
+    }
+
+    /// These members as they came, where they are small.
+    pub(crate) fn small(&self, names: &[&str]) -> Fields<'static> {
+        self.members.small(names, MEMBER)
+    }
+
+    /// The JSON Schema of each field that has one.
+    pub(crate) fn json_schemas(&self) -> impl Iterator<Item = (&str, FieldValue<'_>)> {
+        let fields = self.members.members().get("field_capabilities");
+        let fields = fields.and_then(Value::as_object).into_iter().flatten();
+        fields.filter_map(|(name, field)| {
+            Some((name.as_str(), FieldValue::new(field.get("schema")?)))
         })
     }
 
@@ -221,7 +288,7 @@ fn by_connector(rows: Vec<Value>) -> Vec<Connector> {
             None => connectors.push(Connector {
                 key,
                 label,
-                members: Map::new(),
+                members: Fields::default(),
                 streams: vec![stream],
                 shared: Vec::new(),
             }),

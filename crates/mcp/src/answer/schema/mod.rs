@@ -2,5 +2,7 @@
 
 pub(crate) mod capability;
 pub(crate) mod document;
+mod full;
 
 pub(crate) use document::Document;
+pub(crate) use full::{ELSEWHERE, FullSchema};

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::{Counted, Filters, label, scalar};
 use crate::answer::Group;
-use crate::args::{Filter, can_be_listed, is_filter_name};
+use crate::args::{can_be_listed, is_filter_name};
 use crate::budget;
 use crate::text::lines::Lines;
 use crate::text::{paging, plain};
@@ -235,7 +235,8 @@ fn later(figure: &Counted<'_>, from: Option<&Group<'_>>) -> Option<String> {
     if !is_filter_name(field) || time_zone(figure).is_some_and(|zone| zone != "UTC") {
         return None;
     }
-    let filter = Filter::from(figure.args.filter.as_ref(), field, start)?;
+    let filter = figure.args.filter.clone().unwrap_or_default();
+    let filter = filter.from(field, start)?;
     let call = ToolCall::repeat("aggregate", figure.args).with("filter", filter);
     Some(format!("next: {call}"))
 }
@@ -247,8 +248,8 @@ fn values(figure: &Counted<'_>, filters: Filters) -> String {
     let field = field.filter(|field| can_be_listed(field));
     let call = figure
         .listing()
-        .with_some("filter", args.filter.as_ref())
-        .with_some("fields", field.map(|field| [field]))
+        .with_some("filter", args.filter.clone())
+        .with_some("fields", field.map(std::slice::from_ref))
         .with("limit", budget::MAX_LIMIT);
     let narrower = if filters == Filters::default() {
         ""

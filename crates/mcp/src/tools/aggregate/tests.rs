@@ -58,7 +58,7 @@ fn one_number_is_told_with_what_it_is_a_number_of() {
     "#);
     assert!(reply.text.len() <= budget::FIGURE_TEXT);
     assert_eq!(
-        reply.structured,
+        *reply.structured,
         json!({"data": body, "provider_url": "https://provider.test", "request_id": "req_1"})
     );
     // TS-05

@@ -122,7 +122,7 @@ fn a_record_that_says_it_is_another_is_not_passed_off_as_the_one_asked_for() {
 fn fetch(stub: &Stub, args: Value) -> Value {
     let reply = stub.call("fetch", args).unwrap();
     checked(&reply);
-    reply.structured
+    reply.structured.into_json()
 }
 
 /// Five members, mirrored exactly, within the ceiling of a result.
@@ -131,9 +131,9 @@ fn checked(reply: &Reply) {
     let members: Vec<&String> = reply.structured.as_object().unwrap().keys().collect();
     assert_eq!(members, ["id", "title", "text", "url", "metadata"]);
     let mirror: Value = serde_json::from_str(&reply.text).unwrap();
-    assert_eq!(mirror, reply.structured);
+    assert_eq!(mirror, *reply.structured);
     assert_eq!(reply.text, reply.structured.to_string());
-    let both = json!([reply.text, reply.structured]).to_string();
+    let both = json!([reply.text, *reply.structured]).to_string();
     assert!(both.len() < budget::RESULT, "{}", both.len());
 }
 

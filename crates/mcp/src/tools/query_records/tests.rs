@@ -10,7 +10,7 @@ const MAIL: &str = "/v1/streams/mail/records";
 
 fn query(stub: &Stub, args: Value) -> (String, Value) {
     let reply = stub.call("query_records", args).unwrap();
-    (reply.text, reply.structured)
+    (reply.text, reply.structured.into_json())
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "calls read better")]

@@ -369,7 +369,7 @@ fn largest(identity: &Identity, row: &Row<'_>, fields: &Fields<'_>, cut: &[Strin
     let relations = row.record.related.iter().map(|related| related.relation);
     let relations: Vec<&str> = relations.collect();
     let is_cut = cut.iter().any(|name| name == "expanded");
-    ToolCall::fetch(identity).with_some("expand", is_cut.then_some(relations))
+    ToolCall::fetch(identity).with_some("expand", is_cut.then_some(relations.as_slice()))
 }
 
 /// The id with what must be passed beside it.

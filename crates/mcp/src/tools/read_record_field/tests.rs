@@ -1,7 +1,7 @@
 //! Windows into long fields: what is shown, what is said of the rest, and what is refused.
 
 use proptest::prelude::*;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::record_server::RecordServer;

@@ -1,14 +1,17 @@
-//! The schema document as structured content: whole where it is small, else an index that still names every stream.
+//! The schema document as structured content: whole where it is small, else ever less of each row. Every stream and connection
+//! is named in any case.
 
-use serde_json::{Map, Value, json};
+use serde::Serialize;
 
-use crate::answer::schema::capability::{Capabilities, LEGEND};
+use super::Row;
+use crate::answer::Fields;
+use crate::answer::schema::capability::{COUNTS, Capabilities, Relation, Use, legend};
 use crate::answer::schema::document::{Connection, Connector, Document, Stream};
-pub(super) use crate::answer::size;
 use crate::budget;
+use crate::reply::Members;
 
 /// What is kept of a row beside its connections and capabilities.
-const KEPT: [&str; 11] = [
+const KEPT: [&str; 13] = [
     "connector_key",
     "connector_id",
     "connector_display_name",
@@ -20,22 +23,141 @@ const KEPT: [&str; 11] = [
     "primary_key",
     "cursor_field",
     "source",
+    "time_constraint",
+    "resource_count",
 ];
-/// What is kept of the document beside its connectors.
-const ENVELOPE: [&str; 8] = [
+/// What is kept of a connector.
+const CONNECTOR: [&str; 5] = [
     "object",
-    "bearer",
-    "links",
-    "meta",
-    "next_cursor",
-    "next_changes_since",
-    "has_more",
-    "count",
+    "connector_id",
+    "source",
+    "display_name",
+    "grant_id",
 ];
-/// A member of a foreign server that is larger says more than an index should.
-const MEMBER: usize = 1_024;
 
-/// How much of each row is told.
+/// The document.
+#[derive(Serialize)]
+pub(super) struct Shape<'a> {
+    #[serde(flatten)]
+    envelope: Fields<'static>,
+    detail: &'static str,
+    connector_count: usize,
+    stream_count: usize,
+    #[serde(skip_serializing_if = "Members::is_empty")]
+    field_capability_legend: Members<&'static str, &'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rows: Option<&'static str>,
+    #[serde(flatten)]
+    sources: Sources<'a>,
+}
+
+/// The connectors with their streams, or where there are very many, names alone.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Sources<'a> {
+    Connectors(Vec<ConnectorShape<'a>>),
+    Sources(Vec<Source<'a>>),
+}
+
+/// Connector, connections, and of an index the streams.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Source<'a> {
+    OfStream(&'a str, Vec<&'a str>),
+    OfIndex(&'a str, Vec<&'a str>, Vec<&'a str>),
+}
+
+#[derive(Serialize)]
+struct ConnectorShape<'a> {
+    connector_key: &'a str,
+    #[serde(flatten)]
+    members: Fields<'static>,
+    stream_count: usize,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    granted_connections: Vec<Granted<'a>>,
+    streams: Vec<RowShape<'a>>,
+}
+
+#[derive(Serialize)]
+struct RowShape<'a> {
+    name: &'a str,
+    #[serde(flatten)]
+    members: Fields<'static>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    granted_connections: Option<Vec<Granted<'a>>>,
+    #[serde(flatten)]
+    fields: FieldsShape<'a>,
+}
+
+#[derive(Serialize)]
+struct Granted<'a> {
+    connection_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    display_name: Option<&'a str>,
+}
+
+/// What is told of the fields of a row.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum FieldsShape<'a> {
+    Capabilities {
+        field_capabilities: Members<&'a str, &'a str>,
+        expand_capabilities: &'a [Relation],
+        accepts: Box<Accepts<'a>>,
+    },
+    Names {
+        field_names: Vec<&'a str>,
+    },
+    Count {
+        fields_not_listed: usize,
+    },
+    /// An index has no fields.
+    Index {},
+}
+
+/// What a row takes, by argument. Filters, searches and aggregates of fields stand in the flags as well.
+#[derive(Serialize)]
+struct Accepts<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    filter: Option<FilterShape<'a>>,
+    sort: &'a [String],
+    projection: Projection<'a>,
+    count: [&'static str; 3],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    search: Option<SearchShape<'a>>,
+    aggregate: AggregateShape<'a>,
+    expand: Vec<&'a str>,
+    #[serde(skip_serializing_if = "Members::is_empty")]
+    cannot_be_named: Members<&'static str, Vec<&'a str>>,
+}
+
+#[derive(Serialize)]
+struct FilterShape<'a> {
+    exact: Vec<&'a str>,
+    range: Members<&'a str, &'a [String]>,
+}
+
+#[derive(Serialize)]
+struct Projection<'a> {
+    fields: &'static str,
+    views: Option<&'a [String]>,
+}
+
+#[derive(Serialize)]
+struct SearchShape<'a> {
+    lexical: Vec<&'a str>,
+    semantic: Vec<&'a str>,
+}
+
+#[derive(Serialize)]
+struct AggregateShape<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    count: Option<bool>,
+    #[serde(flatten)]
+    of_fields: Members<&'static str, Vec<&'a str>>,
+}
+
+/// How much of each row is told beside its fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Depth {
     /// Identity, key, order and labels.
@@ -44,210 +166,228 @@ enum Depth {
     Names,
     /// Names and connection ids.
     Ids,
-    /// Lists of names, by the connections they share.
-    Bare,
 }
 
-/// The index of all streams, without fields.
-pub(super) fn index(document: &Document) -> Value {
+/// The index of all streams, without fields, in so many bytes where its names leave it the choice.
+pub(super) fn index(document: &Document, room: usize) -> Shape<'_> {
     for depth in [Depth::Rows, Depth::Names, Depth::Ids] {
-        let shaped = indexed(document, depth);
-        if size(&shaped) <= budget::SCHEMA_STRUCTURED - MEMBER {
-            return shaped;
-        }
-    }
-    indexed(document, Depth::Bare)
-}
-
-/// The rows of one stream with everything each accepts, as far as there is room.
-pub(super) fn scoped(document: &Document) -> Value {
-    // Every row keeps its place in the index, so that is set aside first.
-    let depths = [Depth::Rows, Depth::Names].into_iter();
-    let depth = depths
-        .map(|depth| (depth, size(&indexed(document, depth))))
-        .find(|(_, bytes)| *bytes <= budget::SCHEMA_STRUCTURED / 2);
-    let (depth, index) = depth.unwrap_or_else(|| {
-        let bytes = size(&indexed(document, Depth::Ids));
-        (Depth::Ids, bytes)
-    });
-    let mut room = (budget::SCHEMA_STRUCTURED - 2 * MEMBER).saturating_sub(index);
-    let mut short = 0_usize;
-    let mut connectors = Vec::new();
-    for connector in &document.connectors {
-        let mut rows = Vec::new();
-        for row in &connector.streams {
-            let detailed = detailed(connector, row);
-            let bytes = size(&detailed);
-            if bytes <= room {
-                room -= bytes;
-                rows.push(detailed);
-            } else {
-                short += 1;
-                rows.push(Value::Object(row_of(connector, row, depth)));
-            }
-        }
-        connectors.push(connector_of(connector, depth, rows));
-    }
-    let mut shaped = enveloped(document, connectors);
-    if short > 0 {
-        shaped["rows_without_field_capabilities"] = json!(short);
-        shaped["next"] =
-            json!("schema with this stream and one connection_id tells all of that row");
-    }
-    shaped
-}
-
-fn indexed(document: &Document, depth: Depth) -> Value {
-    let connectors = document.connectors.iter().map(|connector| {
-        let rows = connector.streams.iter();
-        let rows = match depth {
-            Depth::Bare => Vec::new(),
-            _ => rows
-                .map(|row| Value::Object(row_of(connector, row, depth)))
-                .collect(),
-        };
-        connector_of(connector, depth, rows)
-    });
-    let mut shaped = enveloped(document, connectors.collect());
-    if depth != Depth::Rows {
-        shaped["rows"] =
-            json!("by name only, because there are many; schema with a stream tells more");
-    }
-    shaped
-}
-
-/// What the document says beside its connectors: on whose behalf, warnings, the way on.
-pub(super) fn envelope(document: &Document) -> Map<String, Value> {
-    let mut members = Map::new();
-    for name in ENVELOPE {
-        if let Some(value) = document.members.get(name)
-            && size(value) <= MEMBER
-        {
-            members.insert(name.to_owned(), value.clone());
-        }
-    }
-    // It names sources that this answer may not be about, and connectors name them already.
-    if let Some(Value::Object(meta)) = members.get_mut("meta") {
-        meta.remove("package");
-    }
-    members
-}
-
-/// The document around its connectors.
-fn enveloped(document: &Document, connectors: Vec<Value>) -> Value {
-    let mut members = envelope(document);
-    members.entry("object").or_insert_with(|| json!("schema"));
-    members.insert("detail".to_owned(), json!("compact"));
-    members.insert("connector_count".to_owned(), json!(connectors.len()));
-    members.insert("stream_count".to_owned(), json!(document.rows().count()));
-    let legend: Map<String, Value> = LEGEND
-        .iter()
-        .map(|(name, meaning)| ((*name).to_owned(), json!(meaning)))
-        .collect();
-    members.insert("field_capability_legend".to_owned(), Value::Object(legend));
-    members.insert("connectors".to_owned(), Value::Array(connectors));
-    Value::Object(members)
-}
-
-fn connector_of(connector: &Connector, depth: Depth, rows: Vec<Value>) -> Value {
-    let mut members = Map::new();
-    members.insert("connector_key".to_owned(), json!(connector.key));
-    if depth == Depth::Rows {
-        for name in [
-            "object",
-            "connector_id",
-            "source",
-            "display_name",
-            "grant_id",
-        ] {
-            if let Some(value) = connector.members.get(name)
-                && size(value) <= MEMBER
-            {
-                members.insert(name.to_owned(), value.clone());
-            }
-        }
-    }
-    members.insert("stream_count".to_owned(), json!(connector.streams.len()));
-    let shared = connector.shared.as_slice();
-    if !shared.is_empty() && depth != Depth::Bare {
-        members.insert("granted_connections".to_owned(), granted(shared, depth));
-    }
-    if depth == Depth::Bare {
-        let groups = connector.groups();
-        let told = groups.iter().map(|(connections, rows)| {
-            let ids: Vec<&str> = connections.iter().map(|one| one.id.as_str()).collect();
-            let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
-            json!({"connection_ids": ids, "stream_names": names})
+        let connectors = document.connectors.iter();
+        let connectors = connectors.map(|connector| {
+            let rows = connector.streams.iter();
+            let rows = rows.map(|row| row_shape(connector, row, depth, FieldsShape::Index {}));
+            connector_shape(connector, depth, rows.collect())
         });
-        members.insert("stream_index".to_owned(), told.collect());
-    } else {
-        members.insert("streams".to_owned(), Value::Array(rows));
-    }
-    Value::Object(members)
-}
-
-fn row_of(connector: &Connector, row: &Stream, depth: Depth) -> Map<String, Value> {
-    let mut members = Map::new();
-    members.insert("name".to_owned(), json!(row.name));
-    if depth == Depth::Rows {
-        for name in KEPT {
-            if let Some(value) = row.members.get(name)
-                && size(value) <= MEMBER
-            {
-                members.insert(name.to_owned(), value.clone());
-            }
+        let shape = Shape {
+            rows: (depth != Depth::Rows)
+                .then_some("by name only, because there are many; schema with a stream tells more"),
+            ..Shape::new(document, connectors.collect())
+        };
+        if budget::size_of(&shape) <= room {
+            return shape;
         }
     }
-    if row.connections != connector.shared {
-        let own = granted(&row.connections, depth);
-        members.insert("granted_connections".to_owned(), own);
+    let connectors = document.connectors.iter();
+    let sources = connectors.flat_map(|connector| {
+        connector.groups().into_iter().map(|(connections, rows)| {
+            let streams = rows.iter().map(|row| row.name.as_str()).collect();
+            Source::OfIndex(&connector.key, ids(connections), streams)
+        })
+    });
+    Shape {
+        rows: Some(
+            "sources of [connector_key, connection_ids, streams], because there are very many",
+        ),
+        sources: Sources::Sources(sources.collect()),
+        ..Shape::new(document, Vec::new())
     }
-    members
 }
 
-fn detailed(connector: &Connector, row: &Stream) -> Value {
-    let accepts = Capabilities::new(row);
-    let mut members = row_of(connector, row, Depth::Rows);
-    for name in ["time_constraint", "resource_count"] {
-        if let Some(limit) = row.members.get(name)
-            && size(limit) <= MEMBER
-        {
-            members.insert(name.to_owned(), limit.clone());
+/// The rows of one stream with what each accepts, in so many bytes where their names leave it the choice.
+pub(super) fn scoped<'a>(document: &'a Document, rows: &'a [Row<'a>], room: usize) -> Shape<'a> {
+    for is_whole in [true, false] {
+        let told = |row: &'a Row<'a>| FieldsShape::new(&row.accepts, is_whole);
+        let shape = Shape::new(document, with_fields(document, rows, Depth::Rows, told));
+        let shape = shape.explained(rows);
+        if budget::size_of(&shape) <= room {
+            return shape;
         }
     }
-    members.insert("field_capabilities".to_owned(), accepts.flags());
-    let relations: Vec<Value> = accepts
-        .expand
-        .iter()
-        .map(|relation| {
-            let mut told = Map::new();
-            told.insert("name".to_owned(), json!(relation.name));
-            told.insert("usable".to_owned(), json!(relation.usable));
-            for (name, value) in [
-                ("target_stream", json!(relation.target)),
-                ("cardinality", json!(relation.cardinality)),
-                ("default_limit", json!(relation.default_limit)),
-                ("max_limit", json!(relation.max_limit)),
-                ("reason", json!(relation.reason)),
-            ] {
-                if !value.is_null() {
-                    told.insert(name.to_owned(), value);
+    let shape = Shape::new(document, Vec::new());
+    let names = |row: &'a Row<'a>| row.accepts.names(|_| true);
+    // The names of a single source stand whatever they take.
+    let most = match rows {
+        [only] => room.max(budget::size_of(&names(only)) * 3 / 2),
+        _ => room,
+    };
+    // Every row keeps its place; what is left goes to the first ones.
+    let count = |row: &'a Row<'a>| FieldsShape::Count {
+        fields_not_listed: row.accepts.fields.len(),
+    };
+    let bare = with_fields(document, rows, Depth::Ids, count);
+    let shape = Shape {
+        rows: Some("without all fields; schema with this stream and one connection_id tells more"),
+        ..shape.explained(rows)
+    };
+    let used = budget::size_of(&shape) + budget::size_of(&bare);
+    if let Some(mut left) = most.checked_sub(used) {
+        let connectors = with_fields(document, rows, Depth::Ids, |row| {
+            let flags = FieldsShape::new(&row.accepts, false);
+            let field_names = names(row);
+            for fields in [flags, FieldsShape::Names { field_names }] {
+                if let Some(rest) = left.checked_sub(budget::size_of(&fields)) {
+                    left = rest;
+                    return fields;
                 }
             }
-            Value::Object(told)
-        })
-        .collect();
-    members.insert("expand_capabilities".to_owned(), Value::Array(relations));
-    members.insert("accepts".to_owned(), accepts.arguments());
-    Value::Object(members)
+            count(row)
+        });
+        return Shape {
+            sources: Sources::Connectors(connectors),
+            ..shape
+        };
+    }
+    let sources = rows.iter();
+    let sources =
+        sources.map(|row| Source::OfStream(&row.connector.key, ids(&row.stream.connections)));
+    Shape {
+        rows: Some(
+            "sources of [connector_key, connection_ids], because there are very many; schema with one connection_id tells its fields",
+        ),
+        sources: Sources::Sources(sources.collect()),
+        ..Shape::new(document, Vec::new())
+    }
 }
 
-fn granted(connections: &[Connection], depth: Depth) -> Value {
-    let told = connections.iter().map(|one| match &one.label {
-        Some(label) if matches!(depth, Depth::Rows | Depth::Names) => {
-            json!({"connection_id": one.id, "display_name": label})
+/// The rows under their connectors, each with what is told of its fields.
+fn with_fields<'a>(
+    document: &'a Document,
+    rows: &'a [Row<'a>],
+    depth: Depth,
+    mut told: impl FnMut(&'a Row<'a>) -> FieldsShape<'a>,
+) -> Vec<ConnectorShape<'a>> {
+    let mut rows = rows.iter();
+    let connectors = document.connectors.iter();
+    connectors
+        .map(|connector| {
+            let own = rows.by_ref().take(connector.streams.len());
+            let own = own.map(|row| row_shape(connector, row.stream, depth, told(row)));
+            connector_shape(connector, depth, own.collect())
+        })
+        .collect()
+}
+
+impl<'a> Shape<'a> {
+    fn new(document: &Document, connectors: Vec<ConnectorShape<'a>>) -> Self {
+        Self {
+            envelope: document.envelope(),
+            detail: "compact",
+            connector_count: document.connectors.len(),
+            stream_count: document.rows().count(),
+            field_capability_legend: Members::default(),
+            rows: None,
+            sources: Sources::Connectors(connectors),
         }
-        _ => json!({"connection_id": one.id}),
+    }
+
+    fn explained(mut self, rows: &[Row<'_>]) -> Self {
+        let accepts: Vec<&Capabilities> = rows.iter().map(|row| &row.accepts).collect();
+        self.field_capability_legend = Members(legend(&accepts));
+        self
+    }
+}
+
+fn connector_shape<'a>(
+    connector: &'a Connector,
+    depth: Depth,
+    streams: Vec<RowShape<'a>>,
+) -> ConnectorShape<'a> {
+    ConnectorShape {
+        connector_key: &connector.key,
+        members: match depth {
+            Depth::Rows => connector.small(&CONNECTOR),
+            _ => Fields::default(),
+        },
+        stream_count: connector.streams.len(),
+        granted_connections: granted(&connector.shared, depth),
+        streams,
+    }
+}
+
+fn row_shape<'a>(
+    connector: &Connector,
+    row: &'a Stream,
+    depth: Depth,
+    fields: FieldsShape<'a>,
+) -> RowShape<'a> {
+    let own = (row.connections != connector.shared).then(|| granted(&row.connections, depth));
+    RowShape {
+        name: &row.name,
+        members: match depth {
+            Depth::Rows => row.small(&KEPT),
+            _ => Fields::default(),
+        },
+        granted_connections: own,
+        fields,
+    }
+}
+
+fn granted(connections: &[Connection], depth: Depth) -> Vec<Granted<'_>> {
+    let each = connections.iter().map(|one| Granted {
+        connection_id: &one.id,
+        display_name: one.label.as_deref().filter(|_| depth != Depth::Ids),
     });
-    Value::Array(told.collect())
+    each.collect()
+}
+
+fn ids(connections: &[Connection]) -> Vec<&str> {
+    connections.iter().map(|one| one.id.as_str()).collect()
+}
+
+impl<'a> FieldsShape<'a> {
+    /// The flags, and by argument what they tell by field, too, or only what they do not.
+    fn new(accepts: &'a Capabilities, is_whole: bool) -> Self {
+        let fields = accepts.fields.iter();
+        let flags = fields.map(|field| (field.name.as_str(), field.flags.as_str()));
+        Self::Capabilities {
+            field_capabilities: Members(flags.collect()),
+            expand_capabilities: &accepts.expand,
+            accepts: Box::new(Accepts::new(accepts, is_whole)),
+        }
+    }
+}
+
+impl<'a> Accepts<'a> {
+    fn new(accepts: &'a Capabilities, is_whole: bool) -> Self {
+        let used = |this: Use| accepts.names(move |field| field.is_for(this));
+        let fields = accepts.fields.iter();
+        let ranges =
+            fields.filter_map(|field| Some((field.name.as_str(), field.range.as_deref()?)));
+        let usable = accepts.expand.iter().filter(|relation| relation.usable);
+        Self {
+            filter: is_whole.then(|| FilterShape {
+                exact: used(Use::Exact),
+                range: Members(ranges.collect()),
+            }),
+            sort: accepts.sort.as_slice(),
+            projection: Projection {
+                fields: "any granted field",
+                views: accepts.views.as_deref(),
+            },
+            count: COUNTS,
+            search: is_whole.then(|| SearchShape {
+                lexical: used(Use::Lexical),
+                semantic: used(Use::Semantic),
+            }),
+            aggregate: AggregateShape {
+                count: accepts.counts_records,
+                of_fields: Members(if is_whole {
+                    accepts.aggregates()
+                } else {
+                    Vec::new()
+                }),
+            },
+            expand: usable.map(|relation| relation.name.as_str()).collect(),
+            cannot_be_named: Members(accepts.unsayable()),
+        }
+    }
 }

@@ -1,6 +1,5 @@
 //! What an agent reads of a schema, and what it can do with it.
 
-mod arguments;
 mod fixtures;
 mod full;
 mod index;

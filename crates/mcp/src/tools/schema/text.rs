@@ -5,12 +5,10 @@ mod row;
 
 use std::fmt::Write as _;
 
-use serde_json::{Value, json};
-
-use super::full::{self, Full};
-use super::{Read, Scope};
-use crate::answer::schema::capability::{Capabilities, LEGEND};
+use super::{Read, Row, Scope};
+use crate::answer::schema::capability::{Capabilities, legend};
 use crate::answer::schema::document::{Connection, Connector, Document, Stream};
+use crate::answer::schema::{ELSEWHERE, FullSchema};
 use crate::budget;
 use crate::text::lines::Lines;
 use crate::text::plain;
@@ -29,25 +27,25 @@ enum Depth {
 }
 
 /// The index of the grant, or of one connection in it.
-pub(super) fn index(document: &Document, scope: &Scope<'_>, handles: &str) -> String {
-    let streams = document.rows().count();
-    if streams == 0 {
+pub(super) fn index(read: &Read, scope: &Scope<'_>) -> String {
+    let (document, handles) = (&read.document, read.handles.as_str());
+    if document.rows().next().is_none() {
         return nothing(scope, handles);
-    }
-    for depth in [Depth::Rows, Depth::Names, Depth::Ids] {
-        let written = indexed(document, scope, handles, depth);
-        if written.len() <= budget::SCHEMA_TEXT {
-            return written;
-        }
     }
     // Names are never left out, so where they alone are larger they are the measure.
     let names: usize = document.rows().map(|(_, row)| row.name.len() + 1).sum();
-    let written = indexed(document, scope, handles, Depth::Ids);
-    if names > budget::SCHEMA_TEXT && written.len() <= names + names / 3 {
-        written
-    } else {
-        indexed(document, scope, handles, Depth::Bare)
+    let most = budget::SCHEMA_TEXT.max(names * 3 / 2);
+    for (depth, most) in [
+        (Depth::Rows, budget::SCHEMA_TEXT),
+        (Depth::Names, budget::SCHEMA_TEXT),
+        (Depth::Ids, most),
+    ] {
+        let written = indexed(document, scope, handles, depth);
+        if written.len() <= most {
+            return written;
+        }
     }
+    indexed(document, scope, handles, Depth::Bare)
 }
 
 fn indexed(document: &Document, scope: &Scope<'_>, handles: &str, depth: Depth) -> String {
@@ -71,7 +69,7 @@ fn indexed(document: &Document, scope: &Scope<'_>, handles: &str, depth: Depth) 
         Depth::Rows => {}
         Depth::Names | Depth::Ids => text.push_str(" Streams stand by name only, because there are many."),
         Depth::Bare => text.push_str(
-            " Names only, because there are very many: schema(stream) tells which of the connections have it.",
+            " Names only, because there are very many, as connector_key: streams @ connections; schema(stream) tells which of the connections have it.",
         ),
     }
     push_scope(&mut text, scope);
@@ -96,7 +94,7 @@ fn rows(text: &mut String, connector: &Connector) {
             row::label(connector),
             listed(&row.connections, true)
         );
-        if let Some(count) = row.members.get("record_count").and_then(Value::as_u64) {
+        if let Some(count) = row.record_count {
             let _ = write!(text, " record_count={count}");
         }
     }
@@ -112,7 +110,8 @@ fn names(text: &mut String, connector: &Connector, depth: Depth) {
     let streams = joined(&mut connector.streams.iter());
     if depth == Depth::Bare {
         let connections = listed(&connector.connections(), false);
-        let _ = write!(text, "\n{key} streams={streams} connections={connections}");
+        let key = word(&connector.key);
+        let _ = write!(text, "\n{key}: {streams} @ {connections}");
         return;
     }
     let labels = depth == Depth::Names;
@@ -135,12 +134,12 @@ fn names(text: &mut String, connector: &Connector, depth: Depth) {
 }
 
 /// All that one stream accepts, a block for each source.
-pub(super) fn scoped(document: &Document, scope: &Scope<'_>, handles: &str) -> String {
-    let rows = row::blocks(document);
+pub(super) fn scoped(read: &Read, scope: &Scope<'_>, rows: &[Row<'_>]) -> String {
+    let handles = read.handles.as_str();
     let Some(first) = rows.first() else {
         return nothing(scope, handles);
     };
-    let connections = document.connections().len();
+    let connections = read.document.connections().len();
     let last = format!(
         "next: {}",
         next::calls(first, connections > 1 || scope.connection.is_some())
@@ -163,7 +162,7 @@ pub(super) fn scoped(document: &Document, scope: &Scope<'_>, handles: &str) -> S
         push_scope(&mut head, scope);
         let mut lines = Lines::new(budget::SCHEMA_TEXT, head);
         lines.reserve(last.len());
-        let short = write_rows(&mut lines, &rows);
+        let short = write_rows(&mut lines, rows);
         lines.release(last.len());
         lines.require(&last);
         // The first line says how many rows were shortened, which is known only now.
@@ -175,57 +174,77 @@ pub(super) fn scoped(document: &Document, scope: &Scope<'_>, handles: &str) -> S
 }
 
 /// Legend and rows; gives back how many were shortened. Each row has its place kept, the first ones are told in full.
-fn write_rows(lines: &mut Lines, rows: &[row::Block<'_>]) -> usize {
-    lines.require(&legend(rows.iter().map(|row| &row.accepts)));
-    let mut places: Vec<String> = rows.iter().map(row::Block::place).collect();
-    let bytes: usize = places.iter().map(|place| place.len() + 1).sum();
-    if bytes > lines.room() / 2 {
-        places = rows.iter().map(row::Block::brief_place).collect();
+fn write_rows(lines: &mut Lines, rows: &[Row<'_>]) -> usize {
+    let accepts: Vec<&Capabilities> = rows.iter().map(|row| &row.accepts).collect();
+    let meanings = legend(&accepts).into_iter();
+    let meanings: Vec<String> = meanings
+        .map(|(name, meaning)| format!("{name} = {meaning}"))
+        .collect();
+    let explained = format!("field_capability_legend: {}", meanings.join("; "));
+    for depth in [row::Depth::Whole, row::Depth::Once] {
+        let told = rows.iter().flat_map(|row| row.told(depth));
+        let told: Vec<String> = [explained.clone()].into_iter().chain(told).collect();
+        if lines.offer_all(&told) {
+            return 0;
+        }
     }
-    for place in &places {
-        lines.reserve(place.len());
+    let all =
+        |place: row::Place| -> Vec<String> { rows.iter().map(|row| row.place(place)).collect() };
+    // With less than half of the room left, fields would not be told of anyway.
+    let mut places = all(row::Place::Whole);
+    if length(&places) > lines.room() / 2 {
+        places = all(row::Place::Brief);
     }
+    if length(&places) > lines.room() {
+        lines.require("sources, each as connector_key @ connections; schema with one connection_id tells its fields:");
+        places = all(row::Place::Bare);
+    }
+    let mut left = lines.room().saturating_sub(length(&places));
+    let mut is_explained = false;
     let mut shortened = 0;
     for (row, place) in rows.iter().zip(&places) {
-        lines.release(place.len());
-        if lines.offer_all(&row.whole()) {
-            continue;
+        let mut told = row.told(row::Depth::Once);
+        if !is_explained {
+            told.insert(0, explained.clone());
         }
-        shortened += 1;
-        if !lines.offer_all(&row.short(lines.room())) {
-            lines.require(place);
+        let fits = |told: &[String]| length(told) <= left + place.len() + 1;
+        let is_whole = fits(&told);
+        if !is_whole {
+            shortened += 1;
+            told = row.short(left);
+            if !fits(&told) {
+                told = vec![place.clone()];
+            }
+        }
+        is_explained |= is_whole;
+        left = (left + place.len() + 1).saturating_sub(length(&told));
+        for line in &told {
+            lines.require(line);
         }
     }
     shortened
 }
 
-/// Each abbreviation the flags use, explained.
-fn legend<'a>(rows: impl Iterator<Item = &'a Capabilities>) -> String {
-    let used: std::collections::BTreeSet<&str> =
-        rows.flat_map(Capabilities::abbreviations).collect();
-    let meanings: Vec<String> = LEGEND
-        .iter()
-        .filter(|(name, _)| used.contains(name))
-        .map(|(name, meaning)| format!("{name} = {meaning}"))
-        .collect();
-    format!("field_capability_legend: {}", meanings.join("; "))
+/// The bytes of these lines, each with its end.
+fn length(lines: &[String]) -> usize {
+    lines.iter().map(|line| line.len() + 1).sum()
 }
 
 /// One stream in full: what it accepts, and as many JSON Schemas of fields as there is room for once sent.
-pub(super) fn full(read: &Read, scope: &Scope<'_>, full: &Full, room: usize) -> String {
-    let ceiling = room.min(budget::SCHEMA_TEXT);
+pub(super) fn full(read: &Read, scope: &Scope<'_>, full: &FullSchema, room: usize) -> String {
+    let ceiling = room.min(budget::FULL_SCHEMA_TEXT);
     let text = full_within(read, scope, full, ceiling);
     // Quotes cost twice when sent, and JSON Schema is full of them.
-    if json!(text).to_string().len() <= ceiling {
+    if budget::size_of(&text) <= ceiling {
         text
     } else {
         full_within(read, scope, full, ceiling / 2)
     }
 }
 
-fn full_within(read: &Read, scope: &Scope<'_>, full: &Full, ceiling: usize) -> String {
+fn full_within(read: &Read, scope: &Scope<'_>, full: &FullSchema, ceiling: usize) -> String {
     let (document, handles) = (&read.document, &read.handles);
-    let rows = row::blocks(document);
+    let rows = read.rows();
     let Some(first) = rows.first() else {
         return nothing(scope, handles);
     };
@@ -249,7 +268,7 @@ fn full_within(read: &Read, scope: &Scope<'_>, full: &Full, ceiling: usize) -> S
             head,
             " json_schemas_omitted={} from structuredContent because they are large; {}.",
             full.omitted.len(),
-            full::ELSEWHERE
+            ELSEWHERE
         );
     }
     push_scope(&mut head, scope);
@@ -263,12 +282,8 @@ fn full_within(read: &Read, scope: &Scope<'_>, full: &Full, ceiling: usize) -> S
     lines.reserve(note.len());
     write_rows(&mut lines, &rows);
     let mut not_shown = 0_usize;
-    for (name, schema) in rows.iter().flat_map(row::Block::schemas) {
-        let line = format!(
-            "json_schema {} {}",
-            word(name),
-            plain::json(&schema.to_string())
-        );
+    for (name, schema) in rows.iter().flat_map(|row| row.stream.json_schemas()) {
+        let line = format!("json_schema {} {}", word(name), plain::json(&schema.json()));
         if !lines.offer(&line) {
             not_shown += 1;
         }

@@ -11,7 +11,7 @@ use crate::stub::{Stub, printed_args};
 /// Both channels of an answered search.
 fn search(stub: &Stub, args: Value) -> (String, Value) {
     let reply = stub.call("search", args).unwrap();
-    (reply.text, reply.structured)
+    (reply.text, reply.structured.into_json())
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "calls read better")]

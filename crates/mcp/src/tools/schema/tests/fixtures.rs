@@ -114,27 +114,6 @@ pub(super) fn lax() -> Stub {
     Stub::default().on("/v1/schema", grant())
 }
 
-/// FX-SCHEMA-XL as an index: 60 connectors of 30 streams of 40 fields, and one stream with 12 connections.
-pub(super) fn extra_large() -> Value {
-    let flags = json!("t=string,eq,a=count_distinct|group_by");
-    let fields: Map<String, Value> = (0..40)
-        .map(|n| (format!("field_name_{n:02}"), flags.clone()))
-        .collect();
-    let connectors: Vec<Value> = (0..60)
-        .map(|c| {
-            let streams: Vec<Value> = (0..30)
-                .map(|s| {
-                    json!({"name": format!("stream_{c:02}_{s:02}"), "primary_key": ["field_name_00"],
-                        "cursor_field": "field_name_01", "field_capabilities": fields,
-                        "granted_connections": accounts(c, s), "expand_capabilities": []})
-                })
-                .collect();
-            json!({"object": "connector", "connector_key": format!("connector_{c:02}"), "streams": streams})
-        })
-        .collect();
-    json!({"object": "schema", "detail": "compact", "connectors": connectors})
-}
-
 fn accounts(connector: usize, stream: usize) -> Vec<Value> {
     let many = if (connector, stream) == (0, 0) { 12 } else { 1 };
     let account = |n| {

@@ -13,29 +13,6 @@ fn whole(reply: Reply) -> usize {
 }
 
 #[test]
-fn the_whole_grant_in_full_is_refused_before_asking() {
-    // SC-13, SC-14
-    let stub = lax();
-    for args in [
-        json!({"detail": "full"}),
-        json!({"detail": "full", "connection_id": "cin_s1"}),
-    ] {
-        let fault = stub.call("schema", args).unwrap_err();
-        let error = fault.structured()["error"].clone();
-        assert_eq!(error["code"], "invalid_request");
-        assert_eq!(error["param"], "detail");
-        insta::allow_duplicates! {
-            insta::assert_snapshot!(fault.text(), @r#"
-            error invalid_request: detail "full" needs a stream: the whole grant in full is too large for one result
-            param=detail
-            next: compact discovery first: schema {}, then schema(stream, connection_id, detail: "full")
-            "#);
-        }
-    }
-    assert!(stub.asked().is_empty());
-}
-
-#[test]
 fn one_source_in_full_has_its_json_schema() {
     // SC-05, SC-15, SC-19
     let honest = server(&grant(), &[(Some("channels"), None)]);

@@ -1,61 +1,47 @@
 //! The calls a schema leads to, with names from the answer, to be sent as they stand.
 
-use serde_json::{Map, Value, json};
-
-use super::super::Scope;
-use super::row::Block;
+use super::super::{Row, Scope};
 use crate::answer::schema::capability::{Capabilities, Field, Use};
 use crate::answer::schema::document::Document;
-use crate::args::can_be_listed;
+use crate::args::{Filter, Scalar, can_be_listed};
 use crate::budget;
-use crate::text::plain;
+use crate::tool_call::ToolCall;
 
 /// The call that tells more of one stream: of its only source, where the name alone would mean several.
-pub(super) fn schema_call(document: &Document, scope: &Scope<'_>) -> String {
-    let mut args = Map::new();
-    if let Some((_, row)) = document.rows().next() {
-        args.insert("stream".to_owned(), json!(row.name));
-    }
-    if let Some(connection) = scope.connection {
-        args.insert("connection_id".to_owned(), json!(connection));
-    }
-    format!("schema {}", plain::json(&Value::Object(args).to_string()))
+pub(super) fn schema_call(document: &Document, scope: &Scope<'_>) -> ToolCall {
+    let first = document.rows().next();
+    ToolCall::new("schema")
+        .with_some("stream", first.map(|(_, row)| &row.name))
+        .with_some("connection_id", scope.connection)
 }
 
 /// Reads of this row, the plainest first.
-pub(super) fn calls(block: &Block<'_>, needs_connection: bool) -> String {
-    let mut place = Map::new();
-    place.insert("stream".to_owned(), json!(block.row.name));
-    if needs_connection && let Some(connection) = block.row.connections.first() {
-        place.insert("connection_id".to_owned(), json!(connection.id));
-    }
-    let accepts = &block.accepts;
+pub(super) fn calls(row: &Row<'_>, needs_connection: bool) -> String {
+    let connection = row.stream.connections.first();
+    let connection = connection.filter(|_| needs_connection);
+    let place = |tool| {
+        ToolCall::new(tool)
+            .with("stream", &row.stream.name)
+            .with_some("connection_id", connection.map(|one| &one.id))
+    };
     let calls = [
-        Some(records(place.clone(), accepts)),
-        aggregate(place.clone(), accepts),
-        search(place, accepts),
+        Some(records(place("query_records"), &row.accepts)),
+        aggregate(place("aggregate"), &row.accepts),
+        search(place("search"), row),
     ];
-    let calls: Vec<String> = calls.into_iter().flatten().collect();
-    calls.join(" or ")
+    let calls = calls.into_iter().flatten().map(|call| call.to_string());
+    calls.collect::<Vec<_>>().join(" or ")
 }
 
-fn call(tool: &str, args: Map<String, Value>) -> String {
-    format!("{tool} {}", plain::json(&Value::Object(args).to_string()))
-}
-
-fn records(mut args: Map<String, Value>, accepts: &Capabilities) -> String {
+fn records(mut call: ToolCall, accepts: &Capabilities) -> ToolCall {
     let fields = telling(accepts);
     if !fields.is_empty() {
-        args.insert("fields".to_owned(), json!(fields));
+        call = call.with("fields", fields.as_slice());
     }
-    if let Some((name, test)) = accepts.fields.iter().find_map(range) {
-        args.insert("filter".to_owned(), json!({ name: test }));
-    }
-    if let Some(field) = &accepts.sort {
-        args.insert("sort".to_owned(), json!(format!("-{field}")));
-    }
-    args.insert("limit".to_owned(), json!(budget::DEFAULT_LIMIT));
-    call("query_records", args)
+    let sort = accepts.sort.as_ref().map(|field| format!("-{field}"));
+    call.with_some("filter", accepts.fields.iter().find_map(range))
+        .with_some("sort", sort)
+        .with("limit", budget::DEFAULT_LIMIT)
 }
 
 /// Three fields that tell records apart, in declared order: when, what it is called, by whom, then any others. A key says
@@ -81,17 +67,17 @@ fn telling(accepts: &Capabilities) -> Vec<&str> {
 }
 
 /// A range over the field that any server of this schema can read.
-fn range(field: &Field) -> Option<(&str, Value)> {
+fn range(field: &Field) -> Option<Filter> {
     let operator = field.range.as_ref()?.first()?;
     let bound = if field.is_number() {
-        json!(0)
+        Scalar::Number(0.into())
     } else {
-        json!("2026-01-01")
+        "2026-01-01".into()
     };
-    Some((field.name.as_str(), json!({ operator: bound })))
+    Some(Filter::bound(&field.name, operator, bound))
 }
 
-fn aggregate(mut args: Map<String, Value>, accepts: &Capabilities) -> Option<String> {
+fn aggregate(call: ToolCall, accepts: &Capabilities) -> Option<ToolCall> {
     let offered = accepts.aggregates();
     let field = |name: &str| {
         let (_, fields) = offered.iter().find(|(known, _)| *known == name)?;
@@ -105,33 +91,25 @@ fn aggregate(mut args: Map<String, Value>, accepts: &Capabilities) -> Option<Str
         Some(counts) => counts,
         None => metric.is_none(),
     };
-    let mut put = |name: &str, value: &str| args.insert(name.to_owned(), json!(value));
     if let Some(by) = field("group_by").filter(|_| grouped) {
-        put("metric", "count");
-        put("group_by", by);
+        Some(call.with("metric", "count").with("group_by", by))
     } else if let Some(by) = field("group_by_time").filter(|_| grouped) {
-        put("metric", "count");
-        put("group_by_time", by);
-        put("granularity", "month");
+        let call = call.with("metric", "count").with("group_by_time", by);
+        Some(call.with("granularity", "month"))
     } else if let Some((metric, field)) = metric {
-        put("metric", metric);
-        put("field", field);
-    } else if accepts.counts_records == Some(true) {
-        put("metric", "count");
+        Some(call.with("metric", metric).with("field", field))
     } else {
-        return None;
+        (accepts.counts_records == Some(true)).then(|| call.with("metric", "count"))
     }
-    Some(call("aggregate", args))
 }
 
-fn search(mut args: Map<String, Value>, accepts: &Capabilities) -> Option<String> {
-    let is_searched = accepts
-        .fields
-        .iter()
-        .any(|field| field.is_for(Use::Lexical));
-    let stream = args.remove("stream")?;
-    let is_searched = is_searched && stream.as_str().is_some_and(can_be_listed);
-    args.insert("query".to_owned(), json!("words to find"));
-    args.insert("streams".to_owned(), json!([stream]));
-    is_searched.then(|| call("search", args))
+fn search(call: ToolCall, row: &Row<'_>) -> Option<ToolCall> {
+    let fields = &row.accepts.fields;
+    let is_searched = fields.iter().any(|field| field.is_for(Use::Lexical));
+    let stream = &row.stream.name;
+    (is_searched && can_be_listed(stream)).then(|| {
+        call.without("stream")
+            .with("query", "words to find")
+            .with("streams", std::slice::from_ref(stream))
+    })
 }

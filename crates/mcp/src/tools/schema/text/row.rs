@@ -2,33 +2,34 @@
 
 use std::fmt::Write as _;
 
-use serde_json::Value;
-
+use super::super::Row;
 use super::{listed, word};
-use crate::answer::schema::capability::{COUNTS, Capabilities, Field, Relation, Use};
-use crate::answer::schema::document::{Connector, Document, Stream};
+use crate::answer::schema::capability::{COUNTS, Field, Relation, Use};
+use crate::answer::schema::document::Connector;
 use crate::args::can_be_listed;
 use crate::budget;
 use crate::text::plain;
 
 const NONE: &str = "none advertised for this grant";
 
-/// A row and what it accepts.
-pub(super) struct Block<'a> {
-    connector: &'a Connector,
-    pub(super) row: &'a Stream,
-    pub(super) accepts: Capabilities,
+/// How much is said of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Depth {
+    /// What each field takes, and by argument which fields it takes.
+    Whole,
+    /// What each field takes, and nothing twice.
+    Once,
 }
 
-/// Every row of the document.
-pub(super) fn blocks(document: &Document) -> Vec<Block<'_>> {
-    let rows = document.rows();
-    let block = |(connector, row)| Block {
-        connector,
-        row,
-        accepts: Capabilities::new(row),
-    };
-    rows.map(block).collect()
+/// How a row is named that there is no room for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// With what it holds and how to see it.
+    Whole,
+    /// Where there are many.
+    Brief,
+    /// Where there are very many.
+    Bare,
 }
 
 /// The connector's label, with a space before it.
@@ -38,44 +39,43 @@ pub(super) fn label(connector: &Connector) -> String {
     })
 }
 
-impl Block<'_> {
+impl Row<'_> {
     /// Who it is: enough to ask about it alone.
     fn identity(&self) -> String {
         format!(
             "stream name={} connector_key={}{} connections={}",
-            plain::exact(&self.row.name),
+            plain::exact(&self.stream.name),
             plain::quoted(&self.connector.key, budget::PREVIEW),
             label(self.connector),
-            listed(&self.row.connections, true)
+            listed(&self.stream.connections, true)
         )
     }
 
-    /// The row when there is no room for more.
-    pub(super) fn place(&self) -> String {
-        format!(
-            "{} fields_not_shown={}; call schema with this stream and one of these connection ids",
-            self.identity(),
-            self.accepts.fields.len()
-        )
+    /// The row when there is no room for its fields.
+    pub(super) fn place(&self, place: Place) -> String {
+        let connections = || listed(&self.stream.connections, false);
+        match place {
+            Place::Whole => format!(
+                "{} fields_not_shown={}; call schema with this stream and one of these connection ids",
+                self.identity(),
+                self.accepts.fields.len()
+            ),
+            Place::Brief => {
+                let key = plain::quoted(&self.connector.key, budget::PREVIEW);
+                format!("connector_key={key} connections={}", connections())
+            }
+            Place::Bare => format!("{} @ {}", word(&self.connector.key), connections()),
+        }
     }
 
-    /// The same where there are very many rows.
-    pub(super) fn brief_place(&self) -> String {
-        format!(
-            "connector_key={} connections={}",
-            plain::quoted(&self.connector.key, budget::PREVIEW),
-            listed(&self.row.connections, false)
-        )
-    }
-
-    /// Everything.
-    pub(super) fn whole(&self) -> Vec<String> {
+    /// Every field with its flags.
+    pub(super) fn told(&self, depth: Depth) -> Vec<String> {
         let fields = self.accepts.fields.iter();
         let fields: Vec<String> = fields
             .map(|field| format!("{}[{}]", word(&field.name), field.flags))
             .collect();
         let mut lines = vec![self.identity(), format!("fields={}", or_none(&fields, ";"))];
-        lines.extend(self.facts());
+        lines.extend(self.facts(depth));
         lines
     }
 
@@ -97,44 +97,46 @@ impl Block<'_> {
         if names.len() < all {
             let _ = write!(line, " fields_not_shown={}", all - names.len());
         }
-        line.push_str(" (names only; call schema with this stream and one of these connection ids for what they accept)");
+        line.push_str(" (names only; schema with this stream, one of these connection ids and detail:\"full\" tells what they accept)");
         vec![identity, line]
     }
 
     /// What it accepts, each kind on its own line.
-    fn facts(&self) -> Vec<String> {
+    fn facts(&self, depth: Depth) -> Vec<String> {
         let accepts = &self.accepts;
-        [
-            format!("filter: {}", self.filter()),
-            match &accepts.sort {
-                Some(field) => format!(
-                    "sort: {} (query_records sort={} oldest first, {} newest first)",
-                    word(field),
-                    plain::exact(field),
-                    plain::exact(&format!("-{field}"))
-                ),
-                None => format!("sort: {NONE}"),
-            },
-            self.projection(),
-            format!("count: query_records count={}", COUNTS.join("|")),
-            format!(
-                "search: lexical={} semantic={}",
-                or_none(
-                    &words(&accepts.names(|field| field.is_for(Use::Lexical))),
-                    "|"
-                ),
-                or_none(
-                    &words(&accepts.names(|field| field.is_for(Use::Semantic))),
-                    "|"
-                )
+        let is_whole = depth == Depth::Whole;
+        let used = |this: Use| {
+            let names = accepts.names(|field| field.is_for(this));
+            or_none(&words(&names), "|")
+        };
+        let sort = match &accepts.sort {
+            Some(field) if is_whole => format!(
+                "{} (query_records sort={} oldest first, {} newest first)",
+                word(field),
+                plain::exact(field),
+                plain::exact(&format!("-{field}"))
             ),
-            format!("aggregations: {}", self.aggregations()),
-            format!("expand: {}", self.expand()),
-        ]
-        .into_iter()
-        .chain(self.unsayable())
-        .chain(self.limits())
-        .collect()
+            Some(field) => word(field),
+            None => NONE.to_owned(),
+        };
+        let mut facts = Vec::new();
+        if is_whole {
+            facts.push(format!("filter: {}", self.filter()));
+        }
+        facts.push(format!("sort: {sort}"));
+        facts.push(self.projection());
+        facts.push(format!("count: query_records count={}", COUNTS.join("|")));
+        if is_whole {
+            let (lexical, semantic) = (used(Use::Lexical), used(Use::Semantic));
+            facts.push(format!("search: lexical={lexical} semantic={semantic}"));
+        } else {
+            facts.push("filter, search: as the flags eq, r, lex and sem say".to_owned());
+        }
+        facts.push(format!("aggregations: {}", self.aggregations(is_whole)));
+        facts.push(format!("expand: {}", self.expand()));
+        facts.extend(self.unsayable());
+        facts.extend(self.limits());
+        facts
     }
 
     /// Fields that an argument cannot name.
@@ -151,19 +153,13 @@ impl Block<'_> {
 
     /// What the grant leaves out of this stream, where the server says so.
     fn limits(&self) -> Option<String> {
-        let members = &self.row.members;
         let mut told = String::new();
-        if let Some(time) = members
-            .get("time_constraint")
-            .filter(|time| time.is_object())
-        {
-            let time = time.to_string();
-            let time = plain::json(&time);
+        // Writing to a String cannot fail.
+        if let Some(time) = &self.stream.time_constraint {
+            let time = plain::json(time);
             let _ = write!(told, " time {}", plain::cut(&time, budget::PREVIEW));
         }
-        let listed = members.get("resources").and_then(Value::as_array);
-        let counted = members.get("resource_count").and_then(Value::as_u64);
-        if let Some(records) = listed.map(|all| all.len() as u64).or(counted) {
+        if let Some(records) = self.stream.named_records {
             let _ = write!(told, " only {records} named records");
         }
         (!told.is_empty()).then(|| format!("granted:{told}"))
@@ -202,11 +198,16 @@ impl Block<'_> {
         format!("projection: fields=[any of the {granted} granted names above] views={views}")
     }
 
-    fn aggregations(&self) -> String {
-        let each = self.accepts.aggregates().into_iter();
+    fn aggregations(&self, is_whole: bool) -> String {
+        let offered = self.accepts.aggregates();
+        let each = offered.iter();
         let mut told: Vec<String> = each
-            .map(|(name, fields)| format!("{name}={}", words(&fields).join("|")))
+            .filter(|_| is_whole)
+            .map(|(name, fields)| format!("{name}={}", words(fields).join("|")))
             .collect();
+        if !is_whole && !offered.is_empty() {
+            told.push("of fields as the flag a says".to_owned());
+        }
         match self.accepts.counts_records {
             Some(true) => told.insert(0, "count=records".to_owned()),
             Some(false) => {}
@@ -219,16 +220,6 @@ impl Block<'_> {
     fn expand(&self) -> String {
         let told: Vec<String> = self.accepts.expand.iter().map(relation).collect();
         or_none(&told, "; ")
-    }
-
-    /// The JSON Schema of each field that has one.
-    pub(super) fn schemas(&self) -> impl Iterator<Item = (&str, &Value)> {
-        let fields = self.row.members.get("field_capabilities");
-        let fields = fields.and_then(Value::as_object).into_iter().flatten();
-        fields.filter_map(|(name, field)| {
-            let schema = field.get("schema")?;
-            Some((name.as_str(), schema))
-        })
     }
 }
 

@@ -1,80 +1,86 @@
 //! The full schema of one stream as structured content: as the server sent it, bounded where it would not fit.
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::shape::{envelope, size};
-use crate::answer::schema::capability::Capabilities;
-use crate::answer::schema::document::Document;
+use super::capability::Capabilities;
+use super::document::{Connector, Document, MEMBER, Stream};
+use crate::answer::size;
 use crate::budget;
 
 /// Bytes kept for what stands around the rows.
 const FRAME: usize = 12_288;
 
-/// A member beside the rows that is larger is left out.
-const MEMBER: usize = 1_024;
-
 /// Where the rest of a schema is that is too large for one result.
-pub(super) const ELSEWHERE: &str = "GET /v1/schema?detail=full on the server has them, for programs with a token for that whole server";
+pub(crate) const ELSEWHERE: &str = "GET /v1/schema?detail=full on the server has them, for programs with a token for that whole server";
 
 /// The document, and the fields whose JSON Schema had to be left out.
-pub(super) struct Full {
-    pub(super) data: Value,
-    pub(super) omitted: Vec<String>,
+#[derive(Serialize)]
+#[serde(transparent)]
+pub(crate) struct FullSchema {
+    data: Value,
+    #[serde(skip)]
+    pub(crate) omitted: Vec<String>,
 }
 
-/// Shapes the rows that were asked for, each as it came.
-pub(super) fn shape(document: &Document) -> Full {
-    let mut omitted = Vec::new();
-    let rows = document.rows().count().max(1);
-    let room = (budget::FULL_SCHEMA_STRUCTURED - FRAME) / rows;
-    let connectors: Vec<Value> = document
-        .connectors
+impl FullSchema {
+    /// The rows of the document, each as it came.
+    pub(crate) fn new(document: &Document) -> Self {
+        let mut omitted = Vec::new();
+        let rows = document.rows().count();
+        let room = (budget::FULL_SCHEMA_STRUCTURED - FRAME) / rows.max(1);
+        let connectors: Vec<Value> = document
+            .connectors
+            .iter()
+            .map(|connector| members_of(connector, room, &mut omitted))
+            .collect();
+        let mut envelope = document.envelope();
+        let members = envelope.to_mut();
+        members.insert("detail".to_owned(), json!("full"));
+        members.insert("connector_count".to_owned(), json!(connectors.len()));
+        members.insert("stream_count".to_owned(), json!(rows));
+        members.insert("connectors".to_owned(), Value::Array(connectors));
+        if !omitted.is_empty() {
+            let told: Vec<&str> = omitted.iter().take(200).map(String::as_str).collect();
+            members.insert(
+                "omitted".to_owned(),
+                json!({"count": omitted.len(), "json_schemas": told, "how": ELSEWHERE}),
+            );
+        }
+        Self {
+            data: Value::Object(std::mem::take(members)),
+            omitted,
+        }
+    }
+}
+
+fn members_of(connector: &Connector, room: usize, omitted: &mut Vec<String>) -> Value {
+    let rows = connector
+        .streams
         .iter()
-        .map(|connector| {
-            let rows = connector.streams.iter().map(|row| {
-                let ids: Vec<&str> = row.connections.iter().map(|one| one.id.as_str()).collect();
-                let mut members = row.members.clone();
-                members.insert("name".to_owned(), json!(row.name));
-                narrow(&mut members, &ids);
-                // What the server takes is told as it came, so what no tool can ask of it is told beside it.
-                let accepts = Capabilities::new(row);
-                for (argument, names) in accepts.unsayable() {
-                    let told = members
-                        .entry("cannot_be_named")
-                        .or_insert_with(|| json!({}));
-                    told[argument] = json!(names);
-                }
-                bound(&mut members, room, &mut omitted);
-                Value::Object(members)
-            });
-            let mut members = Map::new();
-            for (name, value) in &connector.members {
-                if size(value) <= MEMBER {
-                    members.insert(name.clone(), value.clone());
-                }
-            }
-            members.insert("connector_key".to_owned(), json!(connector.key));
-            members.insert("stream_count".to_owned(), json!(connector.streams.len()));
-            members.insert("streams".to_owned(), Value::Array(rows.collect()));
-            Value::Object(members)
-        })
-        .collect();
-    let mut members = envelope(document);
-    members.insert("detail".to_owned(), json!("full"));
-    members.insert("connector_count".to_owned(), json!(connectors.len()));
-    members.insert("stream_count".to_owned(), json!(document.rows().count()));
-    members.insert("connectors".to_owned(), Value::Array(connectors));
-    if !omitted.is_empty() {
-        let told: Vec<&str> = omitted.iter().take(200).map(String::as_str).collect();
-        members.insert(
-            "omitted".to_owned(),
-            json!({"count": omitted.len(), "json_schemas": told, "how": ELSEWHERE}),
-        );
+        .map(|row| bounded(row, room, omitted));
+    let rows = Value::Array(rows.collect());
+    let mut members = connector.all_small();
+    members.insert("connector_key".to_owned(), json!(connector.key));
+    members.insert("stream_count".to_owned(), json!(connector.streams.len()));
+    members.insert("streams".to_owned(), rows);
+    Value::Object(members)
+}
+
+fn bounded(row: &Stream, room: usize, omitted: &mut Vec<String>) -> Value {
+    let ids: Vec<&str> = row.connections.iter().map(|one| one.id.as_str()).collect();
+    let mut members = row.members.members().clone();
+    members.insert("name".to_owned(), json!(row.name));
+    narrow(&mut members, &ids);
+    // What the server takes is told as it came, so what no tool can ask of it is told beside it.
+    for (argument, names) in Capabilities::new(row).unsayable() {
+        let told = members
+            .entry("cannot_be_named")
+            .or_insert_with(|| json!({}));
+        told[argument] = json!(names);
     }
-    Full {
-        data: Value::Object(members),
-        omitted,
-    }
+    bound(&mut members, room, omitted);
+    Value::Object(members)
 }
 
 /// Takes out every connection but those of the row, and the deprecated name of the id.
