@@ -86,7 +86,15 @@ pub(super) fn narrowed(grant: &Value, stream: Option<&str>, connection: Option<&
 /// The compact view of a document.
 pub(super) fn compact(document: &Value) -> Value {
     let read: Schema = serde_json::from_str(&document.to_string()).unwrap();
-    serde_json::to_value(read.compact()).unwrap()
+    let mut compact = serde_json::to_value(read.compact()).unwrap();
+    // Our types know no label of a source; other servers send one.
+    let connectors = compact["connectors"].as_array_mut().unwrap().iter_mut();
+    for (compact, full) in connectors.zip(document["connectors"].as_array().unwrap()) {
+        if let Some(source) = full.get("source") {
+            compact["source"] = source.clone();
+        }
+    }
+    compact
 }
 
 /// A server that honours view, stream, connection and detail.
