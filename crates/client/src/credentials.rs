@@ -214,7 +214,6 @@ impl Credential {
         self.warning.as_deref()
     }
 
-    /// The refresh token.
     pub(crate) fn refresh_token(&self) -> Option<&Secret> {
         self.refresh_token.as_ref()
     }
@@ -237,7 +236,6 @@ impl Credential {
         own.or_else(|| self.members.get(name))?.as_str()
     }
 
-    /// The client id.
     pub(crate) fn client_id(&self) -> Option<&str> {
         self.members.get("client")?.get("client_id")?.as_str()
     }

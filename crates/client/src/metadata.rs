@@ -103,7 +103,6 @@ pub(crate) async fn authorization_server(
     }))
 }
 
-/// The default token endpoint.
 pub(crate) fn default_token_endpoint(issuer: &ProviderUrl) -> Result<Url, ReadError> {
     endpoint(issuer, &format!("{issuer}/oauth/token"))
 }

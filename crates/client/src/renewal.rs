@@ -37,7 +37,6 @@ impl Session {
         }
     }
 
-    /// The current credential.
     pub(crate) fn current(&self) -> Arc<Credential> {
         let current = self.current.read();
         Arc::clone(&current.unwrap_or_else(PoisonError::into_inner))

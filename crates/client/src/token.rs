@@ -181,7 +181,6 @@ pub(crate) fn refused_as(
     refused(server, &code)
 }
 
-/// A form body.
 pub(crate) fn form_body(fields: &[(&str, &str)]) -> RequestBody {
     let mut body = String::new();
     for (name, value) in fields {

@@ -39,13 +39,11 @@ impl Default for Limits {
     }
 }
 
-/// The body of a request.
 pub(crate) struct RequestBody {
     pub(crate) media_type: &'static str,
     pub(crate) text: String,
 }
 
-/// A response.
 pub(crate) struct HttpResponse {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,

@@ -7,7 +7,7 @@ use contract::upstream::{Get, Upstream as _};
 use serde_json::{Value, json};
 
 use crate::fake::{Asked, Fake, http, json};
-use crate::renewing::{NEW, OLD, ROTATED, Stored, file, reply};
+use crate::renewing::{NEW, OLD, ROTATED, Stored, ask_at_once, file, reply, status_of};
 
 /// The same file with a token that ends then.
 fn ending(url: &str, at: &str) -> Value {
@@ -25,7 +25,7 @@ async fn a_token_is_renewed_ahead_of_its_end() {
         let stored = Stored::new(&fake, &ending(&fake.url, at));
         let server = stored.server();
         for _ in 0..2 {
-            assert_eq!(server.get(Get::v1(["schema"])).await.unwrap().status, 200);
+            assert_eq!(status_of(&server).await, 200);
         }
         let asked = fake.asked();
         let bearers = asked.iter().filter(|one| one.path().starts_with("/v1"));
@@ -42,8 +42,8 @@ async fn a_token_is_renewed_ahead_of_its_end() {
     })
     .await;
     let stored = Stored::new(&fake, &ending(&fake.url, "2026-06-01T12:01:01Z"));
-    let answer = stored.server().get(Get::v1(["schema"])).await.unwrap();
-    assert_eq!((answer.status, fake.asked().len()), (200, 1));
+    let told = status_of(&stored.server()).await;
+    assert_eq!((told, fake.asked().len()), (200, 1));
 }
 
 // TR-23
@@ -51,17 +51,7 @@ async fn a_token_is_renewed_ahead_of_its_end() {
 async fn many_questions_at_once_renew_ahead_once() {
     let fake = Fake::start(reply).await;
     let stored = Stored::new(&fake, &ending(&fake.url, "2026-06-01T12:00:30Z"));
-    // They share nothing but the file, as two processes do.
-    let servers = [Arc::new(stored.server()), Arc::new(stored.server())];
-    let asking: Vec<_> = (0..16)
-        .map(|n| {
-            let server = Arc::clone(&servers[n % 2]);
-            tokio::spawn(async move { server.get(Get::v1(["schema"])).await.unwrap().status })
-        })
-        .collect();
-    for one in asking {
-        assert_eq!(one.await.unwrap(), 200);
-    }
+    ask_at_once(&stored).await;
     assert_eq!(fake.count("/oauth/token"), 1);
     assert!(fake.asked().iter().all(|one| one.bearer() != OLD));
 }
@@ -77,8 +67,8 @@ async fn a_token_that_cannot_be_renewed_ahead_is_used_to_its_end() {
         })
         .await;
         let stored = Stored::new(&fake, &ending(&fake.url, "2026-06-01T12:00:30Z"));
-        let answer = stored.server().get(Get::v1(["schema"])).await.unwrap();
-        assert_eq!((answer.status, fake.count("/oauth/token")), (200, 1));
+        let told = status_of(&stored.server()).await;
+        assert_eq!((told, fake.count("/oauth/token")), (200, 1));
     }
 }
 
@@ -96,7 +86,7 @@ async fn a_renewed_token_that_ends_soon_is_used() {
     let stored = Stored::new(&fake, &ending(&fake.url, "2026-06-01T12:00:30Z"));
     let server = stored.server();
     for _ in 0..3 {
-        assert_eq!(server.get(Get::v1(["schema"])).await.unwrap().status, 200);
+        assert_eq!(status_of(&server).await, 200);
     }
     assert_eq!(fake.count("/oauth/token"), 1);
 }
@@ -139,14 +129,13 @@ async fn an_ended_grant_is_told_as_such() {
 async fn an_agents_token_that_was_asked_about_is_not_asked_about_when_renewed() {
     let ended = Arc::new(AtomicBool::new(false));
     let now = Arc::clone(&ended);
-    let fake = Fake::start(move |asked, own| match asked.bearer() {
+    let (fake, stored) = Stored::over(move |asked, own| match asked.bearer() {
         OLD if !now.load(Ordering::SeqCst) => {
             json(200, &json!({"bearer": {"token_kind": "client"}}))
         }
         _ => reply(asked, own),
     })
     .await;
-    let stored = Stored::new(&fake, &file(&fake.url));
     let server = stored.server().for_agents();
     let records = || Get::v1(["streams", "orders", "records"]);
     assert_eq!(server.get(records()).await.unwrap().status, 200);

@@ -6,7 +6,7 @@ use client::{HttpServer, Limits, ProviderUrl};
 use contract::error::{ErrorCode, ReadError};
 use contract::upstream::{Get, Upstream as _};
 
-use crate::fake::{Fake, LIMITS, Reply, TOKEN, http, shown, token};
+use crate::fake::{Fake, LIMITS, Reply, TOKEN, shown, token};
 
 /// Asks and fails. What holds for every failure is asserted here.
 async fn failure(url: &str, limits: Limits) -> ReadError {
@@ -98,30 +98,19 @@ async fn the_connection_is_reset() {
 }
 
 #[tokio::test]
-async fn the_answer_is_no_http() {
-    for bytes in [&b"SSH-2.0-OpenSSH_9.2\r\n"[..], b"\x00\x01\x02", b""] {
-        let error = failure_of(move || Reply::Raw(bytes.to_vec())).await;
-        assert_eq!(error.code, ErrorCode::RsBadResponse, "{error}");
-    }
-}
-
-#[tokio::test]
-async fn the_body_is_cut_off() {
+async fn the_answer_is_no_http_or_cut_off_or_not_utf_8() {
     for bytes in [
-        &b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{\"a\": 1}"[..],
+        &b"SSH-2.0-OpenSSH_9.2\r\n"[..],
+        b"\x00\x01\x02",
+        b"",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{\"a\": 1}",
         b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\n{\"a\":",
         b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 12\r\n\r\nnot gzip....",
+        b"HTTP/1.1 200 OK\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: 2\r\n\r\n\xff\xfe",
     ] {
         let error = failure_of(move || Reply::Raw(bytes.to_vec())).await;
         assert_eq!(error.code, ErrorCode::RsBadResponse, "{error}");
     }
-}
-
-#[tokio::test]
-async fn the_body_is_not_utf_8() {
-    let header = "content-type: application/json; charset=utf-8\r\n";
-    let error = failure_of(move || http(200, header, b"\xff\xfe")).await;
-    assert_eq!(error.code, ErrorCode::RsBadResponse, "{error}");
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use client::{CredentialCache, HttpServer, ProviderUrl};
-use contract::error::ErrorCode;
+use contract::error::{ErrorCode, ReadError};
 use contract::time::Clock as _;
 use contract::upstream::{Get, Upstream as _};
 use serde_json::{Value, json};
@@ -56,6 +56,15 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
+    /// A server that answers like this, and a credential for it.
+    pub(crate) async fn over(
+        reply: impl Fn(&Asked, &str) -> Reply + Send + Sync + 'static,
+    ) -> (Fake, Self) {
+        let fake = Fake::start(reply).await;
+        let stored = Self::new(&fake, &file(&fake.url));
+        (fake, stored)
+    }
+
     pub(crate) fn new(fake: &Fake, file: &Value) -> Self {
         let provider = fake.provider();
         let (folder, cache) = cache_with(&provider, &file.to_string());
@@ -80,11 +89,33 @@ impl Stored {
     }
 }
 
+/// The status of an answer.
+pub(crate) async fn status_of(server: &HttpServer) -> u16 {
+    server.get(Get::v1(["schema"])).await.unwrap().status
+}
+
+async fn failure(server: &HttpServer) -> ReadError {
+    server.get(Get::v1(["schema"])).await.unwrap_err()
+}
+
+/// Many questions at once, at two servers that share nothing but the file, as two processes do.
+pub(crate) async fn ask_at_once(stored: &Stored) {
+    let servers = [Arc::new(stored.server()), Arc::new(stored.server())];
+    let asking: Vec<_> = (0..16)
+        .map(|n| {
+            let server = Arc::clone(&servers[n % 2]);
+            tokio::spawn(async move { status_of(&server).await })
+        })
+        .collect();
+    for one in asking {
+        assert_eq!(one.await.unwrap(), 200);
+    }
+}
+
 // AU-05: an ended token tells nothing, so the one in its place is asked about.
 #[tokio::test]
 async fn an_agents_renewed_token_is_asked_about_where_the_old_one_told_nothing() {
-    let fake = Fake::start(reply).await;
-    let stored = Stored::new(&fake, &file(&fake.url));
+    let (fake, stored) = Stored::over(reply).await;
     let server = stored.server().for_agents();
     let records = || Get::v1(["streams", "orders", "records"]);
     for _ in 0..2 {
@@ -110,10 +141,8 @@ async fn an_agents_renewed_token_is_asked_about_where_the_old_one_told_nothing()
 #[tokio::test]
 async fn an_ended_token_is_renewed_kept_and_used() {
     // TS-06
-    let fake = Fake::start(reply).await;
-    let stored = Stored::new(&fake, &file(&fake.url));
-    let answer = stored.server().get(Get::v1(["schema"])).await.unwrap();
-    assert_eq!(answer.status, 200);
+    let (fake, stored) = Stored::over(reply).await;
+    assert_eq!(status_of(&stored.server()).await, 200);
     let lines: Vec<String> = fake
         .asked()
         .iter()
@@ -167,68 +196,53 @@ async fn the_endpoint_a_file_names_is_used_without_looking_for_it() {
     let mut named = file(&fake.url);
     named["token_endpoint"] = format!("{}/oauth/token", fake.url).into();
     let stored = Stored::new(&fake, &named);
-    let answer = stored.server().get(Get::v1(["schema"])).await.unwrap();
-    assert_eq!(answer.status, 200);
+    assert_eq!(status_of(&stored.server()).await, 200);
     assert_eq!(fake.count("/.well-known"), 0);
 }
 
 #[tokio::test]
 async fn a_server_without_metadata_is_asked_where_all_have_it() {
-    let fake = Fake::start(|asked, own| match asked.path() {
+    let (fake, stored) = Stored::over(|asked, own| match asked.path() {
         path if path.starts_with("/.well-known") => http(404, "", ""),
         _ => reply(asked, own),
     })
     .await;
-    let stored = Stored::new(&fake, &file(&fake.url));
-    let answer = stored.server().get(Get::v1(["schema"])).await.unwrap();
-    assert_eq!((answer.status, fake.count("/oauth/token")), (200, 1));
+    let told = status_of(&stored.server()).await;
+    assert_eq!((told, fake.count("/oauth/token")), (200, 1));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn many_questions_at_once_renew_once() {
-    let fake = Fake::start(reply).await;
-    let stored = Stored::new(&fake, &file(&fake.url));
-    // Two servers in this process stand for two processes: they share nothing but the file.
-    let servers = [Arc::new(stored.server()), Arc::new(stored.server())];
-    let asking: Vec<_> = (0..16)
-        .map(|n| {
-            let server = Arc::clone(&servers[n % 2]);
-            tokio::spawn(async move { server.get(Get::v1(["schema"])).await.unwrap().status })
-        })
-        .collect();
-    for one in asking {
-        assert_eq!(one.await.unwrap(), 200);
-    }
+    let (fake, stored) = Stored::over(reply).await;
+    ask_at_once(&stored).await;
     assert_eq!(fake.count("/oauth/token"), 1);
     assert_eq!(stored.file()["credential"]["refresh_token"], ROTATED);
 }
 
 #[tokio::test]
 async fn what_another_process_renewed_is_used() {
-    let fake = Fake::start(reply).await;
-    let stored = Stored::new(&fake, &file(&fake.url));
+    let (fake, stored) = Stored::over(reply).await;
     let server = stored.server();
     let mut renewed = file(&fake.url);
     renewed["credential"]["access_token"] = NEW.into();
     renewed["credential"]["refresh_token"] = ROTATED.into();
     stored.write(&renewed);
-    assert_eq!(server.get(Get::v1(["schema"])).await.unwrap().status, 200);
+    assert_eq!(status_of(&server).await, 200);
     assert_eq!(fake.count("/oauth/token"), 0);
-    assert_eq!(server.get(Get::v1(["schema"])).await.unwrap().status, 200);
+    assert_eq!(status_of(&server).await, 200);
     assert_eq!(fake.count("/v1"), 3, "the renewed token is kept in use");
 }
 
 #[tokio::test]
 async fn the_credential_of_another_grant_is_not_taken_over() {
     // TS-06
-    let fake = Fake::start(reply).await;
-    let stored = Stored::new(&fake, &file(&fake.url));
+    let (fake, stored) = Stored::over(reply).await;
     let server = stored.server();
     let mut other = file(&fake.url);
     other["credential"]["access_token"] = NEW.into();
     other["credential"]["grant_id"] = "grt_2".into();
     stored.write(&other);
-    assert_eq!(server.get(Get::v1(["schema"])).await.unwrap().status, 401);
+    assert_eq!(status_of(&server).await, 401);
     assert_eq!((fake.count("/v1"), fake.count("/oauth")), (1, 0));
     assert_eq!(stored.file(), other);
 }
@@ -236,14 +250,13 @@ async fn the_credential_of_another_grant_is_not_taken_over() {
 #[tokio::test]
 async fn an_owner_credential_that_appears_meanwhile_is_refused() {
     // AU-04
-    let fake = Fake::start(reply).await;
-    let stored = Stored::new(&fake, &file(&fake.url));
+    let (fake, stored) = Stored::over(reply).await;
     let server = stored.server();
     let mut owner = file(&fake.url);
     owner["credential"]["access_token"] = NEW.into();
     owner["credential"]["role"] = "Owner".into();
     stored.write(&owner);
-    let error = server.get(Get::v1(["schema"])).await.unwrap_err();
+    let error = failure(&server).await;
     assert_eq!(error.code, ErrorCode::OwnerTokenRefused);
     assert_eq!(fake.count("/v1"), 1);
 }
@@ -257,8 +270,8 @@ async fn without_a_refresh_token_there_is_one_attempt() {
     credential.remove("refresh_token");
     credential.remove("expires_at");
     let stored = Stored::new(&fake, &plain);
-    let answer = stored.server().get(Get::v1(["schema"])).await.unwrap();
-    assert_eq!((answer.status, fake.asked().len()), (401, 1));
+    let told = status_of(&stored.server()).await;
+    assert_eq!((told, fake.asked().len()), (401, 1));
     assert_eq!(stored.file(), plain);
 }
 
@@ -278,8 +291,8 @@ async fn other_refusals_renew_nothing() {
     ] {
         let fake = Fake::start(move |_, _| json(status, &body)).await;
         let stored = Stored::new(&fake, &file(&fake.url));
-        let answer = stored.server().get(Get::v1(["schema"])).await.unwrap();
-        assert_eq!((answer.status, fake.asked().len()), (status, 1));
+        let told = status_of(&stored.server()).await;
+        assert_eq!((told, fake.asked().len()), (status, 1));
     }
 }
 
@@ -310,8 +323,7 @@ async fn the_body_may_say_that_a_token_has_ended() {
         })
         .await;
         let stored = Stored::new(&fake, &file(&fake.url));
-        let answer = stored.server().get(Get::v1(["schema"])).await.unwrap();
-        assert_eq!(answer.status, 200, "{body}");
+        assert_eq!(status_of(&stored.server()).await, 200, "{body}");
         assert_eq!(stored.file()["credential"]["access_token"], NEW);
     }
 }
@@ -319,14 +331,12 @@ async fn the_body_may_say_that_a_token_has_ended() {
 #[tokio::test]
 async fn a_second_refusal_is_returned_as_it_is() {
     // TS-06
-    let fake = Fake::start(|asked, own| match asked.path() {
+    let (fake, stored) = Stored::over(|asked, own| match asked.path() {
         path if path.starts_with("/v1") => ended(),
         _ => reply(asked, own),
     })
     .await;
-    let stored = Stored::new(&fake, &file(&fake.url));
-    let answer = stored.server().get(Get::v1(["schema"])).await.unwrap();
-    assert_eq!(answer.status, 401);
+    assert_eq!(status_of(&stored.server()).await, 401);
     assert_eq!((fake.count("/v1"), fake.count("/oauth/token")), (2, 1));
 }
 
@@ -341,7 +351,7 @@ async fn a_refused_refresh_token_is_not_sent_again() {
     let stored = Stored::new(&fake, &before);
     let server = stored.server();
     for _ in 0..3 {
-        assert_eq!(server.get(Get::v1(["schema"])).await.unwrap().status, 401);
+        assert_eq!(status_of(&server).await, 401);
     }
     assert_eq!((fake.count("/v1"), fake.count("/oauth/token")), (3, 1));
     assert_eq!(stored.file(), before);
@@ -350,33 +360,31 @@ async fn a_refused_refresh_token_is_not_sent_again() {
 #[tokio::test]
 async fn a_passing_refusal_is_tried_again_with_the_next_question() {
     let refusals = AtomicUsize::new(0);
-    let fake = Fake::start(move |asked, own| {
+    let (_fake, stored) = Stored::over(move |asked, own| {
         if asked.path() == "/oauth/token" && refusals.fetch_add(1, Ordering::SeqCst) == 0 {
             return json(429, &json!({"error": "slow_down"}));
         }
         reply(asked, own)
     })
     .await;
-    let stored = Stored::new(&fake, &file(&fake.url));
     let server = stored.server();
-    assert_eq!(server.get(Get::v1(["schema"])).await.unwrap().status, 401);
-    assert_eq!(server.get(Get::v1(["schema"])).await.unwrap().status, 200);
+    assert_eq!(status_of(&server).await, 401);
+    assert_eq!(status_of(&server).await, 200);
 }
 
 #[tokio::test]
 async fn a_token_endpoint_that_fails_is_named_and_can_be_tried_again() {
     let broken = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&broken);
-    let fake = Fake::start(move |asked, own| {
+    let (fake, stored) = Stored::over(move |asked, own| {
         if asked.path() == "/oauth/token" && counter.fetch_add(1, Ordering::SeqCst) == 0 {
             return http(502, "", "<html>");
         }
         reply(asked, own)
     })
     .await;
-    let stored = Stored::new(&fake, &file(&fake.url));
     let server = stored.server();
-    let error = server.get(Get::v1(["schema"])).await.unwrap_err();
+    let error = failure(&server).await;
     assert_eq!(error.code, ErrorCode::RsBadResponse);
     assert!(error.message.contains(&fake.url), "{error}");
     let shown = shown(&error);
@@ -385,14 +393,14 @@ async fn a_token_endpoint_that_fails_is_named_and_can_be_tried_again() {
             .iter()
             .all(|secret| !shown.contains(secret))
     );
-    assert_eq!(server.get(Get::v1(["schema"])).await.unwrap().status, 200);
+    assert_eq!(status_of(&server).await, 200);
 }
 
 #[tokio::test]
 async fn metadata_of_another_server_is_not_believed() {
     let thief = Fake::start(|_, _| json(200, &json!({}))).await;
     let target = format!("{}/oauth/token", thief.url);
-    let fake = Fake::start(move |asked, own| match asked.path() {
+    let (_fake, stored) = Stored::over(move |asked, own| match asked.path() {
         "/.well-known/oauth-authorization-server" => json(
             200,
             &json!({"issuer": "https://other.example", "token_endpoint": target}),
@@ -400,8 +408,7 @@ async fn metadata_of_another_server_is_not_believed() {
         _ => reply(asked, own),
     })
     .await;
-    let stored = Stored::new(&fake, &file(&fake.url));
-    let error = stored.server().get(Get::v1(["schema"])).await.unwrap_err();
+    let error = failure(&stored.server()).await;
     assert_eq!(error.code, ErrorCode::RsBadResponse);
     assert!(thief.asked().is_empty());
 }
@@ -413,7 +420,7 @@ async fn a_refresh_token_is_not_spent_where_nothing_can_be_kept() {
     let stored = Stored::new(&fake, &before);
     let path = stored.cache.file(&stored.provider);
     fs::create_dir(path.with_extension("json.lock")).unwrap();
-    let error = stored.server().get(Get::v1(["schema"])).await.unwrap_err();
+    let error = failure(&stored.server()).await;
     assert_eq!(error.code, ErrorCode::CredentialExpired);
     assert!(error.hint.as_ref().unwrap().contains("writable"));
     assert_eq!(fake.count("/oauth/token"), 0);
@@ -430,15 +437,14 @@ async fn a_renewal_for_another_grant_is_refused() {
     .await;
     let before = file(&fake.url);
     let stored = Stored::new(&fake, &before);
-    let error = stored.server().get(Get::v1(["schema"])).await.unwrap_err();
+    let error = failure(&stored.server()).await;
     assert_eq!(error.code, ErrorCode::CredentialInvalid);
     assert_eq!((fake.count("/v1"), stored.file()), (1, before));
 }
 
 #[tokio::test]
 async fn who_stops_waiting_loses_no_token() {
-    let fake = Fake::start(reply).await;
-    let stored = Stored::new(&fake, &file(&fake.url));
+    let (fake, stored) = Stored::over(reply).await;
     let server = Arc::new(stored.server());
     let asking = tokio::spawn({
         let server = Arc::clone(&server);
@@ -452,6 +458,6 @@ async fn who_stops_waiting_loses_no_token() {
     while stored.file()["credential"]["access_token"] != NEW {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
-    assert_eq!(server.get(Get::v1(["schema"])).await.unwrap().status, 200);
+    assert_eq!(status_of(&server).await, 200);
     assert_eq!(fake.count("/oauth/token"), 1);
 }
