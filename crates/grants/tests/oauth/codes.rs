@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::flow::{
     ORIGIN, approve, ask, client, code, is_live, issuer, mail, only, parameters, redeem, refresh,
-    register, renewing, stream, winners,
+    refused, register, renewing, stream, winners,
 };
 use crate::world::World;
 
@@ -81,8 +81,10 @@ fn a_code_may_be_redeemed_for_less_but_never_for_more() {
     let mcp = format!("{ORIGIN}/mcp");
     let narrow = ask(&world, &client, &[("resource", &mcp)]).unwrap();
     let narrow = approve(&world, &narrow, mail());
-    let error = redeem(&world, &client, &narrow, &[("resource", ORIGIN)]).unwrap_err();
-    assert_eq!(error.error, "invalid_target");
+    assert_eq!(
+        refused(redeem(&world, &client, &narrow, &[("resource", ORIGIN)])),
+        "invalid_target"
+    );
     assert!(redeem(&world, &client, &narrow, &[("resource", &mcp)]).is_ok());
     let wide = code(&world, &client, mail());
     let response = redeem(&world, &client, &wide, &[("resource", &mcp)]).unwrap();
@@ -99,7 +101,7 @@ fn a_code_lives_two_minutes() {
     let code = code(&world, &client, mail());
     world.wait(Duration::from_mins(2));
     assert_eq!(
-        redeem(&world, &client, &code, &[]).unwrap_err().error,
+        refused(redeem(&world, &client, &code, &[])),
         "invalid_grant"
     );
 }
@@ -113,12 +115,14 @@ fn a_replayed_code_ends_the_tokens_it_became() {
     let second = refresh(&world, &client, renewing(&first), &[]).unwrap();
     world.wait(Duration::from_mins(10));
     assert_eq!(
-        redeem(&world, &client, &code, &[]).unwrap_err().error,
+        refused(redeem(&world, &client, &code, &[])),
         "invalid_grant"
     );
     assert!(!is_live(&world, &first) && !is_live(&world, &second));
-    let error = refresh(&world, &client, renewing(&second), &[]).unwrap_err();
-    assert_eq!(error.error, "invalid_grant");
+    assert_eq!(
+        refused(refresh(&world, &client, renewing(&second), &[])),
+        "invalid_grant"
+    );
 }
 
 #[test]
@@ -151,7 +155,7 @@ fn a_grant_revoked_before_its_code_is_redeemed_gives_no_token() {
     let listed = grants::list(world.store(), world.now()).unwrap();
     grants::revoke(world.store(), &listed[0].id, world.now()).unwrap();
     assert_eq!(
-        redeem(&world, &client, &code, &[]).unwrap_err().error,
+        refused(redeem(&world, &client, &code, &[])),
         "invalid_grant"
     );
 }
@@ -192,8 +196,10 @@ fn an_approval_that_nobody_comes_for_ends_with_its_code() {
         let lapsed = grants::show(world.store(), &waiting.id, world.now(), 1).unwrap();
         assert_eq!(lapsed.overview.state, State::Lapsed);
         assert_eq!(lapsed.overview.redeem_by, waiting.redeem_by);
-        let error = redeem(&world, &client, &code, &[]).unwrap_err();
-        assert_eq!(error.error, "invalid_grant");
+        assert_eq!(
+            refused(redeem(&world, &client, &code, &[])),
+            "invalid_grant"
+        );
         // Nor is there anything to look through.
         assert!(grants::authority_of(world.store(), &waiting.id, world.now()).is_err());
     }

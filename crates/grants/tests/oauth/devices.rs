@@ -8,7 +8,8 @@ use grants::oauth::{
 use grants::{State, TokenKind};
 
 use crate::flow::{
-    DEVICE, client, is_live, issuer, mail, parameters, refresh, register, renewing, review, winners,
+    DEVICE, client, is_live, issuer, mail, parameters, refresh, refused, register, renewing,
+    review, winners,
 };
 use crate::world::World;
 
@@ -57,7 +58,7 @@ fn a_device_gets_its_token_after_the_owner_approved() {
     );
     assert_eq!((device.expires_in, device.interval), (600, 5));
     assert_eq!(
-        poll(&world, &client, &device).unwrap_err().error,
+        refused(poll(&world, &client, &device)),
         "authorization_pending"
     );
     approve(&world, &device);
@@ -114,15 +115,9 @@ fn a_denied_or_late_device_learns_so() {
         issuer(&world).deny(&request, Decider::Terminal).unwrap(),
         Answer::Device
     );
-    assert_eq!(
-        poll(&world, &client, &denied).unwrap_err().error,
-        "access_denied"
-    );
+    assert_eq!(refused(poll(&world, &client, &denied)), "access_denied");
     world.wait(Duration::from_mins(10));
-    assert_eq!(
-        poll(&world, &client, &late).unwrap_err().error,
-        "expired_token"
-    );
+    assert_eq!(refused(poll(&world, &client, &late)), "expired_token");
     let typed = issuer(&world).request_of_user_code(late.user_code.expose());
     assert!(matches!(typed, Err(DecisionError::Unknown)));
 }
@@ -186,10 +181,7 @@ fn a_device_code_is_of_one_client() {
     let (client, stranger) = (client(&world), client(&world));
     let device = start(&world, &client);
     approve(&world, &device);
-    assert_eq!(
-        poll(&world, &stranger, &device).unwrap_err().error,
-        "invalid_grant"
-    );
+    assert_eq!(refused(poll(&world, &stranger, &device)), "invalid_grant");
     let browser = register(
         &world,
         &serde_json::json!({ "redirect_uris": [crate::flow::REDIRECT] }),

@@ -158,6 +158,11 @@ pub(crate) fn refresh(
     issuer(world).token(&parameters(&base, changes))
 }
 
+/// The code of a refusal.
+pub(crate) fn refused(answer: Result<TokenResponse, OAuthError>) -> &'static str {
+    answer.unwrap_err().error
+}
+
 pub(crate) fn renewing(response: &TokenResponse) -> &str {
     response.refresh_token.as_ref().unwrap().expose()
 }

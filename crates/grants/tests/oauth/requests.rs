@@ -8,55 +8,44 @@ use serde_json::json;
 use crate::flow::{ORIGIN, ask, client, issuer, mail, register};
 use crate::world::{World, detail};
 
+const REDIRECT: &str = "invalid_redirect_uri";
+const DETAILS: &str = "invalid_authorization_details";
+
 #[test]
 fn a_mistake_goes_to_the_client_only_where_it_is_sure_to_be_meant() {
     let world = World::new();
     let client = client(&world);
-    for (changes, code) in [
-        ([("client_id", "")], "invalid_request"),
-        ([("client_id", "cli_other")], "invalid_client"),
-        ([("redirect_uri", "")], "invalid_request"),
-        (
-            [("redirect_uri", "https://evil.example/cb")],
-            "invalid_redirect_uri",
-        ),
-        (
-            [("redirect_uri", "https://app.example/cb/")],
-            "invalid_redirect_uri",
-        ),
-        (
-            [("redirect_uri", "http://127.0.0.1:5000/other")],
-            "invalid_redirect_uri",
-        ),
+    for (name, value, code) in [
+        ("client_id", "", "invalid_request"),
+        ("client_id", "cli_other", "invalid_client"),
+        ("redirect_uri", "", "invalid_request"),
+        ("redirect_uri", "https://evil.example/cb", REDIRECT),
+        ("redirect_uri", "https://app.example/cb/", REDIRECT),
+        ("redirect_uri", "http://127.0.0.1:5000/other", REDIRECT),
     ] {
-        let error = ask(&world, &client, &changes).unwrap_err();
-        assert_eq!((error.error.error, error.back), (code, None), "{changes:?}");
+        let error = ask(&world, &client, &[(name, value)]).unwrap_err();
+        assert_eq!(
+            (error.error.error, error.back),
+            (code, None),
+            "{name}: {value}"
+        );
     }
     let short = "x".repeat(42);
-    for (changes, code) in [
-        ([("response_type", "token")], "unsupported_response_type"),
-        ([("response_type", "")], "invalid_request"),
-        ([("code_challenge", "")], "invalid_request"),
-        ([("code_challenge", short.as_str())], "invalid_request"),
-        ([("code_challenge_method", "plain")], "invalid_request"),
-        ([("code_challenge_method", "")], "invalid_request"),
-        ([("resource", "https://other.example")], "invalid_target"),
-        ([("resource", "https://pdpp.example/v1")], "invalid_target"),
-        (
-            [("resource", "https://pdpp.example.evil")],
-            "invalid_target",
-        ),
-        (
-            [("authorization_details", "{}")],
-            "invalid_authorization_details",
-        ),
-        (
-            [("authorization_details", "[]")],
-            "invalid_authorization_details",
-        ),
+    for (name, value, code) in [
+        ("response_type", "token", "unsupported_response_type"),
+        ("response_type", "", "invalid_request"),
+        ("code_challenge", "", "invalid_request"),
+        ("code_challenge", short.as_str(), "invalid_request"),
+        ("code_challenge_method", "plain", "invalid_request"),
+        ("code_challenge_method", "", "invalid_request"),
+        ("resource", "https://other.example", "invalid_target"),
+        ("resource", "https://pdpp.example/v1", "invalid_target"),
+        ("resource", "https://pdpp.example.evil", "invalid_target"),
+        ("authorization_details", "{}", DETAILS),
+        ("authorization_details", "[]", DETAILS),
     ] {
-        let error = ask(&world, &client, &changes).unwrap_err();
-        assert_eq!(error.error.error, code, "{changes:?}");
+        let error = ask(&world, &client, &[(name, value)]).unwrap_err();
+        assert_eq!(error.error.error, code, "{name}: {value}");
         let address = error.back.unwrap().with_error(&error.error, ORIGIN);
         let expected = format!("https://app.example/cb?error={code}&");
         assert!(address.starts_with(&expected), "{address}");
@@ -71,14 +60,8 @@ fn a_mistake_goes_to_the_client_only_where_it_is_sure_to_be_meant() {
 fn a_parameter_given_twice_is_refused() {
     let world = World::new();
     let client = client(&world);
-    let twice = ask(
-        &world,
-        &client,
-        &[
-            ("redirect_uri", "https://a.example"),
-            ("redirect_uri", "https://b.example"),
-        ],
-    );
+    let twice = ["https://a.example", "https://b.example"].map(|uri| ("redirect_uri", uri));
+    let twice = ask(&world, &client, &twice);
     assert_eq!(twice.unwrap_err().error.error, "invalid_request");
 }
 
@@ -101,15 +84,9 @@ fn a_resource_is_the_origin_or_its_mcp() {
 fn a_native_application_may_come_back_to_any_port_of_loopback() {
     let world = World::new();
     let client = client(&world);
-    for address in [
-        "http://127.0.0.1/cb",
-        "http://127.0.0.1:1/cb",
-        "http://127.0.0.1:65535/cb",
-    ] {
-        assert!(
-            ask(&world, &client, &[("redirect_uri", address)]).is_ok(),
-            "{address}"
-        );
+    for port in ["", ":1", ":65535"] {
+        let address = format!("http://127.0.0.1{port}/cb");
+        assert!(ask(&world, &client, &[("redirect_uri", &address)]).is_ok());
     }
 }
 

@@ -146,129 +146,40 @@ fn a_preset_and_a_star_are_written_out_when_granted() {
 }
 
 /// Where a good entry is changed, to what, and the words of the mistake.
-const WRONG_DETAILS: &[(&str, &str, &str)] = &[
-    (
-        "/type",
-        r#""other""#,
-        "/0/type: must be one of https://pdpp.dev/data-access",
-    ),
-    (
-        "/extra",
-        "1",
-        "/0/extra: unknown member \"extra\"; allowed here: type",
-    ),
-    ("/streams/0/all", "1", "/0/streams/0/all: unknown member"),
-    (
-        "/source/id",
-        r#""https://evil.example/mail""#,
-        "/0/source/id: no source \"https://evil.example/mail\" is declared; known: https://sources.example/chat",
-    ),
-    (
-        "/source/kind",
-        r#""provider_native""#,
-        "/0/source/kind: is not the kind",
-    ),
-    (
-        "/purpose_code",
-        r#""assist""#,
-        "/0/purpose_code: must be an absolute URI",
-    ),
-    (
-        "/access_mode",
-        r#""forever""#,
-        "/0/access_mode: must be one of single_use, continuous",
-    ),
-    (
-        "/retention",
-        r#"{"max_duration":"90 days","on_expiry":"delete"}"#,
-        "/0/retention/max_duration: must be an ISO 8601 duration",
-    ),
-    (
-        "/retention",
-        r#"{"max_duration":"P1D"}"#,
-        "/0/retention: on_expiry is required",
-    ),
-    (
-        "/client_claims",
-        r#"{"promises":[]}"#,
-        "/0/client_claims/promises: unknown member",
-    ),
-    (
-        "/selection_preset",
-        r#""headers""#,
-        "/0: gives both streams and selection_preset",
-    ),
-    (
-        "/streams/0/name",
-        r#""nope""#,
-        "/0/streams/0/name: mail has no stream \"nope\"; known: messages, folders",
-    ),
-    (
-        "/streams/0/name",
-        "7",
-        "/0/streams/0/name: must be a non-empty string, found 7",
-    ),
-    (
-        "/streams",
-        r#"[{"name":"messages","instance_ids":["home"]},{"name":"messages"}]"#,
-        "/0/streams/1/name: names the stream \"messages\" a second time",
-    ),
-    (
-        "/streams",
-        r#"[{"name":"*","instance_ids":["home"]},{"name":"folders","instance_ids":["home"]}]"#,
-        "/0/streams/0/name: \"*\" must be the only stream",
-    ),
-    (
-        "/streams",
-        r#"[{"name":"*","instance_ids":["home"],"fields":["id"]}]"#,
-        "/0/streams/0: \"*\" takes no fields",
-    ),
-    (
-        "/streams/0/instance_ids",
-        r#"["team"]"#,
-        "/0/streams/0/instance_ids/0: mail has no connection \"team\"; known: home, work",
-    ),
-    (
-        "/streams/0/fields",
-        r#"["id","nope"]"#,
-        "/0/streams/0/fields/1: stream \"messages\" has no field \"nope\"",
-    ),
-    (
-        "/streams/0/fields",
-        r#"["id","id"]"#,
-        "/0/streams/0/fields/1: names \"id\" a second time",
-    ),
-    (
-        "/streams/0/view",
-        r#""nope""#,
-        "/0/streams/0/view: stream \"messages\" has no view \"nope\"; known: headers",
-    ),
-    (
-        "/streams/0",
-        r#"{"name":"messages","view":"headers","fields":["id"]}"#,
-        "/0/streams/0: gives both fields and view",
-    ),
-    (
-        "/streams/0/time_range",
-        "{}",
-        "/0/streams/0/time_range: needs since or until",
-    ),
-    (
-        "/streams/0/time_range",
-        r#"{"since":"soon"}"#,
-        "/0/streams/0/time_range/since: \"soon\" is not an RFC 3339",
-    ),
-    (
-        "/streams/0",
-        r#"{"name":"folders","instance_ids":["home"],"resources":["[\"a\"]"]}"#,
-        "/0/streams/0/resources/0: the record key must have 2 parts",
-    ),
-];
+const WRONG_DETAILS: &str = r#"
+/type | "other" | /0/type: must be one of https://pdpp.dev/data-access
+/extra | 1 | /0/extra: unknown member "extra"; allowed here: type
+/streams/0/all | 1 | /0/streams/0/all: unknown member
+/source/id | "https://evil.example/mail" | /0/source/id: no source "https://evil.example/mail" is declared; known: https://sources.example/chat
+/source/kind | "provider_native" | /0/source/kind: is not the kind
+/purpose_code | "assist" | /0/purpose_code: must be an absolute URI
+/access_mode | "forever" | /0/access_mode: must be one of single_use, continuous
+/retention | {"max_duration":"90 days","on_expiry":"delete"} | /0/retention/max_duration: must be an ISO 8601 duration
+/retention | {"max_duration":"P1D"} | /0/retention: on_expiry is required
+/client_claims | {"promises":[]} | /0/client_claims/promises: unknown member
+/selection_preset | "headers" | /0: gives both streams and selection_preset
+/streams/0/name | "nope" | /0/streams/0/name: mail has no stream "nope"; known: messages, folders
+/streams/0/name | 7 | /0/streams/0/name: must be a non-empty string, found 7
+/streams | [{"name":"messages","instance_ids":["home"]},{"name":"messages"}] | /0/streams/1/name: names the stream "messages" a second time
+/streams | [{"name":"*","instance_ids":["home"]},{"name":"folders","instance_ids":["home"]}] | /0/streams/0/name: "*" must be the only stream
+/streams | [{"name":"*","instance_ids":["home"],"fields":["id"]}] | /0/streams/0: "*" takes no fields
+/streams/0/instance_ids | ["team"] | /0/streams/0/instance_ids/0: mail has no connection "team"; known: home, work
+/streams/0/fields | ["id","nope"] | /0/streams/0/fields/1: stream "messages" has no field "nope"
+/streams/0/fields | ["id","id"] | /0/streams/0/fields/1: names "id" a second time
+/streams/0/view | "nope" | /0/streams/0/view: stream "messages" has no view "nope"; known: headers
+/streams/0 | {"name":"messages","view":"headers","fields":["id"]} | /0/streams/0: gives both fields and view
+/streams/0/time_range | {} | /0/streams/0/time_range: needs since or until
+/streams/0/time_range | {"since":"soon"} | /0/streams/0/time_range/since: "soon" is not an RFC 3339
+/streams/0 | {"name":"folders","instance_ids":["home"],"resources":["[\"a\"]"]} | /0/streams/0/resources/0: the record key must have 2 parts
+"#;
 
 #[test]
 fn wrong_details_say_where_and_what_there_is() {
     let world = World::new();
-    for (path, value, words) in WRONG_DETAILS {
+    for row in WRONG_DETAILS.trim().lines() {
+        let [path, value, words] = row.split(" | ").collect::<Vec<_>>()[..] else {
+            panic!("{row}");
+        };
         let value: Value = serde_json::from_str(value).unwrap();
         let (parent, name) = path.rsplit_once('/').unwrap();
         let changed = detail(|detail| match detail.pointer_mut(parent).unwrap() {

@@ -2,7 +2,7 @@
 
 use contract::declaration::Declaration;
 use grants::{Flags, IssueError, Selection, TokenKind};
-use serde_json::{Value, json};
+use serde_json::json;
 use store::Catalog as _;
 
 use crate::world::{MAIL, World, connection, flags, row, rows, streams};
@@ -28,21 +28,16 @@ fn a_connection_alone_gives_all_its_streams_and_fields() {
 fn the_json_of_what_was_issued_has_the_promised_members() {
     let world = World::new();
     let one = serde_json::to_value(world.issue_for(&["team"])).unwrap();
-    let names = |value: &Value| {
-        let mut names: Vec<String> = value.as_object().unwrap().keys().cloned().collect();
-        names.sort_unstable();
-        names
-    };
-    assert_eq!(
-        names(&one),
-        [
-            "access_token",
-            "expires_at",
-            "grant_id",
-            "streams",
-            "token_kind"
-        ]
-    );
+    let mut names: Vec<&String> = one.as_object().unwrap().keys().collect();
+    names.sort_unstable();
+    let promised = [
+        "access_token",
+        "expires_at",
+        "grant_id",
+        "streams",
+        "token_kind",
+    ];
+    assert_eq!(names, promised);
     assert_eq!(
         one["streams"][0],
         json!({ "connection_id": "team", "stream": "messages", "fields": ["id", "text", "at"] })
@@ -89,113 +84,46 @@ fn streams_fields_and_time_narrow_exactly() {
     assert_eq!(time.until.as_deref(), Some("2026-02-01T00:00:00+01:00"));
 }
 
-/// Connections, streams, fields, since and until, and the words of the mistake.
-type WrongFlags = (
-    &'static [&'static str],
-    &'static [&'static str],
-    &'static [&'static str],
-    [&'static str; 2],
-    &'static str,
-);
+/// What is asked, and the words of the mistake.
+const WRONG_FLAGS: &str = r#"
+--connection nope | --connection: there is no connection "nope"; known: home, work, team
+--connection home --stream nope | --stream: none of the named connections has a stream "nope"; known: messages, folders
+--connection home,team --stream folders | --connection: team has none of the named streams
+--connection home --fields id | --fields: needs exactly one --stream
+--connection home --stream messages,folders --fields id | --fields: needs exactly one --stream
+--connection home --stream messages --fields id,nope | --fields: stream "messages" has no field "nope"; known: id, subject
+--connection home,team --stream messages --fields text | --fields: stream "messages" has no field "text"; known: id, subject
+--connection home --stream folders --fields name | --fields: stream "folders" is granted whole or not at all
+--connection home --stream messages --fields , | --fields: names something without a name
+--connection team --since 2026-02-01 --until 2026-01-01 | --since: since is later than until
+--connection team --since yesterday | --since: "yesterday" is not an RFC 3339 time or date, such as 2026-03-01T10:00:00Z or 2026-03-01
+--connection home --until 2026-01-01 | --until: stream "folders" declares no consent_time_field
+"#;
 
-const WRONG_FLAGS: &[WrongFlags] = &[
-    (
-        &["nope"],
-        &[],
-        &[],
-        ["", ""],
-        "--connection: there is no connection \"nope\"; known: home, work, team",
-    ),
-    (
-        &["home"],
-        &["nope"],
-        &[],
-        ["", ""],
-        "--stream: none of the named connections has a stream \"nope\"; known: messages, folders",
-    ),
-    (
-        &["home", "team"],
-        &["folders"],
-        &[],
-        ["", ""],
-        "--connection: team has none of the named streams",
-    ),
-    (
-        &["home"],
-        &[],
-        &["id"],
-        ["", ""],
-        "--fields: needs exactly one --stream",
-    ),
-    (
-        &["home"],
-        &["messages", "folders"],
-        &["id"],
-        ["", ""],
-        "--fields: needs exactly one --stream",
-    ),
-    (
-        &["home"],
-        &["messages"],
-        &["id", "nope"],
-        ["", ""],
-        "--fields: stream \"messages\" has no field \"nope\"; known: id, subject",
-    ),
-    (
-        &["home", "team"],
-        &["messages"],
-        &["text"],
-        ["", ""],
-        "--fields: stream \"messages\" has no field \"text\"; known: id, subject",
-    ),
-    (
-        &["home"],
-        &["folders"],
-        &["name"],
-        ["", ""],
-        "--fields: stream \"folders\" is granted whole or not at all",
-    ),
-    (
-        &["home"],
-        &["messages"],
-        &[""],
-        ["", ""],
-        "--fields: names something without a name",
-    ),
-    (
-        &["team"],
-        &[],
-        &[],
-        ["2026-02-01", "2026-01-01"],
-        "--since: since is later than until",
-    ),
-    (
-        &["team"],
-        &[],
-        &[],
-        ["yesterday", ""],
-        "--since: \"yesterday\" is not an RFC 3339 time or date, such as 2026-03-01T10:00:00Z or 2026-03-01",
-    ),
-    (
-        &["home"],
-        &[],
-        &[],
-        ["", "2026-01-01"],
-        "--until: stream \"folders\" declares no consent_time_field",
-    ),
-];
+/// The flags of a line, with commas between several.
+fn flags_in(line: &str) -> Flags {
+    let mut flags = Flags::default();
+    let words: Vec<&str> = line.split(' ').collect();
+    for pair in words.chunks(2) {
+        let all = || pair[1].split(',').map(str::to_owned).collect();
+        match pair[0] {
+            "--connection" => flags.connections = all(),
+            "--stream" => flags.streams = all(),
+            "--fields" => flags.fields = all(),
+            "--since" => flags.since = Some(pair[1].to_owned()),
+            "--until" => flags.until = Some(pair[1].to_owned()),
+            other => panic!("{other}"),
+        }
+    }
+    flags
+}
 
 #[test]
 fn wrong_flags_say_which_and_what_there_is() {
     let world = World::new();
-    let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-    for (connections, streams, fields, [since, until], words) in WRONG_FLAGS {
-        let asked = Flags {
-            since: given(since),
-            until: given(until),
-            ..flags(connections, streams, fields)
-        };
-        let mistakes = world.mistakes(Selection::from_flags(asked));
+    for row in WRONG_FLAGS.trim().lines() {
+        let (line, words) = row.split_once(" | ").unwrap();
+        let mistakes = world.mistakes(Selection::from_flags(flags_in(line)));
         assert!(mistakes.contains(words), "{words}\n{mistakes}");
     }
 }
