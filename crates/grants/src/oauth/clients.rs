@@ -65,8 +65,6 @@ pub enum ClientTrust {
         /// The origin.
         origin: String,
     },
-    /// The owner made it at the terminal.
-    Terminal,
 }
 
 /// An application that may ask for grants.
@@ -146,15 +144,6 @@ pub(super) struct ClientEntry {
 impl Issuer<'_> {
     /// Registers a client by its metadata, as JSON (RFC 7591). No authorization is needed.
     pub fn register(&self, metadata: &str) -> Result<Registered, OAuthError> {
-        self.add_client(metadata, ClientTrust::Registered { at: self.now })
-    }
-
-    /// Registers a client the owner vouches for, at the terminal.
-    pub fn register_at_terminal(&self, metadata: &str) -> Result<Registered, OAuthError> {
-        self.add_client(metadata, ClientTrust::Terminal)
-    }
-
-    fn add_client(&self, metadata: &str, trust: ClientTrust) -> Result<Registered, OAuthError> {
         let metadata: Value = serde_json::from_str(metadata).map_err(|_| {
             OAuthError::invalid_client_metadata(
                 "the body must be one JSON object of client metadata",
@@ -167,7 +156,7 @@ impl Issuer<'_> {
         let id = random_words("cli_")?;
         let client_id = ClientId::parse(id)
             .map_err(|_| OAuthError::server_error("no client id could be made; try again"))?;
-        let expires_at = (trust != ClientTrust::Terminal).then(|| later(self.now, UNUSED));
+        let trust = ClientTrust::Registered { at: self.now };
         let client = metadata.into_client(client_id, trust);
         let document = text(&ClientEntry {
             client: client.clone(),
@@ -177,7 +166,7 @@ impl Issuer<'_> {
             kind: EntryKind::Client,
             key: client.client_id.as_str(),
             document: &document,
-            expires_at,
+            expires_at: Some(later(self.now, UNUSED)),
             expect: Expect::Absent,
         };
         if !self.store.apply(&[change], self.now)? {
@@ -200,7 +189,7 @@ impl Issuer<'_> {
             registration_client_uri: format!("{}/oauth/register/{}", self.origin, client.client_id),
             client_id_issued_at: match client.trust {
                 ClientTrust::Registered { at } => Some(at.0.div_euclid(1_000_000)),
-                _ => None,
+                ClientTrust::Document { .. } => None,
             },
             response_types: if codes { vec!["code"] } else { Vec::new() },
             token_endpoint_auth_method: "none",

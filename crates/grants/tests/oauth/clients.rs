@@ -47,11 +47,6 @@ fn a_client_registers_and_is_found() {
         client.grant_types,
         [GrantType::AuthorizationCode, GrantType::RefreshToken]
     );
-    let terminal = issuer(&world)
-        .register_at_terminal(&metadata.to_string())
-        .unwrap();
-    let terminal = found(&world, terminal.client_id.as_str());
-    assert_eq!(terminal.trust, ClientTrust::Terminal);
     let unknown = issuer(&world).client("cli_nobody").unwrap_err();
     assert_eq!((unknown.error, unknown.status), ("invalid_client", 401));
 }

@@ -54,10 +54,6 @@ impl Requester {
                 ),
                 false,
             ),
-            ClientTrust::Terminal => (
-                "You registered it yourself at the terminal.".to_owned(),
-                true,
-            ),
         };
         let answer_to = match &asked.flow {
             GrantFlow::Device => "The answer goes to the device that showed you the code. Make sure that it is yours.".to_owned(),
