@@ -120,7 +120,6 @@ pub(crate) fn failure_page(status: StatusCode, error: &ReadError, request_id: &s
     page.render().unwrap_or_else(|_| title.to_owned()).into()
 }
 
-/// A page.
 fn html(status: StatusCode, page: &impl Template) -> HandlerResult {
     let text = page
         .render()

@@ -23,7 +23,6 @@ const OWNER: &str = "owner";
 /// The operation of tool calls.
 pub(crate) const TOOLS: &str = "mcp";
 
-/// All metrics.
 pub(crate) struct Metrics {
     /// One per route and page, then one each for unmatched requests, owner routes and tools.
     operations: Vec<Operation>,

@@ -17,16 +17,21 @@ pub mod wire;
 
 use std::sync::Arc;
 
+use axum::http::StatusCode;
+use contract::declaration::DeclarationErrors;
 use contract::error::{ErrorCode, ReadError};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use store::StoreError;
 
 pub use import::{ImportFiles, import_files};
 pub use upload_frames::{FileName, UploadFrame};
 
-use crate::problem::Problem;
+use crate::problem::{self, Problem};
 use crate::service::Service;
-use crate::table::{Content, Endpoint, Handler, Param, RequestContext, SuccessResponse, Verb};
+use crate::table::{
+    Content, Endpoint, Handler, HandlerResult, Param, RequestContext, SuccessResponse, Verb,
+};
 use wire::Refusal;
 
 /// The largest request body other than an import.
@@ -140,6 +145,43 @@ pub(crate) async fn blocking<T: Send + 'static>(
     done.map_err(|error| Problem::internal("the work did not come to its end", &error))?
 }
 
+/// An error of the owner's routes. What the store says becomes one in its own words: only the owner can read it here.
+struct OwnerProblem(Problem);
+
+/// What blocking work of the owner's routes returns.
+type OwnerResult<T> = Result<T, OwnerProblem>;
+
+impl From<Problem> for OwnerProblem {
+    fn from(problem: Problem) -> Self {
+        Self(problem)
+    }
+}
+
+impl From<StoreError> for OwnerProblem {
+    fn from(error: StoreError) -> Self {
+        Self(store_problem(&error))
+    }
+}
+
+/// Runs blocking work, and answers with its result.
+async fn answer<T: Serialize + Send + 'static>(
+    service: Arc<Service>,
+    work: impl FnOnce(&Service) -> OwnerResult<T> + Send + 'static,
+) -> HandlerResult {
+    let done = owner_blocking(service, work).await?;
+    problem::json(StatusCode::OK, &done)
+}
+
+async fn owner_blocking<T: Send + 'static>(
+    service: Arc<Service>,
+    work: impl FnOnce(&Service) -> OwnerResult<T> + Send + 'static,
+) -> Result<T, Problem> {
+    blocking(service, |service| {
+        work(service).map_err(|problem| problem.0)
+    })
+    .await
+}
+
 /// Parses a JSON request body.
 async fn json_body<T: DeserializeOwned>(context: &mut RequestContext) -> Result<T, Problem> {
     let text = body_text(context).await?;
@@ -172,9 +214,13 @@ fn store_problem(error: &StoreError) -> Problem {
     Problem::new(code, error.to_string())
 }
 
-/// Lists the mistakes one by one.
-fn with_mistakes(problem: Problem, mistakes: impl Iterator<Item = String>) -> Problem {
-    problem.with_member("mistakes", mistakes.collect::<Vec<_>>())
+/// The mistakes in a declaration or a selection, one by one.
+impl From<DeclarationErrors> for OwnerProblem {
+    fn from(mistakes: DeclarationErrors) -> Self {
+        let problem = invalid_request(mistakes.to_string());
+        let each: Vec<String> = mistakes.0.iter().map(ToString::to_string).collect();
+        Self(problem.with_member("mistakes", each))
+    }
 }
 
 impl From<&StoreError> for Refusal {

@@ -34,17 +34,9 @@ pub(crate) struct Entry {
 impl Params {
     /// Decodes a query string.
     pub(crate) fn parse(query: &str) -> Result<Self, ReadError> {
-        let mut entries = Vec::new();
-        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            if entries.len() == MAX_PARAMS {
-                return Err(invalid_query(
-                    "the request has more than 256 query parameters",
-                ));
-            }
-            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            entries.push(Entry::parse(&percent_decode(key)?, percent_decode(value)?)?);
-        }
-        Ok(Self(entries))
+        let pairs = decode_pairs(query, MAX_PARAMS)?.into_iter();
+        let entries = pairs.map(|(key, value)| Entry::parse(&key, value));
+        entries.collect::<Result<_, _>>().map(Self)
     }
 
     /// Refuses unknown parameters, and brackets or repetition where one value is expected.

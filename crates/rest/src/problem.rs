@@ -239,7 +239,6 @@ impl IntoResponse for Problem {
     }
 }
 
-/// A JSON response.
 pub(crate) fn json(status: StatusCode, body: &impl serde::Serialize) -> Result<Response, Problem> {
     let bytes = serde_json::to_vec(body)
         .map_err(|error| Problem::internal("the answer cannot be written as JSON", &error))?;

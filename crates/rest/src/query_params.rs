@@ -127,7 +127,6 @@ fn reject_list_options(params: &Params) -> Parsed<()> {
     Ok(())
 }
 
-/// One record.
 pub(crate) fn record(
     stream: StreamName,
     id: &str,
@@ -192,7 +191,6 @@ fn char_count(params: &Params, name: &str) -> Parsed<Option<usize>> {
     })
 }
 
-/// An aggregate.
 pub(crate) fn aggregate(
     stream: StreamName,
     selector: &ConnectionSelector,
@@ -247,7 +245,6 @@ fn group_by_time(params: &Params, name: &str) -> Parsed<GroupBy> {
     })
 }
 
-/// A search.
 pub(crate) fn search(
     selector: &ConnectionSelector,
     params: &Params,

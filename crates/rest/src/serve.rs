@@ -115,7 +115,6 @@ pub async fn serve_on<L: Listener>(
     serve_from(listener, router, shutdown, settings).await;
 }
 
-/// Settings of connections.
 struct ConnectionSettings<F> {
     /// How long the head of a request may take.
     head_timeout: Duration,

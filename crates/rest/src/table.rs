@@ -14,7 +14,6 @@ use crate::params::Params;
 use crate::problem::Problem;
 use crate::service::Service;
 
-/// The result of a handler.
 pub(crate) type HandlerResult = Result<Response, Problem>;
 
 /// A running handler.
@@ -42,7 +41,6 @@ pub(crate) enum Verb {
     Delete,
 }
 
-/// The successful response.
 pub(crate) struct SuccessResponse {
     pub(crate) status: u16,
     pub(crate) content: Content,
@@ -66,7 +64,6 @@ pub(crate) enum Handler {
     Public(fn(RequestContext) -> HandlerFuture),
     /// Callers with a valid token.
     Reader(fn(RequestContext, Caller) -> HandlerFuture),
-    /// The owner.
     Owner(fn(RequestContext) -> HandlerFuture),
     /// The operator: the owner, also by their browser, or somebody at the machine itself.
     Operator(fn(RequestContext) -> HandlerFuture),
@@ -76,7 +73,6 @@ pub(crate) enum Handler {
     Page(fn(RequestContext) -> HandlerFuture),
 }
 
-/// One request.
 pub(crate) struct RequestContext {
     pub(crate) service: Arc<Service>,
     /// The request target as sent.

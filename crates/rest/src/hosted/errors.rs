@@ -66,7 +66,6 @@ fn refusal(status: StatusCode, message: &str, hint: &str) -> Problem {
     Problem::from(error).with_status(status)
 }
 
-/// A JSON response.
 pub(super) fn json(status: StatusCode, body: impl Into<Body>) -> Response {
     let mut response = Response::new(body.into());
     *response.status_mut() = status;

@@ -24,7 +24,7 @@ use store::{Store, StreamRef};
 
 use super::progress::stream_bytes;
 use super::wire::{LEFT_OUT, Refusal};
-use super::{blocking, invalid_request, store_problem};
+use super::{blocking, invalid_request, owner_blocking, store_problem};
 use crate::problem::Problem;
 use crate::service::Service;
 use crate::table::{HandlerResult, RequestContext};
@@ -40,9 +40,10 @@ pub(super) async fn export(context: RequestContext) -> HandlerResult {
     let (connection, record) = (text("connection_id"), text("record_id"));
     if let Some(grant) = text("grant") {
         let reader = preview_reader(&context.service, grant).await?;
+        let (service, wanted) = (context.service, Granted { stream, connection });
         return match record {
-            Some(id) => granted_record(&context.service, reader, (stream, id, connection)).await,
-            None => granted_stream(context.service, reader, (stream, connection)).await,
+            Some(id) => granted_record(&service, reader, wanted, id).await,
+            None => granted_stream(service, reader, wanted).await,
         };
     }
     let connection = connection.unwrap_or_default();
@@ -56,7 +57,7 @@ pub(super) async fn export(context: RequestContext) -> HandlerResult {
 }
 
 async fn export_record(service: Arc<Service>, stream_ref: StreamRef, id: String) -> HandlerResult {
-    let line = blocking(service, move |service| {
+    let line = owner_blocking(service, move |service| {
         let store = &*service.store;
         let found = store.connection(&stream_ref.connection);
         let parts = found.map_or(1, |found| {
@@ -64,24 +65,20 @@ async fn export_record(service: Arc<Service>, stream_ref: StreamRef, id: String)
         });
         let key =
             RecordKey::from_wire(&id, parts).map_err(|error| invalid_request(error.to_string()))?;
-        let record = store
-            .get(&stream_ref, &key)
-            .map_err(|e| store_problem(&e))?;
-        let record = record.ok_or_else(|| {
-            Problem::new(
-                ErrorCode::NotFound,
-                format!(
-                    "stream '{}' of connection '{}' has no record '{}'",
-                    stream_ref.stream,
-                    stream_ref.connection,
-                    key.as_str()
-                ),
-            )
+        let record = store.get(&stream_ref, &key)?.ok_or_else(|| {
+            let (stream, connection) = (&stream_ref.stream, &stream_ref.connection);
+            let message = format!(
+                "stream '{stream}' of connection '{connection}' has no record '{}'",
+                key.as_str()
+            );
+            Problem::new(ErrorCode::NotFound, message)
         })?;
+        let stream = stream_ref.stream.as_str();
         Ok(record_line(
             &record.key,
-            stream_ref.stream.as_str(),
-            (&record.emitted_at, &record.body),
+            stream,
+            &record.emitted_at,
+            &record.body,
         ))
     });
     Ok(ndjson_response(Body::from(line.await?)))
@@ -96,9 +93,8 @@ async fn export_stream(service: Arc<Service>, stream_ref: StreamRef) -> HandlerR
         limit: PAGE_RECORDS,
     };
     // The first page is read before answering, so that an error can still be a status.
-    let (first, stream_ref, asked) = blocking(Arc::clone(&service), move |service| {
-        let page = service.store.page(&stream_ref, &request);
-        let page = page.map_err(|error| store_problem(&error))?;
+    let (first, stream_ref, asked) = owner_blocking(Arc::clone(&service), move |service| {
+        let page = service.store.page(&stream_ref, &request)?;
         request.after = page.records.last().map(|record| record.position.clone());
         Ok((page.records, stream_ref, request))
     })
@@ -115,8 +111,8 @@ async fn export_stream(service: Arc<Service>, stream_ref: StreamRef) -> HandlerR
                     ));
                     continue;
                 }
-                let content = (record.emitted_at.as_str(), record.body.as_str());
-                let line = record_line(&record.key, stream_ref.stream.as_str(), content);
+                let stream = stream_ref.stream.as_str();
+                let line = record_line(&record.key, stream, &record.emitted_at, &record.body);
                 if out.write_all(line.as_bytes()).is_err() {
                     // The client is gone.
                     return Ok(());
@@ -151,16 +147,23 @@ async fn preview_reader(service: &Arc<Service>, id: String) -> Result<GrantReade
     Ok(GrantReader::new(store, authority.await?, settings))
 }
 
+/// The stream that is exported as a grant sees it.
+struct Granted {
+    stream: StreamName,
+    connection: Option<String>,
+}
+
 async fn granted_record(
     service: &Service,
     reader: GrantReader,
-    (stream, record_id, connection_id): (StreamName, String, Option<String>),
+    wanted: Granted,
+    record_id: String,
 ) -> HandlerResult {
     let record = reader
         .record(RecordQuery {
-            stream,
+            stream: wanted.stream,
             record_id,
-            connection_id,
+            connection_id: wanted.connection,
             projection: Projection::All,
             expand: Vec::new(),
         })
@@ -174,11 +177,11 @@ async fn granted_record(
 async fn granted_stream(
     service: Arc<Service>,
     reader: GrantReader,
-    (stream, connection_id): (StreamName, Option<String>),
+    wanted: Granted,
 ) -> HandlerResult {
     let query = move |cursor| RecordsQuery {
-        stream: stream.clone(),
-        connection_id: connection_id.clone(),
+        stream: wanted.stream.clone(),
+        connection_id: wanted.connection.clone(),
         projection: Projection::All,
         filters: Vec::new(),
         limit: PageLimit::new(MAX_PAGE_LIMIT),
@@ -234,11 +237,7 @@ fn granted_line(store: &dyn Store, record: &Record) -> Result<String, Refusal> {
         hints: Vec::new(),
     })?;
     let data = record.data.as_ref().map_or("{}", |data| data.get());
-    Ok(record_line(
-        &key,
-        &record.stream,
-        (&record.emitted_at, data),
-    ))
+    Ok(record_line(&key, &record.stream, &record.emitted_at, data))
 }
 
 fn key_parts(store: &dyn Store, connector: &ConnectorKey, stream: &StreamName) -> usize {
@@ -257,8 +256,7 @@ fn ndjson_response(body: Body) -> Response {
     response
 }
 
-/// One record as a line.
-fn record_line(key: &RecordKey, stream: &str, (emitted_at, body): (&str, &str)) -> String {
+fn record_line(key: &RecordKey, stream: &str, emitted_at: &str, body: &str) -> String {
     let parts = key.parts();
     let key = match parts.as_slice() {
         [only] => Value::from(only.as_str()),

@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use axum::http::StatusCode;
 use contract::error::ErrorCode;
 use contract::time::Instant;
-use grants::{IssueError, Recipient, Selection, SelectionError, ShowError};
+use grants::{IssueError, Recipient, Selection, ShowError};
 
 use super::wire::{Broken, GrantSelection, NewGrant, NewOwnerToken, Verified};
-use super::{blocking, invalid_request, json_body, store_problem, with_mistakes};
-use crate::problem::{self, Problem};
+use super::{OwnerProblem, answer, invalid_request, json_body};
+use crate::problem::Problem;
 use crate::service::Service;
 use crate::table::{HandlerResult, RequestContext};
 
@@ -17,12 +16,11 @@ use crate::table::{HandlerResult, RequestContext};
 const CALLS: usize = 20;
 
 pub(super) async fn list(context: RequestContext) -> HandlerResult {
-    let all = blocking(context.service, |service| {
+    answer(context.service, |service| {
         flush_disclosures(service);
-        let all = grants::list(&*service.store, service.now());
-        all.map_err(|error| store_problem(&error))
-    });
-    problem::json(StatusCode::OK, &all.await?)
+        Ok(grants::list(&*service.store, service.now())?)
+    })
+    .await
 }
 
 pub(super) async fn create(mut context: RequestContext) -> HandlerResult {
@@ -33,19 +31,23 @@ pub(super) async fn create(mut context: RequestContext) -> HandlerResult {
         }
         None => None,
     };
-    let issued = blocking(context.service, move |service| {
+    answer(context.service, move |service| {
         let selection = match new.selection {
-            GrantSelection::Flags(flags) => Selection::from_flags(flags),
-            GrantSelection::Details(text) => Selection::from_details(&text),
+            GrantSelection::Flags(flags) => Selection::from_flags(flags)?,
+            GrantSelection::Details(text) => Selection::from_details(&text)?,
         };
-        let selection = selection.map_err(|mistakes| selection_problem(&mistakes))?;
         let clock = &*service.reader_settings.clock;
         let client = new.client.as_deref().map(Recipient::Client);
         let client = client.unwrap_or(Recipient::Local);
-        grants::issue(&*service.store, &selection, client, expires, clock)
-            .map_err(|error| issue_problem(&error))
-    });
-    problem::json(StatusCode::OK, &issued.await?)
+        Ok(grants::issue(
+            &*service.store,
+            &selection,
+            client,
+            expires,
+            clock,
+        )?)
+    })
+    .await
 }
 
 pub(super) async fn show(context: RequestContext) -> HandlerResult {
@@ -56,44 +58,42 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
         None => CALLS,
     };
     let id = context.params.raw("id").unwrap_or_default().to_owned();
-    let shown = blocking(context.service, move |service| {
+    answer(context.service, move |service| {
         flush_disclosures(service);
-        grants::show(&*service.store, &id, service.now(), calls)
-            .map_err(|error| show_problem(&error))
-    });
-    problem::json(StatusCode::OK, &shown.await?)
+        Ok(grants::show(&*service.store, &id, service.now(), calls)?)
+    })
+    .await
 }
 
 pub(super) async fn revoke(context: RequestContext) -> HandlerResult {
     let id = context.params.raw("id").unwrap_or_default().to_owned();
-    let revoking = blocking(context.service, move |service| {
-        grants::revoke(&*service.store, &id, service.now()).map_err(|error| show_problem(&error))
-    });
-    problem::json(StatusCode::OK, &revoking.await?)
+    answer(context.service, move |service| {
+        Ok(grants::revoke(&*service.store, &id, service.now())?)
+    })
+    .await
 }
 
 pub(super) async fn tokens(context: RequestContext) -> HandlerResult {
-    let all = blocking(context.service, |service| {
-        let all = grants::owner_tokens(&*service.store, service.now());
-        all.map_err(|error| store_problem(&error))
-    });
-    problem::json(StatusCode::OK, &all.await?)
+    answer(context.service, |service| {
+        Ok(grants::owner_tokens(&*service.store, service.now())?)
+    })
+    .await
 }
 
 pub(super) async fn token(mut context: RequestContext) -> HandlerResult {
     let new: NewOwnerToken = json_body(&mut context).await?;
-    let token = blocking(context.service, move |service| {
+    answer(context.service, move |service| {
         let life = Duration::from_secs(new.ttl_seconds);
-        grants::owner_token(&*service.store, life, &*service.reader_settings.clock)
-            .map_err(|error| issue_problem(&error))
-    });
-    problem::json(StatusCode::OK, &token.await?)
+        let clock = &*service.reader_settings.clock;
+        Ok(grants::owner_token(&*service.store, life, clock)?)
+    })
+    .await
 }
 
 pub(super) async fn verify(context: RequestContext) -> HandlerResult {
-    let verified = blocking(context.service, |service| {
+    answer(context.service, |service| {
         flush_disclosures(service);
-        let check = grants::verify(&*service.store).map_err(|error| store_problem(&error))?;
+        let check = grants::verify(&*service.store)?;
         Ok(Verified {
             entries: check.entries,
             dropped: check.dropped,
@@ -103,8 +103,8 @@ pub(super) async fn verify(context: RequestContext) -> HandlerResult {
                 reason: broken.reason,
             }),
         })
-    });
-    problem::json(StatusCode::OK, &verified.await?)
+    })
+    .await
 }
 
 /// Writes pending disclosures first, so that the owner sees all of them. What cannot be written keeps nobody from seeing
@@ -115,22 +115,21 @@ pub(crate) fn flush_disclosures(service: &Service) {
     }
 }
 
-fn selection_problem(mistakes: &SelectionError) -> Problem {
-    let problem = invalid_request(mistakes.to_string());
-    with_mistakes(problem, mistakes.0.iter().map(ToString::to_string))
-}
-
-fn issue_problem(error: &IssueError) -> Problem {
-    match error {
-        IssueError::Selection(mistakes) => selection_problem(mistakes),
-        IssueError::Store(error) => store_problem(error),
-        other => invalid_request(other.to_string()),
+impl From<IssueError> for OwnerProblem {
+    fn from(error: IssueError) -> Self {
+        match error {
+            IssueError::Selection(mistakes) => mistakes.into(),
+            IssueError::Store(error) => error.into(),
+            other => invalid_request(other.to_string()).into(),
+        }
     }
 }
 
-fn show_problem(error: &ShowError) -> Problem {
-    match error {
-        ShowError::Unknown(_) => Problem::new(ErrorCode::NotFound, error.to_string()),
-        ShowError::Store(error) => store_problem(error),
+impl From<ShowError> for OwnerProblem {
+    fn from(error: ShowError) -> Self {
+        match error {
+            ShowError::Unknown(_) => Problem::new(ErrorCode::NotFound, error.to_string()).into(),
+            ShowError::Store(error) => error.into(),
+        }
     }
 }

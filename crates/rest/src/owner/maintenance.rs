@@ -14,7 +14,7 @@ use super::wire::{
     Accepted, BACKUP_NUMBER, BackupDamage, Damaged, Indexed, Inspected, MISSING_BLOB_IDS,
     MISSING_BLOBS, Purged, Refusal, Time,
 };
-use super::{blocking, json_body, store_problem};
+use super::{answer, json_body, owner_blocking};
 use crate::problem::{self, Problem};
 use crate::table::{HandlerResult, RequestContext};
 
@@ -27,9 +27,8 @@ pub(super) async fn backup(context: RequestContext) -> HandlerResult {
     let store = Arc::clone(&context.service.store);
     let outcomes = Arc::clone(&context.service.backups);
     let beside = context.params.text("beside").map(PathBuf::from);
-    let missing = blocking(context.service, |service| {
-        let missing = service.store.missing_blobs();
-        missing.map_err(|error| store_problem(&error))
+    let missing = owner_blocking(context.service, |service| {
+        Ok(service.store.missing_blobs()?)
     });
     let missing = missing.await?;
     let count = HeaderValue::from(missing.len());
@@ -118,29 +117,22 @@ pub(super) async fn rebuild_index(context: RequestContext) -> HandlerResult {
 pub(super) async fn purge(mut context: RequestContext) -> HandlerResult {
     let rules: Option<KeepRules> = json_body(&mut context).await?;
     let rules = rules.unwrap_or_default();
-    let purged = blocking(context.service, move |service| {
+    answer(context.service, move |service| {
         // First, because the purge also frees the space.
-        let dropped = service.store.drop_old(rules);
-        let dropped = dropped.map_err(|error| store_problem(&error))?;
-        let purged = service
-            .store
-            .purge()
-            .map_err(|error| store_problem(&error))?;
+        let dropped = service.store.drop_old(rules)?;
+        let purged = service.store.purge()?;
         Ok(Purged {
             tombstones: purged.tombstones,
             blobs: purged.blobs,
             dropped,
         })
-    });
-    problem::json(StatusCode::OK, &purged.await?)
+    })
+    .await
 }
 
 /// Sizes of what grows by itself: the log and old versions.
 pub(super) async fn grown(context: RequestContext) -> HandlerResult {
-    let grown = blocking(context.service, |service| {
-        service.store.grown().map_err(|error| store_problem(&error))
-    });
-    problem::json(StatusCode::OK, &grown.await?)
+    answer(context.service, |service| Ok(service.store.grown()?)).await
 }
 
 /// Inspects the store. A thorough inspection reads everything.
@@ -149,11 +141,8 @@ pub(super) async fn inspect(context: RequestContext) -> HandlerResult {
         Some("true") => Depth::Thorough,
         _ => Depth::Glance,
     };
-    let inspected = blocking(context.service, move |service| {
-        let found = service
-            .store
-            .inspect(depth)
-            .map_err(|error| store_problem(&error))?;
+    answer(context.service, move |service| {
+        let found = service.store.inspect(depth)?;
         Ok(Inspected {
             records: found.records,
             blobs: found.blobs,
@@ -168,20 +157,19 @@ pub(super) async fn inspect(context: RequestContext) -> HandlerResult {
             ended_in_memory: found.ended_in_memory,
             unwritable: found.unwritable,
         })
-    });
-    problem::json(StatusCode::OK, &inspected.await?)
+    })
+    .await
 }
 
 /// Accepts a store that was rolled back, so that clients are served again.
 pub(super) async fn accept_rollback(context: RequestContext) -> HandlerResult {
-    let accepted = blocking(context.service, |service| {
-        let accepted = service.store.accept_rollback();
-        let accepted = accepted.map_err(|error| store_problem(&error))?;
+    answer(context.service, |service| {
+        let accepted = service.store.accept_rollback()?;
         Ok(Accepted {
             rolled_back: accepted.map(|rollback| rollback.to_string()),
         })
-    });
-    problem::json(StatusCode::OK, &accepted.await?)
+    })
+    .await
 }
 
 /// The counted time, and the machine's.
@@ -191,11 +179,10 @@ pub(super) async fn time(context: RequestContext) -> HandlerResult {
 
 /// Resets the counted time to the machine's.
 pub(super) async fn reset_time(context: RequestContext) -> HandlerResult {
-    let before = blocking(context.service, |service| {
-        let before = service.store.reset_time();
-        before.map_err(|error| store_problem(&error))
-    });
-    problem::json(StatusCode::OK, &Time::from(before.await?))
+    answer(context.service, |service| {
+        Ok(Time::from(service.store.reset_time()?))
+    })
+    .await
 }
 
 impl From<CountedTime> for Time {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use axum::http::StatusCode;
 use contract::error::ErrorCode;
 use contract::id::ConnectionId;
 use contract::key::RecordKey;
@@ -12,19 +11,18 @@ use store::catalog::StreamRef;
 use store::records::{Applied, Change, ChangeOp};
 
 use super::wire::{Deleted, Deletion, RecordName};
-use super::{blocking, json_body, store_problem};
-use crate::problem::{self, Problem};
+use super::{OwnerResult, answer, json_body};
+use crate::problem::Problem;
 use crate::service::Service;
 use crate::table::{HandlerResult, RequestContext};
 
 /// Deletes all named records, or none if one does not exist.
 pub(super) async fn delete(mut context: RequestContext) -> HandlerResult {
     let deletion: Deletion = json_body(&mut context).await?;
-    let deleted = blocking(context.service, move |service| deleted(service, &deletion));
-    problem::json(StatusCode::OK, &deleted.await?)
+    answer(context.service, move |service| deleted(service, &deletion)).await
 }
 
-fn deleted(service: &Service, deletion: &Deletion) -> Result<Deleted, Problem> {
+fn deleted(service: &Service, deletion: &Deletion) -> OwnerResult<Deleted> {
     let now = service.now().to_rfc3339_millis();
     let mut batches: BTreeMap<&ConnectionId, Vec<Change>> = BTreeMap::new();
     for name in &deletion.records {
@@ -40,8 +38,7 @@ fn deleted(service: &Service, deletion: &Deletion) -> Result<Deleted, Problem> {
     }
     let mut count = 0;
     for (connection, batch) in batches {
-        let applied = service.store.write(connection, batch);
-        let applied = applied.map_err(|error| store_problem(&error))?;
+        let applied = service.store.write(connection, batch)?;
         let gone = applied.iter().filter(|one| **one == Applied::Deleted);
         count += gone.count() as u64;
     }
@@ -49,7 +46,7 @@ fn deleted(service: &Service, deletion: &Deletion) -> Result<Deleted, Problem> {
 }
 
 /// The key of an existing record, and another under which it could come back.
-fn keys_of(service: &Service, name: &RecordName) -> Result<Vec<RecordKey>, Problem> {
+fn keys_of(service: &Service, name: &RecordName) -> OwnerResult<Vec<RecordKey>> {
     let missing = || {
         let message = format!(
             "there is no record {:?} in {} of {}",
@@ -58,8 +55,8 @@ fn keys_of(service: &Service, name: &RecordName) -> Result<Vec<RecordKey>, Probl
         Problem::new(ErrorCode::NotFound, message)
     };
     let connection = service.store.connection(&name.connection_id);
-    let connection = connection
-        .ok_or_else(|| store_problem(&StoreError::UnknownConnection(name.connection_id.clone())))?;
+    let connection =
+        connection.ok_or_else(|| StoreError::UnknownConnection(name.connection_id.clone()))?;
     let declaration = service.store.declaration(&connection.connector);
     let declared = declaration
         .as_deref()
@@ -70,9 +67,7 @@ fn keys_of(service: &Service, name: &RecordName) -> Result<Vec<RecordKey>, Probl
         connection: name.connection_id.clone(),
         stream: name.stream.clone(),
     };
-    let found = service.store.get(&stream, &key);
-    let found = found.map_err(|error| store_problem(&error))?;
-    let found = found.ok_or_else(missing)?;
+    let found = service.store.get(&stream, &key)?.ok_or_else(missing)?;
     let connector = connection.connector.as_str();
     let other = Export::other_key(connector, name.stream.as_str(), &key, &found.body);
     Ok(std::iter::once(key).chain(other).collect())

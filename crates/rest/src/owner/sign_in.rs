@@ -5,22 +5,22 @@ use contract::error::{ErrorCode, ReadError};
 use grants::sign_in::{PasswordError, SignInError, new_code, set_password};
 
 use super::wire::{NewPassword, ServerAddress, SignInLink};
-use super::{blocking, invalid_request, json_body, store_problem};
+use super::{OwnerProblem, answer, invalid_request, json_body};
 use crate::problem::{self, Problem};
 use crate::table::{HandlerResult, RequestContext};
 
 /// Sets the password. Browsers that are signed in have to sign in again.
 pub(super) async fn password(mut context: RequestContext) -> HandlerResult {
     let new: NewPassword = json_body(&mut context).await?;
-    blocking(context.service, move |service| {
+    answer(context.service, move |service| {
         let set = set_password(&*service.store, &new.password, service.now());
         set.map_err(|error| match error {
-            PasswordError::Store(error) => store_problem(&error),
-            other => invalid_request(other.to_string()),
-        })
+            PasswordError::Store(error) => OwnerProblem::from(error),
+            other => invalid_request(other.to_string()).into(),
+        })?;
+        Ok(serde_json::json!({ "set": true }))
     })
-    .await?;
-    problem::json(StatusCode::OK, &serde_json::json!({ "set": true }))
+    .await
 }
 
 /// The public URL, if a server listens.
@@ -40,13 +40,14 @@ pub(super) async fn link(context: RequestContext) -> HandlerResult {
             .with_hint(hint)
             .into());
     }
-    let link = blocking(context.service, |service| {
+    answer(context.service, |service| {
         let code = new_code(&*service.store, service.now()).map_err(|error| match error {
-            SignInError::Store(error) => store_problem(&error),
-            other => Problem::internal("no sign-in code could be made", &other),
+            SignInError::Store(error) => OwnerProblem::from(error),
+            other => Problem::internal("no sign-in code could be made", &other).into(),
         })?;
         let console = service.console.origin();
-        Ok(format!("{console}/sign-in?code={}", code.expose()))
-    });
-    problem::json(StatusCode::OK, &SignInLink { link: link.await? })
+        let link = format!("{console}/sign-in?code={}", code.expose());
+        Ok(SignInLink { link })
+    })
+    .await
 }

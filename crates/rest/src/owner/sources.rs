@@ -1,37 +1,30 @@
 //! Declarations and connections.
 
-use axum::http::StatusCode;
-use contract::declaration::{Declaration, DeclarationErrors, Pointing};
+use contract::declaration::{Declaration, Pointing};
 use contract::id::ConnectionId;
+use store::StoreError;
 use store::catalog::{self, StreamStats};
-use store::{Store, StoreError};
 
-use super::{blocking, body_text, json_body, store_problem, wire, with_mistakes};
+use super::{OwnerProblem, answer, body_text, json_body, wire};
 use crate::params::quoted;
-use crate::problem::{self, Problem};
+use crate::problem::Problem;
 use crate::table::{HandlerResult, RequestContext};
 use contract::error::ErrorCode;
 
 pub(super) async fn list(context: RequestContext) -> HandlerResult {
-    let sources = blocking(context.service, |service| {
+    answer(context.service, |service| {
         let store = &*service.store;
-        let stats = store
-            .stream_stats()
-            .map_err(|error| store_problem(&error))?;
-        let connections = store.connections();
+        let stats = store.stream_stats()?;
+        let declarations = store.declarations();
+        let connections = store.connections().into_iter();
         Ok(wire::Sources {
-            connectors: store
-                .declarations()
-                .iter()
-                .map(|one| connector(one))
-                .collect(),
+            connectors: declarations.iter().map(|one| connector(one)).collect(),
             connections: connections
-                .into_iter()
                 .map(|connection| connection_with_count(connection, &stats))
                 .collect(),
         })
-    });
-    problem::json(StatusCode::OK, &sources.await?)
+    })
+    .await
 }
 
 fn connector(declaration: &Declaration) -> wire::Connector {
@@ -78,13 +71,12 @@ fn connection_with_count(
 /// Registers a declaration and brings the index up to it.
 pub(super) async fn declare(mut context: RequestContext) -> HandlerResult {
     let text = body_text(&mut context).await?;
-    let declared = blocking(context.service, move |service| {
-        let declaration =
-            Declaration::parse(&text).map_err(|mistakes| declaration_problem(&mistakes))?;
+    answer(context.service, move |service| {
+        let declaration = Declaration::parse(&text)?;
         let store = &*service.store;
-        let declared = store.declare(&declaration).map_err(|error| match &error {
-            StoreError::Declaration(mistakes) => declaration_problem(mistakes),
-            other => store_problem(other),
+        let declared = store.declare(&declaration).map_err(|error| match error {
+            StoreError::Declaration(mistakes) => OwnerProblem::from(mistakes),
+            other => other.into(),
         })?;
         let result = match declared {
             catalog::Declared::Added => "added",
@@ -93,76 +85,51 @@ pub(super) async fn declare(mut context: RequestContext) -> HandlerResult {
             catalog::Declared::Updated { .. } => "updated",
         };
         if let catalog::Declared::Updated { reindexed: 1.., .. } = declared {
-            store
-                .settle_index()
-                .map_err(|error| store_problem(&error))?;
+            store.settle_index()?;
         }
         Ok(wire::Declared {
             connector_key: declaration.connector_key().clone(),
             result: result.to_owned(),
         })
-    });
-    problem::json(StatusCode::OK, &declared.await?)
-}
-
-fn declaration_problem(mistakes: &DeclarationErrors) -> Problem {
-    let problem = Problem::new(ErrorCode::InvalidRequest, mistakes.to_string());
-    with_mistakes(problem, mistakes.0.iter().map(ToString::to_string))
+    })
+    .await
 }
 
 pub(super) async fn add(mut context: RequestContext) -> HandlerResult {
     let new: wire::NewConnection = json_body(&mut context).await?;
-    let added = blocking(context.service, move |service| {
+    answer(context.service, move |service| {
         let added = service.store.add_connection(catalog::NewConnection {
             connector: new.connector_key,
             name: new.name,
             id: new.connection_id,
-        });
-        Ok(connection_with_count(
-            added.map_err(|error| store_problem(&error))?,
-            &[],
-        ))
-    });
-    problem::json(StatusCode::OK, &added.await?)
+        })?;
+        Ok(connection_with_count(added, &[]))
+    })
+    .await
 }
 
 pub(super) async fn rename(mut context: RequestContext) -> HandlerResult {
     let id = connection(&context)?;
     let renaming: wire::Renaming = json_body(&mut context).await?;
-    let renamed = blocking(context.service, move |service| {
-        let store = &*service.store;
-        let renamed = store
-            .rename_connection(&id, &renaming.name)
-            .map_err(|error| store_problem(&error))?;
-        with_records(store, renamed)
-    });
-    problem::json(StatusCode::OK, &renamed.await?)
-}
-
-fn with_records(
-    store: &dyn Store,
-    found: catalog::Connection,
-) -> Result<wire::Connection, Problem> {
-    let stats = store
-        .stream_stats()
-        .map_err(|error| store_problem(&error))?;
-    Ok(connection_with_count(found, &stats))
+    answer(context.service, move |service| {
+        let renamed = service.store.rename_connection(&id, &renaming.name)?;
+        let stats = service.store.stream_stats()?;
+        Ok(connection_with_count(renamed, &stats))
+    })
+    .await
 }
 
 pub(super) async fn remove(context: RequestContext) -> HandlerResult {
     let id = connection(&context)?;
-    let removed = blocking(context.service, move |service| {
-        let removed = service
-            .store
-            .remove_connection(&id)
-            .map_err(|error| store_problem(&error))?;
+    answer(context.service, move |service| {
+        let removed = service.store.remove_connection(&id)?;
         Ok(wire::Removed {
             connection_id: id,
             records: removed.records,
             blobs: removed.blobs,
         })
-    });
-    problem::json(StatusCode::OK, &removed.await?)
+    })
+    .await
 }
 
 fn connection(context: &RequestContext) -> Result<ConnectionId, Problem> {
