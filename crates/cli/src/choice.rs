@@ -136,7 +136,6 @@ pub(crate) fn declared_stream(
     .hint(format!("its streams: {}", known.join(", "))))
 }
 
-/// The connector of a connection.
 pub(crate) fn connector<'a>(
     sources: &'a Sources,
     connection: &Connection,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use store::{EmbeddedStore, OpenOptions, StoreError};
+use tokio::runtime::Runtime;
 
 use crate::args::GlobalOptions;
 use crate::clock::SystemClock;
@@ -17,6 +18,13 @@ use crate::reading::CommandLine;
 pub(crate) struct Context {
     pub(crate) settings: Settings,
     pub(crate) output: Output,
+}
+
+/// A runtime for one command.
+pub(crate) fn new_runtime() -> Result<Runtime, Failure> {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let runtime = builder.enable_all().build();
+    runtime.map_err(|error| Failure::new(format!("no work can be started: {error}")))
 }
 
 impl Context {

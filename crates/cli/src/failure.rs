@@ -13,80 +13,54 @@ pub(crate) type CommandResult<T = ()> = Result<T, Failure>;
 /// Why a command failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// A message with hints.
+    /// A message with what to do next.
     Message {
-        /// What happened.
-        message: String,
-        /// What to do next.
-        hints: Vec<String>,
-    },
-    /// A message with hints and an exit code of its own.
-    Coded {
-        /// The exit code.
         exit: u8,
-        /// What happened.
         message: String,
-        /// What to do next.
         hints: Vec<String>,
         /// The error body of the contract, for `--json`.
         body: Option<String>,
     },
-    /// Everything was printed already; exit code 1.
-    Reported,
     /// Everything was printed already; this exit code.
-    ReportedAs(u8),
-    /// Everything was printed already; a usage error.
-    Misused,
+    Reported(u8),
     /// The reader of our output has closed the pipe, which is no error.
     ClosedPipe,
 }
 
 impl Failure {
+    /// Everything was printed already.
+    pub(crate) const REPORTED: Self = Self::Reported(1);
+    /// Everything was printed already; a usage error.
+    pub(crate) const MISUSED: Self = Self::Reported(2);
+
     pub(crate) fn new(message: impl Into<String>) -> Self {
         Self::Message {
+            exit: 1,
             message: message.into(),
             hints: Vec::new(),
-        }
-    }
-
-    /// A server that was there is not any more.
-    pub(crate) fn unreachable(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self::coded(69, message, hint)
-    }
-
-    /// A failure with an exit code of its own.
-    pub(crate) fn coded(exit: u8, message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self::Coded {
-            exit,
-            message: message.into(),
-            hints: vec![hint.into()],
             body: None,
         }
     }
 
-    /// Adds the next step.
-    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
-        match self {
-            Self::Message { message, mut hints } => {
-                hints.push(hint.into());
-                Self::Message { message, hints }
-            }
-            Self::Coded {
-                exit,
-                message,
-                mut hints,
-                body,
-            } => {
-                hints.push(hint.into());
-                Self::Coded {
-                    exit,
-                    message,
-                    hints,
-                    body,
-                }
-            }
-            other => other,
+    /// A failure with an exit code of its own.
+    pub(crate) fn coded(exit: u8, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::new(message).hint(hint).with_exit(exit)
+    }
+
+    /// Sets the exit code.
+    pub(crate) fn with_exit(mut self, code: u8) -> Self {
+        if let Self::Message { exit, .. } = &mut self {
+            *exit = code;
         }
+        self
+    }
+
+    /// Adds the next step.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        if let Self::Message { hints, .. } = &mut self {
+            hints.push(hint.into());
+        }
+        self
     }
 
     /// Adds next steps, if there are any.
@@ -95,21 +69,11 @@ impl Failure {
     }
 
     /// The same for people only: where standard output speaks a protocol, nothing else stands on it.
-    pub(crate) fn without_body(self) -> Self {
-        match self {
-            Self::Coded {
-                exit,
-                message,
-                hints,
-                ..
-            } => Self::Coded {
-                exit,
-                message,
-                hints,
-                body: None,
-            },
-            other => other,
+    pub(crate) fn without_body(mut self) -> Self {
+        if let Self::Message { body, .. } = &mut self {
+            *body = None;
         }
+        self
     }
 
     /// A file operation that failed.
@@ -139,7 +103,7 @@ impl Failure {
 
 impl From<ReadError> for Failure {
     fn from(error: ReadError) -> Self {
-        Self::Coded {
+        Self::Message {
             exit: error.code.exit_code(),
             body: serde_json::to_string(&serde_json::json!({"error": error})).ok(),
             message: error.message,
@@ -156,13 +120,8 @@ impl From<StoreError> for Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (message, hints) = match self {
-            Self::Message { message, hints } | Self::Coded { message, hints, .. } => {
-                (message, hints)
-            }
-            Self::Reported | Self::ReportedAs(_) | Self::Misused | Self::ClosedPipe => {
-                return Ok(());
-            }
+        let Self::Message { message, hints, .. } = self else {
+            return Ok(());
         };
         write!(f, "error: {message}")?;
         hints

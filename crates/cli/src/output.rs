@@ -98,6 +98,19 @@ impl Output {
         self.raw_line(&text)
     }
 
+    /// The result as JSON, else in words.
+    pub(crate) fn report(
+        self,
+        value: &impl Serialize,
+        words: impl FnOnce() -> String,
+    ) -> CommandResult {
+        if self.json {
+            return self.json(value);
+        }
+        self.note(&words());
+        Ok(())
+    }
+
     /// Something good to know.
     pub(crate) fn note(self, text: &str) {
         if !self.quiet {
@@ -203,14 +216,8 @@ impl Output {
     pub(crate) fn report_failure(self, failure: &Failure) -> ExitCode {
         match failure {
             Failure::ClosedPipe => ExitCode::SUCCESS,
-            Failure::Reported => ExitCode::FAILURE,
-            Failure::ReportedAs(exit) => ExitCode::from(*exit),
-            Failure::Misused => ExitCode::from(2),
-            Failure::Message { .. } => {
-                print_error_line(&coloured(&failure.to_string()));
-                ExitCode::FAILURE
-            }
-            Failure::Coded { exit, body, .. } => {
+            Failure::Reported(exit) => ExitCode::from(*exit),
+            Failure::Message { exit, body, .. } => {
                 if let Some(body) = body.as_deref().filter(|_| self.json) {
                     // A closed stdout is no error here; the exit code still tells.
                     let _ = self.raw_line(body);

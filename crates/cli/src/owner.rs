@@ -27,7 +27,7 @@ use tower::ServiceExt as _;
 pub(crate) use self::listener::OwnerSocket;
 pub(crate) use self::response::{OwnerError, OwnerResponse};
 pub(crate) use self::socket::{HAND_OVER_PATH, SocketLink};
-use crate::context::Context;
+use crate::context::{Context, new_runtime};
 use crate::failure::{CommandResult, Failure};
 use crate::first_steps;
 use crate::stop::Stop;
@@ -106,14 +106,15 @@ impl OwnerClient {
     }
 
     fn new(connection: Connection) -> CommandResult<Self> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| Failure::new(format!("no work can be started: {error}")))?;
         Ok(Self {
             connection,
-            runtime: Some(runtime),
+            runtime: Some(new_runtime()?),
         })
+    }
+
+    /// What is declared and configured.
+    pub(crate) fn sources(&self) -> Result<Sources, OwnerError> {
+        self.get(&RequestPath::new("/owner/sources"))
     }
 
     /// Asks for a document.

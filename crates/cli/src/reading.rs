@@ -23,7 +23,7 @@ use tokio::runtime::Runtime;
 pub(crate) use self::command_line::{CommandLine, quoted};
 use crate::clock::SystemClock;
 use crate::config::RemoteSettings;
-use crate::context::Context;
+use crate::context::{Context, new_runtime};
 use crate::failure::{CommandResult, Failure};
 use crate::local::{ActAs, LocalServer};
 use crate::output::{Output, visible};
@@ -150,10 +150,7 @@ impl<'a> Reading<'a> {
     }
 
     fn new(context: &'a Context, server: Server, line: CommandLine) -> CommandResult<Self> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| Failure::new(format!("no work can be started: {error}")))?;
+        let runtime = new_runtime()?;
         Ok(Self {
             context,
             server,

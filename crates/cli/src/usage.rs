@@ -156,34 +156,6 @@ mod tests {
     }
 
     #[test]
-    fn a_mistaken_word_is_answered_with_the_nearest_one_only() {
-        for (line, expected) in [
-            (
-                "pdpp serch x",
-                "error: there is no command 'serch'\nhint: did you mean 'search'?\nhint: `pdpp --help` lists the commands",
-            ),
-            (
-                "pdpp index rebild",
-                "error: `pdpp index` has no command 'rebild'\nhint: did you mean 'rebuild'?\nhint: `pdpp index --help` lists the commands",
-            ),
-            (
-                "pdpp search x --limt 3",
-                "error: `pdpp search` has no option '--limt'\nhint: did you mean '--limit'?\nhint: `pdpp search --help` explains it",
-            ),
-            (
-                "pdpp completions csh",
-                "error: invalid value 'csh' for '<SHELL>'\n  [possible values: bash, elvish, fish, powershell, zsh]\nhint: did you mean 'zsh'?\nhint: `pdpp completions --help` explains it",
-            ),
-            (
-                "pdpp fetch a b",
-                "error: `pdpp fetch` takes no argument 'b' here\nhint: `pdpp fetch --help` explains it",
-            ),
-        ] {
-            assert_eq!(usage_error(line), expected, "{line}");
-        }
-    }
-
-    #[test]
     fn help_is_broken_between_words_and_examples_are_not() {
         let long = "word ".repeat(30);
         let text = format!("About {long}\n\n      --an <OPTION>  {long}\nExample: pdpp {long}");
@@ -195,15 +167,6 @@ mod tests {
             "{help}"
         );
         assert_eq!(example.lines().count(), 1);
-    }
-
-    #[test]
-    fn what_is_not_near_is_not_suggested() {
-        // SU-05
-        assert_eq!(
-            usage_error("pdpp mcp --profile x"),
-            "error: `pdpp mcp` has no option '--profile'\nhint: `pdpp mcp --help` explains it"
-        );
     }
 
     #[test]

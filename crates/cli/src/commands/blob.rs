@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use indicatif::HumanBytes;
-use rest::owner::wire::Sources;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -54,21 +53,15 @@ pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
         });
     }
     let bytes = write(&owner, &target, file)?;
-    if output.is_json() {
-        return output.json(&Answer { file, bytes });
-    }
-    output.note(&format!(
-        "Wrote {} ({}).",
-        file.display(),
-        HumanBytes(bytes)
-    ));
-    Ok(())
+    output.report(&Answer { file, bytes }, || {
+        format!("Wrote {} ({}).", file.display(), HumanBytes(bytes))
+    })
 }
 
 fn target(options: &Options, owner: &OwnerClient, context: &Context) -> CommandResult<RequestPath> {
     let connection = match &options.connection {
         Some(named) => {
-            let sources: Sources = owner.get(&RequestPath::new("/owner/sources"))?;
+            let sources = owner.sources()?;
             let found = choice::connection_named(&sources, named, context)?;
             Some(found.connection_id.as_str().to_owned())
         }

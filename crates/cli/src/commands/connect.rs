@@ -15,7 +15,7 @@ use serde_json::json;
 
 use crate::clock::SystemClock;
 use crate::config::RemoteSettings;
-use crate::context::Context;
+use crate::context::{Context, new_runtime};
 use crate::failure::{CommandResult, Failure};
 use crate::output::{Output, visible};
 use crate::reading::{self, CommandLine};
@@ -55,10 +55,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     let output = context.output;
     warn(output, &provider);
     let cache = reading::cache(&settings);
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::new(format!("no work can be started: {error}")))?;
+    let runtime = new_runtime()?;
     let request = Request {
         provider: provider.clone(),
         resource: None,

@@ -4,7 +4,7 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand};
 use contract::id::{ConnectionId, ConnectorKey};
 use indicatif::HumanCount;
-use rest::owner::wire::{Connection, NewConnection, Removed, Renaming, Sources};
+use rest::owner::wire::{Connection, NewConnection, Removed, Renaming};
 use serde::Serialize;
 
 use crate::choice;
@@ -91,7 +91,7 @@ pub(crate) fn run(options: Options, context: &Context) -> CommandResult {
 
 fn list(owner: &OwnerClient, context: &Context) -> CommandResult {
     let output = context.output;
-    let sources: Sources = owner.get(&RequestPath::new("/owner/sources"))?;
+    let sources = owner.sources()?;
     let connections = sources.connections.iter();
     let rows: Vec<Row<'_>> = connections
         .map(|connection| Row {
@@ -133,7 +133,7 @@ fn add(options: Add, owner: &OwnerClient, context: &Context) -> CommandResult {
         name: options.name,
         connection_id: options.id,
     };
-    let sources: Sources = owner.get(&RequestPath::new("/owner/sources"))?;
+    let sources = owner.sources()?;
     let mut declared = sources.connectors.iter();
     if !declared.any(|one| one.connector_key == new.connector_key) {
         return Err(choice::unknown_connector(
@@ -166,15 +166,13 @@ fn rename(options: &Rename, owner: &OwnerClient, context: &Context) -> CommandRe
     find_connection(&options.id, owner, context)?;
     let connection: Connection = owner.post(&connection_path(&options.id), &renaming)?;
     let output = context.output;
-    if output.is_json() {
-        return output.json(&row(&connection));
-    }
-    output.note(&format!(
-        "'{}' is now called '{}'.",
-        connection.connection_id,
-        visible(&connection.display_name)
-    ));
-    Ok(())
+    output.report(&row(&connection), || {
+        format!(
+            "'{}' is now called '{}'.",
+            connection.connection_id,
+            visible(&connection.display_name)
+        )
+    })
 }
 
 fn remove(options: &Remove, owner: &OwnerClient, context: &Context) -> CommandResult {
@@ -197,15 +195,13 @@ fn remove(options: &Remove, owner: &OwnerClient, context: &Context) -> CommandRe
         }
     }
     let removed: Removed = owner.delete(&connection_path(id))?;
-    if output.is_json() {
-        return output.json(&removed);
-    }
-    output.note(&format!(
-        "Removed '{name}': {} records and {} blobs erased.",
-        HumanCount(removed.records),
-        HumanCount(removed.blobs)
-    ));
-    Ok(())
+    output.report(&removed, || {
+        format!(
+            "Removed '{name}': {} records and {} blobs erased.",
+            HumanCount(removed.records),
+            HumanCount(removed.blobs)
+        )
+    })
 }
 
 /// The connection of that id.
@@ -214,7 +210,7 @@ fn find_connection(
     owner: &OwnerClient,
     context: &Context,
 ) -> CommandResult<Connection> {
-    let sources: Sources = owner.get(&RequestPath::new("/owner/sources"))?;
+    let sources = owner.sources()?;
     let mut all = sources.connections.iter();
     let found = all.find(|connection| connection.connection_id == *id);
     found

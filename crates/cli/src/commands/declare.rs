@@ -31,7 +31,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
         for mistake in mistakes {
             output.problem(&format!("{file}: {mistake}"));
         }
-        Failure::Reported
+        Failure::REPORTED
     };
     let text = file::read(&options.file)?;
     let declaration = Declaration::parse(&text)

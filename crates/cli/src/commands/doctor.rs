@@ -145,8 +145,8 @@ pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
         output.text(&text)?;
     }
     match unreached {
-        Some(exit) => Err(Failure::ReportedAs(exit)),
+        Some(exit) => Err(Failure::Reported(exit)),
         None if ok => Ok(()),
-        None => Err(Failure::Reported),
+        None => Err(Failure::REPORTED),
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use clap::Args;
 use contract::handle::{Handle, RecordHandle};
-use rest::owner::wire::{LEFT_OUT, Sources};
+use rest::owner::wire::LEFT_OUT;
 
 use crate::choice;
 use crate::context::Context;
@@ -131,7 +131,7 @@ fn target(
     owner: &OwnerClient,
     context: &Context,
 ) -> CommandResult<RequestPath> {
-    let sources: Sources = owner.get(&RequestPath::new("/owner/sources"))?;
+    let sources = owner.sources()?;
     let named = options.connection.as_deref();
     let given = match named {
         Some(named) => Some(choice::connection_named(&sources, named, context)?),

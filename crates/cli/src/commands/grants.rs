@@ -141,7 +141,7 @@ fn verify(context: &Context) -> CommandResult {
         return if verified.broken.is_none() {
             Ok(())
         } else {
-            Err(Failure::Reported)
+            Err(Failure::REPORTED)
         };
     }
     let entries = verified.entries;

@@ -57,13 +57,8 @@ fn unknown(name: &str, within: &clap::Command) -> Failure {
     let known: Vec<&str> = commands
         .chain(TOPICS.iter().map(|(topic, _)| *topic))
         .collect();
-    Failure::Coded {
-        exit: 2,
-        message: format!("there is no command or topic '{}'", visible(name)),
-        hints: did_you_mean(name, &known)
-            .into_iter()
-            .chain(["`pdpp help` lists them".to_owned()])
-            .collect(),
-        body: None,
-    }
+    let message = format!("there is no command or topic '{}'", visible(name));
+    let meant = did_you_mean(name, &known).into_iter();
+    let hints = meant.chain(["`pdpp help` lists them".to_owned()]);
+    Failure::new(message).hints(hints).with_exit(2)
 }

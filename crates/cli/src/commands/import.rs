@@ -14,7 +14,7 @@ use clap::Args;
 use indicatif::HumanCount;
 use ingest::ImportReport;
 use rest::owner::import_files;
-use rest::owner::wire::{ImportProgress, ImportRequest, Imported, ProgressEvent, Sources};
+use rest::owner::wire::{ImportProgress, ImportRequest, Imported, ProgressEvent};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
@@ -70,7 +70,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     let files = files.collect::<CommandResult<Vec<_>>>()?;
     let export = known_export::common_export(&files)?;
     let owner = context.owner("pdpp import")?;
-    let sources: Sources = owner.get(&RequestPath::new("/owner/sources"))?;
+    let sources = owner.sources()?;
     let output = context.output;
     let target = match export {
         Some(export) => ExportTarget {
@@ -103,7 +103,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
         return Err(OwnerError::from(refusal).into());
     }
     if imported.report.rejected > 0 {
-        return Err(Failure::Reported);
+        return Err(Failure::REPORTED);
     }
     Ok(())
 }
@@ -149,7 +149,7 @@ impl RunningImport {
     async fn next(&mut self) -> Result<ImportEvent, OwnerError> {
         match self {
             // Only a panic ends the thread without an outcome, and the panic hook has reported it.
-            Self::Local(events) => events.recv().await.ok_or_else(|| Failure::Reported.into()),
+            Self::Local(events) => events.recv().await.ok_or_else(|| Failure::REPORTED.into()),
             Self::Sent(response, _) => response.line().await,
         }
     }

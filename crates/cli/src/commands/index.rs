@@ -37,12 +37,10 @@ fn rebuild(context: &Context) -> CommandResult {
     let indexed: Indexed =
         owner.run_with_progress(&RequestPath::new("/owner/index"), &mut progress)?;
     spinner.finish_and_clear();
-    if output.is_json() {
-        return output.json(&indexed);
-    }
-    output.note(&format!(
-        "Rebuilt the search index: {} records.",
-        HumanCount(indexed.records)
-    ));
-    Ok(())
+    output.report(&indexed, || {
+        format!(
+            "Rebuilt the search index: {} records.",
+            HumanCount(indexed.records)
+        )
+    })
 }

@@ -10,7 +10,7 @@ use contract::upstream::Upstream;
 use grants::{Overview, State};
 
 use crate::config::{self, RemoteSettings};
-use crate::context::Context;
+use crate::context::{Context, new_runtime};
 use crate::failure::{CommandResult, Failure};
 use crate::local::{ActAs, LocalServer};
 use crate::output::{Output, visible};
@@ -64,10 +64,7 @@ pub(crate) fn run(options: Options, context: &Context) -> CommandResult {
     }
     // One thread: a call passes through many tasks, and waking another thread for each costs more than the work. What
     // blocks has threads of its own.
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::new(format!("no work can be started: {error}")))?;
+    let runtime = new_runtime()?;
     // Connecting may block, and the shared socket needs the runtime.
     let guard = runtime.enter();
     let source = match (&settings.provider_url, options.grant) {

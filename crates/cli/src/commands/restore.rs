@@ -95,7 +95,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     if is_whole {
         Ok(())
     } else {
-        Err(Failure::Reported)
+        Err(Failure::REPORTED)
     }
 }
 

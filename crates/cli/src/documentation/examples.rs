@@ -4,6 +4,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::markdown::{blocks, code_spans};
 use super::{commands, documents, program, shell, text_of};
+use crate::commands::help::overview;
 
 /// Whether a word stands for one that the reader fills in.
 fn is_placeholder(word: &str) -> bool {
@@ -94,18 +95,23 @@ fn every_step_of_the_first_steps_can_be_run() {
 }
 
 #[test]
-fn every_example_in_the_help_of_a_command_can_be_run() {
-    for (called, command) in commands() {
+fn every_example_and_first_step_in_the_help_can_be_run() {
+    let overview = overview();
+    let steps = overview.lines().filter(|line| line.starts_with("  pdpp "));
+    let mut examples: Vec<String> = steps.map(str::to_owned).collect();
+    for (_, command) in commands() {
         let after = command.get_after_help().map(ToString::to_string);
         let after = after.unwrap_or_default();
-        let Some(example) = after
+        let shown = after
             .lines()
-            .find_map(|line| line.strip_prefix("Example: "))
-        else {
-            continue;
-        };
-        for words in shell::calls(example) {
-            assert_eq!(objection(&words, false), None, "{called}: {example}");
+            .filter_map(|line| line.strip_prefix("Example: "));
+        examples.extend(shown.map(str::to_owned));
+    }
+    assert!(examples.len() > 40, "only {} were found", examples.len());
+    for example in examples {
+        let line = example.trim().split("  ").next().unwrap_or_default();
+        for words in shell::calls(line) {
+            assert_eq!(objection(&words, false), None, "{example}");
         }
     }
 }

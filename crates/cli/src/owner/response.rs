@@ -124,7 +124,7 @@ impl OwnerResponse {
                 // The last line is always an outcome, so the response was cut off. In process only a panic does that,
                 // and the panic hook has reported it.
                 let lost = self.link.as_ref().map(SocketLink::error);
-                return Err(lost.unwrap_or_else(|| Failure::Reported.into()));
+                return Err(lost.unwrap_or_else(|| Failure::REPORTED.into()));
             };
             self.rest.extend_from_slice(&chunk);
         }
@@ -162,7 +162,8 @@ impl From<OwnerError> for Failure {
             OwnerError::BrokenOff => Failure::new("the running server broke off its answer").hint(
                 "the lines that `pdpp serve` prints say why; `pdpp doctor` looks for what is wrong",
             ),
-            OwnerError::Lost => Failure::unreachable(
+            OwnerError::Lost => Failure::coded(
+                69,
                 "the running server ended before it had answered",
                 "everything acknowledged is kept; run the command again",
             ),

@@ -47,7 +47,7 @@ impl Reading<'_> {
         if hints.is_empty() && answer.status == 400 {
             hints.push(help_hint(&self.line));
         }
-        Failure::Coded {
+        Failure::Message {
             exit,
             message,
             hints,

@@ -58,7 +58,6 @@ impl Marked {
         one_line(&pieces.concat())
     }
 
-    /// On one line.
     pub(crate) fn one_line(&self, style: Style) -> String {
         let mut text = String::new();
         for (piece, found) in &self.0 {

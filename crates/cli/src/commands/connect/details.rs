@@ -64,8 +64,8 @@ impl RequestedAccess {
                 });
             }
             return Err(match file {
-                Some(_) => Failure::Reported,
-                None => Failure::Misused,
+                Some(_) => Failure::REPORTED,
+                None => Failure::MISUSED,
             });
         }
         let details: Value = serde_json::from_str(&text)

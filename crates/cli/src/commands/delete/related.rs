@@ -25,7 +25,7 @@ pub(super) struct Related {
 
 /// Finds everything that points at the records.
 pub(super) fn find(owner: &OwnerClient, records: &[RecordName]) -> CommandResult<Vec<Related>> {
-    let sources: Sources = owner.get(&RequestPath::new("/owner/sources"))?;
+    let sources = owner.sources()?;
     let mut all: Vec<Related> = Vec::new();
     for record in records {
         for relation in relations(&sources, record) {

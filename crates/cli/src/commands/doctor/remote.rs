@@ -13,7 +13,7 @@ use tokio::runtime::Runtime;
 use super::Finding;
 use crate::clock::SystemClock;
 use crate::config::RemoteSettings;
-use crate::context::Context;
+use crate::context::{Context, new_runtime};
 use crate::failure::{CommandResult, Failure};
 use crate::output::{Output, visible};
 use crate::reading;
@@ -30,10 +30,7 @@ pub(super) fn check(
     settings: &RemoteSettings,
     context: &Context,
 ) -> CommandResult<(Vec<Finding>, Option<u8>)> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::new(format!("no work can be started: {error}")))?;
+    let runtime = new_runtime()?;
     let mut findings = vec![transport(provider)];
     let seen = |server: &ProviderUrl, path: &str| {
         runtime.block_on(probe::get(server, path, Limits::default()))

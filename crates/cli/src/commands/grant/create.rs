@@ -74,7 +74,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
         Err(OwnerError::Refused(refused)) if !refused.mistakes.is_empty() => {
             print_mistakes(refused.mistakes.into_iter(), details.as_ref(), context);
             print_next_steps(&named, &owner, context)?;
-            return Err(Failure::Reported);
+            return Err(Failure::REPORTED);
         }
         other => other?,
     };
@@ -93,14 +93,14 @@ fn requested_selection(options: &Options, context: &Context) -> CommandResult<Gr
         let flags = flags(options);
         Selection::from_flags(flags.clone()).map_err(|mistakes| {
             print_mistakes(each(mistakes), None, context);
-            Failure::Misused
+            Failure::MISUSED
         })?;
         return Ok(GrantSelection::Flags(flags));
     };
     let text = file::read(file)?;
     Selection::from_details(&text).map_err(|mistakes| {
         print_mistakes(each(mistakes), Some(file), context);
-        Failure::Reported
+        Failure::REPORTED
     })?;
     Ok(GrantSelection::Details(text))
 }
@@ -138,7 +138,7 @@ fn print_mistakes(
 
 /// Hints after a refused grant: the id of a connection that was given by name, similar names, or the first steps.
 fn print_next_steps(asked: &Flags, owner: &OwnerClient, context: &Context) -> CommandResult {
-    let sources: Sources = owner.get(&RequestPath::new("/owner/sources"))?;
+    let sources = owner.sources()?;
     let mut hints = Vec::new();
     if sources.connections.is_empty() && !asked.connections.is_empty() {
         hints.extend(first_steps::next_steps(&sources, context));

@@ -176,40 +176,6 @@ mod tests {
         });
     }
 
-    /// The words of a line, as a shell divides it.
-    fn words(line: &str) -> Vec<std::ffi::OsString> {
-        let line = line.split(" > ").next().unwrap();
-        let quoted = line.split('\'').enumerate().flat_map(|(place, part)| {
-            let words: Vec<&str> = match place % 2 {
-                0 => part.split_whitespace().collect(),
-                _ => vec![part],
-            };
-            words
-        });
-        quoted.map(Into::into).collect()
-    }
-
-    #[test]
-    fn every_example_and_first_step_is_understood() {
-        let mut lines: Vec<String> = FIRST_STEPS
-            .iter()
-            .map(|(line, _)| (*line).to_owned())
-            .collect();
-        walk(&Cli::command(), "pdpp", &mut |command, _| {
-            let after = command.get_after_help().map(ToString::to_string);
-            let after = after.unwrap_or_default();
-            let examples = after
-                .lines()
-                .filter_map(|line| line.strip_prefix("Example: "));
-            lines.extend(examples.map(str::to_owned));
-        });
-        assert!(lines.len() > 30);
-        for line in lines {
-            let read = Cli::read(words(&line).into_iter());
-            assert!(read.is_ok(), "{line}: {}", read.unwrap_err());
-        }
-    }
-
     #[test]
     fn every_command_shows_an_example_of_itself() {
         walk(&Cli::command(), "pdpp", &mut |command, path| {

@@ -105,7 +105,7 @@ impl ExportTarget<'_> {
         if own.is_empty() {
             return Ok(None);
         }
-        choice::choose_one(own, || Failure::Reported).map(Some)
+        choice::choose_one(own, || Failure::REPORTED).map(Some)
     }
 
     /// Registers the declaration, or brings one up to date that an earlier release registered.
