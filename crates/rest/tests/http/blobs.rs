@@ -35,12 +35,9 @@ async fn attach(world: &World, id: &str) {
 async fn a_blob_is_there_once_a_record_points_at_it() {
     let (world, id) = stored("text/plain").await;
     let target = format!("/v1/blobs/{id}");
-    assert_eq!(
-        world.get(&world.owner, &target).await.failure(),
-        (404, "blob_not_found")
-    );
+    assert_eq!(world.ask(&target).await.failure(), (404, "blob_not_found"));
     attach(&world, &id).await;
-    let answer = world.get(&world.owner, &target).await;
+    let answer = world.ask(&target).await;
     assert_eq!(answer.bytes, CONTENT.as_bytes());
     for (name, value) in [
         ("content-type", "text/plain"),
@@ -58,10 +55,7 @@ async fn a_blob_is_there_once_a_record_points_at_it() {
     let fetch = record["data"]["blob_ref"]["fetch_url"].as_str().unwrap();
     assert_eq!(fetch, target);
     let answer = world
-        .get(
-            &world.owner,
-            &format!("{target}?connector_instance_id=work"),
-        )
+        .ask(&format!("{target}?connector_instance_id=work"))
         .await;
     assert_eq!(
         answer.header("pdpp-warning"),

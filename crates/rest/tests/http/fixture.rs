@@ -102,29 +102,16 @@ impl World {
         let world = Self::empty();
         world.connect("work", "Work mail");
         world.connect("home", "Home mail");
+        let fee = "The overdraft fee is 42 EUR, said the bank.";
+        let refunded = "The fee was refunded. 😀é and more.";
         let letters = [
-            letter(
-                "m1",
-                "Overdraft notice",
-                "The overdraft fee is 42 EUR, said the bank.",
-                1,
-            ),
+            letter("m1", "Overdraft notice", fee, 1),
             letter("m2", "Lunch tomorrow", "Shall we have lunch?", 2),
-            letter(
-                "m3",
-                "Re: overdraft",
-                "The fee was refunded. 😀é and more.",
-                3,
-            ),
+            letter("m3", "Re: overdraft", refunded, 3),
         ];
         world.ingest("work", "messages", &letters.join("\n")).await;
-        world
-            .ingest(
-                "home",
-                "messages",
-                &letter("h1", "Overdraft at home", "Nothing new.", 4),
-            )
-            .await;
+        let home = letter("h1", "Overdraft at home", "Nothing new.", 4);
+        world.ingest("home", "messages", &home).await;
         let file =
             json!({"key": "a1", "data": {"id": "a1", "message_id": "m1", "name": "bill.txt"}});
         world.ingest("work", "attachments", &file.to_string()).await;
@@ -132,8 +119,12 @@ impl World {
     }
 
     pub(crate) fn connect(&self, id: &str, name: &str) {
+        self.connect_to("demo_mail", id, name);
+    }
+
+    pub(crate) fn connect_to(&self, connector: &str, id: &str, name: &str) {
         let new = NewConnection {
-            connector: ConnectorKey::parse("demo_mail").unwrap(),
+            connector: ConnectorKey::parse(connector).unwrap(),
             name: name.to_owned(),
             id: Some(ConnectionId::parse(id).unwrap()),
         };
@@ -170,9 +161,14 @@ impl World {
         self.send(request.body(Body::empty()).unwrap()).await
     }
 
+    /// A question of the owner.
+    pub(crate) async fn ask(&self, target: &str) -> Answer {
+        self.get(&self.owner, target).await
+    }
+
     /// A request of the owner that must succeed.
     pub(crate) async fn read(&self, target: &str) -> Value {
-        let answer = self.get(&self.owner, target).await;
+        let answer = self.ask(target).await;
         assert_eq!(answer.status, StatusCode::OK, "{target}: {}", answer.body);
         answer.body
     }

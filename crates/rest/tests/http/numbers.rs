@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
 use crate::fixture::{World, letter};
+use crate::tools::{request, rpc};
 
 /// The exponent is spelled as the tools spell it.
 const FAR: &str = r#"{"far":1e+400,"whole":123456789012345678901234567890,"cents":[2.50,-0]}"#;
@@ -23,13 +24,8 @@ async fn raw(world: &World, mut request: Request<Body>) -> String {
 /// The same of a tool.
 async fn tool(world: &World, token: &str, name: &str, arguments: Value) -> String {
     let params = json!({"name": name, "arguments": arguments});
-    let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
-    let request = Request::post("/mcp")
-        .header("host", "127.0.0.1:7420")
-        .header("content-type", "application/json")
-        .header("accept", "application/json, text/event-stream")
-        .header("authorization", format!("Bearer {token}"))
-        .body(Body::from(message.to_string()));
+    let message = rpc("tools/call", params);
+    let request = request(Some(token)).body(Body::from(message.to_string()));
     let said = raw(world, request.unwrap()).await;
     assert!(said.contains(r#""isError":false"#), "{said}");
     said

@@ -72,7 +72,7 @@ async fn the_process_lives_is_ready_and_counts() {
     };
     assert_eq!(ask("/healthz").await.body["status"], "alive");
     assert_eq!(ask("/readyz").await.body["status"], "ready");
-    let figures = world.get(&world.owner, "/metrics").await;
+    let figures = world.ask("/metrics").await;
     let text = String::from_utf8(figures.bytes).unwrap();
     for line in [
         "pdpp_requests_total{operation=\"search\",status=\"2xx\"} 1",

@@ -10,7 +10,6 @@ async fn the_owner_may_name_a_connector_that_has_one_connection() {
     let world = World::empty();
     world.connect("work", "Work mail");
     let lines = letter("m1", "Overdraft notice", "The fee is 42 EUR.", 1);
-    let owner = world.owner.clone();
     let ingest = "/v1/ingest/messages?connector_id=demo_mail";
     let answer = world.write(Method::POST, ingest, lines).await;
     assert_eq!(answer.body["records_accepted"], 1, "{}", answer.body);
@@ -22,7 +21,7 @@ async fn the_owner_may_name_a_connector_that_has_one_connection() {
         "/v1/streams/messages/records/m1/field-window?field=body&connector_id=demo_mail",
         "/v1/streams/messages/aggregate?metric=count&connector_id=demo_mail",
     ] {
-        let answer = world.get(&owner, target).await;
+        let answer = world.ask(target).await;
         assert_eq!(answer.status, 200, "{target} {}", answer.body);
     }
     for (target, failure) in [
@@ -45,7 +44,7 @@ async fn the_owner_may_name_a_connector_that_has_one_connection() {
             (400, "invalid_request"),
         ),
     ] {
-        let answer = world.get(&owner, target).await;
+        let answer = world.ask(target).await;
         assert_eq!(answer.failure(), failure, "{target}");
     }
 }
@@ -54,16 +53,13 @@ async fn the_owner_may_name_a_connector_that_has_one_connection() {
 async fn a_connector_with_several_connections_does_not_choose_one() {
     let world = World::new().await;
     let records = "/v1/streams/messages/records?connector_id=demo_mail";
-    let answer = world.get(&world.owner, records).await;
+    let answer = world.ask(records).await;
     assert_eq!(answer.failure(), (409, "ambiguous_connection"));
     assert_eq!(answer.body["error"]["available_connection_count"], 2);
     let streams = world.read("/v1/streams?connector_id=demo_mail").await;
     assert_eq!(streams["data"], world.read("/v1/streams").await["data"]);
     let answer = world
-        .get(
-            &world.owner,
-            "/v1/streams/nope/records?connector_id=demo_mail",
-        )
+        .ask("/v1/streams/nope/records?connector_id=demo_mail")
         .await;
     assert_eq!(answer.failure(), (404, "stream_not_declared"));
 }
@@ -87,9 +83,7 @@ async fn a_schema_of_one_connector_holds_that_one() {
         assert_eq!(told["connectors"], json!([mail]), "{connector}");
         assert_eq!(told["connector_count"], 1);
     }
-    let unknown = world
-        .get(&world.owner, "/v1/schema?connector_id=nope")
-        .await;
+    let unknown = world.ask("/v1/schema?connector_id=nope").await;
     assert_eq!(unknown.failure(), (404, "not_found"));
     // A client is told what it may read of it, and of what it may not, nothing, whether it exists or not.
     let (token, _) = world.grant(&["work"], &["messages"], &["id"]);
@@ -134,8 +128,6 @@ async fn a_subject_is_accepted_and_ignored() {
         without["links"].take();
         assert_eq!(with, without, "{target}");
     }
-    let answer = world
-        .get(&world.owner, "/v1/search?q=x&subject_id=somebody")
-        .await;
+    let answer = world.ask("/v1/search?q=x&subject_id=somebody").await;
     assert_eq!(answer.failure(), (400, "invalid_request"));
 }

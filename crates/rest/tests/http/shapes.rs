@@ -7,52 +7,6 @@ use serde_json::json;
 use crate::fixture::{Answer, World, letter, send};
 
 #[tokio::test]
-async fn streams_are_listed_per_connection() {
-    let world = World::new().await;
-    let body = world.read("/v1/streams?connection_id=home").await;
-    assert_eq!(
-        body["links"],
-        json!({"self": "/v1/streams?connection_id=home", "next": null})
-    );
-    assert_eq!(
-        body["meta"],
-        json!({"count": {"kind": "none"}, "warnings": []})
-    );
-    let row = &body["data"][0];
-    assert_eq!(row["name"], "messages");
-    assert_eq!(row["record_count"], 1);
-    assert_eq!(row["last_updated"], "2026-03-04T09:05:00Z");
-    assert_eq!(row["display_name"], "Home mail");
-    assert_eq!(row["freshness"]["captured_at"], "2026-03-04T09:05:00.000Z");
-    assert_eq!(body["data"].as_array().unwrap().len(), 4);
-}
-
-#[tokio::test]
-async fn a_stream_and_the_schema_tell_what_may_be_asked() {
-    let world = World::new().await;
-    let stream = world.read("/v1/streams/messages?connection_id=work").await;
-    assert_eq!(stream["cursor_field"], "received_at");
-    assert_eq!(
-        stream["field_capabilities"]["size_bytes"]["range_filter"]["operators"],
-        json!(["gte", "lte"])
-    );
-    let compact = world.read("/v1/schema?view=compact&stream=messages").await;
-    assert_eq!(compact["detail"], "compact");
-    assert_eq!(
-        compact["links"]["self"],
-        "/v1/schema?view=compact&stream=messages"
-    );
-    let full = world
-        .read("/v1/schema?detail=full&stream=messages&connection_id=work")
-        .await;
-    assert_eq!(full["connectors"][0]["streams"][0]["name"], "messages");
-    for told in [&stream, &full["connectors"][0]["streams"][0]] {
-        let captured = &told["freshness"]["captured_at"];
-        assert_eq!(captured, "2026-03-03T09:05:00.000Z");
-    }
-}
-
-#[tokio::test]
 async fn connectors_say_what_they_hold_and_where_to_read_it() {
     let world = World::new().await;
     let body = world.read("/v1/connectors").await;
@@ -87,32 +41,6 @@ async fn a_connector_without_connections_is_listed_for_the_owner() {
     assert_eq!(body["data"][0]["connector_key"], "demo_mail");
     assert_eq!(body["data"][0]["streams"][0]["record_count"], 0);
     assert_eq!(body["data"][0]["source"]["kind"], "connector");
-}
-
-#[tokio::test]
-async fn records_come_as_asked_for() {
-    let world = World::new().await;
-    let target = "/v1/streams/messages/records?connection_id=work&fields=subject&limit=1&count=exact&window=exact";
-    let body = world.read(target).await;
-    assert_eq!(body["url"], "/v1/streams/messages/records");
-    assert_eq!(body["has_more"], true);
-    assert_eq!(body["links"]["self"], target);
-    assert_eq!(body["meta"]["count"], json!({"kind": "exact", "value": 3}));
-    assert_eq!(
-        body["meta"]["window"],
-        json!({"total": 3, "earliest_at": "2026-03-01T09:00:00.000Z", "latest_at": "2026-03-03T09:00:00.000Z"})
-    );
-    let record = &body["data"][0];
-    assert_eq!(record["id"], "m3");
-    // Decision 13: exactly the fields asked for, identity in the envelope.
-    assert_eq!(record["data"], json!({"subject": "Re: overdraft"}));
-    assert!(record.get("connector_instance_id").is_none());
-    let next = body["links"]["next"].as_str().unwrap();
-    let cursor = body["next_cursor"].as_str().unwrap();
-    assert!(
-        next.starts_with("/v1/streams/messages/records?connection_id=work&fields=subject&limit=1")
-    );
-    assert!(next.ends_with(&format!("cursor={cursor}")));
 }
 
 #[tokio::test]
@@ -206,91 +134,13 @@ async fn the_old_name_of_a_connection_is_understood_with_a_warning() {
 }
 
 #[tokio::test]
-async fn windows_count_characters() {
+async fn numbers_of_a_window_are_read_kindly() {
     let world = World::new().await;
     let base = "/v1/streams/messages/records/m3/field-window?connection_id=work&field=body";
-    let body = world
-        .read(&format!("{base}&offset_chars=22&limit_chars=2"))
-        .await;
-    assert_eq!(body["window"]["text"], "😀é");
-    assert_eq!(body["window"]["next_offset_chars"], 24);
-    let body = world
-        .read(&format!("{base}&q=REFUNDED&before_chars=4&after_chars=1"))
-        .await;
-    assert_eq!(body["window"]["text"], "was refunded.");
-    assert_eq!(body["url"], "/v1/streams/messages/records/m3/field-window");
-    let body = world
-        .read(&format!("{base}&offset_chars=99999999999999999999999"))
-        .await;
-    assert_eq!(body["window"]["text"], "");
+    let far = format!("{base}&offset_chars=99999999999999999999999");
+    assert_eq!(world.read(&far).await["window"]["text"], "");
     let body = world.read(&format!("{base}&limit_chars=99999")).await;
     assert_eq!(body["meta"]["warnings"][0]["code"], "limit_clamped");
-}
-
-#[tokio::test]
-async fn aggregates_answer_once_or_per_group() {
-    let world = World::new().await;
-    let base = "/v1/streams/messages/aggregate?connection_id=work";
-    let body = world
-        .read(&format!("{base}&metric=sum&field=size_bytes"))
-        .await;
-    assert_eq!(body["value"], 60);
-    let target = format!(
-        "{base}&metric=count&group_by_time=received_at&granularity=day&time_zone=Europe/Berlin&limit=2"
-    );
-    let body = world.read(&target).await;
-    assert_eq!(
-        body["groups"],
-        json!([{"key": "2026-03-01", "count": 1}, {"key": "2026-03-02", "count": 1}])
-    );
-    assert_eq!(body["other_count"], 1);
-    assert_eq!(body["links"], json!({"self": target}));
-    let body = world
-        .read(&format!(
-            "{base}&metric=max&field=size_bytes&group_by=from_email"
-        ))
-        .await;
-    assert_eq!(
-        body["groups"],
-        json!([{"key": "bank@example.test", "count": 3, "value": 30}])
-    );
-}
-
-#[tokio::test]
-async fn a_search_goes_over_all_connections_and_proves_its_hits() {
-    let world = World::new().await;
-    let (client, _) = world.grant(&["work", "home"], &["messages"], &["id", "subject", "body"]);
-    let body = world
-        .get(&client, "/v1/search?q=overdraft&count=exact")
-        .await
-        .body;
-    assert_eq!(body["url"], "/v1/search");
-    assert_eq!(body["meta"]["count"], 3);
-    let hits = body["data"].as_array().unwrap();
-    assert_eq!(hits.len(), 3);
-    for hit in hits {
-        assert!(hit.get("score").is_none());
-        let excerpt = &hit["evidence_excerpts"][0];
-        let text = |name: &str| hit[name].as_str().unwrap();
-        let target = format!(
-            "/v1/streams/{}/records/{}/field-window?field={}&connection_id={}&offset_chars={}&limit_chars={}",
-            text("stream"),
-            text("record_key"),
-            excerpt["field_path"].as_str().unwrap(),
-            text("connection_id"),
-            excerpt["text_start_chars"],
-            excerpt["text_end_chars"].as_u64().unwrap()
-                - excerpt["text_start_chars"].as_u64().unwrap(),
-        );
-        let window = world.get(&client, &target).await.body;
-        let preview = excerpt["preview_text"].as_str().unwrap();
-        let unmarked = preview.replace("<mark>", "").replace("</mark>", "");
-        assert_eq!(window["window"]["text"], unmarked);
-    }
-    let narrowed = world
-        .read("/v1/search?q=overdraft&streams[]=messages&filter[id]=m1")
-        .await;
-    assert_eq!(narrowed["data"].as_array().unwrap().len(), 1);
 }
 
 // AN-05
@@ -312,25 +162,12 @@ async fn a_search_takes_an_order_and_refuses_what_is_none() {
         );
         assert_eq!(times.is_sorted(), !newest_first, "{times:?}");
     }
-    let refused = world
-        .get(&world.owner, "/v1/search?q=overdraft&order=best")
-        .await;
+    let refused = world.ask("/v1/search?q=overdraft&order=best").await;
     assert_eq!(refused.failure(), (400, "invalid_request"));
     assert_eq!(refused.body["error"]["param"], "order");
     let metadata = world.read("/.well-known/oauth-protected-resource").await;
     let orders = &metadata["capabilities"]["lexical_retrieval"]["orders"];
     assert_eq!(*orders, json!(["relevance", "newest", "oldest"]));
-}
-
-#[tokio::test]
-async fn keys_of_any_text_are_reached_through_the_path() {
-    let world = World::new().await;
-    let line = json!({"key": ["2026/03", "n 4"], "data": {"day": "2026/03", "number": "n 4", "note": "odd"}});
-    world.ingest("work", "events", &line.to_string()).await;
-    let path = "/v1/streams/events/records/%5B%222026%2F03%22%2C%22n%204%22%5D?connection_id=work";
-    let body = world.read(path).await;
-    assert_eq!(body["id"], r#"["2026/03","n 4"]"#);
-    assert_eq!(body["links"]["self"], path);
 }
 
 #[tokio::test]
@@ -374,7 +211,7 @@ async fn excerpts_are_as_many_as_asked_for_and_only_within_bounds() {
     }
     for wrong in ["0", "6", "x", "1.5"] {
         let target = format!("/v1/search?q=hyperlane&excerpts={wrong}");
-        let answer = world.get(&world.owner, &target).await;
+        let answer = world.ask(&target).await;
         assert_eq!(answer.failure(), (400, "invalid_request"), "{wrong}");
         assert_eq!(answer.body["error"]["param"], "excerpts", "{wrong}");
     }

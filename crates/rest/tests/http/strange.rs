@@ -8,58 +8,33 @@ use proptest::test_runner::{Config, TestRunner};
 
 use crate::fixture::World;
 
+/// One of these words.
+fn words(words: &'static str) -> impl Strategy<Value = String> {
+    let words: Vec<&str> = words.split(' ').collect();
+    prop::sample::select(words).prop_map(str::to_owned)
+}
+
 fn values() -> impl Strategy<Value = String> {
     prop_oneof![
         Just(String::new()),
         "[a-z_]{1,6}",
         "-?[0-9]{1,20}",
         "%[0-9a-f]{2}",
-        Just("2026-03-01".to_owned()),
-        Just("received_at".to_owned()),
-        Just("-received_at".to_owned()),
-        Just("size_bytes".to_owned()),
-        Just("subject".to_owned()),
-        Just("from_email".to_owned()),
-        Just("messages".to_owned()),
-        Just("attachments".to_owned()),
-        Just("count".to_owned()),
-        Just("day".to_owned()),
-        Just("exact".to_owned()),
-        Just("beginning".to_owned()),
-        Just("overdraft".to_owned()),
+        words(
+            "2026-03-01 received_at -received_at size_bytes subject from_email messages attachments"
+        ),
+        words("count day exact beginning overdraft"),
     ]
 }
 
 fn names() -> impl Strategy<Value = String> {
-    let plain = prop::sample::select(vec![
-        "limit",
-        "cursor",
-        "order",
-        "sort",
-        "fields",
-        "view",
-        "count",
-        "window",
-        "changes_since",
-        "q",
-        "streams[]",
-        "metric",
-        "field",
-        "group_by",
-        "group_by_time",
-        "granularity",
-        "time_zone",
-        "offset_chars",
-        "limit_chars",
-        "before_chars",
-        "expand",
-        "detail",
-        "stream",
-        "connection_id",
-    ]);
-    let nested = prop::sample::select(vec!["filter", "expand_limit", "fields"]);
+    let plain = words(
+        "limit cursor order sort fields view count window changes_since q streams[] metric field group_by \
+         group_by_time granularity time_zone offset_chars limit_chars before_chars expand detail stream connection_id",
+    );
+    let nested = words("filter expand_limit fields");
     prop_oneof![
-        6 => plain.prop_map(str::to_owned),
+        6 => plain,
         2 => (nested, values()).prop_map(|(name, key)| format!("{name}[{key}]")),
         1 => (values(), values()).prop_map(|(key, op)| format!("filter[{key}][{op}]")),
     ]

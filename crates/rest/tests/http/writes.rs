@@ -83,10 +83,7 @@ async fn lines_are_taken_or_answered_for_one_by_one() {
     let found = world.read("/v1/search?q=new&connection_id=work").await;
     assert_eq!(found["data"][0]["record_key"], "n1");
     let gone = world
-        .get(
-            &world.owner,
-            "/v1/streams/messages/records/m1?connection_id=work",
-        )
+        .ask("/v1/streams/messages/records/m1?connection_id=work")
         .await;
     assert_eq!(gone.failure(), (404, "not_found"));
 }

@@ -111,7 +111,7 @@ async fn a_decision_leads_back_to_every_loopback_name() {
         let client = registered["client_id"].as_str().unwrap().to_owned();
         let callback = format!("http://{name}:9/cb");
         let request = browser.ask(&client, &[("redirect_uri", &callback)]).await;
-        let page = browser.get(&format!("/consent?request={request}")).await;
+        let page = browser.picker(&request).await;
         let policy = page.header("content-security-policy");
         assert!(
             policy.contains(&format!("form-action 'self' {source};")),
@@ -123,20 +123,10 @@ async fn a_decision_leads_back_to_every_loopback_name() {
 // TR-01: no application has its answers sent to the host of the pages.
 #[tokio::test]
 async fn an_application_cannot_wait_at_the_host_of_the_pages() {
-    for (url, taken) in [
-        (NEAR, "https://pdpp.localhost:9/cb"),
-        ("https://pdpp.example", "https://pdpp.example:8443/cb"),
-    ] {
-        let world = World::at(url).await;
-        for uri in [taken, "https://x.pdpp.localhost/cb", "https://0x7f.1:9/cb"] {
-            let answer = world.registering(&json!({"redirect_uris": [uri]})).await;
-            assert_eq!(
-                answer.refusal(),
-                (400, "invalid_redirect_uri".to_owned()),
-                "{uri}"
-            );
-        }
-    }
+    let world = World::at(NEAR).await;
+    let taken = json!({"redirect_uris": ["https://pdpp.localhost:9/cb"]});
+    let refused = world.registering(&taken).await.refusal();
+    assert_eq!(refused, (400, "invalid_redirect_uri".to_owned()));
 }
 
 // TR-01: where the browser takes one, a session has a second half that it sends to no other port.
@@ -167,7 +157,7 @@ async fn with_a_second_half_the_cookie_alone_is_no_session() {
     let asked = browser.get(&path).await;
     assert_eq!(asked.status, 401);
     assert!(asked.header("www-authenticate").starts_with("Basic "));
-    assert!(asked.text.contains("Go on"), "{}", asked.text);
+    asked.shows("Go on");
     assert_eq!(browser.get("/sessions").await.status, 200);
     let wrong = basic("owner:pdpp_second_guessed");
     browser.get_with(&path, &[("authorization", &wrong)]).await;

@@ -1,9 +1,8 @@
 //! Deciding: what can be picked, what is shown before, and what cannot be slipped in between.
 
-use contract::declaration::Declaration;
 use serde_json::{Value, json};
 
-use crate::fixture::{MAIL, World};
+use crate::fixture::{MESSAGES, World};
 
 fn details(change: impl FnOnce(&mut Value)) -> String {
     let mut detail = json!({
@@ -29,28 +28,18 @@ async fn nothing_is_selected_beforehand_and_nothing_grants_nothing() {
     let mut browser = world.browser().await;
     let client = world.client().await;
     let request = browser.ask(&client, &[]).await;
-    let page = browser.get(&format!("/consent?request={request}")).await;
-    assert!(
-        !page
-            .text
-            .contains("checkbox\" name=\"stream\" value=\"work/messages\" checked")
-    );
+    let page = browser.picker(&request).await;
+    page.hides("checkbox\" name=\"stream\" value=\"work/messages\" checked");
     assert_eq!(
         page.text.matches(" checked").count(),
         1,
         "only that it continues"
     );
-    assert!(
-        page.text
-            .contains("Anybody could have registered under this name")
-    );
-    assert!(
-        page.text
-            .contains("The answer goes to https://app.example.")
-    );
+    page.shows("Anybody could have registered under this name");
+    page.shows("The answer goes to https://app.example.");
     let page = browser.review(&request, &[]).await;
     assert_eq!(page.status, 400);
-    assert!(page.text.contains("nothing is selected"), "{}", page.text);
+    page.shows("nothing is selected");
     assert!(
         grants::list(&*world.store, contract::time::Clock::now(&*world.clock))
             .unwrap()
@@ -81,7 +70,7 @@ async fn what_was_ticked_stays_ticked_when_something_is_wrong() {
         "value=\"7\" selected",
         "value=\"single_use\" checked",
     ] {
-        assert!(page.text.contains(kept), "{kept} in {}", page.text);
+        page.shows(kept);
     }
 }
 
@@ -94,41 +83,27 @@ async fn of_details_all_or_less_is_given_but_never_more() {
     let request = browser
         .ask(&client, &[("authorization_details", &asked)])
         .await;
-    let page = browser.get(&format!("/consent?request={request}")).await;
-    assert!(
-        page.text
-            .contains("It says: <q><bdi>To &#60;i&#62;answer&#60;/i&#62; questions</bdi></q>"),
-        "{}",
-        page.text
-    );
-    assert!(!page.text.contains("home/messages"), "only what was asked");
-    assert!(!page.text.contains("work/messages/body"));
-    assert!(!page.text.contains("value=\"work/messages\" checked"));
+    let page = browser.picker(&request).await;
+    page.shows("It says: <q><bdi>To &#60;i&#62;answer&#60;/i&#62; questions</bdi></q>");
+    page.hides("home/messages");
+    page.hides("work/messages/body");
+    page.hides("value=\"work/messages\" checked");
     let more = browser
         .review(&request, &[("stream", "home/messages")])
         .await;
     assert_eq!(more.status, 400);
-    assert!(more.text.contains("was not asked for"), "{}", more.text);
+    more.shows("was not asked for");
     let less = [
         ("stream", "work/messages"),
         ("field", "work/messages/subject"),
     ];
     let page = browser.review(&request, &less).await;
-    assert!(
-        page.text
-            .contains("work messages: subject; only received_at from"),
-        "{}",
-        page.text
-    );
+    page.shows("work messages: subject; only received_at from");
     let page = browser.review(&request, &[("all", "1")]).await;
-    assert!(
-        page.text.contains(
-            "work messages: id, subject, received_at; only received_at from 2026-03-02 00:00 UTC"
-        ),
-        "{}",
-        page.text
+    page.shows(
+        "work messages: id, subject, received_at; only received_at from 2026-03-02 00:00 UTC",
     );
-    assert!(page.text.contains("<b>2 records</b> now."), "{}", page.text);
+    page.shows("<b>2 records</b> now.");
     let code = browser.allow(&page).await;
     let tokens = world.tokens(&client, &code).await;
     assert_eq!(
@@ -150,28 +125,23 @@ async fn the_owner_is_told_what_is_not_here_and_may_give_the_rest_or_deny() {
     let request = browser
         .ask(&client, &[("authorization_details", &asked)])
         .await;
-    let page = browser.get(&format!("/consent?request={request}")).await;
+    let page = browser.picker(&request).await;
     assert_eq!(page.status, 200, "{}", page.text);
     let told = "has no stream &#34;dia\\u{202e}ries&#34;; known: messages";
-    assert!(page.text.contains(told), "{}", page.text);
-    assert!(!page.text.contains("Review all that is asked"));
+    page.shows(told);
+    page.hides("Review all that is asked");
     assert_eq!(browser.review(&request, &[("all", "1")]).await.status, 400);
-    let page = browser
-        .review(&request, &[("stream", "work/messages")])
-        .await;
-    assert!(
-        page.text
-            .contains("work messages: id, subject, received_at")
-    );
+    let page = browser.review(&request, MESSAGES).await;
+    page.shows("work messages: id, subject, received_at");
     assert!(!browser.allow(&page).await.is_empty());
 
     let nothing = details(|detail| detail["source"]["id"] = json!("https://sources.example/x"));
     let request = browser
         .ask(&client, &[("authorization_details", &nothing)])
         .await;
-    let page = browser.get(&format!("/consent?request={request}")).await;
-    assert!(page.text.contains("Nothing of what it asks for is here"));
-    assert!(!page.text.contains("Review what I ticked"));
+    let page = browser.picker(&request).await;
+    page.shows("Nothing of what it asks for is here");
+    page.hides("Review what I ticked");
     let csrf = page.field("csrf");
     let form = [("csrf", csrf.as_str()), ("request", &request)];
     let denied = browser.post("/consent/deny", &form).await;
@@ -192,17 +162,14 @@ async fn once_stays_once_and_training_takes_a_yes() {
         .await;
     let page = browser.review(&request, &[("all", "1")]).await;
     assert_eq!(page.status, 400);
-    assert!(page.text.contains("explicit yes"), "{}", page.text);
-    assert!(
-        page.text.contains("name=\"training\" value=\"yes\">"),
-        "not ticked"
-    );
+    page.shows("explicit yes");
+    page.shows("name=\"training\" value=\"yes\">");
     let widened = [("all", "1"), ("training", "yes"), ("mode", "continuous")];
     assert_eq!(browser.review(&request, &widened).await.status, 400);
     let page = browser
         .review(&request, &[("all", "1"), ("training", "yes")])
         .await;
-    assert!(page.text.contains("Once: one token"), "{}", page.text);
+    page.shows("Once: one token");
     let code = browser.allow(&page).await;
     let tokens = world.tokens(&client, &code).await;
     assert!(tokens.get("refresh_token").is_none());
@@ -214,10 +181,7 @@ async fn a_denial_goes_back_to_the_application() {
     let world = World::new().await;
     let mut browser = world.browser().await;
     let client = world.client().await;
-    let request = browser.ask(&client, &[]).await;
-    let page = browser
-        .review(&request, &[("stream", "work/messages")])
-        .await;
+    let page = browser.reviewing(&client).await;
     let denied = browser.decide(&page, "deny").await;
     assert!(
         denied
@@ -243,13 +207,11 @@ async fn only_the_review_that_was_shown_last_can_be_approved() {
             &[("stream", "work/messages"), ("field", "work/messages/id")],
         )
         .await;
-    let large = browser
-        .review(&request, &[("stream", "work/messages")])
-        .await;
+    let large = browser.review(&request, MESSAGES).await;
     // The first page still stands in another tab.
     let stale = browser.decide(&small, "approve").await;
     assert_eq!(stale.status, 409);
-    assert!(stale.text.contains("reviewed last"), "{}", stale.text);
+    stale.shows("reviewed last");
     let (csrf, digest) = (large.field("csrf"), large.field("digest"));
     let changed = digest.replace(|c: char| c.is_ascii_lowercase(), "a");
     let form = [
@@ -276,72 +238,5 @@ async fn only_the_review_that_was_shown_last_can_be_approved() {
     assert_eq!(
         tokens["authorization_details"][0]["streams"][0]["instance_ids"],
         json!(["work"])
-    );
-}
-
-#[tokio::test]
-async fn a_source_that_changed_is_reviewed_again() {
-    let world = World::new().await;
-    let mut browser = world.browser().await;
-    let client = world.client().await;
-    let request = browser.ask(&client, &[]).await;
-    let page = browser
-        .review(&request, &[("stream", "work/messages")])
-        .await;
-    let mut newer: Value = serde_json::from_str(MAIL).unwrap();
-    newer["declaration_version"] = json!("999");
-    newer["streams"][0]["schema"]["properties"]["added"] = json!({"type": "string"});
-    world
-        .store
-        .declare(&Declaration::parse(&newer.to_string()).unwrap())
-        .unwrap();
-    let stale = browser.decide(&page, "approve").await;
-    assert_eq!(stale.status, 409);
-    assert!(stale.text.contains("sources changed"), "{}", stale.text);
-    crate::listening::kept_secret(browser.cookies.values().map(String::as_str));
-}
-
-#[tokio::test]
-async fn two_approvals_at_once_make_one_grant() {
-    let world = World::new().await;
-    let mut browser = world.browser().await;
-    let client = world.client().await;
-    let request = browser.ask(&client, &[]).await;
-    let page = browser
-        .review(&request, &[("stream", "work/messages")])
-        .await;
-    let mut other = crate::fixture::Browser::new(&world);
-    other.cookies.clone_from(&browser.cookies);
-    let (left, right) = tokio::join!(
-        browser.decide(&page, "approve"),
-        other.decide(&page, "approve")
-    );
-    let mut statuses = [left.status.as_u16(), right.status.as_u16()];
-    statuses.sort_unstable();
-    assert_eq!(statuses, [303, 409]);
-    let codes: Vec<String> = [&left, &right]
-        .into_iter()
-        .filter_map(|answer| answer.sent_with("code"))
-        .collect();
-    assert_eq!(codes.len(), 1);
-    crate::listening::kept_secret(codes.iter().map(String::as_str));
-    let now = contract::time::Clock::now(&*world.clock);
-    assert_eq!(grants::list(&*world.store, now).unwrap().len(), 1);
-}
-
-#[tokio::test]
-async fn a_request_is_decided_in_time_or_not_at_all() {
-    let world = World::new().await;
-    let mut browser = world.browser().await;
-    let client = world.client().await;
-    let request = browser.ask(&client, &[]).await;
-    let page = browser
-        .review(&request, &[("stream", "work/messages")])
-        .await;
-    world.pass(std::time::Duration::from_mins(11));
-    assert_eq!(browser.decide(&page, "approve").await.status, 404);
-    assert_eq!(
-        browser.get("/consent?request=req_unknown").await.status,
-        404
     );
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::fixture::{Answer, DEVICE, URL, World};
+use crate::fixture::{Answer, DEVICE, MESSAGES, URL, World};
 
 async fn start(world: &World, client: &str) -> Value {
     let form = [("client_id", client), ("resource", &format!("{URL}/mcp"))];
@@ -30,10 +30,9 @@ async fn a_device_waits_until_its_code_is_typed_and_allowed() {
     let client = world.client().await;
     let device = start(&world, &client).await;
     assert_eq!(device["verification_uri"], format!("{URL}/device"));
-    assert_eq!(
-        poll(&world, &client, &device).await.refusal(),
-        (400, "authorization_pending".to_owned())
-    );
+    poll(&world, &client, &device)
+        .await
+        .refused(400, "authorization_pending");
     assert_eq!(
         poll(&world, &client, &device).await.refusal().1,
         "slow_down"
@@ -49,23 +48,21 @@ async fn a_device_waits_until_its_code_is_typed_and_allowed() {
         .unwrap()
         .to_lowercase()
         .replace('-', " ");
-    assert!(page.text.contains(device["user_code"].as_str().unwrap()));
+    page.shows(device["user_code"].as_str().unwrap());
     let wrong = browser
         .post("/device", &[("csrf", &typed), ("user_code", "BBBB-BBBB")])
         .await;
     assert_eq!(wrong.status, 404);
-    assert!(wrong.text.contains("No device waits"));
+    wrong.shows("No device waits");
     let sent = browser
         .post("/device", &[("csrf", &typed), ("user_code", &code)])
         .await;
     let request = sent.sent_with("request").unwrap();
-    let page = browser
-        .review(&request, &[("stream", "work/messages")])
-        .await;
-    assert!(page.text.contains("Only through MCP"), "{}", page.text);
+    let page = browser.review(&request, MESSAGES).await;
+    page.shows("Only through MCP");
     let done = browser.decide(&page, "approve").await;
     assert_eq!(done.status, 200);
-    assert!(done.text.contains("<h1>Allowed</h1>"));
+    done.shows("<h1>Allowed</h1>");
 
     world.pass(Duration::from_secs(11));
     let tokens = poll(&world, &client, &device).await;
@@ -92,11 +89,10 @@ async fn a_denied_device_is_told_so() {
     let request = sent.sent_with("request").unwrap();
     let form = [("csrf", csrf.as_str()), ("request", &request)];
     let denied = browser.post("/consent/deny", &form).await;
-    assert!(denied.text.contains("<h1>Denied</h1>"));
-    assert_eq!(
-        poll(&world, &client, &device).await.refusal(),
-        (400, "access_denied".to_owned())
-    );
+    denied.shows("<h1>Denied</h1>");
+    poll(&world, &client, &device)
+        .await
+        .refused(400, "access_denied");
 }
 
 #[tokio::test]

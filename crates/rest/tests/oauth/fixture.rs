@@ -30,6 +30,9 @@ pub(crate) const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
 pub(crate) const DEVICE: &str = "urn:ietf:params:oauth:grant-type:device_code";
 pub(crate) const CLAUDE: &str = "https://claude.ai/oauth/claude-code-client-metadata";
 
+/// What is picked most often.
+pub(crate) const MESSAGES: &[(&str, &str)] = &[("stream", "work/messages")];
+
 pub(crate) struct Settable(AtomicI64);
 
 impl Clock for Settable {
@@ -93,6 +96,16 @@ impl Answer {
             .map_or("", |value| value.to_str().unwrap())
     }
 
+    /// Checks that these words stand in it.
+    pub(crate) fn shows(&self, words: &str) {
+        assert!(self.text.contains(words), "{words} is not in {}", self.text);
+    }
+
+    /// Checks that these words do not stand in it.
+    pub(crate) fn hides(&self, words: &str) {
+        assert!(!self.text.contains(words), "{words} is in {}", self.text);
+    }
+
     /// The status and the code of an OAuth error.
     pub(crate) fn refusal(&self) -> (u16, String) {
         assert!(self.header("cache-control").contains("no-store"));
@@ -100,6 +113,11 @@ impl Answer {
         assert!(body["request_id"].is_string(), "{body}");
         let code = body["error"].as_str().unwrap_or("no error").to_owned();
         (self.status.as_u16(), code)
+    }
+
+    /// Checks that it is an OAuth error of this status and code.
+    pub(crate) fn refused(&self, status: u16, code: &str) {
+        assert_eq!(self.refusal(), (status, code.to_owned()), "{}", self.text);
     }
 
     /// A parameter of the address the browser is sent to.
@@ -293,14 +311,11 @@ impl<'a> Browser<'a> {
     }
 
     pub(crate) async fn get(&mut self, target: &str) -> Answer {
-        let request = Request::get(target);
-        self.send(request, String::new()).await
+        self.get_with(target, &[]).await
     }
 
     pub(crate) async fn post(&mut self, target: &str, pairs: &[(&str, &str)]) -> Answer {
-        let request =
-            Request::post(target).header("content-type", "application/x-www-form-urlencoded");
-        self.send(request, encoded(pairs)).await
+        self.post_with(target, pairs, &[]).await
     }
 
     /// Opens a page with more headers.
@@ -360,9 +375,20 @@ impl<'a> Browser<'a> {
         request.unwrap_or_else(|| panic!("sent to {}", answer.header("location")))
     }
 
+    /// The page on which something is picked.
+    pub(crate) async fn picker(&mut self, request: &str) -> Answer {
+        self.get(&format!("/consent?request={request}")).await
+    }
+
+    /// Asks for everything, and sees the review of the messages at work.
+    pub(crate) async fn reviewing(&mut self, client: &str) -> Answer {
+        let request = self.ask(client, &[]).await;
+        self.review(&request, MESSAGES).await
+    }
+
     /// Picks and sees the review.
     pub(crate) async fn review(&mut self, request: &str, pick: &[(&str, &str)]) -> Answer {
-        let page = self.get(&format!("/consent?request={request}")).await;
+        let page = self.picker(request).await;
         assert_eq!(page.status, 200, "{}", page.text);
         let csrf = page.field("csrf");
         let form = [&[("csrf", csrf.as_str()), ("request", request)], pick].concat();
@@ -371,16 +397,10 @@ impl<'a> Browser<'a> {
 
     /// Allows or denies what a page shows.
     pub(crate) async fn decide(&mut self, page: &Answer, how: &str) -> Answer {
-        let (csrf, request, digest) = (
-            page.field("csrf"),
-            page.field("request"),
-            page.field("digest"),
-        );
-        let form = [
-            ("csrf", csrf.as_str()),
-            ("request", &request),
-            ("digest", &digest),
-        ];
+        let fields = ["csrf", "request", "digest"].map(|name| (name, page.field(name)));
+        let form = fields
+            .each_ref()
+            .map(|(name, value)| (*name, value.as_str()));
         self.post(&format!("/consent/{how}"), &form).await
     }
 

@@ -84,19 +84,6 @@ async fn one_mcp_endpoint_is_named_and_no_profile() {
 }
 
 #[tokio::test]
-async fn the_challenge_names_the_document_of_the_whole_server() {
-    let world = World::new().await;
-    let answer = world.get("/v1/schema").await;
-    let document = format!("{URL}/.well-known/oauth-protected-resource");
-    assert_eq!(answer.status, 401);
-    assert!(
-        answer
-            .header("www-authenticate")
-            .contains(&format!("resource_metadata=\"{document}\""))
-    );
-}
-
-#[tokio::test]
 async fn who_is_no_browser_finds_an_index_at_the_root() {
     let world = World::new().await;
     let answer = world.get("/").await;

@@ -18,9 +18,9 @@ fn assert_guarded(page: &Answer) {
     assert_eq!(page.header("x-content-type-options"), "nosniff");
     assert_eq!(page.header("x-frame-options"), "DENY");
     assert_eq!(page.header("cache-control"), "private, no-store");
-    assert!(!page.text.contains("<script"), "{}", page.text);
-    assert!(!page.text.contains("style="), "{}", page.text);
-    assert!(!page.text.contains("<b>Home</b>"), "{}", page.text);
+    page.hides("<script");
+    page.hides("style=");
+    page.hides("<b>Home</b>");
     assert!(!page.text.contains('\u{202e}'), "{}", page.text);
 }
 
@@ -35,7 +35,7 @@ async fn every_page_is_guarded_and_escapes_what_others_wrote() {
     let client = client["client_id"].as_str().unwrap();
     let mut browser = world.browser().await;
     let request = browser.ask(client, &[]).await;
-    let picker = browser.get(&format!("/consent?request={request}")).await;
+    let picker = browser.picker(&request).await;
     let pick = [("stream", "home/messages"), ("stream", "work/messages")];
     let review = browser.review(&request, &pick).await;
     let code = browser.allow(&review).await;
@@ -46,19 +46,11 @@ async fn every_page_is_guarded_and_escapes_what_others_wrote() {
         .await;
     let package = tokens["grant_package_id"].as_str().unwrap();
     let grant = browser.get(&format!("/grants/{package}")).await;
-    assert!(
-        grant.text.contains("href=\"/records/home/messages/m1\""),
-        "{}",
-        grant.text
-    );
+    grant.shows("href=\"/records/home/messages/m1\"");
     let home = browser.get("/").await;
-    assert!(home.text.contains("3 records"), "{}", home.text);
+    home.shows("3 records");
     let record = browser.get("/records/home/messages/m1").await;
-    assert!(
-        record.text.contains("Letter 1 &#60;script&#62;alert(1)"),
-        "{}",
-        record.text
-    );
+    record.shows("Letter 1 &#60;script&#62;alert(1)");
     let device = browser.get("/device?user_code=%22%3E%3Cscript%3E").await;
     let sign_in = Browser::new(&world)
         .get("/sign-in?code=%22%3E%3Cscript%3E&return_to=%22")
@@ -71,7 +63,8 @@ async fn every_page_is_guarded_and_escapes_what_others_wrote() {
     ] {
         assert_guarded(&page);
         assert_eq!(page.text.matches("<h1>").count(), 1);
-        assert!(page.text.contains("<html lang=\"en\">") && page.text.contains("viewport"));
+        page.shows("<html lang=\"en\">");
+        page.shows("viewport");
     }
 }
 
@@ -115,16 +108,12 @@ async fn a_citation_opens_its_record() {
     let path = citation.strip_prefix(crate::fixture::URL).unwrap();
     let page = world.browser().await.get(path).await;
     assert_eq!(page.status, 200, "{path}");
-    assert!(page.text.contains("The overdraft fee is 42 EUR."));
-    assert!(page.text.contains("hunter2"), "the owner sees every field");
+    page.shows("The overdraft fee is 42 EUR.");
+    page.shows("hunter2");
     // TR-15: its own time, and apart from it when it was imported.
-    assert!(
-        page.text.contains("<p>2026-03-01 09:00 UTC</p>"),
-        "{}",
-        page.text
-    );
+    page.shows("<p>2026-03-01 09:00 UTC</p>");
     let imported = ", emitted or imported 2026-06-01 12:00 UTC</p>";
-    assert!(page.text.contains(imported), "{}", page.text);
+    page.shows(imported);
 }
 
 #[tokio::test]
@@ -166,19 +155,10 @@ async fn an_approval_that_nobody_comes_for_is_not_shown_as_given() {
         .approve(&request, &[("stream", "home/messages")])
         .await;
     let home = browser.get("/").await;
-    assert!(
-        home.text
-            .contains("The application has not come for it yet."),
-        "{}",
-        home.text
-    );
+    home.shows("The application has not come for it yet.");
     world.pass(Duration::from_mins(2));
     let home = browser.get("/").await;
-    assert!(home.text.contains("<p>Nobody.</p>"), "{}", home.text);
-    assert!(
-        home.text.contains("the application never came for it"),
-        "{}",
-        home.text
-    );
-    assert!(!home.text.contains("End it now"), "{}", home.text);
+    home.shows("<p>Nobody.</p>");
+    home.shows("the application never came for it");
+    home.hides("End it now");
 }

@@ -14,21 +14,19 @@ async fn enter(browser: &mut Browser<'_>, more: &[(&str, &str)]) -> Answer {
     browser.post("/sign-in", &form).await
 }
 
+/// The cookies that an answer sets.
+fn cookies(answer: &Answer) -> Vec<&str> {
+    let set = answer.headers.get_all("set-cookie").iter();
+    set.map(|cookie| cookie.to_str().unwrap()).collect()
+}
+
 #[tokio::test]
 async fn the_cookie_is_for_this_server_alone() {
     let world = World::new().await;
     let mut browser = Browser::new(&world);
     let answer = enter(&mut browser, &[("password", PASSWORD)]).await;
-    let cookies: Vec<&str> = answer
-        .headers
-        .get_all("set-cookie")
-        .iter()
-        .map(|cookie| cookie.to_str().unwrap())
-        .collect();
-    let session = cookies
-        .iter()
-        .find(|cookie| cookie.contains("session"))
-        .unwrap();
+    let mut cookies = cookies(&answer).into_iter();
+    let session = cookies.find(|cookie| cookie.contains("session")).unwrap();
     assert!(
         session.starts_with("__Host-pdpp_session=pdpp_session_"),
         "{session}"
@@ -81,7 +79,7 @@ async fn a_link_with_a_code_signs_in_once_and_only_when_it_is_sent() {
     let mut other = Browser::new(&world);
     let answer = enter(&mut other, &[("code", code.expose())]).await;
     assert_eq!(answer.status, 403);
-    assert!(answer.text.contains("not valid any more"));
+    answer.shows("not valid any more");
     crate::listening::kept_secret([code.expose()]);
 }
 
@@ -106,33 +104,7 @@ async fn a_pasted_link_signs_in_like_its_code() {
     let mut browser = Browser::new(&world);
     let answer = enter(&mut browser, &[("code", "http://pdpp.localhost:7420/")]).await;
     assert_eq!(answer.status, 403);
-    assert!(answer.text.contains("pdpp sign-in"), "{}", answer.text);
-}
-
-#[tokio::test]
-async fn wrong_guesses_are_answered_later_and_never_close_the_door() {
-    // TR-06
-    let world = World::new().await;
-    let guessing = async {
-        for _ in 0..7 {
-            let mut stranger = Browser::new(&world);
-            let answer = enter(&mut stranger, &[("password", "hunter3 hunter3")]).await;
-            assert_eq!(answer.status, 403);
-            assert!(!answer.text.contains("hunter3"));
-        }
-    };
-    let owner = async {
-        for _ in 0..5 {
-            let mut browser = Browser::new(&world);
-            let answer = enter(&mut browser, &[("password", PASSWORD)]).await;
-            assert_eq!(answer.status, 303, "{}", answer.text);
-        }
-    };
-    tokio::join!(guessing, owner);
-    let mut browser = Browser::new(&world);
-    let answer = enter(&mut browser, &[("password", PASSWORD)]).await;
-    assert_eq!(answer.status, 303, "{}", answer.text);
-    crate::listening::kept_secret(["hunter3 hunter3", PASSWORD]);
+    answer.shows("pdpp sign-in");
 }
 
 #[tokio::test]
@@ -173,12 +145,7 @@ async fn a_browser_is_known_again_after_signing_out() {
     let csrf = browser.get("/").await.field("csrf");
     browser.post("/sign-out", &[("csrf", &csrf)]).await;
     let answer = enter(&mut browser, &[("password", PASSWORD)]).await;
-    let cookies: Vec<&str> = answer
-        .headers
-        .get_all("set-cookie")
-        .iter()
-        .map(|cookie| cookie.to_str().unwrap())
-        .collect();
+    let cookies = cookies(&answer);
     let kept = format!(
         "__Host-pdpp_browser={known}; Path=/; HttpOnly; SameSite=Lax; Max-Age=31536000; Secure"
     );
@@ -187,21 +154,6 @@ async fn a_browser_is_known_again_after_signing_out() {
     browser.cookies.retain(|name, _| name.contains("browser"));
     assert_eq!(browser.get("/").await.header("location"), "/sign-in");
     crate::listening::kept_secret([known.as_str()]);
-}
-
-#[tokio::test]
-async fn one_comes_back_to_own_pages_only() {
-    let world = World::new().await;
-    for (to, came) in [
-        ("/device", "/device"),
-        ("//evil.example/", "/"),
-        ("https://evil.example/", "/"),
-        ("/\\evil.example", "/"),
-    ] {
-        let mut browser = Browser::new(&world);
-        let answer = enter(&mut browser, &[("password", PASSWORD), ("return_to", to)]).await;
-        assert_eq!(answer.header("location"), came, "{to}");
-    }
 }
 
 #[tokio::test]
@@ -223,6 +175,7 @@ async fn without_a_password_the_page_asks_for_a_code() {
     let world = World::new().await;
     grants::sign_in::remove_password(&*world.store, world.clock.now()).unwrap();
     let page = Browser::new(&world).get("/sign-in").await;
-    assert!(page.text.contains("Sign-in link or code") && !page.text.contains("type=\"password\""));
-    assert!(page.text.contains("pdpp owner-password"));
+    page.shows("Sign-in link or code");
+    page.hides("type=\"password\"");
+    page.shows("pdpp owner-password");
 }
