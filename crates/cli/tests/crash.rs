@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::sync::Arc;
 use std::thread::sleep;
@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use contract::id::{ConnectionId, FieldName, StreamName};
 use contract::time::{Clock, Instant};
-use harness::Home;
+use harness::{Home, holding};
 use store::records::{Direction, OrderBy, PageRequest};
 use store::search::{Scope, SearchOrder, SearchRequest};
 use store::{Catalog, EmbeddedStore, OpenOptions, Records, Search, StreamRef, directory};
@@ -209,10 +209,9 @@ fn whatever_was_acknowledged_survives_a_kill_and_search_agrees() {
     let mut cut_short = 0;
     for round in 0..ROUNDS {
         let steps = steps(&mut dice);
-        let file = home.file("messages.jsonl", written(&steps));
-        let batch = BATCH.to_string();
+        home.file("messages.jsonl", written(&steps));
         let child = home
-            .command(&["import", &file, "-v", "--batch-lines", &batch])
+            .command(format!("import ~/messages.jsonl -v --batch-lines {BATCH}"))
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
@@ -246,24 +245,6 @@ fn whatever_was_acknowledged_survives_a_kill_and_search_agrees() {
     assert!(cut_short > 25, "only {cut_short} imports were cut short");
 }
 
-/// The files below a folder in whose bytes the word can be seen.
-fn holding(folder: &Path, word: &str) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            found.extend(holding(&path, word));
-        } else {
-            let bytes = fs::read(&path).unwrap();
-            let mut windows = bytes.windows(word.len());
-            if windows.any(|window| window == word.as_bytes()) {
-                found.push(path);
-            }
-        }
-    }
-    found
-}
-
 #[test]
 fn an_erasure_that_is_killed_has_not_begun_or_is_finished_at_the_next_start() {
     let mut dice = Dice(11);
@@ -273,9 +254,9 @@ fn an_erasure_that_is_killed_has_not_begun_or_is_finished_at_the_next_start() {
         let message = |at| format!("{{\"id\":\"m{at}\",\"subject\":\"zyzzyva {at}\"}}\n");
         home.import_messages(&harness::lines(2_000, message))
             .succeeds();
-        home.run(&["search", "zyzzyva"]).succeeds();
+        home.run("search zyzzyva").succeeds();
         let mut child = home
-            .command(&["connections", "remove", "mail-work", "--yes"])
+            .command("connections remove mail-work --yes")
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()

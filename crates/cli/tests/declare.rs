@@ -7,7 +7,7 @@ use harness::{Home, MAIL, Ran};
 
 fn declare(home: &Home, text: &str) -> Ran {
     let file = home.file("mail.json", text);
-    home.run(&["declare", &file])
+    home.run(format!("declare {file}"))
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn a_byte_order_mark_is_let_be_and_what_is_no_text_is_named() {
     assert_eq!(ran.stdout, "mail\n");
     let file = home.path("latin.json");
     std::fs::write(&file, b"{\"a\":\"\xe9\"}").unwrap();
-    home.run(&["declare", file.to_str().unwrap()]).refused(
+    home.run(format!("declare {}", file.display())).refused(
         "error: ~/latin.json: it is not UTF-8 (at byte 6)\nhint: save it as UTF-8 and try again",
     );
 }

@@ -6,9 +6,10 @@ mod harness;
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use harness::Home;
+use harness::{Home, files};
 use serde_json::{Value, json};
 
 /// What is wrong with a server.
@@ -163,19 +164,9 @@ fn reply(path: &str, known: bool, url: &str, broken: Broken) -> (u16, String, Va
 
 /// The findings about a server for which there is a credential.
 fn findings(home: &Home, url: &str) -> (Option<i32>, Vec<Value>) {
-    let host = url.strip_prefix("http://").unwrap().replace(':', "_");
-    let clients = home.path("cache/clients");
-    fs::create_dir_all(&clients).unwrap();
-    let credential = json!({"credential": {"access_token": "sesame-open", "token_kind": "client"}});
-    fs::write(clients.join(format!("{host}.json")), credential.to_string()).unwrap();
-    let root = home.path("cache");
-    let ran = home.run(&[
-        "doctor",
-        url,
-        "--cache-root",
-        root.to_str().unwrap(),
-        "--json",
-    ]);
+    let credential = json!({"access_token": "sesame-open", "token_kind": "client"});
+    home.keep_credential(url.strip_prefix("http://").unwrap(), &credential);
+    let ran = home.run(format!("doctor {url} --cache-root ~/cache --json"));
     let told = ran.json();
     (ran.code, told["findings"].as_array().unwrap().clone())
 }
@@ -212,51 +203,21 @@ fn every_fault_of_a_server_is_found_alone_and_has_a_remedy() {
 fn a_clock_behind_the_data_and_a_damaged_store_are_found_here() {
     let home = Home::with_mail();
     let later = SystemTime::UNIX_EPOCH + Duration::from_secs(7_000_000_000);
-    let lock = File::options()
-        .append(true)
-        .open(home.data_dir().join("records.db"))
-        .unwrap();
-    lock.set_modified(later).unwrap();
-    let ran = home.run(&["doctor"]);
-    assert_eq!(ran.code, Some(1), "{ran:?}");
-    assert!(
-        ran.stdout
-            .contains("but data was written later than that\n")
-            && ran
-                .stdout
-                .contains("do: set the clock of this machine, for example by NTP\n"),
-        "{ran:?}"
-    );
+    let database = home.data_dir().join("records.db");
+    let open = File::options().append(true).open(&database).unwrap();
+    open.set_modified(later).unwrap();
+    home.run("doctor").exits(1).shows_all(&[
+        "but data was written later than that\n",
+        "do: set the clock of this machine, for example by NTP\n",
+    ]);
     let home = Home::with_mail();
     fs::write(home.data_dir().join("records.db"), "nonsense").unwrap();
-    let ran = home.run(&["doctor"]);
-    assert_eq!(ran.code, Some(1), "{ran:?}");
-    assert!(
-        ran.stdout.contains("FAIL  records ") && ran.stdout.contains("is damaged"),
-        "{ran:?}"
-    );
-    assert!(ran.stdout.contains("do: restore a backup"), "{ran:?}");
-    assert!(!ran.stdout.contains("index rebuild"), "{ran:?}");
+    let ran = home.run("doctor").exits(1);
+    ran.shows_all(&["FAIL  records ", "is damaged", "do: restore a backup"]);
+    ran.hides("index rebuild");
 }
 
-/// The files below a folder, in order.
-fn files(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
-    let mut files: Vec<_> = fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .flat_map(|path| {
-            if path.is_dir() {
-                files(&path)
-            } else {
-                vec![path]
-            }
-        })
-        .collect();
-    files.sort();
-    files
-}
-
-fn flip(file: &std::path::Path, at: usize) {
+fn flip(file: &Path, at: usize) {
     let mut bytes = fs::read(file).unwrap();
     bytes[at] ^= 0x10;
     fs::write(file, bytes).unwrap();
@@ -268,39 +229,26 @@ fn a_thorough_look_names_the_damaged_file_and_what_to_do() {
     let message = |at| format!("{{\"id\":\"m{at}\",\"subject\":\"hello {at}\"}}\n");
     home.import_messages(&harness::lines(200, message))
         .succeeds();
-    home.run(&["search", "hello"]).succeeds();
-    let ran = home.run(&["doctor", "--thorough"]).succeeds();
-    for well in [
+    home.run("search hello").succeeds();
+    home.run("doctor --thorough").succeeds().shows_all(&[
         "records  200 can be read",
         "blobs    0 are",
         "index    its files",
-    ] {
-        assert!(ran.stdout.contains(well), "{ran:?}");
-    }
+    ]);
     let index = files(&home.data_dir().join("index"));
-    let words = index
-        .iter()
-        .find(|file| file.extension().is_some_and(|kind| kind == "pos"));
+    let is_positions = |file: &&PathBuf| file.extension().is_some_and(|kind| kind == "pos");
+    let words = index.iter().find(is_positions);
     flip(words.unwrap(), 3);
-    let ran = home.run(&["doctor", "--thorough"]);
-    assert_eq!(ran.code, Some(1), "{ran:?}");
-    assert!(
-        ran.stdout.contains("FAIL  index") && ran.stdout.contains("pdpp index rebuild"),
-        "{ran:?}"
-    );
-    home.run(&["index", "rebuild"]).succeeds();
-    home.run(&["doctor", "--thorough"]).succeeds();
+    let ran = home.run("doctor --thorough").exits(1);
+    ran.shows_all(&["FAIL  index", "pdpp index rebuild"]);
+    home.run("index rebuild").succeeds();
+    home.run("doctor --thorough").succeeds();
     // The last page of the records: nothing needs it to open.
     let database = home.data_dir().join("records.db");
     let length = fs::read(&database).unwrap().len();
     for at in (length - 8_192..length).step_by(64) {
         flip(&database, at);
     }
-    let ran = home.run(&["doctor", "--thorough"]);
-    assert_eq!(ran.code, Some(1), "{ran:?}");
-    assert!(
-        ran.stdout.contains("FAIL  records") && ran.stdout.contains("records.db"),
-        "{ran:?}"
-    );
-    assert!(ran.stdout.contains("do: restore a backup"), "{ran:?}");
+    let ran = home.run("doctor --thorough").exits(1);
+    ran.shows_all(&["FAIL  records", "records.db", "do: restore a backup"]);
 }

@@ -5,23 +5,9 @@
 mod harness;
 
 use std::fs;
-use std::path::Path;
-use std::process::Command;
 
+use harness::Home;
 use harness::server::Server;
-use harness::{Home, Ran};
-
-/// Types a line into a shell, in the folder of the home.
-fn typed(home: &Home, line: &str) -> Ran {
-    let program = Path::new(env!("CARGO_BIN_EXE_pdpp"));
-    let folder = program.parent().unwrap().display();
-    let ran = Command::new("sh")
-        .args(["-c", &format!("PATH={folder}:$PATH; {line}")])
-        .current_dir(home.folder())
-        .env("PDPP_DATA_DIR", home.data_dir())
-        .output();
-    Ran::new(ran.unwrap(), home.folder())
-}
 
 /// The command a text shows that starts like this, without the explanation beside it.
 fn shown(text: &str, start: &str) -> String {
@@ -36,10 +22,12 @@ fn shown(text: &str, start: &str) -> String {
 #[test]
 fn the_help_texts_lead_all_the_way() {
     let home = Home::new();
-    let help = typed(&home, "pdpp --help").succeeds().stdout;
+    let help = home.typed("pdpp --help").succeeds().stdout;
 
     // A declaration and a record, as the topic shows them.
-    let topic = typed(&home, &shown(&help, "pdpp help declarations")).succeeds();
+    let topic = home
+        .typed(&shown(&help, "pdpp help declarations"))
+        .succeeds();
     let topic = topic.stdout;
     let start = topic.find("\n{\n").unwrap();
     let end = topic.find("\n}\n").unwrap();
@@ -54,24 +42,24 @@ fn the_help_texts_lead_all_the_way() {
     for step in ["pdpp declare", "pdpp connections add", "pdpp import"] {
         let line = shown(&help, step);
         assert_eq!(shown(&topic, step), line);
-        typed(&home, &line).succeeds();
+        home.typed(&line).succeeds();
     }
-    let imported = typed(&home, "pdpp connections").succeeds().stdout;
+    let imported = home.typed("pdpp connections").succeeds().stdout;
     let connection = imported.lines().nth(1).unwrap();
     let connection = connection.split_whitespace().next().unwrap();
 
     // Found, read on, and fetched.
-    let hits = typed(&home, &shown(&help, "pdpp search")).succeeds().stdout;
-    let read = typed(&home, &shown(&hits, "pdpp read")).succeeds().stdout;
+    let hits = home.typed(&shown(&help, "pdpp search")).succeeds().stdout;
+    let read = home.typed(&shown(&hits, "pdpp read")).succeeds().stdout;
     assert!(read.starts_with("Garden plan\n"), "{read}");
-    let whole = typed(&home, &shown(&hits, "pdpp fetch")).succeeds().stdout;
+    let whole = home.typed(&shown(&hits, "pdpp fetch")).succeeds().stdout;
     assert!(whole.contains("Beans by the wall."), "{whole}");
 
     // An agent is let in, at the terminal and by the server.
-    let topic = typed(&home, "pdpp help grants").succeeds().stdout;
+    let topic = home.typed("pdpp help grants").succeeds().stdout;
     let create = shown(&topic, "pdpp grant create");
     let create = create.replace("NAME", "agent").replace("ID", connection);
-    let token = typed(&home, &create).succeeds().stdout;
+    let token = home.typed(&create).succeeds().stdout;
     let server = Server::start(&home);
     let asked = "GET /v1/search?q=garden";
     let (status, found) = server.ask(asked, Some(token.trim()), "");
@@ -79,21 +67,22 @@ fn the_help_texts_lead_all_the_way() {
         (status, found["data"][0]["title"].as_str()),
         (200, Some("Garden plan"))
     );
-    let setup = typed(&home, &shown(&help, "pdpp setup")).succeeds().stdout;
+    let setup = home.typed(&shown(&help, "pdpp setup")).succeeds().stdout;
     assert!(setup.contains("claude mcp add --transport http pdpp http://"));
 
     // What was granted, what it was used for, and its end.
-    let grants = typed(&home, "pdpp grants").succeeds().stdout;
+    let grants = home.typed("pdpp grants").succeeds().stdout;
     let id = grants.lines().nth(1).unwrap().split_whitespace().next();
     let id = id.unwrap();
     let eyes = shown(&topic, "pdpp query STREAM --grant ID");
     let eyes = eyes.replace("STREAM", "notes").replace("ID", id);
-    assert!(typed(&home, &eyes).succeeds().stdout.contains("1 record."));
+    assert!(home.typed(&eyes).succeeds().stdout.contains("1 record."));
     let revoke = shown(&help, "pdpp grant revoke").replace("ID", id);
-    typed(&home, &revoke).succeeds();
+    home.typed(&revoke).succeeds();
     let (status, _) = server.ask(asked, Some(token.trim()), "");
     assert_eq!(status, 403);
-    let log = typed(&home, &format!("pdpp grant show {id}"))
+    let log = home
+        .typed(&format!("pdpp grant show {id}"))
         .succeeds()
         .stdout;
     assert!(

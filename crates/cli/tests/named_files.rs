@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use harness::Home;
+use harness::{Home, Ran, files};
 
 const BLOB: &str = "sha256:e5c62df5dab5c87b6a015ef3d43597074d1eec433b15f51aec63b8582d0e4ab4";
 const BYTES: &[u8] = b"%PDF-1.4\n";
@@ -22,10 +22,14 @@ fn home() -> (Home, PathBuf) {
     let home = Home::new();
     let message = "Message-ID: <a@example.org>\nSubject: Ticket\nFrom: ada@example.org\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=b\n\n--b\n\nSee the file.\n--b\nContent-Type: application/pdf\nContent-Disposition: attachment; filename=\"pass.pdf\"\nContent-Transfer-Encoding: base64\n\nJVBERi0xLjQK\n--b--\n";
     let file = home.file("ticket.eml", message);
-    home.run(&["import", &file]).succeeds();
+    home.run(format!("import {file}")).succeeds();
     let folder = home.path("out");
     fs::create_dir(&folder).unwrap();
     (home, folder)
+}
+
+fn write_blob(home: &Home, file: &Path) -> Ran {
+    home.run(format!("blob {BLOB} -o {}", file.display()))
 }
 
 fn names(folder: &Path) -> Vec<String> {
@@ -47,8 +51,7 @@ fn a_blob_takes_the_place_of_a_file_with_its_rights_and_follows_links() {
     symlink("pass.pdf", &link).unwrap();
     symlink("new.pdf", &dangling).unwrap();
     for name in [&file, &link, &dangling] {
-        home.run(&["blob", BLOB, "-o", name.to_str().unwrap()])
-            .succeeds();
+        write_blob(&home, name).succeeds();
         assert_eq!(fs::read(name).unwrap(), BYTES);
     }
     let mode = file.metadata().unwrap().permissions().mode();
@@ -62,8 +65,7 @@ fn a_blob_takes_the_place_of_a_file_with_its_rights_and_follows_links() {
     assert_eq!(names(&folder), ["dangling", "link", "new.pdf", "pass.pdf"]);
     let round = folder.join("round");
     symlink("round", &round).unwrap();
-    home.run(&["blob", BLOB, "-o", round.to_str().unwrap()])
-        .refused("error: ~/out/round: its links lead to no file");
+    write_blob(&home, &round).refused("error: ~/out/round: its links lead to no file");
 }
 
 #[test]
@@ -79,19 +81,17 @@ fn a_blob_is_written_into_what_is_no_file_and_leaves_it_there() {
             let pipe = pipe.clone();
             move || fs::read(pipe).unwrap()
         });
-        home.run(&["blob", BLOB, "-o", name.to_str().unwrap()])
-            .succeeds();
+        write_blob(&home, name).succeeds();
         assert_eq!(reading.join().unwrap(), BYTES);
     }
     assert!(pipe.symlink_metadata().unwrap().file_type().is_fifo());
     assert_eq!(names(&folder), ["link", "pipe"]);
-    home.run(&["blob", BLOB, "-o", folder.to_str().unwrap()])
-        .refused("error: ~/out: Is a directory (os error 21)");
+    write_blob(&home, &folder).refused("error: ~/out: Is a directory (os error 21)");
     // The customary name of stdout, also where that is a file which others write to as well.
     let file = folder.join("all");
     fs::write(&file, "before\n").unwrap();
     let ran = home
-        .command(&["blob", BLOB, "-o", "/dev/stdout"])
+        .command(format!("blob {BLOB} -o /dev/stdout"))
         .stdout(File::options().append(true).open(&file).unwrap())
         .status();
     assert!(ran.unwrap().success());
@@ -100,15 +100,9 @@ fn a_blob_is_written_into_what_is_no_file_and_leaves_it_there() {
 
 #[test]
 fn a_backup_to_a_dash_is_refused() {
-    let home = Home::new();
-    let ran = home.run(&["backup", "-"]);
-    assert_eq!(
-        (ran.code, ran.stderr.as_str()),
-        (
-            Some(2),
-            "error: a backup is written into a file, for what breaks off must not pass for one\nhint: name a file; one that is called - is ./-\n"
-        )
-    );
+    let told = "error: a backup is written into a file, for what breaks off must not pass for one\nhint: name a file; one that is called - is ./-\n";
+    let ran = Home::new().run("backup -").exits(2);
+    assert_eq!(ran.stderr, told);
 }
 
 /// A server that begins to answer and never ends; says when it has begun.
@@ -137,8 +131,7 @@ fn endless(home: &Home) -> Receiver<()> {
 
 /// A backup that is under way.
 fn begun(home: &Home, folder: &Path, answers: &Receiver<()>) -> Child {
-    let file = folder.join("all.tar");
-    let mut command = home.command(&["backup", file.to_str().unwrap()]);
+    let mut command = home.command("backup ~/out/all.tar");
     let child = command.stderr(Stdio::null()).spawn().unwrap();
     answers.recv_timeout(Duration::from_mins(1)).unwrap();
     assert_eq!(names(folder).len(), 1);
@@ -153,9 +146,7 @@ fn what_is_stopped_half_way_leaves_nothing_and_what_is_killed_is_cleared_away_la
     fs::create_dir(&folder).unwrap();
     for (signal, code) in [("INT", 130), ("TERM", 143)] {
         let mut child = begun(&home, &folder, &answers);
-        let id = child.id().to_string();
-        let told = Command::new("kill").args(["-s", signal, &id]).status();
-        assert!(told.unwrap().success());
+        harness::signal(child.id(), signal);
         assert_eq!(child.wait().unwrap().code(), Some(code));
         assert_eq!(names(&folder), Vec::<String>::new());
     }
@@ -169,8 +160,8 @@ fn what_is_stopped_half_way_leaves_nothing_and_what_is_killed_is_cleared_away_la
     let held = folder.join(".pdpp-held.partial");
     let lock = File::create(&held).unwrap();
     lock.lock().unwrap();
-    let file = folder.join("all.tar");
-    home.run(&["backup", file.to_str().unwrap()]).succeeds();
+    home.run(format!("backup {}/all.tar", folder.display()))
+        .succeeds();
     assert_eq!(names(&folder), [".pdpp-held.partial", "all.tar"]);
 }
 
@@ -178,60 +169,30 @@ fn what_is_stopped_half_way_leaves_nothing_and_what_is_killed_is_cleared_away_la
 #[test]
 fn a_backup_without_a_blob_says_so_and_the_same_file_mends_it() {
     let (home, _) = home();
-    let blobs = home.data_dir().join("blobs");
-    let folder = fs::read_dir(&blobs)
-        .unwrap()
-        .next()
-        .unwrap()
-        .unwrap()
-        .path();
-    let blob = fs::read_dir(&folder)
-        .unwrap()
-        .next()
-        .unwrap()
-        .unwrap()
-        .path();
+    let blob = files(&home.data_dir().join("blobs")).remove(0);
     let whole = fs::read(&blob).unwrap();
     fs::remove_file(&blob).unwrap();
-    let (first, second) = (home.path("first.tar"), home.path("second.tar"));
-    let ran = home.run(&["backup", first.to_str().unwrap()]);
-    assert_eq!(ran.code, Some(1), "{ran:?}");
-    for told in [
-        "1 blob is missing",
-        "blob_sha256_",
-        "everything else is saved",
-        "hint: import the files again",
-    ] {
-        assert!(ran.stderr.contains(told), "{told} in {ran:?}");
-    }
+    let told = ["blob_sha256_", "everything else is saved"];
+    let ran = home.run("backup ~/first.tar").refused_saying(&told);
+    ran.says_all(&["1 blob is missing", "hint: import the files again"]);
+    let archive = File::open(home.path("first.tar")).unwrap();
     let restored = home.path("restored");
-    tar::Archive::new(File::open(&first).unwrap())
-        .unpack(&restored)
-        .unwrap();
-    let shown = home.run(&["--data-dir", restored.to_str().unwrap(), "search", "Ticket"]);
-    assert!(shown.succeeds().stdout.contains("Ticket"));
-    let ran = home.run(&["backup", second.to_str().unwrap(), "--json"]);
-    assert_eq!(
-        (ran.code, &ran.json()["missing_blobs"]),
-        (Some(1), &serde_json::json!(1))
-    );
+    tar::Archive::new(archive).unpack(&restored).unwrap();
+    let shown = home.run("--data-dir ~/restored search Ticket");
+    shown.succeeds().shows("Ticket");
+    let json = home.run("backup ~/second.tar --json").exits(1).json();
+    assert_eq!(json["missing_blobs"], 1);
     for damage in [None, Some([b"x", &whole[1..]].concat())] {
         if let Some(damaged) = damage {
             fs::write(&blob, damaged).unwrap();
-            assert_eq!(home.run(&["doctor", "--thorough"]).code, Some(1));
-            let file = home.path("damaged.tar");
-            let ran = home.run(&["backup", file.to_str().unwrap()]);
-            assert_eq!(ran.code, Some(1), "{ran:?}");
-            for told in ["is damaged", "blob_sha256_", "everything else is saved"] {
-                assert!(ran.stderr.contains(told), "{told} in {ran:?}");
-            }
-            assert!(file.exists());
+            home.run("doctor --thorough").exits(1);
+            let ran = home.run("backup ~/damaged.tar").refused_saying(&told);
+            ran.says("is damaged");
+            assert!(home.path("damaged.tar").exists());
         }
-        home.run(&["import", home.path("ticket.eml").to_str().unwrap()])
-            .succeeds();
+        home.run("import ~/ticket.eml").succeeds();
         assert_eq!(fs::read(&blob).unwrap(), whole);
-        home.run(&["doctor", "--thorough"]).succeeds();
+        home.run("doctor --thorough").succeeds();
     }
-    let third = home.path("third.tar");
-    home.run(&["backup", third.to_str().unwrap()]).succeeds();
+    home.run("backup ~/third.tar").succeeds();
 }

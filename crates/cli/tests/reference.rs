@@ -4,72 +4,65 @@
 mod harness;
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
+use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Stdio};
 
-use harness::Home;
+use harness::server::{connect, raw_exchange};
+use harness::{Home, Ran};
 use serde_json::{Value, json};
 use testkit::fake::{Decides, FakeServer, Issuer, fixtures};
 
-const SOURCE: [&str; 4] = [
-    "--source",
-    "https://registry.example.org/connectors/shop",
-    "--stream",
-    "orders",
-];
+const SOURCE: &str = "--source https://registry.example.org/connectors/shop --stream orders";
 
 /// A home, the server, and who gives its tokens.
 struct Far {
     home: Home,
     server: FakeServer,
     issuer: Issuer,
-    root: String,
 }
 
 impl Far {
     fn new(issuer: Issuer) -> Self {
-        let home = Home::new();
-        let root = home.path("cache").to_str().unwrap().to_owned();
         Self {
             server: FakeServer::start(fixtures::multi().issuing(issuer.clone())),
-            home,
+            home: Home::new(),
             issuer,
-            root,
         }
     }
 
-    fn run(&self, args: &[&str], options: &[&str]) -> harness::Ran {
-        let place = ["--cache-root", &self.root];
-        self.home.run(&[args, &place, options].concat())
+    fn run(&self, line: &str, options: &str) -> Ran {
+        self.home
+            .run(format!("{line} --cache-root ~/cache {options}"))
     }
 
     /// `pdpp connect` with these options.
-    fn connect(&self, options: &[&str]) -> harness::Ran {
-        self.run(&["connect", self.server.url()], options)
+    fn connect(&self, options: &str) -> Ran {
+        self.run(&format!("connect {}", self.server.url()), options)
     }
 
-    fn read(&self) -> harness::Ran {
-        let query = ["query", "orders", "--provider-url", self.server.url()];
-        self.run(&query, &["--connection-id", "cin_aaa", "--json"])
+    fn read(&self) -> Ran {
+        let query = format!("query orders --provider-url {}", self.server.url());
+        self.run(&query, "--connection-id cin_aaa --json")
     }
 
     /// `pdpp connect`, waiting for the browser, and the link it printed.
-    fn connecting(&self, options: &[&str]) -> (Child, String) {
-        let place = ["connect", self.server.url(), "--cache-root", &self.root];
-        let mut command = self.home.command(&[&place, options].concat());
+    fn connecting(&self, options: &str) -> (Child, String) {
+        let connect = format!(
+            "connect {} --cache-root ~/cache {options}",
+            self.server.url()
+        );
+        let mut command = self.home.command(connect);
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut told = BufReader::new(child.stderr.take().unwrap());
-        let mut line = String::new();
-        told.read_line(&mut line).unwrap();
-        assert_eq!(
-            line,
-            "Open this page in a browser on this machine and approve:\n"
-        );
-        line.clear();
-        told.read_line(&mut line).unwrap();
+        let mut lines = [String::new(), String::new()];
+        for line in &mut lines {
+            told.read_line(line).unwrap();
+        }
+        let [first, link] = lines;
+        let expected = "Open this page in a browser on this machine and approve:\n";
+        assert_eq!(first, expected);
         child.stderr = Some(told.into_inner());
-        (child, line.trim().to_owned())
+        (child, link.trim().to_owned())
     }
 
     fn kept(&self) -> Value {
@@ -83,16 +76,8 @@ impl Far {
 fn get(url: &str) -> (String, String) {
     let rest = url.strip_prefix("http://").unwrap();
     let (host, path) = rest.split_once('/').unwrap();
-    let mut stream = TcpStream::connect(host).unwrap();
-    write!(
-        stream,
-        "GET /{path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n"
-    )
-    .unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-    (head.to_owned(), body.to_owned())
+    let request = format!("GET /{path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
+    raw_exchange(connect(host), &request)
 }
 
 fn location(head: &str) -> String {
@@ -112,20 +97,9 @@ fn left(child: Child) -> (Option<i32>, String) {
 #[test]
 fn a_device_names_what_it_asks_for() {
     let far = Far::new(Issuer::new(Decides::Yes));
-    let more = [
-        "--connection",
-        "cin_aaa",
-        "--fields",
-        "id,total",
-        "--since",
-        "2026-01-01",
-    ];
-    let ran = far.connect(&[&SOURCE[..], &more].concat()).succeeds();
-    assert!(
-        ran.stderr.contains("The code shown there must be: 7AB3F0"),
-        "{ran:?}"
-    );
-    assert!(ran.stderr.contains("It may read: "), "{ran:?}");
+    let more = "--connection cin_aaa --fields id,total --since 2026-01-01";
+    let ran = far.connect(&format!("{SOURCE} {more}")).succeeds();
+    ran.says_all(&["The code shown there must be: 7AB3F0", "It may read: "]);
     let asked = far.server.calls();
     let asked = asked
         .iter()
@@ -139,20 +113,23 @@ fn a_device_names_what_it_asks_for() {
         serde_json::from_str(form.value("authorization_details").unwrap()).unwrap();
     assert_eq!(
         details,
-        json!([{"type": "https://pdpp.dev/data-access", "source": {"id": SOURCE[1]},
+        json!([{"type": "https://pdpp.dev/data-access", "source": {"id": "https://registry.example.org/connectors/shop"},
                 "purpose_code": "https://pdpp.dev/purpose/agent_context", "access_mode": "continuous",
                 "streams": [{"instance_ids": ["cin_aaa"], "fields": ["id", "total"],
                     "time_range": {"since": "2026-01-01"}, "name": "orders"}]}])
     );
     assert_eq!(far.kept()["credential"]["pdpp_token_kind"], "client");
-    assert_eq!(far.read().code, Some(0));
+    far.read().succeeds();
+    let json = far.connect(&format!("{SOURCE} --json")).succeeds();
+    assert_eq!(json.json()["streams"], json!(["orders"]));
+    json.hides(far.kept()["credential"]["access_token"].as_str().unwrap());
 }
 
 // TR-22, TR-23: a browser brings the code back; what it gave is renewed where the server says so in its own words.
 #[test]
 fn a_browser_on_this_machine_brings_the_code() {
     let far = Far::new(Issuer::new(Decides::Yes));
-    let (child, link) = far.connecting(&[&SOURCE[..], &["--browser"]].concat());
+    let (child, link) = far.connecting(&format!("{SOURCE} --browser"));
     let back = location(&get(&link).0);
     assert!(back.starts_with("http://127.0.0.1:"), "{back}");
     // Whoever was not sent by us is turned away.
@@ -175,18 +152,15 @@ fn a_browser_on_this_machine_brings_the_code() {
     let kept = far.kept();
     assert_eq!(kept["credential"]["pdpp_token_kind"], "client");
     assert!(kept["credential"]["expires_at"].is_string());
-    assert_eq!(far.read().code, Some(0));
+    far.read().succeeds();
     far.issuer.end_tokens();
-    let read = far.read();
-    assert_eq!(read.code, Some(0), "{read:?}");
+    far.read().succeeds();
     assert_ne!(
         far.kept()["credential"]["refresh_token"],
         kept["credential"]["refresh_token"]
     );
     far.issuer.revoke();
-    let read = far.read();
-    assert_eq!(read.code, Some(1), "{read:?}");
-    assert!(read.stderr.contains("Grant has been revoked"), "{read:?}");
+    far.read().refused_saying(&["Grant has been revoked"]);
 }
 
 // TR-22: without a word of what is asked for, the owner chooses on the server's own page. The package that comes of it is
@@ -198,7 +172,7 @@ fn a_servers_own_choice_is_opened_and_a_package_it_refuses_is_told() {
         Issuer::new(Decides::Yes).undescribed(),
     ] {
         let far = Far::new(issuer);
-        let (child, link) = far.connecting(&[]);
+        let (child, link) = far.connecting("");
         assert!(!link.contains("authorization_details"), "{link}");
         get(&location(&get(&link).0));
         let (code, told) = left(child);
@@ -216,57 +190,38 @@ fn a_servers_own_choice_is_opened_and_a_package_it_refuses_is_told() {
 #[test]
 fn what_is_wrong_with_the_request_is_told_before_anybody_is_asked() {
     let far = Far::new(Issuer::new(Decides::Yes));
-    let broken = far.home.file(
-        "broken.json",
-        "[{\"type\": \"https://pdpp.dev/data-access\"}]",
-    );
+    let broken = r#"[{"type": "https://pdpp.dev/data-access"}]"#;
+    far.home.file("broken.json", broken);
     for (options, code, told) in [
-        (&["--source", "shop"][..], 2, "is no id of a source"),
-        (&["--stream", "orders"], 2, "--source"),
+        ("--source shop", 2, "is no id of a source"),
+        ("--stream orders", 2, "--source"),
         (
-            &[
-                "--source",
-                "https://a.example/x",
-                "--source",
-                "https://a.example/y",
-                "--stream",
-                "s",
-            ],
+            "--source https://a.example/x --source https://a.example/y --stream s",
             2,
             "one source",
         ),
         (
-            &[
-                "--source",
-                "https://a.example/x",
-                "--stream",
-                "s",
-                "--since",
-                "yesterday",
-            ],
+            "--source https://a.example/x --stream s --since yesterday",
             2,
             "since",
         ),
-        (&["--details", &broken], 1, "source"),
+        ("--details ~/broken.json", 1, "source"),
         (
-            &["--details", &broken, "--source", "https://a.example/x"],
+            "--details ~/broken.json --source https://a.example/x",
             2,
             "cannot be used with",
         ),
     ] {
-        let ran = far.connect(options);
-        assert_eq!(ran.code, Some(code), "{options:?} {ran:?}");
-        assert!(ran.stderr.contains(told), "{options:?} {ran:?}");
+        far.connect(options).exits(code).says(told);
     }
     assert!(far.server.calls().is_empty());
     let refused = Far::new(Issuer::new(Decides::No));
-    let ran = refused.connect(&SOURCE);
-    assert_eq!(ran.code, Some(78), "{ran:?}");
-    assert!(ran.stderr.contains("the owner did not approve"), "{ran:?}");
-    assert!(
-        ran.stderr.contains("--source https://registry.example.org"),
-        "{ran:?}"
-    );
+    let ran = refused.connect(SOURCE).exits(78);
+    ran.says_all(&[
+        "the owner did not approve",
+        "--source https://registry.example.org",
+    ]);
+    assert!(!refused.home.path("cache/clients").exists());
 }
 
 // TR-22: which way works is said, by the server's documents or where they are silent by asking.
@@ -278,7 +233,7 @@ fn doctor_says_which_way_works() {
     ] {
         let far = Far::new(issuer);
         let url = far.server.url();
-        let ran = far.run(&["doctor", url], &["--json"]);
+        let ran = far.run(&format!("doctor {url}"), "--json");
         let told = ran.json();
         let findings = told["findings"].as_array().unwrap();
         let sign_in = findings

@@ -6,7 +6,7 @@ mod harness;
 use std::fs::{self, File, OpenOptions};
 use std::io::Read as _;
 use std::os::fd::OwnedFd;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use harness::{Home, lines};
@@ -20,9 +20,15 @@ struct Screen<'a> {
     env: &'a [(&'a str, &'a str)],
 }
 
+const PLAIN: (&str, &str) = ("NO_COLOR", "1");
 const WIDE: Screen<'_> = Screen {
     rows: 200,
     columns: 100,
+    env: &[],
+};
+const SMALL: Screen<'_> = Screen {
+    rows: 24,
+    columns: 80,
     env: &[],
 };
 
@@ -42,7 +48,7 @@ fn terminal() -> (OwnedFd, File) {
 
 impl Screen<'_> {
     /// Runs a command in front of it; gives what it shows.
-    fn shows(&self, home: &Home, args: &[&str]) -> String {
+    fn shows(&self, home: &Home, line: &str) -> String {
         let (ours, theirs) = terminal();
         let size = Winsize {
             ws_row: self.rows,
@@ -51,12 +57,11 @@ impl Screen<'_> {
             ws_ypixel: 0,
         };
         tcsetwinsize(&theirs, size).unwrap();
-        let mut command = home.command(args);
+        let mut command = home.command(line);
         command
             .stdin(theirs.try_clone().unwrap())
             .stdout(theirs)
             .stderr(Stdio::null())
-            .env("TZ", "<+02>-2")
             .env("TERM", "xterm")
             .env_remove("NO_COLOR")
             .env_remove("CLICOLOR_FORCE")
@@ -101,13 +106,13 @@ fn home() -> Home {
 #[test]
 fn colour_is_for_terminals_and_for_those_who_want_it() {
     let home = home();
-    let search = ["search", "quay"];
-    let coloured = WIDE.shows(&home, &search);
+    let search = "search quay";
+    let coloured = WIDE.shows(&home, search);
     assert!(coloured.contains("\u{1b}[1;33mquay\u{1b}[0m"), "{coloured}");
     assert!(coloured.contains("\u{1b}[36mpdpp fetch mail-work/messages:a\u{1b}[0m"));
     for (name, value) in [("NO_COLOR", "1"), ("TERM", "dumb")] {
         let env = [(name, value)];
-        let plain = Screen { env: &env, ..WIDE }.shows(&home, &search);
+        let plain = Screen { env: &env, ..WIDE }.shows(&home, search);
         assert!(
             plain.contains("[quay]") && !plain.contains('\u{1b}'),
             "{plain}"
@@ -120,7 +125,7 @@ fn colour_is_for_terminals_and_for_those_who_want_it() {
         (&[("CLICOLOR_FORCE", "0")], false),
         (&[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")], false),
     ] {
-        let mut command = home.command(&search);
+        let mut command = home.command(search);
         command.env_remove("NO_COLOR").envs(env.iter().copied());
         let shown = String::from_utf8(command.output().unwrap().stdout).unwrap();
         assert_eq!(shown.contains('\u{1b}'), expected, "{env:?}");
@@ -132,64 +137,52 @@ fn what_is_longer_than_the_screen_goes_through_the_pager() {
     let home = home();
     let file = home.path("seen");
     let pager = format!("cat > '{}'", file.display());
-    let env = [("PAGER", pager.as_str()), ("NO_COLOR", "1")];
-    let small = Screen {
-        rows: 24,
-        columns: 80,
-        env: &env,
-    };
-    let query = ["query", "messages", "--fields", "subject"];
-    assert_eq!(small.shows(&home, &query), "");
+    let env = [("PAGER", pager.as_str()), PLAIN];
+    let small = Screen { env: &env, ..SMALL };
+    assert_eq!(small.shows(&home, "query messages --fields subject"), "");
     let seen = fs::read_to_string(&file).unwrap();
-    assert_eq!(
-        seen.lines()
-            .filter(|line| line.starts_with("mail-work/"))
-            .count(),
-        25
-    );
-    assert!(
-        seen.trim_end().lines().last().unwrap().contains("--cursor"),
-        "{seen}"
-    );
+    assert_eq!(records(&seen), 25);
+    let last = seen.trim_end().lines().last().unwrap();
+    assert!(last.contains("--cursor"), "{seen}");
 
     // What fits is not paged, and neither is what a program reads.
     fs::remove_file(&file).unwrap();
-    let short = small.shows(&home, &["query", "messages", "--limit", "1"]);
+    let short = small.shows(&home, "query messages --limit 1");
     assert!(short.contains("1 record; more follow:"), "{short}");
-    let json = small.shows(&home, &["query", "messages", "--json"]);
+    let json = small.shows(&home, "query messages --json");
     assert!(json.starts_with("{\"object\":\"list\""), "{json}");
     assert!(!file.exists());
-    let help = Screen { rows: 20, ..small }.shows(&home, &["help"]);
+    let help = Screen { rows: 20, ..small }.shows(&home, "help");
     assert_eq!(help, "");
     assert!(fs::read_to_string(&file).unwrap().contains("First steps:"));
+}
+
+/// How many records a page shows.
+fn records(page: &str) -> usize {
+    let lines = page.lines();
+    lines.filter(|line| line.starts_with("mail-work/")).count()
 }
 
 #[test]
 fn a_pager_that_is_off_or_broken_loses_nothing() {
     let home = home();
     for pager in ["", "cat", "no-such-pager-anywhere", "exit 1"] {
-        let env = [("PAGER", pager), ("NO_COLOR", "1")];
-        let small = Screen {
-            rows: 24,
-            columns: 80,
-            env: &env,
-        };
-        let shown = small.shows(&home, &["query", "messages", "--fields", "subject"]);
-        let records = shown.lines().filter(|line| line.starts_with("mail-work/"));
-        assert_eq!(records.count(), 25, "{pager}: {shown}");
+        let env = [("PAGER", pager), PLAIN];
+        let small = Screen { env: &env, ..SMALL };
+        let shown = small.shows(&home, "query messages --fields subject");
+        assert_eq!(records(&shown), 25, "{pager}: {shown}");
     }
 }
 
 #[test]
 fn lines_end_where_the_screen_does_and_commands_stay_whole() {
     let home = home();
-    let env = [("NO_COLOR", "1")];
     let narrow = Screen {
-        rows: 200,
         columns: 50,
-        env: &env,
+        env: &[PLAIN],
+        ..WIDE
     };
-    let shown = narrow.shows(&home, &["search", "quay"]);
+    let shown = narrow.shows(&home, "search quay");
     assert_eq!(
         shown,
         "\u{6771}\u{4eac}\u{51fa}\u{5f35}\u{306e}\u{4ef6}
@@ -205,18 +198,18 @@ fn lines_end_where_the_screen_does_and_commands_stay_whole() {
 1 hit.
 "
     );
-    for args in [
-        &["fetch", "messages:a"][..],
-        &["schema", "--stream", "messages"],
-        &["schema"],
-        &["connections"],
-        &["grants"],
+    for line in [
+        "fetch messages:a",
+        "schema --stream messages",
+        "schema",
+        "connections",
+        "grants",
     ] {
-        let shown = Screen {
+        let screen = Screen {
             columns: 60,
             ..narrow
-        }
-        .shows(&home, args);
+        };
+        let shown = screen.shows(&home, line);
         for line in shown.lines().filter(|line| !line.contains("pdpp ")) {
             let wide = line.chars().filter(|c| *c > '\u{2e80}').count();
             assert!(line.chars().count() + wide <= 60, "{line}");
@@ -235,7 +228,7 @@ fn whoever_leaves_the_prompt_of_a_password_sees_again_what_is_typed() {
             modes.contains(LocalModes::ECHO)
         };
         assert!(echoes());
-        let mut command = home.command(&["owner-password"]);
+        let mut command = home.command("owner-password");
         command
             .stdin(theirs.try_clone().unwrap())
             .stderr(theirs.try_clone().unwrap())
@@ -246,9 +239,7 @@ fn whoever_leaves_the_prompt_of_a_password_sees_again_what_is_typed() {
             std::thread::sleep(Duration::from_millis(10));
             looks += 1;
         }
-        let id = child.id().to_string();
-        let told = Command::new("kill").args(["-s", signal, &id]).status();
-        assert!(told.unwrap().success());
+        harness::signal(child.id(), signal);
         assert_eq!(child.wait().unwrap().code(), Some(code));
         assert!(looks > 0 && looks < 6000 && echoes());
     }
@@ -262,7 +253,7 @@ fn the_link_that_signs_in_is_shown_to_people_and_kept_nowhere() {
         let (ours, theirs) = terminal();
         let log = home.path("serve.log");
         let kept = File::create(&log).unwrap();
-        let mut command = home.command(&["serve", "--listen", "127.0.0.1:0"]);
+        let mut command = home.command("serve --listen 127.0.0.1:0");
         if at_stderr {
             command.stdout(kept).stderr(theirs);
         } else {

@@ -4,53 +4,14 @@
 mod harness;
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::io::{Read, Write};
+use std::os::unix::fs::chown;
 use std::os::unix::net::UnixListener;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use harness::server::Server;
-use harness::{Home, Ran};
-
-/// An import that has acknowledged one line and waits for the next.
-fn import_under_way(home: &Home) -> (Child, ChildStdin) {
-    let mut import = home
-        .command(&[
-            "import",
-            "-",
-            "--as",
-            "mail/messages",
-            "-v",
-            "--batch-lines",
-            "1",
-        ])
-        .stdin(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdin = import.stdin.take().unwrap();
-    stdin.write_all(b"{\"id\":\"a\"}\n").unwrap();
-    let mut line = String::new();
-    let mut stderr = BufReader::new(import.stderr.take().unwrap());
-    stderr.read_line(&mut line).unwrap();
-    assert_eq!(line, "acknowledged 1\n");
-    (import, stdin)
-}
-
-#[test]
-fn a_second_opener_is_told_who_holds_the_directory() {
-    let home = Home::with_mail();
-    let (mut holder, stdin) = import_under_way(&home);
-    home.run(&["connections"]).refused(&format!(
-        "error: the data directory ~/data is in use by pdpp import (process {}). Wait until it ends, or stop it.",
-        holder.id()
-    ));
-    drop(stdin);
-    assert!(holder.wait().unwrap().success());
-    home.run(&["connections"]).succeeds();
-}
+use harness::{Home, NOBODY, allow, is_root};
 
 #[test]
 fn a_server_that_hangs_is_named_and_nobody_waits_for_it_for_ever() {
@@ -60,34 +21,28 @@ fn a_server_that_hangs_is_named_and_nobody_waits_for_it_for_ever() {
     let id = server.child.id();
     server.signal("STOP");
     let begun = Instant::now();
-    let ran = home.run(&["connections"]);
+    let ran = home.run("connections");
     server.signal("CONT");
     assert!(begun.elapsed() < Duration::from_secs(30));
     ran.refused_saying(&[
         &format!("pdpp serve (process {id}) does not answer"),
         &format!("kill -KILL {id}"),
     ]);
-    home.run(&["connections"]).succeeds();
+    home.run("connections").succeeds();
 }
 
 #[test]
 fn a_database_emptied_beside_its_log_is_refused_and_not_touched() {
     // Its engine would take the empty file for a new one and throw the log away, and all records with it.
-    refuses_cut_beside_log(|_| 0);
-}
-
-/// Kills an import, so that the log holds what the file does not yet, and cuts the file.
-fn refuses_cut_beside_log(kept: impl Fn(usize) -> usize) {
     let home = Home::with_mail();
-    let (mut import, _stdin) = import_under_way(&home);
-    import.kill().unwrap();
-    import.wait().unwrap();
-    let path = home.data_dir().join("records.db");
-    let log = home.data_dir().join("records.db-wal");
+    let mut import = home.import_under_way();
+    import.child.kill().unwrap();
+    import.child.wait().unwrap();
+    let [path, log] = ["records.db", "records.db-wal"].map(|name| home.data_dir().join(name));
     let (whole, whole_log) = (fs::read(&path).unwrap(), fs::read(&log).unwrap());
     assert!(!whole_log.is_empty());
-    fs::write(&path, &whole[..kept(whole.len())]).unwrap();
-    home.run(&["connections"])
+    fs::write(&path, "").unwrap();
+    home.run("connections")
         .refused_saying(&["~/data/records.db is damaged", "Restore it from a backup"]);
     assert_eq!(fs::read(&log).unwrap(), whole_log);
     fs::write(&path, &whole).unwrap();
@@ -97,24 +52,13 @@ fn refuses_cut_beside_log(kept: impl Fn(usize) -> usize) {
 #[test]
 fn a_directory_that_cannot_be_written_is_named() {
     let home = Home::with_mail();
-    let open = |mode| fs::set_permissions(home.folder(), fs::Permissions::from_mode(mode)).unwrap();
-    open(0o755);
-    let program = home.path("pdpp");
-    fs::copy(env!("CARGO_BIN_EXE_pdpp"), &program).unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let locked = home.path("locked");
     fs::create_dir(&locked).unwrap();
-    fs::set_permissions(&locked, fs::Permissions::from_mode(0o555)).unwrap();
-    fs::set_permissions(home.data_dir(), fs::Permissions::from_mode(0o555)).unwrap();
-    let run = |folder: &std::path::Path| {
-        let mut command = Command::new(&program);
-        let add = ["connections", "add", "mail", "--name", "x", "--data-dir"];
-        command.args(add).arg(folder);
-        // Nothing is read-only for root, so root steps down.
-        if fs::metadata("/proc/self").unwrap().uid() == 0 {
-            command.uid(65534).gid(65534);
-        }
-        Ran::new(command.output().unwrap(), home.folder())
+    allow(&locked, 0o555);
+    allow(&home.data_dir(), 0o555);
+    let run = |folder: &Path| {
+        let mut command = home.without_privileges("connections add mail --name x");
+        home.ran(command.arg(folder))
     };
     // There are files that it may not even read.
     run(&home.data_dir()).refused_saying(&["cannot be read: Permission denied (os error 13)."]);
@@ -123,82 +67,56 @@ fn a_directory_that_cannot_be_written_is_named() {
             "cannot be written: Permission denied (os error 13). Make it writable for this user, or choose another folder with --data-dir.",
         ]);
     }
-    fs::set_permissions(home.data_dir(), fs::Permissions::from_mode(0o700)).unwrap();
-    open(0o700);
+    allow(&home.data_dir(), 0o700);
 }
 
 #[test]
 fn a_command_that_only_reads_makes_no_data_directory() {
     // TR-37: a misspelt folder is told, not filled.
     let home = Home::new();
-    let typo = home.path("typo");
-    let folder = typo.to_str().unwrap();
     for command in [
-        &["search", "x"][..],
-        &["query", "messages"],
-        &["connections"],
-        &["grants"],
-        &["mcp"],
-        &["purge"],
+        "search x",
+        "query messages",
+        "connections",
+        "grants",
+        "mcp",
+        "purge",
     ] {
-        let ran = home.run(&[&["--data-dir", folder], command].concat());
-        assert_ne!(ran.code, Some(0), "{command:?}");
-        let told = [
+        let ran = home.run(format!("--data-dir ~/typo {command}"));
+        assert_ne!(ran.code, Some(0), "{command}");
+        ran.says_all(&[
             "there is no data directory at ~/typo",
             "--data-dir",
             "declare",
-        ];
-        assert!(
-            told.iter().all(|word| ran.stderr.contains(word)),
-            "{}",
-            ran.stderr
-        );
-        assert!(!typo.exists(), "{command:?}");
+        ]);
     }
-    home.run(&["--data-dir", folder, "doctor"]);
-    assert!(!typo.exists());
+    home.run("--data-dir ~/typo doctor").exits(1);
+    assert!(!home.path("typo").exists());
 }
 
 #[test]
 fn a_file_that_may_not_be_read_is_told_as_that() {
     // TR-37: it is neither damaged nor older than it was.
     let home = Home::with_mail();
-    home.end_server();
     let data = home.data_dir();
-    let allow = |path: &std::path::Path, mode| {
-        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
-    };
-    allow(home.folder(), 0o755);
-    let program = home.path("pdpp");
-    fs::copy(env!("CARGO_BIN_EXE_pdpp"), &program).unwrap();
-    allow(&program, 0o755);
-    let is_root = fs::metadata("/proc/self").unwrap().uid() == 0;
-    let run = |args: &[&str], folder: &std::path::Path| {
-        let mut command = Command::new(&program);
-        command.args(args).arg("--data-dir").arg(folder);
-        // Nothing is closed to root, so root steps down.
-        if is_root {
-            command.uid(65534).gid(65534);
-        }
-        Ran::new(command.output().unwrap(), home.folder())
-    };
-    let give = |path: &std::path::Path| {
-        if is_root {
-            std::os::unix::fs::chown(path, Some(65534), Some(65534)).unwrap();
+    let run = |line: &str, folder: &Path| home.ran(home.without_privileges(line).arg(folder));
+    let give = |path: &Path| {
+        if is_root() {
+            chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
         }
     };
     give(&data);
     for entry in fs::read_dir(&data).unwrap() {
         give(&entry.unwrap().path());
     }
-    home.run(&["search", "x"]).succeeds();
+    home.run("search x").succeeds();
     give(&data.join("index"));
     for name in ["records.db", "commits.mark", "index"] {
         let file = data.join(name);
         allow(&file, 0o000);
         let told = format!("~/data/{name} cannot be read: ");
-        run(&["search", "x"], &data).refused_saying(&[&told, "the user who owns it"]);
-        let doctor = run(&["doctor"], &data).stdout;
+        run("search x", &data).refused_saying(&[&told, "the user who owns it"]);
+        let doctor = run("doctor", &data).stdout;
         let plain = doctor.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(plain.contains("cannot be read: "), "{doctor}");
         assert!(!plain.contains("restore a backup"), "{doctor}");
@@ -209,15 +127,13 @@ fn a_file_that_may_not_be_read_is_told_as_that() {
     let closed = home.path("closed");
     fs::create_dir(&closed).unwrap();
     allow(&closed, 0o000);
-    let doctor = run(&["doctor"], &closed.join("data")).stdout;
-    assert!(doctor.contains("Permission denied"), "{doctor}");
-    assert!(!doctor.contains("nothing at"), "{doctor}");
+    let doctor = run("doctor", &closed.join("data"));
+    doctor.shows("Permission denied");
+    doctor.hides("nothing at");
     allow(&closed, 0o700);
-    if is_root {
-        let backup = run(&["backup", "/nowhere.tar"], &data);
-        assert!(backup.stderr.contains("hint: "), "{}", backup.stderr);
+    if is_root() {
+        run("backup /nowhere.tar", &data).says("hint: ");
     }
-    allow(home.folder(), 0o700);
 }
 
 #[test]
@@ -228,20 +144,15 @@ fn a_full_disk_ends_an_import_and_keeps_what_was_acknowledged() {
         format!("{{\"id\":\"{n:05}\",\"subject\":\"s{n}\",\"body\":\"{body}\"}}\n")
     });
     let file = home.file("messages.jsonl", lines);
-    let script = format!(
-        "trap '' XFSZ; ulimit -f 3000; exec '{}' import '{file}' -v --batch-lines 100",
-        env!("CARGO_BIN_EXE_pdpp")
-    );
-    let output = Command::new("sh")
-        .args(["-c", &script])
-        .env("PDPP_DATA_DIR", home.data_dir())
-        .output()
-        .unwrap();
-    let ran = Ran::new(output, home.folder()).refused_saying(&[
-        "error: no space left while writing ~/data/records.db",
-        "Free some space and run the command again; everything acknowledged so far is kept.",
-    ]);
-    assert!(!ran.stderr.contains("defect"), "{}", ran.stderr);
+    let ran = home
+        .typed(
+            "trap '' XFSZ; ulimit -f 3000; exec pdpp import ~/messages.jsonl -v --batch-lines 100",
+        )
+        .refused_saying(&[
+            "error: no space left while writing ~/data/records.db",
+            "Free some space and run the command again; everything acknowledged so far is kept.",
+        ]);
+    ran.hides("defect");
     let mut told = ran
         .stderr
         .lines()
@@ -259,7 +170,7 @@ fn a_full_disk_ends_an_import_and_keeps_what_was_acknowledged() {
     for (n, line) in kept.iter().enumerate() {
         assert!(line.starts_with(&format!("{{\"key\":\"{n:05}\"")), "{line}");
     }
-    let json = home.run(&["import", &file, "--json"]).succeeds().json();
+    let json = home.run(format!("import {file} --json")).succeeds().json();
     assert_eq!(json["unchanged"], kept.len());
     assert_eq!(json["added"], 6_000 - kept.len());
 }
@@ -280,11 +191,11 @@ fn a_server_that_breaks_off_is_not_told_to_have_ended() {
             }
         }
     });
-    let ran = home.run(&["connections"]).refused_saying(&[
+    let ran = home.run("connections").refused_saying(&[
         "error: the running server broke off its answer",
         "pdpp doctor",
     ]);
-    assert!(!ran.stderr.contains("ended"), "{}", ran.stderr);
+    ran.hides("ended");
 }
 
 #[test]
@@ -297,9 +208,9 @@ fn a_local_command_tells_the_cause_and_names_nobody_else() {
     fs::remove_dir_all(&index).unwrap();
     fs::write(&index, "in the way").unwrap();
     let ran = home
-        .run(&["search", "x"])
+        .run("search x")
         .refused_saying(&["~/data/index", "pdpp doctor"]);
-    assert!(!ran.stderr.contains("whoever runs"), "{}", ran.stderr);
+    ran.hides("whoever runs");
     // Records are read as before.
     assert_eq!(home.messages().lines().count(), 1);
 }
@@ -329,15 +240,11 @@ fn a_damaged_record_is_left_out_and_named_at_the_end() {
         bytes[at] ^= 1;
     }
     fs::write(&path, bytes).unwrap();
-    let ran = home.run(&["export", "messages"]);
-    assert_eq!(ran.code, Some(1), "{ran:?}");
-    let others: String = whole.split_inclusive('\n').take(2).collect();
-    assert_eq!(ran.stdout, others);
-    for told in [
+    let ran = home.run("export messages").refused_saying(&[
         "'b' of mail-work/messages",
         "everything else was given",
         "Import",
-    ] {
-        assert!(ran.stderr.contains(told), "{told} in {ran:?}");
-    }
+    ]);
+    let others: String = whole.split_inclusive('\n').take(2).collect();
+    assert_eq!(ran.stdout, others);
 }

@@ -26,17 +26,10 @@ fn agree<T: PartialEq + std::fmt::Debug>(ask: impl Fn(Surface) -> T) -> T {
 
 /// What people ask and what is hard to carry.
 fn readers() -> [Grant; 4] {
-    let fields = "id,title,text,size,at";
-    let narrow = [
-        "--connection",
-        CONNECTIONS[0],
-        "--stream",
-        "entries",
-        "--fields",
-        fields,
-        "--since",
-        "2026-02-01",
-    ];
+    let narrow = format!(
+        "--connection {} --stream entries --fields id,title,text,size,at --since 2026-02-01",
+        CONNECTIONS[0]
+    );
     [
         whole(),
         archives(),
@@ -50,7 +43,7 @@ fn every_surface_shows_the_same_schema() {
     // PA-01
     for who in readers() {
         let index = agree(|surface| {
-            let mut streams = surface.schema(&who, plain()).unwrap();
+            let mut streams = surface.streams(&who, plain());
             // The index of the tools leaves the fields to the next call.
             for stream in &mut streams {
                 stream.fields.clear();
@@ -63,7 +56,7 @@ fn every_surface_shows_the_same_schema() {
                     .with("stream", stream.name.as_str())
                     .connection(&stream.connections[0])
             };
-            let _ = agree(|surface| surface.schema(&who, ask()).unwrap());
+            let _ = agree(|surface| surface.streams(&who, ask()));
         }
     }
 }
@@ -414,7 +407,7 @@ fn a_window_of_one_surface_goes_on_at_another() {
         let ask = plain()
             .with("offset_chars", offset)
             .with("limit_chars", 700);
-        let window = surface.read(&who, &id, "text", ask).unwrap();
+        let window = surface.window(&who, &id, "text", ask);
         offset = window.next.unwrap();
         windows.push(window);
     }
@@ -427,9 +420,7 @@ fn a_window_of_one_surface_goes_on_at_another() {
     let mut cursor: Option<String> = None;
     let mut keys = Vec::new();
     for surface in Surface::ALL {
-        let page = surface
-            .query(&who, "entries", ask(cursor.as_deref()))
-            .unwrap();
+        let page = surface.page(&who, "entries", ask(cursor.as_deref()));
         keys.extend(page.keys().iter().map(ToString::to_string));
         cursor = page.cursor;
     }

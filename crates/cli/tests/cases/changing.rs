@@ -7,13 +7,13 @@ use crate::surface::{Surface, plain};
 use crate::world::{Grant, ledgers};
 
 /// A ledger with five lines, read under these options.
-fn ledger(surface: Surface, case: &str, options: &[&str]) -> (String, Grant) {
+fn ledger(surface: Surface, case: &str, options: &str) -> (String, Grant) {
     let name = format!("{case}-{surface:?}").to_lowercase();
     let world = ledgers();
     world.connect("archive", &name, &name);
     let lines: Vec<String> = (1..=5).map(|number| line(number, "first")).collect();
     world.import("archive/entries", &name, &lines.join("\n"));
-    let who = world.grant(&[&["--connection", &name], options].concat());
+    let who = world.grant(format!("--connection {name} {options}").trim());
     (name, who)
 }
 
@@ -38,10 +38,10 @@ fn sorted(page: &Page) -> Vec<(&str, bool)> {
 }
 
 pub(crate) fn changes_are_told_once_with_tombstones(surface: Surface) {
-    let (name, who) = ledger(surface, "told", &[]);
+    let (name, who) = ledger(surface, "told", "");
     let since = |bookmark: &str| {
         let ask = plain().with("changes_since", bookmark);
-        surface.query(&who, "entries", ask).unwrap()
+        surface.page(&who, "entries", ask)
     };
     let first = since("beginning");
     assert_eq!(first.records.len(), 5);
@@ -70,9 +70,9 @@ pub(crate) fn changes_are_told_once_with_tombstones(surface: Surface) {
 }
 
 pub(crate) fn changes_page_to_the_end_and_then_nothing_follows(surface: Surface) {
-    let (name, who) = ledger(surface, "paged", &[]);
+    let (name, who) = ledger(surface, "paged", "");
     let ask = plain().limit(2).with("changes_since", "beginning");
-    let mut page = surface.query(&who, "entries", ask.clone()).unwrap();
+    let mut page = surface.page(&who, "entries", ask.clone());
     let mut seen: Vec<String> = Vec::new();
     // The cursor alone goes on, and so does the same question with the cursor.
     for question in [ask, plain().limit(2)].into_iter().cycle() {
@@ -82,30 +82,21 @@ pub(crate) fn changes_page_to_the_end_and_then_nothing_follows(surface: Surface)
         };
         // A change while pages are read is for the next bookmark.
         ledgers().import("archive/entries", &name, &line(9, "late"));
-        page = surface
-            .query(&who, "entries", question.cursor(&cursor))
-            .unwrap();
+        page = surface.page(&who, "entries", question.cursor(&cursor));
     }
     seen.sort_unstable();
     assert_eq!(seen, ["l1", "l2", "l3", "l4", "l5"]);
     let ask = plain().with("changes_since", page.bookmark.unwrap());
-    let late = surface.query(&who, "entries", ask).unwrap();
+    let late = surface.page(&who, "entries", ask);
     assert_eq!(late.keys(), ["l9"]);
 }
 
 pub(crate) fn a_change_outside_the_grant_is_no_change(surface: Surface) {
-    let options = [
-        "--stream",
-        "entries",
-        "--fields",
-        "id,size,at",
-        "--until",
-        "2026-02-04",
-    ];
-    let (name, who) = ledger(surface, "hidden", &options);
+    let options = "--stream entries --fields id,size,at --until 2026-02-04";
+    let (name, who) = ledger(surface, "hidden", options);
     let since = |bookmark: &str| {
         let ask = plain().with("changes_since", bookmark);
-        surface.query(&who, "entries", ask).unwrap()
+        surface.page(&who, "entries", ask)
     };
     let first = since("beginning");
     assert_eq!(
@@ -126,15 +117,13 @@ pub(crate) fn a_change_outside_the_grant_is_no_change(surface: Surface) {
 }
 
 pub(crate) fn a_search_that_goes_on_in_a_changed_index_says_so(surface: Surface) {
-    let (name, who) = ledger(surface, "ranked", &[]);
+    let (name, who) = ledger(surface, "ranked", "");
     let ask = || plain().limit(2);
-    let first = surface.search(&who, "first", ask()).unwrap();
+    let first = surface.found(&who, "first", ask());
     assert!(first.warnings.is_empty());
     ledgers().import("archive/entries", &name, &line(7, "first"));
     let cursor = first.cursor.unwrap();
-    let next = surface
-        .search(&who, "first", ask().cursor(&cursor))
-        .unwrap();
+    let next = surface.found(&who, "first", ask().cursor(&cursor));
     assert_eq!(next.warnings, ["ranking_changed"]);
     assert_eq!(next.hits.len(), 2);
 }

@@ -29,16 +29,14 @@ pub(crate) fn the_index_names_every_stream_and_connection(surface: Surface) {
             (text("connection_id"), text("stream"))
         })
         .collect();
-    let index = surface.schema(&who, plain()).unwrap();
+    let index = surface.streams(&who, plain());
     assert_eq!(pairs(&index), granted);
     assert_eq!(granted.len(), 22);
 }
 
 pub(crate) fn a_stream_shows_its_fields_and_what_each_accepts(surface: Surface) {
     // SC-06
-    let shown = surface
-        .schema(&whole(), plain().with("stream", "notes"))
-        .unwrap();
+    let shown = surface.streams(&whole(), plain().with("stream", "notes"));
     let [notes] = &shown[..] else {
         panic!("{shown:?}")
     };
@@ -71,9 +69,7 @@ pub(crate) fn a_stream_shows_its_fields_and_what_each_accepts(surface: Surface) 
 
 pub(crate) fn a_stream_of_several_sources_is_shown_for_each(surface: Surface) {
     // SC-07
-    let shown = surface
-        .schema(&whole(), plain().with("stream", "messages"))
-        .unwrap();
+    let shown = surface.streams(&whole(), plain().with("stream", "messages"));
     let [chat, mail] = &shown[..] else {
         panic!("{shown:?}")
     };
@@ -88,16 +84,14 @@ pub(crate) fn a_stream_of_several_sources_is_shown_for_each(surface: Surface) {
 pub(crate) fn a_connection_narrows_what_is_shown(surface: Surface) {
     // SC-09
     let ask = || plain().connection("mail-private");
-    let all = surface.schema(&whole(), ask()).unwrap();
+    let all = surface.streams(&whole(), ask());
     let of: BTreeSet<&str> = all
         .iter()
         .flat_map(|stream| &stream.connections)
         .map(String::as_str)
         .collect();
     assert_eq!(of, BTreeSet::from(["mail-private"]));
-    let one = surface
-        .schema(&whole(), ask().with("stream", "messages"))
-        .unwrap();
+    let one = surface.streams(&whole(), ask().with("stream", "messages"));
     assert_eq!(one.len(), 1);
     assert_eq!(one[0].connections, ["mail-private"]);
 }
@@ -105,7 +99,7 @@ pub(crate) fn a_connection_narrows_what_is_shown(surface: Surface) {
 pub(crate) fn the_whole_schema_of_one_stream_is_given(surface: Surface) {
     // SC-15, SC-17, PA-07
     let ask = plain().with("stream", "notes").with("detail", "full");
-    let shown = surface.schema(&whole(), ask).unwrap();
+    let shown = surface.streams(&whole(), ask);
     let [notes] = &shown[..] else {
         panic!("{shown:?}")
     };
@@ -128,7 +122,7 @@ pub(crate) fn the_whole_schema_of_one_stream_is_given(surface: Surface) {
         .with("stream", "entries")
         .with("detail", "full")
         .connection(CONNECTIONS[1]);
-    let shown = surface.schema(&archives(), ask).unwrap();
+    let shown = surface.streams(&archives(), ask);
     assert_eq!(shown[0].connections, [CONNECTIONS[1]]);
 }
 
@@ -157,12 +151,8 @@ pub(crate) fn the_whole_schema_of_everything_is_refused(surface: Surface) {
 pub(crate) fn what_the_schema_advertises_is_accepted(surface: Surface) {
     // SC-08
     let who = only("bank");
-    let shown = surface
-        .schema(&who, plain().with("stream", "transactions"))
-        .unwrap();
-    let whole = surface
-        .query(&who, "transactions", plain().limit(1))
-        .unwrap();
+    let shown = surface.streams(&who, plain().with("stream", "transactions"));
+    let whole = surface.page(&who, "transactions", plain().limit(1));
     let sample = &whole.records[0].data;
     for (field, flags) in &shown[0].fields {
         // A name must outlive the question.
@@ -173,7 +163,7 @@ pub(crate) fn what_the_schema_advertises_is_accepted(surface: Surface) {
         for flag in flags.split(',') {
             if flag == "eq" {
                 let ask = plain().limit(1).filter(name, value.clone());
-                let page = surface.query(&who, "transactions", ask).unwrap();
+                let page = surface.page(&who, "transactions", ask);
                 assert_eq!(page.records[0].data[name], *value, "{field}");
             }
             for operator in flag
@@ -183,7 +173,7 @@ pub(crate) fn what_the_schema_advertises_is_accepted(surface: Surface) {
             {
                 let operator: &'static str = operator.to_owned().leak();
                 let ask = plain().limit(1).range(name, operator, value.clone());
-                surface.query(&who, "transactions", ask).unwrap();
+                surface.page(&who, "transactions", ask);
             }
             for metric in flag
                 .strip_prefix("a=")
@@ -198,9 +188,7 @@ pub(crate) fn what_the_schema_advertises_is_accepted(surface: Surface) {
                     }
                     metric => (metric, plain().with("field", name)),
                 };
-                surface
-                    .aggregate(&who, "transactions", metric, ask)
-                    .unwrap();
+                surface.figures(&who, "transactions", metric, ask);
             }
         }
     }

@@ -21,7 +21,7 @@ pub(crate) fn a_record_is_fetched_as_it_was_imported(surface: Surface) {
     for key in ["plain", "e-012", "a/b/c", "ключ"] {
         for (place, connection) in CONNECTIONS.into_iter().enumerate() {
             let id = Id::new(connection, "entries", key);
-            let record = surface.fetch(&who, &id, plain()).unwrap();
+            let record = surface.record(&who, &id, plain());
             let imported = entry(key, place);
             assert_eq!(
                 present(&record.data),
@@ -40,7 +40,7 @@ pub(crate) fn a_projected_record_leaks_nothing(surface: Surface) {
     let step = Step::Fetch(Named::Parts(&id));
     for fields in [&["size"][..], &["id", "kind"], &["marks"]] {
         let ask = plain().fields(fields);
-        let record = surface.fetch(&who, &id, ask.clone()).unwrap();
+        let record = surface.record(&who, &id, ask.clone());
         let names: Vec<&str> = record.data.keys().map(String::as_str).collect();
         assert_eq!(names, fields);
         let shown = surface.shown(&who, &step, &ask).unwrap();
@@ -57,12 +57,12 @@ pub(crate) fn a_record_without_its_connection_is_found_where_only_one_has_the_st
     // ID-07
     let who = only("notes");
     let full = Id::new("notes", "notes", "Who is who.md");
-    let found = surface.fetch(&who, &full.bare(), plain()).unwrap();
+    let found = surface.record(&who, &full.bare(), plain());
     assert_eq!(found.id, full);
-    let window = surface.read(&who, &full.bare(), "title", plain()).unwrap();
+    let window = surface.window(&who, &full.bare(), "title", plain());
     assert_eq!(window.text, "Who is who");
     let beside = plain().connection("notes");
-    let found = surface.fetch(&who, &full.bare(), beside).unwrap();
+    let found = surface.record(&who, &full.bare(), beside);
     assert_eq!(found.id, full);
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn a_record_without_its_connection_is_ambiguous_where_two_have_the_st
         assert_eq!(refused.retry_with.as_deref(), Some("connection_id"));
     }
     let beside = plain().connection(CONNECTIONS[1]);
-    let found = surface.fetch(&who, &full.bare(), beside).unwrap();
+    let found = surface.record(&who, &full.bare(), beside);
     assert_eq!(found.id, full);
 }
 

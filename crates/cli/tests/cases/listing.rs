@@ -11,10 +11,10 @@ use crate::world::{Grant, archives, only, whole};
 
 /// All pages of a question.
 pub(crate) fn all(surface: Surface, who: &Grant, stream: &str, ask: &Ask) -> Vec<Page> {
-    let mut pages = vec![surface.query(who, stream, ask.clone()).unwrap()];
+    let mut pages = vec![surface.page(who, stream, ask.clone())];
     while let Some(cursor) = pages[pages.len() - 1].cursor.clone() {
         let ask = ask.clone().cursor(&cursor);
-        pages.push(surface.query(who, stream, ask).unwrap());
+        pages.push(surface.page(who, stream, ask));
         assert!(pages.len() < 100, "pages without end");
     }
     pages
@@ -35,9 +35,7 @@ pub(crate) fn pages_lead_to_the_end_with_every_record_once(surface: Surface) {
     let records = records(&pages);
     let once: BTreeSet<&str> = records.iter().map(|one| one.id.record.as_str()).collect();
     assert_eq!(once.len(), records.len());
-    let counted = surface
-        .aggregate(&who, "transactions", "count", plain())
-        .unwrap();
+    let counted = surface.figures(&who, "transactions", "count", plain());
     assert_eq!(counted.value, Some(records.len().into()));
     assert_eq!(pages.len(), records.len().div_ceil(100));
     let short = pages.iter().filter(|page| page.records.len() < 100);
@@ -63,12 +61,12 @@ pub(crate) fn keys_of_any_form_are_listed_and_fetched(surface: Surface) {
         for key in hard.iter().skip(place).step_by(2) {
             let id = Id::new(connection, "entries", key);
             let ask = plain().fields(&["id", "size"]);
-            let record = surface.fetch(&who, &id, ask).unwrap();
+            let record = surface.record(&who, &id, ask);
             assert_eq!(record.id, id);
             let expected = entry(key, place);
             assert_eq!(record.data["id"], key.as_str());
             assert_eq!(record.data["size"], expected["size"], "{key}");
-            let window = surface.read(&who, &id, "kind", plain()).unwrap();
+            let window = surface.window(&who, &id, "kind", plain());
             assert_eq!(
                 (window.id, window.text.into()),
                 (id, expected["kind"].clone())
@@ -101,7 +99,7 @@ pub(crate) fn filters_keep_exactly_what_matches(surface: Surface) {
         ),
     ];
     for (ask, field, value) in cases {
-        let page = surface.query(&who, "entries", ask).unwrap();
+        let page = surface.page(&who, "entries", ask);
         let found: BTreeSet<String> = page.keys().iter().map(ToString::to_string).collect();
         let expected = whole.iter().filter(|one| one[field] == value);
         let expected: BTreeSet<String> = expected
@@ -112,7 +110,7 @@ pub(crate) fn filters_keep_exactly_what_matches(surface: Surface) {
     }
     // The same moment, written another way.
     let ask = west().filter("at", "2026-01-01T02:00:00+02:00");
-    let page = surface.query(&who, "entries", ask).unwrap();
+    let page = surface.page(&who, "entries", ask);
     assert_eq!(page.keys(), ["plain"]);
 }
 
@@ -120,7 +118,7 @@ pub(crate) fn ranges_may_be_open_or_closed(surface: Surface) {
     let who = archives();
     let east = || plain().connection(CONNECTIONS[0]).limit(100);
     let sizes = |ask: Ask| {
-        let page = surface.query(&who, "entries", ask).unwrap();
+        let page = surface.page(&who, "entries", ask);
         let mut sizes: Vec<i64> = page.records.iter().map(|one| number(one, "size")).collect();
         sizes.sort_unstable();
         sizes
@@ -136,7 +134,7 @@ pub(crate) fn ranges_may_be_open_or_closed(surface: Surface) {
         east()
             .range("at", "gte", "2026-03-01T00:00:00Z")
             .range("at", "lt", "2026-04-01T00:00:00Z");
-    let page = surface.query(&who, "entries", ask).unwrap();
+    let page = surface.page(&who, "entries", ask);
     let inside = |one: &Record| one.data["at"].as_str().unwrap().starts_with("2026-03-");
     assert!(!page.records.is_empty() && page.records.iter().all(inside));
 }
@@ -151,9 +149,7 @@ pub(crate) fn order_is_kept_in_both_directions(surface: Surface) {
             .map(|record| record.id.record.clone())
             .collect::<Vec<_>>()
     };
-    let shown = surface
-        .schema(&who, plain().with("stream", "events"))
-        .unwrap();
+    let shown = surface.streams(&who, plain().with("stream", "events"));
     assert!(shown[0].fields.contains_key("starts_at"));
     let newest = keys(plain());
     assert_eq!(keys(plain().with("sort", "-starts_at")), newest);
@@ -167,7 +163,7 @@ pub(crate) fn a_projection_leaves_exactly_the_named_fields(surface: Surface) {
     // FE-10, FE-12
     let who = whole();
     let ask = plain().limit(3).fields(&["word_count"]);
-    let page = surface.query(&who, "notes", ask).unwrap();
+    let page = surface.page(&who, "notes", ask);
     for record in &page.records {
         let names: Vec<&String> = record.data.keys().collect();
         assert_eq!(names, ["word_count"]);
@@ -182,7 +178,7 @@ pub(crate) fn a_view_is_a_named_projection(surface: Surface) {
         .connection(CONNECTIONS[0])
         .limit(2)
         .with("view", "short");
-    let page = surface.query(&who, "entries", ask).unwrap();
+    let page = surface.page(&who, "entries", ask);
     for record in &page.records {
         let names: BTreeSet<&str> = record.data.keys().map(String::as_str).collect();
         assert_eq!(names, BTreeSet::from(["id", "title"]));
@@ -192,33 +188,29 @@ pub(crate) fn a_view_is_a_named_projection(surface: Surface) {
 pub(crate) fn all_that_match_are_counted_when_asked(surface: Surface) {
     let who = only("bank");
     let ask = plain().limit(1).filter("category", "rent");
-    let page = surface
-        .query(&who, "transactions", ask.clone().with("count", "exact"))
-        .unwrap();
-    let counted = surface
-        .aggregate(
-            &who,
-            "transactions",
-            "count",
-            plain().filter("category", "rent"),
-        )
-        .unwrap();
+    let page = surface.page(&who, "transactions", ask.clone().with("count", "exact"));
+    let counted = surface.figures(
+        &who,
+        "transactions",
+        "count",
+        plain().filter("category", "rent"),
+    );
     assert_eq!(page.count.map(Value::from), counted.value);
     assert!(page.count > Some(1) && page.records.len() == 1);
-    let page = surface.query(&who, "transactions", ask).unwrap();
+    let page = surface.page(&who, "transactions", ask);
     assert_eq!(page.count, None);
 }
 
 pub(crate) fn related_records_come_along(surface: Surface) {
     let who = only("shop-kueche");
     let ask = plain().limit(2).with("expand", vec!["items"]);
-    let page = surface.query(&who, "orders", ask).unwrap();
+    let page = surface.page(&who, "orders", ask);
     for order in &page.records {
         let items = &order.related["items"];
         assert!(!items.is_empty(), "{order:?}");
         for item in items {
             let id = Id::new("shop-kueche", "items", item);
-            let item = surface.fetch(&who, &id, plain()).unwrap();
+            let item = surface.record(&who, &id, plain());
             assert_eq!(item.data["order_id"], order.id.record.as_str());
         }
     }
@@ -227,16 +219,10 @@ pub(crate) fn related_records_come_along(surface: Surface) {
 pub(crate) fn a_page_may_be_of_another_size_than_the_last(surface: Surface) {
     let who = archives();
     let ask = plain().connection(CONNECTIONS[0]).fields(&["id"]);
-    let whole = surface
-        .query(&who, "entries", ask.clone().limit(100))
-        .unwrap();
-    let first = surface
-        .query(&who, "entries", ask.clone().limit(3))
-        .unwrap();
+    let whole = surface.page(&who, "entries", ask.clone().limit(100));
+    let first = surface.page(&who, "entries", ask.clone().limit(3));
     let cursor = first.cursor.clone().unwrap();
-    let rest = surface
-        .query(&who, "entries", ask.limit(100).cursor(&cursor))
-        .unwrap();
+    let rest = surface.page(&who, "entries", ask.limit(100).cursor(&cursor));
     let keys = [first.keys(), rest.keys()].concat();
     assert_eq!(keys, whole.keys());
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::answer::{Id, SurfaceResult};
 use crate::generated::{CONNECTIONS, SECRET};
+use crate::refusing::refused;
 use crate::surface::{Named, Step, Surface, plain};
 use crate::world::{life, only};
 
@@ -13,21 +14,15 @@ fn code<T: std::fmt::Debug>(told: SurfaceResult<T>) -> String {
 
 pub(crate) fn a_field_that_is_not_granted_is_nowhere(surface: Surface) {
     // PA-03, PA-08, FW-09
-    let who = life().grant(&[
-        "--connection",
-        CONNECTIONS[0],
-        "--stream",
-        "entries",
-        "--fields",
-        "id,title,text,size",
-    ]);
+    let who = life().grant(&format!(
+        "--connection {} --stream entries --fields id,title,text,size",
+        CONNECTIONS[0]
+    ));
     let granted = BTreeSet::from(["id", "size", "text", "title"]);
-    let shown = surface
-        .schema(&who, plain().with("stream", "entries"))
-        .unwrap();
+    let shown = surface.streams(&who, plain().with("stream", "entries"));
     let names: BTreeSet<&str> = shown[0].fields.keys().map(String::as_str).collect();
     assert_eq!(names, granted);
-    let page = surface.query(&who, "entries", plain().limit(100)).unwrap();
+    let page = surface.page(&who, "entries", plain().limit(100));
     for record in &page.records {
         assert!(
             record
@@ -48,26 +43,20 @@ pub(crate) fn a_field_that_is_not_granted_is_nowhere(surface: Surface) {
             assert!(!shown.contains(hidden), "{hidden} in {shown}");
         }
     }
-    assert!(
-        surface
-            .search(&who, SECRET, plain())
-            .unwrap()
-            .hits
-            .is_empty()
-    );
-    assert_eq!(
-        code(surface.read(&who, &id, "secret", plain())),
-        "field_not_granted"
+    assert!(surface.found(&who, SECRET, plain()).hits.is_empty());
+    refused(
+        surface.read(&who, &id, "secret", plain()),
+        "field_not_granted",
     );
     let ask = plain().with("group_by", "kind");
-    assert_eq!(
-        code(surface.aggregate(&who, "entries", "count", ask)),
-        "field_not_granted"
+    refused(
+        surface.aggregate(&who, "entries", "count", ask),
+        "field_not_granted",
     );
     // Where the order's own field is not granted, the order does not show it either.
-    assert_eq!(
-        code(surface.query(&who, "entries", plain().with("sort", "at"))),
-        "field_not_granted"
+    refused(
+        surface.query(&who, "entries", plain().with("sort", "at")),
+        "field_not_granted",
     );
     let keys = page.keys();
     assert!(
@@ -77,22 +66,13 @@ pub(crate) fn a_field_that_is_not_granted_is_nowhere(surface: Surface) {
 }
 
 pub(crate) fn a_time_that_is_not_granted_is_nowhere(surface: Surface) {
-    let who = life().grant(&[
-        "--connection",
-        "bank",
-        "--since",
-        "2026-06-01",
-        "--until",
-        "2026-07-01",
-    ]);
+    let who = life().grant("--connection bank --since 2026-06-01 --until 2026-07-01");
     let whole = only("bank");
-    let page = surface
-        .query(
-            &who,
-            "transactions",
-            plain().limit(100).with("count", "exact"),
-        )
-        .unwrap();
+    let page = surface.page(
+        &who,
+        "transactions",
+        plain().limit(100).with("count", "exact"),
+    );
     for record in &page.records {
         let day = record.data["booked_on"].as_str().unwrap();
         assert!(day.starts_with("2026-06-"), "{day}");
@@ -101,55 +81,44 @@ pub(crate) fn a_time_that_is_not_granted_is_nowhere(surface: Surface) {
         plain()
             .range("booked_on", "gte", "2026-06-01")
             .range("booked_on", "lt", "2026-07-01");
-    let month = surface
-        .aggregate(&whole, "transactions", "count", ask)
-        .unwrap();
-    let seen = surface
-        .aggregate(&who, "transactions", "count", plain())
-        .unwrap();
+    let month = surface.figures(&whole, "transactions", "count", ask);
+    let seen = surface.figures(&who, "transactions", "count", plain());
     assert_eq!((seen.records, page.count), (month.records, month.records));
     // A record of another month is not there, though its key is right.
-    let may = surface
-        .query(
-            &whole,
-            "transactions",
-            plain().limit(1).range("booked_on", "lt", "2026-06-01"),
-        )
-        .unwrap();
+    let may = surface.page(
+        &whole,
+        "transactions",
+        plain().limit(1).range("booked_on", "lt", "2026-06-01"),
+    );
     let id = &may.records[0].id;
     assert!(surface.fetch(&whole, id, plain()).is_ok());
-    assert_eq!(code(surface.fetch(&who, id, plain())), "not_found");
-    assert_eq!(
-        code(surface.read(&who, id, "counterparty", plain())),
-        "not_found"
-    );
+    refused(surface.fetch(&who, id, plain()), "not_found");
+    refused(surface.read(&who, id, "counterparty", plain()), "not_found");
     let counterparty = may.records[0].data["counterparty"].as_str().unwrap();
-    let found = surface
-        .search(&who, counterparty, plain().limit(100))
-        .unwrap();
+    let found = surface.found(&who, counterparty, plain().limit(100));
     assert!(!found.ids().contains(id));
 }
 
 pub(crate) fn a_stream_that_is_not_granted_is_nowhere(surface: Surface) {
-    let who = life().grant(&["--connection", "shop-kueche", "--stream", "orders"]);
-    let index = surface.schema(&who, plain()).unwrap();
+    let who = life().grant("--connection shop-kueche --stream orders");
+    let index = surface.streams(&who, plain());
     let names: Vec<&str> = index.iter().map(|stream| stream.name.as_str()).collect();
     assert_eq!(names, ["orders"]);
-    assert_eq!(
-        code(surface.query(&who, "items", plain())),
-        "grant_stream_not_allowed"
+    refused(
+        surface.query(&who, "items", plain()),
+        "grant_stream_not_allowed",
     );
     let id = Id::new("shop-kueche", "items", "[\"KK-7662\",\"1\"]");
-    assert_eq!(
-        code(surface.fetch(&who, &id, plain())),
-        "grant_stream_not_allowed"
+    refused(
+        surface.fetch(&who, &id, plain()),
+        "grant_stream_not_allowed",
     );
     let ask = plain().with("streams", vec!["items"]);
-    assert_eq!(
-        code(surface.search(&who, "pasta", ask)),
-        "grant_stream_not_allowed"
+    refused(
+        surface.search(&who, "pasta", ask),
+        "grant_stream_not_allowed",
     );
-    let found = surface.search(&who, "pasta", plain().limit(100)).unwrap();
+    let found = surface.found(&who, "pasta", plain().limit(100));
     assert!(found.ids().iter().all(|id| id.stream == "orders"));
     let ask = plain().limit(1).with("expand", vec!["items"]);
     let refused = code(surface.query(&who, "orders", ask));
@@ -162,7 +131,7 @@ pub(crate) fn a_stream_that_is_not_granted_is_nowhere(surface: Surface) {
 pub(crate) fn a_connection_that_is_not_granted_is_nowhere(surface: Surface) {
     let who = only(CONNECTIONS[0]);
     // With one connection granted nothing is ambiguous.
-    let page = surface.query(&who, "entries", plain().limit(3)).unwrap();
+    let page = surface.page(&who, "entries", plain().limit(3));
     assert!(
         page.records
             .iter()
@@ -178,7 +147,7 @@ pub(crate) fn a_connection_that_is_not_granted_is_nowhere(surface: Surface) {
     ] {
         assert_eq!(refused, "connection_not_found");
     }
-    let found = surface.search(&who, "Entry", plain().limit(100)).unwrap();
+    let found = surface.found(&who, "Entry", plain().limit(100));
     assert!(
         found
             .ids()
@@ -190,7 +159,7 @@ pub(crate) fn a_connection_that_is_not_granted_is_nowhere(surface: Surface) {
 pub(crate) fn a_grant_that_was_ended_reads_nothing(surface: Surface) {
     // Made for this surface, because it is ended.
     let day = format!("2020-01-0{}", surface as u8 + 1);
-    let who = life().grant(&["--connection", "bank", "--since", &day]);
+    let who = life().grant(&format!("--connection bank --since {day}"));
     assert!(
         surface
             .query(&who, "transactions", plain().limit(1))

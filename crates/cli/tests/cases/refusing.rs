@@ -7,7 +7,7 @@ use crate::generated::{CONNECTIONS, entry};
 use crate::surface::{Surface, plain};
 use crate::world::{MANY, archives, life, many, only, whole};
 
-fn refused<T: Debug>(told: SurfaceResult<T>, code: &str) {
+pub(crate) fn refused<T: Debug>(told: SurfaceResult<T>, code: &str) {
     assert_eq!(told.unwrap_err().code, code);
 }
 
@@ -26,14 +26,7 @@ pub(crate) fn a_stream_outside_the_grant_is_refused_whether_it_exists_or_not(sur
 }
 
 pub(crate) fn a_field_outside_the_grant_is_refused_wherever_it_is_named(surface: Surface) {
-    let who = life().grant(&[
-        "--connection",
-        "notes",
-        "--stream",
-        "notes",
-        "--fields",
-        "id,title,updated_at",
-    ]);
+    let who = life().grant("--connection notes --stream notes --fields id,title,updated_at");
     let id = Id::new("notes", "notes", "Who is who.md");
     for field in ["body", "no_such_field"] {
         let code = "field_not_granted";
@@ -57,11 +50,11 @@ pub(crate) fn a_field_outside_the_grant_is_refused_wherever_it_is_named(surface:
 pub(crate) fn cursors_hold_for_their_question_only(surface: Surface) {
     let who = archives();
     let east = || plain().connection(CONNECTIONS[0]).limit(2);
-    let page = surface.query(&who, "entries", east()).unwrap();
+    let page = surface.page(&who, "entries", east());
     let cursor = page.cursor.unwrap();
     let again = surface.query(&who, "entries", east().cursor(&cursor));
     assert_eq!(again.unwrap().records.len(), 2);
-    let hits = surface.search(&who, "Entry", plain().limit(2)).unwrap();
+    let hits = surface.found(&who, "Entry", plain().limit(2));
     let of_search = hits.cursor.unwrap();
     let west = plain().connection(CONNECTIONS[1]);
     let code = "invalid_cursor";
@@ -86,7 +79,7 @@ pub(crate) fn cursors_hold_for_their_question_only(surface: Surface) {
 
 pub(crate) fn a_cursor_of_another_grant_is_refused(surface: Surface) {
     let ask = || plain().connection(CONNECTIONS[0]).limit(2);
-    let page = surface.query(&archives(), "entries", ask()).unwrap();
+    let page = surface.page(&archives(), "entries", ask());
     let cursor = page.cursor.unwrap();
     let other = only(CONNECTIONS[0]);
     let told = surface.query(&other, "entries", ask().cursor(&cursor));
@@ -140,7 +133,7 @@ pub(crate) fn an_ambiguous_read_lists_the_connections_and_works_with_one(surface
         assert_eq!(refused.total, Some(3));
         for connection in &refused.connections {
             let ask = plain().connection(connection).limit(1);
-            let page = surface.query(&who, "messages", ask).unwrap();
+            let page = surface.page(&who, "messages", ask);
             assert_eq!(page.records[0].id.connection.as_ref(), Some(connection));
         }
     }
@@ -152,7 +145,7 @@ pub(crate) fn a_long_choice_is_cut_and_counted(surface: Surface) {
     let refused = surface.query(&who, "entries", plain()).unwrap_err();
     assert_eq!(refused.code, "ambiguous_connection");
     assert_eq!((refused.connections.len(), refused.total), (12, Some(MANY)));
-    let index = surface.schema(&who, plain()).unwrap();
+    let index = surface.streams(&who, plain());
     assert_eq!(index[0].connections.len() as u64, MANY);
 }
 
@@ -161,7 +154,7 @@ pub(crate) fn windows_of_what_is_no_text_are_refused(surface: Surface) {
     let id = Id::new(CONNECTIONS[0], "entries", "e-001");
     if surface.is_tools() {
         // No handle of the tools is a dead end: what is no text is shown as it is written.
-        let window = surface.read(&who, &id, "size", plain()).unwrap();
+        let window = surface.window(&who, &id, "size", plain());
         let size = &entry("e-001", 0)["size"];
         assert_eq!(window.text, size.to_string());
         return;

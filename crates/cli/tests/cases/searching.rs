@@ -26,10 +26,10 @@ fn unmarked(preview: &str) -> (Vec<&str>, String) {
 
 /// All pages of a search.
 fn all(surface: Surface, who: &Grant, words: &str, ask: &Ask) -> Vec<Found> {
-    let mut pages = vec![surface.search(who, words, ask.clone()).unwrap()];
+    let mut pages = vec![surface.found(who, words, ask.clone())];
     while let Some(cursor) = pages[pages.len() - 1].cursor.clone() {
         let ask = ask.clone().cursor(&cursor);
-        pages.push(surface.search(who, words, ask).unwrap());
+        pages.push(surface.found(who, words, ask));
         assert!(pages.len() < 100, "pages without end");
     }
     pages
@@ -42,7 +42,7 @@ fn read_again(surface: Surface, who: &Grant, hit: &Hit, excerpt: &Excerpt) {
     let ask = plain()
         .with("offset_chars", read.offset)
         .with("limit_chars", read.limit);
-    let window = surface.read(who, &read.id, &read.field, ask).unwrap();
+    let window = surface.window(who, &read.id, &read.field, ask);
     let (words, text) = unmarked(&excerpt.preview);
     assert!(!words.is_empty(), "{excerpt:?}");
     // A preview that a surface had to cut is a part of the window.
@@ -67,7 +67,7 @@ pub(crate) fn evidence_is_found_again_at_its_offsets(surface: Surface) {
         "\"Ironleaf Works\"",
         "café",
     ] {
-        let found = surface.search(&who, words, plain().limit(4)).unwrap();
+        let found = surface.found(&who, words, plain().limit(4));
         for hit in &found.hits {
             assert!(
                 !hit.excerpts.is_empty() && hit.excerpts.len() <= 3,
@@ -79,9 +79,7 @@ pub(crate) fn evidence_is_found_again_at_its_offsets(surface: Surface) {
         }
     }
     for words in WORDS {
-        let found = surface
-            .search(&archives(), words, plain().limit(3))
-            .unwrap();
+        let found = surface.found(&archives(), words, plain().limit(3));
         assert_eq!(found.hits.len(), 3, "{words}");
         for hit in &found.hits {
             for excerpt in &hit.excerpts {
@@ -94,9 +92,7 @@ pub(crate) fn evidence_is_found_again_at_its_offsets(surface: Surface) {
 
 pub(crate) fn evidence_is_marked_and_stands_in_its_field(surface: Surface) {
     // EV-16, EV-17, PA-02
-    let found = surface
-        .search(&archives(), WORDS[0], plain().limit(5))
-        .unwrap();
+    let found = surface.found(&archives(), WORDS[0], plain().limit(5));
     for hit in &found.hits {
         let place = CONNECTIONS
             .iter()
@@ -122,9 +118,7 @@ pub(crate) fn evidence_is_marked_and_stands_in_its_field(surface: Surface) {
 
 pub(crate) fn every_hit_names_its_source(surface: Surface) {
     // SE-12, SE-19, PA-01
-    let found = surface
-        .search(&whole(), "bridge", plain().limit(40))
-        .unwrap();
+    let found = surface.found(&whole(), "bridge", plain().limit(40));
     let sources: BTreeSet<(&str, Option<&str>, Option<&str>)> = found
         .hits
         .iter()
@@ -140,7 +134,7 @@ pub(crate) fn every_hit_names_its_source(surface: Surface) {
             .all(|(_, connection, label)| connection.is_some() && label.is_some())
     );
     for hit in found.hits.iter().take(8) {
-        let record = surface.fetch(&whole(), &hit.id, plain()).unwrap();
+        let record = surface.record(&whole(), &hit.id, plain());
         assert_eq!((&record.id, &record.label), (&hit.id, &hit.label));
     }
 }
@@ -162,10 +156,7 @@ pub(crate) fn a_search_is_narrowed_by_stream_connection_and_filter(surface: Surf
     // SE-17, SE-18
     let who = whole();
     let find = |ask: Ask| {
-        let ids = surface
-            .search(&who, "Ironleaf", ask.limit(50))
-            .unwrap()
-            .ids();
+        let ids = surface.found(&who, "Ironleaf", ask.limit(50)).ids();
         assert!(!ids.is_empty());
         ids
     };
@@ -178,27 +169,23 @@ pub(crate) fn a_search_is_narrowed_by_stream_connection_and_filter(surface: Surf
         .connection("mail-work")
         .with("streams", vec!["messages"])
         .filter("folder", "inbox");
-    let shown = surface
-        .schema(
-            &who,
-            plain().with("stream", "messages").connection("mail-work"),
-        )
-        .unwrap();
+    let shown = surface.streams(
+        &who,
+        plain().with("stream", "messages").connection("mail-work"),
+    );
     assert!(shown[0].fields.contains_key("folder"));
-    let folders = surface
-        .aggregate(
-            &who,
-            "messages",
-            "count",
-            plain().connection("mail-work").with("group_by", "folder"),
-        )
-        .unwrap();
+    let folders = surface.figures(
+        &who,
+        "messages",
+        "count",
+        plain().connection("mail-work").with("group_by", "folder"),
+    );
     let groups = folders.groups.unwrap();
     let known = groups.iter().any(|(key, ..)| key == "inbox");
     assert!(known, "{groups:?}");
     for id in find(ask).iter().take(3) {
         assert_eq!(of(id), ("mail-work".to_owned(), "messages".to_owned()));
-        let record = surface.fetch(&who, id, plain()).unwrap();
+        let record = surface.record(&who, id, plain());
         assert_eq!(record.data["folder"], "inbox");
     }
 }
@@ -206,7 +193,7 @@ pub(crate) fn a_search_is_narrowed_by_stream_connection_and_filter(surface: Surf
 pub(crate) fn phrases_prefixes_and_exclusions_are_understood(surface: Surface) {
     let who = only("notes");
     let find = |words: &str| {
-        let found = surface.search(&who, words, plain().limit(50)).unwrap();
+        let found = surface.found(&who, words, plain().limit(50));
         found.ids().into_iter().collect::<BTreeSet<Id>>()
     };
     let phrase = find("\"Allergic to hazelnuts\"");
@@ -221,18 +208,16 @@ pub(crate) fn phrases_prefixes_and_exclusions_are_understood(surface: Surface) {
 pub(crate) fn hits_are_counted_when_asked(surface: Surface) {
     let who = archives();
     let ask = plain().limit(2).with("count", "exact");
-    let found = surface.search(&who, WORDS[1], ask).unwrap();
+    let found = surface.found(&who, WORDS[1], ask);
     let all = all(surface, &who, WORDS[1], &plain().limit(10));
     let all: usize = all.iter().map(|page| page.hits.len()).sum();
     assert_eq!(found.count, Some(all as u64));
-    let found = surface.search(&who, WORDS[1], plain().limit(2)).unwrap();
+    let found = surface.found(&who, WORDS[1], plain().limit(2));
     assert_eq!(found.count, None);
 }
 
 pub(crate) fn nothing_found_is_an_answer(surface: Surface) {
-    let found = surface
-        .search(&whole(), "xylophonquarz", plain().with("count", "exact"))
-        .unwrap();
+    let found = surface.found(&whole(), "xylophonquarz", plain().with("count", "exact"));
     assert_eq!((found.hits.len(), found.count), (0, Some(0)));
     assert_eq!(found.cursor, None);
 }

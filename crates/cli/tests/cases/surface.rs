@@ -1,8 +1,6 @@
 //! The surfaces, and how a question is put to each of them.
 
 use std::borrow::Borrow;
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
 
 use contract::error::ErrorCode;
 use contract::handle::RecordHandle;
@@ -13,7 +11,7 @@ use crate::agent::call_hosted;
 use crate::answer::{Figures, Found, Id, Page, Record, Stream, SurfaceResult, Window};
 use crate::ask::rest_of;
 pub(crate) use crate::ask::{Ask, plain};
-use crate::harness::server::PATIENCE;
+use crate::harness::server::{connect, raw_exchange, status_in};
 use crate::tool::Reply;
 use crate::world::Grant;
 use crate::{body, tool};
@@ -127,19 +125,13 @@ fn request(step: &Step<'_>, ask: &Ask) -> String {
 
 /// Asks over TCP; gives the body.
 pub(crate) fn get(who: &Grant, target: &str) -> SurfaceResult<Value> {
-    let mut stream = TcpStream::connect(&who.world.address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let (host, token) = (&who.world.address, &who.token);
-    write!(
-        stream,
+    let request = format!(
         "GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nAuthorization: Bearer {token}\r\n\r\n"
-    )
-    .unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    let (head, text) = answer.split_once("\r\n\r\n").unwrap();
-    let status: u16 = head.split(' ').nth(1).unwrap().parse().unwrap();
-    let body: Value = serde_json::from_str(text).unwrap();
+    );
+    let (head, text) = raw_exchange(connect(host), &request);
+    let status = status_in(&head);
+    let body: Value = serde_json::from_str(&text).unwrap();
     if status == 200 {
         return Ok(body);
     }
@@ -289,7 +281,7 @@ impl Surface {
         } else {
             let agent = who.world.agent(who, self == Self::McpFar);
             let mut agent = agent.lock().unwrap();
-            agent.call(name, args)
+            agent.call(name, args.clone())
         };
         let reply = Reply::from_result(&result);
         if result["isError"] != true {
@@ -417,6 +409,42 @@ impl Surface {
         ask: impl Borrow<Ask>,
     ) -> SurfaceResult<Record> {
         self.fetch_named(who, Named::Parts(id), ask)
+    }
+
+    /// The streams that must be shown.
+    pub(crate) fn streams(self, who: &Grant, ask: Ask) -> Vec<Stream> {
+        self.schema(who, ask).unwrap()
+    }
+
+    /// The page that must be given.
+    pub(crate) fn page(self, who: &Grant, stream: &str, ask: impl Borrow<Ask>) -> Page {
+        self.query(who, stream, ask).unwrap()
+    }
+
+    /// The figures that must be given.
+    pub(crate) fn figures(
+        self,
+        who: &Grant,
+        stream: &str,
+        metric: &str,
+        ask: impl Borrow<Ask>,
+    ) -> Figures {
+        self.aggregate(who, stream, metric, ask).unwrap()
+    }
+
+    /// What must be found.
+    pub(crate) fn found(self, who: &Grant, words: &str, ask: impl Borrow<Ask>) -> Found {
+        self.search(who, words, ask).unwrap()
+    }
+
+    /// The record that must be given.
+    pub(crate) fn record(self, who: &Grant, id: &Id, ask: impl Borrow<Ask>) -> Record {
+        self.fetch(who, id, ask).unwrap()
+    }
+
+    /// The window that must be given.
+    pub(crate) fn window(self, who: &Grant, id: &Id, field: &str, ask: impl Borrow<Ask>) -> Window {
+        self.read(who, id, field, ask).unwrap()
     }
 
     pub(crate) fn fetch_named(

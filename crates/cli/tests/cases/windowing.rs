@@ -16,12 +16,12 @@ fn long_texts(surface: Surface) -> Vec<(Grant, Id, String)> {
     // The longest letter of the sample life. A list of the tools shows its beginning only.
     let who = only("mail-work");
     let ask = plain().with("field", "size_bytes");
-    let largest = surface.aggregate(&who, "messages", "max", ask).unwrap();
+    let largest = surface.figures(&who, "messages", "max", ask);
     let ask = plain()
         .filter("size_bytes", largest.value.unwrap())
         .limit(1);
-    let page = surface.query(&who, "messages", ask).unwrap();
-    let letter = surface.fetch(&who, &page.records[0].id, plain()).unwrap();
+    let page = surface.page(&who, "messages", ask);
+    let letter = surface.record(&who, &page.records[0].id, plain());
     let text = letter.data["body"].as_str().unwrap().to_owned();
     texts.push((who, letter.id, text));
     texts
@@ -64,7 +64,7 @@ pub(crate) fn windows_make_the_whole_text(surface: Surface) {
             let ask = plain()
                 .with("offset_chars", offset)
                 .with("limit_chars", 7_001);
-            let window = surface.read(&who, &id, field(&id), ask).unwrap();
+            let window = surface.window(&who, &id, field(&id), ask);
             assert_eq!(window.id, id);
             consistent(&window, &text);
             whole.push_str(&window.text);
@@ -81,10 +81,10 @@ pub(crate) fn windows_go_back_as_they_went_forth(surface: Surface) {
             .with("offset_chars", offset)
             .with("limit_chars", 1_000)
     };
-    let mut window = surface.read(&who, &id, "text", ask(2_500)).unwrap();
+    let mut window = surface.window(&who, &id, "text", ask(2_500));
     let mut first = window.start;
     while let Some(previous) = window.previous {
-        window = surface.read(&who, &id, "text", ask(previous)).unwrap();
+        window = surface.window(&who, &id, "text", ask(previous));
         consistent(&window, &text);
         // Nothing is left out between them.
         assert!(window.start < first && window.end >= first);
@@ -101,7 +101,7 @@ pub(crate) fn a_word_is_found_with_its_surroundings(surface: Surface) {
             .with("q", word)
             .with("before_chars", 11)
             .with("after_chars", 7);
-        let window = surface.read(&who, &id, "text", ask).unwrap();
+        let window = surface.window(&who, &id, "text", ask);
         consistent(&window, &text);
         let (from, to) = window.found.unwrap();
         assert_eq!((from - window.start, window.end - to), (11, 7));
@@ -122,11 +122,11 @@ pub(crate) fn an_empty_place_and_the_end_are_told(surface: Surface) {
     let total = text.chars().count() as u64;
     for offset in [total - 1, total] {
         let ask = plain().with("offset_chars", offset);
-        let window = surface.read(&who, &id, "text", ask).unwrap();
+        let window = surface.window(&who, &id, "text", ask);
         consistent(&window, &text);
         assert_eq!((window.start, window.next), (offset, None));
     }
     let short = Id::new(CONNECTIONS[0], "entries", "e-001");
-    let window = surface.read(&who, &short, "kind", plain()).unwrap();
+    let window = surface.window(&who, &short, "kind", plain());
     assert!(window.complete);
 }

@@ -15,9 +15,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::agent::Agent;
 use crate::generated;
 use crate::harness::Ran;
+use crate::harness::agent::Agent;
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_pdpp");
 /// Nothing takes so long unless it hangs; the sample life is made by a build without optimisation.
@@ -125,11 +125,16 @@ impl World {
     }
 
     pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(PROGRAM);
+        let mut command = self.program(PROGRAM);
+        command.args(args);
+        command
+    }
+
+    fn program(&self, name: &str) -> Command {
+        let mut command = Command::new(name);
         command
             .env("PDPP_DATA_DIR", self.folder.join("data"))
             .env("TZ", "<+02>-2")
-            .args(args)
             .stdin(Stdio::null());
         command
     }
@@ -145,14 +150,9 @@ impl World {
     /// Runs a command as it was printed, through a shell in which `pdpp` is the program.
     pub(crate) fn run_printed(&self, line: &str) -> Ran {
         let folder = std::path::Path::new(PROGRAM).parent().unwrap();
-        let ran = Command::new("sh")
-            .args(["-c", &format!("PATH={}:$PATH; {line}", folder.display())])
-            .env("PDPP_DATA_DIR", self.folder.join("data"))
-            .env("TZ", "<+02>-2")
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
-        Ran::new(ran, std::path::Path::new("\0"))
+        let mut shell = self.program("sh");
+        shell.args(["-c", &format!("PATH={}:$PATH; {line}", folder.display())]);
+        Ran::new(shell.output().unwrap(), std::path::Path::new("\0"))
     }
 
     pub(crate) fn connect(&self, connector: &str, name: &str, id: &str) {
@@ -176,11 +176,12 @@ impl World {
     }
 
     /// The grant that these options of `pdpp grant create` make; the same options give the same grant.
-    pub(crate) fn grant(&'static self, options: &[&str]) -> Grant {
+    pub(crate) fn grant(&'static self, options: &str) -> Grant {
         let mut grants = self.grants.lock().unwrap();
-        let found = grants.entry(options.join(" ")).or_insert_with(|| {
-            let fixed = ["grant", "create", "--client", "cases", "--json"];
-            let made = self.run(&[&fixed, options].concat()).succeeds().json();
+        let found = grants.entry(options.to_owned()).or_insert_with(|| {
+            let create = format!("grant create --client cases --json {options}");
+            let words: Vec<&str> = create.split(' ').collect();
+            let made = self.run(&words).succeeds().json();
             let text = |name: &str| made[name].as_str().map(str::to_owned);
             Grant {
                 world: self,
@@ -201,11 +202,8 @@ impl World {
         };
         let mut agents = self.agents.lock().unwrap();
         let found = agents.entry(place.join(" ")).or_insert_with(|| {
-            let words: Vec<&str> = ["mcp"]
-                .into_iter()
-                .chain(place.iter().map(String::as_str))
-                .collect();
-            Arc::new(Mutex::new(Agent::start(self.command(&words))))
+            let mut command = self.command(&["mcp"]);
+            Arc::new(Mutex::new(Agent::begun(command.args(&place))))
         });
         Arc::clone(found)
     }
@@ -250,19 +248,20 @@ pub(crate) fn whole() -> Grant {
         "archive-east",
         "archive-west",
     ];
-    let options: Vec<&str> = all.iter().flat_map(|id| ["--connection", *id]).collect();
-    life().grant(&options)
+    life().grant(&format!("--connection {}", all.join(" ")))
 }
 
 /// One connection of the life with all that is in it.
 pub(crate) fn only(connection: &str) -> Grant {
-    life().grant(&["--connection", connection])
+    life().grant(&format!("--connection {connection}"))
 }
 
 /// Both archives.
 pub(crate) fn archives() -> Grant {
-    let [east, west] = generated::CONNECTIONS;
-    life().grant(&["--connection", east, "--connection", west])
+    life().grant(&format!(
+        "--connection {}",
+        generated::CONNECTIONS.join(" ")
+    ))
 }
 
 /// More connections of one stream than a refusal lists.
@@ -275,9 +274,5 @@ pub(crate) fn many() -> Grant {
         ids.inspect(|id| ledgers().connect("archive", id, id))
             .collect()
     });
-    let options: Vec<&str> = ADDED
-        .iter()
-        .flat_map(|id| ["--connection", id.as_str()])
-        .collect();
-    ledgers().grant(&options)
+    ledgers().grant(&format!("--connection {}", ADDED.join(" ")))
 }

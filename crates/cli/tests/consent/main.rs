@@ -9,7 +9,6 @@
 #[path = "../harness/mod.rs"]
 mod harness;
 
-mod expiring;
 mod served;
 mod visitor;
 mod whole;

@@ -26,7 +26,7 @@ impl Served {
     pub(crate) fn start(home: &Home) -> Self {
         let log = home.path("serve.log");
         let child = home
-            .command(&["serve", "--listen", "127.0.0.1:0"])
+            .command("serve --listen 127.0.0.1:0")
             .env("PDPP_LOG", "trace")
             .stdout(Stdio::null())
             .stderr(File::create(&log).unwrap())
@@ -47,8 +47,7 @@ impl Served {
         mcp.strip_suffix("/mcp")
             .unwrap()
             .clone_into(&mut served.url);
-        let link = home.command(&["sign-in"]).output().unwrap();
-        let link = String::from_utf8(link.stdout).unwrap();
+        let link = home.run("sign-in").succeeds().stdout;
         link.trim().clone_into(&mut served.link);
         served
     }
@@ -96,9 +95,8 @@ pub(crate) struct Connecting {
 
 impl Connecting {
     pub(crate) fn start(home: &Home, url: &str) -> Self {
-        let root = home.path("cache").to_str().unwrap().to_owned();
         let mut child = home
-            .command(&["connect", url, "--cache-root", &root])
+            .command(format!("connect {url} --cache-root ~/cache"))
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
@@ -160,10 +158,7 @@ impl Kept {
     }
 }
 
-/// The arguments that read from a server.
-pub(crate) fn reading(home: &Home, url: &str) -> Vec<String> {
-    let root = home.path("cache").to_str().unwrap().to_owned();
-    ["mcp", "--provider-url", url, "--cache-root", &root]
-        .map(str::to_owned)
-        .to_vec()
+/// The command of an agent that reads from a server.
+pub(crate) fn reading(url: &str) -> String {
+    format!("mcp --provider-url {url} --cache-root ~/cache")
 }

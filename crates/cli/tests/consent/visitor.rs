@@ -3,12 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::{Read, Write};
-use std::net::TcpStream;
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
-use crate::harness::server::PATIENCE;
+use crate::harness::server::{connect, raw_exchange, status_in};
 
 /// A page, or where another is.
 #[derive(Debug)]
@@ -73,8 +71,6 @@ impl Visitor {
             .iter()
             .find_map(|origin| address.strip_prefix(origin.as_str()))
             .unwrap_or(address);
-        let mut stream = TcpStream::connect(server).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let mut head = format!(
             "{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nAccept: text/html\r\n"
         );
@@ -85,14 +81,12 @@ impl Visitor {
         if method == "POST" {
             head.push_str("Content-Type: application/x-www-form-urlencoded\r\n");
         }
-        write!(stream, "{head}Content-Length: {}\r\n\r\n{body}", body.len()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        let (head, text) = answer.split_once("\r\n\r\n").unwrap();
+        let request = format!("{head}Content-Length: {}\r\n\r\n{body}", body.len());
+        let (head, text) = raw_exchange(connect(server), &request);
         let mut page = Page {
-            status: head.split(' ').nth(1).unwrap().parse().unwrap(),
+            status: status_in(&head),
             location: String::new(),
-            text: text.to_owned(),
+            text,
         };
         for (name, value) in head.lines().filter_map(|line| line.split_once(": ")) {
             match name {
@@ -107,26 +101,30 @@ impl Visitor {
         page
     }
 
-    /// Opens the link a device shows, picks, reviews and allows.
-    pub(crate) fn allow(&mut self, link: &str, pick: &[(&str, &str)]) {
+    /// Opens the link a device shows, picks, and gives the review of it.
+    fn review(&mut self, link: &str, pick: &[(&str, &str)]) -> Page {
         let page = self.get(link);
         let (csrf, code) = (page.field("csrf"), page.field("user_code"));
-        let form = [("csrf", csrf.as_str()), ("user_code", &code)];
-        let found = self.post("/device", &form);
+        let found = self.post("/device", &[("csrf", &csrf), ("user_code", &code)]);
         assert_eq!(found.status, 303, "{found:?}");
         let picker = self.get(&found.location);
         let (csrf, request) = (picker.field("csrf"), picker.field("request"));
         let form = [&[("csrf", csrf.as_str()), ("request", &request)], pick].concat();
         let review = self.post("/consent/review", &form);
         assert_eq!(review.status, 200, "{review:?}");
-        let digest = review.field("digest");
-        let form = [
-            ("csrf", csrf.as_str()),
-            ("request", &request),
-            ("digest", &digest),
-        ];
+        review
+    }
+
+    /// Opens the link a device shows, picks, reviews and allows; gives the review.
+    pub(crate) fn allow(&mut self, link: &str, pick: &[(&str, &str)]) -> Page {
+        let review = self.review(link, pick);
+        let fields = ["csrf", "request", "digest"].map(|name| (name, review.field(name)));
+        let form = fields
+            .each_ref()
+            .map(|(name, value)| (*name, value.as_str()));
         let allowed = self.post("/consent/approve", &form);
         assert!(allowed.text.contains("<h1>Allowed</h1>"), "{allowed:?}");
+        review
     }
 
     /// Ends a grant on the first page.

@@ -27,8 +27,8 @@ fn wide() -> Home {
             }],
         });
         let file = home.file("wide.json", declaration.to_string());
-        home.run(&["declare", &file]).succeeds();
-        home.run(&["connections", "add", key, "--name", key, "--id", key])
+        home.run(format!("declare {file}")).succeeds();
+        home.run(format!("connections add {key} --name {key} --id {key}"))
             .succeeds();
     }
     home
@@ -36,7 +36,7 @@ fn wide() -> Home {
 
 /// What `pdpp grant show` says may be read, line by line.
 fn shown(home: &Home, id: &str) -> Vec<String> {
-    let shown = home.run(&["grant", "show", id]).succeeds().stdout;
+    let shown = home.run(format!("grant show {id}")).succeeds().stdout;
     let granted = shown.split("\nCalls").next().unwrap();
     let lines = granted.lines().filter_map(|line| line.strip_prefix("  "));
     let lines: Vec<String> = lines.map(str::to_owned).collect();
@@ -44,16 +44,9 @@ fn shown(home: &Home, id: &str) -> Vec<String> {
     lines
 }
 
-fn created(home: &Home, args: &[&str]) -> (String, String) {
-    let until = [
-        "grant",
-        "create",
-        "--client",
-        "agent",
-        "--expires",
-        "2099-01-01",
-    ];
-    let ran = home.run(&[&until, args].concat()).succeeds();
+fn created(home: &Home, options: &str) -> (String, String) {
+    let create = "grant create --client agent --expires 2099-01-01";
+    let ran = home.run(format!("{create} {options}")).succeeds();
     let id = ran.stderr.split([' ', ':']).nth(1).unwrap().to_owned();
     (id, ran.stderr)
 }
@@ -88,18 +81,11 @@ fn grants(home: &Home) -> Vec<String> {
         detail("side", &[("fields", json!(["at"]))])
     ]);
     let both = home.file("both.json", both.to_string());
-    let asked: [&[&str]; 4] = [
-        &["--connection", "wide"],
-        &[
-            "--connection",
-            "wide",
-            "--since",
-            "2026-01-01",
-            "--until",
-            "2026-02-01T00:00:01Z",
-        ],
-        &["--details", &one],
-        &["--details", &both],
+    let asked = [
+        "--connection wide",
+        "--connection wide --since 2026-01-01 --until 2026-02-01T00:00:01Z",
+        &format!("--details {one}"),
+        &format!("--details {both}"),
     ];
     let created = asked.map(|args| {
         let (id, told) = created(home, args);
@@ -159,9 +145,9 @@ fn every_place_that_shows_a_grant_shows_what_grant_show_does() {
     let grants = grants(&home);
     let server = Served::start(&home);
     let mut owner = Visitor::signed_in(&server.url, &server.link);
-    let listed = home.run(&["grants"]).succeeds().stdout;
+    let listed = home.run("grants").succeeds().stdout;
     let first_page = seen(&owner.get("/").text);
-    let all = home.run(&["grants", "--json"]).succeeds().json();
+    let all = home.run("grants --json").succeeds().json();
     for id in &grants {
         let lines = shown(&home, id);
         told_briefly(&listed, &lines, "pdpp grant show ID");
@@ -174,7 +160,10 @@ fn every_place_that_shows_a_grant_shows_what_grant_show_does() {
         for line in &lines {
             assert!(page.contains(line), "{line} is not in {page}");
         }
-        let whole = home.run(&["grant", "show", id, "--json"]).succeeds().json();
+        let whole = home
+            .run(format!("grant show {id} --json"))
+            .succeeds()
+            .json();
         let mut listed = all.as_array().unwrap().iter();
         let listed = listed.find(|one| one["id"] == id.as_str()).unwrap();
         assert_eq!(listed["grants"], whole["grants"]);
@@ -198,28 +187,16 @@ fn what_is_allowed_is_what_the_review_said() {
     let server = Served::start(&home);
     let mut owner = Visitor::signed_in(&server.url, &server.link);
     let connecting = Connecting::start(&home, &server.url);
-    let page = owner.get(&connecting.link);
-    let (csrf, code) = (page.field("csrf"), page.field("user_code"));
-    let found = owner.post("/device", &[("csrf", &csrf), ("user_code", &code)]);
-    let picker = owner.get(&found.location);
-    let (csrf, request) = (picker.field("csrf"), picker.field("request"));
-    let pick = [
-        ("csrf", csrf.as_str()),
-        ("request", &request),
-        ("stream", "wide/samples"),
-        ("since:wide/samples", "2026-01-01"),
-        ("stream", "side/samples"),
-        ("field", "side/samples/at"),
-        ("mode", "single_use"),
-    ];
-    let review = owner.post("/consent/review", &pick);
-    let digest = review.field("digest");
-    let form = [
-        ("csrf", csrf.as_str()),
-        ("request", &request),
-        ("digest", &digest),
-    ];
-    owner.post("/consent/approve", &form);
+    let review = owner.allow(
+        &connecting.link,
+        &[
+            ("stream", "wide/samples"),
+            ("since:wide/samples", "2026-01-01"),
+            ("stream", "side/samples"),
+            ("field", "side/samples/at"),
+            ("mode", "single_use"),
+        ],
+    );
     connecting.done();
     let lines = shown(&home, &Kept::read(&home, &server.url).grant());
     assert_eq!(lines.len(), 4, "two streams and their terms: {lines:?}");

@@ -11,9 +11,9 @@ use store::{EmbeddedStore, Grants, OpenOptions};
 use crate::harness::{Home, MAIL, Ran};
 
 /// Far away, so that no test outlives it.
-pub const END: &str = "2099-01-01T00:00:00.000Z";
+const END: &str = "2099-01-01T00:00:00.000Z";
 /// The same, as people in the zone of the tests read it.
-pub const END_HERE: &str = "2099-01-01 02:00:00 +02:00";
+const END_HERE: &str = "2099-01-01 02:00:00 +02:00";
 
 /// Mail and chat, one connection each; chat can be granted by time.
 pub fn mail_and_chat() -> Home {
@@ -26,30 +26,20 @@ pub fn mail_and_chat() -> Home {
             "\"cursor_field\": \"sent_at\", \"consent_time_field\": \"sent_at\"",
         );
     let file = home.file("chat.json", chat);
-    home.run(&["declare", &file]).succeeds();
-    home.run(&["connections", "add", "chat", "--name", "Team"])
-        .succeeds();
+    home.run(format!("declare {file}")).succeeds();
+    home.run("connections add chat --name Team").succeeds();
     home
 }
 
 /// `pdpp grant create` for the client `agent` until a fixed day.
-pub fn create(home: &Home, args: &[&str]) -> Ran {
-    let fixed = [
-        "grant",
-        "create",
-        "--client",
-        "agent",
-        "--expires",
-        "2099-01-01",
-    ];
-    home.run(&[&fixed, args].concat())
+pub fn create(home: &Home, options: &str) -> Ran {
+    let create = "grant create --client agent --expires 2099-01-01";
+    home.run(format!("{create} {options}"))
 }
 
 /// Issues and gives the id.
-pub fn issued(home: &Home, args: &[&str]) -> String {
-    let json = create(home, &[args, &["--json"]].concat())
-        .succeeds()
-        .json();
+pub fn issued(home: &Home, options: &str) -> String {
+    let json = create(home, &format!("{options} --json")).succeeds().json();
     let id = json.get("grant_id").or(json.get("grant_package_id"));
     id.unwrap().as_str().unwrap().to_owned()
 }
@@ -102,7 +92,7 @@ impl Clock for Fixed {
 }
 
 /// The operation, the record handles and the fields of a call.
-pub type Call<'a> = (&'a str, &'a [&'a str], &'a [&'a str]);
+type Call<'a> = (&'a str, &'a str, &'a str);
 
 /// Logs calls under a grant the way a reader does.
 pub fn disclose(home: &Home, grant: &str, calls: &[Call<'_>]) {
@@ -112,7 +102,7 @@ pub fn disclose(home: &Home, grant: &str, calls: &[Call<'_>]) {
         clock: Arc::new(Fixed),
     };
     let store = EmbeddedStore::open(&home.data_dir(), options).unwrap();
-    let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+    let texts = |texts: &str| texts.split_whitespace().map(str::to_owned).collect();
     let entries: Vec<Disclosure> = calls
         .iter()
         .map(|(operation, records, fields)| Disclosure {

@@ -1,15 +1,20 @@
 //! `pdpp mcp` as a process of its own, spoken to as hosts do.
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 
 use serde_json::{Value, json};
+
+use super::Home;
+use super::server::PATIENCE;
 
 /// A started adapter, spoken to line by line.
 pub struct Agent {
     child: Child,
     input: Option<ChildStdin>,
-    output: BufReader<ChildStdout>,
+    /// The lines it says, read elsewhere so that one that never comes is not waited for.
+    lines: Receiver<String>,
     asked: u64,
 }
 
@@ -21,12 +26,32 @@ impl Agent {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let (send, lines) = channel();
+        std::thread::spawn(move || {
+            for line in output.lines().map_while(Result::ok) {
+                // Nobody may wait any more.
+                let _ = send.send(line);
+            }
+        });
         Self {
             input: child.stdin.take(),
-            output: BufReader::new(child.stdout.take().unwrap()),
+            lines,
             child,
             asked: 0,
         }
+    }
+
+    /// `pdpp` with these words, asked to begin.
+    pub fn begin(home: &Home, line: impl AsRef<str>) -> Self {
+        Self::begun(&mut home.command(line))
+    }
+
+    /// A started adapter, asked to begin.
+    pub fn begun(command: &mut Command) -> Self {
+        let mut agent = Self::start(command);
+        agent.initialize();
+        agent
     }
 
     pub fn send(&mut self, message: &Value) {
@@ -40,8 +65,7 @@ impl Agent {
         let message =
             json!({"jsonrpc": "2.0", "id": self.asked, "method": method, "params": params.into()});
         self.send(&message);
-        let mut line = String::new();
-        self.output.read_line(&mut line).unwrap();
+        let line = self.lines.recv_timeout(PATIENCE).unwrap();
         serde_json::from_str(&line).unwrap()
     }
 
@@ -58,6 +82,31 @@ impl Agent {
             json!({"name": tool, "arguments": arguments.into()}),
         );
         answer["result"].take()
+    }
+
+    /// The structured content of a call that is answered.
+    pub fn content(&mut self, tool: &str, arguments: impl Into<Value>) -> Value {
+        let mut answer = self.call(tool, arguments);
+        assert_ne!(answer["isError"], true, "{answer}");
+        answer["structuredContent"].take()
+    }
+
+    /// The code of a call that is refused.
+    pub fn refusal(&mut self, tool: &str, arguments: impl Into<Value>) -> Value {
+        let mut answer = self.call(tool, arguments);
+        assert_eq!(answer["isError"], true, "{answer}");
+        answer["structuredContent"]["error"]["code"].take()
+    }
+
+    /// The ids of what a search finds.
+    pub fn found(&mut self, query: &str) -> Vec<String> {
+        let content = self.content("search", json!({ "query": query }));
+        let ids = content["results"].as_array().unwrap().iter();
+        let mut ids: Vec<String> = ids
+            .map(|hit| hit["id"].as_str().unwrap().to_owned())
+            .collect();
+        ids.sort_unstable();
+        ids
     }
 
     /// Closes the input and gives the exit code.

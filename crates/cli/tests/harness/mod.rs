@@ -11,12 +11,16 @@ pub mod server;
 
 use std::cell::RefCell;
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, Command, Output, Stdio};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
+
+pub const PROGRAM: &str = env!("CARGO_BIN_EXE_pdpp");
 
 /// A source with two streams, one of them append-only.
 pub const MAIL: &str = include_str!("mail.json");
@@ -30,9 +34,78 @@ pub struct Home {
     folder: TempDir,
 }
 
+/// Sends a signal to a process.
+pub fn signal(id: u32, name: &str) {
+    let mut kill = Command::new("kill");
+    let sent = kill.args(["-s", name, &id.to_string()]).status();
+    assert!(sent.unwrap().success());
+}
+
 /// So many lines in one text.
 pub fn lines(count: usize, line: impl Fn(usize) -> String) -> String {
     (0..count).map(line).collect::<Vec<_>>().concat()
+}
+
+/// Sets the rights of a file or folder.
+pub fn allow(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+pub fn is_root() -> bool {
+    fs::metadata("/proc/self").unwrap().uid() == 0
+}
+
+/// The user that root becomes where rights are to hold.
+pub const NOBODY: u32 = 65534;
+
+/// The files below a folder, in order.
+pub fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap();
+    let found = entries.flat_map(|entry| {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files(&path)
+        } else {
+            vec![path]
+        }
+    });
+    let mut found: Vec<PathBuf> = found.collect();
+    found.sort();
+    found
+}
+
+/// The files below a folder that hold the bytes of a word.
+pub fn holding(folder: &Path, word: &str) -> Vec<PathBuf> {
+    let mut found = files(folder);
+    found.retain(|path| {
+        // Files of the index and the socket come and go.
+        let bytes = fs::read(path).unwrap_or_default();
+        bytes.windows(word.len()).any(|at| at == word.as_bytes())
+    });
+    found
+}
+
+/// An import that is under way.
+pub struct Import {
+    pub child: Child,
+    pub input: Option<ChildStdin>,
+    told: BufReader<ChildStderr>,
+}
+
+impl Import {
+    /// Waits until it ends by itself; gives the exit code and what it still told.
+    pub fn ended(mut self) -> (Option<i32>, String) {
+        let code = self.child.wait().unwrap().code();
+        let mut told = String::new();
+        self.told.read_to_string(&mut told).unwrap();
+        (code, told)
+    }
+
+    /// Ends its input, and waits.
+    pub fn finished(mut self) -> (Option<i32>, String) {
+        self.input = None;
+        self.ended()
+    }
 }
 
 /// What a finished command left behind.
@@ -58,7 +131,7 @@ impl Home {
             return;
         }
         let mut child = self
-            .bare_command(&["serve", "--listen", "127.0.0.1:0"])
+            .bare_command("serve --listen 127.0.0.1:0")
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
@@ -80,9 +153,7 @@ impl Home {
     /// Ends the server, if there is one: for steps that need the directory themselves.
     pub fn end_server(&self) {
         if let Some(mut child) = self.server.borrow_mut().take() {
-            let id = child.id().to_string();
-            let told = Command::new("kill").args(["-s", "TERM", &id]).status();
-            assert!(told.unwrap().success());
+            signal(child.id(), "TERM");
             assert!(child.wait().unwrap().success());
         }
     }
@@ -91,9 +162,8 @@ impl Home {
     pub fn with_mail() -> Self {
         let home = Self::new();
         let file = home.file("mail.json", MAIL);
-        home.run(&["declare", &file]).succeeds();
-        home.run(&["connections", "add", "mail", "--name", "Work"])
-            .succeeds();
+        home.run(format!("declare {file}")).succeeds();
+        home.run("connections add mail --name Work").succeeds();
         home
     }
 
@@ -109,61 +179,137 @@ impl Home {
         self.folder.path().join(name)
     }
 
-    /// Writes a file and gives its path.
+    /// Writes a file and gives its name, as commands take it here.
     pub fn file(&self, name: &str, content: impl AsRef<[u8]>) -> String {
-        let path = self.path(name);
-        fs::write(&path, content).unwrap();
-        path.to_str().unwrap().to_owned()
+        fs::write(self.path(name), content).unwrap();
+        format!("~/{name}")
     }
 
-    /// The program on this home's data, not started yet.
-    pub fn command(&self, args: &[&str]) -> Command {
+    /// The program on this home's data, not started yet. The line holds its words: `~/` is this home's folder, and what
+    /// stands in single quotes is one word.
+    pub fn command(&self, line: impl AsRef<str>) -> Command {
         if module_path!().starts_with("with_server") {
             self.be_served();
         }
-        self.bare_command(args)
+        self.bare_command(line.as_ref())
     }
 
-    fn bare_command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_pdpp"));
+    fn bare_command(&self, line: &str) -> Command {
+        let mut command = Command::new(PROGRAM);
         command
             .env("PDPP_DATA_DIR", self.data_dir())
             // Away from UTC, so that a time that is not shown as people here read it stands out.
             .env("TZ", "<+02>-2")
-            .args(args)
             .stdin(Stdio::null());
+        for (nth, part) in line.split('\'').enumerate() {
+            let words = match nth % 2 {
+                0 => part.split_whitespace().collect(),
+                _ => vec![part],
+            };
+            command.args(words.iter().map(|word| match word.strip_prefix("~/") {
+                Some(name) => self.path(name),
+                None => PathBuf::from(word),
+            }));
+        }
         command
     }
 
     /// Runs the program to its end.
-    pub fn run(&self, args: &[&str]) -> Ran {
-        Ran::new(self.command(args).output().unwrap(), self.folder.path())
+    pub fn run(&self, line: impl AsRef<str>) -> Ran {
+        self.ran(&mut self.command(line))
+    }
+
+    /// Runs a command to its end.
+    pub fn ran(&self, command: &mut Command) -> Ran {
+        Ran::new(command.output().unwrap(), self.folder())
     }
 
     /// Runs the program with something to read.
-    pub fn run_with(&self, args: &[&str], input: &[u8]) -> Ran {
+    pub fn run_with(&self, line: impl AsRef<str>, input: &[u8]) -> Ran {
         let mut child = self
-            .command(args)
+            .command(line)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
         child.stdin.take().unwrap().write_all(input).unwrap();
-        Ran::new(child.wait_with_output().unwrap(), self.folder.path())
+        Ran::new(child.wait_with_output().unwrap(), self.folder())
+    }
+
+    /// Runs a command as it was printed, through a shell in which `pdpp` is the program.
+    pub fn typed(&self, line: &str) -> Ran {
+        // Started by the harness, so that a server runs where one is to run.
+        let ours = self.command("");
+        let line = line.trim().replace('~', self.folder().to_str().unwrap());
+        let programs = Path::new(PROGRAM).parent().unwrap().display();
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("PATH={programs}:$PATH; {line}")]);
+        shell.current_dir(self.folder());
+        shell.envs(
+            ours.get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        );
+        self.ran(&mut shell)
     }
 
     /// Imports messages given as lines.
     pub fn import_messages(&self, lines: &str) -> Ran {
-        self.run_with(
-            &["import", "-", "--as", "mail/messages", "--json"],
-            lines.as_bytes(),
-        )
+        self.run_with("import - --as mail/messages --json", lines.as_bytes())
+    }
+
+    /// Issues a grant to the client `agent`, with these options; gives its id and its token.
+    pub fn grant(&self, options: &str) -> (String, String) {
+        let create = "grant create --client agent --json";
+        let made = self.run(format!("{create} {options}")).succeeds();
+        (made.text("grant_id"), made.text("access_token"))
+    }
+
+    /// Keeps a credential for a server, as `pdpp connect --cache-root ~/cache` does.
+    pub fn keep_credential(&self, address: &str, credential: &Value) {
+        let clients = self.path("cache/clients");
+        fs::create_dir_all(&clients).unwrap();
+        let file = clients.join(format!("{}.json", address.replace(':', "_")));
+        fs::write(file, json!({ "credential": credential }).to_string()).unwrap();
+    }
+
+    /// An import that has acknowledged one line, with the word `typewriter`, and waits for the next.
+    pub fn import_under_way(&self) -> Import {
+        let mut child = self
+            .command("import - --as mail/messages -v --batch-lines 1")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut input = child.stdin.take();
+        let typed = b"{\"id\":\"typed\",\"subject\":\"typewriter\"}\n";
+        input.as_mut().unwrap().write_all(typed).unwrap();
+        let mut told = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        told.read_line(&mut line).unwrap();
+        assert_eq!(line, "acknowledged 1\n");
+        Import { child, input, told }
+    }
+
+    /// A copy of the program that the rights of files hold for, with these words; the data directory is an argument.
+    pub fn without_privileges(&self, line: &str) -> Command {
+        allow(self.folder(), 0o755);
+        let program = self.path("pdpp");
+        fs::copy(PROGRAM, &program).unwrap();
+        allow(&program, 0o755);
+        let mut command = Command::new(program);
+        command.args(line.split(' ')).arg("--data-dir");
+        // Nothing is closed to root, so root steps down.
+        if is_root() {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        command
     }
 
     /// The exported messages.
     pub fn messages(&self) -> String {
-        self.run(&["export", "messages"]).succeeds().stdout
+        self.run("export messages").succeeds().stdout
     }
 }
 
@@ -191,29 +337,77 @@ impl Ran {
         }
     }
 
+    /// Checks that it ended with this code.
+    pub fn exits(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        self
+    }
+
     /// Checks that it ended well.
     pub fn succeeds(self) -> Self {
-        assert_eq!(self.code, Some(0), "{self:?}");
-        self
+        self.exits(0)
+    }
+
+    /// Checks that it ended with this code and nothing on standard output.
+    pub fn exits_quietly(self, code: i32) -> Self {
+        assert_eq!(self.stdout, "", "{self:?}");
+        self.exits(code)
     }
 
     /// Checks that it was refused, with exactly these words.
     pub fn refused(self, stderr: &str) -> Self {
         assert_eq!(self.stderr, format!("{stderr}\n"), "{self:?}");
-        assert_eq!(self.code, Some(1), "{self:?}");
-        self
+        self.exits(1)
     }
 
     /// Checks that it was refused, and that these words were among those told.
     pub fn refused_saying(self, words: &[&str]) -> Self {
-        assert_eq!(self.code, Some(1), "{self:?}");
-        for word in words {
-            assert!(self.stderr.contains(word), "{word} is not in {self:?}");
+        self.says_all(words);
+        self.exits(1)
+    }
+
+    /// Checks that these words were told on the error output.
+    pub fn says(&self, words: impl AsRef<str>) {
+        let words = words.as_ref();
+        assert!(self.stderr.contains(words), "{words} is not in {self:?}");
+    }
+
+    /// Checks that each of these was told on the error output.
+    pub fn says_all(&self, words: &[&str]) {
+        for words in words {
+            self.says(words);
         }
-        self
+    }
+
+    /// Checks that these words stand on standard output.
+    pub fn shows(&self, words: impl AsRef<str>) {
+        let words = words.as_ref();
+        assert!(self.stdout.contains(words), "{words} is not in {self:?}");
+    }
+
+    /// Checks that each of these stands on standard output.
+    pub fn shows_all(&self, words: &[&str]) {
+        for words in words {
+            self.shows(words);
+        }
+    }
+
+    /// Checks that these words were told nowhere.
+    pub fn hides(&self, words: impl AsRef<str>) {
+        let words = words.as_ref();
+        let told = [&self.stdout, &self.stderr];
+        assert!(
+            !told.iter().any(|text| text.contains(words)),
+            "{words} is in {self:?}"
+        );
     }
 
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap()
+    }
+
+    /// A text of the JSON on standard output.
+    pub fn text(&self, member: &str) -> String {
+        self.json()[member].as_str().unwrap().to_owned()
     }
 }

@@ -6,15 +6,11 @@
     reason = "each test program uses a part of it"
 )]
 
-use std::path::Path;
-use std::process::Command;
-
 use serde_json::{Value, json};
 
-use crate::harness::{Home, Ran};
+use crate::harness::Home;
 
 const LIBRARY: &str = include_str!("library.json");
-pub const PROGRAM: &str = env!("CARGO_BIN_EXE_pdpp");
 
 /// A text of 520 characters, a hundred and four words of which one is rare.
 pub fn long_text() -> String {
@@ -26,26 +22,13 @@ pub fn long_text() -> String {
 pub fn library() -> Home {
     let home = Home::new();
     let file = home.file("library.json", LIBRARY);
-    home.run(&["declare", &file]).succeeds();
-    add(&home, "Home");
-    fill(&home, "library-home");
+    home.run(format!("declare {file}")).succeeds();
+    home.run("connections add library --name Home").succeeds();
+    fill(&home);
     home
 }
 
-/// The same in `library-home` and `library-town`.
-pub fn two_libraries() -> Home {
-    let home = library();
-    add(&home, "Town");
-    fill(&home, "library-town");
-    home
-}
-
-fn add(home: &Home, name: &str) {
-    home.run(&["connections", "add", "library", "--name", name])
-        .succeeds();
-}
-
-fn fill(home: &Home, connection: &str) {
+fn fill(home: &Home) {
     let book = |id: &str, day: u32, more: Value| {
         let mut data = json!({"id": id, "bought_at": format!("2026-03-{day:02}T10:00:00Z")});
         let members = data.as_object_mut().unwrap();
@@ -73,34 +56,9 @@ fn fill(home: &Home, connection: &str) {
     let loans = ["l1", "l2", "l3"].map(loan);
     for (stream, lines) in [("library/books", &books), ("library/loans", &loans)] {
         let lines = lines.each_ref().map(ToString::to_string).join("\n");
-        home.run_with(
-            &["import", "-", "--as", stream, "--connection", connection],
-            lines.as_bytes(),
-        )
-        .succeeds();
+        let import = format!("import - --as {stream}");
+        home.run_with(import, lines.as_bytes()).succeeds();
     }
-}
-
-/// Runs the program in a time zone that needs no database.
-pub fn read(home: &Home, args: &[&str]) -> Ran {
-    let ran = home.command(args).env("TZ", "<+02>-2").output().unwrap();
-    Ran::new(ran, home.folder())
-}
-
-/// Runs a command as it was printed, through a shell in which `pdpp` is the program.
-pub fn verbatim(home: &Home, line: &str) -> Ran {
-    let line = line.trim().replace('~', home.folder().to_str().unwrap());
-    let folder = Path::new(PROGRAM).parent().unwrap();
-    // Started by the harness, so that a server runs where one is to run.
-    let mut ready = home.command(&[]);
-    ready.arg("--version");
-    let ran = Command::new("sh")
-        .args(["-c", &format!("PATH={}:$PATH; {line}", folder.display())])
-        .env("PDPP_DATA_DIR", home.data_dir())
-        .env("TZ", "<+02>-2")
-        .output()
-        .unwrap();
-    Ran::new(ran, home.folder())
 }
 
 /// The commands a text shows.
@@ -145,20 +103,4 @@ pub fn without_cursors(text: &str) -> String {
         }
     }
     out
-}
-
-/// A grant over the home library, its id and its token.
-pub fn grant(home: &Home, args: &[&str]) -> (String, String) {
-    let fixed = [
-        "grant",
-        "create",
-        "--client",
-        "agent",
-        "--json",
-        "--connection",
-        "library-home",
-    ];
-    let made = home.run(&[&fixed, args].concat()).succeeds().json();
-    let text = |name: &str| made[name].as_str().unwrap().to_owned();
-    (text("grant_id"), text("access_token"))
 }

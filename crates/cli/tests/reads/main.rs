@@ -8,5 +8,4 @@ mod continuing;
 mod desk;
 mod far;
 mod refusing;
-mod same;
 mod showing;

@@ -1,15 +1,12 @@
 //! What a person sees.
 
-use crate::desk::{library, read, without_cursors};
+use crate::desk::{library, without_cursors};
 
 #[test]
 fn records_are_listed_with_their_fields_and_every_cut_says_how_to_go_on() {
     // TR-15: beside a record stands the time its stream declares, and apart from it when it was emitted or imported.
     let home = library();
-    let listed = read(
-        &home,
-        &["query", "books", "--limit", "2", "--count", "exact"],
-    );
+    let listed = home.run("query books --limit 2 --count exact");
     assert_eq!(
         without_cursors(&listed.succeeds().stdout),
         "library-home/books:b3  Home  2026-03-03 12:00:00 +02:00  (emitted or imported 2026-03-03 14:00:00 +02:00)
@@ -32,19 +29,10 @@ library-home/books:b2  Home  2026-03-02 12:00:00 +02:00  (emitted or imported 20
   pdpp query books --count exact --limit 2 --cursor CURSOR
 "
     );
-    let args = [
-        "query",
-        "books",
-        "--filter",
-        "pages>=300",
-        "--fields",
-        "title,text,tags",
-        "--expand",
-        "loans",
-    ];
+    let query = "query books --filter pages>=300 --fields title,text,tags --expand loans";
     let cut = "word ".repeat(32).trim_end().to_owned();
     assert_eq!(
-        read(&home, &args).succeeds().stdout,
+        home.run(query).succeeds().stdout,
         format!(
             "library-home/books:b1  Home  (emitted or imported 2026-03-01 14:00:00 +02:00)
   title  Tides
@@ -62,7 +50,7 @@ library-home/books:b2  Home  2026-03-02 12:00:00 +02:00  (emitted or imported 20
 "
         )
     );
-    let none = read(&home, &["query", "books", "--filter", "genre=law"]);
+    let none = home.run("query books --filter genre=law");
     assert_eq!(none.succeeds().stdout, "0 records.\n");
 }
 
@@ -70,7 +58,7 @@ library-home/books:b2  Home  2026-03-02 12:00:00 +02:00  (emitted or imported 20
 fn a_record_and_a_window_are_shown_as_they_are_set() {
     let home = library();
     assert_eq!(
-        read(&home, &["fetch", "books:b2"]).succeeds().stdout,
+        home.run("fetch books:b2").succeeds().stdout,
         "library-home/books:b2  Home  2026-03-02 12:00:00 +02:00  (emitted or imported 2026-03-02 14:00:00 +02:00)
   id         b2
   bought_at  2026-03-02 12:00:00 +02:00
@@ -82,19 +70,9 @@ fn a_record_and_a_window_are_shown_as_they_are_set() {
   pages      96
 "
     );
-    let window = [
-        "read",
-        "books:b1",
-        "text",
-        "--q",
-        "lamp",
-        "--before-chars",
-        "5",
-        "--after-chars",
-        "6",
-    ];
+    let window = "read books:b1 text --q lamp --before-chars 5 --after-chars 6";
     assert_eq!(
-        read(&home, &window).succeeds().stdout,
+        home.run(window).succeeds().stdout,
         "word [lamp] word \n
 Characters 295 to 310 of 520.
 Next:
@@ -105,7 +83,7 @@ The whole record:
   pdpp fetch books:b1
 "
     );
-    let whole = read(&home, &["read", "library-home/books:b2", "title"]);
+    let whole = home.run("read library-home/books:b2 title");
     assert_eq!(
         whole.succeeds().stdout,
         "Bread\n\nAll 5 characters.\nThe whole record:\n  pdpp fetch library-home/books:b2\n"
@@ -113,41 +91,20 @@ The whole record:
 }
 
 #[test]
-fn nothing_is_coloured_where_no_terminal_is() {
+fn digits_and_order_are_kept_as_written() {
     let home = library();
-    for args in [
-        &["schema"][..],
-        &["search", "salt"],
-        &["query", "books"],
-        &["fetch", "books:b1"],
-    ] {
-        let shown = read(&home, args).succeeds().stdout;
-        assert!(!shown.contains('\u{1b}'), "{shown}");
-    }
-}
-
-#[test]
-fn help_topics_answer_what_the_options_cannot() {
-    let home = crate::harness::Home::new();
-    for topic in ["declarations", "ids", "filters", "grants"] {
-        let told = home.run(&["help", topic]).succeeds().stdout;
-        assert!(
-            told.lines().count() > 3 && told.lines().all(|line| line.len() <= 120),
-            "{told}"
-        );
-    }
-    let help = home.run(&["help", "query"]).succeeds().stdout;
-    assert!(help.contains("--changes-since"), "{help}");
-    let all = home.run(&["help"]).succeeds().stdout;
+    let line =
+        r#"{"key":"b9","data":{"title":"Digits","id":"b9","price":12345678901234567890.1250}}"#;
+    home.run_with("import - --as library/books", line.as_bytes())
+        .succeeds();
+    let json = home.run("fetch books:b9 --json").succeeds().stdout;
     assert!(
-        all.contains("pdpp help TOPIC, with TOPIC one of declarations, ids"),
-        "{all}"
+        json.contains(r#""price":12345678901234567890.1250"#),
+        "{json}"
     );
-    let unknown = home.run(&["help", "idz"]);
-    assert_eq!(unknown.code, Some(2));
+    let shown = home.run("fetch books:b9").succeeds().stdout;
     assert!(
-        unknown.stderr.contains("did you mean 'ids'?"),
-        "{}",
-        unknown.stderr
+        shown.contains("price  12345678901234567890.1250\n"),
+        "{shown}"
     );
 }

@@ -46,7 +46,7 @@ fn idle(from: [u8; 4], to: SocketAddr, nth: u64) -> TcpStream {
 
 /// A server that was started as most are: with 1,024 files, of which it may have more.
 fn usual(home: &Home) -> Server {
-    let plain = home.command(&["serve", "--listen", "127.0.0.1:0"]);
+    let plain = home.command("serve --listen 127.0.0.1:0");
     let mut limited = Command::new("sh");
     limited
         .args(["-c", "ulimit -S -n 1024; exec \"$0\" \"$@\""])

@@ -30,8 +30,6 @@ mod issuing;
 mod known_exports;
 #[path = "../reads/refusing.rs"]
 mod refusing;
-#[path = "../reads/same.rs"]
-mod same;
 #[path = "../grants/secrets.rs"]
 mod secrets;
 #[path = "../reads/showing.rs"]
