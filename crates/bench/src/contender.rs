@@ -6,7 +6,7 @@ use std::ops::Range;
 use crate::BenchError;
 use crate::corpus::calendar::{DAY_MICROS, days_from_civil};
 use crate::corpus::{FOLDERS, Probe};
-use crate::raw::{RawAggregate, RawFilter, RawPosition, RawReader};
+use crate::raw::{RawAggregate, RawFilter, RawPosition, RawQuery, RawReader};
 
 /// Hits of a search.
 pub(crate) const TOP: usize = 10;
@@ -66,6 +66,8 @@ pub enum Question {
 pub trait Contender {
     /// Searches the best ten with an excerpt each; returns the number of hits.
     fn search(&mut self, probe: Probe, window: Option<&Window>) -> Result<u64, BenchError>;
+    /// Searches the best ten that have any of the words, as a person asks, with an excerpt each; returns the number of hits.
+    fn find(&mut self, words: &str) -> Result<u64, BenchError>;
     /// Reads one page of 50 records by its cursor; returns the number of records.
     fn page(&mut self, depth: PageDepth) -> Result<u64, BenchError>;
     /// Computes; returns the number, or the number of groups.
@@ -100,6 +102,11 @@ impl Contender for RawContender {
         let filter = window.map(raw_filter);
         let hits = self.reader.search(&probe.into(), filter.as_ref(), TOP)?;
         Ok(hits.len() as u64)
+    }
+
+    fn find(&mut self, words: &str) -> Result<u64, BenchError> {
+        let query = RawQuery::AnyWord(words.to_owned());
+        Ok(self.reader.search(&query, None, TOP)?.len() as u64)
     }
 
     fn page(&mut self, depth: PageDepth) -> Result<u64, BenchError> {

@@ -8,11 +8,13 @@ mod prng;
 mod probes;
 mod vocabulary;
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use plant::Plantings;
 use prng::{Prng, mix};
 pub use probes::{PROBES, Probe, ProbeKind, Probes};
+use serde_json::Value;
 use vocabulary::{EMOJI, Language, Words, languages};
 
 /// The longest body, in bytes as written.
@@ -25,6 +27,8 @@ pub const FOLDERS: [&str; 12] = [
 ];
 
 const AUTHORS: usize = 400;
+/// How many questions of a kind are asked in turn.
+const QUESTIONS: usize = 100;
 /// 2015-01-01T00:00:00Z, in seconds.
 const FIRST_SECOND: i64 = 1_420_070_400;
 /// Ten years, in seconds.
@@ -106,6 +110,15 @@ impl Corpus {
         CorpusRecord { key, json }
     }
 
+    /// Questions of so many different words, each from the text of one record: as frequent as words of a text are.
+    pub(crate) fn questions(&self, words: usize) -> Vec<String> {
+        // An odd step, so that questions come from all over the corpus.
+        let step = (self.records / QUESTIONS as u64) | 1;
+        let numbers = (0..self.records).map(|number| number * step % self.records);
+        let questions = numbers.filter_map(|number| question(&self.record(number).json, words));
+        questions.take(QUESTIONS).collect()
+    }
+
     fn language(&self, prng: &mut Prng) -> &Language {
         let mut draw = prng.below(1_000);
         for language in &self.languages {
@@ -128,6 +141,25 @@ impl Corpus {
         };
         FIRST_SECOND + i64::try_from(offset).unwrap_or(0).min(SPAN_SECONDS - 1)
     }
+}
+
+/// Words spread over the body of a record in the main language, where it has as many.
+fn question(json: &str, words: usize) -> Option<String> {
+    let record: Value = serde_json::from_str(json).ok()?;
+    let body = record.get("body")?.as_str()?.to_lowercase();
+    if record.get("lang")? != "en" {
+        return None;
+    }
+    let mut seen = HashSet::new();
+    let different: Vec<&str> = body
+        .split(|letter: char| !letter.is_alphabetic())
+        .filter(|word| !word.is_empty() && seen.insert(*word))
+        .collect();
+    if different.len() < words {
+        return None;
+    }
+    let spread = (0..words).filter_map(|number| different.get(number * different.len() / words));
+    Some(spread.copied().collect::<Vec<_>>().join(" "))
 }
 
 /// Bytes of the body: 38 % empty or a few words, most of the others short, a few very long.

@@ -143,6 +143,30 @@ impl OurSide {
         Ok(scope)
     }
 
+    /// The number of hits that are proven by an excerpt.
+    fn proven_hits(&self, question: &str, window: Option<&Window>) -> Result<u64, BenchError> {
+        let request = SearchRequest {
+            expression: Expression::parse(question),
+            scopes: vec![self.scope(window)?],
+            limit: TOP,
+            after: None,
+            count: false,
+            order: SearchOrder::Relevance,
+        };
+        let answer = self.store.search(&request)?;
+        let limits = ExcerptLimits {
+            max_excerpts: 1,
+            ..ExcerptLimits::default()
+        };
+        let mut proven = 0;
+        for hit in answer.hits {
+            let body = RecordBody::parse(hit.record.body).map_err(setup)?;
+            let found = evidence::excerpts(&body, &self.words, &request.expression, limits);
+            proven += found.len() as u64;
+        }
+        Ok(proven)
+    }
+
     fn aggregate(
         &self,
         window: Option<&Window>,
@@ -165,26 +189,11 @@ impl OurSide {
 
 impl Contender for OurSide {
     fn search(&mut self, probe: Probe, window: Option<&Window>) -> Result<u64, BenchError> {
-        let request = SearchRequest {
-            expression: Expression::parse(&probe.expression()),
-            scopes: vec![self.scope(window)?],
-            limit: TOP,
-            after: None,
-            count: false,
-            order: SearchOrder::Relevance,
-        };
-        let answer = self.store.search(&request)?;
-        let limits = ExcerptLimits {
-            max_excerpts: 1,
-            ..ExcerptLimits::default()
-        };
-        let mut proven = 0;
-        for hit in answer.hits {
-            let body = RecordBody::parse(hit.record.body).map_err(setup)?;
-            let found = evidence::excerpts(&body, &self.words, &request.expression, limits);
-            proven += found.len() as u64;
-        }
-        Ok(proven)
+        self.proven_hits(&probe.expression(), window)
+    }
+
+    fn find(&mut self, words: &str) -> Result<u64, BenchError> {
+        self.proven_hits(words, None)
     }
 
     fn page(&mut self, depth: PageDepth) -> Result<u64, BenchError> {

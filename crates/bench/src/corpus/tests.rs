@@ -1,9 +1,7 @@
 //! What the bench relies on: the corpus is the same every time, valid, and its probes are as
 //! frequent as stated.
 
-use std::collections::{HashMap, HashSet};
-
-use serde_json::Value;
+use std::collections::HashMap;
 
 use super::*;
 
@@ -116,4 +114,19 @@ fn the_rare_word_stands_once_in_ten_thousand_records() {
         .filter(|record| record.json.contains(PROBES.rare.words))
         .count();
     assert_eq!(count, 2);
+}
+
+#[test]
+fn questions_have_their_number_of_different_words() {
+    let corpus = Corpus::new(3, 2_000);
+    for words in [2, 8] {
+        let questions = corpus.questions(words);
+        assert_eq!(questions.len(), 100);
+        for question in &questions {
+            let different: HashSet<&str> = question.split(' ').collect();
+            assert_eq!(different.len(), words, "{question}");
+        }
+        let different: HashSet<&String> = questions.iter().collect();
+        assert!(different.len() > 90, "{}", different.len());
+    }
 }

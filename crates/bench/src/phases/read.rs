@@ -8,8 +8,8 @@ use crate::contender::RawContender;
 use crate::measure::compare;
 use crate::ours::OurSide;
 use crate::{
-    BenchError, Contender, Figure, Measurement, PROBES, PageDepth, Question, RawReader, Repetition,
-    Report, Unit, Window, anonymous_memory, folder_size,
+    BenchError, Contender, Corpus, Figure, Measurement, PROBES, PageDepth, Question, RawReader,
+    Repetition, Report, Unit, Window, anonymous_memory, folder_size,
 };
 
 /// Measures every kind of read and adds it to the report.
@@ -64,6 +64,34 @@ impl Bench<'_> {
         let measurement = compare(what, self.repetition, Some(&mut || ask(ours)), &mut || {
             ask(raw)
         })?;
+        self.add(measurement);
+        Ok(())
+    }
+
+    /// Asks a hundred questions in turn. What is found is not compared: the raw engine returns whatever has one of the words,
+    /// and we leave out what has too few.
+    fn find(&mut self, what: &str, words: usize) -> Result<(), BenchError> {
+        let questions = Corpus::new(self.report.seed, self.report.records).questions(words);
+        let (Some(ours), Some(raw)) = (&mut self.ours, &mut self.raw) else {
+            return Ok(());
+        };
+        let (mut for_ours, mut for_raw) = (questions.iter().cycle(), questions.iter().cycle());
+        let mut measurement = compare(
+            what,
+            self.repetition,
+            Some(&mut || {
+                for_ours
+                    .next()
+                    .map_or(Ok(0), |question| ours.find(question))
+            }),
+            &mut || for_raw.next().map_or(Ok(0), |question| raw.find(question)),
+        )?;
+        for side in [&mut measurement.ours, &mut measurement.raw] {
+            *side = side.map(|figure| Figure {
+                found: None,
+                ..figure
+            });
+        }
         self.add(measurement);
         Ok(())
     }
@@ -169,6 +197,8 @@ impl Bench<'_> {
         ] {
             self.ask(what, &|side| side.search(probe, None))?;
         }
+        self.find("search, question of two words", 2)?;
+        self.find("search, question of eight words", 8)?;
         let window = Window::default();
         for (what, probe) in [
             ("filtered search, common word", PROBES.common),

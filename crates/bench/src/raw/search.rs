@@ -27,6 +27,8 @@ const SNIPPET_LENGTH: usize = 240;
 pub enum RawQuery {
     /// Every word in the subject or the body.
     Words(String),
+    /// At least one of the words in the subject or the body.
+    AnyWord(String),
     /// The words next to each other in the subject or the body.
     Phrase(String),
     /// A word that begins so.
@@ -147,6 +149,13 @@ impl RawReader {
                     1 => clauses.swap_remove(0),
                     _ => Box::new(BooleanQuery::intersection(clauses)),
                 }
+            }
+            RawQuery::AnyWord(words) => {
+                let words = self.words(words);
+                let terms = words
+                    .iter()
+                    .flat_map(|word| text_columns.map(|field| Term::from_field_text(field, word)));
+                any_of(terms)
             }
             RawQuery::Phrase(words) => {
                 let words = self.words(words);
