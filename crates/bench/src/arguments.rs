@@ -38,6 +38,10 @@ pub struct Arguments {
     /// Ask the questions of the sample life over the tools, and count bytes and tokens until each answer is visible
     #[arg(long, group = "surface")]
     pub answers: bool,
+    /// Import a judged collection (corpus.jsonl, queries.jsonl, qrels.tsv) and measure how well its questions are
+    /// answered; without DIR, the questions about the sample life
+    #[arg(long, value_name = "DIR", group = "surface")]
+    pub finding: Option<Option<PathBuf>>,
     /// How long 64 connections (--http) or 256 (--mcp-http) ask at once; no other row takes longer
     #[arg(long, value_name = "N", default_value_t = 60, requires = "surface", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub seconds: u64,

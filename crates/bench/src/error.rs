@@ -24,12 +24,22 @@ pub enum BenchError {
     #[error("unexpected JSON in the bench itself: {0}; please report it")]
     Json(#[from] serde_json::Error),
     /// A file or folder could not be read or written.
-    #[error("{path}: {source}; choose another --dir")]
+    #[error("{path}: {source}; choose another folder")]
     File {
         /// The file or folder.
         path: PathBuf,
         /// What the system said.
         source: std::io::Error,
+    },
+    /// A file of a judged collection is not in the layout.
+    #[error("{path}, line {line}: {what}; docs/benchmarks.md says what --finding takes")]
+    Collection {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        what: String,
     },
     /// The report could not be written.
     #[error("the report could not be written: {0}")]

@@ -5,6 +5,7 @@ mod arguments;
 mod contender;
 mod corpus;
 mod error;
+mod finding;
 mod measure;
 mod ours;
 mod phases;
@@ -18,6 +19,7 @@ pub use arguments::Arguments;
 pub use contender::{Contender, PageDepth, Question, Window};
 pub use corpus::{Corpus, CorpusRecord, FOLDERS, LONGEST_BODY, PROBES, Probe, ProbeKind, Probes};
 pub use error::BenchError;
+pub use finding::{FindingOptions, run_finding};
 pub use measure::{
     Figure, Measurement, Repetition, Report, Target, TargetLine, TargetReport, Unit, Work,
     anonymous_memory, compare, cpu_time, folder_size,

@@ -6,7 +6,9 @@ use std::process::{Command, ExitCode};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use bench::{AnswerOptions, Arguments, BenchError, BenchOptions, Surface, SurfaceOptions};
+use bench::{
+    AnswerOptions, Arguments, BenchError, BenchOptions, FindingOptions, Surface, SurfaceOptions,
+};
 use clap::Parser as _;
 use contract::time::{Clock, Instant};
 
@@ -63,6 +65,14 @@ fn run(options: &Arguments) -> Result<(), BenchError> {
             json: options.json,
         };
         return bench::run_answers(&options, &mut out, &mut progress);
+    }
+    if let Some(collection) = &options.finding {
+        let options = FindingOptions {
+            collection: collection.clone(),
+            clock: Arc::new(SystemClock),
+            json: options.json,
+        };
+        return bench::run_finding(&options, &mut out, &mut progress);
     }
     let surface = match (options.http, options.mcp, options.mcp_http) {
         (true, _, _) => Surface::Http,

@@ -3,7 +3,7 @@
 
 mod answers;
 mod client;
-mod directory;
+pub(crate) mod directory;
 mod hosted;
 mod http;
 mod load;

@@ -19,7 +19,6 @@ mod mail;
 mod moment;
 mod notes;
 mod people;
-mod questions;
 mod shop;
 mod story;
 
@@ -27,4 +26,3 @@ pub use error::DemoError;
 pub use files::AttachedFile;
 pub use life::{Life, Source};
 pub use load::{Holding, Loaded, holding, load};
-pub use questions::{GoldRecord, Question, questions};

@@ -12,15 +12,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use contract::time::Clock;
-use demo::{Life, Question};
 use serde_json::{Value, json};
-use store::{EmbeddedStore, OpenOptions, Search as _};
 use tiktoken_rs::{CoreBPE, o200k_base};
 
 use self::profile::{HostProfile, Reply};
-use super::directory::GrantedDirectory;
+use super::directory::{GrantedDirectory, load_life};
 use super::stdio::Session;
 use crate::BenchError;
+use crate::finding::{Query, sample_questions};
 use crate::measure::write_table;
 
 /// What a run is asked to do.
@@ -40,11 +39,11 @@ pub fn run_answers(
     out: &mut dyn Write,
     progress: &mut dyn FnMut(&str),
 ) -> Result<(), BenchError> {
-    let questions = demo::questions()?;
+    let questions = sample_questions()?;
     let folder = tempfile::tempdir()?;
     progress("loading the sample life");
     let data = folder.path().join("life");
-    load_life(&data, options)?;
+    load_life(&data, &options.clock)?;
     let directory = GrantedDirectory::granted(data, &options.clock)?;
     let tokens = o200k_base().map_err(|error| BenchError::Setup(error.to_string()))?;
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -63,27 +62,16 @@ pub fn run_answers(
             }
             let answered = results.iter().filter(|result| result.last).count();
             let all = results.len();
-            progress(&format!("{answered} of {all} hosts: {}", question.ask));
+            progress(&format!("{answered} of {all} hosts: {}", question.text));
         }
         session.process.end().await
     })?;
     report(&results, questions.len(), options.json, out)
 }
 
-fn load_life(folder: &std::path::Path, options: &AnswerOptions) -> Result<(), BenchError> {
-    let holder = OpenOptions {
-        holder: "bench".to_owned(),
-        clock: Arc::clone(&options.clock),
-    };
-    let store = EmbeddedStore::open(folder, holder)?;
-    let life = Life::generate()?;
-    demo::load(&store, &life, &mut |_| {})?;
-    Ok(store.settle_index()?)
-}
-
 /// The calls of the agent, at most four.
-async fn ask(session: &mut Session, question: &Question) -> Result<Vec<Reply>, BenchError> {
-    let mut replies = vec![call(session, "search", &json!({"query": question.ask})).await?];
+async fn ask(session: &mut Session, question: &Query) -> Result<Vec<Reply>, BenchError> {
+    let mut replies = vec![call(session, "search", &json!({"query": question.text})).await?];
     if let Some(words) = replies.last().and_then(rarest_words) {
         replies.push(call(session, "search", &json!({ "query": words })).await?);
     }
@@ -151,7 +139,7 @@ impl ProfileResult {
     }
 
     /// Shows the replies one by one until the answer is visible.
-    fn count(&mut self, question: &Question, replies: &[Reply], tokenizer: &CoreBPE) {
+    fn count(&mut self, question: &Query, replies: &[Reply], tokenizer: &CoreBPE) {
         let count = |text: &str| tokenizer.encode_ordinary(text).len();
         let (mut bytes, mut tokens) = (0, 0);
         self.last = false;
@@ -161,7 +149,7 @@ impl ProfileResult {
             self.clipped += usize::from(shown.is_clipped);
             bytes += shown.text.len();
             tokens += count(&shown.text);
-            if shown.holds(&question.sentence) {
+            if shown.holds(&question.metadata.answer) {
                 self.bytes.push(bytes);
                 self.tokens.push(tokens);
                 self.last = true;

@@ -7,14 +7,15 @@ use contract::grant::Authority;
 use contract::id::ConnectionId;
 use contract::seal::SealingKey;
 use contract::time::Clock;
+use demo::Life;
 use grants::{Flags, Secret, Selection};
 use read::{GrantReader, ReaderSettings};
-use store::{Catalog as _, EmbeddedStore, OpenOptions, Store};
+use store::{Catalog as _, EmbeddedStore, OpenOptions, Search as _, Store};
 
 use crate::BenchError;
 
 /// A data directory with a grant of everything in it.
-pub(super) struct GrantedDirectory {
+pub(crate) struct GrantedDirectory {
     pub(super) folder: PathBuf,
     pub(super) token: Secret,
     /// The id of the grant, or of the package of grants.
@@ -25,7 +26,7 @@ pub(super) struct GrantedDirectory {
 
 impl GrantedDirectory {
     /// Issues the grant, as the owner would.
-    pub(super) fn granted(folder: PathBuf, clock: &Arc<dyn Clock>) -> Result<Self, BenchError> {
+    pub(crate) fn granted(folder: PathBuf, clock: &Arc<dyn Clock>) -> Result<Self, BenchError> {
         let store = open(&folder, clock)?;
         let selection = everything(&store)?;
         let issued =
@@ -63,7 +64,7 @@ impl GrantedDirectory {
     }
 
     /// A reader under this grant over another directory with the same corpus. It takes no notes of what it shows.
-    pub(super) fn reader_over(&self, folder: &Path) -> Result<GrantReader, BenchError> {
+    pub(crate) fn reader_over(&self, folder: &Path) -> Result<GrantReader, BenchError> {
         let store = open(folder, &self.clock)?;
         let settings = settings(&store, &self.clock)?;
         let store: Arc<dyn Store> = Arc::new(store);
@@ -122,7 +123,7 @@ fn everything(store: &EmbeddedStore) -> Result<Selection, BenchError> {
     Selection::from_flags(flags).map_err(refused)
 }
 
-fn open(folder: &Path, clock: &Arc<dyn Clock>) -> Result<EmbeddedStore, BenchError> {
+pub(crate) fn open(folder: &Path, clock: &Arc<dyn Clock>) -> Result<EmbeddedStore, BenchError> {
     let options = OpenOptions {
         holder: "pdpp bench".to_owned(),
         clock: Arc::clone(clock),
@@ -132,6 +133,13 @@ fn open(folder: &Path, clock: &Arc<dyn Clock>) -> Result<EmbeddedStore, BenchErr
 
 fn refused(error: impl std::fmt::Display) -> BenchError {
     BenchError::Grant(error.to_string())
+}
+
+/// Makes a directory with the sample life in it.
+pub(crate) fn load_life(folder: &Path, clock: &Arc<dyn Clock>) -> Result<(), BenchError> {
+    let store = open(folder, clock)?;
+    demo::load(&store, &Life::generate()?, &mut |_| {})?;
+    Ok(store.settle_index()?)
 }
 
 /// Copies the files of a directory that no process has open.
