@@ -8,10 +8,10 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use ingest::{
-    Acceptor, BatchLimits, CsvImporter, Import, ImportError, ImportReport, Importer, Input,
-    JsonlImporter, LineForm, StreamChoice,
+    BatchLimits, CsvImporter, Import, ImportError, ImportReport, Importer, Input, JsonlImporter,
+    StreamChoice,
 };
-use memory::{Memory, Stopped, connection, stream};
+use memory::{Memory, connection, stream};
 use proptest::prelude::*;
 use store::records::Records;
 
@@ -34,12 +34,7 @@ impl<'a> Run<'a> {
 
     fn import(&mut self, bytes: &[u8], csv: bool) -> (ImportReport, Result<(), ImportError>) {
         let choice = StreamChoice::Unless(stream("notes"));
-        let acceptor = Acceptor::new(
-            &self.store.declaration,
-            choice,
-            LineForm::EnvelopeOrBare,
-            &Stopped,
-        );
+        let acceptor = self.store.acceptor_for(choice);
         let connection = connection();
         let mut import = if self.dry {
             let existing = Some((self.store as &dyn Records, &connection));

@@ -3,11 +3,10 @@
 
 mod memory;
 
-use contract::declaration::Declaration;
 use ingest::{
     Acceptor, BatchLimits, Import, ImportReport, JsonlImporter, LineForm, StreamChoice, receive,
 };
-use memory::{Memory, Stopped, connection, declaration, stream};
+use memory::{Memory, Stopped, connection, declaration, refused, refused_codes, stream};
 
 /// Imports lines, each envelope or bare, into one stream.
 fn import(store: &Memory, default: &str, lines: &[u8]) -> ImportReport {
@@ -15,24 +14,8 @@ fn import(store: &Memory, default: &str, lines: &[u8]) -> ImportReport {
 }
 
 fn import_as(store: &Memory, choice: StreamChoice, lines: &[u8]) -> ImportReport {
-    let declaration: &Declaration = &store.declaration;
-    let acceptor = Acceptor::new(declaration, choice, LineForm::EnvelopeOrBare, &Stopped);
-    let connection = connection();
-    let mut import = Import::new(store, &connection, BatchLimits::default());
-    import
-        .run(&mut JsonlImporter::new(lines, &acceptor), None, &mut |_| {})
-        .unwrap();
-    import.into_report()
-}
-
-/// The code and message of the only line, which must be refused.
-fn refusal(default: &str, line: &str) -> (&'static str, String) {
-    let store = Memory::new(declaration());
-    let report = import(&store, default, line.as_bytes());
-    assert_eq!((report.read, report.rejected), (1, 1), "{line}");
-    assert!(store.records.borrow().is_empty(), "{line}");
-    let rejection = &report.rejections[0];
-    (rejection.code.as_str(), rejection.message.clone())
+    let acceptor = store.acceptor_for(choice);
+    store.import(&mut JsonlImporter::new(lines, &acceptor))
 }
 
 #[test]
@@ -134,115 +117,55 @@ fn a_stream_with_fields_named_key_and_data_is_read_with_care() {
 }
 
 /// A line, the code it is refused with, and words the message holds.
-const FAULTS: &[(&str, &str, &str)] = &[
-    (r#"{"data":{"id":"a"}}"#, "missing_key", "no 'key'"),
-    (r#"{"key":null,"data":{}}"#, "missing_key", "no 'key'"),
-    (r#"{"title":"x"}"#, "missing_key", "'id'"),
-    (r#"{"id":null}"#, "missing_key", "'id'"),
-    (
-        r#"{"key":"a","data":{},"type":"R"}"#,
-        "missing_key",
-        "'type'",
-    ),
-    (r#"{"key":"a"}"#, "missing_data", "'data'"),
-    (r#"{"key":"a","data":"text"}"#, "missing_data", "'data'"),
-    (r#"{"key":"a","data":null}"#, "missing_data", "'data'"),
-    (
-        r#"{"key":"a","data":{"id":"b"}}"#,
-        "invalid_record_identity",
-        "'b'",
-    ),
-    (r#"{"key":5,"data":{}}"#, "invalid_record_identity", "'key'"),
-    (
-        r#"{"key":["a","b"],"data":{}}"#,
-        "invalid_record_identity",
-        "one text",
-    ),
-    (
-        r#"{"key":"","data":{}}"#,
-        "invalid_record_identity",
-        "empty",
-    ),
-    (r#"{"id":["a"]}"#, "invalid_record_identity", "'id'"),
-    (r#"{"id":"a\u0000"}"#, "invalid_record_identity", "control"),
-    (
-        r#"{"id":"a","size":"5"}"#,
-        "invalid_field_type",
-        "'size' must be integer, got '5'",
-    ),
-    (
-        r#"{"id":"a","size":1.5}"#,
-        "invalid_field_type",
-        "'size' must be integer, got 1.5",
-    ),
-    (
-        r#"{"id":"a","size":9223372036854775808}"#,
-        "invalid_field_type",
-        "'size' must fit an integer of 64 bits, got 9223372036854775808",
-    ),
-    (
-        r#"{"id":"a","rating":1e999}"#,
-        "invalid_field_type",
-        "'rating' must fit a floating-point number of 64 bits, got 1e999",
-    ),
-    (
-        r#"{"id":"a","title":null}"#,
-        "invalid_field_type",
-        "'title' must be string, got null",
-    ),
-    (
-        r#"{"id":"a","either":true}"#,
-        "invalid_field_type",
-        "integer or string",
-    ),
-    (
-        r#"{"key":"a","data":{"tags":{}}}"#,
-        "invalid_field_type",
-        "'tags'",
-    ),
-    (r#"{"id":"a","id":"a"}"#, "duplicate_member", "'id'"),
-    (
-        r#"{"id":"a","place":{"x":1,"x":2}}"#,
-        "duplicate_member",
-        "'x'",
-    ),
-    (r#"{"id":"a""#, "malformed_ndjson", ""),
-    ("null", "malformed_ndjson", "object"),
-    (r#"["id"]"#, "malformed_ndjson", "object"),
-    (
-        r#"{"key":"a","stream":"none","data":{}}"#,
-        "unknown_stream",
-        "'none'",
-    ),
-    (
-        r#"{"key":"a","stream":1,"data":{}}"#,
-        "unknown_stream",
-        "'stream'",
-    ),
-    (
-        r#"{"key":"a","emitted_at":"soon","data":{}}"#,
-        "invalid_emitted_at",
-        "RFC 3339",
-    ),
-    (
-        r#"{"key":"a","emitted_at":7,"data":{}}"#,
-        "invalid_emitted_at",
-        "RFC 3339",
-    ),
-    (
-        r#"{"key":"a","op":"drop","data":{}}"#,
-        "invalid_op",
-        "upsert",
-    ),
-    (r#"{"key":"a","op":null,"data":{}}"#, "invalid_op", "upsert"),
-];
+const FAULTS: &str = r#"
+{"data":{"id":"a"}} | missing_key | no 'key'
+{"key":null,"data":{}} | missing_key | no 'key'
+{"title":"x"} | missing_key | 'id'
+{"id":null} | missing_key | 'id'
+{"key":"a","data":{},"type":"R"} | missing_key | 'type'
+{"key":"a"} | missing_data | 'data'
+{"key":"a","data":"text"} | missing_data | 'data'
+{"key":"a","data":null} | missing_data | 'data'
+{"key":"a","data":{"id":"b"}} | invalid_record_identity | 'b'
+{"key":5,"data":{}} | invalid_record_identity | 'key'
+{"key":["a","b"],"data":{}} | invalid_record_identity | one text
+{"key":"","data":{}} | invalid_record_identity | empty
+{"id":["a"]} | invalid_record_identity | 'id'
+{"id":"a\u0000"} | invalid_record_identity | control
+{"id":"a","size":"5"} | invalid_field_type | 'size' must be integer, got '5'
+{"id":"a","size":1.5} | invalid_field_type | 'size' must be integer, got 1.5
+{"id":"a","size":9223372036854775808} | invalid_field_type | 'size' must fit an integer of 64 bits, got 9223372036854775808
+{"id":"a","rating":1e999} | invalid_field_type | 'rating' must fit a floating-point number of 64 bits, got 1e999
+{"id":"a","title":null} | invalid_field_type | 'title' must be string, got null
+{"id":"a","either":true} | invalid_field_type | integer or string
+{"key":"a","data":{"tags":{}}} | invalid_field_type | 'tags'
+{"id":"a","id":"a"} | duplicate_member | 'id'
+{"id":"a","place":{"x":1,"x":2}} | duplicate_member | 'x'
+{"id":"a" | malformed_ndjson | expected ',' or '}'
+null | malformed_ndjson | object
+["id"] | malformed_ndjson | object
+{"key":"a","stream":"none","data":{}} | unknown_stream | 'none'
+{"key":"a","stream":1,"data":{}} | unknown_stream | 'stream'
+{"key":"a","emitted_at":"soon","data":{}} | invalid_emitted_at | RFC 3339
+{"key":"a","emitted_at":7,"data":{}} | invalid_emitted_at | RFC 3339
+{"key":"a","op":"drop","data":{}} | invalid_op | upsert
+{"key":"a","op":null,"data":{}} | invalid_op | upsert
+"#;
 
 #[test]
 fn each_fault_has_its_code_and_names_its_field() {
-    for (line, code, says) in FAULTS {
-        let (got, message) = refusal("notes", line);
-        assert_eq!(got, *code, "{line}: {message}");
-        assert!(message.contains(says), "{line}: {message}");
+    for row in FAULTS.trim().lines() {
+        let cells: Vec<&str> = row.split(" | ").collect();
+        let [line, code, says] = cells[..] else {
+            panic!("{row}")
+        };
+        let store = Memory::new(declaration());
+        let report = import(&store, "notes", line.as_bytes());
+        assert_eq!((report.read, report.rejected), (1, 1), "{line}");
+        assert!(store.records.borrow().is_empty(), "{line}");
+        let refused = &report.rejections[0];
+        assert_eq!(refused.code.as_str(), code, "{line}: {}", refused.message);
+        assert!(refused.message.contains(says), "{}", refused.message);
     }
 }
 
@@ -258,16 +181,13 @@ fn bytes_that_are_no_text_are_refused_and_the_next_line_is_read() {
     let store = Memory::new(declaration());
     let report = import(&store, "notes", b"{\"id\":\"\xff\"}\n\n{\"id\":\"b\"}\n");
     assert_eq!((report.read, report.added, report.rejected), (2, 1, 1));
-    assert_eq!(report.rejections[0].code.as_str(), "invalid_utf8");
-    assert_eq!(report.rejections[0].line, 1);
+    assert_eq!(refused_codes(&report), ["1 invalid_utf8"]);
 }
 
 #[test]
 fn a_line_that_is_too_long_is_refused_and_the_next_one_is_read() {
     let store = Memory::new(declaration());
-    let declaration = declaration();
-    let choice = StreamChoice::Always(stream("notes"));
-    let acceptor = Acceptor::new(&declaration, choice, LineForm::EnvelopeOrBare, &Stopped);
+    let acceptor = store.acceptor_for(StreamChoice::Always(stream("notes")));
     let lines = b"{\"id\":\"a\",\"title\":\"0123456789\"}\n{\"id\":\"b\"}".as_slice();
     let connection = connection();
     let mut import = Import::new(&store, &connection, BatchLimits::default());
@@ -296,13 +216,8 @@ fn a_value_that_breaks_the_declaration_is_refused_with_line_field_and_value() {
         r#"{"key":"a","op":"delete","data":{}}"#.to_owned(),
     ];
     let report = import(&store, "bookings", lines.join("\n").as_bytes());
-    let told: Vec<String> = report
-        .rejections
-        .iter()
-        .map(|one| format!("{} {}: {}", one.line, one.code.as_str(), one.message))
-        .collect();
     assert_eq!(
-        told,
+        refused(&report),
         [
             "2 invalid_field_value: field 'valued_at' must be a date-time such as 2026-03-01T10:00:00Z, got 'tomorrow'",
             "3 invalid_field_value: field 'currency' must be one of 'EUR', 'USD', got 'CHF'",
@@ -328,15 +243,8 @@ not json
 {"number":1.0,"day":"2026-03-01","text":"x"}"#;
     let report = import(&store, "events", lines);
     assert_eq!((report.added, report.unchanged, report.rejected), (1, 1, 2));
-    let codes: Vec<_> = report
-        .rejections
-        .iter()
-        .map(|one| (one.line, one.code.as_str()))
-        .collect();
-    assert_eq!(
-        codes,
-        [(2, "append_only_conflict"), (3, "malformed_ndjson")]
-    );
+    let told = ["2 append_only_conflict", "3 malformed_ndjson"];
+    assert_eq!(refused_codes(&report), told);
 }
 
 #[test]
@@ -357,10 +265,9 @@ fn a_receipt_names_every_refused_line_by_its_place() {
     )
     .unwrap();
     let json = serde_json::to_value(&receipt).unwrap();
+    let counts = (receipt.records_attempted, receipt.records_accepted);
+    assert_eq!((counts, receipt.records_rejected), ((3, 1), 2));
     assert_eq!(json["stream"], "notes");
-    assert_eq!(json["records_attempted"], 3);
-    assert_eq!(json["records_accepted"], 1);
-    assert_eq!(json["records_rejected"], 2);
     assert_eq!(json["errors"], serde_json::json!([]));
     assert_eq!(json["rejections"][0]["input_index"], 1);
     assert_eq!(json["rejections"][0]["code"], "missing_key");

@@ -3,12 +3,9 @@
 
 mod memory;
 
-use contract::id::ConnectionId;
 use contract::time::{Clock, Instant};
-use ingest::{
-    Acceptor, BatchLimits, CalendarImporter, Export, Import, ImportReport, LineForm, StreamChoice,
-};
-use memory::{Memory, connection};
+use ingest::{Acceptor, CalendarImporter, Export, ImportReport, LineForm, StreamChoice};
+use memory::Memory;
 use serde_json::{Value, json};
 
 /// The day of an import.
@@ -31,21 +28,13 @@ fn import(store: &Memory, events: &[&str], day: &Day) -> ImportReport {
     let file = format!("BEGIN:VCALENDAR\nBEGIN:VEVENT\n{events}\nEND:VEVENT\nEND:VCALENDAR\n");
     let form = LineForm::EnvelopeOrBare;
     let acceptor = Acceptor::new(&store.declaration, StreamChoice::Named, form, day);
-    let connection: ConnectionId = connection();
-    let mut import = Import::new(store, &connection, BatchLimits::default());
-    let mut importer = CalendarImporter::new(file.as_bytes(), &acceptor);
-    import.run(&mut importer, None, &mut |_| {}).unwrap();
-    let report = import.into_report();
+    let report = store.import(&mut CalendarImporter::new(file.as_bytes(), &acceptor));
     assert_eq!(report.rejected, 0, "{:?}", report.rejections);
     report
 }
 
 fn all(store: &Memory) -> Vec<Value> {
-    let records = store.records.borrow();
-    let bodies = records.values().map(|(_, body)| body);
-    let mut records: Vec<Value> = bodies
-        .map(|body| serde_json::from_str(body).unwrap())
-        .collect();
+    let mut records = store.records_of("events");
     records.sort_by_key(|record| record["starts_at"].as_str().unwrap().to_owned());
     records
 }

@@ -4,8 +4,9 @@
 mod memory;
 
 use ingest::{Export, ImportError, ImportReport, TelegramImporter};
-use memory::Memory;
+use memory::{Memory, refused_codes};
 use proptest::prelude::*;
+use serde_json::Value;
 
 const ACCOUNT: &str = include_str!("exports/telegram-account.json");
 
@@ -27,6 +28,10 @@ fn import(store: &Memory, text: &str) -> ImportReport {
     let (report, error) = import_limited(store, text.as_bytes(), 10_000);
     assert!(error.is_none(), "{error:?}");
     report
+}
+
+fn message(store: &Memory, key: &str) -> Value {
+    serde_json::from_str(&store.body("messages", key).unwrap()).unwrap()
 }
 
 fn chat(messages: &str) -> String {
@@ -73,41 +78,35 @@ fn an_account_gives_its_chats_messages_and_contacts() {
 fn what_is_sent_besides_text_is_told_and_nothing_is_lost() {
     let store = telegram();
     import(&store, ACCOUNT);
-    let message = |key: &str| -> serde_json::Value {
-        serde_json::from_str(&store.body("messages", key).unwrap()).unwrap()
-    };
-    let voice = message("user42-0000000018");
+    let voice = message(&store, "user42-0000000018");
     assert_eq!(voice["media_type"], "voice_message");
     assert_eq!(voice["duration_seconds"], 12);
     assert_eq!(voice["reply_to_id"], "user42-0000000017");
     assert!(voice.get("file").is_none(), "{voice}");
-    let call = message("user42-0000000019");
+    let call = message(&store, "user42-0000000019");
     assert_eq!(call["kind"], "service");
     assert_eq!(call["action"], "phone_call");
     assert_eq!(call["author_name"], "Ida");
     assert_eq!(call["details"]["discard_reason"], "hangup");
     let photo = store.body("messages", "user100-0000000020").unwrap();
     assert!(photo.contains("54.500000"), "{photo}");
-    let photo = message("user100-0000000020");
+    let photo = message(&store, "user100-0000000020");
     assert_eq!(photo["chat_name"], "Saved Messages");
     assert_eq!(photo["media_type"], "photo");
     assert_eq!(photo["file_name"], "photo_1@02-01-2024_09-00-00.jpg");
-    assert_eq!(message("user100-0000000021")["kind"], "unsupported");
+    assert_eq!(message(&store, "user100-0000000021")["kind"], "unsupported");
 }
 
 #[test]
 fn a_group_and_a_person_of_one_number_are_two_and_older_exports_are_read() {
     let store = telegram();
     import(&store, ACCOUNT);
-    let message = |key: &str| -> serde_json::Value {
-        serde_json::from_str(&store.body("messages", key).unwrap()).unwrap()
-    };
-    let poll = message("channel42--999999990");
+    let poll = message(&store, "channel42--999999990");
     assert_eq!(poll["text"], "Beans or peas?\nBeans\nPeas");
     assert_eq!(poll["sent_at"], "2019-03-01T12:00:00");
     assert_eq!(poll["author_id"], "user4242");
     assert!(poll.get("author_name").is_none());
-    let reply = message("channel42-0000000005");
+    let reply = message(&store, "channel42-0000000005");
     assert_eq!(reply["reply_to_id"], "user42-0000000017");
     assert_eq!(reply["forwarded_from"], "Seed shop");
 }
@@ -143,21 +142,16 @@ fn a_bad_message_is_refused_with_its_line_and_the_rest_is_kept() {
     ];
     let report = import(&store, &chat(&format!("\n{}\n", messages.join(",\n"))));
     assert_eq!((report.added, report.rejected), (3, 7));
-    let refused: Vec<(u64, &str)> = report
-        .rejections
-        .iter()
-        .map(|refused| (refused.line, refused.code.as_str()))
-        .collect();
     assert_eq!(
-        refused,
+        refused_codes(&report),
         [
-            (3, "missing_key"),
-            (4, "malformed_export"),
-            (5, "malformed_export"),
-            (6, "duplicate_member"),
-            (7, "malformed_export"),
-            (8, "malformed_export"),
-            (9, "invalid_field_type"),
+            "3 missing_key",
+            "4 malformed_export",
+            "5 malformed_export",
+            "6 duplicate_member",
+            "7 malformed_export",
+            "8 malformed_export",
+            "9 invalid_field_type",
         ]
     );
 }
@@ -172,12 +166,8 @@ fn bytes_that_are_no_text_and_messages_without_end_are_refused_alone() {
     text[place] = 0xff;
     let (report, error) = import_limited(&store, &text, 150);
     assert!(error.is_none());
-    let codes: Vec<&str> = report
-        .rejections
-        .iter()
-        .map(|refused| refused.code.as_str())
-        .collect();
-    assert_eq!(codes, ["invalid_utf8", "line_too_long"]);
+    let told = ["1 invalid_utf8", "1 line_too_long"];
+    assert_eq!(refused_codes(&report), told);
     assert_eq!(report.added, 2);
 }
 

@@ -18,6 +18,8 @@ use ingest::{
     Acceptor, BatchLimits, Export, Import, ImportError, ImportReport, Importer, LineForm,
     StreamChoice,
 };
+use proptest::prelude::*;
+use serde_json::Value;
 use store::StoreError;
 use store::catalog::StreamRef;
 use store::records::{
@@ -65,8 +67,12 @@ impl Memory {
     }
 
     pub fn acceptor(&self) -> Acceptor<'_> {
+        self.acceptor_for(StreamChoice::Named)
+    }
+
+    pub fn acceptor_for(&self, choice: StreamChoice) -> Acceptor<'_> {
         let form = LineForm::EnvelopeOrBare;
-        Acceptor::new(&self.declaration, StreamChoice::Named, form, &Stopped)
+        Acceptor::new(&self.declaration, choice, form, &Stopped)
     }
 
     /// Imports a file that can be read to its end.
@@ -89,20 +95,37 @@ impl Memory {
         (import.into_report(), error)
     }
 
-    pub fn body(&self, stream: &str, key: &str) -> Option<String> {
+    /// Imports the same bytes twice: every entry is answered for, and the second time changes nothing.
+    pub fn twice_alike(&self, import: impl Fn() -> ImportReport) {
+        let first = import();
+        let answered = first.added + first.updated + first.unchanged + first.rejected;
+        assert_eq!(first.read, answered);
+        let kept = self.records.borrow().clone();
+        assert_eq!(import().added, 0);
+        assert_eq!(kept, *self.records.borrow());
+    }
+
+    fn entry(&self, stream: &str, key: &str) -> Option<Entry> {
         let records = self.records.borrow();
-        let found = records
-            .iter()
-            .find(|((s, k), _)| s.as_str() == stream && k.as_str() == key);
-        found.map(|(_, (_, body))| body.clone())
+        let mut entries = records.iter();
+        let found = entries.find(|((s, k), _)| s.as_str() == stream && k.as_str() == key);
+        found.map(|(_, entry)| entry.clone())
+    }
+
+    pub fn body(&self, stream: &str, key: &str) -> Option<String> {
+        self.entry(stream, key).map(|(_, body)| body)
     }
 
     pub fn emitted_at(&self, stream: &str, key: &str) -> Option<String> {
+        self.entry(stream, key).map(|(emitted_at, _)| emitted_at)
+    }
+
+    /// The records of a stream, in the order of their keys.
+    pub fn records_of(&self, stream: &str) -> Vec<Value> {
         let records = self.records.borrow();
-        let found = records
-            .iter()
-            .find(|((s, k), _)| s.as_str() == stream && k.as_str() == key);
-        found.map(|(_, (emitted_at, _))| emitted_at.clone())
+        let own = records.iter().filter(|((of, _), _)| of.as_str() == stream);
+        own.map(|(_, (_, body))| serde_json::from_str(body).unwrap())
+            .collect()
     }
 
     fn apply(&self, change: Change) -> Applied {
@@ -222,6 +245,35 @@ impl Records for Memory {
     fn purge(&self) -> Result<Purged, StoreError> {
         unreachable!("imports purge nothing")
     }
+}
+
+/// Files put together of known lines and any bytes, with line ends of any kind.
+pub fn bytes_of(
+    lines: &'static [&'static str],
+    ends: &'static [&'static str],
+) -> impl Strategy<Value = Vec<u8>> {
+    let known = proptest::sample::select(lines).prop_map(|line| line.as_bytes().to_vec());
+    let any = proptest::collection::vec(any::<u8>(), 0..20);
+    let line = prop_oneof![9 => known, 1 => any];
+    let piece = (line, proptest::sample::select(ends))
+        .prop_map(|(line, end)| [line.as_slice(), end.as_bytes()].concat());
+    proptest::collection::vec(piece, 0..60).prop_map(|pieces| pieces.concat())
+}
+
+/// What was refused, a line each: where, why, and what is said.
+pub fn refused(report: &ImportReport) -> Vec<String> {
+    let rejections = report.rejections.iter();
+    rejections
+        .map(|one| format!("{} {}: {}", one.line, one.code.as_str(), one.message))
+        .collect()
+}
+
+/// The same without what is said.
+pub fn refused_codes(report: &ImportReport) -> Vec<String> {
+    let rejections = report.rejections.iter();
+    rejections
+        .map(|one| format!("{} {}", one.line, one.code.as_str()))
+        .collect()
 }
 
 /// A source with a stream of every awkward shape.
