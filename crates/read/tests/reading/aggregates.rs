@@ -40,12 +40,8 @@ fn world() -> World {
 }
 
 fn reader(world: &World) -> Reader {
-    world.client(
-        "demo_mail",
-        json!([{"name": "messages", "instance_ids": ["work"],
-            "fields": ["id", "from_email", "size_bytes", "amount", "received_at"],
-            "time_constraint": {"field": "received_at", "since": "2026-02-01"}}]),
-    )
+    world.mail_client(json!([{"name": "messages", "fields": ["id", "from_email", "size_bytes", "amount", "received_at"],
+            "time_constraint": {"field": "received_at", "since": "2026-02-01"}}]))
 }
 
 #[test]

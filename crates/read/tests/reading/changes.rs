@@ -10,7 +10,7 @@ use store::records::ChangeOp;
 use crate::fixture::*;
 
 fn since(bookmark: Option<&str>) -> RecordsQuery {
-    let mut query = RecordsQuery::new(stream("messages"));
+    let mut query = every();
     query.reading = Reading::Changes(bookmark.map_or(ChangesSince::Beginning, ChangesSince::parse));
     query
 }
@@ -32,7 +32,7 @@ fn entries(page: &Value) -> Vec<String> {
 fn put(world: &World, id: &str, subject: &str, received_at: &str) {
     let record =
         json!({"id": id, "subject": subject, "received_at": received_at, "secret": subject});
-    world.put("work", "messages", &record);
+    world.message(&record);
 }
 
 const INSIDE: &str = "2026-02-01T00:00:00Z";
@@ -40,11 +40,8 @@ const OUTSIDE: &str = "2025-02-01T00:00:00Z";
 
 /// May see subjects of this year.
 fn reader(world: &World) -> Reader {
-    world.client(
-        "demo_mail",
-        json!([{"name": "messages", "instance_ids": ["work"], "fields": ["id", "subject"],
-            "time_constraint": {"field": "received_at", "since": "2026-01-01"}}]),
-    )
+    world.mail_client(json!([{"name": "messages", "fields": ["id", "subject"],
+            "time_constraint": {"field": "received_at", "since": "2026-01-01"}}]))
 }
 
 #[test]
@@ -236,7 +233,7 @@ fn a_record_keeps_its_place_whatever_happens_to_it_out_of_sight() {
     assert_eq!(answer(), ["-a", "b", "-c"]);
     put(&world, "a", "three", OUTSIDE);
     let hidden = json!({"id": "b", "subject": "two", "received_at": INSIDE, "secret": "other"});
-    world.put("work", "messages", &hidden);
+    world.message(&hidden);
     put(&world, "c", "three", OUTSIDE);
     assert_eq!(answer(), ["-a", "b", "-c"]);
     world.delete("work", "messages", "a");
@@ -259,7 +256,7 @@ fn a_change_is_told_however_many_hidden_ones_follow() {
     for at in 0..400 {
         for (id, subject) in [("a", "two"), ("b", "one")] {
             let record = json!({"id": id, "subject": subject, "received_at": INSIDE, "secret": at.to_string()});
-            world.put("work", "messages", &record);
+            world.message(&record);
         }
     }
     let page = reader.records(since(Some(&from))).unwrap();

@@ -2,10 +2,9 @@
 
 use contract::page::WarningCode;
 use contract::query::{ChangesSince, Count, ListOptions, Reading};
-use contract::search::SearchQuery;
 use serde_json::{Value, json};
 
-use crate::fixture::{MAIL, World, ids, limited};
+use crate::fixture::{MAIL, World, ids, limited, words};
 
 /// Four messages, the second of which is damaged.
 fn damaged() -> World {
@@ -19,7 +18,7 @@ fn damaged() -> World {
         let received = "2026-03-01T00:00:00Z";
         let record =
             json!({"id": id, "subject": format!("{subject} everyword"), "received_at": received});
-        world.put("work", "messages", &record);
+        world.message(&record);
     }
     world.store.settle_index().unwrap();
     world.with_a_changed_letter("zyzzyva")
@@ -54,12 +53,10 @@ fn a_damaged_record_is_left_out_and_named_and_nothing_else_is_missing() {
     assert_eq!(ids(&page), ["a", "c", "d"]);
     assert_eq!(told(&page).len(), 1);
 
-    let page = owner
-        .search(SearchQuery::new("everyword").unwrap())
-        .unwrap();
+    let page = owner.search(words("everyword")).unwrap();
     assert_eq!(page["data"].as_array().unwrap().len(), 3);
     assert!(told(&page)[0].contains("'b' of work/messages"), "{page}");
-    let page = owner.search(SearchQuery::new("heron").unwrap()).unwrap();
+    let page = owner.search(words("heron")).unwrap();
     assert!(told(&page).is_empty());
 }
 
@@ -68,12 +65,12 @@ fn who_may_see_only_some_records_is_not_told_which_one_it_was() {
     let world = damaged();
     let fields = json!(["id", "subject", "received_at"]);
     let whole = json!([{"name": "messages", "instance_ids": ["work"], "fields": fields}]);
-    let whole = world.client("demo_mail", whole);
+    let whole = world.mail_client(whole);
     let page = whole.list("messages", ListOptions::default()).unwrap();
     assert!(told(&page)[0].contains("'b' of work/messages"), "{page}");
     let range = json!({"field": "received_at", "since": "2026-01-01"});
     let some = json!([{"name": "messages", "instance_ids": ["work"], "fields": fields, "time_constraint": range}]);
-    let some = world.client("demo_mail", some);
+    let some = world.mail_client(some);
     let page = some.list("messages", ListOptions::default()).unwrap();
     assert_eq!(ids(&page), ["d", "c", "a"]);
     let [named] = told(&page).try_into().unwrap();
@@ -89,10 +86,10 @@ fn a_count_of_an_index_that_is_behind_is_not_called_exact() {
     let world = World::mail();
     for number in 0..4 {
         let record = json!({"id": format!("m{number}"), "subject": "everyword", "from_email": "a@b.example"});
-        world.put("work", "messages", &record);
+        world.message(&record);
     }
     let counted = || {
-        let mut query = SearchQuery::new("everyword").unwrap();
+        let mut query = words("everyword");
         query.count = Count::Exact;
         world.owner().search(query).unwrap()["meta"].clone()
     };

@@ -2,8 +2,7 @@
 
 use contract::json::RecordBody;
 use contract::key::RecordKey;
-use contract::query::{ExpandRequest, ListOptions, RecordQuery, StreamQuery};
-use contract::search::SearchQuery;
+use contract::query::{ExpandRequest, ListOptions, StreamQuery};
 use serde_json::{Value, json};
 use store::records::ChangeOp;
 
@@ -30,10 +29,8 @@ fn dates(reader: &Reader) -> Vec<String> {
         ..ListOptions::default()
     };
     let list = reader.list("messages", options).unwrap();
-    let record = reader
-        .record(RecordQuery::new(stream("messages"), "a"))
-        .unwrap();
-    let found = reader.search(SearchQuery::new("tea").unwrap()).unwrap();
+    let record = reader.record(one("a")).unwrap();
+    let found = reader.search(words("tea")).unwrap();
     let streams = reader.streams(None).unwrap();
     let mut listed = streams["data"].as_array().unwrap().iter();
     let messages = listed.find(|one| one["name"] == "messages").unwrap();
@@ -65,13 +62,10 @@ fn world() -> World {
 }
 
 fn client(world: &World) -> Reader {
-    world.client(
-        "demo_mail",
-        json!([
-            {"name": "messages", "instance_ids": ["work"], "fields": ["id", "subject"]},
-            {"name": "attachments", "instance_ids": ["work"], "fields": ["id", "message_id"]}
-        ]),
-    )
+    world.mail_client(json!([
+        {"name": "messages", "fields": ["id", "subject"]},
+        {"name": "attachments", "fields": ["id", "message_id"]}
+    ]))
 }
 
 #[test]

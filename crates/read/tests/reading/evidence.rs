@@ -1,17 +1,13 @@
 //! Evidence: every excerpt, read again at its offsets, gives the same characters, in every script.
 
 use contract::error::ErrorCode;
-use contract::search::SearchQuery;
 use contract::window::WindowSelector;
 use serde_json::{Value, json};
 
 use crate::fixture::*;
 
 fn reader(world: &World, fields: Value) -> Reader {
-    world.client(
-        "demo_mail",
-        json!([{"name": "messages", "instance_ids": ["work"], "fields": fields}]),
-    )
+    world.mail_client(json!([{"name": "messages", "fields": fields}]))
 }
 
 /// Reads every excerpt of a hit again through its own continuation.
@@ -172,12 +168,12 @@ fn a_page_ends_by_the_bytes_its_caller_has_room_for() {
     for at in 0..9 {
         let body = format!("tea {}", "x".repeat(300));
         let record = json!({"id": format!("m{at}"), "subject": "s", "body": body});
-        world.put("work", "messages", &record);
+        world.message(&record);
     }
     let bounded = |max_bytes| world.owner().bounded(max_bytes);
     for max_bytes in [1, 700, 1_500, 3_000] {
         let pages = [
-            bounded(max_bytes).search(SearchQuery::new("tea").unwrap()),
+            bounded(max_bytes).search(words("tea")),
             bounded(max_bytes).records(limited("messages", 25)),
         ];
         for page in pages.map(Result::unwrap) {
@@ -207,7 +203,7 @@ fn a_search_fans_in_and_says_which_sources_it_could_not_ask() {
     // UP-11
     let world = World::mail();
     world.connect(CHAT, "chat", "Team chat");
-    world.put("work", "messages", &json!({"id": "m1", "body": "tea"}));
+    world.message(&json!({"id": "m1", "body": "tea"}));
     world.put("chat", "messages", &json!({"id": "c1", "text": "tea"}));
     let granted = |chat_fields: Value| {
         world.package(&[
@@ -223,7 +219,7 @@ fn a_search_fans_in_and_says_which_sources_it_could_not_ask() {
             ),
         ])
     };
-    let ask = |reader: &Reader| reader.search(SearchQuery::new("tea").unwrap()).unwrap();
+    let ask = |reader: &Reader| reader.search(words("tea")).unwrap();
     let page = ask(&granted(json!(["text"])));
     assert_eq!(page["data"].as_array().unwrap().len(), 2);
     assert_eq!(page["meta"]["recall"]["sources_searched_count"], 2);
@@ -254,7 +250,7 @@ fn a_search_takes_conditions_on_one_stream() {
         world.message(&json!({"id": id, "body": "tea", "seen": seen}));
     }
     world.put("chat", "messages", &json!({"id": "c1", "text": "tea"}));
-    let mut query = SearchQuery::new("tea").unwrap();
+    let mut query = words("tea");
     query.streams = vec![stream("messages")];
     let filter = contract::query::Filter::exact(field("seen"), "true");
     let page = world
@@ -284,31 +280,30 @@ fn nothing_found_says_which_words_occur_within_the_grant() {
         ("h1", "2025-02-01", "bridge vendors at midnight"),
     ] {
         let letter = json!({"id": id, "received_at": day, "subject": subject, "seen": true});
-        world.put("work", "messages", &letter);
+        world.message(&letter);
     }
-    let reader = world.client(
-        "demo_mail",
-        json!([{"name": "messages", "instance_ids": ["work"], "fields": ["id", "subject", "seen"],
+    let reader = world.mail_client(
+        json!([{"name": "messages", "fields": ["id", "subject", "seen"],
             "time_constraint": {"field": "received_at", "since": "2026-01-01"}}]),
     );
-    let words = |q: &str| {
-        let page = reader.search(SearchQuery::new(q).unwrap()).unwrap();
+    let explained = |q: &str| {
+        let page = reader.search(words(q)).unwrap();
         page["meta"]["words"].clone()
     };
     assert_eq!(
-        words("bridge vendors"),
+        explained("bridge vendors"),
         json!({"terms": [{"term": "bridge", "count": 2}, {"term": "vendors", "count": 0}],
             "suggestions": [{"term": "vend*", "count": 1}]})
     );
     assert_eq!(
-        words("midnight \"a bridge\" vend*"),
+        explained("midnight \"a bridge\" vend*"),
         json!({"terms": [{"term": "midnight", "count": 0}, {"term": "\"a bridge\"", "count": 1},
             {"term": "vend*", "count": 1}]})
     );
-    assert_eq!(words("-bridge"), json!({"terms": []}));
+    assert_eq!(explained("-bridge"), json!({"terms": []}));
     // Where something is found there is nothing to explain.
-    assert_eq!(words("vendor"), Value::Null);
-    let mut filtered = SearchQuery::new("bridge").unwrap();
+    assert_eq!(explained("vendor"), Value::Null);
+    let mut filtered = words("bridge");
     filtered.streams = vec![stream("messages")];
     filtered.filters = vec![contract::query::Filter::exact(field("seen"), "false")];
     let page = reader.search(filtered).unwrap();

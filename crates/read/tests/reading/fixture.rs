@@ -123,6 +123,11 @@ impl World {
         self.put_text(connection, stream, &record.to_string());
     }
 
+    /// Writes an attachment of `work`.
+    pub(crate) fn attachment(&self, record: &Value) {
+        self.put("work", "attachments", record);
+    }
+
     /// Writes a message of `work`.
     pub(crate) fn message(&self, record: &Value) {
         self.put("work", "messages", record);
@@ -176,6 +181,15 @@ impl World {
     pub(crate) fn client(&self, source: &str, streams: Value) -> Reader {
         let granted = GrantedAuthority::from_grant(&grant("grt_1", source, streams)).unwrap();
         self.reader(Authority::Granted(granted))
+    }
+
+    /// A client with one grant of mail, of the connection `work` where the streams do not say otherwise.
+    pub(crate) fn mail_client(&self, mut streams: Value) -> Reader {
+        for stream in streams.as_array_mut().unwrap() {
+            let members = stream.as_object_mut().unwrap();
+            members.entry("instance_ids").or_insert(json!(["work"]));
+        }
+        self.client("demo_mail", streams)
     }
 
     pub(crate) fn package(&self, grants: &[Grant]) -> Reader {
@@ -336,11 +350,26 @@ impl Reader {
 
     /// The hits of a search for these words, with so many excerpts.
     pub(crate) fn find_with(&self, q: &str, excerpts: usize) -> Vec<Value> {
-        let mut query = SearchQuery::new(q).unwrap();
+        let mut query = words(q);
         query.excerpts = excerpts;
         let page = self.search(query).unwrap();
         page["data"].as_array().unwrap().clone()
     }
+}
+
+/// One message.
+pub(crate) fn one(id: &str) -> RecordQuery {
+    RecordQuery::new(stream("messages"), id)
+}
+
+/// All messages.
+pub(crate) fn every() -> RecordsQuery {
+    RecordsQuery::new(stream("messages"))
+}
+
+/// A search for these words.
+pub(crate) fn words(q: &str) -> SearchQuery {
+    SearchQuery::new(q).unwrap()
 }
 
 pub(crate) fn list(name: &str, options: ListOptions) -> RecordsQuery {

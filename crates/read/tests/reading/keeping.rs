@@ -51,7 +51,7 @@ fn readers(world: &World) -> Vec<Reader> {
         if let Some(range) = range {
             stream["time_constraint"] = range;
         }
-        world.client("demo_mail", json!([stream]))
+        world.mail_client(json!([stream]))
     };
     vec![
         world.owner(),

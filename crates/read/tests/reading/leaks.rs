@@ -10,7 +10,7 @@ use serde_json::json;
 
 use self::question::{Begun, Question};
 use self::scene::{Dice, Scene};
-use crate::fixture::World;
+use crate::fixture::{World, words};
 
 proptest! {
     #![proptest_config(ProptestConfig {
@@ -61,11 +61,8 @@ proptest! {
 #[test]
 fn a_record_that_moves_while_it_is_read_is_never_shown_outside_the_grant() {
     let world = World::mail();
-    let reader = world.client(
-        "demo_mail",
-        json!([{"name": "messages", "instance_ids": ["work"], "fields": ["id", "body"],
-            "time_constraint": {"field": "received_at", "since": "2026-01-01"}}]),
-    );
+    let reader = world.mail_client(json!([{"name": "messages", "fields": ["id", "body"],
+            "time_constraint": {"field": "received_at", "since": "2026-01-01"}}]));
     let write = |at: usize| {
         let (day, body) = if at.is_multiple_of(2) {
             ("2026-02-01", "tea inside")
@@ -82,7 +79,7 @@ fn a_record_that_moves_while_it_is_read_is_never_shown_outside_the_grant() {
             done.store(true, std::sync::atomic::Ordering::Release);
         });
         while !done.load(std::sync::atomic::Ordering::Acquire) {
-            let search = reader.search(contract::search::SearchQuery::new("tea").unwrap());
+            let search = reader.search(words("tea"));
             let list = reader.records(crate::fixture::limited("messages", 3));
             for answer in [search, list] {
                 assert!(!answer.unwrap().to_string().contains("outside"));

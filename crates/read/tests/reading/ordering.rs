@@ -21,7 +21,7 @@ fn world() -> World {
         if let Some(sent) = sent {
             record["sent_at"] = json!(sent);
         }
-        world.put("work", "messages", &record);
+        world.message(&record);
     }
     let late = json!({"id": "z", "text": "tea", "sent_at": "2026-02-04T00:00:00+01:00"});
     world.put("chat", "messages", &late);
@@ -29,7 +29,7 @@ fn world() -> World {
 }
 
 fn query(order: SearchOrder, limit: u32) -> SearchQuery {
-    let mut query = SearchQuery::new("tea").unwrap();
+    let mut query = words("tea");
     query.order = order;
     query.limit = PageLimit::new(limit);
     query
@@ -87,7 +87,7 @@ fn only_times_that_are_granted_order_a_search() {
     let world = world();
     let granted = |fields: Value| {
         let streams = json!([{"name": "messages", "instance_ids": ["work"], "fields": fields}]);
-        world.client("demo_mail", streams)
+        world.mail_client(streams)
     };
     let both = granted(json!(["id", "subject", "sent_at", "received_at"]));
     assert_eq!(all(&both, SearchOrder::Newest, 2), "bcdae");
@@ -110,7 +110,7 @@ fn a_page_by_time_says_when_something_that_is_seen_changed() {
     let page = owner.search(query.clone()).unwrap();
     query.cursor = page["next_cursor"].as_str().map(str::to_owned);
     let newer = json!({"id": "n", "subject": "tea", "sent_at": "2026-03-01T00:00:00Z"});
-    world.put("work", "messages", &newer);
+    world.message(&newer);
     let page = owner.search(query).unwrap();
     assert_eq!(keys(&page), ["c", "d"]);
     assert_eq!(page["meta"]["warnings"][0]["code"], "ranking_changed");

@@ -117,7 +117,7 @@ fn a_cursor_of_another_stream_or_kind_does_not_open() {
     let mut query = limited("events", 1);
     query.connection_id = Some("work".to_owned());
     let events = owner.records(query).unwrap();
-    let mut search = SearchQuery::new("tea").unwrap();
+    let mut search = words("tea");
     search.limit = contract::query::PageLimit::new(1);
     let hits = owner.search(search).unwrap();
     for page in [events, hits] {
@@ -133,7 +133,7 @@ fn a_cursor_of_another_stream_or_kind_does_not_open() {
 fn a_search_is_paged_to_its_end_with_one_ranking() {
     let world = world();
     let reader = client(&world, "grt_1");
-    let mut query = SearchQuery::new("tea").unwrap();
+    let mut query = words("tea");
     query.limit = contract::query::PageLimit::new(4);
     query.count = contract::query::Count::Exact;
     let mut handles = Vec::new();
@@ -161,7 +161,7 @@ fn a_search_is_paged_to_its_end_with_one_ranking() {
 fn a_search_cursor_is_bound_to_query_and_grant_and_survives_a_moving_index() {
     let world = world();
     let reader = client(&world, "grt_1");
-    let mut query = SearchQuery::new("tea").unwrap();
+    let mut query = words("tea");
     query.limit = contract::query::PageLimit::new(3);
     let page = reader.search(query.clone()).unwrap();
     query.cursor = page["next_cursor"].as_str().map(str::to_owned);
@@ -195,7 +195,7 @@ fn a_search_goes_on_without_a_word_when_only_hidden_things_changed() {
     world.connect(CHAT, "chat", "Chat");
     let put = |id: &str, subject: &str, secret: &str, day: &str| {
         let record = json!({"id": id, "subject": subject, "secret": secret, "received_at": day});
-        world.put("work", "messages", &record);
+        world.message(&record);
     };
     for at in 0..5 {
         put(&format!("m{at}"), "tea", "1", "2026-02-01");
@@ -205,14 +205,14 @@ fn a_search_goes_on_without_a_word_when_only_hidden_things_changed() {
     let client = |member: &str, limit: serde_json::Value| {
         let mut granted = granted.clone();
         granted[member] = limit;
-        world.client("demo_mail", json!([granted]))
+        world.mail_client(json!([granted]))
     };
     let few = client("resources", json!(["m0", "m1", "m2", "m3", "m4"]));
     let recent = client(
         "time_constraint",
         json!({"field": "received_at", "since": "2026-01-01"}),
     );
-    let mut query = SearchQuery::new("tea").unwrap();
+    let mut query = words("tea");
     query.limit = contract::query::PageLimit::new(2);
     let begin = |reader: &Reader| {
         let mut query = query.clone();
@@ -236,11 +236,7 @@ fn a_search_goes_on_without_a_word_when_only_hidden_things_changed() {
     };
     assert_eq!(answer(), [false; 3]);
     // Something else, something of theirs that is hidden, and a record that is not theirs.
-    world.put(
-        "work",
-        "attachments",
-        &json!({"id": "x", "message_id": "m0"}),
-    );
+    world.attachment(&json!({"id": "x", "message_id": "m0"}));
     assert_eq!(answer()[..2], [false; 2]);
     put("m0", "tea", "2", "2026-02-01");
     put("old", "tea", "1", "2025-02-01");

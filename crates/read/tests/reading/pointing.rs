@@ -20,13 +20,9 @@ fn world_that_points() -> World {
     world.message(&json!({"id": "m1", "subject": "One", "secret": "s"}));
     for (id, message) in [("a1", "m1"), ("a2", "gone")] {
         let attachment = json!({"id": id, "message_id": message, "name": "plan.pdf"});
-        world.put("work", "attachments", &attachment);
+        world.attachment(&attachment);
     }
-    world.put(
-        "work",
-        "attachments",
-        &json!({"id": "a3", "name": "plan.pdf"}),
-    );
+    world.attachment(&json!({"id": "a3", "name": "plan.pdf"}));
     world
 }
 
@@ -59,21 +55,18 @@ fn a_record_brings_along_the_one_it_points_at() {
         }
         json!([messages, {"name": "attachments", "instance_ids": ["work"], "fields": attachment}])
     };
-    let seeing = world.client(
-        "demo_mail",
-        streams(&["id", "message_id", "name"], Value::Null),
-    );
+    let seeing = world.mail_client(streams(&["id", "message_id", "name"], Value::Null));
     let record = ask(&seeing, "a1").unwrap();
     assert_eq!(
         record["expanded"]["message"]["data"],
         json!({"id": "m1", "subject": "One"})
     );
     // Whoever may not see the field that points, or the record it points at, is not led there.
-    let blind = world.client("demo_mail", streams(&["id", "name"], Value::Null));
+    let blind = world.mail_client(streams(&["id", "name"], Value::Null));
     let refused = ask(&blind, "a1").unwrap_err();
     assert_eq!(refused.code, ErrorCode::InsufficientScope);
     let limited = streams(&["id", "message_id", "name"], json!(["another"]));
-    let limited = world.client("demo_mail", limited);
+    let limited = world.mail_client(limited);
     assert_eq!(
         ask(&limited, "a1").unwrap()["expanded"]["message"],
         Value::Null

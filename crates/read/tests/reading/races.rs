@@ -118,19 +118,15 @@ fn hidden(answer: &Value) -> Option<String> {
 #[test]
 fn no_figure_tells_what_a_record_became_outside_the_grant() {
     let world = World::mail();
-    let reader = world.client(
-        "demo_mail",
-        json!([{"name": "messages", "instance_ids": ["work"],
-            "fields": ["id", "from_email", "seen", "size_bytes", "amount", "received_at"],
-            "time_constraint": {"field": "received_at", "since": "2026-01-01"}}]),
-    );
+    let reader = world.mail_client(json!([{"name": "messages", "fields": ["id", "from_email", "seen", "size_bytes", "amount", "received_at"],
+            "time_constraint": {"field": "received_at", "since": "2026-01-01"}}]));
     for at in 0..2 * RECORDS {
         flip(&world, at);
     }
     // One record stays, so that there is always something to tell.
     let kept = json!({"id": "kept", "received_at": "2026-03-01T10:00:00Z", "size_bytes": 5,
         "amount": 1.5, "from_email": "ada@x.example", "seen": true});
-    world.put("work", "messages", &kept);
+    world.message(&kept);
     let figures = figures();
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {

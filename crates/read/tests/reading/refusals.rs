@@ -9,7 +9,7 @@ use contract::query::{
     RecordsQuery, Sort, StreamQuery,
 };
 use contract::schema::SchemaQuery;
-use contract::search::{SearchMode, SearchQuery};
+use contract::search::SearchMode;
 use contract::window::WindowSelector;
 use serde_json::json;
 
@@ -22,9 +22,8 @@ fn world() -> World {
 }
 
 fn client(world: &World) -> Reader {
-    world.client(
-        "demo_mail",
-        json!([{"name": "messages", "instance_ids": ["work"], "fields": ["id", "subject", "size_bytes", "labels"]}]),
+    world.mail_client(
+        json!([{"name": "messages", "fields": ["id", "subject", "size_bytes", "labels"]}]),
     )
 }
 
@@ -33,15 +32,15 @@ fn a_field_outside_the_grant_is_the_same_whether_it_exists_or_not() {
     let world = world();
     let (owner, client) = (world.owner(), client(&world));
     for name in ["secret", "nonsense"] {
-        let mut listed = RecordsQuery::new(stream("messages"));
+        let mut listed = every();
         listed.projection = fields(&["id", name]);
-        let mut single = RecordQuery::new(stream("messages"), "m1");
+        let mut single = one("m1");
         single.projection = fields(&[name]);
         let filter = filtered("messages", vec![Filter::exact(field(name), "1")]);
         let sum = aggregate(Metric::Sum(field(name)), None);
         let group = Grouping::new(GroupBy::Field(field(name)), None).unwrap();
         let grouped = aggregate(Metric::Count, Some(group));
-        let mut search = SearchQuery::new("s").unwrap();
+        let mut search = words("s");
         search.streams = vec![stream("messages")];
         let search = search
             .filtered(vec![Filter::exact(field(name), "1")])
@@ -111,7 +110,7 @@ fn a_stream_outside_the_grant_is_the_same_whether_it_exists_or_not() {
             connection_id: None,
         };
         let schema = SchemaQuery::parse(None, None, Some(stream(name)), None).unwrap();
-        let mut search = SearchQuery::new("s").unwrap();
+        let mut search = words("s");
         search.streams = vec![stream(name)];
         for answer in [
             client.records(RecordsQuery::new(stream(name))),
@@ -137,9 +136,9 @@ fn a_connection_outside_the_grant_is_the_same_whether_it_exists_or_not() {
     world.connect(MAIL, "home", "Home");
     let (owner, client) = (world.owner(), client(&world));
     for name in ["home", "chat", "nonsense", "", "../x"] {
-        let mut records = RecordsQuery::new(stream("messages"));
+        let mut records = every();
         records.connection_id = Some(name.to_owned());
-        let mut search = SearchQuery::new("s").unwrap();
+        let mut search = words("s");
         search.connection_id = Some(name.to_owned());
         let schema = SchemaQuery::parse(None, None, None, Some(name.to_owned())).unwrap();
         for answer in [
@@ -167,11 +166,8 @@ fn a_connection_outside_the_grant_is_the_same_whether_it_exists_or_not() {
 fn a_stream_of_another_granted_connection_is_not_granted_here() {
     let world = world();
     world.connect(MAIL, "home", "Home");
-    let reader = world.client(
-        "demo_mail",
-        json!([{"name": "messages", "instance_ids": ["work"], "fields": ["id"]},
-            {"name": "events", "instance_ids": ["home"], "fields": ["note"]}]),
-    );
+    let reader = world.mail_client(json!([{"name": "messages", "fields": ["id"]},
+            {"name": "events", "instance_ids": ["home"], "fields": ["note"]}]));
     let mut query = RecordsQuery::new(stream("events"));
     query.connection_id = Some("work".to_owned());
     assert_eq!(
@@ -183,11 +179,8 @@ fn a_stream_of_another_granted_connection_is_not_granted_here() {
 #[test]
 fn a_relation_outside_the_grant_is_the_same_whether_it_exists_or_not() {
     let world = world();
-    let reader = world.client(
-        "demo_mail",
-        json!([{"name": "messages", "instance_ids": ["work"], "fields": ["id"]},
-            {"name": "attachments", "instance_ids": ["work"], "fields": ["id", "name"]}]),
-    );
+    let reader = world.mail_client(json!([{"name": "messages", "fields": ["id"]},
+            {"name": "attachments", "fields": ["id", "name"]}]));
     let expand = |name: &str, limit| ListOptions {
         expand: vec![ExpandRequest {
             name: name.to_owned(),
@@ -217,7 +210,7 @@ fn a_view_that_is_not_wholly_granted_is_not_there() {
     let world = world();
     let client = client(&world);
     let ask = |reader: &Reader, view: &str| {
-        let mut query = RecordsQuery::new(stream("messages"));
+        let mut query = every();
         query.projection = Projection::View(ViewId::parse(view).unwrap());
         reader.records(query)
     };
@@ -286,16 +279,11 @@ fn aggregates_are_computed_as_declared() {
 fn a_record_that_cannot_be_seen_is_not_found() {
     let world = world();
     world.message(&json!({"id": "m2", "received_at": "2026-01-05T00:00:00Z"}));
-    let reader = world.client(
-        "demo_mail",
-        json!([{"name": "messages", "instance_ids": ["work"], "fields": ["id", "subject"], "resources": ["m2", "m3"],
-            "time_constraint": {"field": "received_at", "since": "2026-01-01", "until": "2026-01-05"}}]),
-    );
+    let reader = world.mail_client(json!([{"name": "messages", "fields": ["id", "subject"], "resources": ["m2", "m3"],
+            "time_constraint": {"field": "received_at", "since": "2026-01-01", "until": "2026-01-05"}}]));
     // Out of time, not listed, never there, not even a key.
     for id in ["m2", "m1", "m3", "", "[1]", "\u{1}"] {
-        let error = reader
-            .record(RecordQuery::new(stream("messages"), id))
-            .unwrap_err();
+        let error = reader.record(one(id)).unwrap_err();
         assert_eq!(error.code, ErrorCode::NotFound, "{id:?}");
         assert_eq!(error.message, "Record not found");
         let answer = reader.window(window(id, "subject", WindowSelector::default()));
@@ -307,7 +295,7 @@ fn a_record_that_cannot_be_seen_is_not_found() {
 fn what_does_not_go_together_is_refused() {
     let world = world();
     let owner = world.owner();
-    let mut search = SearchQuery::new("s").unwrap();
+    let mut search = words("s");
     search.mode = SearchMode::Semantic;
     assert_eq!(code(owner.search(search)), ErrorCode::ModeNotSupported);
     let options = ListOptions {
@@ -320,7 +308,7 @@ fn what_does_not_go_together_is_refused() {
         ErrorCode::InvalidSort
     );
     // A changes cursor goes on with the feed, which has no such options.
-    world.put("work", "messages", &json!({"id": "m2"}));
+    world.message(&json!({"id": "m2"}));
     let mut query = limited("messages", 1);
     query.reading = Reading::Changes(contract::query::ChangesSince::Beginning);
     let page = owner.records(query).unwrap();

@@ -112,11 +112,8 @@ fn the_newest_visible_record_is_told_of_each_stream() {
         "2026-03-01T10:00:00.000Z"
     );
     // A client is told of what it may see, and what is written later of what is there then.
-    let client = world.client(
-        "demo_mail",
-        json!([{"name": "messages", "instance_ids": ["work"], "fields": ["id", "received_at"],
-            "time_constraint": {"field": "received_at", "until": "2026-04-01T00:00:00Z"}}]),
-    );
+    let client = world.mail_client(json!([{"name": "messages", "fields": ["id", "received_at"],
+            "time_constraint": {"field": "received_at", "until": "2026-04-01T00:00:00Z"}}]));
     let client = |query| client.schema(query).unwrap();
     put("work", "m2", "2026-03-05T00:00:00Z", "2026-05-01T00:00:00Z");
     assert_eq!(
@@ -153,11 +150,8 @@ fn a_limit_is_told_only_where_a_relation_accepts_one() {
 #[test]
 fn a_client_sees_exactly_what_it_may_use() {
     let world = world();
-    let reader = world.client(
-        "demo_mail",
-        json!([{"name": "messages", "instance_ids": ["work"], "fields": ["subject", "id", "size_bytes", "profile"],
-            "time_constraint": {"field": "received_at", "since": "2026-01-01"}, "resources": ["m2", "m1"]}]),
-    );
+    let reader = world.mail_client(json!([{"name": "messages", "fields": ["subject", "id", "size_bytes", "profile"],
+            "time_constraint": {"field": "received_at", "since": "2026-01-01"}, "resources": ["m2", "m1"]}]));
     let answer = reader
         .stream(StreamQuery {
             stream: stream("messages"),
@@ -244,10 +238,7 @@ fn a_compact_schema_says_each_field_in_a_few_flags() {
         "t=string|null,eq,r=gte|gt|lte|lt,a=group_by_time|max|min"
     );
     assert_eq!(fields["labels"], "t=array");
-    let client = world.client(
-        "demo_mail",
-        json!([{"name": "messages", "instance_ids": ["work"], "fields": ["received_at"]}]),
-    );
+    let client = world.mail_client(json!([{"name": "messages", "fields": ["received_at"]}]));
     let answer = client
         .schema(schema_query(Some("compact"), None, None, None))
         .unwrap();
@@ -263,11 +254,8 @@ fn a_compact_schema_says_each_field_in_a_few_flags() {
     assert!(owned.get("time_constraint").is_none());
     assert_eq!(stream["views"], json!([]));
     assert_eq!(stream["query"], json!({"aggregations": {"count": true}}));
-    let lately = world.client(
-        "demo_mail",
-        json!([{"name": "messages", "instance_ids": ["work"], "fields": ["received_at"],
-            "time_constraint": {"field": "received_at", "since": "2026-03-01"}}]),
-    );
+    let lately = world.mail_client(json!([{"name": "messages", "fields": ["received_at"],
+            "time_constraint": {"field": "received_at", "since": "2026-03-01"}}]));
     let answer = lately
         .schema(schema_query(Some("compact"), None, None, None))
         .unwrap();
@@ -369,11 +357,8 @@ fn connections_granted_differently_are_told_apart() {
 fn a_relation_is_told_where_its_child_and_foreign_key_are_granted() {
     let world = world();
     let granted = |fields: Value| {
-        let reader = world.client(
-            "demo_mail",
-            json!([{"name": "messages", "instance_ids": ["work"], "fields": ["id"]},
-                {"name": "attachments", "instance_ids": ["work"], "fields": fields}]),
-        );
+        let reader = world.mail_client(json!([{"name": "messages", "fields": ["id"]},
+                {"name": "attachments", "fields": fields}]));
         let answer = reader
             .schema(schema_query(None, None, Some("messages"), None))
             .unwrap();

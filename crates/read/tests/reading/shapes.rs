@@ -4,9 +4,7 @@ use contract::declaration::RangeOperator::{self, Gt, Gte, Lt, Lte};
 use contract::id::ViewId;
 use contract::query::{
     ChangesSince, Count, ExpandRequest, Filter, ListOptions, Projection, Reading, RecordQuery,
-    RecordsQuery,
 };
-use contract::search::SearchQuery;
 use contract::window::WindowSelector;
 use serde_json::{Value, json};
 
@@ -28,10 +26,8 @@ fn world() -> World {
 }
 
 fn reader(world: &World) -> Reader {
-    world.client(
-        "demo_mail",
-        json!([{"name": "messages", "instance_ids": ["work"],
-            "fields": ["id", "subject", "body", "amount", "received_at"]}]),
+    world.mail_client(
+        json!([{"name": "messages", "fields": ["id", "subject", "body", "amount", "received_at"]}]),
     )
 }
 
@@ -65,14 +61,11 @@ fn a_page_of_records() {
 #[test]
 fn a_record_by_itself_is_as_written_and_its_size_is_that_of_what_is_shown() {
     let world = world();
-    let record = world
-        .owner()
-        .record(RecordQuery::new(stream("messages"), "m1"))
-        .unwrap();
+    let record = world.owner().record(one("m1")).unwrap();
     assert_eq!(record["data"]["extra"], json!({"z": 1, "a": [1.0]}));
     let answer = wait(contract::reader::ReadContract::record(
         &reader(&world).0,
-        RecordQuery::new(stream("messages"), "m1"),
+        one("m1"),
     ))
     .unwrap();
     let data = r#"{"id":"m1","subject":"Re: overdraft","body":"The fee was refunded.","amount":1.50,"received_at":"2026-03-03T09:00:00Z"}"#;
@@ -93,7 +86,7 @@ fn a_record_by_itself_is_as_written_and_its_size_is_that_of_what_is_shown() {
 fn a_projection_has_exactly_the_fields_asked_for_in_that_order() {
     let world = world();
     let reader = reader(&world);
-    let mut query = RecordQuery::new(stream("messages"), "m1");
+    let mut query = one("m1");
     query.projection = fields(&["subject", "amount"]);
     let answer = wait(contract::reader::ReadContract::record(
         &reader.0,
@@ -142,9 +135,7 @@ fn a_window() {
 fn a_search_hit_carries_its_evidence_once_and_how_to_read_on() {
     // PA-02, AN-10
     let world = world();
-    let page = reader(&world)
-        .search(SearchQuery::new("refunded").unwrap())
-        .unwrap();
+    let page = reader(&world).search(words("refunded")).unwrap();
     assert_eq!(
         page,
         json!({
@@ -177,10 +168,7 @@ fn only_the_owner_is_told_a_score_and_only_granted_fields_tell_when_it_was_writt
     assert!(hit.get("score").is_none());
     assert_eq!(hit["authored_at"], "2026-03-03T09:00:00Z");
     // Nothing granted says when it was written.
-    let timeless = world.client(
-        "demo_mail",
-        json!([{"name": "messages", "instance_ids": ["work"], "fields": ["id", "body"]}]),
-    );
+    let timeless = world.mail_client(json!([{"name": "messages", "fields": ["id", "body"]}]));
     assert!(timeless.find("refunded")[0].get("authored_at").is_none());
 }
 
@@ -216,11 +204,7 @@ fn streams_are_listed_per_connection() {
 fn related_records_stand_beside_a_record() {
     let world = world();
     for (id, message) in [("a1", "m1"), ("a2", "m1"), ("a3", "m1"), ("a4", "m2")] {
-        world.put(
-            "work",
-            "attachments",
-            &json!({"id": id, "message_id": message, "name": "plan.pdf"}),
-        );
+        world.attachment(&json!({"id": id, "message_id": message, "name": "plan.pdf"}));
     }
     world.put("work", "receipts", &json!({"id": "m1", "total": 3}));
     let expand = |limit| {
@@ -235,7 +219,7 @@ fn related_records_stand_beside_a_record() {
             },
         ]
     };
-    let mut query = RecordQuery::new(stream("messages"), "m1");
+    let mut query = one("m1");
     query.expand = expand(None);
     let record = world.owner().record(query).unwrap();
     let expanded = &record["expanded"];
@@ -271,17 +255,10 @@ fn related_records_stand_beside_a_record() {
 #[test]
 fn a_client_expands_what_it_is_granted() {
     let world = world();
-    world.put(
-        "work",
-        "attachments",
-        &json!({"id": "a1", "message_id": "m1", "name": "plan.pdf"}),
-    );
-    let reader = world.client(
-        "demo_mail",
-        json!([{"name": "messages", "instance_ids": ["work"], "fields": ["id"]},
-            {"name": "attachments", "instance_ids": ["work"], "fields": ["message_id"]}]),
-    );
-    let mut query = RecordQuery::new(stream("messages"), "m1");
+    world.attachment(&json!({"id": "a1", "message_id": "m1", "name": "plan.pdf"}));
+    let reader = world.mail_client(json!([{"name": "messages", "fields": ["id"]},
+            {"name": "attachments", "fields": ["message_id"]}]));
+    let mut query = one("m1");
     query.expand = vec![ExpandRequest {
         name: "attachments".to_owned(),
         limit: None,
@@ -306,12 +283,8 @@ fn bytes_are_reached_through_the_record_that_points_at_them() {
         .put_blob(&at, &key, "text/plain", &mut &b"hello blob"[..])
         .unwrap();
     let id = blob.id.as_str();
-    world.put(
-        "work",
-        "attachments",
-        &json!({"id": "a1", "message_id": "m1",
-        "blob_ref": {"blob_id": id, "fetch_url": "https://evil.example"}}),
-    );
+    world.attachment(&json!({"id": "a1", "message_id": "m1",
+        "blob_ref": {"blob_id": id, "fetch_url": "https://evil.example"}}));
     let record = world
         .owner()
         .record(RecordQuery::new(stream("attachments"), "a1"))
@@ -323,12 +296,8 @@ fn bytes_are_reached_through_the_record_that_points_at_them() {
     let answer = world.owner().blob(id, None).unwrap();
     assert_eq!(answer, ("text/plain".to_owned(), b"hello blob".to_vec()));
 
-    let granted = |fields: Value| {
-        world.client(
-            "demo_mail",
-            json!([{"name": "attachments", "instance_ids": ["work"], "fields": fields}]),
-        )
-    };
+    let granted =
+        |fields: Value| world.mail_client(json!([{"name": "attachments", "fields": fields}]));
     assert!(granted(json!(["blob_ref"])).blob(id, Some("work")).is_ok());
     let hidden = granted(json!(["id"])).blob(id, None).unwrap_err();
     assert_eq!(hidden.code.as_str(), "blob_not_found");
@@ -340,9 +309,9 @@ fn bytes_are_reached_through_the_record_that_points_at_them() {
 #[test]
 fn filters_are_typed() {
     let world = World::mail();
-    world.put("work", "messages", &json!({"id": "a", "seen": true, "size_bytes": 3, "amount": 2.0, "received_at": "2026-03-01T10:00:00Z", "subject": ""}));
+    world.message(&json!({"id": "a", "seen": true, "size_bytes": 3, "amount": 2.0, "received_at": "2026-03-01T10:00:00Z", "subject": ""}));
     world.put_text("work", "messages", r#"{"id":"b","seen":false,"size_bytes":30,"amount":2,"received_at":"2026-03-01T12:00:00+02:00","subject":null}"#);
-    world.put("work", "messages", &json!({"id": "c", "size_bytes": 4}));
+    world.message(&json!({"id": "c", "size_bytes": 4}));
     let found = |filter: Filter| {
         let mut keys = world.owner().keys(filtered("messages", vec![filter]));
         keys.sort();
@@ -386,7 +355,7 @@ fn a_limit_that_is_too_large_is_cut_openly() {
         page["meta"]["warnings"][0]["detail"],
         json!({"max_limit": 100, "requested_limit": 500})
     );
-    let mut query = RecordsQuery::new(stream("messages"));
+    let mut query = every();
     query.limit = contract::query::PageLimit::new(101);
     query.reading = Reading::Changes(ChangesSince::Beginning);
     let page = world.owner().records(query).unwrap();

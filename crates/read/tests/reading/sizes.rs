@@ -1,7 +1,6 @@
 //! Pages end by the bytes they show, and go on exactly; what is hidden decides nothing.
 
 use contract::query::{ChangesSince, ExpandRequest, ListOptions, Reading, RecordsQuery};
-use contract::search::SearchQuery;
 use serde_json::{Value, json};
 use store::records::PAGE_BYTES;
 
@@ -17,7 +16,7 @@ fn world(large: &str) -> World {
         let mut record =
             json!({"id": format!("m{at}"), "subject": "tea", "body": "", "secret": ""});
         record[large] = Value::from("a".repeat(size));
-        world.put("work", "messages", &record);
+        world.message(&record);
     }
     world
 }
@@ -25,7 +24,7 @@ fn world(large: &str) -> World {
 fn client(world: &World) -> Reader {
     let fields = ["id", "subject", "body"];
     let streams = json!([{"name": "messages", "instance_ids": ["work"], "fields": fields}]);
-    world.client("demo_mail", streams)
+    world.mail_client(streams)
 }
 
 /// The pages of a question, each no larger than a page may be.
@@ -80,7 +79,7 @@ fn what_is_hidden_ends_no_page() {
     let reader = client(&world);
     assert_eq!(pages(&reader, limited("messages", 100)).len(), 1);
     assert_eq!(pages(&reader, changes()).len(), 1);
-    let page = reader.search(SearchQuery::new("tea").unwrap()).unwrap();
+    let page = reader.search(words("tea")).unwrap();
     assert_eq!(page["data"].as_array().unwrap().len(), SIZES.len());
     assert_eq!(page["has_more"], false);
 }
@@ -89,7 +88,7 @@ fn what_is_hidden_ends_no_page() {
 fn hits_of_large_records_are_all_found() {
     // TR-38: a page of hits is whole although the records behind it are read a few at a time.
     let world = world("body");
-    let mut query = SearchQuery::new("tea").unwrap();
+    let mut query = words("tea");
     query.limit = contract::query::PageLimit::new(5);
     let mut found = Vec::new();
     loop {
@@ -112,11 +111,11 @@ fn related_records_end_by_their_bytes() {
     // TR-38: a record comes with as many of its children as a page holds, and says that there are more.
     let world = World::mail();
     for id in ["m0", "m1"] {
-        world.put("work", "messages", &json!({"id": id, "subject": "tea"}));
+        world.message(&json!({"id": id, "subject": "tea"}));
         for (at, size) in [MIB, 2 * MIB, 2 * MIB].into_iter().enumerate() {
             let record =
                 json!({"id": format!("{id}-{at}"), "message_id": id, "name": "a".repeat(size)});
-            world.put("work", "attachments", &record);
+            world.attachment(&record);
         }
     }
     let mut query = limited("messages", 10);

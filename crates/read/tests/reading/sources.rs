@@ -5,8 +5,7 @@ use std::sync::Arc;
 use contract::aggregate::Metric;
 use contract::error::ErrorCode;
 use contract::id::GrantId;
-use contract::query::{ChangesSince, Reading, RecordQuery, RecordsQuery, StreamQuery};
-use contract::search::SearchQuery;
+use contract::query::{ChangesSince, Reading, StreamQuery};
 use contract::window::WindowSelector;
 use serde_json::{Value, json};
 
@@ -38,13 +37,13 @@ fn package(world: &World) -> Reader {
 
 /// Every read that means one connection, without its name.
 fn reads(reader: &Reader) -> [Answered; 6] {
-    let mut changes = RecordsQuery::new(stream("messages"));
+    let mut changes = every();
     changes.reading = Reading::Changes(ChangesSince::Beginning);
     // The record is only in one of them: that does not matter.
     [
-        reader.records(RecordsQuery::new(stream("messages"))),
+        reader.records(every()),
         reader.records(changes),
-        reader.record(RecordQuery::new(stream("messages"), "m1")),
+        reader.record(one("m1")),
         reader.window(window("m1", "body", WindowSelector::default())),
         reader.aggregate(aggregate(Metric::Count, None)),
         reader.stream(StreamQuery {
@@ -84,14 +83,11 @@ fn a_stream_of_several_connections_needs_one_named() {
         );
     }
     for (connection, id) in [("work", "m1"), ("chat", "c1")] {
-        let mut query = RecordQuery::new(stream("messages"), id);
+        let mut query = one(id);
         query.connection_id = Some(connection.to_owned());
         assert_eq!(reader.record(query).unwrap()["connection_id"], connection);
     }
-    let error = world
-        .owner()
-        .records(RecordsQuery::new(stream("messages")))
-        .unwrap_err();
+    let error = world.owner().records(every()).unwrap_err();
     assert_eq!(error.code, ErrorCode::AmbiguousConnection);
     assert_eq!(error.available_connections()[0].grant_id, None);
 }
@@ -116,7 +112,7 @@ fn a_search_of_a_stream_asks_only_the_sources_that_have_it() {
         ),
     ]);
     let ask = |names: &[&str]| {
-        let mut query = SearchQuery::new("tea").unwrap();
+        let mut query = words("tea");
         query.streams = names.iter().map(|name| stream(name)).collect();
         reader.search(query)
     };
@@ -147,9 +143,7 @@ fn one_carrying_connection_needs_no_name() {
         "demo_chat",
         json!([{"name": "messages", "instance_ids": ["chat"], "fields": ["text"]}]),
     );
-    let page = reader
-        .records(RecordsQuery::new(stream("messages")))
-        .unwrap();
+    let page = reader.records(every()).unwrap();
     assert_eq!(ids(&page), ["c1"]);
 }
 
@@ -161,15 +155,13 @@ fn a_grant_of_another_source_or_a_lost_connection_gives_nothing() {
         "demo_chat",
         json!([{"name": "messages", "instance_ids": ["work"], "fields": ["id", "body"]}]),
     );
-    let answer = crossed.records(RecordsQuery::new(stream("messages")));
+    let answer = crossed.records(every());
     assert_eq!(code(answer), ErrorCode::GrantStreamNotAllowed);
     assert_eq!(crossed.streams(None).unwrap()["data"], json!([]));
-    let lost = world.client(
-        "demo_mail",
-        json!([{"name": "messages", "instance_ids": ["gone"], "fields": ["id"]}]),
-    );
+    let lost = world
+        .mail_client(json!([{"name": "messages", "instance_ids": ["gone"], "fields": ["id"]}]));
     assert_eq!(
-        code(lost.records(RecordsQuery::new(stream("messages")))),
+        code(lost.records(every())),
         ErrorCode::GrantStreamNotAllowed
     );
     assert_eq!(lost.find("tea"), Vec::<Value>::new());
@@ -178,9 +170,11 @@ fn a_grant_of_another_source_or_a_lost_connection_gives_nothing() {
 #[test]
 fn a_time_constraint_that_cannot_be_evaluated_shows_nothing() {
     let world = World::mail();
-    world.put("work", "messages", &json!({"id": "m1", "body": "tea", "from_email": "2026-03-01", "received_at": "2026-03-01"}));
+    world.message(&json!({"id": "m1", "body": "tea", "from_email": "2026-03-01", "received_at": "2026-03-01"}));
     let reader = |constraint: Value| {
-        world.client("demo_mail", json!([{"name": "messages", "instance_ids": ["work"], "fields": ["id", "body"], "time_constraint": constraint}]))
+        world.mail_client(
+            json!([{"name": "messages", "fields": ["id", "body"], "time_constraint": constraint}]),
+        )
     };
     for field in ["from_email", "size_bytes", "nonsense"] {
         let reader = reader(json!({"field": field, "since": "2020-01-01"}));
@@ -215,17 +209,10 @@ fn a_time_constraint_that_cannot_be_evaluated_shows_nothing() {
 fn each_successful_call_of_a_client_is_noted() {
     // Decision 33
     let world = world();
-    let reader = world.client(
-        "demo_mail",
-        json!([{"name": "messages", "instance_ids": ["work"], "fields": ["subject", "body"]}]),
-    );
+    let reader = world.mail_client(json!([{"name": "messages", "fields": ["subject", "body"]}]));
     reader.find("tea");
-    reader
-        .record(RecordQuery::new(stream("messages"), "m1"))
-        .unwrap();
-    reader
-        .record(RecordQuery::new(stream("messages"), "nope"))
-        .unwrap_err();
+    reader.record(one("m1")).unwrap();
+    reader.record(one("nope")).unwrap_err();
     reader.streams(None).unwrap();
     world.owner().find("tea");
     let notes = world.notes.0.lock().unwrap();

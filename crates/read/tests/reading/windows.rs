@@ -27,10 +27,7 @@ fn what_is_no_text_is_said_to_be_none() {
     world.message(
         &json!({"id": "m1", "size_bytes": 3, "labels": ["x"], "subject": null, "body": "tea"}),
     );
-    let reader = world.client(
-        "demo_mail",
-        json!([{"name": "messages", "instance_ids": ["work"], "fields": ["size_bytes", "labels", "subject", "body", "from_email"]}]),
-    );
+    let reader = world.mail_client(json!([{"name": "messages", "fields": ["size_bytes", "labels", "subject", "body", "from_email"]}]));
     for (name, kind) in [
         ("size_bytes", "number"),
         ("labels", "array"),
@@ -78,10 +75,7 @@ fn records_and_windows_hold_to_the_grant_whatever_a_handle_says() {
     world.connect(MAIL, "home", "Home");
     world.put("home", "messages", &json!({"id": "m1", "body": "private"}));
     world.message(&json!({"id": "m1", "body": "public", "secret": "x"}));
-    let reader = world.client(
-        "demo_mail",
-        json!([{"name": "messages", "instance_ids": ["work"], "fields": ["body"]}]),
-    );
+    let reader = world.mail_client(json!([{"name": "messages", "fields": ["body"]}]));
     let mut query = window("m1", "body", WindowSelector::default());
     assert_eq!(
         reader.window(query.clone()).unwrap()["window"]["text"],
@@ -91,7 +85,7 @@ fn records_and_windows_hold_to_the_grant_whatever_a_handle_says() {
     assert_eq!(code(reader.window(query)), ErrorCode::ConnectionNotFound);
     let answer = reader.window(window("m1", "secret", WindowSelector::default()));
     assert_eq!(code(answer), ErrorCode::FieldNotGranted);
-    let mut query = contract::query::RecordQuery::new(stream("messages"), "m1");
+    let mut query = one("m1");
     query.connection_id = Some("home".to_owned());
     assert_eq!(code(reader.record(query)), ErrorCode::ConnectionNotFound);
 }
