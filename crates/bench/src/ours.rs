@@ -232,13 +232,7 @@ impl Contender for OurSide {
     }
 
     fn changes(&mut self) -> Result<u64, BenchError> {
-        let request = ChangesRequest {
-            since: self.middle,
-            until: None,
-            after: self.middle,
-            every_version: false,
-            limit: CHANGES as usize,
-        };
+        let request = ChangesRequest::since(self.middle, CHANGES as usize);
         let page = self.store.changes(&self.stream, &request)?;
         Ok(page.entries.len() as u64)
     }

@@ -157,12 +157,7 @@ fn stream() -> StreamRef {
 }
 
 fn stored(store: &EmbeddedStore) -> State {
-    let request = PageRequest {
-        by: OrderBy::Key,
-        direction: Direction::Ascending,
-        after: None,
-        limit: 100_000,
-    };
+    let request = PageRequest::first(OrderBy::Key, Direction::Ascending, 100_000);
     let known = |word: &str| *WORDS.iter().find(|known| **known == word).unwrap();
     let read = |body: &str| {
         let body: serde_json::Value = serde_json::from_str(body).unwrap();

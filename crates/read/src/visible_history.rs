@@ -229,13 +229,7 @@ fn key_changed<'k>(
 
 fn stream_changed(session: &Session, row: &Row, since: u64, looks: &mut usize) -> Result<bool> {
     let stream = row.stream_ref();
-    let mut request = ChangesRequest {
-        since,
-        until: None,
-        after: since,
-        every_version: false,
-        limit: MORE,
-    };
+    let mut request = ChangesRequest::since(since, MORE);
     while *looks > 0 {
         request.limit = MORE.min(*looks);
         let page = match session.store.changes(&stream, &request) {

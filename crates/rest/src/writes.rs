@@ -254,12 +254,7 @@ pub(crate) async fn delete_records(context: RequestContext) -> HandlerResult {
 }
 
 fn delete_all(service: &Service, target: &WriteTarget) -> Result<(), Problem> {
-    let mut request = PageRequest {
-        by: OrderBy::Key,
-        direction: Direction::Ascending,
-        after: None,
-        limit: DELETED_AT_ONCE,
-    };
+    let mut request = PageRequest::first(OrderBy::Key, Direction::Ascending, DELETED_AT_ONCE);
     loop {
         let page = service
             .store

@@ -56,7 +56,6 @@ pub enum Applied {
 /// A live record as stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredRecord {
-    /// Its key.
     pub key: RecordKey,
     /// When the source emitted it, as written.
     pub emitted_at: String,
@@ -151,7 +150,6 @@ impl ByteBudget {
 /// One page of a stream.
 #[derive(Debug, Clone)]
 pub struct PageRequest {
-    /// What to order by.
     pub by: OrderBy,
     /// Which way.
     pub direction: Direction,
@@ -161,10 +159,21 @@ pub struct PageRequest {
     pub limit: usize,
 }
 
+impl PageRequest {
+    /// The first page.
+    pub fn first(by: OrderBy, direction: Direction, limit: usize) -> Self {
+        Self {
+            by,
+            direction,
+            after: None,
+            limit,
+        }
+    }
+}
+
 /// Records in order, as many as were asked for or as [`PAGE_BYTES`] hold.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredPage {
-    /// The records.
     pub records: Vec<StoredRecord>,
     /// Whether these are the last ones. If `false`, there may be more.
     pub is_last: bool,
@@ -185,12 +194,24 @@ pub struct ChangesRequest {
     pub limit: usize,
 }
 
+impl ChangesRequest {
+    /// The first page of what changed since a bookmark.
+    pub fn since(since: u64, limit: usize) -> Self {
+        Self {
+            since,
+            until: None,
+            after: since,
+            every_version: false,
+            limit,
+        }
+    }
+}
+
 /// What a key was from one version on, and what it was at the bookmark.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChangeEntry {
     /// The version this entry is about.
     pub version: u64,
-    /// The key.
     pub key: RecordKey,
     /// When the change was emitted.
     pub emitted_at: String,
@@ -207,7 +228,6 @@ pub struct ChangeEntry {
 /// What a record was from one version on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Revision {
-    /// The version.
     pub version: u64,
     /// When the source emitted it, as written.
     pub emitted_at: String,
@@ -215,7 +235,6 @@ pub struct Revision {
     pub body: Option<String>,
 }
 
-/// A page of changes.
 #[derive(Debug, Clone)]
 pub struct ChangesPage {
     /// Entries by version, oldest first.

@@ -12,7 +12,6 @@ use super::Destination;
 
 /// The records that exist already, including those of earlier inputs of the same import.
 pub trait ExistingRecords {
-    /// The keys of a stream.
     fn keys(&self, stream: &str) -> Result<Vec<RecordKey>, StoreError>;
     /// What is known of a key.
     fn presence(&self, stream: &str, key: &RecordKey) -> Result<Presence, StoreError>;
@@ -129,12 +128,7 @@ pub(crate) fn stored_keys(
     let Some(stream) = stream_of(connection, stream) else {
         return Ok(keys);
     };
-    let mut request = PageRequest {
-        by: OrderBy::Key,
-        direction: Direction::Ascending,
-        after: None,
-        limit: KEYS_AT_ONCE,
-    };
+    let mut request = PageRequest::first(OrderBy::Key, Direction::Ascending, KEYS_AT_ONCE);
     loop {
         let page = store.page(&stream, &request)?;
         request.after = page.records.last().map(|record| record.position.clone());

@@ -86,12 +86,7 @@ async fn export_record(service: Arc<Service>, stream_ref: StreamRef, id: String)
 
 /// All records in the order of their keys.
 async fn export_stream(service: Arc<Service>, stream_ref: StreamRef) -> HandlerResult {
-    let mut request = PageRequest {
-        by: OrderBy::Key,
-        direction: Direction::Ascending,
-        after: None,
-        limit: PAGE_RECORDS,
-    };
+    let mut request = PageRequest::first(OrderBy::Key, Direction::Ascending, PAGE_RECORDS);
     // The first page is read before answering, so that an error can still be a status.
     let (first, stream_ref, asked) = owner_blocking(Arc::clone(&service), move |service| {
         let page = service.store.page(&stream_ref, &request)?;

@@ -2,27 +2,14 @@
 
 use contract::scalar::Scalar;
 use store::search::{
-    AggregateAnswer, AggregateRequest, Group, GroupKey, Grouping, Metric, Scope, Test, Value,
+    AggregateAnswer, AggregateRequest, Group, GroupKey, Grouping, Metric, Test, Value,
 };
 use store::{Store, StoreError};
 
 use crate::fixture::{
-    PutInWork, add_mail, delete, field, filtered, message_with, messages, on_every_backend, write,
+    Work, add_mail, compute, delete, field, filtered, message_with, messages, on_every_backend,
+    on_every_mailbox,
 };
-
-pub(crate) fn compute(
-    store: &dyn Store,
-    scope: Scope,
-    metric: Metric,
-    grouping: Option<Grouping>,
-) -> AggregateAnswer {
-    let request = AggregateRequest {
-        scope,
-        metric,
-        grouping,
-    };
-    store.aggregate(&request).unwrap()
-}
 
 /// The groups of all messages, counted.
 pub(crate) fn counts(store: &dyn Store, grouping: Grouping) -> AggregateAnswer {
@@ -81,7 +68,7 @@ pub(crate) fn add_records(store: &dyn Store) {
         ("f", r#""subject":"nothing else""#),
     ];
     store.put(rows.map(|(id, members)| message_with(id, members)).into());
-    write(store, "work", vec![delete("messages", "c")]);
+    store.put(vec![delete("messages", "c")]);
 }
 
 #[test]
@@ -148,10 +135,9 @@ fn over_nothing_the_sum_is_zero_and_the_extremes_are_none() {
 
 #[test]
 fn sums_of_integers_never_lose_a_digit() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         let largest = |id| message_with(id, &format!("\"size_bytes\":{}", i64::MAX));
-        write(store, "work", ["a", "b", "c"].map(largest).into());
+        store.put(["a", "b", "c"].map(largest).into());
         store.put(vec![message_with(
             "d",
             r#""size_bytes":9223372036854775808"#,
@@ -165,13 +151,12 @@ fn sums_of_integers_never_lose_a_digit() {
 
 #[test]
 fn a_sum_of_numbers_is_a_number_however_large_they_are() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         let amount = |(id, amount): (&str, &str)| message_with(id, &format!("\"amount\":{amount}"));
         let tenths = (0..10)
             .map(|at| amount((&format!("t{at}"), "0.1")))
             .collect();
-        write(store, "work", tenths);
+        store.put(tenths);
         assert_eq!(
             number(store, Metric::Sum(field("amount"))),
             Value::Number(1.0)

@@ -7,8 +7,7 @@ use std::path::Path;
 use store::{Backup, Blobs, Catalog, EmbeddedStore, Search};
 
 use crate::fixture::{
-    PutInWork, add_ledger, add_mail, all, delete, found_sorted, key, message, messages, open, put,
-    stream, write,
+    Work, add_ledger, add_mail, all, delete, key, message, open, put, stream, write,
 };
 
 fn backup(store: &EmbeddedStore) -> Vec<u8> {
@@ -88,8 +87,8 @@ fn an_unpacked_backup_opens_with_equal_records_searches_and_blobs() {
     }
     for query in ["uberweisung", "changed", "京", "überw* -changed"] {
         assert_eq!(
-            found_sorted(&copy, query, vec![messages("work")]),
-            found_sorted(&store, query, vec![messages("work")]),
+            copy.found_sorted(query),
+            store.found_sorted(query),
             "{query}"
         );
     }
@@ -104,11 +103,8 @@ fn an_unpacked_backup_opens_with_equal_records_searches_and_blobs() {
         .read_to_string(&mut bytes)
         .unwrap();
     assert_eq!(bytes, "blob");
-    write(&copy, "work", vec![message("new", "fresh", "")]);
-    assert_eq!(
-        found_sorted(&copy, "fresh", vec![messages("work")]),
-        ["new"]
-    );
+    copy.put(vec![message("new", "fresh", "")]);
+    assert_eq!(copy.found_sorted("fresh"), ["new"]);
 }
 
 fn blob_id() -> contract::id::BlobId {

@@ -13,8 +13,8 @@ use store::inspection::{Depth, Inspect};
 use store::{Blobs, Catalog, Records, Search, Store, StoreError};
 
 use crate::fixture::{
-    PutInWork, add_mail, compound, connection, delete, key, message, on_every_backend, open,
-    stream, write,
+    Work, add_mail, compound, connection, delete, key, mailbox, message, on_every_mailbox, open,
+    stream,
 };
 
 fn put(store: &dyn Store, id: &str, key: &RecordKey, bytes: &[u8]) -> BlobId {
@@ -40,8 +40,7 @@ fn is_gone(store: &dyn Store, id: &BlobId) -> bool {
 
 #[test]
 fn a_blob_is_named_by_the_hash_of_its_bytes() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         let id = put(store, "work", &key("m1"), b"abc");
         assert_eq!(
             id.as_str(),
@@ -58,8 +57,7 @@ fn a_blob_is_named_by_the_hash_of_its_bytes() {
 
 #[test]
 fn the_same_bytes_are_one_blob_with_the_first_media_type_and_every_binding() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         add_mail(store, "home");
         let id = put(store, "work", &key("m2"), b"abc");
         assert_eq!(put(store, "work", &key("m1"), b"abc"), id);
@@ -87,8 +85,7 @@ fn the_same_bytes_are_one_blob_with_the_first_media_type_and_every_binding() {
 
 #[test]
 fn unknown_blobs_and_owners_are_errors() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         let id = BlobId::from_sha256([7; 32]);
         assert!(is_gone(store, &id));
         assert_eq!(store.blob(&stream("work", "messages"), &id).unwrap(), None);
@@ -123,8 +120,7 @@ impl Read for Broken {
 
 #[test]
 fn a_source_that_breaks_off_leaves_no_blob() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         let owner = stream("work", "messages");
         assert!(
             store
@@ -139,8 +135,7 @@ fn a_source_that_breaks_off_leaves_no_blob() {
 
 #[test]
 fn removing_a_connection_takes_the_blobs_nobody_else_refers_to() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         add_mail(store, "home");
         let own = put(store, "work", &key("m1"), b"own");
         let shared = put(store, "work", &key("m1"), b"shared");
@@ -159,13 +154,12 @@ fn removing_a_connection_takes_the_blobs_nobody_else_refers_to() {
 
 #[test]
 fn a_purge_takes_the_blobs_of_deleted_records() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         store.put(vec![message("m1", "", ""), message("m2", "", "")]);
         let own = put(store, "work", &key("m1"), b"own");
         let shared = put(store, "work", &key("m1"), b"shared");
         put(store, "work", &key("m2"), b"shared");
-        write(store, "work", vec![delete("messages", "m1")]);
+        store.put(vec![delete("messages", "m1")]);
         assert_eq!(content(store, &own), b"own");
         let purged = store.purge().unwrap();
         assert_eq!((purged.tombstones, purged.blobs), (1, 1));
@@ -210,9 +204,7 @@ fn blob_files(folder: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn a_blob_for_a_connection_that_is_removed_meanwhile_is_refused_and_leaves_nothing() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
-    add_mail(&store, "work");
+    let (folder, store) = mailbox();
     let owner = stream("work", "messages");
     let mut source = Meanwhile(b"abc", || {
         store.remove_connection(&connection("work")).unwrap();
@@ -225,18 +217,16 @@ fn a_blob_for_a_connection_that_is_removed_meanwhile_is_refused_and_leaves_nothi
 
 #[test]
 fn bytes_that_come_again_while_their_blob_is_purged_are_kept() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
-    add_mail(&store, "work");
+    let (folder, store) = mailbox();
     // So many that removing them takes a while, in which the bytes come again.
     let many = || (0..1_500).map(|at| format!("gone{at}"));
     for round in 0..12 {
         let bytes = format!("blob {round}");
         let written = many().map(|key| message(&key, "", "")).collect();
-        write(&store, "work", written);
+        store.put(written);
         let id = put(&store, "work", &key("gone0"), bytes.as_bytes());
         let deleted = many().map(|key| delete("messages", &key)).collect();
-        write(&store, "work", deleted);
+        store.put(deleted);
         store.settle_index().unwrap();
         let start = Barrier::new(2);
         thread::scope(|threads| {
@@ -255,9 +245,7 @@ fn bytes_that_come_again_while_their_blob_is_purged_are_kept() {
 
 #[test]
 fn what_a_killed_process_left_of_a_blob_is_cleared_away_or_put_in_place() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
-    add_mail(&store, "work");
+    let (folder, store) = mailbox();
     let id = put(&store, "work", &key("m1"), b"bound");
     drop(store);
     let blobs = folder.path().join("blobs");
@@ -275,9 +263,7 @@ fn what_a_killed_process_left_of_a_blob_is_cleared_away_or_put_in_place() {
 
 #[test]
 fn a_purge_takes_files_that_nothing_refers_to_and_leaves_what_is_not_ours() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
-    add_mail(&store, "work");
+    let (folder, store) = mailbox();
     let id = put(&store, "work", &key("m1"), b"bound");
     let settled = blob_files(folder.path()).pop().unwrap();
     let orphan = settled.with_file_name("0".repeat(62));
@@ -291,9 +277,7 @@ fn a_purge_takes_files_that_nothing_refers_to_and_leaves_what_is_not_ours() {
 
 #[test]
 fn a_file_that_was_cut_short_is_whole_again_when_its_bytes_come_again() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
-    add_mail(&store, "work");
+    let (folder, store) = mailbox();
     let id = put(&store, "work", &key("m1"), b"all of it");
     fs::write(blob_files(folder.path()).pop().unwrap(), "all").unwrap();
     put(&store, "work", &key("m1"), b"all of it");
@@ -303,9 +287,7 @@ fn a_file_that_was_cut_short_is_whole_again_when_its_bytes_come_again() {
 // TR-39: the same bytes sent again were taken for those that lay there, because they had the same size.
 #[test]
 fn a_damaged_blob_is_mended_by_its_bytes() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
-    add_mail(&store, "work");
+    let (folder, store) = mailbox();
     let bytes: Vec<u8> = (0..50_000_u32).flat_map(u32::to_le_bytes).collect();
     let id = put(&store, "work", &key("m1"), &bytes);
     let (start, name) = id.hex().split_at(2);

@@ -6,8 +6,8 @@ use store::records::Direction;
 use store::search::{Scope, SearchOrder, SearchRequest};
 
 use crate::fixture::{
-    PutInWork, add_mail, cases, compound, delete, field, message_with, messages, on_every_backend,
-    put_at, request, scope, write,
+    Work, add_mail, cases, compound, delete, field, message_with, messages, on_every_backend,
+    on_every_mailbox, put_at, request, scope, write,
 };
 
 fn by_time(direction: Direction, limit: usize) -> SearchRequest {
@@ -104,8 +104,7 @@ proptest! {
 #[test]
 fn the_first_time_that_a_record_has_decides_and_numbers_are_no_times() {
     // AN-01
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         add_mail(store, "home");
         let times = [
             (
@@ -130,12 +129,11 @@ fn the_first_time_that_a_record_has_decides_and_numbers_are_no_times() {
 #[test]
 fn pages_by_time_go_on_where_they_were_while_records_come_and_go() {
     // AN-01
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         add_mail(store, "home");
         let put = |id: &str, day: u8| {
             let members = format!(r#""body":"tea","received_at":"2026-01-{day:02}T00:00:00Z""#);
-            write(store, "work", vec![message_with(id, &members)]);
+            store.put(vec![message_with(id, &members)]);
         };
         for day in 1..8 {
             put(&format!("m{day}"), day);

@@ -5,8 +5,8 @@ use store::StoreError;
 use store::catalog::{Declared, NewConnection};
 
 use crate::fixture::{
-    LEDGER, MAIL, PutInWork, add_ledger, add_mail, all, connection, message, on_every_backend,
-    stream, write,
+    LEDGER, MAIL, Work, add_ledger, add_mail, all, connection, message, on_every_backend,
+    on_every_mailbox, stream,
 };
 
 fn new(name: &str, id: Option<&str>) -> NewConnection {
@@ -41,8 +41,7 @@ fn a_declaration_is_added_once_and_kept_as_written() {
 
 #[test]
 fn connections_are_listed_oldest_first_with_their_empty_streams() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         add_ledger(store, "books");
         add_mail(store, "home");
         let ids: Vec<String> = store
@@ -104,7 +103,7 @@ fn a_taken_id_and_an_unknown_connector_are_refused() {
 fn renaming_changes_the_label_and_nothing_else() {
     on_every_backend(|store| {
         let before = add_mail(store, "work");
-        write(store, "work", vec![message("m1", "x", "")]);
+        store.put(vec![message("m1", "x", "")]);
         let after = store.rename_connection(&before.id, "Büro").unwrap();
         assert_eq!(after.display_name, "Büro");
         assert_eq!(
@@ -122,8 +121,7 @@ fn renaming_changes_the_label_and_nothing_else() {
 
 #[test]
 fn counts_follow_every_write() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         store.put(vec![message("a", "", ""), message("b", "", "")]);
         store.put(vec![
             message("a", "x", ""),

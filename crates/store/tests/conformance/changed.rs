@@ -7,7 +7,7 @@ use store::inspection::Depth;
 use store::records::{ChangesRequest, Direction, OrderBy, PageRequest};
 use store::{EmbeddedStore, Inspect, Records, Search};
 
-use crate::fixture::{add_mail, key, message_with, messages, open, request, stream, write};
+use crate::fixture::{Work, add_mail, key, message_with, messages, open, request, stream};
 
 /// Changes one letter of a text wherever it stands in the database, which the engine does not notice.
 fn change_letter(folder: &Path, text: &str) -> usize {
@@ -39,21 +39,9 @@ fn names_a(error: &store::StoreError) {
 fn with_a_changed_letter(folder: &Path) -> EmbeddedStore {
     let store = open(folder);
     add_mail(&store, "work");
-    write(
-        &store,
-        "work",
-        vec![message_with("a", "\"subject\":\"zyzzyva old\"")],
-    );
-    write(
-        &store,
-        "work",
-        vec![message_with("b", "\"subject\":\"quokka\"")],
-    );
-    write(
-        &store,
-        "work",
-        vec![message_with("a", "\"subject\":\"zyzzyva new\"")],
-    );
+    store.put(vec![message_with("a", "\"subject\":\"zyzzyva old\"")]);
+    store.put(vec![message_with("b", "\"subject\":\"quokka\"")]);
+    store.put(vec![message_with("a", "\"subject\":\"zyzzyva new\"")]);
     store.settle_index().unwrap();
     drop(store);
     assert!(change_letter(folder, "zyzzyva new") > 0);
@@ -67,12 +55,7 @@ fn a_letter_that_changed_on_the_disk_is_never_given_as_the_records() {
     let store = with_a_changed_letter(folder.path());
     let owner = stream("work", "messages");
     names_a(&store.get(&owner, &key("a")).unwrap_err());
-    let page = PageRequest {
-        by: OrderBy::Key,
-        direction: Direction::Ascending,
-        after: None,
-        limit: 10,
-    };
+    let page = PageRequest::first(OrderBy::Key, Direction::Ascending, 10);
     // Among others it is said to be damaged, and keeps nobody from them.
     let told = |records: Vec<store::records::StoredRecord>| -> Vec<(String, bool)> {
         assert!(
@@ -95,13 +78,7 @@ fn a_letter_that_changed_on_the_disk_is_never_given_as_the_records() {
     };
     assert_eq!(find("zyzzyva"), both[..1]);
     assert_eq!(find("quokka"), both[1..]);
-    let changes = ChangesRequest {
-        since: 0,
-        until: None,
-        after: 0,
-        every_version: false,
-        limit: 9,
-    };
+    let changes = ChangesRequest::since(0, 9);
     let changes = store.changes(&owner, &changes).unwrap().entries;
     let changes: Vec<_> = changes
         .iter()
@@ -130,11 +107,7 @@ fn a_damaged_record_is_mended_by_sending_it_again() {
     let store = with_a_changed_letter(folder.path());
     let owner = stream("work", "messages");
     // Sent again, it is mended, and what was damaged is not kept as its history.
-    write(
-        &store,
-        "work",
-        vec![message_with("a", "\"subject\":\"zyzzyva new\"")],
-    );
+    store.put(vec![message_with("a", "\"subject\":\"zyzzyva new\"")]);
     assert!(
         store
             .get(&owner, &key("a"))

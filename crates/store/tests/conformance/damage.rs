@@ -11,7 +11,8 @@ use store::search::{AggregateRequest, Grouping, Metric};
 use store::{Blobs, Catalog, EmbeddedStore, Inspect, Records, Search};
 
 use crate::fixture::{
-    add_mail, delete, field, key, message_with, messages, open, request, stream, try_open, write,
+    Work, add_mail, compute, delete, field, key, mailbox, message_with, messages, open, request,
+    stream, try_open,
 };
 
 /// Small and repeatable random numbers.
@@ -43,12 +44,8 @@ fn filled(path: &Path) {
                 ),
             )
         };
-        write(&store, "work", (0..60).map(record).collect());
-        write(
-            &store,
-            "work",
-            vec![delete("messages", &format!("m{batch}-3"))],
-        );
+        store.put((0..60).map(record).collect());
+        store.put(vec![delete("messages", &format!("m{batch}-3"))]);
         store.settle_index().unwrap();
     }
 }
@@ -61,12 +58,7 @@ fn answers(store: &EmbeddedStore) -> store::Result<Vec<String>> {
         store.stream_stats()?
     )];
     for by in [OrderBy::Key, OrderBy::Cursor] {
-        let page = PageRequest {
-            by,
-            direction: Direction::Descending,
-            after: None,
-            limit: 1_000,
-        };
+        let page = PageRequest::first(by, Direction::Descending, 1_000);
         answers.push(format!(
             "{:?}",
             store.page(&stream("work", "messages"), &page)?
@@ -127,17 +119,8 @@ fn try_flips(
     let truth = answers(&open(original.path())).unwrap();
     let mut outcomes = Outcomes::default();
     for _ in 0..rounds {
-        let copy = tempfile::tempdir().unwrap();
-        copy_folder(original.path(), copy.path());
-        let file = pick(copy.path(), dice);
-        let mut bytes = fs::read(&file).unwrap();
-        for _ in 0..flips {
-            let at = dice.roll(bytes.len());
-            if let Some(byte) = bytes.get_mut(at) {
-                *byte ^= 1 << dice.roll(8);
-            }
-        }
-        fs::write(&file, bytes).unwrap();
+        let copy = copied(original.path());
+        flip(&pick(copy.path(), dice), flips, dice);
         let attempt = catch_unwind(AssertUnwindSafe(|| answers(&try_open(copy.path())?)));
         match attempt {
             Err(_) => outcomes.panicked += 1,
@@ -147,6 +130,22 @@ fn try_flips(
         }
     }
     outcomes
+}
+
+/// Flips some bytes of a file.
+fn flip(file: &Path, flips: usize, dice: &mut Dice) {
+    let mut bytes = fs::read(file).unwrap();
+    for _ in 0..flips {
+        let at = dice.roll(bytes.len());
+        bytes[at] ^= 1 << dice.roll(8);
+    }
+    fs::write(file, bytes).unwrap();
+}
+
+fn copied(folder: &Path) -> tempfile::TempDir {
+    let copy = tempfile::tempdir().unwrap();
+    copy_folder(folder, copy.path());
+    copy
 }
 
 fn copy_folder(from: &Path, to: &Path) {
@@ -190,20 +189,6 @@ fn flipped_bytes_in_the_index_cause_neither_a_panic_nor_a_lasting_error() {
     }
 }
 
-/// A copy of a filled store with some bytes of one file flipped.
-fn flipped(original: &Path, file: &str, flips: usize, dice: &mut Dice) -> tempfile::TempDir {
-    let copy = tempfile::tempdir().unwrap();
-    copy_folder(original, copy.path());
-    let file = copy.path().join(file);
-    let mut bytes = fs::read(&file).unwrap();
-    for _ in 0..flips {
-        let at = dice.roll(bytes.len());
-        bytes[at] ^= 1 << dice.roll(8);
-    }
-    fs::write(&file, bytes).unwrap();
-    copy
-}
-
 #[test]
 fn what_is_whole_is_found_to_be_whole() {
     let folder = tempfile::tempdir().unwrap();
@@ -214,11 +199,7 @@ fn what_is_whole_is_found_to_be_whole() {
         .put_blob(&owner, &key("m0-1"), "text/plain", &mut &b"abc"[..])
         .unwrap();
     // Not in the index yet.
-    write(
-        &store,
-        "work",
-        vec![message_with("new", "\"subject\":\"a\"")],
-    );
+    store.put(vec![message_with("new", "\"subject\":\"a\"")]);
     for depth in [Depth::Glance, Depth::Thorough] {
         let whole = Inspection {
             records: 3 * 59 + 1,
@@ -231,9 +212,7 @@ fn what_is_whole_is_found_to_be_whole() {
 
 #[test]
 fn a_changed_missing_or_cut_blob_is_found_and_never_given_as_whole() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
-    add_mail(&store, "work");
+    let (folder, store) = mailbox();
     let owner = stream("work", "messages");
     let bytes: Vec<u8> = (0..200_000_u32).flat_map(u32::to_le_bytes).collect();
     let blob = store
@@ -282,7 +261,8 @@ fn a_flipped_byte_in_a_segment_of_the_index_is_always_found_or_mended() {
     assert!(files.len() > 10, "{files:?}");
     let mut dice = Dice(23);
     for file in files {
-        let copy = flipped(original.path(), &format!("index/1/{file}"), 1, &mut dice);
+        let copy = copied(original.path());
+        flip(&copy.path().join("index/1").join(&file), 1, &mut dice);
         let store = open(copy.path());
         let found = catch_unwind(AssertUnwindSafe(|| store.inspect(Depth::Thorough).unwrap()));
         let told = !found.unwrap().damaged_index.is_empty();
@@ -300,7 +280,8 @@ fn records_that_cannot_be_read_are_found_by_an_inspection() {
     let mut dice = Dice(29);
     let mut unreadable = 0;
     for round in 0..40 {
-        let copy = flipped(original.path(), "records.db", 25, &mut dice);
+        let copy = copied(original.path());
+        flip(&copy.path().join("records.db"), 25, &mut dice);
         let Ok(store) = try_open(copy.path()) else {
             continue;
         };
@@ -320,8 +301,7 @@ fn a_file_of_the_index_that_changed_is_named_and_never_answered_from() {
     let original = tempfile::tempdir().unwrap();
     filled(original.path());
     let truth = answers(&open(original.path())).unwrap();
-    let copy = tempfile::tempdir().unwrap();
-    copy_folder(original.path(), copy.path());
+    let copy = copied(original.path());
     let files = fs::read_dir(copy.path().join("index/1")).unwrap();
     let file = files
         .map(|entry| entry.unwrap().path())
@@ -348,9 +328,7 @@ fn a_file_of_the_index_that_changed_is_named_and_never_answered_from() {
 #[test]
 fn damage_in_the_index_is_not_merged_away() {
     // TR-35: segment files are verified before a merge, and what is damaged is derived anew from the records.
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
-    add_mail(&store, "work");
+    let (folder, store) = mailbox();
     let batch = |number: usize| {
         let record = |at: usize| {
             let size = number * 10 + at;
@@ -359,17 +337,11 @@ fn damage_in_the_index_is_not_merged_away() {
                 &format!("\"subject\":\"x\",\"size_bytes\":{size}"),
             )
         };
-        write(&store, "work", (0..10).map(record).collect());
+        store.put((0..10).map(record).collect());
         store.settle_index().unwrap();
     };
-    let total = || {
-        let aggregate = AggregateRequest {
-            scope: messages("work"),
-            metric: Metric::Sum(field("size_bytes")),
-            grouping: None,
-        };
-        store.aggregate(&aggregate).unwrap().value
-    };
+    let sum = || Metric::Sum(field("size_bytes"));
+    let total = || compute(&store, messages("work"), sum(), None).value;
     // One more makes the engine merge them all.
     (0..7).for_each(batch);
     let files = fs::read_dir(folder.path().join("index/1")).unwrap();

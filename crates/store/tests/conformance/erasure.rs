@@ -11,8 +11,8 @@ use store::records::{Change, ChangesRequest};
 use store::{Blobs, Catalog, EmbeddedStore, Records, Search, StoreError};
 
 use crate::fixture::{
-    PutInWork, add_mail, all, cases, connection, delete, found, found_sorted, key, message,
-    message_with, messages, on_every_backend, open, put, request, stream, write,
+    Work, add_mail, all, cases, connection, delete, found, found_sorted, key, mailbox, message,
+    message_with, messages, on_every_mailbox, open, put, request, stream, write,
 };
 
 /// Every file below a folder.
@@ -122,18 +122,16 @@ fn erase(store: &EmbeddedStore, id: &str) -> u64 {
 
 #[test]
 fn nothing_of_a_removed_connection_stays_on_disk() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
-    add_mail(&store, "work");
+    let (folder, store) = mailbox();
     add_mail(&store, "home");
     // Both connections' records lie side by side in the same pages and segments.
     for round in 0..10 {
-        write(&store, "work", traces("zyzzyva", &format!("-{round}")));
+        store.put(traces("zyzzyva", &format!("-{round}")));
         write(&store, "home", traces("quokka", &format!("-{round}")));
     }
     store.settle_index().unwrap();
     for round in 0..10 {
-        write(&store, "work", later(&format!("-{round}")));
+        store.put(later(&format!("-{round}")));
         write(&store, "home", later(&format!("-{round}")));
     }
     let owner = stream("work", "messages");
@@ -159,9 +157,7 @@ fn nothing_of_a_removed_connection_stays_on_disk() {
 
 #[test]
 fn nothing_behind_a_tombstone_stays_on_disk_after_a_purge() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
-    add_mail(&store, "work");
+    let (folder, store) = mailbox();
     let long = format!(
         "{} zyzzyva {}",
         "padding ".repeat(3_000),
@@ -173,18 +169,18 @@ fn nothing_behind_a_tombstone_stays_on_disk_after_a_purge() {
             message(&format!("kept{round}"), "letter", "quokka"),
             message(&format!("long{round}"), "zyzzyva", &long),
         ];
-        write(&store, "work", batch);
+        store.put(batch);
     }
     store.settle_index().unwrap();
     for round in 0..10 {
         let gone = ["short", "long"].map(|name| delete("messages", &format!("{name}{round}")));
-        write(&store, "work", gone.into());
+        store.put(gone.into());
     }
     assert!(!holding(folder.path(), "zyzzyva").is_empty());
     assert_eq!(store.purge().unwrap().tombstones, 20);
     assert_eq!(holding(folder.path(), "zyzzyva"), Vec::<PathBuf>::new());
     assert_index_is_clean(folder.path(), "zyzzyva", 10);
-    assert_eq!(found(&store, "quokka", vec![messages("work")]).len(), 10);
+    assert_eq!(store.found("quokka").len(), 10);
 }
 
 /// A text of some length that holds the word in several places.
@@ -199,9 +195,7 @@ fn no_history_of_sizes_and_changes_leaves_a_trace() {
     let step = (0_u8..25, prop::option::weighted(0.75, sizes), any::<bool>());
     let steps = prop::collection::vec(step, 20..160);
     proptest!(cases(6), |(steps in steps, remove in any::<bool>())| {
-        let folder = tempfile::tempdir().unwrap();
-        let store = open(folder.path());
-        add_mail(&store, "work");
+        let (folder, store) = mailbox();
         add_mail(&store, "home");
         for (at, size, ours) in &steps {
             let (id, word) = if *ours { ("work", "zyzzyva") } else { ("home", "quokka") };
@@ -215,7 +209,7 @@ fn no_history_of_sizes_and_changes_leaves_a_trace() {
             erase(&store, "work");
         } else {
             let all = (0..25).map(|at| delete("messages", &format!("m{at}"))).collect();
-            write(&store, "work", all);
+            store.put(all);
             store.purge().unwrap();
         }
         assert_eq!(holding(folder.path(), "zyzzyva"), Vec::<PathBuf>::new());
@@ -224,38 +218,25 @@ fn no_history_of_sizes_and_changes_leaves_a_trace() {
 
 #[test]
 fn a_purge_erases_the_keys_of_deleted_records_too() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
-    add_mail(&store, "work");
-    write(
-        &store,
-        "work",
-        vec![message("zyzzyva", "a", ""), message("kept", "b", "")],
-    );
-    write(&store, "work", vec![delete("messages", "zyzzyva")]);
+    let (folder, store) = mailbox();
+    store.put(vec![message("zyzzyva", "a", ""), message("kept", "b", "")]);
+    store.put(vec![delete("messages", "zyzzyva")]);
     store.purge().unwrap();
     assert_eq!(holding(folder.path(), "zyzzyva"), Vec::<PathBuf>::new());
 }
 
 #[test]
 fn a_purge_keeps_the_history_of_live_records() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
-        write(store, "work", vec![message("a", "1", "")]);
+    on_every_mailbox(|store| {
+        store.put(vec![message("a", "1", "")]);
         let changes = |since| {
-            let request = ChangesRequest {
-                since,
-                until: None,
-                after: 0,
-                every_version: false,
-                limit: 10,
-            };
+            let request = ChangesRequest::since(since, 10);
             store
                 .changes(&stream("work", "messages"), &request)
                 .unwrap()
         };
         let since = changes(0).until;
-        write(store, "work", vec![message("a", "2", "")]);
+        store.put(vec![message("a", "2", "")]);
         store.purge().unwrap();
         let entries = changes(since).entries;
         assert!(
@@ -276,8 +257,7 @@ fn assert_unknown<T: std::fmt::Debug>(answer: &Result<T, StoreError>, id: &Conne
 
 #[test]
 fn a_removed_connection_is_unknown_to_every_port_and_others_stay() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         add_mail(store, "home");
         store.put(vec![message("a", "shared", ""), message("b", "shared", "")]);
         write(store, "home", vec![message("a", "shared", "")]);
@@ -294,13 +274,7 @@ fn a_removed_connection_is_unknown_to_every_port_and_others_stay() {
         );
         assert_unknown(&store.write(&id, vec![message("c", "x", "")]), &id);
         assert_unknown(&store.remove_connection(&id), &id);
-        let from_beginning = ChangesRequest {
-            since: 0,
-            until: None,
-            after: 0,
-            every_version: false,
-            limit: 10,
-        };
+        let from_beginning = ChangesRequest::since(0, 10);
         assert_unknown(&store.changes(&gone, &from_beginning).map(|_| ()), &id);
         assert_eq!(store.connection(&id), None);
         let stats = store.stream_stats().unwrap();
@@ -316,8 +290,7 @@ fn a_removed_connection_is_unknown_to_every_port_and_others_stay() {
 
 #[test]
 fn an_id_that_comes_back_starts_empty() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         add_mail(store, "home");
         store.put(vec![message("a", "before", ""), message("b", "before", "")]);
         store.settle_index().unwrap();
@@ -332,7 +305,7 @@ fn an_id_that_comes_back_starts_empty() {
             "home",
             vec![message("x", "after", ""), message("y", "after", "")],
         );
-        write(store, "work", vec![message("a", "after", "")]);
+        store.put(vec![message("a", "after", "")]);
         assert!(found(store, "before", both()).is_empty());
         assert_eq!(found_sorted(store, "after", both()), ["a", "x", "y"]);
         store.rebuild_index(&mut |_| {}).unwrap();
@@ -343,11 +316,9 @@ fn an_id_that_comes_back_starts_empty() {
 
 #[test]
 fn erased_streams_stay_erased_when_an_older_index_catches_up() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
-    add_mail(&store, "work");
+    let (folder, store) = mailbox();
     add_mail(&store, "home");
-    write(&store, "work", vec![message("a", "gone", "")]);
+    store.put(vec![message("a", "gone", "")]);
     store.settle_index().unwrap();
     drop(store);
     let saved = tempfile::tempdir().unwrap();

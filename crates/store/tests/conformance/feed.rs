@@ -7,8 +7,8 @@ use store::records::{ChangeEntry, ChangesPage, ChangesRequest};
 use store::{Store, StoreError};
 
 use crate::fixture::{
-    PutInWork, add_ledger, add_mail, cases, connection, delete, message, message_with,
-    on_every_backend, put, stream, write,
+    Work, add_ledger, add_mail, cases, connection, delete, message, message_with, on_every_mailbox,
+    put, stream, write,
 };
 
 fn page(
@@ -64,8 +64,7 @@ fn keys(entries: &[ChangeEntry]) -> Vec<&str> {
 
 #[test]
 fn the_horizon_stays_fixed_while_writes_go_on() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         store.put(vec![
             message("a", "1", ""),
             message("b", "1", ""),
@@ -93,10 +92,9 @@ fn the_horizon_stays_fixed_while_writes_go_on() {
 
 #[test]
 fn what_happens_in_other_streams_and_connections_is_not_in_the_feed() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         add_mail(store, "home");
-        write(store, "work", vec![message("a", "1", "")]);
+        store.put(vec![message("a", "1", "")]);
         let since = bookmark(store);
         write(
             store,
@@ -111,19 +109,12 @@ fn what_happens_in_other_streams_and_connections_is_not_in_the_feed() {
 #[test]
 fn a_bookmark_from_before_a_purge_expires_and_the_beginning_never_does() {
     // Decision 28.
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         store.put(vec![message("a", "1", ""), message("b", "1", "")]);
         let early = bookmark(store);
         store.put(vec![delete("messages", "a"), message("b", "2", "")]);
         assert_eq!(store.purge().unwrap().tombstones, 1);
-        let request = ChangesRequest {
-            since: early,
-            until: None,
-            after: 0,
-            every_version: false,
-            limit: 10,
-        };
+        let request = ChangesRequest::since(early, 10);
         let error = store
             .changes(&stream("work", "messages"), &request)
             .unwrap_err();
@@ -136,25 +127,23 @@ fn a_bookmark_from_before_a_purge_expires_and_the_beginning_never_does() {
 
 #[test]
 fn a_reader_who_has_seen_everything_goes_on_after_a_purge() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         add_mail(store, "home");
         store.put(vec![message("a", "1", ""), delete("messages", "a")]);
         // The store's last change is not this stream's.
         write(store, "home", vec![message("b", "1", "")]);
         store.purge().unwrap();
         let (_, until) = follow(store, 0, None, 10);
-        write(store, "work", vec![message("c", "1", "")]);
+        store.put(vec![message("c", "1", "")]);
         assert_eq!(keys(&follow(store, until, None, 10).0), ["c"]);
     });
 }
 
 #[test]
 fn a_purge_expires_no_bookmark_of_a_stream_without_tombstones() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         add_ledger(store, "books");
-        write(store, "work", vec![message("a", "1", "")]);
+        store.put(vec![message("a", "1", "")]);
         let since = bookmark(store);
         store.put(vec![message("a", "2", ""), message("b", "1", "")]);
         write(
@@ -172,21 +161,14 @@ fn a_purge_expires_no_bookmark_of_a_stream_without_tombstones() {
 
 #[test]
 fn a_bookmark_of_a_removed_connection_expires_when_the_id_comes_back() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
-        write(store, "work", vec![message("a", "1", "")]);
+    on_every_mailbox(|store| {
+        store.put(vec![message("a", "1", "")]);
         let since = bookmark(store);
         store.remove_connection(&connection("work")).unwrap();
         add_mail(store, "work");
-        write(store, "work", vec![message("b", "1", "")]);
+        store.put(vec![message("b", "1", "")]);
         // Going on would leave the reader with `a` for ever.
-        let request = ChangesRequest {
-            since,
-            until: None,
-            after: 0,
-            every_version: false,
-            limit: 10,
-        };
+        let request = ChangesRequest::since(since, 10);
         let answer = store.changes(&stream("work", "messages"), &request);
         assert!(
             matches!(answer, Err(StoreError::BookmarkExpired)),
@@ -238,7 +220,7 @@ fn take(store: &dyn Store, state: &mut State, batch: &[Step]) {
             }
         }
     }
-    write(store, "work", changes);
+    store.put(changes);
 }
 
 /// Follows the feed from one state and must arrive at the other.
@@ -276,8 +258,7 @@ fn following_the_feed_from_any_bookmark_to_any_later_one_rebuilds_the_stream() {
     let config = cases(16);
     let batches = prop::collection::vec(prop::collection::vec(step(), 0..8), 1..8);
     proptest!(config, |(batches in batches, limit in 1_usize..5)| {
-        on_every_backend(|store| {
-            add_mail(store, "work");
+        on_every_mailbox(|store| {
             add_mail(store, "home");
             let mut states = vec![(0, State::new())];
             let mut state = State::new();
@@ -296,20 +277,16 @@ fn following_the_feed_from_any_bookmark_to_any_later_one_rebuilds_the_stream() {
 
 #[test]
 fn each_version_has_an_entry_where_asked_and_history_runs_back_from_any_of_them() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         for subject in ["one", "two", "three"] {
-            write(store, "work", vec![message("a", subject, "")]);
+            store.put(vec![message("a", subject, "")]);
         }
-        write(store, "work", vec![message("b", "one", "")]);
-        write(store, "work", vec![delete("messages", "a")]);
+        store.put(vec![message("b", "one", "")]);
+        store.put(vec![delete("messages", "a")]);
         let place = stream("work", "messages");
         let request = ChangesRequest {
-            since: 0,
-            until: None,
-            after: 0,
             every_version: true,
-            limit: 10,
+            ..ChangesRequest::since(0, 10)
         };
         let entries = store.changes(&place, &request).unwrap().entries;
         let told: Vec<_> = entries
@@ -336,7 +313,7 @@ fn each_version_has_an_entry_where_asked_and_history_runs_back_from_any_of_them(
         assert!(a.is_none());
         let b = b.unwrap();
         assert_eq!((b.version, b.revised), (versions[3], false));
-        write(store, "work", vec![message("a", "four", "")]);
+        store.put(vec![message("a", "four", "")]);
         let a = store.get(&place, &entries[0].key).unwrap().unwrap();
         assert!(a.revised && a.version > versions[4]);
     });

@@ -6,98 +6,75 @@ use store::records::Applied;
 use store::search::Test;
 
 use crate::fixture::{
-    PutInWork, add_mail, delete, filtered, found, found_sorted, message, message_with, messages,
-    on_every_backend, score, search, write,
+    Work, delete, filtered, message, message_with, messages, on_every_mailbox, score, search,
 };
 
 #[test]
 fn a_written_record_is_found_at_once_and_a_deleted_one_is_not() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         let applied = store.put(vec![
             message("m1", "Overdraft fee", "The café charged 42 EUR."),
             message("m2", "Lunch", "東京都庁で会いましょう"),
         ]);
         assert_eq!(applied, [Applied::Added, Applied::Added]);
-        assert_eq!(found(store, "overdraft", vec![messages("work")]), ["m1"]);
-        assert_eq!(found(store, "京都", vec![messages("work")]), ["m2"]);
+        assert_eq!(store.found("overdraft"), ["m1"]);
+        assert_eq!(store.found("京都"), ["m2"]);
         let applied = store.put(vec![
             delete("messages", "m1"),
             message("m2", "Lunch", "moved to Kyoto"),
         ]);
         assert_eq!(applied, [Applied::Deleted, Applied::Updated]);
-        assert!(found(store, "overdraft", vec![messages("work")]).is_empty());
-        assert!(found(store, "京都", vec![messages("work")]).is_empty());
-        assert_eq!(found(store, "kyoto", vec![messages("work")]), ["m2"]);
-        write(store, "work", vec![message("m1", "Overdraft again", "")]);
-        assert_eq!(found(store, "overdraft", vec![messages("work")]), ["m1"]);
+        assert!(store.found("overdraft").is_empty());
+        assert!(store.found("京都").is_empty());
+        assert_eq!(store.found("kyoto"), ["m2"]);
+        store.put(vec![message("m1", "Overdraft again", "")]);
+        assert_eq!(store.found("overdraft"), ["m1"]);
     });
 }
 
 /// Asserts what each query finds among the same records.
 fn assert_finds(store: &dyn Store, expectations: &[(&str, &[&str])]) {
     for (query, keys) in expectations {
-        let hits = found_sorted(store, query, vec![messages("work")]);
+        let hits = store.found_sorted(query);
         assert_eq!(hits, *keys, "{query}");
     }
 }
 
 #[test]
 fn a_prefix_finds_every_word_that_begins_so_however_many_there_are() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         let many = |at: usize| message(&format!("m{at:03}"), &format!("word{at:03}x"), "same");
-        write(store, "work", (0..150).map(many).collect());
+        store.put((0..150).map(many).collect());
         store.settle_index().unwrap();
-        write(store, "work", (150..300).map(many).collect());
-        write(store, "work", vec![message("z", "wort", "same")]);
+        store.put((150..300).map(many).collect());
+        store.put(vec![message("z", "wort", "same")]);
         // Few enough to be ranked word by word, and far more than that.
-        assert_eq!(found(store, "word00*", vec![messages("work")]).len(), 10);
-        assert_eq!(found(store, "word*", vec![messages("work")]).len(), 300);
-        assert_eq!(found(store, "WOR*", vec![messages("work")]).len(), 301);
-        assert_eq!(found(store, "wor* -word*", vec![messages("work")]), ["z"]);
-        assert_eq!(
-            found(store, "word* -word0*", vec![messages("work")]).len(),
-            200
-        );
-        assert_eq!(
-            found(store, "\"word29*\"", vec![messages("work")]).len(),
-            10
-        );
-        assert_eq!(
-            found(store, "same wor* word150x", vec![messages("work")]),
-            ["m150"]
-        );
+        assert_eq!(store.found("word00*").len(), 10);
+        assert_eq!(store.found("word*").len(), 300);
+        assert_eq!(store.found("WOR*").len(), 301);
+        assert_eq!(store.found("wor* -word*"), ["z"]);
+        assert_eq!(store.found("word* -word0*").len(), 200);
+        assert_eq!(store.found("\"word29*\"").len(), 10);
+        assert_eq!(store.found("same wor* word150x"), ["m150"]);
     });
 }
 
 #[test]
 fn a_phrase_may_end_in_a_prefix_with_very_many_words() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         let many = |at: usize| message(&format!("m{at:03}"), "", &format!("dear reader{at:03}x"));
-        write(store, "work", (0..200).map(many).collect());
-        write(store, "work", vec![message("z", "", "reader dear")]);
-        assert_eq!(
-            found(store, "\"dear read*\"", vec![messages("work")]).len(),
-            200
-        );
-        assert_eq!(
-            found(store, "\"dear reader10*\"", vec![messages("work")]).len(),
-            10
-        );
-        assert_eq!(
-            found(store, "dear -\"dear read*\"", vec![messages("work")]),
-            ["z"]
-        );
+        store.put((0..200).map(many).collect());
+        store.put(vec![message("z", "", "reader dear")]);
+        assert_eq!(store.found("\"dear read*\"").len(), 200);
+        assert_eq!(store.found("\"dear reader10*\"").len(), 10);
+        assert_eq!(store.found("dear -\"dear read*\""), ["z"]);
     });
 }
 
 // TR-03: the end of a phrase stands for so many words at most, counted among the visible ones, and the answer says so.
 #[test]
 fn a_phrase_whose_end_stands_for_too_many_words_says_so() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         let many = |at: usize| {
             let kept = if at < 250 { "visible" } else { "hidden" };
             message_with(
@@ -105,7 +82,7 @@ fn a_phrase_whose_end_stands_for_too_many_words_says_so() {
                 &format!("\"from_email\":\"{kept}\",\"body\":\"dear order1{at:04}\""),
             )
         };
-        write(store, "work", (0..900).rev().map(many).collect());
+        store.put((0..900).rev().map(many).collect());
         let answer = search(store, "\"dear order1*\"", vec![messages("work")]);
         assert!(answer.prefix_truncated);
         let mut keys: Vec<_> = answer
@@ -142,8 +119,7 @@ fn a_phrase_whose_end_stands_for_too_many_words_says_so() {
 
 #[test]
 fn a_record_is_found_by_its_last_word_and_by_very_long_ones() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         let filler = "filler ".repeat(20_000);
         let long = "x".repeat(5_000);
         store.put(vec![
@@ -164,8 +140,7 @@ fn a_record_is_found_by_its_last_word_and_by_very_long_ones() {
 
 #[test]
 fn the_best_match_comes_first_and_scores_never_rise() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         store.put(vec![
             message(
                 "once",
@@ -175,10 +150,7 @@ fn the_best_match_comes_first_and_scores_never_rise() {
             message("often", "budget", "budget budget budget"),
             message("never", "lunch", "nothing"),
         ]);
-        assert_eq!(
-            found(store, "budget", vec![messages("work")]),
-            ["often", "once"]
-        );
+        assert_eq!(store.found("budget"), ["often", "once"]);
         let answer = search(store, "lunch budget", vec![messages("work")]);
         assert_eq!(answer.hits.len(), 1);
         assert!(score(&answer.hits[0]) > 0.0);
@@ -188,9 +160,8 @@ fn the_best_match_comes_first_and_scores_never_rise() {
 
 #[test]
 fn a_hit_is_the_record_as_stored() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
-        write(store, "work", vec![message("m1", "verbatim", "")]);
+    on_every_mailbox(|store| {
+        store.put(vec![message("m1", "verbatim", "")]);
         let answer = search(store, "verbatim", vec![messages("work")]);
         let hit = &answer.hits[0];
         let stored = store.get(&hit.stream, &hit.record.key).unwrap().unwrap();

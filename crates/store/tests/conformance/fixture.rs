@@ -11,8 +11,12 @@ use contract::time::{Clock, Instant};
 use proptest::test_runner::Config as ProptestConfig;
 use store::catalog::{Connection, NewConnection};
 use store::records::{Applied, Change, ChangeOp, Direction, OrderBy, PageRequest, StoredRecord};
-use store::search::{Filter, Hit, Rank, Scope, SearchAnswer, SearchOrder, SearchRequest, Test};
+use store::search::{
+    AggregateAnswer, AggregateRequest, Filter, Grouping, Hit, Metric, Rank, Scope, SearchAnswer,
+    SearchOrder, SearchRequest, Test,
+};
 use store::{EmbeddedStore, OpenOptions, Store, StreamRef};
+use tempfile::TempDir;
 use text::Expression;
 
 /// A declaration with every kind of field and capability.
@@ -32,6 +36,22 @@ impl Clock for Noon {
 pub(crate) fn on_every_backend(rule: impl Fn(&dyn Store)) {
     let folder = tempfile::tempdir().unwrap();
     rule(&open(folder.path()));
+}
+
+/// The same on a store with the mail connection `work`.
+pub(crate) fn on_every_mailbox(rule: impl Fn(&dyn Store)) {
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        rule(store);
+    });
+}
+
+/// An open store with the mail connection `work`, and the folder it is in.
+pub(crate) fn mailbox() -> (TempDir, EmbeddedStore) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    add_mail(&store, "work");
+    (folder, store)
 }
 
 /// So many random cases; a store is too slow to shrink one for long.
@@ -143,20 +163,36 @@ pub(crate) fn write(store: &dyn Store, id: &str, batch: Vec<Change>) -> Vec<Appl
     store.write(&connection(id), batch).unwrap()
 }
 
-/// Writes into the connection `work`.
-pub(crate) trait PutInWork {
+/// What most rules do: write into the connection `work`, and search its messages.
+pub(crate) trait Work {
     fn put(&self, batch: Vec<Change>) -> Vec<Applied>;
-}
-
-impl PutInWork for dyn Store + '_ {
-    fn put(&self, batch: Vec<Change>) -> Vec<Applied> {
-        write(self, "work", batch)
+    /// The keys found, best first.
+    fn found(&self, query: &str) -> Vec<String>;
+    /// The keys found, in key order.
+    fn found_sorted(&self, query: &str) -> Vec<String> {
+        let mut keys = self.found(query);
+        keys.sort();
+        keys
     }
 }
 
-impl PutInWork for EmbeddedStore {
+impl Work for dyn Store + '_ {
     fn put(&self, batch: Vec<Change>) -> Vec<Applied> {
         write(self, "work", batch)
+    }
+
+    fn found(&self, query: &str) -> Vec<String> {
+        found(self, query, vec![messages("work")])
+    }
+}
+
+impl Work for EmbeddedStore {
+    fn put(&self, batch: Vec<Change>) -> Vec<Applied> {
+        write(self, "work", batch)
+    }
+
+    fn found(&self, query: &str) -> Vec<String> {
+        found(self, query, vec![messages("work")])
     }
 }
 
@@ -178,12 +214,7 @@ pub(crate) fn body(store: &dyn Store, stream: &StreamRef, key: &RecordKey) -> Op
 
 /// All records of a stream, by key.
 pub(crate) fn all(store: &dyn Store, stream: &StreamRef) -> Vec<StoredRecord> {
-    let mut request = PageRequest {
-        by: OrderBy::Key,
-        direction: Direction::Ascending,
-        after: None,
-        limit: 1_000_000,
-    };
+    let mut request = PageRequest::first(OrderBy::Key, Direction::Ascending, 1_000_000);
     let mut records = Vec::new();
     loop {
         let page = store.page(stream, &request).unwrap();
@@ -245,6 +276,20 @@ pub(crate) fn found_sorted(store: &dyn Store, query: &str, scopes: Vec<Scope>) -
     let mut keys = found(store, query, scopes);
     keys.sort();
     keys
+}
+
+pub(crate) fn compute(
+    store: &dyn Store,
+    scope: Scope,
+    metric: Metric,
+    grouping: Option<Grouping>,
+) -> AggregateAnswer {
+    let request = AggregateRequest {
+        scope,
+        metric,
+        grouping,
+    };
+    store.aggregate(&request).unwrap()
 }
 
 /// How well a hit of a ranking matches.

@@ -8,7 +8,8 @@ use store::search::{Hit, Scope, SearchRequest, Test};
 use store::{EmbeddedStore, Search, Store};
 
 use crate::fixture::{
-    add_mail, delete, filtered, key, message_with, messages, open, request, scope, score, write,
+    Work, add_mail, delete, filtered, key, mailbox, message_with, messages, open, request, scope,
+    score,
 };
 
 /// So many that a word in all of them is a common one in every segment.
@@ -84,7 +85,7 @@ fn filled(path: &std::path::Path) -> EmbeddedStore {
             )
         };
         let range = batch * BATCH..(batch + 1) * BATCH;
-        write(&store, "work", range.map(record).collect());
+        store.put(range.map(record).collect());
         store.settle_index().unwrap();
     }
     store
@@ -209,7 +210,7 @@ fn restrictions_and_deletions_leave_the_best_of_the_rest() {
     let drop_all = gone
         .iter()
         .map(|at| delete("messages", &format!("m{at:05}")));
-    write(&store, "work", drop_all.collect());
+    store.put(drop_all.collect());
     for word in WORDS {
         assert_best(&store, word, &messages("work"), &|at| !gone.contains(&at));
     }
@@ -248,9 +249,7 @@ fn an_index_derived_anew_ranks_the_same() {
 /// highest possible one.
 #[test]
 fn texts_full_of_a_word_are_not_passed_over() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
-    add_mail(&store, "work");
+    let (_folder, store) = mailbox();
     let record = |at: usize| {
         let times = if at.is_multiple_of(9) { at % 37 } else { 1 };
         let (subject, body) = ("ember ".repeat(times), "ember ".repeat(at % 5 + 1));
@@ -259,7 +258,7 @@ fn texts_full_of_a_word_are_not_passed_over() {
             &format!("\"subject\":\"{subject}\",\"body\":\"{body} filler\""),
         )
     };
-    write(&store, "work", (0..1_500).map(record).collect());
+    store.put((0..1_500).map(record).collect());
     let ask = |limit| {
         let request = request("ember", vec![messages("work")]);
         let answer = store.search(&SearchRequest { limit, ..request }).unwrap();

@@ -4,9 +4,9 @@ use contract::scalar::Scalar;
 use jiff::tz::TimeZone;
 use store::search::{Granularity, Group, GroupKey, Grouping, Metric, Test, Value};
 
-use crate::aggregates::{add_records, by, compute, counted, counts, number, text};
+use crate::aggregates::{add_records, by, counted, counts, number, text};
 use crate::fixture::{
-    PutInWork, add_mail, field, filtered, message_with, messages, on_every_backend, put, write,
+    Work, compute, field, filtered, message_with, messages, on_every_backend, on_every_mailbox, put,
 };
 
 fn by_time(granularity: Granularity, zone: &str, limit: usize) -> Grouping {
@@ -118,8 +118,7 @@ fn the_earliest_buckets_are_kept_and_carry_values() {
 
 #[test]
 fn times_before_the_epoch_and_far_ahead_have_their_buckets() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         let at = |id, time: &str| message_with(id, &format!("\"received_at\":\"{time}\""));
         store.put(vec![
             at("a", "0001-01-01T00:00:00Z"),
@@ -153,15 +152,14 @@ fn times_before_the_epoch_and_far_ahead_have_their_buckets() {
 
 #[test]
 fn thousands_of_groups_keep_the_largest_and_count_the_rest() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         let from = |at: usize, name: &str| {
             message_with(&format!("m{at}"), &format!("\"from_email\":\"{name}\""))
         };
         let many = (0..6_000)
             .map(|at| from(at, &format!("sender{at:04}")))
             .collect();
-        write(store, "work", many);
+        store.put(many);
         store.put((6_000..6_003).map(|at| from(at, "zz-often")).collect());
         let answer = counts(store, by("from_email", 2));
         assert_eq!(
@@ -180,14 +178,13 @@ fn thousands_of_groups_keep_the_largest_and_count_the_rest() {
 
 #[test]
 fn odd_texts_are_groups_of_their_own() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         let texts = ["", " ", "null", "É", "E\u{301}", "\u{0}", "😀"];
         let batch = texts.iter().enumerate().map(|(at, text)| {
             let json = serde_json::json!({ "id": format!("m{at}"), "from_email": text });
             put("messages", &json.to_string())
         });
-        write(store, "work", batch.collect());
+        store.put(batch.collect());
         let answer = counts(store, by("from_email", 20));
         let mut keys: Vec<String> = answer
             .groups
@@ -206,12 +203,11 @@ fn odd_texts_are_groups_of_their_own() {
 
 #[test]
 fn texts_are_told_apart_by_their_last_character_however_long_they_are() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         let long = |end: &str| format!("{}{end}", "é".repeat(40_000));
         let batch =
             ["a", "b"].map(|end| message_with(end, &format!("\"from_email\":\"{}\"", long(end))));
-        write(store, "work", batch.into());
+        store.put(batch.into());
         assert_eq!(
             number(store, Metric::CountDistinct(field("from_email"))),
             Value::Integer(2)

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use store::{Catalog, EmbeddedStore, StoreError};
 
-use crate::fixture::{add_mail, all, found, message, messages, open, stream, try_open, write};
+use crate::fixture::{Work, add_mail, all, message, open, stream, try_open};
 
 fn refusal(path: &Path) -> StoreError {
     match try_open(path) {
@@ -18,8 +18,8 @@ fn refusal(path: &Path) -> StoreError {
 fn filled(path: &Path) {
     let store = open(path);
     add_mail(&store, "work");
-    write(&store, "work", vec![message("m1", "kept", "")]);
-    assert_eq!(found(&store, "kept", vec![messages("work")]), ["m1"]);
+    store.put(vec![message("m1", "kept", "")]);
+    assert_eq!(store.found("kept"), ["m1"]);
     store::Search::settle_index(&store).unwrap();
 }
 
@@ -61,14 +61,10 @@ fn everything_is_there_again_after_reopening() {
     for round in 0..3 {
         let store = open(folder.path());
         assert_eq!(store.connections().len(), 1);
-        let hits = found(&store, "kept", vec![messages("work")]);
+        let hits = store.found("kept");
         assert_eq!(hits.len(), round + 1);
         // Not settled, not even searched: it must be found all the same next time.
-        write(
-            &store,
-            "work",
-            vec![message(&format!("n{round}"), "kept", "")],
-        );
+        store.put(vec![message(&format!("n{round}"), "kept", "")]);
     }
     let store = open(folder.path());
     assert_eq!(all(&store, &stream("work", "messages")).len(), 4);
@@ -97,7 +93,7 @@ fn copies_and_replaced_indexes_of_a_killed_process_are_cleared_away() {
     }
     let store = open(folder.path());
     assert!(!copy.exists() && !replaced.exists());
-    assert_eq!(found(&store, "kept", vec![messages("work")]), ["m1"]);
+    assert_eq!(store.found("kept"), ["m1"]);
 }
 
 #[test]

@@ -189,12 +189,7 @@ fn a_page_goes_on_where_it_ended_although_that_record_is_gone() {
         let entry = |id| put("entries", &format!("{{\"id\":\"{id}\",\"number\":1}}"));
         write(store, "books", ["a", "b", "c"].map(entry).into());
         let entries = stream("books", "entries");
-        let mut request = PageRequest {
-            by: OrderBy::Cursor,
-            direction: Direction::Ascending,
-            after: None,
-            limit: 2,
-        };
+        let mut request = PageRequest::first(OrderBy::Cursor, Direction::Ascending, 2);
         let first = store.page(&entries, &request).unwrap();
         write(store, "books", vec![delete("entries", "b"), entry("bb")]);
         request.after = first.records.last().map(|record| record.position.clone());
@@ -214,12 +209,7 @@ fn a_page_may_be_as_large_as_a_number_can_say() {
         add_ledger(store, "books");
         write(store, "books", vec![put("entries", r#"{"id":"a"}"#)]);
         for by in [OrderBy::Cursor, OrderBy::Key] {
-            let request = PageRequest {
-                by,
-                direction: Direction::Descending,
-                after: None,
-                limit: usize::MAX,
-            };
+            let request = PageRequest::first(by, Direction::Descending, usize::MAX);
             let page = store.page(&stream("books", "entries"), &request).unwrap();
             assert_eq!(page.records[0].key, key("a"));
         }

@@ -7,8 +7,8 @@ use store::records::Change;
 use store::search::{Scope, SearchRequest};
 
 use crate::fixture::{
-    MAIL, PutInWork, add, add_mail, compound, delete, key, message, message_with, messages,
-    on_every_backend, put_at, request, scope, score, write,
+    MAIL, Work, add, add_mail, compound, delete, key, message, message_with, messages,
+    on_every_backend, on_every_mailbox, put_at, request, scope, score, write,
 };
 
 /// Every hit of a ranking as stream and key with its score, read in pages of one size.
@@ -58,11 +58,10 @@ fn assert_pages(store: &dyn Store, query: &str, scopes: &[Scope], expected: usiz
 
 #[test]
 fn equal_scores_are_paged_without_repeats_or_losses() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         for batch in 0..3 {
             let same = |at: usize| message(&format!("m{batch}-{at}"), "same words", "here");
-            write(store, "work", (0..40).map(same).collect());
+            store.put((0..40).map(same).collect());
             store.settle_index().unwrap();
         }
         store.put(
@@ -94,7 +93,7 @@ fn add_several(store: &dyn Store) -> Vec<Scope> {
             let key = compound(&[&format!("{batch}"), &format!("{at}")]);
             put_at("events", key, r#"{"note":"harbour"}"#)
         };
-        write(store, "work", (0..15).map(in_subject).collect());
+        store.put((0..15).map(in_subject).collect());
         write(store, "home", (0..15).map(in_body).collect());
         write(store, "home", (0..15).map(event).collect());
         store.settle_index().unwrap();
@@ -139,11 +138,10 @@ fn varied(at: usize) -> Change {
 
 #[test]
 fn sums_over_many_words_and_fields_are_paged_without_repeats_or_losses() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         for batch in 0..3 {
             let range = batch * 130..(batch + 1) * 130;
-            write(store, "work", range.map(varied).collect());
+            store.put(range.map(varied).collect());
             store.settle_index().unwrap();
         }
         let changed = (0..390).step_by(5).map(|at| {
@@ -151,7 +149,7 @@ fn sums_over_many_words_and_fields_are_paged_without_repeats_or_losses() {
             change.key = key(&format!("m{at:04}"));
             change
         });
-        write(store, "work", changed.collect());
+        store.put(changed.collect());
         for query in ["term*", "term1*", "term1* -term5", "term1* term2*"] {
             let scopes = [messages("work")];
             let expected = paged(store, query, &scopes, 10_000).len();
@@ -223,17 +221,16 @@ fn one_word_in_many_fields_is_paged_without_repeats_or_losses() {
 #[test]
 fn a_ranking_that_moved_on_says_so_and_goes_on() {
     // Decision 15.
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         let same = |at: usize| message(&format!("m{at:02}"), "steady", "");
-        write(store, "work", (0..20).map(same).collect());
+        store.put((0..20).map(same).collect());
         let mut request = SearchRequest {
             limit: 5,
             ..request("steady", vec![messages("work")])
         };
         let first = store.search(&request).unwrap();
         assert!(first.has_more && !first.ranking_changed);
-        write(store, "work", vec![message("other", "unrelated", "")]);
+        store.put(vec![message("other", "unrelated", "")]);
         request.after = first.hits.last().map(|hit| hit.position);
         let second = store.search(&request).unwrap();
         assert!(second.ranking_changed);
@@ -247,10 +244,9 @@ fn a_ranking_that_moved_on_says_so_and_goes_on() {
 
 #[test]
 fn writes_between_two_pages_lose_no_hit_that_stayed() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         let same = |at: usize| message(&format!("m{at:02}"), "steady", "");
-        write(store, "work", (0..20).map(same).collect());
+        store.put((0..20).map(same).collect());
         let mut request = SearchRequest {
             limit: 5,
             ..request("steady", vec![messages("work")])
@@ -271,8 +267,7 @@ fn writes_between_two_pages_lose_no_hit_that_stayed() {
 
 #[test]
 fn a_limit_of_nothing_still_counts() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         store.put(vec![message("a", "x", ""), message("b", "x", "")]);
         let none = SearchRequest {
             limit: 0,

@@ -8,8 +8,8 @@ use store::records::{Direction, OrderBy, PageRequest};
 use store::search::{AggregateRequest, Grouping, Metric, Test, Value};
 
 use crate::fixture::{
-    MAIL, PutInWork, add_mail, field, filtered, found, found_sorted, instant, message,
-    message_with, messages, on_every_backend, scope, search, stream, write,
+    MAIL, Work, add_mail, compute, field, filtered, found, found_sorted, instant, message,
+    message_with, messages, on_every_backend, on_every_mailbox, scope, search, stream, write,
 };
 
 /// The mail declaration with another version and one more change to its first stream.
@@ -28,8 +28,7 @@ fn with_lexical_sender(version: &str) -> Declaration {
 
 #[test]
 fn the_same_version_with_other_content_is_refused() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         let error = store.declare(&with_lexical_sender("1")).unwrap_err();
         let StoreError::Declaration(errors) = &error else {
             panic!("{error}")
@@ -40,8 +39,7 @@ fn the_same_version_with_other_content_is_refused() {
 
 #[test]
 fn a_version_that_was_replaced_comes_back_only_with_the_content_it_had() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         let returned = |version| store.declare(&with_lexical_sender(version));
         let replaced = Declared::Updated {
             reindexed: 0,
@@ -109,8 +107,7 @@ fn refused_changes() -> [(&'static str, Declaration); 6] {
 
 #[test]
 fn a_change_that_would_lose_or_break_records_is_refused_with_its_path() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         store.put(vec![message_with(
             "m1",
             r#""size_bytes":7,"labels":["a"],"due_on":"2026-01-01""#,
@@ -148,9 +145,8 @@ fn without_messages(version: &str) -> Declaration {
 
 #[test]
 fn what_holds_no_data_may_go() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
-        write(store, "work", vec![message("m1", "x", "")]);
+    on_every_mailbox(|store| {
+        store.put(vec![message("m1", "x", "")]);
         store.put(vec![crate::fixture::delete("messages", "m1")]);
         let updated = store.declare(&without_messages("2")).unwrap();
         assert!(matches!(updated, Declared::Updated { .. }));
@@ -161,15 +157,14 @@ fn what_holds_no_data_may_go() {
         // It may also come back, empty.
         store.declare(&changed("3", |_| {})).unwrap();
         assert!(crate::fixture::all(store, &stream("work", "messages")).is_empty());
-        write(store, "work", vec![message("m1", "again", "")]);
-        assert_eq!(found(store, "again", vec![messages("work")]), ["m1"]);
+        store.put(vec![message("m1", "again", "")]);
+        assert_eq!(store.found("again"), ["m1"]);
     });
 }
 
 #[test]
 fn a_new_lexical_field_is_announced_and_then_found() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         store.put(vec![message_with(
             "m1",
             r#""from_email":"anna@example.org","subject":"hello""#,
@@ -202,16 +197,15 @@ fn a_new_lexical_field_is_announced_and_then_found() {
         let after = search(store, "anna", wide());
         assert!(after.rebuilding.is_empty());
         assert_eq!(found_sorted(store, "anna", wide()), ["m1", "m2"]);
-        assert!(found(store, "anna", vec![messages("work")]).is_empty());
+        assert!(store.found("anna").is_empty());
     });
 }
 
 #[test]
 fn a_field_that_is_no_longer_lexical_is_not_found_any_more() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         add_mail(store, "home");
-        write(store, "work", vec![message("m1", "open", "hidden")]);
+        store.put(vec![message("m1", "open", "hidden")]);
         store.settle_index().unwrap();
         store
             .declare(&changed("2", |stream| {
@@ -235,15 +229,14 @@ fn a_field_that_is_no_longer_lexical_is_not_found_any_more() {
 
 #[test]
 fn new_columns_are_exact_at_once_in_aggregates() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         let sized = |at: usize| {
             message_with(
                 &format!("m{at}"),
                 &format!("\"pages\":{},\"subject\":\"x\"", at % 3),
             )
         };
-        write(store, "work", (0..30).map(sized).collect());
+        store.put((0..30).map(sized).collect());
         store.settle_index().unwrap();
         store
             .declare(&changed("2", |stream| {
@@ -275,20 +268,17 @@ fn new_columns_are_exact_at_once_in_aggregates() {
         );
         let two = Test::Equals(contract::scalar::Scalar::Integer(2));
         let scope = filtered(messages("work"), "pages", two);
-        let count = AggregateRequest {
-            scope: scope.clone(),
-            metric: Metric::Count,
-            grouping: None,
-        };
-        assert_eq!(store.aggregate(&count).unwrap().matched, 10);
+        assert_eq!(
+            compute(store, scope.clone(), Metric::Count, None).matched,
+            10
+        );
         assert_eq!(found(store, "x", vec![scope]).len(), 10);
     });
 }
 
 #[test]
 fn a_filter_on_a_new_column_is_exact_at_once_in_search() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         store.put(vec![message_with("m1", r#""pages":2,"subject":"x""#)]);
         store.settle_index().unwrap();
         store
@@ -306,8 +296,7 @@ fn a_filter_on_a_new_column_is_exact_at_once_in_search() {
 
 #[test]
 fn a_text_that_becomes_a_date_time_is_compared_as_one() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         store.put(vec![
             message_with("m1", r#""from_email":"2026-03-01T12:00:00+02:00""#),
             message_with("m2", r#""from_email":"nobody""#),
@@ -322,19 +311,22 @@ fn a_text_that_becomes_a_date_time_is_compared_as_one() {
         let at = Test::Equals(contract::scalar::Scalar::Instant(instant(
             "2026-03-01T10:00:00Z",
         )));
-        let count = AggregateRequest {
-            scope: filtered(messages("work"), "from_email", at),
-            metric: Metric::Count,
-            grouping: None,
-        };
-        assert_eq!(store.aggregate(&count).unwrap().matched, 1);
+        assert_eq!(
+            compute(
+                store,
+                filtered(messages("work"), "from_email", at),
+                Metric::Count,
+                None
+            )
+            .matched,
+            1
+        );
     });
 }
 
 #[test]
 fn another_cursor_field_puts_the_records_into_its_order() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         store.put(vec![
             message_with("a", r#""received_at":"2026-01-01","size_bytes":3"#),
             message_with("b", r#""received_at":"2026-01-02","size_bytes":1"#),
@@ -345,13 +337,8 @@ fn another_cursor_field_puts_the_records_into_its_order() {
                 stream["cursor_field"] = json!("size_bytes");
             }))
             .unwrap();
-        write(store, "work", vec![message_with("d", r#""size_bytes":0"#)]);
-        let request = PageRequest {
-            by: OrderBy::Cursor,
-            direction: Direction::Ascending,
-            after: None,
-            limit: 10,
-        };
+        store.put(vec![message_with("d", r#""size_bytes":0"#)]);
+        let request = PageRequest::first(OrderBy::Cursor, Direction::Ascending, 10);
         let page = store.page(&stream("work", "messages"), &request).unwrap();
         let keys: Vec<&str> = page
             .records
@@ -379,7 +366,7 @@ fn a_declaration_read_literally_is_read_anew_when_it_is_declared_again() {
                 id: Some("work".parse().unwrap()),
             })
             .unwrap();
-        write(store, "work", vec![message_with("m1", r#""stars":5"#)]);
+        store.put(vec![message_with("m1", r#""stars":5"#)]);
 
         let anew = Declared::Updated {
             reindexed: 1,
@@ -388,21 +375,24 @@ fn a_declaration_read_literally_is_read_anew_when_it_is_declared_again() {
         assert_eq!(store.declare(&referring).unwrap(), anew);
         assert_eq!(store.declare(&referring).unwrap(), Declared::Unchanged);
         let equals = Test::Equals(contract::scalar::Scalar::Integer(5));
-        let count = AggregateRequest {
-            scope: filtered(messages("work"), "stars", equals),
-            metric: Metric::Count,
-            grouping: None,
-        };
-        assert_eq!(store.aggregate(&count).unwrap().matched, 1);
+        assert_eq!(
+            compute(
+                store,
+                filtered(messages("work"), "stars", equals),
+                Metric::Count,
+                None
+            )
+            .matched,
+            1
+        );
     });
 }
 
 #[test]
 fn a_stream_may_have_far_more_fields_than_usual() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
-        write(store, "work", vec![message("m0", "early", "bird")]);
-        assert_eq!(found(store, "early", vec![messages("work")]), ["m0"]);
+    on_every_mailbox(|store| {
+        store.put(vec![message("m0", "early", "bird")]);
+        assert_eq!(store.found("early"), ["m0"]);
         let names: Vec<String> = (0..40).map(|at| format!("text{at}")).collect();
         let wide = changed("2", |stream| {
             let mut lexical = vec!["subject".to_owned(), "body".to_owned()];
@@ -418,7 +408,7 @@ fn a_stream_may_have_far_more_fields_than_usual() {
         let members: Vec<String> = (0..40)
             .map(|at| format!("\"text{at}\":\"word{at}\",\"size{at}\":{at},\"rate{at}\":{at}.5"))
             .collect();
-        write(store, "work", vec![message_with("m1", &members.join(","))]);
+        store.put(vec![message_with("m1", &members.join(","))]);
         for at in [0, 13, 14, 39] {
             let name = format!("text{at}");
             let narrow = || vec![scope("work", "messages", &[name.as_str()])];
@@ -426,16 +416,11 @@ fn a_stream_may_have_far_more_fields_than_usual() {
             assert!(found(store, &format!("word{}", at + 1), narrow()).is_empty());
             let equals = Test::Equals(contract::scalar::Scalar::Integer(at));
             let sized = filtered(messages("work"), &format!("size{at}"), equals);
-            let count = AggregateRequest {
-                scope: sized,
-                metric: Metric::Sum(field(&format!("rate{at}"))),
-                grouping: None,
-            };
-            let answer = store.aggregate(&count).unwrap();
+            let answer = compute(store, sized, Metric::Sum(field(&format!("rate{at}"))), None);
             assert_eq!(answer.matched, 1);
         }
-        assert_eq!(found(store, "early bird", vec![messages("work")]), ["m0"]);
+        assert_eq!(store.found("early bird"), ["m0"]);
         store.settle_index().unwrap();
-        assert_eq!(found(store, "early bird", vec![messages("work")]), ["m0"]);
+        assert_eq!(store.found("early bird"), ["m0"]);
     });
 }

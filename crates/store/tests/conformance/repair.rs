@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use contract::scalar::Scalar;
 use store::records::Change;
-use store::search::{AggregateRequest, Metric, Search, Test, Value};
+use store::search::{Metric, Search, Test, Value};
 use store::{EmbeddedStore, Records};
 
 use crate::fixture::{
-    add_mail, delete, field, filtered, found, found_sorted, message_with, messages, open, write,
+    Work, add_mail, compute, delete, field, filtered, mailbox, message_with, messages, open,
 };
 
 fn kept(id: &str, word: &str, size: u32) -> Change {
@@ -23,48 +23,34 @@ fn kept(id: &str, word: &str, size: u32) -> Change {
 fn filled(path: &Path) {
     let store = open(path);
     add_mail(&store, "work");
-    write(
-        &store,
-        "work",
-        vec![
-            kept("a", "old", 1),
-            kept("b", "same", 2),
-            kept("c", "gone", 4),
-        ],
-    );
+    store.put(vec![
+        kept("a", "old", 1),
+        kept("b", "same", 2),
+        kept("c", "gone", 4),
+    ]);
     store.settle_index().unwrap();
-    write(
-        &store,
-        "work",
-        vec![kept("a", "new", 8), delete("messages", "c")],
-    );
+    store.put(vec![kept("a", "new", 8), delete("messages", "c")]);
     store.settle_index().unwrap();
 }
 
 /// Asserts that searches and aggregates say what the records of [`filled`] say.
 fn assert_whole(store: &EmbeddedStore) {
-    assert_eq!(
-        found_sorted(store, "kept", vec![messages("work")]),
-        ["a", "b"]
-    );
-    assert_eq!(found(store, "new", vec![messages("work")]), ["a"]);
+    assert_eq!(store.found_sorted("kept"), ["a", "b"]);
+    assert_eq!(store.found("new"), ["a"]);
     for gone in ["old", "gone"] {
-        assert!(
-            found(store, gone, vec![messages("work")]).is_empty(),
-            "{gone}"
-        );
+        assert!(store.found(gone).is_empty(), "{gone}");
     }
     assert_eq!(sum(store), (2, Value::Integer(10)));
 }
 
 fn sum(store: &EmbeddedStore) -> (u64, Value) {
     let seen = Test::Equals(Scalar::Boolean(true));
-    let request = AggregateRequest {
-        scope: filtered(messages("work"), "seen", seen),
-        metric: Metric::Sum(field("size_bytes")),
-        grouping: None,
-    };
-    let answer = store.aggregate(&request).unwrap();
+    let answer = compute(
+        store,
+        filtered(messages("work"), "seen", seen),
+        Metric::Sum(field("size_bytes")),
+        None,
+    );
     (answer.matched, answer.value)
 }
 
@@ -75,12 +61,12 @@ fn assert_repaired(damage: impl Fn(&Path)) {
     damage(&folder.path().join("index/1"));
     let store = open(folder.path());
     assert_whole(&store);
-    write(&store, "work", vec![kept("d", "later", 100)]);
-    assert_eq!(found(&store, "later", vec![messages("work")]), ["d"]);
+    store.put(vec![kept("d", "later", 100)]);
+    assert_eq!(store.found("later"), ["d"]);
     store.settle_index().unwrap();
     drop(store);
     let store = open(folder.path());
-    assert_eq!(found(&store, "later", vec![messages("work")]), ["d"]);
+    assert_eq!(store.found("later"), ["d"]);
     assert_eq!(sum(&store), (3, Value::Integer(110)));
 }
 
@@ -179,9 +165,7 @@ fn an_index_copied_from_another_store_is_not_believed() {
     let other = tempfile::tempdir().unwrap();
     let store = open(other.path());
     add_mail(&store, "work");
-    write(
-        &store,
-        "work",
+    store.put(
         (0..9)
             .map(|at| kept(&format!("x{at}"), "old gone", 77))
             .collect(),
@@ -198,24 +182,16 @@ fn an_older_index_of_the_same_store_catches_up() {
     let index = folder.path().join("index/1");
     let store = open(folder.path());
     add_mail(&store, "work");
-    write(
-        &store,
-        "work",
-        vec![kept("a", "old", 1), kept("c", "gone", 4)],
-    );
+    store.put(vec![kept("a", "old", 1), kept("c", "gone", 4)]);
     store.settle_index().unwrap();
     drop(store);
     copy(&index, early.path());
     let store = open(folder.path());
-    write(
-        &store,
-        "work",
-        vec![
-            kept("a", "new", 8),
-            kept("b", "same", 2),
-            delete("messages", "c"),
-        ],
-    );
+    store.put(vec![
+        kept("a", "new", 8),
+        kept("b", "same", 2),
+        delete("messages", "c"),
+    ]);
     store.settle_index().unwrap();
     drop(store);
     copy(early.path(), &index);
@@ -230,11 +206,7 @@ fn an_index_that_is_ahead_of_restored_records_is_not_believed() {
     filled(folder.path());
     fs::copy(&database, &saved).unwrap();
     let store = open(folder.path());
-    write(
-        &store,
-        "work",
-        vec![kept("z", "old", 1000), delete("messages", "b")],
-    );
+    store.put(vec![kept("z", "old", 1000), delete("messages", "b")]);
     store.settle_index().unwrap();
     drop(store);
     // Somebody puts an earlier copy of the records back and leaves the index.
@@ -242,8 +214,8 @@ fn an_index_that_is_ahead_of_restored_records_is_not_believed() {
     fs::remove_file(&saved).unwrap();
     let store = open(folder.path());
     assert_whole(&store);
-    write(&store, "work", vec![kept("y", "later", 100)]);
-    assert_eq!(found(&store, "later", vec![messages("work")]), ["y"]);
+    store.put(vec![kept("y", "later", 100)]);
+    assert_eq!(store.found("later"), ["y"]);
 }
 
 #[test]
@@ -259,24 +231,18 @@ fn a_rebuilt_index_says_the_same_and_reports_its_size() {
 
 #[test]
 fn a_purge_after_reopening_leaves_no_trace_of_deletions_the_index_had_not_seen() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
-    add_mail(&store, "work");
-    write(
-        &store,
-        "work",
-        vec![kept("a", "same", 1), kept("b", "purged", 2)],
-    );
+    let (folder, store) = mailbox();
+    store.put(vec![kept("a", "same", 1), kept("b", "purged", 2)]);
     store.settle_index().unwrap();
-    write(&store, "work", vec![delete("messages", "b")]);
+    store.put(vec![delete("messages", "b")]);
     // Closed before the index took the deletion.
     drop(store);
     let store = open(folder.path());
     assert_eq!(store.purge().unwrap().tombstones, 1);
     assert_eq!(sum(&store), (1, Value::Integer(1)));
-    assert!(found(&store, "purged", vec![messages("work")]).is_empty());
+    assert!(store.found("purged").is_empty());
     // Whatever takes the place of the purged record must not be found by its words.
-    write(&store, "work", vec![kept("c", "fresh", 4)]);
-    assert!(found(&store, "purged", vec![messages("work")]).is_empty());
+    store.put(vec![kept("c", "fresh", 4)]);
+    assert!(store.found("purged").is_empty());
     assert_eq!(sum(&store), (2, Value::Integer(5)));
 }

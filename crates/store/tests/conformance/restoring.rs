@@ -13,9 +13,7 @@ use store::restore::{Restore, RestoreError, Restored};
 use store::{Backup, Blobs, EmbeddedStore, Grants, OpenOptions, Registry};
 use tar::{EntryType, Header};
 
-use crate::fixture::{
-    add_mail, all, found_sorted, instant, key, message, messages, open, stream, write,
-};
+use crate::fixture::{Work, add_mail, all, instant, key, message, open, stream};
 
 struct Noon;
 
@@ -43,7 +41,7 @@ fn filled(path: &Path) -> EmbeddedStore {
     let store = open(path);
     add_mail(&store, "work");
     let letters = (0..9).map(|at| message(&format!("m{at}"), "tea", "milk"));
-    write(&store, "work", letters.collect());
+    store.put(letters.collect());
     let messages = stream("work", "messages");
     store
         .put_blob(&messages, &key("m1"), "text/plain", &mut &b"blob"[..])
@@ -131,7 +129,7 @@ fn a_backup_becomes_a_data_directory_where_there_is_none() {
         let copy = open(to);
         let place = stream("work", "messages");
         assert_eq!(all(&copy, &place), all(&store, &place));
-        assert_eq!(found_sorted(&copy, "tea", vec![messages("work")]).len(), 9);
+        assert_eq!(copy.found_sorted("tea").len(), 9);
         assert_eq!(copy.sealing_key().unwrap(), store.sealing_key().unwrap());
         assert_eq!(copy.token_candidates([1; 8]).unwrap().len(), 1);
         drop(copy);

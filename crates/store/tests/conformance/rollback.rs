@@ -10,7 +10,7 @@ use store::registry::{Change, EntryKind, Expect};
 use store::{Backup, Blobs, Catalog, EmbeddedStore, Grants, Inspect, Records, Registry, directory};
 use tempfile::TempDir;
 
-use crate::fixture::{add_mail, connection, key, message, open, stream, write};
+use crate::fixture::{Work, add_mail, connection, key, message, open, stream, write};
 
 /// What a process would leave that is killed now.
 fn killed_now(folder: &Path) -> TempDir {
@@ -33,7 +33,7 @@ fn rolled_back(folder: &Path) -> Option<Rollback> {
 fn settled(folder: &Path) -> EmbeddedStore {
     let store = open(folder);
     add_mail(&store, "work");
-    write(&store, "work", vec![message("a", "first", "")]);
+    store.put(vec![message("a", "first", "")]);
     drop(store);
     open(folder)
 }
@@ -44,14 +44,10 @@ fn a_lost_log_is_told_with_how_far_it_goes_back() {
     let folder = tempfile::tempdir().unwrap();
     let store = settled(folder.path());
     for name in ["b", "c"] {
-        write(
-            &store,
-            "work",
-            vec![
-                message(name, "x", ""),
-                message(&format!("{name}2"), "x", ""),
-            ],
-        );
+        store.put(vec![
+            message(name, "x", ""),
+            message(&format!("{name}2"), "x", ""),
+        ]);
     }
     let killed = killed_now(folder.path());
     drop(store);
@@ -59,14 +55,10 @@ fn a_lost_log_is_told_with_how_far_it_goes_back() {
 
     let store = open(folder.path());
     for name in ["d", "e"] {
-        write(
-            &store,
-            "work",
-            vec![
-                message(name, "x", ""),
-                message(&format!("{name}2"), "x", ""),
-            ],
-        );
+        store.put(vec![
+            message(name, "x", ""),
+            message(&format!("{name}2"), "x", ""),
+        ]);
     }
     let killed = killed_now(folder.path());
     lose_log(killed.path());
@@ -85,7 +77,7 @@ fn a_lost_log_is_told_with_how_far_it_goes_back() {
     }
     // Whatever is written now does not hide it.
     for at in 0..5 {
-        write(&store, "work", vec![message(&format!("n{at}"), "x", "")]);
+        store.put(vec![message(&format!("n{at}"), "x", "")]);
     }
     drop(store);
     assert_eq!(rolled_back(killed.path()), Some(told.clone()));
@@ -107,7 +99,7 @@ fn a_cut_or_changed_log_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let store = settled(folder.path());
     for at in 0..20 {
-        write(&store, "work", vec![message(&format!("m{at}"), "x", "")]);
+        store.put(vec![message(&format!("m{at}"), "x", "")]);
     }
     let harms: [fn(&mut Vec<u8>); 4] = [
         |log| log.truncate(log.len() / 2),
@@ -191,7 +183,7 @@ fn a_mark_that_lags_is_no_rollback_and_one_that_is_gone_proves_nothing() {
     let mark = folder.path().join(directory::MARK);
     let earlier = fs::read(&mark).unwrap();
     for at in 0..3 {
-        write(&store, "work", vec![message(&format!("m{at}"), "x", "")]);
+        store.put(vec![message(&format!("m{at}"), "x", "")]);
     }
     let killed = killed_now(folder.path());
     fs::write(killed.path().join(directory::MARK), &earlier).unwrap();
@@ -249,7 +241,7 @@ fn an_unpacked_backup_begins_anew() {
         .unwrap();
     let store = open(restored.path());
     assert_eq!(store.rolled_back(), None);
-    write(&store, "work", vec![message("b", "x", "")]);
+    store.put(vec![message("b", "x", "")]);
     drop(store);
     assert_eq!(rolled_back(restored.path()), None);
 }

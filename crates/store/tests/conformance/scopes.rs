@@ -4,19 +4,18 @@ use std::ops::Bound::{Excluded, Included, Unbounded};
 
 use contract::scalar::Scalar;
 use contract::time::TimeRange;
-use store::search::{AggregateRequest, Metric, Scope, Test};
+use store::search::{Metric, Scope, Test};
 use store::{Store, StoreError};
 
 use crate::fixture::{
-    PutInWork, add_mail, compound, delete, field, filtered, found, found_sorted, instant, key,
-    message, message_with, messages, on_every_backend, put_at, request, scope, score, search,
-    write,
+    Work, add_mail, compound, compute, delete, field, filtered, found, found_sorted, instant, key,
+    message, message_with, messages, on_every_backend, on_every_mailbox, put_at, request, scope,
+    score, search, write,
 };
 
 #[test]
 fn several_streams_share_one_ranking_and_keep_their_own_fields() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         add_mail(store, "home");
         store.put(vec![
             message("w1", "river", ""),
@@ -85,12 +84,13 @@ fn add_typed(store: &dyn Store) {
 
 /// The number of records that pass a filter, and those a search finds through it, which must agree.
 fn passing(store: &dyn Store, name: &str, test: &Test) -> u64 {
-    let count = AggregateRequest {
-        scope: filtered(messages("work"), name, test.clone()),
-        metric: Metric::Count,
-        grouping: None,
-    };
-    let counted = store.aggregate(&count).unwrap().matched;
+    let counted = compute(
+        store,
+        filtered(messages("work"), name, test.clone()),
+        Metric::Count,
+        None,
+    )
+    .matched;
     let probe = filtered(scope("work", "messages", &["body"]), name, test.clone());
     let matched = found(store, "everywhere", vec![probe]).len() as u64;
     assert_eq!(matched, counted, "{name} {test:?}");
@@ -104,7 +104,7 @@ fn add_word_everywhere(store: &dyn Store) {
         let json = record.body.replacen('{', r#"{"body":"everywhere","#, 1);
         put_at("messages", record.key.clone(), &json)
     });
-    write(store, "work", batch.collect());
+    store.put(batch.collect());
 }
 
 #[test]
@@ -194,14 +194,13 @@ fn range_bounds_are_inclusive_or_exclusive_as_asked() {
 
 #[test]
 fn a_value_between_those_stored_matches_nothing() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         // All multiples of ten, all hashes far apart: engines pack such columns by what the values have in common.
         let record = |at: i64| {
             let members = format!("\"body\":\"everywhere\",\"size_bytes\":{}", at * 10);
             message_with(&format!("m{at}"), &members)
         };
-        write(store, "work", (0..40).map(record).collect());
+        store.put((0..40).map(record).collect());
         for size in -2..403 {
             let equals = Test::Equals(Scalar::Integer(size));
             let stored = (0..400).contains(&size) && size % 10 == 0;
@@ -256,12 +255,11 @@ fn a_filter_a_field_cannot_serve_is_an_error_that_names_it() {
 
 #[test]
 fn an_extent_counts_what_passes_and_names_what_was_emitted_latest() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         for (id, day) in [("m1", 3), ("m2", 9), ("m3", 5), ("m4", 9), ("m5", 1)] {
             let mut change = message(id, "plan", "");
             change.emitted_at = format!("2026-05-{day:02}T00:00:00Z");
-            write(store, "work", vec![change]);
+            store.put(vec![change]);
         }
         let mut some = scope("work", "messages", &[]);
         some.keys = Some(["m1", "m2", "m3", "m5"].map(key).to_vec());
@@ -282,14 +280,13 @@ fn an_extent_counts_what_passes_and_names_what_was_emitted_latest() {
 
 #[test]
 fn records_that_are_given_an_earlier_date_are_known_until_they_are_erased() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         let days = [("m1", 5), ("m1", 3), ("m1", 4), ("m2", 1), ("m2", 2)];
         let later = [("m3", 7), ("m3", 9), ("m3", 8), ("m4", 9), ("m4", 1)];
         for (at, (id, day)) in days.into_iter().chain(later).enumerate() {
             let mut change = message(id, &format!("plan {at}"), "");
             change.emitted_at = format!("2026-05-{day:02}T00:00:00Z");
-            write(store, "work", vec![change]);
+            store.put(vec![change]);
         }
         let redated = |after: Option<&str>, limit: usize| {
             let found = store.redated(&messages("work").stream, after.map(instant), limit);
@@ -307,10 +304,10 @@ fn records_that_are_given_an_earlier_date_are_known_until_they_are_erased() {
         assert_eq!(redated(None, 9), all);
         assert_eq!(redated(None, 1), all[..1]);
         assert_eq!(redated(Some("2026-05-05T00:00:00Z"), 9), all[..2]);
-        write(store, "work", vec![delete("messages", "m4")]);
+        store.put(vec![delete("messages", "m4")]);
         assert_eq!(redated(Some("2026-05-05T00:00:00Z"), 9), [third]);
         store.purge().unwrap();
-        write(store, "work", vec![message("m4", "plan", "")]);
+        store.put(vec![message("m4", "plan", "")]);
         assert_eq!(redated(Some("2026-05-05T00:00:00Z"), 9), [third]);
     });
 }

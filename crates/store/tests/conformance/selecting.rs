@@ -10,7 +10,7 @@ use store::records::{Direction, OrderBy, PageRequest};
 use store::search::{Scope, Test};
 
 use crate::fixture::{
-    add_mail, cases, delete, filtered, key, message_with, messages, on_every_backend, write,
+    Work, cases, delete, filtered, key, message_with, messages, on_every_mailbox,
 };
 
 const ORDERS: [(OrderBy, Direction); 4] = [
@@ -21,12 +21,7 @@ const ORDERS: [(OrderBy, Direction); 4] = [
 ];
 
 fn page((by, direction): (OrderBy, Direction), limit: usize) -> PageRequest {
-    PageRequest {
-        by,
-        direction,
-        after: None,
-        limit,
-    }
+    PageRequest::first(by, direction, limit)
 }
 
 /// The keys that pass, read in pages of one size.
@@ -88,15 +83,14 @@ fn selected_pages_are_the_order_of_all_records_less_those_that_do_not_pass() {
     let record = (0_u8..30, prop::option::of(0_i64..6), 0_u8..5);
     let records = prop::collection::vec(record, 0..40);
     proptest!(cases(8), |(records in records, limit in 1_usize..7, size in 0_i64..6)| {
-        on_every_backend(|store| {
-            add_mail(store, "work");
+        on_every_mailbox(|store| {
             let batch = records.iter().map(|(id, size, day)| {
                 let size = size.map_or(String::new(), |size| format!("\"size_bytes\":{size},"));
                 let time = if *day == 0 { "null".to_owned() } else { format!("\"2026-03-0{day}\"") };
                 message_with(&format!("m{id}"), &format!("{size}\"received_at\":{time}"))
             });
-            write(store, "work", batch.collect());
-            write(store, "work", vec![delete("messages", "m1"), delete("messages", "m2")]);
+            store.put(batch.collect());
+            store.put(vec![delete("messages", "m1"), delete("messages", "m2")]);
             for order in ORDERS {
                 let keys = selected(store, &at_least(size), order, limit);
                 assert_eq!(keys, expected(store, order, has_at_least(size)), "{order:?}");
@@ -109,8 +103,7 @@ fn selected_pages_are_the_order_of_all_records_less_those_that_do_not_pass() {
 
 #[test]
 fn thousands_that_pass_are_paged_in_the_same_order() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         let record = |at: usize| {
             let time = if at.is_multiple_of(11) {
                 "null".to_owned()
@@ -122,7 +115,7 @@ fn thousands_that_pass_are_paged_in_the_same_order() {
                 &format!("\"size_bytes\":{},\"received_at\":{time}", at % 10),
             )
         };
-        write(store, "work", (0..5_600).map(record).collect());
+        store.put((0..5_600).map(record).collect());
         // More than are sorted in memory, and fewer.
         for size in [1, 8] {
             for order in ORDERS {
@@ -139,11 +132,10 @@ fn thousands_that_pass_are_paged_in_the_same_order() {
 
 #[test]
 fn a_page_of_nothing_and_a_page_of_everything_are_pages_too() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         let record = |at: usize| message_with(&format!("m{at}"), &format!("\"size_bytes\":{at}"));
         for (records, passing) in [(0..10, 9), (10..4_500, 4_499)] {
-            write(store, "work", records.map(record).collect());
+            store.put(records.map(record).collect());
             let none = store.select(&at_least(1), &page(ORDERS[0], 0)).unwrap();
             assert!(none.records.is_empty());
             let everything = store

@@ -10,8 +10,8 @@ use store::search::Test;
 use store::{Store, StreamRef};
 
 use crate::fixture::{
-    add_mail, filtered, found_sorted, key, message_with, messages, on_every_backend, request,
-    stream, write,
+    Work, add_mail, filtered, found_sorted, key, message_with, messages, on_every_backend, request,
+    stream,
 };
 
 const MIB: usize = 1024 * 1024;
@@ -36,7 +36,7 @@ fn large(store: &dyn Store) {
         ("e", 10),
     ];
     for (id, bytes) in sizes {
-        write(store, "work", vec![sized(id, bytes)]);
+        store.put(vec![sized(id, bytes)]);
     }
 }
 
@@ -48,12 +48,7 @@ const PAGES: [(&[&str], bool); 4] = [
 ];
 
 fn assert_pages(mut page: impl FnMut(&PageRequest) -> StoredPage) {
-    let mut request = PageRequest {
-        by: OrderBy::Key,
-        direction: Direction::Ascending,
-        after: None,
-        limit: 100,
-    };
+    let mut request = PageRequest::first(OrderBy::Key, Direction::Ascending, 100);
     for (expected, is_last) in PAGES {
         let page = page(&request);
         let keys: Vec<&str> = page.records.iter().map(|one| one.key.as_str()).collect();
@@ -84,11 +79,8 @@ fn a_page_of_changes_and_of_a_history_ends_by_its_bytes() {
         large(store);
         let place = stream("work", "messages");
         let mut request = ChangesRequest {
-            since: 0,
-            until: None,
-            after: 0,
             every_version: true,
-            limit: 100,
+            ..ChangesRequest::since(0, 100)
         };
         for (expected, is_last) in PAGES {
             let page = store.changes(&place, &request).unwrap();
@@ -100,7 +92,7 @@ fn a_page_of_changes_and_of_a_history_ends_by_its_bytes() {
         let since = request.after;
         // What was and what is count both: neither of these fits beside the other.
         for (id, bytes) in [("b", 2 * MIB), ("c", 10), ("d", 5 * MIB)] {
-            write(store, "work", vec![sized(id, bytes)]);
+            store.put(vec![sized(id, bytes)]);
         }
         let request = ChangesRequest {
             since,

@@ -8,9 +8,7 @@ use store::search::{AggregateRequest, Grouping, Metric, Test};
 use store::stop::Stop;
 use store::{Result, Store, StoreError};
 
-use crate::fixture::{
-    add_mail, field, filtered, message_with, messages, on_every_backend, request, write,
-};
+use crate::fixture::{Work, field, filtered, message_with, messages, on_every_mailbox, request};
 
 type ReadStep = Box<dyn Fn(&dyn Store) -> Result<()>>;
 
@@ -37,12 +35,7 @@ fn questions() -> Vec<(&'static str, ReadStep)> {
         field: field("from_email"),
         limit: 10,
     };
-    let page = PageRequest {
-        by: OrderBy::Cursor,
-        direction: Direction::Descending,
-        after: None,
-        limit: 10,
-    };
+    let page = PageRequest::first(OrderBy::Cursor, Direction::Descending, 10);
     vec![
         ("a word", search("order")),
         ("words", search("order dear -sunday")),
@@ -66,8 +59,7 @@ fn questions() -> Vec<(&'static str, ReadStep)> {
 // TR-03: a read that is cancelled stops the work itself, counted in steps.
 #[test]
 fn a_read_that_is_stopped_takes_only_a_few_more_steps() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         for part in 0..3 {
             let numbers = part * 700..(part + 1) * 700;
             let batch = numbers.map(|at| {
@@ -76,7 +68,7 @@ fn a_read_that_is_stopped_takes_only_a_few_more_steps() {
                 );
                 message_with(&format!("m{at}"), &members)
             });
-            write(store, "work", batch.collect());
+            store.put(batch.collect());
             store.settle_index().unwrap();
         }
         for (name, ask) in questions() {

@@ -12,8 +12,8 @@ use store::stop::Stop;
 use store::{Catalog, EmbeddedStore, Records, Search, StoreError};
 
 use crate::fixture::{
-    MAIL, add_mail, filtered, found_sorted, key, message_with, messages, open, request, scope,
-    stream, write,
+    MAIL, Work, add_mail, filtered, found_sorted, key, mailbox, message_with, messages, open,
+    request, scope, stream,
 };
 
 /// More than is replayed in two pieces, so that there is something in between.
@@ -28,7 +28,7 @@ fn filled(path: &Path) {
             let members = format!("\"subject\":\"everyword\",\"size_bytes\":{}", at % 100);
             message_with(&format!("m{at:05}"), &members)
         });
-        write(&store, "work", batch.collect());
+        store.put(batch.collect());
     }
 }
 
@@ -51,12 +51,7 @@ fn sized(size: i64) -> Scope {
 }
 
 fn page(limit: usize) -> PageRequest {
-    PageRequest {
-        by: OrderBy::Key,
-        direction: Direction::Ascending,
-        after: None,
-        limit,
-    }
+    PageRequest::first(OrderBy::Key, Direction::Ascending, limit)
 }
 
 fn count(scope: Scope) -> AggregateRequest {
@@ -108,11 +103,7 @@ fn while_the_index_is_built_nothing_waits_for_it() {
     );
     assert!(is_building(&store.select(&sized(100), &page(1))));
     // Writes do not wait either, and nothing of them is lost.
-    write(
-        &store,
-        "work",
-        vec![message_with("new", "\"subject\":\"everyword new\"")],
-    );
+    store.put(vec![message_with("new", "\"subject\":\"everyword new\"")]);
     drop(store);
 
     let store = begun(folder.path(), 1);
@@ -138,17 +129,15 @@ fn while_the_index_is_built_nothing_waits_for_it() {
         (None, Some(MANY as u64 + 1))
     );
     assert_eq!(store.aggregate(&count(sized(7))).unwrap().matched, 205);
-    assert_eq!(found_sorted(&store, "new", vec![messages("work")]), ["new"]);
+    assert_eq!(store.found_sorted("new"), ["new"]);
 }
 
 // TR-31: what a declaration queued is carried on after a restart, whoever sent it.
 #[test]
 fn what_is_queued_is_worked_off_after_a_restart() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
-    add_mail(&store, "work");
+    let (folder, store) = mailbox();
     let members = r#""from_email":"anna@example.org","subject":"hello""#;
-    write(&store, "work", vec![message_with("m1", members)]);
+    store.put(vec![message_with("m1", members)]);
     store.settle_index().unwrap();
     let mut document: serde_json::Value = serde_json::from_str(MAIL).unwrap();
     document["declaration_version"] = json!("2");

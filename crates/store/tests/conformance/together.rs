@@ -7,12 +7,12 @@ use contract::declaration::Declaration;
 use contract::json::RecordBody;
 use contract::scalar::Scalar;
 use serde_json::json;
-use store::search::{AggregateRequest, Metric, Test};
+use store::search::{Metric, Test};
 use store::{Catalog, EmbeddedStore, Records, Search, Store};
 
 use crate::fixture::{
-    MAIL, add_mail, all, connection, field, filtered, found, message_with, messages, open, request,
-    stream, write,
+    MAIL, Work, add_mail, all, compute, connection, field, filtered, found, mailbox, message_with,
+    messages, open, request, stream, write,
 };
 
 /// Asserts that the index holds exactly the sizes and words the records have.
@@ -23,8 +23,9 @@ fn assert_agrees(store: &dyn Store, id: &str) {
         let body = RecordBody::parse(record.body.clone()).unwrap();
         total += body.get("size_bytes").unwrap().parse::<i128>().unwrap();
     }
-    let sum = AggregateRequest {
-        scope: filtered(
+    let answer = compute(
+        store,
+        filtered(
             messages(id),
             "size_bytes",
             Test::Range(
@@ -32,10 +33,9 @@ fn assert_agrees(store: &dyn Store, id: &str) {
                 std::ops::Bound::Unbounded,
             ),
         ),
-        metric: Metric::Sum(field("size_bytes")),
-        grouping: None,
-    };
-    let answer = store.aggregate(&sum).unwrap();
+        Metric::Sum(field("size_bytes")),
+        None,
+    );
     assert_eq!(answer.matched, records.len() as u64);
     assert_eq!(answer.value, store::search::Value::Integer(total));
     let every = found(store, "everyword", vec![messages(id)]);
@@ -107,16 +107,14 @@ fn later(version: usize) -> Declaration {
 
 #[test]
 fn updates_while_the_index_is_rebuilt_for_a_new_declaration_are_not_undone() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
-    add_mail(&store, "work");
-    write(&store, "work", (0..800).map(|at| sized(at, 0)).collect());
+    let (_folder, store) = mailbox();
+    store.put((0..800).map(|at| sized(at, 0)).collect());
     store.settle_index().unwrap();
     thread::scope(|threads| {
         let writer = threads.spawn(|| {
             for round in 1..40 {
                 let batch = (0..800).step_by(40).map(|at| sized(at + round, round));
-                write(&store, "work", batch.collect());
+                store.put(batch.collect());
             }
         });
         for version in 2..6 {
@@ -192,10 +190,8 @@ fn a_write_that_races_with_a_removal_leaves_no_orphans() {
 
 #[test]
 fn a_rebuild_while_writes_and_searches_go_on_ends_with_a_whole_index() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
-    add_mail(&store, "work");
-    write(&store, "work", (0..300).map(|at| sized(at, 0)).collect());
+    let (folder, store) = mailbox();
+    store.put((0..300).map(|at| sized(at, 0)).collect());
     let done = AtomicBool::new(false);
     thread::scope(|threads| {
         let writer = threads.spawn(|| {
@@ -203,7 +199,7 @@ fn a_rebuild_while_writes_and_searches_go_on_ends_with_a_whole_index() {
             while !done.load(Ordering::Acquire) {
                 round += 1;
                 let batch = (0..300).step_by(30).map(|at| sized(at + round % 30, round));
-                write(&store, "work", batch.collect());
+                store.put(batch.collect());
             }
         });
         let searcher = threads.spawn(|| {

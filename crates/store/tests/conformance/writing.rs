@@ -5,8 +5,8 @@ use store::records::{Applied, ChangesRequest};
 use store::{Store, StoreError};
 
 use crate::fixture::{
-    PutInWork, add_mail, all, body, compound, connection, delete, delete_at, found, key, message,
-    message_with, messages, on_every_backend, put, put_at, stream, write,
+    Work, add_mail, all, body, compound, connection, delete, delete_at, found, key, message,
+    message_with, messages, on_every_mailbox, put, put_at, stream, write,
 };
 
 fn live(store: &dyn Store, id: &str, name: &str) -> u64 {
@@ -21,17 +21,13 @@ fn live(store: &dyn Store, id: &str, name: &str) -> u64 {
 
 #[test]
 fn equal_json_in_another_spelling_changes_nothing() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         let first = r#"{"id":"m1","subject":"caf\u00e9 \/","size_bytes":1,"amount":1.50, "labels":["a", {"x":1,"y":2}]}"#;
         let again = r#"{"labels":["a",{"y":2.0,"x":1e0}],"amount":15e-1,"size_bytes":1.0,"subject":"café /","id":"m1"}"#;
-        assert_eq!(
-            write(store, "work", vec![put("messages", first)]),
-            [Applied::Added]
-        );
+        assert_eq!(store.put(vec![put("messages", first)]), [Applied::Added]);
         let mut resent = put("messages", again);
         resent.emitted_at = "2026-05-09T00:00:00Z".to_owned();
-        assert_eq!(write(store, "work", vec![resent]), [Applied::Unchanged]);
+        assert_eq!(store.put(vec![resent]), [Applied::Unchanged]);
         let record = store
             .get(&stream("work", "messages"), &key("m1"))
             .unwrap()
@@ -44,8 +40,7 @@ fn equal_json_in_another_spelling_changes_nothing() {
 
 #[test]
 fn json_is_kept_exactly_as_written() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         let texts = [
             r#"{"id":"a","zeta":1,"alpha":2,"Ω":{"b":[ ],"a":{}}}"#,
             r#"{"id":"b","amount":123456789012345678901234567890.12345678901234567890}"#,
@@ -64,27 +59,26 @@ fn json_is_kept_exactly_as_written() {
 
 #[test]
 fn a_record_is_deleted_once_and_comes_back_as_added() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         let messages = stream("work", "messages");
         let same = || message("m1", "a", "b");
         assert_eq!(
-            write(store, "work", vec![delete("messages", "m1")]),
+            store.put(vec![delete("messages", "m1")]),
             [Applied::AlreadyAbsent]
         );
-        write(store, "work", vec![same()]);
+        store.put(vec![same()]);
         assert_eq!(
-            write(store, "work", vec![delete("messages", "m1")]),
+            store.put(vec![delete("messages", "m1")]),
             [Applied::Deleted]
         );
         assert_eq!(store.get(&messages, &key("m1")).unwrap(), None);
         assert_eq!(live(store, "work", "messages"), 0);
         assert_eq!(
-            write(store, "work", vec![delete("messages", "m1")]),
+            store.put(vec![delete("messages", "m1")]),
             [Applied::AlreadyAbsent]
         );
         // Equal to what was deleted, and still a change: it was gone.
-        assert_eq!(write(store, "work", vec![same()]), [Applied::Added]);
+        assert_eq!(store.put(vec![same()]), [Applied::Added]);
         assert!(store.get(&messages, &key("m1")).unwrap().is_some());
         assert_eq!(live(store, "work", "messages"), 1);
     });
@@ -92,8 +86,7 @@ fn a_record_is_deleted_once_and_comes_back_as_added() {
 
 #[test]
 fn directives_for_one_key_apply_in_the_order_of_the_batch() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         let applied = store.put(vec![
             message("m1", "first", ""),
             message("m2", "other", ""),
@@ -116,17 +109,16 @@ fn directives_for_one_key_apply_in_the_order_of_the_batch() {
         ];
         assert_eq!(applied, outcomes);
         assert_eq!(live(store, "work", "messages"), 1);
-        assert_eq!(found(store, "third", vec![messages("work")]), ["m1"]);
+        assert_eq!(store.found("third"), ["m1"]);
         for gone in ["first", "second", "other"] {
-            assert!(found(store, gone, vec![messages("work")]).is_empty());
+            assert!(store.found(gone).is_empty());
         }
     });
 }
 
 #[test]
 fn an_append_only_record_is_resent_but_never_changed() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         let at = || compound(&["2026-05-01", "1"]);
         let event = |json| put_at("events", at(), json);
         let first = r#"{"day":"2026-05-01","number":"1","note":"woke"}"#;
@@ -141,29 +133,20 @@ fn an_append_only_record_is_resent_but_never_changed() {
                 Applied::AppendOnlyConflict
             ]
         );
-        assert_eq!(
-            write(store, "work", vec![event(other)]),
-            [Applied::AppendOnlyConflict]
-        );
+        assert_eq!(store.put(vec![event(other)]), [Applied::AppendOnlyConflict]);
         let events = stream("work", "events");
         assert_eq!(body(store, &events, &at()).as_deref(), Some(first));
         assert_eq!(live(store, "work", "events"), 1);
         // A conflict leaves nothing in the feed either.
         let feed = store.changes(&events, &from_beginning()).unwrap();
         assert_eq!(feed.entries.len(), 1);
-        write(store, "work", vec![delete_at("events", at())]);
-        assert_eq!(write(store, "work", vec![event(other)]), [Applied::Added]);
+        store.put(vec![delete_at("events", at())]);
+        assert_eq!(store.put(vec![event(other)]), [Applied::Added]);
     });
 }
 
 fn from_beginning() -> ChangesRequest {
-    ChangesRequest {
-        since: 0,
-        until: None,
-        after: 0,
-        every_version: false,
-        limit: 1_000,
-    }
+    ChangesRequest::since(0, 1_000)
 }
 
 #[test]
@@ -187,10 +170,9 @@ fn keys_may_be_any_text() {
         "\u{202e}abc",
         longest.as_str(),
     ];
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         let batch = texts.map(|text| put_at("messages", key(text), r#"{"subject":"odd"}"#));
-        let applied = write(store, "work", batch.into());
+        let applied = store.put(batch.into());
         assert!(applied.iter().all(|one| *one == Applied::Added));
         let messages_ref = stream("work", "messages");
         for text in texts {
@@ -204,15 +186,14 @@ fn keys_may_be_any_text() {
         let mut sorted: Vec<RecordKey> = texts.iter().map(|text| key(text)).collect();
         sorted.sort();
         assert_eq!(listed, sorted);
-        let hits = found(store, "odd", vec![messages("work")]);
+        let hits = store.found("odd");
         assert_eq!(hits.len(), texts.len());
     });
 }
 
 #[test]
 fn a_batch_that_fails_leaves_nothing_behind() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         let batch = || {
             vec![
                 message("m1", "halfway", ""),
@@ -234,21 +215,20 @@ fn a_batch_that_fails_leaves_nothing_behind() {
         let messages_ref = stream("work", "messages");
         assert!(all(store, &messages_ref).is_empty());
         assert_eq!(live(store, "work", "messages"), 0);
-        assert!(found(store, "halfway", vec![messages("work")]).is_empty());
+        assert!(store.found("halfway").is_empty());
         let feed = store.changes(&messages_ref, &from_beginning()).unwrap();
         assert!(feed.entries.is_empty());
         assert_eq!(store.index_status().unwrap().written, 0);
-        write(store, "work", vec![message("m1", "whole", "")]);
-        assert_eq!(found(store, "whole", vec![messages("work")]), ["m1"]);
+        store.put(vec![message("m1", "whole", "")]);
+        assert_eq!(store.found("whole"), ["m1"]);
     });
 }
 
 #[test]
 fn an_empty_batch_and_one_without_effect_move_no_version() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
-        assert!(write(store, "work", Vec::new()).is_empty());
-        write(store, "work", vec![message_with("m1", r#""seen":true"#)]);
+    on_every_mailbox(|store| {
+        assert!(store.put(Vec::new()).is_empty());
+        store.put(vec![message_with("m1", r#""seen":true"#)]);
         let before = store.index_status().unwrap().written;
         store.put(vec![
             message_with("m1", r#""seen":true"#),
@@ -260,15 +240,14 @@ fn an_empty_batch_and_one_without_effect_move_no_version() {
 
 #[test]
 fn the_same_key_in_two_connections_is_two_records() {
-    on_every_backend(|store| {
-        add_mail(store, "work");
+    on_every_mailbox(|store| {
         add_mail(store, "home");
-        write(store, "work", vec![message("m1", "office", "")]);
+        store.put(vec![message("m1", "office", "")]);
         assert_eq!(
             write(store, "home", vec![message("m1", "garden", "")]),
             [Applied::Added]
         );
-        write(store, "work", vec![delete("messages", "m1")]);
+        store.put(vec![delete("messages", "m1")]);
         assert_eq!(found(store, "garden", vec![messages("home")]), ["m1"]);
         assert!(all(store, &stream("work", "messages")).is_empty());
         assert_eq!(all(store, &stream("home", "messages")).len(), 1);
