@@ -35,7 +35,6 @@ const FIRST_SECOND: i64 = 1_420_070_400;
 const SPAN_SECONDS: i64 = 315_619_200;
 const JITTER_SECONDS: usize = 90 * 86_400;
 
-/// One record of the corpus.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CorpusRecord {
     /// The value of `id`.

@@ -56,7 +56,6 @@ pub enum BenchError {
     /// A process under measurement did not start, ended early or did not answer.
     #[error("`{command}` {what}; run it by hand to see why")]
     Process {
-        /// The command.
         command: String,
         /// What it did.
         what: String,
@@ -67,7 +66,6 @@ pub enum BenchError {
     /// The measured server or adapter refused a question.
     #[error("{question} was answered with {answer}; please report it")]
     Refused {
-        /// The question.
         question: String,
         /// The beginning of the answer.
         answer: String,

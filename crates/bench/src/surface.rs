@@ -46,7 +46,6 @@ pub enum Surface {
 pub struct SurfaceOptions {
     /// The corpus and the form of the report.
     pub corpus: BenchOptions,
-    /// The surface.
     pub surface: Surface,
     /// The program whose commands are measured.
     pub program: PathBuf,

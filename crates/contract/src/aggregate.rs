@@ -19,9 +19,7 @@ pub const MAX_GROUP_LIMIT: u32 = 100;
 /// An aggregate over one stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AggregateQuery {
-    /// The stream.
     pub stream: StreamName,
-    /// The connection.
     pub connection_id: Option<String>,
     /// What to compute.
     pub metric: Metric,
@@ -70,7 +68,6 @@ pub enum MetricKind {
 }
 
 impl MetricKind {
-    /// All there are.
     pub const ALL: [MetricKind; 5] = [
         MetricKind::Count,
         MetricKind::Sum,
@@ -102,7 +99,7 @@ pub enum Metric {
     Min(FieldName),
     /// The largest value.
     Max(FieldName),
-    /// How many distinct values.
+    /// How many distinct non-null values; exact.
     CountDistinct(FieldName),
 }
 
@@ -216,19 +213,13 @@ pub enum GroupBy {
 /// A calendar unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Granularity {
-    /// A minute.
     Minute,
-    /// An hour.
     Hour,
-    /// A day.
     Day,
     /// A week, from Monday.
     Week,
-    /// A month.
     Month,
-    /// A quarter.
     Quarter,
-    /// A year.
     Year,
 }
 
@@ -276,7 +267,6 @@ pub struct Aggregation {
     /// `aggregation`.
     #[serde(default, skip_serializing_if = "ObjectTag::is_absent")]
     pub object: ObjectTag,
-    /// The stream.
     pub stream: Option<String>,
     /// What was computed.
     pub metric: String,
@@ -304,7 +294,6 @@ pub struct Aggregation {
     /// The figure as written; JSON null where no record has a value, absent when grouped.
     #[serde(default, deserialize_with = "present")]
     pub value: Option<Box<RawValue>>,
-    /// The groups.
     pub groups: Option<Vec<Group>>,
     /// How many groups at most.
     pub limit: Option<u32>,
@@ -352,7 +341,6 @@ impl Aggregation {
     }
 }
 
-/// One group.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Group {

@@ -339,7 +339,6 @@ pub struct SelectionPreset {
     pub streams: Vec<PresetStream>,
 }
 
-/// One stream of a preset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PresetStream {
     /// A declared stream.

@@ -130,7 +130,6 @@ impl Node {
         }
     }
 
-    /// An array.
     pub fn array(&self, mistakes: &mut Mistakes) -> Option<Vec<Node>> {
         if let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(&self.raw) {
             let node = |(at, item): (usize, &&RawValue)| Node {

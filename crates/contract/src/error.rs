@@ -217,7 +217,6 @@ impl ConnectionChoice {
         &self.listed
     }
 
-    /// How many there are.
     pub fn total(&self) -> usize {
         self.total
     }

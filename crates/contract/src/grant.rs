@@ -24,7 +24,6 @@ pub struct Grant(GrantDocument);
 pub struct GrantDocument {
     /// `0.1.0`.
     pub version: String,
-    /// The grant.
     pub grant_id: GrantId,
     /// When it was issued, RFC 3339.
     pub issued_at: String,
@@ -69,7 +68,6 @@ pub struct Subject {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GrantClient {
-    /// The client.
     pub client_id: ClientId,
     /// What it showed of itself at consent.
     pub client_display: Option<serde_json::Value>,
@@ -101,7 +99,6 @@ pub enum AccessMode {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GrantedStream {
-    /// The stream.
     pub name: StreamName,
     /// The connections; on the wire of reads they are `connection_id`s.
     pub instance_ids: Vec<ConnectionId>,
@@ -186,9 +183,7 @@ pub enum GrantError {
         first: GrantId,
         /// The other.
         second: GrantId,
-        /// The connection.
         connection: ConnectionId,
-        /// The stream.
         stream: StreamName,
     },
     /// Grants of different clients cannot be read together.
@@ -330,11 +325,8 @@ pub struct GrantedAuthority {
 pub struct GrantedRow {
     /// The grant that gives it.
     pub grant_id: GrantId,
-    /// The connector.
     pub connector: ConnectorKey,
-    /// The connection.
     pub connection: ConnectionId,
-    /// The stream.
     pub stream: StreamName,
     /// The fields, in the order of the grant.
     pub fields: Vec<FieldName>,
@@ -359,7 +351,6 @@ impl GrantedRow {
 }
 
 impl GrantedAuthority {
-    /// The authority of one grant.
     pub fn from_grant(grant: &Grant) -> Result<GrantedAuthority, GrantError> {
         GrantedAuthority::together(None, std::slice::from_ref(grant))
     }

@@ -38,7 +38,6 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 /// The name of a record, or of a window into one of its fields.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Handle {
-    /// A record.
     Record(RecordHandle),
     /// A window into a field.
     Window(Box<WindowHandle>),
@@ -255,7 +254,6 @@ impl RecordHandle {
         self.connection.as_deref()
     }
 
-    /// The stream.
     pub fn stream(&self) -> &str {
         &self.stream
     }
@@ -361,7 +359,6 @@ impl WindowHandle {
         &self.record
     }
 
-    /// The field.
     pub fn field(&self) -> &str {
         &self.field
     }

@@ -162,7 +162,6 @@ impl Default for Meta {
 }
 
 impl Meta {
-    /// All warnings.
     pub fn warnings(&self) -> &[Warning] {
         self.warnings.as_deref().unwrap_or_default()
     }
@@ -273,7 +272,6 @@ pub struct IndexMaintenance {
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Warning {
-    /// Which warning.
     pub code: WarningCode,
     /// What happened.
     #[serde(default)]
@@ -289,7 +287,6 @@ pub struct Warning {
 }
 
 impl Warning {
-    /// A warning with its message.
     pub fn new(code: WarningCode, message: impl Into<String>) -> Warning {
         Warning {
             code,

@@ -20,7 +20,6 @@ pub type Params = Vec<(String, String)>;
 /// Records of one stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordsQuery {
-    /// The stream.
     pub stream: StreamName,
     /// The connection; opaque, as another server may have given it.
     pub connection_id: Option<String>,
@@ -111,14 +110,11 @@ impl RecordsQuery {
     }
 }
 
-/// One record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordQuery {
-    /// The stream.
     pub stream: StreamName,
     /// The record key in canonical form; opaque here, for its shape depends on the stream.
     pub record_id: String,
-    /// The connection.
     pub connection_id: Option<String>,
     /// Which fields.
     pub projection: Projection,
@@ -142,13 +138,11 @@ impl RecordQuery {
 /// A window of one text field of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WindowQuery {
-    /// The stream.
     pub stream: StreamName,
     /// The record key in canonical form.
     pub record_id: String,
     /// The field, literally.
     pub field: FieldName,
-    /// The connection.
     pub connection_id: Option<String>,
     /// Which part of it.
     pub selector: WindowSelector,
@@ -164,9 +158,7 @@ pub struct StreamsQuery {
 /// One stream with its capabilities.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamQuery {
-    /// The stream.
     pub stream: StreamName,
-    /// The connection.
     pub connection_id: Option<String>,
 }
 
@@ -175,7 +167,6 @@ pub struct StreamQuery {
 pub struct BlobQuery {
     /// The blob id; opaque, as another server may have given it.
     pub blob_id: String,
-    /// The connection.
     pub connection_id: Option<String>,
 }
 

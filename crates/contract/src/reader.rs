@@ -40,7 +40,6 @@ pub trait ReadContract: Send + Sync + 'static {
         query: RecordsQuery,
     ) -> impl Future<Output = Result<Page<Record>, ReadError>> + Send;
 
-    /// One record.
     fn record(&self, query: RecordQuery) -> impl Future<Output = Result<Record, ReadError>> + Send;
 
     /// One figure over many records, or one per group.

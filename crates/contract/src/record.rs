@@ -188,7 +188,6 @@ pub struct FieldWindow {
     /// `field_window`.
     #[serde(default, skip_serializing_if = "ObjectTag::is_absent")]
     pub object: ObjectTag,
-    /// The stream.
     pub stream: String,
     /// The record key.
     pub record_id: String,
@@ -196,7 +195,6 @@ pub struct FieldWindow {
     pub connection_id: Option<String>,
     /// The path of the window route.
     pub url: Option<String>,
-    /// Which field.
     pub field: WindowField,
     /// The slice and where it stands.
     pub window: Window,

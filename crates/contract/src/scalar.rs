@@ -22,7 +22,6 @@ pub enum FieldKind {
     Integer,
     /// Any number.
     Number,
-    /// A text.
     Text,
     /// A text with the format `date`.
     Date,
@@ -68,7 +67,6 @@ pub enum Scalar {
     Integer(i64),
     /// A finite number; never negative zero.
     Number(#[serde(with = "bits")] f64),
-    /// A text.
     Text(String),
     /// A moment.
     Instant(Instant),
@@ -87,10 +85,7 @@ pub enum ScalarError {
     },
     /// Nothing can be compared with such a field.
     #[error("a field of kind '{}' cannot be compared; only a field of one scalar type can", .kind.as_str())]
-    NotComparable {
-        /// The kind of the field.
-        kind: FieldKind,
-    },
+    NotComparable { kind: FieldKind },
 }
 
 impl Scalar {

@@ -114,7 +114,6 @@ impl<'de> Deserialize<'de> for SchemaAnswer {
 /// The full schema.
 pub type Schema = SchemaDocument<StreamMetadata>;
 
-/// The compact schema.
 pub type CompactSchema = SchemaDocument<CompactStream>;
 
 /// All that may be read, by connector.
@@ -132,7 +131,6 @@ pub struct SchemaDocument<S> {
     pub connector_count: Option<u64>,
     /// How many streams, when the question was narrowed.
     pub stream_count: Option<u64>,
-    /// The connectors.
     #[serde(default = "Vec::new")]
     pub connectors: Vec<ConnectorSchema<S>>,
     /// The request.
@@ -151,9 +149,7 @@ pub struct Bearer {
     pub token_kind: Option<String>,
     /// `owner` or `grant`.
     pub scope: Option<String>,
-    /// The grant.
     pub grant_id: Option<String>,
-    /// The client.
     pub client_id: Option<String>,
     /// The package, for a token that stands for several grants.
     pub grant_package_id: Option<String>,
@@ -168,15 +164,12 @@ pub struct ConnectorSchema<S> {
     pub object: ObjectTag,
     /// The source; for owners the id may be the short key.
     pub source: Option<SourceRef>,
-    /// The connector key.
     pub connector_key: Option<String>,
     /// The older name of the connector key.
     pub connector_id: Option<String>,
-    /// How many streams.
     pub stream_count: Option<u64>,
     /// The connections most of its streams share; compact documents only.
     pub granted_connections: Option<Vec<GrantedConnection>>,
-    /// The streams.
     #[serde(default = "Vec::new")]
     pub streams: Vec<S>,
 }
@@ -303,7 +296,6 @@ pub struct ViewMetadata {
     pub id: String,
     /// The name people see.
     pub label: Option<String>,
-    /// The fields.
     #[serde(default)]
     pub fields: Vec<String>,
 }
@@ -311,7 +303,6 @@ pub struct ViewMetadata {
 /// A relationship as served.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RelationshipMetadata {
-    /// Its name.
     pub name: String,
     /// The child stream.
     pub stream: String,
@@ -348,15 +339,12 @@ pub struct StreamSummary {
     /// The newest `emitted_at` that may be seen.
     #[serde(default, skip_serializing_if = "Nullable::is_absent")]
     pub last_updated: Nullable<String>,
-    /// The connection.
     pub connection_id: Option<String>,
     /// The deprecated twin of `connection_id`.
     pub connector_instance_id: Option<String>,
-    /// The connector.
     pub connector_key: Option<String>,
     /// The older name of the connector key.
     pub connector_id: Option<String>,
-    /// The source.
     pub source: Option<SourceRef>,
     /// The owner's label of the connection.
     pub display_name: Option<String>,

@@ -22,13 +22,11 @@ pub struct ObjectTag(Cow<'static, str>);
 impl ObjectTag {
     /// A page of something.
     pub const LIST: ObjectTag = ObjectTag(Cow::Borrowed("list"));
-    /// A record.
     pub const RECORD: ObjectTag = ObjectTag(Cow::Borrowed("record"));
     /// A stream, briefly.
     pub const STREAM: ObjectTag = ObjectTag(Cow::Borrowed("stream"));
     /// A stream with its capabilities.
     pub const STREAM_METADATA: ObjectTag = ObjectTag(Cow::Borrowed("stream_metadata"));
-    /// A connector.
     pub const CONNECTOR: ObjectTag = ObjectTag(Cow::Borrowed("connector"));
     /// The schema document.
     pub const SCHEMA: ObjectTag = ObjectTag(Cow::Borrowed("schema"));
@@ -38,7 +36,6 @@ impl ObjectTag {
     pub const EVIDENCE_EXCERPT: ObjectTag = ObjectTag(Cow::Borrowed("evidence_excerpt"));
     /// How to read on from an excerpt.
     pub const FIELD_WINDOW_READ: ObjectTag = ObjectTag(Cow::Borrowed("field_window_read"));
-    /// A window of a field.
     pub const FIELD_WINDOW: ObjectTag = ObjectTag(Cow::Borrowed("field_window"));
     /// An aggregate.
     pub const AGGREGATION: ObjectTag = ObjectTag(Cow::Borrowed("aggregation"));

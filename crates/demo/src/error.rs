@@ -31,9 +31,7 @@ pub enum DemoError {
     /// A record was refused.
     #[error("line {line} of the sample data for '{connection}' was refused: {message}")]
     Refused {
-        /// The connection.
         connection: &'static str,
-        /// The line.
         line: u64,
         /// Why.
         message: String,

@@ -17,7 +17,6 @@ pub struct AttachedFile {
     pub key: String,
     /// Their media type.
     pub mime_type: String,
-    /// The bytes.
     pub bytes: Vec<u8>,
 }
 

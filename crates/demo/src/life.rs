@@ -81,7 +81,6 @@ impl Life {
             .chain([&self.who])
     }
 
-    /// How many records there are.
     pub fn records(&self) -> u64 {
         self.all().map(|source| source.records).sum()
     }

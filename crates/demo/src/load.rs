@@ -27,12 +27,9 @@ pub enum Holding {
     SomethingElse,
 }
 
-/// What was loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Loaded {
-    /// Records.
     pub records: u64,
-    /// Connections.
     pub connections: usize,
 }
 

@@ -170,7 +170,6 @@ pub(crate) fn sources(
     ])
 }
 
-/// The conversations of the story.
 fn story_conversations(
     story: &Story,
     account: &str,

@@ -16,7 +16,6 @@ const MINUTES_OF_DAY: i64 = 24 * 60;
 pub(crate) struct Moment(i64);
 
 impl Moment {
-    /// A minute of a day.
     pub(crate) fn on(day: i64, hour: i64, minute: i64) -> Self {
         Self(day * MINUTES_OF_DAY + hour * 60 + minute)
     }

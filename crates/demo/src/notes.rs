@@ -12,9 +12,7 @@ use crate::story::{Story, moment};
 
 pub(crate) const DECLARATION: &str = include_str!("../declarations/notes.json");
 
-/// The connection of all notes.
 pub(crate) const CONNECTION: (&str, &str) = ("notes", "Mara's notes");
-/// The stream of all notes.
 pub(crate) const STREAM: &str = "notes";
 /// The key of the note that is written first: a directory that holds it is ours to fill.
 pub(crate) const ABOUT: &str = "About this sample life.md";

@@ -18,7 +18,6 @@ const DECLARATION: &str = include_str!("../declarations/shop.json");
 /// The currency of the whole life.
 pub(crate) const CURRENCY: &str = "CHF";
 
-/// A shop.
 #[derive(Debug)]
 pub(crate) struct Shop {
     connection: &'static str,

@@ -81,7 +81,6 @@ pub(crate) struct StoryEvent {
     pub(crate) all_day: bool,
 }
 
-/// A note.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct StoryNote {
@@ -92,7 +91,6 @@ pub(crate) struct StoryNote {
     pub(crate) body: Vec<String>,
 }
 
-/// A commit.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct StoryCommit {

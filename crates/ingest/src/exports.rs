@@ -86,7 +86,6 @@ impl Export {
         }
     }
 
-    /// The key of its connector.
     pub fn connector_key(self) -> &'static str {
         match self {
             Self::Mail => "mailbox",

@@ -54,7 +54,6 @@ pub struct File {
     pub blob: BlobId,
     /// What they are, as the source says.
     pub media_type: String,
-    /// The bytes.
     pub bytes: Vec<u8>,
 }
 

@@ -1,8 +1,6 @@
 //! One figure over many records, or one per group.
 
-use contract::aggregate::{
-    AggregateQuery, Aggregation, Granularity, Group, GroupBy, Grouping, Metric,
-};
+use contract::aggregate::{AggregateQuery, Aggregation, Group, GroupBy, Grouping, Metric};
 use contract::declaration::Aggregations;
 use contract::error::ReadError;
 use contract::id::FieldName;
@@ -23,7 +21,7 @@ pub(crate) fn aggregate(session: &Session, query: &AggregateQuery) -> Answer<Agg
     let conditions = Conditions::new(&row, &query.filters)?;
     let request = AggregateRequest {
         scope: row.scope(Vec::new(), conditions.filters()),
-        metric: metric(&query.metric),
+        metric: query.metric.clone(),
         grouping: query.grouping.as_ref().map(grouping).transpose()?,
     };
     let computed = session.store.aggregate(&request)?;
@@ -114,16 +112,6 @@ fn declared<'a>(offered: &'a Aggregations, list: &str) -> &'a [FieldName] {
     }
 }
 
-fn metric(metric: &Metric) -> search::Metric {
-    match metric {
-        Metric::Count => search::Metric::Count,
-        Metric::Sum(field) => search::Metric::Sum(field.clone()),
-        Metric::Min(field) => search::Metric::Min(field.clone()),
-        Metric::Max(field) => search::Metric::Max(field.clone()),
-        Metric::CountDistinct(field) => search::Metric::CountDistinct(field.clone()),
-    }
-}
-
 fn grouping(grouping: &Grouping) -> Result<search::Grouping, ReadError> {
     let limit = usize::try_from(grouping.limit()).unwrap_or(usize::MAX);
     Ok(match grouping.by() {
@@ -137,7 +125,7 @@ fn grouping(grouping: &Grouping) -> Result<search::Grouping, ReadError> {
             time_zone,
         } => search::Grouping::Time {
             field: field.clone(),
-            granularity: granularity_of(*granularity),
+            granularity: *granularity,
             zone: zone_of(time_zone.as_deref())?,
             limit,
         },
@@ -152,18 +140,6 @@ fn zone_of(name: Option<&str>) -> Result<TimeZone, ReadError> {
         refused("time_zone", format!("Unknown time_zone: '{name}'"))
             .with_hint("name an IANA time zone, such as Europe/Berlin")
     })
-}
-
-fn granularity_of(granularity: Granularity) -> search::Granularity {
-    match granularity {
-        Granularity::Minute => search::Granularity::Minute,
-        Granularity::Hour => search::Granularity::Hour,
-        Granularity::Day => search::Granularity::Day,
-        Granularity::Week => search::Granularity::Week,
-        Granularity::Month => search::Granularity::Month,
-        Granularity::Quarter => search::Granularity::Quarter,
-        Granularity::Year => search::Granularity::Year,
-    }
 }
 
 fn group(group: search::Group) -> Result<Group> {

@@ -13,7 +13,6 @@ use crate::catalog::StreamRef;
 pub struct Blob {
     /// Its name: the hash of its bytes.
     pub id: BlobId,
-    /// Its size.
     pub size_bytes: u64,
     /// Its media type, as the source gave it.
     pub mime_type: String,

@@ -11,7 +11,6 @@ use crate::Result;
 /// One stream of one connection.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StreamRef {
-    /// The connection.
     pub connection: ConnectionId,
     /// The stream's name, unique within the connection.
     pub stream: StreamName,
@@ -69,7 +68,6 @@ pub struct Removed {
 /// How much a stream holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamStats {
-    /// The stream.
     pub stream: StreamRef,
     /// Live records.
     pub records: u64,
@@ -84,11 +82,9 @@ pub trait Catalog {
     fn declaration(&self, connector: &ConnectorKey) -> Option<Arc<Declaration>>;
     /// All registered declarations, by connector key.
     fn declarations(&self) -> Vec<Arc<Declaration>>;
-    /// Adds a connection.
     fn add_connection(&self, new: NewConnection) -> Result<Connection>;
     /// All connections, oldest first.
     fn connections(&self) -> Vec<Connection>;
-    /// One connection.
     fn connection(&self, id: &ConnectionId) -> Option<Connection>;
     /// Changes the label of a connection.
     fn rename_connection(&self, id: &ConnectionId, name: &str) -> Result<Connection>;

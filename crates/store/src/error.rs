@@ -145,9 +145,7 @@ pub enum StoreError {
     /// A field is asked in a way its declaration does not offer.
     #[error("field '{field}' of stream '{stream}' {problem}.")]
     Unsupported {
-        /// The stream.
         stream: StreamName,
-        /// The field.
         field: String,
         /// What it cannot do.
         problem: String,

@@ -7,7 +7,6 @@ use text::{Excerpt, ExcerptLimits, Expression};
 /// An excerpt and the field it was cut from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FieldExcerpt {
-    /// The field.
     pub field: FieldName,
     /// The characters and where the matches stand.
     pub excerpt: Excerpt,

@@ -47,10 +47,8 @@ pub struct NewApproval {
     pub redeem_by: Option<Instant>,
 }
 
-/// A grant as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredGrant {
-    /// Its id.
     pub id: GrantId,
     /// The package it belongs to.
     pub package_id: Option<PackageId>,
@@ -75,7 +73,6 @@ pub struct StoredGrant {
 /// A package as stored, with its grants in the order they were issued.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredPackage {
-    /// Its id.
     pub id: PackageId,
     /// Who may read.
     pub client_id: ClientId,
@@ -106,7 +103,6 @@ pub enum RevocationReason {
     ConnectionRemoved,
 }
 
-/// A token as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredToken {
     /// Its public name.
@@ -132,9 +128,7 @@ pub struct StoredToken {
 /// What a token stands for, as of the moment of the look-up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TokenSubject {
-    /// The owner.
     Owner,
-    /// One grant.
     Grant(Box<StoredGrant>),
     /// Several grants.
     Package(StoredPackage),
@@ -230,11 +224,9 @@ pub trait Grants {
     fn token_candidates(&self, selector: [u8; SELECTOR_BYTES]) -> Result<Vec<StoredToken>>;
     /// The owner tokens, newest first.
     fn owner_tokens(&self) -> Result<Vec<StoredToken>>;
-    /// One grant.
     fn grant(&self, id: &GrantId) -> Result<Option<StoredGrant>>;
     /// All grants, newest first.
     fn grants(&self) -> Result<Vec<StoredGrant>>;
-    /// One package.
     fn package(&self, id: &PackageId) -> Result<Option<StoredPackage>>;
     /// All packages, newest first.
     fn packages(&self) -> Result<Vec<StoredPackage>>;

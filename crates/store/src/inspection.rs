@@ -29,9 +29,7 @@ pub struct Damage {
 /// What was inspected and found. Of each kind of damage only the first few are listed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Inspection {
-    /// How many records there are.
     pub records: u64,
-    /// How many blobs there are.
     pub blobs: u64,
     /// What is wrong with the records: only a backup helps.
     pub damaged_records: Vec<Damage>,

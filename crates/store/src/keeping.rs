@@ -49,7 +49,6 @@ impl Retention {
 /// What was dropped by a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Dropped {
-    /// Entries of the log.
     pub log_entries: u64,
     /// Versions that were replaced.
     pub versions: u64,
@@ -58,7 +57,6 @@ pub struct Dropped {
 /// How much there is of what grows by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Grown {
-    /// Entries of the log.
     pub log_entries: u64,
     /// Their bytes.
     pub log_bytes: u64,

@@ -19,7 +19,6 @@ pub enum EntryKind {
     Request,
     /// An authorization code.
     Code,
-    /// A device code.
     DeviceCode,
     /// What a person types for a device.
     UserCode,
@@ -82,9 +81,7 @@ pub enum Expect {
 /// What a token is issued for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenFor<'a> {
-    /// One grant.
     Grant(&'a GrantId),
-    /// A package.
     Package(&'a PackageId),
 }
 
@@ -95,7 +92,6 @@ pub enum Change<'a> {
     Put {
         /// What it is about.
         kind: EntryKind,
-        /// Its key.
         key: &'a str,
         /// JSON.
         document: &'a str,
@@ -108,7 +104,6 @@ pub enum Change<'a> {
     Remove {
         /// What it is about.
         kind: EntryKind,
-        /// Its key.
         key: &'a str,
         /// What must be there before; `Absent` makes no sense here and never matches.
         expect: Expect,
@@ -117,14 +112,12 @@ pub enum Change<'a> {
     Approve(&'a NewApproval),
     /// Stores a token.
     Issue {
-        /// The token.
         token: &'a NewToken,
         /// What it stands for.
         of: TokenFor<'a>,
     },
     /// Ends every token of a refresh family.
     EndFamily {
-        /// The family.
         family: &'a str,
         /// When.
         at: Instant,

@@ -2,6 +2,7 @@
 
 use std::ops::Bound;
 
+pub use contract::aggregate::{Granularity, Metric};
 use contract::id::FieldName;
 use contract::key::RecordKey;
 use contract::scalar::Scalar;
@@ -169,21 +170,6 @@ pub struct AggregateRequest {
     pub grouping: Option<Grouping>,
 }
 
-/// What an aggregate computes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Metric {
-    /// How many records.
-    Count,
-    /// The sum of a numeric field.
-    Sum(FieldName),
-    /// The smallest value.
-    Min(FieldName),
-    /// The largest value.
-    Max(FieldName),
-    /// How many distinct non-null values; exact.
-    CountDistinct(FieldName),
-}
-
 /// How an aggregate is split into groups.
 #[derive(Debug, Clone)]
 pub enum Grouping {
@@ -205,19 +191,6 @@ pub enum Grouping {
         /// How many buckets.
         limit: usize,
     },
-}
-
-/// The length of a calendar bucket.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it all")]
-pub enum Granularity {
-    Minute,
-    Hour,
-    Day,
-    Week,
-    Month,
-    Quarter,
-    Year,
 }
 
 /// A computed value. Exact: integers never pass through floating point.

@@ -106,7 +106,6 @@ pub struct Measurement {
     pub what: String,
     /// What the figures count.
     pub unit: Unit,
-    /// Our figure.
     pub ours: Option<Figure>,
     /// The figure of the raw engines in the same run.
     pub raw: Option<Figure>,

@@ -23,7 +23,6 @@ pub struct TargetLine {
     pub what: String,
     /// What the figures count.
     pub unit: Unit,
-    /// The figure.
     pub figure: Figure,
     /// The one measured in turns with it.
     pub beside: Option<Figure>,
@@ -57,7 +56,6 @@ impl TargetLine {
         self.with_target(text, met)
     }
 
-    /// With a target.
     #[must_use]
     pub fn with_target(mut self, text: &str, met: bool) -> Self {
         self.target = Some(Target {
@@ -130,7 +128,6 @@ pub struct TargetReport {
     pub seed: u64,
     /// What the figures are and what they stand beside.
     pub columns: [&'static str; 2],
-    /// The lines.
     pub lines: Vec<TargetLine>,
 }
 

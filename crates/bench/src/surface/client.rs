@@ -36,11 +36,9 @@ pub(super) enum Question {
     Message(String),
 }
 
-/// What it answers.
 pub(super) type Answer = (StatusCode, Vec<u8>);
 
 impl Question {
-    /// A call of a tool.
     pub(super) fn call(tool: &str, args: &Value) -> Self {
         let params = json!({"name": tool, "arguments": args});
         let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});

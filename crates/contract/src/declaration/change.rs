@@ -31,9 +31,7 @@ pub struct DeclarationChange {
 pub struct Retyped {
     /// JSON Pointer inside the new declaration.
     pub path: String,
-    /// The stream.
     pub stream: StreamName,
-    /// The field.
     pub field: FieldName,
 }
 
@@ -42,7 +40,6 @@ pub struct Retyped {
 pub struct Removed {
     /// JSON Pointer inside the new declaration to where it would have to stand.
     pub path: String,
-    /// The stream.
     pub stream: StreamName,
     /// The field; `None` when the whole stream is gone.
     pub field: Option<FieldName>,

@@ -48,11 +48,8 @@ pub enum JsonType {
     Integer,
     /// Any number.
     Number,
-    /// A string.
     String,
-    /// An array.
     Array,
-    /// An object.
     Object,
 }
 
@@ -85,7 +82,6 @@ impl JsonType {
         self == other || (self == JsonType::Number && other == JsonType::Integer)
     }
 
-    /// The type of that name.
     pub fn named(name: &str) -> Option<JsonType> {
         let known = JsonType::NAMES.iter().find(|(known, _)| *known == name);
         known.map(|(_, declared)| *declared)

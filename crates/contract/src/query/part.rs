@@ -71,7 +71,6 @@ impl Order {
 /// Sorting by a field: the stream's `cursor_field`, checked by the reader.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sort {
-    /// The field.
     pub field: FieldName,
     /// The direction.
     pub order: Order,
@@ -114,7 +113,6 @@ pub enum Count {
 }
 
 impl Count {
-    /// All there are.
     pub const ALL: [Count; 3] = [Count::None, Count::Estimated, Count::Exact];
 
     /// The wish of that wire name.
@@ -175,7 +173,6 @@ impl Projection {
 /// A condition on one field. Several conditions must all hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Filter {
-    /// The field.
     pub field: FieldName,
     /// The condition.
     pub test: FilterTest,
@@ -211,7 +208,6 @@ impl Filter {
 /// A relationship to bring along.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpandRequest {
-    /// Its name.
     pub name: String,
     /// How many children, for a `has_many` relationship.
     pub limit: Option<u32>,

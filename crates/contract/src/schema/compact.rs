@@ -28,7 +28,6 @@ pub struct CompactStream {
     pub field_capabilities: OrderedMap<String>,
     /// Which relationships a read may bring along.
     pub expand_capabilities: Option<Vec<ExpandCapability>>,
-    /// Its connections.
     pub granted_connections: Option<Vec<GrantedConnection>>,
     /// Members of another server.
     #[serde(flatten)]

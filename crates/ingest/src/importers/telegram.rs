@@ -42,7 +42,6 @@ enum ParsePosition {
     Document,
     /// The object around a list.
     Section(Listed),
-    /// The list itself.
     List(Listed),
     /// One chat of a list.
     Chat,

@@ -242,7 +242,6 @@ impl Chat {
     }
 }
 
-/// The record of a chat.
 #[derive(Serialize)]
 struct ChatRecord<'c> {
     id: &'c str,
@@ -251,7 +250,6 @@ struct ChatRecord<'c> {
     date_order_assumed: bool,
 }
 
-/// The record of a message.
 #[skip_serializing_none]
 #[derive(Serialize)]
 struct MessageRecord<'m> {

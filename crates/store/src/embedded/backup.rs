@@ -129,7 +129,6 @@ impl EmbeddedStore {
     }
 }
 
-/// The blobs of a copy.
 fn blobs_of(copy: &Path) -> rusqlite::Result<Vec<BlobId>> {
     blobs_in(&Connection::open_with_flags(
         copy,

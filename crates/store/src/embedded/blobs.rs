@@ -145,7 +145,6 @@ struct Received {
 }
 
 impl EmbeddedStore {
-    /// The file of a blob, as it is.
     pub(super) fn blob_file(&self, id: &BlobId) -> Result<(PathBuf, File)> {
         // It may be moved into its folder between the two attempts.
         for path in [self.settled(id), self.arrived(id), self.settled(id)] {

@@ -197,7 +197,6 @@ impl Times {
         Ok(Self(times))
     }
 
-    /// The first time that a document has.
     fn first_time(&self, scope: usize, document: DocId) -> Option<i64> {
         let mut columns = self.0.get(scope)?.iter();
         columns.find_map(|column| column.first(document))

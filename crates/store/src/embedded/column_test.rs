@@ -8,7 +8,6 @@ use tantivy::{DocId, SegmentReader};
 
 use super::index::{ColumnValue, Segment};
 
-/// A test on a named column.
 #[derive(Debug, Clone)]
 pub(super) enum ColumnTest {
     Integer(String, RangeInclusive<i64>),

@@ -11,7 +11,6 @@ use contract::declaration::{Semantics, StreamDeclaration};
 use contract::id::FieldName;
 use contract::scalar::FieldKind;
 
-/// The kinds of slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum SlotKind {
     /// Words with positions.

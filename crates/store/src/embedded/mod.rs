@@ -218,7 +218,6 @@ impl EmbeddedStore {
         Ok(open)
     }
 
-    /// The index as it is.
     fn open_index(&self) -> Result<Arc<OpenIndex>> {
         let open = self.index.open(self.sources().capacity())?;
         if let Some(path) = self.index.take_damaged() {

@@ -39,14 +39,11 @@ pub struct Restore<'a> {
     pub accept_damage: bool,
 }
 
-/// What was restored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restored {
     /// The result of the inspection.
     pub inspection: Inspection,
-    /// Grants that are live in it.
     pub live_grants: u64,
-    /// Grants that were ended.
     pub ended_grants: u64,
 }
 

@@ -46,12 +46,10 @@ impl<'a> Shortlist<'a> {
         Ok(Self { fields, tried })
     }
 
-    /// How many fields there are.
     pub(super) fn fields(&self) -> usize {
         self.fields.len()
     }
 
-    /// The word in one of the fields.
     pub(super) fn word(&self, field: usize) -> Option<&SegmentWord<'a>> {
         self.fields.get(field).and_then(|field| field.word.as_ref())
     }

@@ -23,7 +23,6 @@ pub(crate) struct StreamEntry {
     pub(crate) layout: Arc<StreamLayout>,
 }
 
-/// What sources there are.
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
     pub(crate) declarations: BTreeMap<ConnectorKey, Arc<Declaration>>,
@@ -100,12 +99,10 @@ impl Sources {
         &self.streams
     }
 
-    /// The stream of that id.
     pub(crate) fn by_id(&self, id: i64) -> Option<&Arc<StreamEntry>> {
         self.by_id.get(&id).and_then(|at| self.streams.get(*at))
     }
 
-    /// One connection.
     pub(crate) fn connection(&self, id: &ConnectionId) -> Result<&Connection> {
         self.connections
             .iter()
@@ -113,7 +110,6 @@ impl Sources {
             .ok_or_else(|| StoreError::UnknownConnection(id.clone()))
     }
 
-    /// One stream.
     pub(crate) fn stream(&self, stream: &StreamRef) -> Result<&Arc<StreamEntry>> {
         let found = self.by_ref.get(stream).and_then(|at| self.streams.get(*at));
         if let Some(entry) = found {

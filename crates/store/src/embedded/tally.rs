@@ -130,7 +130,6 @@ impl Tally {
         }
     }
 
-    /// Adds one number.
     pub(super) fn add_number(&mut self, value: f64, at: DocAddress) {
         match self {
             Self::SumNumber(sum, lost) => add_carefully(sum, lost, value),

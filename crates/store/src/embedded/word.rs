@@ -21,7 +21,6 @@ use super::index::{View, limit};
 /// Entries of one block of a list, at most.
 const BLOCK: usize = 128;
 
-/// A word in one field.
 pub(super) struct FieldWord {
     term: Term,
     weight: Bm25Weight,

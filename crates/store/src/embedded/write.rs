@@ -107,7 +107,6 @@ struct Current {
     emitted_at: String,
     data: Option<String>,
     digest: Option<i64>,
-    /// It is damaged.
     is_damaged: bool,
 }
 

@@ -7,7 +7,6 @@ use super::reply::Failure;
 /// One request, remembered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
-    /// The method.
     pub method: String,
     /// The path as sent, still encoded.
     pub path: String,
@@ -21,7 +20,6 @@ pub struct Call {
     pub authorization: Option<String>,
     /// The `Host` header.
     pub host: String,
-    /// The body.
     pub body: String,
 }
 

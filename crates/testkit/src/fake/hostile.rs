@@ -88,7 +88,6 @@ const PIECES: [&str; 18] = [
 pub struct Dice(u64);
 
 impl Dice {
-    /// The dice of a seed.
     pub fn new(seed: u64) -> Dice {
         Dice(seed)
     }

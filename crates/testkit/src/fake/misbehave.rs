@@ -22,7 +22,6 @@ pub enum Misbehaviour {
     Redirect(String),
     /// The connection is reset without an answer.
     Reset,
-    /// An error in this shape.
     Fails(ErrorShape, Failure),
     /// 200 with JSON that is no object.
     Scalar,

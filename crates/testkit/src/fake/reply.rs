@@ -11,7 +11,6 @@ pub struct Reply {
     pub status: u16,
     /// Headers besides the length.
     pub headers: Vec<(String, String)>,
-    /// The body.
     pub body: Vec<u8>,
     pub(crate) delivery: Delivery,
 }
@@ -40,7 +39,6 @@ impl Reply {
         }
     }
 
-    /// JSON.
     pub fn json(status: u16, body: &Value) -> Reply {
         Reply::new(status, "application/json; charset=utf-8", body.to_string())
     }

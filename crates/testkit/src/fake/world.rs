@@ -15,9 +15,7 @@ pub struct World {
 /// A kind of source.
 #[derive(Debug, Clone, Default)]
 pub struct Connector {
-    /// Its key.
     pub key: String,
-    /// Its connections.
     pub connections: Vec<Connection>,
     /// The streams it declares.
     pub streams: Vec<Stream>,
@@ -26,7 +24,6 @@ pub struct Connector {
 /// One account of a connector.
 #[derive(Debug, Clone)]
 pub struct Connection {
-    /// Its id.
     pub id: String,
     /// The owner's label.
     pub label: Option<String>,
@@ -34,12 +31,9 @@ pub struct Connection {
     pub streams: Option<Vec<String>>,
 }
 
-/// One stream.
 #[derive(Debug, Clone, Default)]
 pub struct Stream {
-    /// Its name.
     pub name: String,
-    /// Its fields.
     pub fields: Vec<Field>,
     /// The field that orders records.
     pub cursor_field: Option<String>,
@@ -54,7 +48,6 @@ pub struct Stream {
 pub struct View {
     /// What to pass as `view`.
     pub id: String,
-    /// The fields.
     pub fields: Vec<String>,
 }
 
@@ -80,13 +73,10 @@ pub struct Expand {
     reason = "each capability is its own yes or no"
 )]
 pub struct Field {
-    /// Its name.
     pub name: String,
-    /// Its JSON type.
     pub json_type: &'static str,
     /// Its presentation type.
     pub presentation: Option<&'static str>,
-    /// Its role.
     pub role: Option<&'static str>,
     /// Whether the token may read it.
     pub granted: bool,
@@ -106,14 +96,11 @@ pub struct Field {
     pub schema_chars: usize,
 }
 
-/// One record.
 #[derive(Debug, Clone)]
 pub struct Record {
     /// The connection that holds it.
     pub connection_id: String,
-    /// Its stream.
     pub stream: String,
-    /// Its key.
     pub key: String,
     /// Its fields.
     pub data: Map<String, Value>,

@@ -28,7 +28,6 @@ pub(super) fn is_series(component: &Component) -> bool {
     (has("RRULE") || has("RDATE")) && !has("RECURRENCE-ID") && has("DTSTART")
 }
 
-/// The record of an event.
 pub(super) fn event(component: &Component, calendar: &Calendar) -> Read<EventRecord> {
     let entry = Entry {
         component,

@@ -129,7 +129,6 @@ impl Excluded {
     }
 }
 
-/// One occurrence.
 #[derive(Debug)]
 pub(super) struct Occurrence {
     /// What tells it from others of the series, as a `RECURRENCE-ID` would.

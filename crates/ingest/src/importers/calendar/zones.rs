@@ -18,7 +18,6 @@ use crate::importers::content_lines::Component;
 /// So much of a file may describe zones; what comes after goes unheard.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 
-/// A zone.
 #[derive(Debug, Clone)]
 pub(super) enum Zone {
     /// One of the database.
@@ -93,7 +92,6 @@ impl Zones {
         shown_in.unwrap_or(Zone::Known(TimeZone::UTC))
     }
 
-    /// The zone of that name.
     pub(super) fn zone(&self, name: &str) -> Option<Zone> {
         let name = name.trim();
         named(name)

@@ -68,7 +68,6 @@ impl Component {
         self.all(name).next()
     }
 
-    /// All properties of that name.
     pub(crate) fn all(&self, name: &str) -> impl Iterator<Item = &Property> {
         self.properties
             .iter()

@@ -163,7 +163,6 @@ impl<'m> Attachment<'m> {
     }
 }
 
-/// The headers of a message.
 struct Headers<'x>(mail_parser::Message<'x>);
 
 impl<'x> Headers<'x> {

@@ -83,7 +83,6 @@ impl Chat {
         }
     }
 
-    /// The record of the chat.
     pub(super) fn record(&self) -> Result<ChatRecord<'_>, Rejection> {
         Ok(ChatRecord {
             id: self.id()?,
@@ -93,7 +92,6 @@ impl Chat {
     }
 }
 
-/// The record of a chat.
 #[skip_serializing_none]
 #[derive(Serialize)]
 pub(super) struct ChatRecord<'c> {

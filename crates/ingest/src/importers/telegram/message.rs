@@ -51,7 +51,6 @@ const MEDIA: [(&str, &str); 8] = [
     ("story", "story"),
 ];
 
-/// The record of a message.
 #[skip_serializing_none]
 #[derive(Serialize)]
 pub(super) struct MessageRecord<'m> {
@@ -171,7 +170,6 @@ fn key(chat_id: &str, number: i64) -> String {
     format!("{chat_id}-{number:010}")
 }
 
-/// The text of a member, where it is a text.
 pub(super) fn text_of(body: &RecordBody, member: &str) -> Option<String> {
     body.text(member).map(std::borrow::Cow::into_owned)
 }

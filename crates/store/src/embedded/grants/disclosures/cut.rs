@@ -40,7 +40,6 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().flat_map(digits).collect()
 }
 
-/// What an entry is.
 pub(super) enum Entry {
     Disclosure(Disclosure),
     Cut(Cut),
