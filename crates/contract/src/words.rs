@@ -98,7 +98,6 @@ mod tests {
                 terms: counted(terms),
                 suggestions: counted(suggestions),
                 without_filters: filters,
-                ..WordsFound::default()
             };
             words.summary(3)
         };

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 use super::bytes::is_bytes;
 use super::compact::{self, Shown};
@@ -175,7 +175,7 @@ impl<'a> FieldValue<'a> {
         match self.0 {
             Value::String(text) => Some(Scalar::Text(text.clone())),
             Value::Number(number) => {
-                let is_kept = |double| Value::from(double).to_string() == number.as_str();
+                let is_kept = |double| Number::from_f64(double).as_ref() == Some(number);
                 let survives =
                     number.is_i64() || number.is_u64() || number.as_f64().is_some_and(is_kept);
                 Some(if survives {

@@ -7,14 +7,9 @@ use std::path::Path;
 use store::{Backup, Blobs, Catalog, EmbeddedStore, Search};
 
 use crate::fixture::{
-    Work, add_ledger, add_mail, all, delete, key, message, open, put, stream, write,
+    Work, add_ledger, add_mail, all, backup, blob_path, delete, message, open, put, stream,
+    unpacked, write,
 };
-
-fn backup(store: &EmbeddedStore) -> Vec<u8> {
-    let mut archive = Vec::new();
-    store.backup(&mut archive, &[]).unwrap();
-    archive
-}
 
 fn filled(store: &EmbeddedStore) {
     add_mail(store, "work");
@@ -33,10 +28,7 @@ fn filled(store: &EmbeddedStore) {
         "books",
         vec![put("entries", r#"{"id":"e","number":1e0}"#)],
     );
-    let owner = stream("work", "messages");
-    store
-        .put_blob(&owner, &key("m01"), "text/plain", &mut &b"blob"[..])
-        .unwrap();
+    store.put_bytes("m01", b"blob");
     store.settle_index().unwrap();
 }
 
@@ -70,10 +62,7 @@ fn an_unpacked_backup_opens_with_equal_records_searches_and_blobs() {
     let store = open(folder.path());
     filled(&store);
     let archive = backup(&store);
-    let restored = tempfile::tempdir().unwrap();
-    tar::Archive::new(archive.as_slice())
-        .unpack(restored.path())
-        .unwrap();
+    let restored = unpacked(&archive);
     let copy = open(restored.path());
     assert_eq!(copy.connections(), store.connections());
     assert_eq!(copy.stream_stats().unwrap(), store.stream_stats().unwrap());
@@ -148,10 +137,7 @@ fn a_backup_holds_what_cannot_be_derived_and_leaves_nothing_behind() {
 fn the_backup_of_an_empty_store_is_an_empty_store() {
     let folder = tempfile::tempdir().unwrap();
     let archive = backup(&open(folder.path()));
-    let restored = tempfile::tempdir().unwrap();
-    tar::Archive::new(archive.as_slice())
-        .unpack(restored.path())
-        .unwrap();
+    let restored = unpacked(&archive);
     assert!(open(restored.path()).connections().is_empty());
 }
 
@@ -161,12 +147,7 @@ fn a_missing_blob_is_left_out_only_if_it_is_known_to_be_missing() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
     filled(&store);
-    let owner = stream("work", "messages");
-    let put = |bytes: &[u8]| {
-        let mut bytes = bytes;
-        let blob = store.put_blob(&owner, &key("m02"), "text/plain", &mut bytes);
-        blob.unwrap().id
-    };
+    let put = |bytes: &[u8]| store.put_bytes("m02", bytes);
     let (lost, kept) = (put(b"lost"), put(b"kept"));
     assert!(store.missing_blobs().unwrap().is_empty());
     let place = |id: &contract::id::BlobId| {
@@ -196,14 +177,11 @@ fn damaged_blobs_and_records_are_told_and_everything_is_saved() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
     filled(&store);
-    let owner = stream("work", "messages");
-    let blob = store.put_blob(&owner, &key("m02"), "text/plain", &mut &b"whole"[..]);
-    let id = blob.unwrap().id;
+    let id = store.put_bytes("m02", b"whole");
     let mut whole = Vec::new();
     assert!(store.backup(&mut whole, &[]).unwrap().is_empty());
     drop(store);
-    let (start, name) = id.hex().split_at(2);
-    fs::write(folder.path().join("blobs").join(start).join(name), "whale").unwrap();
+    fs::write(blob_path(folder.path(), &id), "whale").unwrap();
     let path = folder.path().join("records.db");
     let mut bytes = fs::read(&path).unwrap();
     let text = b"\"m02\"";

@@ -8,21 +8,13 @@ use std::thread;
 use std::time::Duration;
 
 use contract::id::BlobId;
-use contract::key::RecordKey;
 use store::inspection::{Depth, Inspect};
 use store::{Blobs, Catalog, Records, Search, Store, StoreError};
 
 use crate::fixture::{
-    Work, add_mail, compound, connection, delete, key, mailbox, message, on_every_mailbox, open,
-    stream,
+    Work, add_mail, blob_path, compound, connection, delete, key, mailbox, message,
+    on_every_mailbox, open, put_bytes, stream,
 };
-
-fn put(store: &dyn Store, id: &str, key: &RecordKey, bytes: &[u8]) -> BlobId {
-    let owner = stream(id, "messages");
-    let mut bytes = bytes;
-    let blob = store.put_blob(&owner, key, "text/plain", &mut bytes);
-    blob.unwrap().id
-}
 
 fn content(store: &dyn Store, id: &BlobId) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -41,16 +33,16 @@ fn is_gone(store: &dyn Store, id: &BlobId) -> bool {
 #[test]
 fn a_blob_is_named_by_the_hash_of_its_bytes() {
     on_every_mailbox(|store| {
-        let id = put(store, "work", &key("m1"), b"abc");
+        let id = store.put_bytes("m1", b"abc");
         assert_eq!(
             id.as_str(),
             "blob_sha256_ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
         );
         assert_eq!(content(store, &id), b"abc");
         let large: Vec<u8> = (0..300_000_u32).flat_map(u32::to_le_bytes).collect();
-        let id = put(store, "work", &key("m1"), &large);
+        let id = store.put_bytes("m1", &large);
         assert_eq!(content(store, &id), large);
-        let empty = put(store, "work", &key("m1"), b"");
+        let empty = store.put_bytes("m1", b"");
         assert!(content(store, &empty).is_empty());
     });
 }
@@ -59,9 +51,9 @@ fn a_blob_is_named_by_the_hash_of_its_bytes() {
 fn the_same_bytes_are_one_blob_with_the_first_media_type_and_every_binding() {
     on_every_mailbox(|store| {
         add_mail(store, "home");
-        let id = put(store, "work", &key("m2"), b"abc");
-        assert_eq!(put(store, "work", &key("m1"), b"abc"), id);
-        assert_eq!(put(store, "work", &key("m1"), b"abc"), id);
+        let id = store.put_bytes("m2", b"abc");
+        assert_eq!(store.put_bytes("m1", b"abc"), id);
+        assert_eq!(store.put_bytes("m1", b"abc"), id);
         let owner = stream("work", "messages");
         let other_type = store
             .put_blob(&owner, &key("m3"), "image/png", &mut &b"abc"[..])
@@ -137,9 +129,9 @@ fn a_source_that_breaks_off_leaves_no_blob() {
 fn removing_a_connection_takes_the_blobs_nobody_else_refers_to() {
     on_every_mailbox(|store| {
         add_mail(store, "home");
-        let own = put(store, "work", &key("m1"), b"own");
-        let shared = put(store, "work", &key("m1"), b"shared");
-        put(store, "home", &key("m1"), b"shared");
+        let own = store.put_bytes("m1", b"own");
+        let shared = store.put_bytes("m1", b"shared");
+        put_bytes(store, "home", &key("m1"), b"shared");
         let removed = store.remove_connection(&connection("work")).unwrap();
         assert_eq!(removed.blobs, 1);
         assert!(is_gone(store, &own));
@@ -156,9 +148,9 @@ fn removing_a_connection_takes_the_blobs_nobody_else_refers_to() {
 fn a_purge_takes_the_blobs_of_deleted_records() {
     on_every_mailbox(|store| {
         store.put(vec![message("m1", "", ""), message("m2", "", "")]);
-        let own = put(store, "work", &key("m1"), b"own");
-        let shared = put(store, "work", &key("m1"), b"shared");
-        put(store, "work", &key("m2"), b"shared");
+        let own = store.put_bytes("m1", b"own");
+        let shared = store.put_bytes("m1", b"shared");
+        store.put_bytes("m2", b"shared");
         store.put(vec![delete("messages", "m1")]);
         assert_eq!(content(store, &own), b"own");
         let purged = store.purge().unwrap();
@@ -224,7 +216,7 @@ fn bytes_that_come_again_while_their_blob_is_purged_are_kept() {
         let bytes = format!("blob {round}");
         let written = many().map(|key| message(&key, "", "")).collect();
         store.put(written);
-        let id = put(&store, "work", &key("gone0"), bytes.as_bytes());
+        let id = store.put_bytes("gone0", bytes.as_bytes());
         let deleted = many().map(|key| delete("messages", &key)).collect();
         store.put(deleted);
         store.settle_index().unwrap();
@@ -236,7 +228,7 @@ fn bytes_that_come_again_while_their_blob_is_purged_are_kept() {
             });
             start.wait();
             thread::sleep(Duration::from_millis(round));
-            put(&store, "work", &key("kept"), bytes.as_bytes());
+            store.put_bytes("kept", bytes.as_bytes());
         });
         assert_eq!(content(&store, &id), bytes.as_bytes(), "round {round}");
     }
@@ -246,7 +238,7 @@ fn bytes_that_come_again_while_their_blob_is_purged_are_kept() {
 #[test]
 fn what_a_killed_process_left_of_a_blob_is_cleared_away_or_put_in_place() {
     let (folder, store) = mailbox();
-    let id = put(&store, "work", &key("m1"), b"bound");
+    let id = store.put_bytes("m1", b"bound");
     drop(store);
     let blobs = folder.path().join("blobs");
     let settled = blob_files(folder.path()).pop().unwrap();
@@ -264,7 +256,7 @@ fn what_a_killed_process_left_of_a_blob_is_cleared_away_or_put_in_place() {
 #[test]
 fn a_purge_takes_files_that_nothing_refers_to_and_leaves_what_is_not_ours() {
     let (folder, store) = mailbox();
-    let id = put(&store, "work", &key("m1"), b"bound");
+    let id = store.put_bytes("m1", b"bound");
     let settled = blob_files(folder.path()).pop().unwrap();
     let orphan = settled.with_file_name("0".repeat(62));
     let foreign = settled.with_file_name("notes.txt");
@@ -278,9 +270,9 @@ fn a_purge_takes_files_that_nothing_refers_to_and_leaves_what_is_not_ours() {
 #[test]
 fn a_file_that_was_cut_short_is_whole_again_when_its_bytes_come_again() {
     let (folder, store) = mailbox();
-    let id = put(&store, "work", &key("m1"), b"all of it");
+    let id = store.put_bytes("m1", b"all of it");
     fs::write(blob_files(folder.path()).pop().unwrap(), "all").unwrap();
-    put(&store, "work", &key("m1"), b"all of it");
+    store.put_bytes("m1", b"all of it");
     assert_eq!(content(&store, &id), b"all of it");
 }
 
@@ -289,9 +281,8 @@ fn a_file_that_was_cut_short_is_whole_again_when_its_bytes_come_again() {
 fn a_damaged_blob_is_mended_by_its_bytes() {
     let (folder, store) = mailbox();
     let bytes: Vec<u8> = (0..50_000_u32).flat_map(u32::to_le_bytes).collect();
-    let id = put(&store, "work", &key("m1"), &bytes);
-    let (start, name) = id.hex().split_at(2);
-    let path = folder.path().join("blobs").join(start).join(name);
+    let id = store.put_bytes("m1", &bytes);
+    let path = blob_path(folder.path(), &id);
     let is_whole = || {
         let mut read = Vec::new();
         let end = store.open_blob(&id).unwrap().read_to_end(&mut read);
@@ -303,14 +294,14 @@ fn a_damaged_blob_is_mended_by_its_bytes() {
     for damaged in [&changed[..], &bytes[..100], &longer, b""] {
         fs::write(&path, damaged).unwrap();
         assert!(!is_whole());
-        assert_eq!(put(&store, "work", &key("m1"), &bytes), id);
+        assert_eq!(store.put_bytes("m1", &bytes), id);
         assert!(is_whole());
         let found = store.inspect(Depth::Thorough).unwrap();
         assert_eq!(found.damaged_blobs, []);
     }
     // What is whole stays the file it is.
     let before = fs::metadata(&path).unwrap().modified().unwrap();
-    put(&store, "work", &key("m1"), &bytes);
+    store.put_bytes("m1", &bytes);
     assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), before);
     let left = fs::read_dir(folder.path().join("blobs")).unwrap();
     assert_eq!(left.count(), 1);

@@ -11,8 +11,8 @@ use store::search::{AggregateRequest, Grouping, Metric};
 use store::{Blobs, Catalog, EmbeddedStore, Inspect, Records, Search};
 
 use crate::fixture::{
-    Work, add_mail, compute, delete, field, key, mailbox, message_with, messages, open, request,
-    stream, try_open,
+    Work, add_mail, blob_path, compute, delete, field, mailbox, message_with, messages, open,
+    request, stream, try_open,
 };
 
 /// Small and repeatable random numbers.
@@ -194,10 +194,7 @@ fn what_is_whole_is_found_to_be_whole() {
     let folder = tempfile::tempdir().unwrap();
     filled(folder.path());
     let store = open(folder.path());
-    let owner = stream("work", "messages");
-    store
-        .put_blob(&owner, &key("m0-1"), "text/plain", &mut &b"abc"[..])
-        .unwrap();
+    store.put_bytes("m0-1", b"abc");
     // Not in the index yet.
     store.put(vec![message_with("new", "\"subject\":\"a\"")]);
     for depth in [Depth::Glance, Depth::Thorough] {
@@ -213,19 +210,16 @@ fn what_is_whole_is_found_to_be_whole() {
 #[test]
 fn a_changed_missing_or_cut_blob_is_found_and_never_given_as_whole() {
     let (folder, store) = mailbox();
-    let owner = stream("work", "messages");
     let bytes: Vec<u8> = (0..200_000_u32).flat_map(u32::to_le_bytes).collect();
-    let blob = store
-        .put_blob(&owner, &key("m1"), "text/plain", &mut bytes.as_slice())
-        .unwrap();
-    let (start, name) = blob.id.hex().split_at(2);
-    let path = folder.path().join("blobs").join(start).join(name);
+    let id = store.put_bytes("m1", &bytes);
+    let path = blob_path(folder.path(), &id);
     let damage = || store.inspect(Depth::Thorough).unwrap().damaged_blobs;
     let read = || {
         store
-            .open_blob(&blob.id)?
+            .open_blob(&id)?
             .read_to_end(&mut Vec::new())
             .map_err(|error| {
+                let name = path.file_name().unwrap().to_str().unwrap();
                 assert!(error.to_string().contains(name), "{error}");
                 assert!(error.to_string().contains("backup"), "{error}");
                 store::StoreError::UnknownBlob(String::new())

@@ -1,21 +1,24 @@
 //! A small mailbox and a ledger to test the store with, and short ways to write and ask.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use contract::declaration::Declaration;
-use contract::id::{ConnectionId, FieldName, StreamName};
+use contract::grant::Grant;
+use contract::id::{BlobId, ClientId, ConnectionId, FieldName, GrantId, PackageId, StreamName};
 use contract::json::RecordBody;
 use contract::key::RecordKey;
 use contract::time::{Clock, Instant};
 use proptest::test_runner::Config as ProptestConfig;
+use serde_json::json;
 use store::catalog::{Connection, NewConnection};
+use store::grants::{Disclosure, NewApproval, NewToken};
 use store::records::{Applied, Change, ChangeOp, Direction, OrderBy, PageRequest, StoredRecord};
 use store::search::{
     AggregateAnswer, AggregateRequest, Filter, Grouping, Hit, Metric, Rank, Scope, SearchAnswer,
     SearchOrder, SearchRequest, Test,
 };
-use store::{EmbeddedStore, OpenOptions, Store, StreamRef};
+use store::{Backup as _, EmbeddedStore, OpenOptions, Store, StreamRef};
 use tempfile::TempDir;
 use text::Expression;
 
@@ -24,12 +27,16 @@ pub(crate) const MAIL: &str = include_str!("mail.json");
 /// A declaration with every kind of cursor field.
 pub(crate) const LEDGER: &str = include_str!("ledger.json");
 
-struct Noon;
+pub(crate) struct Noon;
 
 impl Clock for Noon {
     fn now(&self) -> Instant {
-        Instant::parse("2026-06-01T12:00:00Z").unwrap()
+        noon()
     }
+}
+
+pub(crate) fn noon() -> Instant {
+    instant("2026-06-01T12:00:00Z")
 }
 
 /// Runs a rule on a fresh store of every backend. Today there is one.
@@ -163,9 +170,19 @@ pub(crate) fn write(store: &dyn Store, id: &str, batch: Vec<Change>) -> Vec<Appl
     store.write(&connection(id), batch).unwrap()
 }
 
+/// Keeps bytes for a message of a connection.
+pub(crate) fn put_bytes(store: &dyn Store, id: &str, key: &RecordKey, bytes: &[u8]) -> BlobId {
+    let owner = stream(id, "messages");
+    let mut bytes = bytes;
+    let blob = store.put_blob(&owner, key, "text/plain", &mut bytes);
+    blob.unwrap().id
+}
+
 /// What most rules do: write into the connection `work`, and search its messages.
 pub(crate) trait Work {
     fn put(&self, batch: Vec<Change>) -> Vec<Applied>;
+    /// Keeps bytes for a message.
+    fn put_bytes(&self, id: &str, bytes: &[u8]) -> BlobId;
     /// The keys found, best first.
     fn found(&self, query: &str) -> Vec<String>;
     /// The keys found, in key order.
@@ -181,6 +198,10 @@ impl Work for dyn Store + '_ {
         write(self, "work", batch)
     }
 
+    fn put_bytes(&self, id: &str, bytes: &[u8]) -> BlobId {
+        put_bytes(self, "work", &key(id), bytes)
+    }
+
     fn found(&self, query: &str) -> Vec<String> {
         found(self, query, vec![messages("work")])
     }
@@ -191,6 +212,10 @@ impl Work for EmbeddedStore {
         write(self, "work", batch)
     }
 
+    fn put_bytes(&self, id: &str, bytes: &[u8]) -> BlobId {
+        put_bytes(self, "work", &key(id), bytes)
+    }
+
     fn found(&self, query: &str) -> Vec<String> {
         found(self, query, vec![messages("work")])
     }
@@ -198,7 +223,7 @@ impl Work for EmbeddedStore {
 
 /// A message with a subject and a body.
 pub(crate) fn message(id: &str, subject: &str, body: &str) -> Change {
-    let json = serde_json::json!({ "id": id, "subject": subject, "body": body });
+    let json = json!({ "id": id, "subject": subject, "body": body });
     put("messages", &json.to_string())
 }
 
@@ -297,5 +322,78 @@ pub(crate) fn score(hit: &Hit) -> f32 {
     match hit.position.rank {
         Rank::Score(score) => score,
         Rank::Time(_) => panic!("this search was not ranked"),
+    }
+}
+
+/// Where a blob lies.
+pub(crate) fn blob_path(folder: &Path, id: &BlobId) -> PathBuf {
+    let (start, name) = id.hex().split_at(2);
+    folder.join("blobs").join(start).join(name)
+}
+
+pub(crate) fn backup(store: &EmbeddedStore) -> Vec<u8> {
+    let mut archive = Vec::new();
+    store.backup(&mut archive, &[]).unwrap();
+    archive
+}
+
+pub(crate) fn unpacked(archive: &[u8]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    tar::Archive::new(archive).unpack(folder.path()).unwrap();
+    folder
+}
+
+pub(crate) fn grant(id: &str, streams: &[(&str, &[&str])]) -> Grant {
+    let streams: Vec<_> = streams
+        .iter()
+        .map(|(name, connections)| {
+            json!({ "name": name, "instance_ids": connections, "fields": ["id"] })
+        })
+        .collect();
+    serde_json::from_value(json!({
+        "version": "0.1.0", "grant_id": id, "issued_at": "2026-06-01T12:00:00Z",
+        "subject": { "id": "owner_local" }, "client": { "client_id": "agent" },
+        "source": { "kind": "connector", "id": "https://sources.example/mail" },
+        "source_declaration": { "version": "1" },
+        "purpose_code": "https://pdpp.dev/purpose/agent_context", "access_mode": "continuous",
+        "expires_at": "2026-09-01T00:00:00Z", "streams": streams
+    }))
+    .unwrap()
+}
+
+pub(crate) fn token(number: u8) -> NewToken {
+    NewToken {
+        id: format!("tok_{number}"),
+        hash: [number; 32],
+        issued_at: noon(),
+        expires_at: Instant(i64::MAX),
+        audience: None,
+        family: None,
+    }
+}
+
+pub(crate) fn approval(package: Option<&str>, grants: Vec<Grant>, number: u8) -> NewApproval {
+    NewApproval {
+        package: package.map(|id| PackageId::parse(id).unwrap()),
+        client_id: ClientId::parse("agent").unwrap(),
+        grants,
+        issued_at: noon(),
+        token: Some(token(number)),
+        redeem_by: None,
+    }
+}
+
+pub(crate) fn grant_id(id: &str) -> GrantId {
+    GrantId::parse(id).unwrap()
+}
+
+pub(crate) fn disclosure(number: i64, grants: &[&str]) -> Disclosure {
+    Disclosure {
+        at: Instant(noon().0 + number),
+        grant_ids: grants.iter().map(|id| grant_id(id)).collect(),
+        client_id: ClientId::parse("agent").unwrap(),
+        operation: "search".to_owned(),
+        records: vec![format!("home/messages:m{number}")],
+        fields: vec!["subject".to_owned()],
     }
 }

@@ -3,25 +3,20 @@
 use std::path::Path;
 
 use contract::grant::Grant;
-use contract::id::{ClientId, GrantId, PackageId, StreamName};
+use contract::id::{PackageId, StreamName};
 use contract::json::RecordBody;
 use contract::key::RecordKey;
 use contract::time::Instant;
 use rusqlite::Connection;
-use serde_json::json;
-use store::grants::{
-    Disclosure, NewApproval, NewToken, Revocable, RevocationReason, Revoked, TokenSubject, TokenUse,
-};
+use store::grants::{Disclosure, Revocable, RevocationReason, Revoked, TokenSubject, TokenUse};
 use store::records::{Change, ChangeOp};
 use store::{Catalog, EmbeddedStore, Grants, Records, StoreError, StreamRef};
 
-use crate::fixture::{add_mail, connection, instant, open};
+use crate::fixture::{
+    add_mail, approval, connection, disclosure, grant, grant_id, noon, open, token,
+};
 
 const FIRST_FORMAT: &str = include_str!("../../src/embedded/migrations/0001_initial.sql");
-
-fn noon() -> Instant {
-    instant("2026-06-01T12:00:00Z")
-}
 
 /// The same database, seen by somebody who should not touch it.
 fn intruder(path: &Path) -> Connection {
@@ -37,61 +32,6 @@ fn with_mail(path: &Path, connections: &[&str]) -> EmbeddedStore {
         add_mail(&store, id);
     }
     store
-}
-
-fn grant(id: &str, streams: &[(&str, &[&str])]) -> Grant {
-    let streams: Vec<_> = streams
-        .iter()
-        .map(|(name, connections)| {
-            json!({ "name": name, "instance_ids": connections, "fields": ["id"] })
-        })
-        .collect();
-    serde_json::from_value(json!({
-        "version": "0.1.0", "grant_id": id, "issued_at": "2026-06-01T12:00:00Z",
-        "subject": { "id": "owner_local" }, "client": { "client_id": "agent" },
-        "source": { "kind": "connector", "id": "https://sources.example/mail" },
-        "source_declaration": { "version": "1" },
-        "purpose_code": "https://pdpp.dev/purpose/agent_context", "access_mode": "continuous",
-        "expires_at": "2026-09-01T00:00:00Z", "streams": streams
-    }))
-    .unwrap()
-}
-
-fn token(number: u8) -> NewToken {
-    NewToken {
-        id: format!("tok_{number}"),
-        hash: [number; 32],
-        issued_at: noon(),
-        expires_at: Instant(i64::MAX),
-        audience: None,
-        family: None,
-    }
-}
-
-fn approval(package: Option<&str>, grants: Vec<Grant>, number: u8) -> NewApproval {
-    NewApproval {
-        package: package.map(|id| PackageId::parse(id).unwrap()),
-        client_id: ClientId::parse("agent").unwrap(),
-        grants,
-        issued_at: noon(),
-        token: Some(token(number)),
-        redeem_by: None,
-    }
-}
-
-fn grant_id(id: &str) -> GrantId {
-    GrantId::parse(id).unwrap()
-}
-
-fn disclosure(number: i64, grants: &[&str]) -> Disclosure {
-    Disclosure {
-        at: Instant(noon().0 + number),
-        grant_ids: grants.iter().map(|id| grant_id(id)).collect(),
-        client_id: ClientId::parse("agent").unwrap(),
-        operation: "search".to_owned(),
-        records: vec![format!("home/messages:m{number}")],
-        fields: vec!["subject".to_owned()],
-    }
 }
 
 fn connections_of(store: &EmbeddedStore, id: &str) -> Vec<String> {

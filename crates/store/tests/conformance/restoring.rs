@@ -4,37 +4,18 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use contract::id::{ClientId, GrantId};
-use contract::time::{Clock, Instant};
-use serde_json::json;
-use store::grants::{NewApproval, NewToken, Revocable, Revoked};
+use contract::id::GrantId;
+use store::grants::{Revocable, Revoked};
 use store::registry::{Change, EntryKind, Expect};
 use store::restore::{Restore, RestoreError, Restored};
-use store::{Backup, Blobs, EmbeddedStore, Grants, OpenOptions, Registry};
+use store::{EmbeddedStore, Grants, OpenOptions, Registry};
 use tar::{EntryType, Header};
 
-use crate::fixture::{Work, add_mail, all, instant, key, message, open, stream};
-
-struct Noon;
-
-impl Clock for Noon {
-    fn now(&self) -> Instant {
-        instant("2026-06-01T12:00:00Z")
-    }
-}
+use crate::fixture::{
+    Noon, Work, add_mail, all, approval, backup, grant, message, noon, open, stream, token,
+};
 
 const GRANT: &str = "grt_1";
-
-fn token(number: u8) -> NewToken {
-    NewToken {
-        id: format!("tok_{number}"),
-        hash: [number; 32],
-        issued_at: Noon.now(),
-        expires_at: Instant(i64::MAX),
-        audience: None,
-        family: None,
-    }
-}
 
 /// A store with records, a blob, a grant with its token, an owner's token, a session, a request and a password.
 fn filled(path: &Path) -> EmbeddedStore {
@@ -42,28 +23,9 @@ fn filled(path: &Path) -> EmbeddedStore {
     add_mail(&store, "work");
     let letters = (0..9).map(|at| message(&format!("m{at}"), "tea", "milk"));
     store.put(letters.collect());
-    let messages = stream("work", "messages");
-    store
-        .put_blob(&messages, &key("m1"), "text/plain", &mut &b"blob"[..])
-        .unwrap();
-    let grant = serde_json::from_value(json!({
-        "version": "0.1.0", "grant_id": GRANT, "issued_at": "2026-06-01T12:00:00Z",
-        "subject": {"id": "owner_local"}, "client": {"client_id": "agent"},
-        "source": {"kind": "connector", "id": "https://sources.example/mail"},
-        "source_declaration": {"version": "1"},
-        "purpose_code": "https://pdpp.dev/purpose/agent_context", "access_mode": "continuous",
-        "expires_at": null,
-        "streams": [{"name": "messages", "instance_ids": ["work"], "fields": ["id"]}]
-    }));
-    let approval = NewApproval {
-        package: None,
-        client_id: ClientId::parse("agent").unwrap(),
-        grants: vec![grant.unwrap()],
-        issued_at: Noon.now(),
-        token: Some(token(1)),
-        redeem_by: None,
-    };
-    store.approve(&approval).unwrap();
+    store.put_bytes("m1", b"blob");
+    let grant = grant(GRANT, &[("messages", &["work"])]);
+    store.approve(&approval(None, vec![grant], 1)).unwrap();
     store.add_owner_token(&token(2)).unwrap();
     for kind in [EntryKind::Session, EntryKind::Request, EntryKind::Password] {
         let put = Change::Put {
@@ -73,15 +35,9 @@ fn filled(path: &Path) -> EmbeddedStore {
             expires_at: None,
             expect: Expect::Anything,
         };
-        assert!(store.apply(&[put], Noon.now()).unwrap());
+        assert!(store.apply(&[put], noon()).unwrap());
     }
     store
-}
-
-fn backup(store: &EmbeddedStore) -> Vec<u8> {
-    let mut archive = Vec::new();
-    store.backup(&mut archive, &[]).unwrap();
-    archive
 }
 
 fn restore(to: &Path, archive: impl Read) -> Result<Restored, RestoreError> {
@@ -156,12 +112,12 @@ fn without_grants_nobody_can_read_the_copy() {
     assert_eq!((restored.live_grants, restored.ended_grants), (0, 1));
     let copy = open(&to);
     let id = GrantId::parse(GRANT).unwrap();
-    let ended = copy.revoke(Revocable::Grant(&id), Noon.now()).unwrap();
-    assert_eq!(ended, Revoked::Already(Noon.now()));
+    let ended = copy.revoke(Revocable::Grant(&id), noon()).unwrap();
+    assert_eq!(ended, Revoked::Already(noon()));
     for number in [1, 2] {
         assert!(copy.token_candidates([number; 8]).unwrap().is_empty());
     }
-    let known = |kind| copy.entry(kind, "k", Noon.now()).unwrap().is_some();
+    let known = |kind| copy.entry(kind, "k", noon()).unwrap().is_some();
     assert!(!known(EntryKind::Session) && !known(EntryKind::Request));
     assert!(known(EntryKind::Password));
 }

@@ -4,13 +4,14 @@ use std::fs;
 use std::path::Path;
 
 use contract::time::Instant;
-use store::grants::Disclosure;
 use store::inspection::Rollback;
 use store::registry::{Change, EntryKind, Expect};
-use store::{Backup, Blobs, Catalog, EmbeddedStore, Grants, Inspect, Records, Registry, directory};
+use store::{Catalog, EmbeddedStore, Grants, Inspect, Records, Registry, directory};
 use tempfile::TempDir;
 
-use crate::fixture::{Work, add_mail, connection, key, message, open, stream, write};
+use crate::fixture::{
+    Work, add_mail, backup, connection, disclosure, message, open, unpacked, write,
+};
 
 /// What a process would leave that is killed now.
 fn killed_now(folder: &Path) -> TempDir {
@@ -132,10 +133,7 @@ fn every_kind_of_change_is_counted() {
                 .unwrap();
         },
         |store| {
-            let owner = stream("work", "messages");
-            store
-                .put_blob(&owner, &key("a"), "text/plain", &mut &b"abc"[..])
-                .unwrap();
+            store.put_bytes("a", b"abc");
         },
         |store| {
             let put = Change::Put {
@@ -148,15 +146,7 @@ fn every_kind_of_change_is_counted() {
             assert!(store.apply(&[put], Instant(0)).unwrap());
         },
         |store| {
-            let disclosure = Disclosure {
-                at: Instant(1),
-                grant_ids: Vec::new(),
-                client_id: contract::id::ClientId::parse("agent").unwrap(),
-                operation: "search".to_owned(),
-                records: Vec::new(),
-                fields: Vec::new(),
-            };
-            store.log_disclosures(&[disclosure], &[]).unwrap();
+            store.log_disclosures(&[disclosure(1, &[])], &[]).unwrap();
         },
         |store| {
             store.purge().unwrap();
@@ -233,12 +223,7 @@ fn an_unpacked_backup_begins_anew() {
     // TR-34
     let folder = tempfile::tempdir().unwrap();
     let store = settled(folder.path());
-    let mut archive = Vec::new();
-    store.backup(&mut archive, &[]).unwrap();
-    let restored = tempfile::tempdir().unwrap();
-    tar::Archive::new(archive.as_slice())
-        .unpack(restored.path())
-        .unwrap();
+    let restored = unpacked(&backup(&store));
     let store = open(restored.path());
     assert_eq!(store.rolled_back(), None);
     store.put(vec![message("b", "x", "")]);
