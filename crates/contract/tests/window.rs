@@ -2,19 +2,19 @@
 
 use contract::{ErrorCode, Window, WindowError, WindowRequest, WindowSelector, window::cut};
 use proptest::prelude::*;
+use serde_json::{Value, json};
 
-fn selected(edit: impl FnOnce(&mut WindowSelector)) -> Result<WindowRequest, WindowError> {
-    let mut selector = WindowSelector::default();
-    edit(&mut selector);
+fn selected(selector: Value) -> Result<WindowRequest, WindowError> {
+    let selector: WindowSelector = serde_json::from_value(selector).expect("a selector");
     selector.request()
 }
 
-fn window(text: &str, edit: impl FnOnce(&mut WindowSelector)) -> Result<Window, WindowError> {
-    cut(text, &selected(edit)?)
+fn window(text: &str, selector: Value) -> Result<Window, WindowError> {
+    cut(text, &selected(selector)?)
 }
 
-fn fault(edit: impl FnOnce(&mut WindowSelector)) -> &'static str {
-    match selected(edit) {
+fn fault(selector: Value) -> &'static str {
+    match selected(selector) {
         Err(WindowError::Selector { param, .. }) => param,
         _ => "accepted",
     }
@@ -22,7 +22,7 @@ fn fault(edit: impl FnOnce(&mut WindowSelector)) -> &'static str {
 
 #[test]
 fn a_short_field_is_complete() {
-    let window = window("héllo", |_| ()).unwrap();
+    let window = window("héllo", json!({})).unwrap();
     assert_eq!(window.text, "héllo");
     assert_eq!(
         (window.start_chars, window.end_chars, window.total_chars),
@@ -39,11 +39,7 @@ fn a_short_field_is_complete() {
 
 #[test]
 fn the_middle_of_a_field_points_both_ways() {
-    let window = window("0123456789", |s| {
-        s.offset_chars = Some(4);
-        s.limit_chars = Some(3);
-    })
-    .unwrap();
+    let window = window("0123456789", json!({"offset_chars": 4, "limit_chars": 3})).unwrap();
     assert_eq!(window.text, "456");
     assert!(!window.complete && window.has_more);
     assert_eq!(window.next_offset_chars, Some(7));
@@ -52,7 +48,7 @@ fn the_middle_of_a_field_points_both_ways() {
 
 #[test]
 fn the_last_window_is_not_complete_and_has_no_more() {
-    let window = window("0123456789", |s| s.cursor = Some("8".to_owned())).unwrap();
+    let window = window("0123456789", json!({"cursor": "8"})).unwrap();
     assert_eq!(window.text, "89");
     assert!(!window.complete && !window.has_more);
     assert_eq!(window.next_offset_chars, None);
@@ -62,19 +58,19 @@ fn the_last_window_is_not_complete_and_has_no_more() {
 #[test]
 fn an_offset_past_the_end_is_an_empty_window() {
     for offset in [10, 11, usize::MAX] {
-        let window = window("0123456789", |s| s.offset_chars = Some(offset)).unwrap();
+        let window = window("0123456789", json!({"offset_chars": offset})).unwrap();
         assert_eq!(window.text, "");
         assert_eq!((window.start_chars, window.end_chars), (10, 10));
         assert!(!window.complete && !window.has_more);
     }
-    let far = window("abc", |s| s.cursor = Some("9".repeat(40))).unwrap();
+    let far = window("abc", json!({"cursor": "9".repeat(40)})).unwrap();
     assert_eq!((far.start_chars, far.total_chars), (3, 3));
-    assert!(window("", |_| ()).unwrap().complete);
+    assert!(window("", json!({})).unwrap().complete);
 }
 
 #[test]
 fn astral_characters_count_once() {
-    let window = window("😀é́x", |s| s.limit_chars = Some(3)).unwrap();
+    let window = window("😀é́x", json!({"limit_chars": 3})).unwrap();
     assert_eq!(window.text, "😀é\u{301}");
     assert_eq!((window.end_chars, window.total_chars), (3, 4));
 }
@@ -86,11 +82,10 @@ fn a_match_stands_in_its_context() {
         "x".repeat(100),
         "y".repeat(100)
     );
-    let window = window(&text, |s| {
-        s.q = Some("OVERDRAFT".to_owned());
-        s.before_chars = Some(10);
-        s.after_chars = Some(10);
-    })
+    let window = window(
+        &text,
+        json!({"q": "OVERDRAFT", "before_chars": 10, "after_chars": 10}),
+    )
     .unwrap();
     assert_eq!(window.text, "ice total overdraft fee 42 EU");
     assert_eq!((window.start_chars, window.end_chars), (104, 133));
@@ -104,11 +99,7 @@ fn a_match_stands_in_its_context() {
 
 #[test]
 fn a_match_near_the_start_has_the_context_there_is() {
-    let window = window("ab needle", |s| {
-        s.q = Some("needle".to_owned());
-        s.before_chars = Some(100);
-    })
-    .unwrap();
+    let window = window("ab needle", json!({"q": "needle", "before_chars": 100})).unwrap();
     assert_eq!(window.text, "ab needle");
     assert_eq!(window.limit_chars, 106);
     assert!(window.complete);
@@ -117,13 +108,12 @@ fn a_match_near_the_start_has_the_context_there_is() {
 #[test]
 fn a_match_without_context_takes_the_default_length() {
     let text = format!("{}needle{}", "x".repeat(10), "y".repeat(5000));
-    let found = window(&text, |s| s.q = Some("needle".to_owned())).unwrap();
+    let found = window(&text, json!({"q": "needle"})).unwrap();
     assert_eq!((found.start_chars, found.limit_chars), (10, 4096));
-    let limited = window(&text, |s| {
-        s.q = Some("needle".to_owned());
-        s.limit_chars = Some(6);
-        s.before_chars = Some(0);
-    })
+    let limited = window(
+        &text,
+        json!({"q": "needle", "limit_chars": 6, "before_chars": 0}),
+    )
     .unwrap();
     assert_eq!(limited.text, "needle");
 }
@@ -138,7 +128,7 @@ fn case_is_ignored_in_every_script_and_offsets_stay_exact() {
         ("ababac", "abac", 2),
         ("İstanbul", "istanbul", 0),
     ] {
-        let found = window(text, |s| s.q = Some(q.to_owned())).unwrap();
+        let found = window(text, json!({"q": q})).unwrap();
         assert_eq!(found.match_start_chars, Some(start), "{text}");
         assert_eq!(
             found.match_end_chars,
@@ -150,7 +140,7 @@ fn case_is_ignored_in_every_script_and_offsets_stay_exact() {
 
 #[test]
 fn a_text_that_does_not_occur_is_not_found() {
-    let error = window("body", |s| s.q = Some("soul".to_owned())).unwrap_err();
+    let error = window("body", json!({"q": "soul"})).unwrap_err();
     assert_eq!(error, WindowError::QueryNotFound);
     let error = error.for_field("body");
     assert_eq!(error.code, ErrorCode::QueryNotFound);
@@ -159,60 +149,33 @@ fn a_text_that_does_not_occur_is_not_found() {
 
 #[test]
 fn selectors_that_exclude_one_another_are_refused() {
-    assert_eq!(fault(|s| s.limit_chars = Some(0)), "limit_chars");
-    assert_eq!(fault(|s| s.q = Some(String::new())), "q");
-    assert_eq!(fault(|s| s.before_chars = Some(1)), "q");
-    assert_eq!(fault(|s| s.after_chars = Some(0)), "q");
+    assert_eq!(fault(json!({"limit_chars": 0})), "limit_chars");
+    assert_eq!(fault(json!({"q": ""})), "q");
+    assert_eq!(fault(json!({"before_chars": 1})), "q");
+    assert_eq!(fault(json!({"after_chars": 0})), "q");
     for cursor in ["", "-1", "x", "1.5", " 1", "٣"] {
-        assert_eq!(fault(|s| s.cursor = Some(cursor.to_owned())), "cursor");
+        assert_eq!(fault(json!({"cursor": cursor})), "cursor");
     }
-    let q = |s: &mut WindowSelector| s.q = Some("q".to_owned());
-    assert_eq!(
-        fault(|s| {
-            q(s);
-            s.offset_chars = Some(0);
-        }),
-        "q"
-    );
-    assert_eq!(
-        fault(|s| {
-            q(s);
-            s.cursor = Some("0".to_owned());
-        }),
-        "q"
-    );
-    assert_eq!(
-        fault(|s| {
-            q(s);
-            s.before_chars = Some(8193);
-        }),
-        "before_chars"
-    );
-    assert_eq!(
-        fault(|s| {
-            q(s);
-            s.after_chars = Some(usize::MAX);
-        }),
-        "after_chars"
-    );
-    assert_eq!(
-        fault(|s| {
-            s.cursor = Some("0".to_owned());
-            s.offset_chars = Some(0);
-        }),
-        "cursor"
-    );
-    let error = selected(|s| s.limit_chars = Some(0)).unwrap_err();
+    for (selector, param) in [
+        (json!({"q": "q", "offset_chars": 0}), "q"),
+        (json!({"q": "q", "cursor": "0"}), "q"),
+        (json!({"q": "q", "before_chars": 8193}), "before_chars"),
+        (json!({"q": "q", "after_chars": usize::MAX}), "after_chars"),
+        (json!({"cursor": "0", "offset_chars": 0}), "cursor"),
+    ] {
+        assert_eq!(fault(selector), param);
+    }
+    let error = selected(json!({"limit_chars": 0})).unwrap_err();
     assert_eq!(error.for_field("body").code, ErrorCode::InvalidWindow);
 }
 
 #[test]
 fn a_limit_over_the_cap_is_cut_and_said() {
-    let request = selected(|s| s.limit_chars = Some(16_385)).unwrap();
+    let request = selected(json!({"limit_chars": 16_385})).unwrap();
     assert!(request.limit_clamped());
     assert_eq!(request.limit_chars(), 16_384);
     assert!(
-        !selected(|s| s.limit_chars = Some(16_384))
+        !selected(json!({"limit_chars": 16_384}))
             .unwrap()
             .limit_clamped()
     );
@@ -222,15 +185,15 @@ fn a_limit_over_the_cap_is_cut_and_said() {
 fn a_repetitive_search_is_not_slow() {
     let text = "a".repeat(2_000_000);
     let q = format!("{}b", "a".repeat(100_000));
-    let found = window(&text, |s| s.q = Some(q));
+    let found = window(&text, json!({"q": q}));
     assert_eq!(found, Err(WindowError::QueryNotFound));
 }
 
 #[test]
 fn the_wire_form_names_what_does_not_apply_as_null() {
-    let wire = serde_json::to_value(window("ab", |_| ()).unwrap()).unwrap();
-    assert_eq!(wire["match_start_chars"], serde_json::Value::Null);
-    assert_eq!(wire["next_offset_chars"], serde_json::Value::Null);
+    let wire = serde_json::to_value(window("ab", json!({})).unwrap()).unwrap();
+    assert_eq!(wire["match_start_chars"], Value::Null);
+    assert_eq!(wire["next_offset_chars"], Value::Null);
     assert_eq!(wire.as_object().unwrap().len(), 11);
 }
 
@@ -242,7 +205,7 @@ proptest! {
         let mut read = String::new();
         let mut next = Some(0);
         while let Some(offset) = next {
-            let window = window(&text, |s| { s.offset_chars = Some(offset); s.limit_chars = Some(limit); }).unwrap();
+            let window = window(&text, json!({"offset_chars": offset, "limit_chars": limit})).unwrap();
             prop_assert_eq!(window.start_chars, offset);
             prop_assert_eq!(window.text.chars().count(), window.end_chars - window.start_chars);
             prop_assert_eq!(window.has_more, window.next_offset_chars.is_some());
@@ -257,7 +220,7 @@ proptest! {
         let folded: Vec<char> = text.to_lowercase().chars().collect();
         let pattern: Vec<char> = q.to_lowercase().chars().collect();
         let expected = folded.windows(pattern.len()).position(|part| part == pattern);
-        let found = window(&text, |s| s.q = Some(q)).ok().and_then(|window| window.match_start_chars);
+        let found = window(&text, json!({"q": q})).ok().and_then(|window| window.match_start_chars);
         prop_assert_eq!(found, expected);
     }
 

@@ -118,56 +118,31 @@ fn a_stream_that_is_gone_is_listed_as_a_whole() {
     );
 }
 
+/// A member of the stream, what it becomes, and what that does to the records.
+const CAPABILITIES: &str = r#"
+query/search | {"lexical_fields": ["body"]} | reindexed
+query/range_filters | {} | reindexed
+query/aggregations | - | reindexed
+schema/properties/id | {"type": "string", "format": "date"} | reindexed
+cursor_field | "size_bytes" | reordered
+views | [{"id": "envelope", "fields": ["id"]}] | nothing
+description | "More mail" | nothing
+schema/properties/tags | {"type": "array"} | nothing
+"#;
+
 #[test]
 fn capabilities_reindex_and_a_new_cursor_reorders() {
     let old = Declaration::parse(GOOD).unwrap();
     let stream = old.streams[0].name.clone();
-    for (pointer, value, reindex, reorder) in [
-        (
-            "/streams/0/query/search",
-            Some(json!({"lexical_fields": ["body"]})),
-            true,
-            false,
-        ),
-        (
-            "/streams/0/query/range_filters",
-            Some(json!({})),
-            true,
-            false,
-        ),
-        ("/streams/0/query/aggregations", None, true, false),
-        (
-            "/streams/0/schema/properties/id",
-            Some(json!({"type": "string", "format": "date"})),
-            true,
-            false,
-        ),
-        (
-            "/streams/0/cursor_field",
-            Some(json!("size_bytes")),
-            false,
-            true,
-        ),
-        (
-            "/streams/0/views",
-            Some(json!([{"id": "envelope", "fields": ["id"]}])),
-            false,
-            false,
-        ),
-        (
-            "/streams/0/description",
-            Some(json!("More mail")),
-            false,
-            false,
-        ),
-        (
-            "/streams/0/schema/properties/tags",
-            Some(json!({"type": "array"})),
-            false,
-            false,
-        ),
-    ] {
-        let change = plan_change(&old, &changed(&[(pointer, value)])).unwrap();
+    for line in CAPABILITIES.trim().lines() {
+        let cells: Vec<&str> = line.split(" | ").collect();
+        let [pointer, value, effect] = cells[..] else {
+            panic!("{line}")
+        };
+        let pointer = format!("/streams/0/{pointer}");
+        let value = (value != "-").then(|| serde_json::from_str(value).unwrap());
+        let (reindex, reorder) = (effect == "reindexed", effect == "reordered");
+        let change = plan_change(&old, &changed(&[(&pointer, value)])).unwrap();
         assert_eq!(change.reindex.contains(&stream), reindex, "{pointer}");
         assert_eq!(change.reordered.contains(&stream), reorder, "{pointer}");
         assert!(change.removed.is_empty(), "{pointer}");

@@ -40,98 +40,67 @@ fn field(property: &Value) -> FieldDeclaration {
     declaration.streams[0].field("r").unwrap().clone()
 }
 
+/// Property, its kind, and whether it may be null.
+const KINDS: &str = r##"
+{"$ref": "#/$defs/i"} | integer | false
+{"$ref": "#/$defs/other%20day"} | date | false
+{"$ref": "#day"} | date | false
+{"$ref": "#/properties/secret"} | text | false
+{"$ref": "#"} | object | false
+{"$ref": "#/$defs/tree"} | object | false
+{"anyOf": [{"type": "integer"}, {"type": "null"}]} | integer | true
+{"oneOf": [{"type": "null"}, {"$ref": "#/$defs/day"}]} | date | true
+{"anyOf": [{"type": "integer"}, {"type": "number"}]} | number | false
+{"anyOf": [{"type": "integer"}, {"type": "string"}]} | mixed | false
+{"anyOf": [{"type": "integer"}, {}]} | mixed | true
+{"anyOf": [{"type": "string", "format": "date"}, {"type": "string", "format": "date-time"}]} | text | false
+{"type": ["number", "null"], "$ref": "#/$defs/i"} | integer | false
+{"allOf": [{"type": "string"}, {"format": "date-time"}]} | date_time | false
+"##;
+
+/// The rows of a table, each with so many cells.
+fn rows<const N: usize>(table: &'static str) -> impl Iterator<Item = [&'static str; N]> {
+    table.trim().lines().map(|line| {
+        let cells: Vec<&str> = line.split(" | ").collect();
+        cells.try_into().unwrap_or_else(|_| panic!("{line}"))
+    })
+}
+
+fn parsed(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
 #[test]
 fn a_type_behind_references_and_combinations_is_the_type_of_the_field() {
-    use FieldKind::{Date, DateTime, Integer, Mixed, Number, Object, Text};
-    for (property, kind, nullable) in [
-        (json!({"$ref": "#/$defs/i"}), Integer, false),
-        (json!({"$ref": "#/$defs/other%20day"}), Date, false),
-        (json!({"$ref": "#day"}), Date, false),
-        (json!({"$ref": "#/properties/secret"}), Text, false),
-        (json!({"$ref": "#"}), Object, false),
-        (json!({"$ref": "#/$defs/tree"}), Object, false),
-        (
-            json!({"anyOf": [{"type": "integer"}, {"type": "null"}]}),
-            Integer,
-            true,
-        ),
-        (
-            json!({"oneOf": [{"type": "null"}, {"$ref": "#/$defs/day"}]}),
-            Date,
-            true,
-        ),
-        (
-            json!({"anyOf": [{"type": "integer"}, {"type": "number"}]}),
-            Number,
-            false,
-        ),
-        (
-            json!({"anyOf": [{"type": "integer"}, {"type": "string"}]}),
-            Mixed,
-            false,
-        ),
-        (json!({"anyOf": [{"type": "integer"}, {}]}), Mixed, true),
-        (
-            json!({"anyOf": [{"type": "string", "format": "date"}, {"type": "string", "format": "date-time"}]}),
-            Text,
-            false,
-        ),
-        (
-            json!({"type": ["number", "null"], "$ref": "#/$defs/i"}),
-            Integer,
-            false,
-        ),
-        (
-            json!({"allOf": [{"type": "string"}, {"format": "date-time"}]}),
-            DateTime,
-            false,
-        ),
-    ] {
-        let field = field(&property);
-        assert_eq!((field.kind, field.nullable), (kind, nullable), "{property}");
+    for [property, kind, nullable] in rows(KINDS) {
+        let field = field(&parsed(property));
+        let told = (field.kind.as_str(), field.nullable.to_string());
+        assert_eq!(told, (kind, nullable.to_owned()), "{property}");
     }
     let integer = field(&json!({"anyOf": [{"$ref": "#/$defs/i"}, {"type": "null"}]}));
     assert_eq!(integer.types, [JsonType::Integer, JsonType::Null]);
     assert!(integer.accepts("5") && integer.accepts("null") && !integer.accepts("\"5\""));
 }
 
+/// Property, and its schema by itself. What leads back to itself ends with its type; other properties are not copied, and not
+/// named.
+const ALONE: &str = r##"
+{"type": "string"} | {"type": "string"}
+{"$ref": "#/$defs/i"} | {"type": "integer", "minimum": 1}
+{"$ref": "#/$defs/i", "title": "Count"} | {"title": "Count", "type": "integer", "minimum": 1}
+{"$ref": "#/$defs/i", "minimum": 5} | {"type": "integer", "allOf": [{"minimum": 5}, {"type": "integer", "minimum": 1}]}
+{"anyOf": [{"$ref": "#/$defs/i"}, {"type": "null"}]} | {"type": ["integer", "null"], "anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}]}
+{"$ref": "#/$defs/tree"} | {"type": "object", "properties": {"below": {"type": "array", "items": {"type": "object"}}}}
+{"$ref": "#/properties/secret"} | {"type": "string"}
+{"$ref": "#"} | {"type": "object"}
+{"type": "array", "items": {"$ref": "#"}} | {"type": "array", "items": {"type": "object"}}
+"##;
+
 #[test]
 fn the_schema_of_a_field_can_be_read_by_itself() {
-    for (property, alone) in [
-        (json!({"type": "string"}), json!({"type": "string"})),
-        (
-            json!({"$ref": "#/$defs/i"}),
-            json!({"type": "integer", "minimum": 1}),
-        ),
-        (
-            json!({"$ref": "#/$defs/i", "title": "Count"}),
-            json!({"title": "Count", "type": "integer", "minimum": 1}),
-        ),
-        (
-            json!({"$ref": "#/$defs/i", "minimum": 5}),
-            json!({"type": "integer", "allOf": [{"minimum": 5}, {"type": "integer", "minimum": 1}]}),
-        ),
-        (
-            json!({"anyOf": [{"$ref": "#/$defs/i"}, {"type": "null"}]}),
-            json!({"type": ["integer", "null"], "anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}]}),
-        ),
-        // What leads back to itself ends with its type; other properties are not copied, and not named.
-        (
-            json!({"$ref": "#/$defs/tree"}),
-            json!({"type": "object", "properties": {"below": {"type": "array", "items": {"type": "object"}}}}),
-        ),
-        (
-            json!({"$ref": "#/properties/secret"}),
-            json!({"type": "string"}),
-        ),
-        (json!({"$ref": "#"}), json!({"type": "object"})),
-        (
-            json!({"type": "array", "items": {"$ref": "#"}}),
-            json!({"type": "array", "items": {"type": "object"}}),
-        ),
-    ] {
-        let schema: Value = serde_json::from_str(&field(&property).schema).unwrap();
-        assert_eq!(schema, alone, "{property}");
+    for [property, alone] in rows(ALONE) {
+        let schema = field(&parsed(property)).schema;
+        assert_eq!(parsed(&schema), parsed(alone), "{property}");
     }
     assert_eq!(
         field(&json!({"$ref": "#/$defs/day"})).role.as_deref(),
@@ -156,14 +125,9 @@ const REFUSED: &str = r##"
 
 #[test]
 fn a_reference_that_leads_nowhere_or_back_is_refused_with_its_place() {
-    for line in REFUSED.lines().filter(|line| !line.is_empty()) {
-        let cells: Vec<&str> = line.split(" | ").collect();
-        let [property, definitions, path, words] = cells[..] else {
-            panic!("{line}")
-        };
-        let parsed = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+    for [property, definitions, path, words] in rows(REFUSED) {
         let found = mistakes(&file(&parsed(property), &parsed(definitions)));
-        assert_eq!(found.len(), 1, "{line}: {found:?}");
+        assert_eq!(found.len(), 1, "{property}: {found:?}");
         assert_eq!(found[0].0, format!("/streams/0/schema{path}"), "{found:?}");
         assert!(found[0].1.contains(words), "{found:?}");
     }
