@@ -182,6 +182,8 @@ pub struct SourceRef {
     pub kind: Option<String>,
     /// A URI, or the short key.
     pub id: Option<String>,
+    /// What people call it; not sent by us.
+    pub display_name: Option<String>,
 }
 
 /// A connection a stream may be read from.

@@ -231,6 +231,7 @@ pub(crate) fn source_of(declaration: &Declaration) -> SourceRef {
     SourceRef {
         kind: Some(kind.to_owned()),
         id: Some(declaration.source.id.clone()),
+        display_name: None,
     }
 }
 

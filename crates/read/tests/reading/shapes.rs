@@ -41,6 +41,7 @@ fn a_page_of_records() {
         ..ListOptions::default()
     });
     let mut page = reader(&world).records(query).unwrap();
+    let as_written: Value = serde_json::from_str("1.50").unwrap();
     let cursor = page["next_cursor"].take();
     assert!(cursor.as_str().is_some_and(|cursor| cursor.len() > 40));
     assert_eq!(
@@ -49,7 +50,7 @@ fn a_page_of_records() {
             "object": "list", "url": "/v1/streams/messages/records", "has_more": true, "next_cursor": null,
             "data": [{"object": "record", "id": "m1", "stream": "messages", "emitted_at": "2026-05-01T00:00:00Z",
                 "connection_id": "work", "connector_key": "demo_mail", "display_name": "Work mail",
-                "data": {"id": "m1", "subject": "Re: overdraft", "body": "The fee was refunded.", "amount": 1.5,
+                "data": {"id": "m1", "subject": "Re: overdraft", "body": "The fee was refunded.", "amount": as_written,
                     "received_at": "2026-03-03T09:00:00Z"}}],
             "meta": {"count": {"kind": "exact", "value": 2},
                 "window": {"total": 2, "earliest_at": "2026-03-01T08:00:00.000Z", "latest_at": "2026-03-03T09:00:00.000Z"},
