@@ -32,10 +32,6 @@ impl ObjectTag {
     pub const SCHEMA: ObjectTag = ObjectTag(Cow::Borrowed("schema"));
     /// A search hit.
     pub const SEARCH_RESULT: ObjectTag = ObjectTag(Cow::Borrowed("search_result"));
-    /// A proven match in context.
-    pub const EVIDENCE_EXCERPT: ObjectTag = ObjectTag(Cow::Borrowed("evidence_excerpt"));
-    /// How to read on from an excerpt.
-    pub const FIELD_WINDOW_READ: ObjectTag = ObjectTag(Cow::Borrowed("field_window_read"));
     pub const FIELD_WINDOW: ObjectTag = ObjectTag(Cow::Borrowed("field_window"));
     /// An aggregate.
     pub const AGGREGATION: ObjectTag = ObjectTag(Cow::Borrowed("aggregation"));

@@ -7,34 +7,12 @@ use crate::fixture::*;
 
 fn world() -> World {
     let world = World::mail();
-    let records = [
-        (
-            r#""m1""#,
-            r#""a@x""#,
-            "1",
-            "0.10",
-            r#""2026-03-31T23:30:00Z""#,
-        ),
-        (
-            r#""m2""#,
-            r#""a@x""#,
-            "2",
-            "0.20",
-            r#""2026-03-31T10:00:00Z""#,
-        ),
-        (
-            r#""m3""#,
-            r#""b@x""#,
-            "9007199254740993",
-            "null",
-            r#""2026-01-01T00:00:00Z""#,
-        ),
-    ];
-    for (id, from, size, amount, at) in records {
-        let text = format!(
-            r#"{{"id":{id},"from_email":{from},"size_bytes":{size},"amount":{amount},"received_at":{at},"secret":"s"}}"#
-        );
-        world.put_text("work", "messages", &text);
+    for record in [
+        r#"{"id":"m1","from_email":"a@x","size_bytes":1,"amount":0.10,"received_at":"2026-03-31T23:30:00Z","secret":"s"}"#,
+        r#"{"id":"m2","from_email":"a@x","size_bytes":2,"amount":0.20,"received_at":"2026-03-31T10:00:00Z","secret":"s"}"#,
+        r#"{"id":"m3","from_email":"b@x","size_bytes":9007199254740993,"amount":null,"received_at":"2026-01-01T00:00:00Z","secret":"s"}"#,
+    ] {
+        world.put_text("work", "messages", record);
     }
     world
 }

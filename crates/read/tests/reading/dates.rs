@@ -2,7 +2,7 @@
 
 use contract::json::RecordBody;
 use contract::key::RecordKey;
-use contract::query::{ExpandRequest, ListOptions, StreamQuery};
+use contract::query::{ExpandRequest, ListOptions};
 use serde_json::{Value, json};
 use store::records::ChangeOp;
 
@@ -34,12 +34,7 @@ fn dates(reader: &Reader) -> Vec<String> {
     let streams = reader.streams(None).unwrap();
     let mut listed = streams["data"].as_array().unwrap().iter();
     let messages = listed.find(|one| one["name"] == "messages").unwrap();
-    let alone = reader
-        .stream(StreamQuery {
-            stream: stream("messages"),
-            connection_id: None,
-        })
-        .unwrap();
+    let alone = reader.stream("messages").unwrap();
     let all = [
         &list["data"][0]["emitted_at"],
         &record["emitted_at"],

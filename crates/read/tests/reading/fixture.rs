@@ -286,8 +286,15 @@ impl Reader {
         as_json(self.0.schema(query))
     }
 
-    pub(crate) fn stream(&self, query: contract::query::StreamQuery) -> Answered {
+    pub(crate) fn metadata(&self, query: contract::query::StreamQuery) -> Answered {
         as_json(self.0.stream(query))
+    }
+
+    pub(crate) fn stream(&self, name: &str) -> Answered {
+        self.metadata(contract::query::StreamQuery {
+            stream: stream(name),
+            connection_id: None,
+        })
     }
 
     pub(crate) fn streams(&self, connection: Option<&str>) -> Answered {

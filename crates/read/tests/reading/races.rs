@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use contract::aggregate::{Granularity, GroupBy, Grouping, Metric};
 use contract::json::RecordBody;
 use contract::key::RecordKey;
-use contract::query::{Count, ListOptions, PageLimit, StreamQuery};
+use contract::query::{Count, ListOptions, PageLimit};
 use contract::schema::SchemaQuery;
 use serde_json::{Value, json};
 use store::records::ChangeOp;
 
-use crate::fixture::{Answered, Reader, World, aggregate, field, list, stream};
+use crate::fixture::{Answered, Reader, World, aggregate, field, list};
 
 /// No number that may be seen comes near it, not even a sum.
 const HIDDEN: u32 = 1_000_000_000;
@@ -87,12 +87,7 @@ fn figures() -> Vec<Figure> {
     }));
     asked.push(Box::new(|reader| reader.streams(None)));
     asked.push(Box::new(|reader| reader.schema(SchemaQuery::default())));
-    asked.push(Box::new(|reader| {
-        reader.stream(StreamQuery {
-            stream: stream("messages"),
-            connection_id: None,
-        })
-    }));
+    asked.push(Box::new(|reader| reader.stream("messages")));
     asked
 }
 

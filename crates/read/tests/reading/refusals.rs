@@ -6,7 +6,7 @@ use contract::error::ErrorCode;
 use contract::id::ViewId;
 use contract::query::{
     Count, ExpandRequest, Filter, ListOptions, Order, Projection, Reading, RecordQuery,
-    RecordsQuery, Sort, StreamQuery,
+    RecordsQuery, Sort,
 };
 use contract::schema::SchemaQuery;
 use contract::search::SearchMode;
@@ -105,17 +105,13 @@ fn a_stream_outside_the_grant_is_the_same_whether_it_exists_or_not() {
     let world = world();
     let (owner, client) = (world.owner(), client(&world));
     for name in ["events", "nonsense"] {
-        let metadata = StreamQuery {
-            stream: stream(name),
-            connection_id: None,
-        };
         let schema = SchemaQuery::parse(None, None, Some(stream(name)), None).unwrap();
         let mut search = words("s");
         search.streams = vec![stream(name)];
         for answer in [
             client.records(RecordsQuery::new(stream(name))),
             client.record(RecordQuery::new(stream(name), "m1")),
-            client.stream(metadata),
+            client.stream(name),
             client.schema(schema),
             client.search(search.clone()),
         ] {

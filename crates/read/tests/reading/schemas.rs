@@ -3,26 +3,28 @@
 use contract::error::ErrorCode;
 use contract::json::RecordBody;
 use contract::key::RecordKey;
-use contract::query::StreamQuery;
 use contract::schema::SchemaQuery;
 use serde_json::{Value, json};
 use store::records::ChangeOp;
 
 use crate::fixture::*;
 
-fn schema_query(
-    view: Option<&str>,
-    detail: Option<&str>,
-    name: Option<&str>,
-    connection: Option<&str>,
-) -> SchemaQuery {
-    SchemaQuery::parse(
-        view,
-        detail,
-        name.map(stream),
-        connection.map(str::to_owned),
-    )
-    .unwrap()
+fn query(view: Option<&str>, name: Option<&str>, connection: Option<&str>) -> SchemaQuery {
+    let connection = connection.map(str::to_owned);
+    SchemaQuery::parse(view, None, name.map(stream), connection).unwrap()
+}
+
+fn whole(name: Option<&str>, connection: Option<&str>) -> SchemaQuery {
+    query(None, name, connection)
+}
+
+fn compact(name: Option<&str>, connection: Option<&str>) -> SchemaQuery {
+    query(Some("compact"), name, connection)
+}
+
+fn full(name: &str, connection: Option<&str>) -> SchemaQuery {
+    let connection = connection.map(str::to_owned);
+    SchemaQuery::parse(None, Some("full"), Some(stream(name)), connection).unwrap()
 }
 
 fn world() -> World {
@@ -35,10 +37,7 @@ fn world() -> World {
 #[test]
 fn the_owner_sees_the_whole_declaration() {
     let world = world();
-    let answer = world
-        .owner()
-        .schema(schema_query(None, None, None, None))
-        .unwrap();
+    let answer = world.owner().schema(whole(None, None)).unwrap();
     assert_eq!(answer["object"], "schema");
     assert_eq!(
         answer["bearer"],
@@ -103,9 +102,8 @@ fn the_newest_visible_record_is_told_of_each_stream() {
         answer["connectors"][0]["streams"][0]["freshness"]["captured_at"].clone()
     };
     let owner = |query| world.owner().schema(query).unwrap();
-    let in_connection =
-        |connection: &str| schema_query(None, None, Some("messages"), Some(connection));
-    let all = || schema_query(None, None, Some("messages"), None);
+    let in_connection = |connection: &str| whole(Some("messages"), Some(connection));
+    let all = || whole(Some("messages"), None);
     assert_eq!(answer(&owner, all()), "2026-03-01T10:30:00.000Z");
     assert_eq!(
         answer(&owner, in_connection("work")),
@@ -125,7 +123,7 @@ fn the_newest_visible_record_is_told_of_each_stream() {
     assert_eq!(answer(&client, all()), "2026-03-06T00:00:00.000Z");
     world.delete("work", "messages", "m3");
     assert_eq!(answer(&client, all()), "2026-03-01T10:00:00.000Z");
-    let compact = owner(schema_query(Some("compact"), None, Some("messages"), None));
+    let compact = owner(compact(Some("messages"), None));
     assert!(!compact.to_string().contains("freshness"), "{compact}");
 }
 
@@ -133,7 +131,7 @@ fn the_newest_visible_record_is_told_of_each_stream() {
 fn a_limit_is_told_only_where_a_relation_accepts_one() {
     // Decision 10: what is one record at most takes no `expand_limit`.
     let world = world();
-    let query = schema_query(None, None, Some("messages"), Some("work"));
+    let query = whole(Some("messages"), Some("work"));
     let answer = world.owner().schema(query).unwrap();
     let messages = &answer["connectors"][0]["streams"][0];
     assert_eq!(
@@ -152,12 +150,7 @@ fn a_client_sees_exactly_what_it_may_use() {
     let world = world();
     let reader = world.mail_client(json!([{"name": "messages", "fields": ["subject", "id", "size_bytes", "profile"],
             "time_constraint": {"field": "received_at", "since": "2026-01-01"}, "resources": ["m2", "m1"]}]));
-    let answer = reader
-        .stream(StreamQuery {
-            stream: stream("messages"),
-            connection_id: None,
-        })
-        .unwrap();
+    let answer = reader.stream("messages").unwrap();
     let mut answer = answer;
     let capabilities = answer["field_capabilities"].take();
     assert_eq!(
@@ -184,7 +177,7 @@ fn a_client_sees_exactly_what_it_may_use() {
         .collect();
     // In the order they are declared.
     assert_eq!(names, ["id", "subject", "size_bytes", "profile"]);
-    let schema = reader.schema(schema_query(None, None, None, None)).unwrap();
+    let schema = reader.schema(whole(None, None)).unwrap();
     assert_eq!(
         schema["bearer"],
         json!({"token_kind": "client", "scope": "grant", "grant_id": "grt_1", "client_id": "longview"})
@@ -211,12 +204,7 @@ fn a_compact_schema_says_each_field_in_a_few_flags() {
     let world = world();
     let answer = world
         .owner()
-        .schema(schema_query(
-            Some("compact"),
-            None,
-            Some("messages"),
-            Some("work"),
-        ))
+        .schema(compact(Some("messages"), Some("work")))
         .unwrap();
     assert_eq!(
         (
@@ -239,9 +227,7 @@ fn a_compact_schema_says_each_field_in_a_few_flags() {
     );
     assert_eq!(fields["labels"], "t=array");
     let client = world.mail_client(json!([{"name": "messages", "fields": ["received_at"]}]));
-    let answer = client
-        .schema(schema_query(Some("compact"), None, None, None))
-        .unwrap();
+    let answer = client.schema(compact(None, None)).unwrap();
     let stream = &answer["connectors"][0]["streams"][0];
     assert_eq!(
         stream["field_capabilities"],
@@ -256,9 +242,7 @@ fn a_compact_schema_says_each_field_in_a_few_flags() {
     assert_eq!(stream["query"], json!({"aggregations": {"count": true}}));
     let lately = world.mail_client(json!([{"name": "messages", "fields": ["received_at"],
             "time_constraint": {"field": "received_at", "since": "2026-03-01"}}]));
-    let answer = lately
-        .schema(schema_query(Some("compact"), None, None, None))
-        .unwrap();
+    let answer = lately.schema(compact(None, None)).unwrap();
     let limit = &answer["connectors"][0]["streams"][0]["time_constraint"];
     assert!(limit.to_string().contains("2026-03-01"), "{limit}");
 }
@@ -269,18 +253,11 @@ fn a_scoped_full_schema_holds_only_what_was_asked() {
     let world = world();
     let owner = world.owner();
     // TR-27: two connections of one connector are two sources, alike or not.
-    let refused = owner.schema(schema_query(None, Some("full"), Some("events"), None));
+    let refused = owner.schema(full("events", None));
     let refused = refused.unwrap_err();
     assert_eq!(refused.code, ErrorCode::AmbiguousSchemaDetail);
     assert_eq!(refused.available_connections().len(), 2);
-    let answer = owner
-        .schema(schema_query(
-            None,
-            Some("full"),
-            Some("events"),
-            Some("work"),
-        ))
-        .unwrap();
+    let answer = owner.schema(full("events", Some("work"))).unwrap();
     assert_eq!(
         (&answer["connector_count"], &answer["stream_count"]),
         (&json!(1), &json!(1))
@@ -293,9 +270,7 @@ fn a_scoped_full_schema_holds_only_what_was_asked() {
         .map(|stream| &stream["name"])
         .collect();
     assert_eq!(names, ["events"]);
-    let error = owner
-        .schema(schema_query(None, Some("full"), Some("messages"), None))
-        .unwrap_err();
+    let error = owner.schema(full("messages", None)).unwrap_err();
     assert_eq!(error.code, ErrorCode::AmbiguousSchemaDetail);
     assert_eq!(error.retry_with.as_deref(), Some("connection_id"));
     let listed: Vec<&str> = error
@@ -304,14 +279,7 @@ fn a_scoped_full_schema_holds_only_what_was_asked() {
         .map(|one| one.connection_id.as_str())
         .collect();
     assert_eq!(listed, ["chat", "work", "home"]);
-    let answer = owner
-        .schema(schema_query(
-            None,
-            Some("full"),
-            Some("messages"),
-            Some("home"),
-        ))
-        .unwrap();
+    let answer = owner.schema(full("messages", Some("home"))).unwrap();
     assert_eq!(
         answer["connectors"][0]["streams"][0]["granted_connections"],
         json!([{"connection_id": "home"}])
@@ -333,7 +301,7 @@ fn connections_granted_differently_are_told_apart() {
             json!([{"name": "messages", "instance_ids": ["home"], "fields": ["id", "subject"]}]),
         ),
     ]);
-    let answer = reader.schema(schema_query(None, None, None, None)).unwrap();
+    let answer = reader.schema(whole(None, None)).unwrap();
     assert_eq!(
         answer["bearer"],
         json!({"token_kind": "mcp_package", "scope": "grant", "client_id": "longview", "grant_package_id": "gpkg_1"})
@@ -359,9 +327,7 @@ fn a_relation_is_told_where_its_child_and_foreign_key_are_granted() {
     let granted = |fields: Value| {
         let reader = world.mail_client(json!([{"name": "messages", "fields": ["id"]},
                 {"name": "attachments", "fields": fields}]));
-        let answer = reader
-            .schema(schema_query(None, None, Some("messages"), None))
-            .unwrap();
+        let answer = reader.schema(whole(Some("messages"), None)).unwrap();
         answer["connectors"][0]["streams"][0].clone()
     };
     let answer = granted(json!(["message_id"]));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use contract::aggregate::Metric;
 use contract::error::ErrorCode;
 use contract::id::GrantId;
-use contract::query::{ChangesSince, Reading, StreamQuery};
+use contract::query::{ChangesSince, Reading};
 use contract::window::WindowSelector;
 use serde_json::{Value, json};
 
@@ -46,10 +46,7 @@ fn reads(reader: &Reader) -> [Answered; 6] {
         reader.record(one("m1")),
         reader.window(window("m1", "body", WindowSelector::default())),
         reader.aggregate(aggregate(Metric::Count, None)),
-        reader.stream(StreamQuery {
-            stream: stream("messages"),
-            connection_id: None,
-        }),
+        reader.stream("messages"),
     ]
 }
 

@@ -49,7 +49,8 @@ fn history() -> impl Strategy<Value = Vec<Vec<Event>>> {
     prop::collection::vec(prop::collection::vec(event, 1..30), 1..5)
 }
 
-fn scalar(body: &RecordBody, name: &str) -> Option<Scalar> {
+/// The value of a field of a message, as its declaration reads it.
+pub(crate) fn scalar(body: &RecordBody, name: &str) -> Option<Scalar> {
     let kind = match name {
         "seen" => FieldKind::Boolean,
         "size_bytes" => FieldKind::Integer,

@@ -5,15 +5,16 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 use store::{Backup, Blobs, Catalog, EmbeddedStore, Search};
+use tempfile::TempDir;
 
 use crate::fixture::{
-    Work, add_ledger, add_mail, all, backup, blob_path, delete, message, open, put, stream,
+    Work, add_ledger, all, backup, blob_path, delete, mailbox, message, open, put, stream,
     unpacked, write,
 };
 
-fn filled(store: &EmbeddedStore) {
-    add_mail(store, "work");
-    add_ledger(store, "books");
+fn filled() -> (TempDir, EmbeddedStore) {
+    let (folder, store) = mailbox();
+    add_ledger(&store, "books");
     store.put(
         (0..50)
             .map(|at| message(&format!("m{at:02}"), "Überweisung", "東京"))
@@ -24,19 +25,18 @@ fn filled(store: &EmbeddedStore) {
         message("m01", "changed", ""),
     ]);
     write(
-        store,
+        &store,
         "books",
         vec![put("entries", r#"{"id":"e","number":1e0}"#)],
     );
     store.put_bytes("m01", b"blob");
     store.settle_index().unwrap();
+    (folder, store)
 }
 
 #[test]
 fn what_is_unpacked_is_for_its_owner_alone() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
-    filled(&store);
+    let (_folder, store) = filled();
     let archive = backup(&store);
     let mut names = Vec::new();
     for entry in tar::Archive::new(archive.as_slice()).entries().unwrap() {
@@ -58,9 +58,7 @@ fn what_is_unpacked_is_for_its_owner_alone() {
 
 #[test]
 fn an_unpacked_backup_opens_with_equal_records_searches_and_blobs() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
-    filled(&store);
+    let (_folder, store) = filled();
     let archive = backup(&store);
     let restored = unpacked(&archive);
     let copy = open(restored.path());
@@ -103,9 +101,7 @@ fn blob_id() -> contract::id::BlobId {
 
 #[test]
 fn a_backup_holds_what_cannot_be_derived_and_leaves_nothing_behind() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
-    filled(&store);
+    let (folder, store) = filled();
     let names = || -> Vec<String> {
         let entries = fs::read_dir(folder.path()).unwrap();
         let mut names: Vec<String> = entries
@@ -144,9 +140,7 @@ fn the_backup_of_an_empty_store_is_an_empty_store() {
 // TR-39: what is missing is told, and everything else is saved.
 #[test]
 fn a_missing_blob_is_left_out_only_if_it_is_known_to_be_missing() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
-    filled(&store);
+    let (folder, store) = filled();
     let put = |bytes: &[u8]| store.put_bytes("m02", bytes);
     let (lost, kept) = (put(b"lost"), put(b"kept"));
     assert!(store.missing_blobs().unwrap().is_empty());
@@ -174,9 +168,7 @@ fn a_missing_blob_is_left_out_only_if_it_is_known_to_be_missing() {
 // TR-39: what is damaged is saved as it is, and told.
 #[test]
 fn damaged_blobs_and_records_are_told_and_everything_is_saved() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
-    filled(&store);
+    let (folder, store) = filled();
     let id = store.put_bytes("m02", b"whole");
     let mut whole = Vec::new();
     assert!(store.backup(&mut whole, &[]).unwrap().is_empty());
@@ -232,10 +224,8 @@ impl Write for Looking<'_> {
 #[test]
 fn a_backup_to_another_disk_needs_no_copy_beside_the_records() {
     // TR-33: the copy that is needed meanwhile is made where the backup goes.
-    let folder = tempfile::tempdir().unwrap();
+    let (folder, store) = filled();
     let target = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
-    filled(&store);
     let mut out = Looking {
         bytes: Vec::new(),
         data: folder.path(),

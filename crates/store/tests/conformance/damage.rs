@@ -11,22 +11,9 @@ use store::search::{AggregateRequest, Grouping, Metric};
 use store::{Blobs, Catalog, EmbeddedStore, Inspect, Records, Search};
 
 use crate::fixture::{
-    Work, add_mail, blob_path, compute, delete, field, mailbox, message_with, messages, open,
+    Dice, Work, add_mail, blob_path, compute, delete, field, mailbox, message_with, messages, open,
     request, stream, try_open,
 };
-
-/// Small and repeatable random numbers.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(self.0 >> 33).unwrap() % sides.max(1)
-    }
-}
 
 /// A settled and closed store with a few hundred records in several segments.
 fn filled(path: &Path) {
@@ -130,6 +117,14 @@ fn try_flips(
         }
     }
     outcomes
+}
+
+/// A file of the index with columns.
+fn columns_file(folder: &Path) -> PathBuf {
+    let files = fs::read_dir(folder.join("index/1")).unwrap();
+    let mut paths = files.map(|entry| entry.unwrap().path());
+    let found = paths.find(|path| path.extension().is_some_and(|kind| kind == "fast"));
+    found.unwrap()
 }
 
 /// Flips some bytes of a file.
@@ -296,11 +291,7 @@ fn a_file_of_the_index_that_changed_is_named_and_never_answered_from() {
     filled(original.path());
     let truth = answers(&open(original.path())).unwrap();
     let copy = copied(original.path());
-    let files = fs::read_dir(copy.path().join("index/1")).unwrap();
-    let file = files
-        .map(|entry| entry.unwrap().path())
-        .find(|path| path.extension().is_some_and(|kind| kind == "fast"))
-        .unwrap();
+    let file = columns_file(copy.path());
     let mut bytes = fs::read(&file).unwrap();
     bytes[7] ^= 1;
     fs::write(&file, bytes).unwrap();
@@ -338,11 +329,7 @@ fn damage_in_the_index_is_not_merged_away() {
     let total = || compute(&store, messages("work"), sum(), None).value;
     // One more makes the engine merge them all.
     (0..7).for_each(batch);
-    let files = fs::read_dir(folder.path().join("index/1")).unwrap();
-    let file = files
-        .map(|entry| entry.unwrap().path())
-        .find(|path| path.extension().is_some_and(|kind| kind == "fast"))
-        .unwrap();
+    let file = columns_file(folder.path());
     let mut bytes = fs::read(&file).unwrap();
     bytes[9] ^= 2;
     // In place, as a disk does it.

@@ -397,3 +397,25 @@ pub(crate) fn disclosure(number: i64, grants: &[&str]) -> Disclosure {
         fields: vec!["subject".to_owned()],
     }
 }
+
+/// Small and repeatable random numbers.
+pub(crate) struct Dice(pub(crate) u64);
+
+impl Dice {
+    pub(crate) fn roll(&mut self, sides: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).unwrap() % sides.max(1)
+    }
+
+    /// Seldom many, mostly one.
+    pub(crate) fn skewed(&mut self, most: usize) -> usize {
+        let mut number = 1;
+        while number < most && self.roll(4) == 0 {
+            number += 1;
+        }
+        number
+    }
+}

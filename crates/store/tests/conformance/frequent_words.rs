@@ -8,8 +8,8 @@ use store::search::{Hit, Scope, SearchRequest, Test};
 use store::{EmbeddedStore, Search, Store};
 
 use crate::fixture::{
-    Work, add_mail, delete, filtered, key, mailbox, message_with, messages, open, request, scope,
-    score,
+    Dice, Work, add_mail, delete, filtered, key, mailbox, message_with, messages, open, request,
+    scope, score,
 };
 
 /// So many that a word in all of them is a common one in every segment.
@@ -19,28 +19,6 @@ const BATCHES: usize = 3;
 /// The words of the corpus that are searched for:
 /// strong in both fields, in the subject, in the body, in neither, hardly ever in the subject, and in one segment.
 const WORDS: [&str; 6] = ["both", "subject", "body", "plain", "seldom", "early"];
-
-/// Small and repeatable random numbers.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(self.0 >> 33).unwrap() % sides
-    }
-
-    /// Seldom many, mostly one.
-    fn skewed(&mut self, most: usize) -> usize {
-        let mut number = 1;
-        while number < most && self.roll(4) == 0 {
-            number += 1;
-        }
-        number
-    }
-}
 
 /// The two searched texts of one record.
 struct Texts {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use contract::json::RecordBody;
-use contract::scalar::{FieldKind, Scalar};
+use contract::scalar::Scalar;
 use contract::time::TimeRange;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -13,6 +13,7 @@ use store::records::Change;
 use store::search::{Filter, Scope, Test};
 use text::Expression;
 
+use crate::aggregate_model::scalar;
 use crate::fixture::{
     add_mail, cases, delete, field, instant, key, message_with, on_every_backend, scope, search,
     write,
@@ -187,16 +188,7 @@ fn query() -> impl Strategy<Value = String> {
 /// Whether a reader of the record would say that it matches.
 fn matches(json: &str, id: &str, scope: &Scope, expression: &Expression) -> bool {
     let body = RecordBody::parse(json).unwrap();
-    let scalar = |name: &str| {
-        let kind = match name {
-            "seen" => FieldKind::Boolean,
-            "size_bytes" => FieldKind::Integer,
-            "amount" => FieldKind::Number,
-            "received_at" => FieldKind::DateTime,
-            _ => FieldKind::Text,
-        };
-        Scalar::from_json(kind, body.get(name)?)
-    };
+    let scalar = |name: &str| scalar(&body, name);
     let in_time = scope.time.as_ref().is_none_or(|(name, range)| {
         matches!(scalar(name.as_str()), Some(Scalar::Instant(at)) if range.contains(at))
     });

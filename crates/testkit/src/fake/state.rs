@@ -214,11 +214,6 @@ impl State {
         self.trouble.push((path_prefix.to_owned(), how));
     }
 
-    /// Stops misbehaving everywhere.
-    pub fn behave(&mut self) {
-        self.trouble.clear();
-    }
-
     /// Answers by a function where the path, as sent, begins like this. `None` leaves the question to the server.
     /// The last hook that answers wins; the caller was checked before.
     #[must_use]

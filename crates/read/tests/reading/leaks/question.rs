@@ -103,7 +103,7 @@ impl Question {
         match self {
             Self::Schema(query) => comparable(reader.schema(query.clone())),
             Self::Streams(connection) => comparable(reader.streams(connection.as_deref())),
-            Self::Stream(query) => comparable(reader.stream(query.clone())),
+            Self::Stream(query) => comparable(reader.metadata(query.clone())),
             Self::Records(query) => pages(reader, query.clone()),
             Self::Since(name, connection, query) => {
                 let mut query = query.clone();
