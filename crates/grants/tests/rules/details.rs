@@ -4,7 +4,9 @@ use grants::{Flags, IssueError, Selection, TokenKind};
 use serde_json::{Value, json};
 use store::Catalog as _;
 
-use crate::world::{World, connection, detail, flags, from_details, row, rows, streams};
+use crate::world::{
+    World, connection, detail, detail_with, flags, from_details, row, rows, streams,
+};
 
 #[test]
 fn nothing_named_is_an_error_and_never_everything() {
@@ -180,13 +182,7 @@ fn wrong_details_say_where_and_what_there_is() {
         let [path, value, words] = row.split(" | ").collect::<Vec<_>>()[..] else {
             panic!("{row}");
         };
-        let value: Value = serde_json::from_str(value).unwrap();
-        let (parent, name) = path.rsplit_once('/').unwrap();
-        let changed = detail(|detail| match detail.pointer_mut(parent).unwrap() {
-            Value::Array(elements) => elements[name.parse::<usize>().unwrap()] = value,
-            object => object[name] = value,
-        });
-        let mistakes = world.mistakes(from_details(&json!([changed])));
+        let mistakes = world.mistakes(from_details(&json!([detail_with(path, value)])));
         assert!(mistakes.contains(words), "{words}\n{mistakes}");
     }
 }

@@ -212,6 +212,16 @@ pub(crate) fn detail(edit: impl FnOnce(&mut Value)) -> Value {
     detail
 }
 
+/// The same with another value, as JSON, where a pointer leads.
+pub(crate) fn detail_with(pointer: &str, value: &str) -> Value {
+    let value: Value = serde_json::from_str(value).unwrap();
+    let (parent, name) = pointer.rsplit_once('/').unwrap();
+    detail(|detail| match detail.pointer_mut(parent).unwrap() {
+        Value::Array(elements) => elements[name.parse::<usize>().unwrap()] = value,
+        object => object[name] = value,
+    })
+}
+
 pub(crate) fn from_details(details: &Value) -> Result<Selection, SelectionError> {
     Selection::from_details(&details.to_string())
 }
