@@ -8,20 +8,17 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Method, Request, StatusCode};
-use contract::declaration::Declaration;
-use contract::id::{ConnectionId, ConnectorKey};
-use contract::seal::SealingKey;
 use contract::time::{Clock, Instant};
 use grants::{DisclosureLog, Flags, Selection};
 use rest::{Limits, Service};
 use serde_json::{Value, json};
-use store::catalog::NewConnection;
-use store::{EmbeddedStore, OpenOptions, Store};
+use store::Store;
 use tower::ServiceExt as _;
 
 use crate::document;
+pub(crate) use crate::shared::MAIL;
+use crate::shared::{connect, served};
 
-pub(crate) const MAIL: &str = include_str!("mail.json");
 pub(crate) const PUBLIC_URL: &str = "http://127.0.0.1:7420";
 
 pub(crate) struct Noon;
@@ -67,33 +64,15 @@ impl Answer {
 impl World {
     /// An empty store in which mail is declared.
     pub(crate) fn empty() -> Self {
-        crate::listening::listen();
-        let folder = tempfile::tempdir().unwrap();
-        let options = OpenOptions {
-            holder: "a test of the surface".to_owned(),
-            clock: Arc::new(Noon),
-        };
-        let store: Arc<dyn Store> =
-            Arc::new(EmbeddedStore::open(&folder.path().join("data"), options).unwrap());
-        store.declare(&Declaration::parse(MAIL).unwrap()).unwrap();
-        let log = Arc::new(DisclosureLog::start(Arc::clone(&store)).unwrap());
-        let key = SealingKey::from_bytes([7; 32]);
-        let service = Service::new(
-            Arc::clone(&store),
-            key,
-            Arc::new(Noon),
-            &format!("{PUBLIC_URL}/"),
-            Arc::clone(&log),
-        );
-        let life = Duration::from_hours(1);
-        let owner = grants::owner_token(&*store, life, &Noon).unwrap();
+        let clock: Arc<dyn Clock> = Arc::new(Noon);
+        let served = served(&clock, &format!("{PUBLIC_URL}/"), Duration::from_hours(1));
         Self {
-            router: rest::router(service.clone()),
-            service,
-            store,
-            owner: owner.access_token.expose().to_owned(),
-            log,
-            _folder: folder,
+            router: rest::router(served.service.clone()),
+            service: served.service,
+            store: served.store,
+            owner: served.owner,
+            log: served.log,
+            _folder: served.folder,
         }
     }
 
@@ -123,12 +102,7 @@ impl World {
     }
 
     pub(crate) fn connect_to(&self, connector: &str, id: &str, name: &str) {
-        let new = NewConnection {
-            connector: ConnectorKey::parse(connector).unwrap(),
-            name: name.to_owned(),
-            id: Some(ConnectionId::parse(id).unwrap()),
-        };
-        self.store.add_connection(new).unwrap();
+        connect(&*self.store, connector, id, name);
     }
 
     pub(crate) fn limited(&self, limits: Limits) -> Router {
@@ -184,6 +158,18 @@ impl World {
             .uri(target)
             .header("authorization", format!("Bearer {}", self.owner));
         self.send(request.body(body.into()).unwrap()).await
+    }
+
+    /// The owner's requests of a table are refused, each with its status and code.
+    pub(crate) async fn refuses(&self, method: Method, table: &str) {
+        for row in table.trim().lines() {
+            let [target, status, code] = row.split_whitespace().collect::<Vec<_>>()[..] else {
+                panic!("{row}");
+            };
+            let answer = self.write(method.clone(), target, "").await;
+            let expected = (status.parse().unwrap(), code);
+            assert_eq!(answer.failure(), expected, "{target}: {}", answer.body);
+        }
     }
 
     pub(crate) async fn ingest(&self, connection: &str, stream: &str, lines: &str) -> Value {

@@ -14,6 +14,8 @@ mod operations;
 mod selectors;
 mod serving;
 mod shapes;
+#[path = "../shared/mod.rs"]
+mod shared;
 mod snapshots;
 mod strange;
 mod tools;

@@ -159,29 +159,15 @@ async fn too_much_is_refused_before_it_is_held() {
 #[tokio::test]
 async fn a_write_must_know_where_to() {
     let world = World::new().await;
-    for (target, expected) in [
-        ("/v1/ingest/messages", (409, "ambiguous_connection")),
-        (
-            "/v1/ingest/messages?connection_id=nope",
-            (404, "connection_not_found"),
-        ),
-        (
-            "/v1/ingest/nope?connection_id=work",
-            (404, "stream_not_declared"),
-        ),
-        (
-            "/v1/ingest/messages?connection_id=work&run_id=1",
-            (400, "invalid_request"),
-        ),
-        ("/v1/blobs?connection_id=work", (400, "invalid_request")),
-        (
-            "/v1/blobs?connection_id=work&stream=events&record_key=one",
-            (400, "invalid_request"),
-        ),
-    ] {
-        let answer = world.write(Method::POST, target, "").await;
-        assert_eq!(answer.failure(), expected, "{target}");
-    }
+    let refused = "
+        /v1/ingest/messages                                       409 ambiguous_connection
+        /v1/ingest/messages?connection_id=nope                    404 connection_not_found
+        /v1/ingest/nope?connection_id=work                        404 stream_not_declared
+        /v1/ingest/messages?connection_id=work&run_id=1           400 invalid_request
+        /v1/blobs?connection_id=work                              400 invalid_request
+        /v1/blobs?connection_id=work&stream=events&record_key=one 400 invalid_request
+    ";
+    world.refuses(Method::POST, refused).await;
     let answer = world
         .write(
             Method::POST,

@@ -8,20 +8,16 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode};
-use contract::declaration::Declaration;
-use contract::id::{ConnectionId, ConnectorKey};
-use contract::seal::SealingKey;
 use contract::time::{Clock, Instant};
-use grants::DisclosureLog;
 use grants::sign_in::Console;
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
-use rest::{ClientDocuments, Fetched, Fetching, Service};
+use rest::{ClientDocuments, Fetched, Fetching};
 use serde_json::{Value, json};
-use store::catalog::NewConnection;
-use store::{EmbeddedStore, OpenOptions, Store};
+use store::Store;
 use tower::ServiceExt as _;
 
-pub(crate) const MAIL: &str = include_str!("../http/mail.json");
+use crate::shared::{connect, served};
+
 pub(crate) const URL: &str = "https://pdpp.example";
 pub(crate) const PASSWORD: &str = "a few good words";
 /// The pair of RFC 7636, appendix B.
@@ -74,7 +70,7 @@ pub(crate) struct World {
     pub(crate) clock: Arc<Settable>,
     /// The public address.
     pub(crate) url: String,
-    _folder: tempfile::TempDir,
+    _kept: (Arc<grants::DisclosureLog>, tempfile::TempDir),
 }
 
 /// What came back.
@@ -151,46 +147,25 @@ impl World {
     }
 
     pub(crate) async fn at(url: &str) -> Self {
-        crate::listening::listen();
-        let folder = tempfile::tempdir().unwrap();
         let noon = Instant::parse("2026-06-01T12:00:00Z").unwrap();
         let clock = Arc::new(Settable(AtomicI64::new(noon.0)));
-        let options = OpenOptions {
-            holder: "a test of authorization".to_owned(),
-            clock: clock.clone(),
-        };
-        let store: Arc<dyn Store> =
-            Arc::new(EmbeddedStore::open(&folder.path().join("data"), options).unwrap());
-        store.declare(&Declaration::parse(MAIL).unwrap()).unwrap();
-        let log = Arc::new(DisclosureLog::start(Arc::clone(&store)).unwrap());
-        let key = SealingKey::from_bytes([7; 32]);
-        let service = Service::new(Arc::clone(&store), key, clock.clone(), url, log)
-            .with_documents(Arc::new(Documents));
-        grants::sign_in::set_password(&*store, PASSWORD, clock.now()).unwrap();
-        let life = Duration::from_hours(24 * 300);
-        let owner = grants::owner_token(&*store, life, &*clock).unwrap();
+        let shared: Arc<dyn Clock> = clock.clone();
+        let served = served(&shared, url, Duration::from_hours(24 * 300));
+        grants::sign_in::set_password(&*served.store, PASSWORD, clock.now()).unwrap();
+        let service = served.service.with_documents(Arc::new(Documents));
         let world = Self {
             router: rest::router(service),
-            store,
-            owner: owner.access_token.expose().to_owned(),
+            store: served.store,
+            owner: served.owner,
             clock,
             url: url.to_owned(),
-            _folder: folder,
+            _kept: (served.log, served.folder),
         };
         for (id, name) in [("work", "Work mail"), ("home", "<b>Home</b> \u{202e}mail")] {
-            world.connect(id, name);
+            connect(&*world.store, "demo_mail", id, name);
             world.ingest(id, 3).await;
         }
         world
-    }
-
-    pub(crate) fn connect(&self, id: &str, name: &str) {
-        let new = NewConnection {
-            connector: ConnectorKey::parse("demo_mail").unwrap(),
-            name: name.to_owned(),
-            id: Some(ConnectionId::parse(id).unwrap()),
-        };
-        self.store.add_connection(new).unwrap();
     }
 
     async fn ingest(&self, connection: &str, letters: u32) {
@@ -279,8 +254,22 @@ impl World {
 
     /// Redeems a code; what comes of it.
     pub(crate) async fn tokens(&self, client: &str, code: &str) -> Value {
-        let answer = self.post("/oauth/token", &redeeming(client, code)).await;
+        self.tokens_with(client, code, &[]).await
+    }
+
+    /// The same with `more` instead of what is usually sent.
+    pub(crate) async fn tokens_with(
+        &self,
+        client: &str,
+        code: &str,
+        more: &[(&str, &str)],
+    ) -> Value {
+        let answer = self
+            .post("/oauth/token", &changed(&redeeming(client, code), more))
+            .await;
         assert_eq!(answer.status, 200, "{}", answer.text);
+        assert_eq!(answer.header("cache-control"), "no-store");
+        assert_eq!(answer.header("pragma"), "no-cache");
         answer.json()
     }
 
@@ -437,15 +426,19 @@ pub(crate) fn authorize(client: &str, more: &[(&str, &str)]) -> String {
         ("code_challenge_method", "S256"),
         ("state", "s 1&2"),
     ];
+    format!("/oauth/authorize?{}", encoded(&changed(&usual, more)))
+}
+
+/// Pairs with `more` instead of what stood there; empty takes away.
+fn changed<'a>(
+    usual: &[(&'a str, &'a str)],
+    more: &[(&'a str, &'a str)],
+) -> Vec<(&'a str, &'a str)> {
     let kept = usual
         .iter()
         .filter(|(name, _)| more.iter().all(|(other, _)| other != name));
-    let pairs: Vec<(&str, &str)> = kept
-        .chain(more)
-        .filter(|(_, value)| !value.is_empty())
-        .copied()
-        .collect();
-    format!("/oauth/authorize?{}", encoded(&pairs))
+    let pairs = kept.chain(more).filter(|(_, value)| !value.is_empty());
+    pairs.copied().collect()
 }
 
 /// What redeems a code.

@@ -17,4 +17,6 @@ mod pages;
 mod refusals;
 mod secrets;
 mod sessions;
+#[path = "../shared/mod.rs"]
+mod shared;
 mod signing_in;
