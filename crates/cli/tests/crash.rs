@@ -10,16 +10,14 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
-use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
 use contract::id::{ConnectionId, FieldName, StreamName};
-use contract::time::{Clock, Instant};
 use harness::{Home, holding};
 use store::records::{Direction, OrderBy, PageRequest};
 use store::search::{Scope, SearchOrder, SearchRequest};
-use store::{Catalog, EmbeddedStore, OpenOptions, Records, Search, StreamRef, directory};
+use store::{Catalog, EmbeddedStore, Records, Search, StreamRef, directory};
 use text::Expression;
 
 const ROUNDS: u64 = 50;
@@ -47,14 +45,6 @@ impl Dice {
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         usize::try_from((mixed ^ (mixed >> 31)) >> 33).unwrap() % sides
-    }
-}
-
-struct Stopped;
-
-impl Clock for Stopped {
-    fn now(&self) -> Instant {
-        Instant(0)
     }
 }
 
@@ -141,14 +131,6 @@ fn kill_somewhere(mut child: Child, dice: &mut Dice) -> usize {
     acknowledged
 }
 
-fn open(home: &Home) -> EmbeddedStore {
-    let options = OpenOptions {
-        holder: "the crash test".to_owned(),
-        clock: Arc::new(Stopped),
-    };
-    EmbeddedStore::open(&home.data_dir(), options).unwrap()
-}
-
 fn stream() -> StreamRef {
     StreamRef {
         connection: ConnectionId::parse("mail-work").unwrap(),
@@ -218,7 +200,7 @@ fn whatever_was_acknowledged_survives_a_kill_and_search_agrees() {
             let _ = fs::remove_dir_all(home.data_dir().join(directory::INDEX));
         }
 
-        let store = open(&home);
+        let store = home.open_store();
         let records = stored(&store);
         replay(&mut state, &steps[..acknowledged]);
         let mut boundary = acknowledged;
@@ -267,7 +249,7 @@ fn an_erasure_that_is_killed_has_not_begun_or_is_finished_at_the_next_start() {
         child.kill().unwrap();
         child.wait().unwrap();
 
-        let store = open(&home);
+        let store = home.open_store();
         let removed = store.connections().is_empty();
         let left = stored_count(&store);
         drop(store);

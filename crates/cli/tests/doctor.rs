@@ -12,154 +12,87 @@ use std::time::{Duration, SystemTime};
 use harness::{Home, files};
 use serde_json::{Value, json};
 
-/// What is wrong with a server.
-#[derive(Clone, Copy, PartialEq)]
-enum Broken {
-    Nothing,
-    SaysItIsAnother,
-    SaysNothing,
-    HasNoMetadata,
-    IssuerIsAnother,
-    HasNoDeviceFlow,
-    HasNoSignIn,
-    TellsNobodyWhere,
-    LetsStrangersRead,
-    ClockIsLate,
-    RefusesTheCredential,
-}
-
-/// Each fault: the check that finds it, what it says, and what is to be done.
-const FAULTS: &[(Broken, &str, &str, &str)] = &[
+/// How a server answers, each with who asks for what, the status, and the body.
+const WELL: [(&str, u16, &str); 4] = [
     (
-        Broken::SaysItIsAnother,
         "metadata",
-        "the server says it is https://elsewhere.example, and clients believe that",
-        "use https://elsewhere.example, or start the server with --public-url URL",
+        200,
+        r#"{"resource": "URL", "authorization_servers": ["URL"]}"#,
     ),
     (
-        Broken::SaysNothing,
-        "metadata",
-        "the server does not say what it is",
-        "check that the address is that of a PDPP server, and what stands before it",
-    ),
-    (
-        Broken::HasNoMetadata,
-        "metadata",
-        "/.well-known/oauth-protected-resource answers with status 404",
-        "check that the address is that of a PDPP server, and what stands before it",
-    ),
-    (
-        Broken::IssuerIsAnother,
         "sign-in",
-        "the authorization server at URL calls itself something else",
-        "start the server with --public-url URL",
+        200,
+        r#"{"issuer": "URL", "device_authorization_endpoint": "URL/device"}"#,
     ),
     (
-        Broken::HasNoDeviceFlow,
-        "sign-in",
-        "URL offers no device flow and no authorization code",
-        "update the server; until then its owner has to give you a token another way",
+        "stranger",
+        401,
+        r#"{"error": {"code": "authentication_error", "message": "no"}}"#,
     ),
     (
-        Broken::HasNoSignIn,
-        "sign-in",
-        "URL publishes nothing about signing in (status 404)",
-        "update the server; until then grants are issued at its terminal with `pdpp grant create`",
-    ),
-    (
-        Broken::TellsNobodyWhere,
-        "challenge",
-        "strangers are refused, but not told where to sign in",
-        "let the proxy pass the header WWW-Authenticate on",
-    ),
-    (
-        Broken::LetsStrangersRead,
-        "challenge",
-        "strangers may read: no token is asked for",
-        "stop whatever adds a token on the way, at once",
-    ),
-    (
-        Broken::ClockIsLate,
-        "clock",
-        "the server's clock and this one are N seconds apart",
-        "set both by NTP; credentials end too early or too late otherwise",
-    ),
-    (
-        Broken::RefusesTheCredential,
-        "read",
-        "the stored credential is refused: not any more",
-        "pdpp connect URL --cache-root ~/cache",
+        "client",
+        200,
+        r#"{"object": "schema", "detail": "compact", "stream_count": 1, "connectors": []}"#,
     ),
 ];
 
-/// A server with that fault. It ends with the test program.
-fn server(broken: Broken) -> String {
+/// Each fault: what is answered otherwise, with what; the check that finds it, what it says, and what is to be done.
+const FAULTS: &str = r#"
+metadata | 200 | {"resource": "https://elsewhere.example", "authorization_servers": ["URL"]} | metadata | the server says it is https://elsewhere.example, and clients believe that | use https://elsewhere.example, or start the server with --public-url URL
+metadata | 200 | {} | metadata | the server does not say what it is | check that the address is that of a PDPP server, and what stands before it
+metadata | 404 | {} | metadata | /.well-known/oauth-protected-resource answers with status 404 | check that the address is that of a PDPP server, and what stands before it
+sign-in | 200 | {"issuer": "https://elsewhere.example"} | sign-in | the authorization server at URL calls itself something else | start the server with --public-url URL
+sign-in | 200 | {"issuer": "URL"} | sign-in | URL offers no device flow and no authorization code | update the server; until then its owner has to give you a token another way
+sign-in | 404 | {} | sign-in | URL publishes nothing about signing in (status 404) | update the server; until then grants are issued at its terminal with `pdpp grant create`
+stranger | 401 | {} | challenge | strangers are refused, but not told where to sign in | let the proxy pass the header WWW-Authenticate on
+stranger | 200 | {"object": "schema"} | challenge | strangers may read: no token is asked for | stop whatever adds a token on the way, at once
+clock | 0 | {} | clock | the server's clock and this one are N seconds apart | set both by NTP; credentials end too early or too late otherwise
+client | 401 | {"error": {"code": "authentication_error", "message": "not any more"}} | read | the stored credential is refused: not any more | pdpp connect URL --cache-root ~/cache
+"#;
+
+/// What a server answers otherwise than it should.
+type Fault = (&'static str, u16, &'static str);
+
+/// A server with that fault, or none. It ends with the test program.
+fn server(fault: Option<Fault>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let own = url.clone();
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             // A client that went away is not this test's.
-            let _ = answer(stream.unwrap(), &own, broken);
+            let _ = answer(stream.unwrap(), &own, fault);
         }
     });
     url
 }
 
-fn answer(mut stream: TcpStream, url: &str, broken: Broken) -> Option<()> {
-    let mut lines = BufReader::new(stream.try_clone().ok()?).lines();
-    let first = lines.next()?.ok()?;
-    let head: Vec<String> = lines
-        .map_while(Result::ok)
-        .take_while(|line| !line.is_empty())
-        .collect();
-    let known = head.iter().any(|line| line.contains("sesame-open"));
-    let (status, mut headers, body) = reply(first.split(' ').nth(1)?, known, url, broken);
-    if broken == Broken::ClockIsLate {
+fn answer(mut stream: TcpStream, url: &str, fault: Option<Fault>) -> Option<()> {
+    let lines = BufReader::new(stream.try_clone().ok()?).lines();
+    let lines = lines.map_while(Result::ok);
+    let head: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
+    let asked = match head.first()?.split(' ').nth(1)? {
+        "/.well-known/oauth-protected-resource" => "metadata",
+        "/.well-known/oauth-authorization-server" => "sign-in",
+        _ if head.iter().any(|line| line.contains("sesame-open")) => "client",
+        _ => "stranger",
+    };
+    let broken = fault.filter(|(what, ..)| *what == asked);
+    let (_, status, body) = broken.or(WELL.into_iter().find(|(what, ..)| *what == asked))?;
+    let mut headers = String::new();
+    if asked == "stranger" && broken.is_none() {
+        headers = format!("www-authenticate: Bearer resource_metadata=\"{url}/x\"\r\n");
+    }
+    if fault.is_some_and(|(what, ..)| what == "clock") {
         headers.push_str("date: Thu, 01 Jan 2015 00:00:00 GMT\r\n");
     }
-    let body = body.to_string();
+    let body = body.replace("URL", url);
     let size = body.len();
     write!(
         stream,
         "HTTP/1.1 {status} X\r\nconnection: close\r\ncontent-type: application/json\r\n{headers}content-length: {size}\r\n\r\n{body}"
     )
     .ok()
-}
-
-fn reply(path: &str, known: bool, url: &str, broken: Broken) -> (u16, String, Value) {
-    let plain = |status, body| (status, String::new(), body);
-    let schema =
-        json!({"object": "schema", "detail": "compact", "stream_count": 1, "connectors": []});
-    let refused = json!({"error": {"code": "authentication_error", "message": "not any more"}});
-    let device = (broken != Broken::HasNoDeviceFlow).then(|| format!("{url}/device"));
-    match (path, broken) {
-        ("/.well-known/oauth-protected-resource", Broken::HasNoMetadata)
-        | ("/.well-known/oauth-authorization-server", Broken::HasNoSignIn) => plain(404, json!({})),
-        ("/.well-known/oauth-protected-resource", Broken::SaysNothing) => plain(200, json!({})),
-        ("/.well-known/oauth-protected-resource", Broken::SaysItIsAnother) => plain(
-            200,
-            json!({"resource": "https://elsewhere.example", "authorization_servers": [url]}),
-        ),
-        ("/.well-known/oauth-protected-resource", _) => plain(
-            200,
-            json!({"resource": url, "authorization_servers": [url]}),
-        ),
-        ("/.well-known/oauth-authorization-server", Broken::IssuerIsAnother) => {
-            plain(200, json!({"issuer": "https://elsewhere.example"}))
-        }
-        ("/.well-known/oauth-authorization-server", _) => plain(
-            200,
-            json!({"issuer": url, "device_authorization_endpoint": device}),
-        ),
-        (_, Broken::LetsStrangersRead) => plain(200, schema),
-        (_, Broken::TellsNobodyWhere) if !known => plain(401, refused),
-        _ if known && broken != Broken::RefusesTheCredential => plain(200, schema),
-        _ => {
-            let challenge = format!("www-authenticate: Bearer resource_metadata=\"{url}/x\"\r\n");
-            (401, challenge, refused)
-        }
-    }
 }
 
 /// The findings about a server for which there is a credential.
@@ -174,28 +107,24 @@ fn findings(home: &Home, url: &str) -> (Option<i32>, Vec<Value>) {
 #[test]
 fn every_fault_of_a_server_is_found_alone_and_has_a_remedy() {
     let home = Home::new();
-    let (code, all) = findings(&home, &server(Broken::Nothing));
+    let (code, all) = findings(&home, &server(None));
     assert_eq!(code, Some(0), "{all:?}");
-    for (broken, check, message, remedy) in FAULTS {
-        let url = server(*broken);
+    for row in FAULTS.trim().lines() {
+        let [what, status, body, expected @ ..] = &row.split(" | ").collect::<Vec<_>>()[..] else {
+            panic!("{row}");
+        };
+        let url = server(Some((what, status.parse().unwrap(), body)));
         let (code, all) = findings(&home, &url);
         let ill: Vec<&Value> = all.iter().filter(|one| one["ok"] == false).collect();
-        assert_eq!((code, ill.len()), (Some(1), 1), "{check}: {all:?}");
-        let text = |name: &str| {
+        assert_eq!((code, ill.len()), (Some(1), 1), "{row}: {all:?}");
+        let told = ["check", "message", "remedy"].map(|name| {
             let text = ill[0][name].as_str().unwrap().replace(&url, "URL");
             match text.split_once("this one are ") {
                 Some((before, _)) => format!("{before}this one are N seconds apart"),
                 None => text,
             }
-        };
-        assert_eq!(
-            (
-                text("check").as_str(),
-                text("message").as_str(),
-                text("remedy").as_str()
-            ),
-            (*check, *message, *remedy)
-        );
+        });
+        assert_eq!(told, expected);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Known exports: recognised, declared and connected by themselves.
+//! Known exports, as people download them: a file, one command, and they are declared, connected and found.
 #![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
 
 mod harness;
@@ -8,27 +8,130 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use harness::Home;
+use serde_json::{Value, json};
 
 const MBOX: &str = "From 17@xxx Mon Mar 04 10:11:12 +0000 2024\r\nX-GM-THRID: 17\r\nX-Gmail-Labels: Inbox,Opened\r\nMessage-ID: <one@example.org>\r\nDate: Mon, 4 Mar 2024 11:11:12 +0100\r\nFrom: \"Ada\" <ada@example.org>\r\nTo: me@example.org\r\nSubject: =?UTF-8?Q?Caf=C3=A9?=\r\n\r\nThe marzipan arrived.\r\n>From here on all is well.\r\n\r\nFrom 18@xxx Tue Mar 05 10:11:12 +0000 2024\r\nnonsense\r\n\r\nFrom 19@xxx Tue Mar 05 10:11:12 +0000 2024\r\nMessage-ID: <two@example.org>\r\nFrom: ada@example.org\r\nSubject: Second\r\n\r\nNothing.\r\n";
 
+const CALENDAR: &str = "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nX-WR-CALNAME:Family\r\nX-WR-TIMEZONE:Europe/Berlin\r\n\
+    BEGIN:VEVENT\r\nUID:dentist@example.org\r\nDTSTAMP:20260101T000000Z\r\nDTSTART:20260312T170000Z\r\nDTEND:20260312T180000Z\r\n\
+    SUMMARY:Dentist\r\nDESCRIPTION:Bring the marzi\r\n pan.<br>Ask for Ms Weber.\r\nEND:VEVENT\r\n\
+    BEGIN:VEVENT\r\nUID:fair@example.org\r\nDTSTART;VALUE=DATE:20260501\r\nSUMMARY:May fair\r\n\
+    ATTENDEE;CN=Jonas Huber:mailto:jonas@example.org\r\nEND:VEVENT\r\n\
+    BEGIN:VEVENT\r\nUID:bad\r\nDTSTART:soon\r\nEND:VEVENT\r\n\
+    BEGIN:VTODO\r\nUID:plants\r\nSUMMARY:Water the plants\r\nEND:VTODO\r\nEND:VCALENDAR\r\n";
+
+const CONTACTS: &str = "BEGIN:VCARD\nVERSION:3.0\nFN:Jonas Huber\nORG:Bakery Huber;\nEMAIL:jonas@example.org\nADR:;;Lane 1;Graz;;8010;Austria\nEND:VCARD\n\
+    BEGIN:VCARD\nVERSION:2.1\nN;ENCODING=QUOTED-PRINTABLE;CHARSET=UTF-8:M=C3=BCller;Eva;;;\nTEL;CELL:0170 1234\nEND:VCARD\n";
+
+const TELEGRAM: &str = include_str!("../../ingest/tests/exports/telegram-account.json");
+
+const WHATSAPP: &str = "1/2/24, 9:15 PM - Anna: The ferry leaves at nine\n\
+    1/2/24, 9:15 PM - Ben: ok\n\
+    1/2/24, 9:15 PM - Ben: ok\n\
+    1/2/24, 9:16 PM - Anna: <Media omitted>\n";
+
+/// A download: what is said of it, how much is in it, and the words that find one of its records.
+struct Download {
+    file: &'static str,
+    content: &'static str,
+    recognised: &'static str,
+    connection: &'static str,
+    read: u64,
+    /// What is told of the line that is no record, or of how the file is read.
+    told: &'static str,
+    words: &'static str,
+    /// What the record found says of itself.
+    of: &'static str,
+}
+
+const DOWNLOADS: [Download; 5] = [
+    Download {
+        file: "All mail.mbox",
+        content: MBOX,
+        recognised: "mail (mbox or eml)",
+        connection: "mailbox",
+        read: 3,
+        told: "line 13: malformed_mail: the message cannot be read: it has none of the headers of a message, or over 1 MiB of them",
+        words: "marzipan",
+        of: "one@example.org",
+    },
+    Download {
+        file: "basic.ics",
+        content: CALENDAR,
+        recognised: "calendars (ics)",
+        connection: "calendar-file",
+        read: 4,
+        told: "line 20: malformed_export: DTSTART is no time: 'soon'",
+        words: "marzipan weber",
+        of: "dentist@example.org",
+    },
+    Download {
+        file: "contacts.vcf",
+        content: CONTACTS,
+        recognised: "contacts (vcf)",
+        connection: "contacts-file",
+        read: 2,
+        told: "",
+        words: "graz bakery",
+        of: "Jonas Huber",
+    },
+    Download {
+        file: "result.json",
+        content: TELEGRAM,
+        recognised: "a Telegram export (result.json)",
+        connection: "telegram",
+        read: 13,
+        told: "",
+        words: "timetable",
+        of: "user42-0000000017",
+    },
+    Download {
+        file: "WhatsApp Chat with Trip.txt",
+        content: WHATSAPP,
+        recognised: "a WhatsApp chat (txt)",
+        connection: "whatsapp",
+        read: 5,
+        told: "Note: no date in it tells the day from the month; they are read as month/day/year.",
+        words: "ferry",
+        of: "Trip",
+    },
+];
+
 #[test]
-fn mail_is_imported_with_nothing_declared() {
-    let home = Home::new();
-    let file = home.file("All mail.mbox", MBOX);
-    home.run(format!("import '{file}'")).refused(
-        "Recognised mail (mbox or eml). Added the connection 'mailbox' for it.\nImported into 'Mailbox': 3 read, 2 added, 0 updated, 0 unchanged, 1 rejected.\n  line 13: malformed_mail: the message cannot be read: it has none of the headers of a message, or over 1 MiB of them",
-    );
-    let again = home.run(format!("import '{file}' --json"));
-    assert_eq!(again.stderr, "");
-    assert_eq!(
-        again.json(),
-        serde_json::json!({"read": 3, "added": 0, "updated": 0, "unchanged": 2, "rejected": 1, "rejections": [
-            {"line": 13, "code": "malformed_mail", "message": "the message cannot be read: it has none of the headers of a message, or over 1 MiB of them"},
-        ]})
-    );
-    home.run("search marzipan --json")
-        .succeeds()
-        .shows("one@example.org");
+fn every_known_export_is_imported_with_nothing_declared_and_once() {
+    for one in DOWNLOADS {
+        let home = Home::new();
+        home.file(one.file, one.content);
+        let import = format!("import '~/{}'", one.file);
+        let rejected = u64::from(one.told.starts_with("line "));
+        let added = one.read - rejected;
+        let exit = i32::from(rejected > 0);
+        let first = home.run(&import).exits(exit);
+        first.says_all(&[
+            &format!(
+                "Recognised {}. Added the connection '{}' for it.\n",
+                one.recognised, one.connection
+            ),
+            &format!(
+                "{} read, {added} added, 0 updated, 0 unchanged, {rejected} rejected.\n",
+                one.read
+            ),
+            one.told,
+        ]);
+        let again = home.run(format!("{import} --json")).exits(exit).json();
+        let counts = ["read", "added", "unchanged", "rejected"].map(|name| again[name].clone());
+        assert_eq!(
+            counts,
+            [one.read, 0, added, rejected].map(Value::from),
+            "{again}"
+        );
+        let found = home
+            .run(format!("search '{}' --json", one.words))
+            .succeeds()
+            .json();
+        let hit = found["data"][0].to_string();
+        assert!(hit.contains(one.of), "{found}");
+    }
 }
 
 #[test]
@@ -102,4 +205,51 @@ fn a_file_that_nobody_can_read_is_refused_before_there_is_a_place_for_it() {
     home.run(format!("import {file}")).refused(
         "error: ~/notes.txt: neither its name nor its content tells what it holds; name it .jsonl, .ndjson or .csv. Known exports are recognised by themselves: mail (mbox or eml), a Telegram export (result.json), a WhatsApp chat (txt), calendars (ics), contacts (vcf)",
     );
+}
+
+#[test]
+fn a_chat_without_a_name_is_called_after_who_writes_in_it() {
+    let home = Home::new();
+    let file = home.file("_chat.txt", "[30.12.23, 21:15:01] Anna: hello\n");
+    home.run(format!("import {file}")).succeeds();
+    let chats = home.run("export chats").succeeds().stdout;
+    assert!(chats.contains("\"name\":\"Anna\""), "{chats}");
+    let file = home.file("_chat.txt", "[30.12.23, 21:15:01] Somebody joined\n");
+    home.run(format!("import {file}"))
+        .refused_saying(&["_chat.txt", "name the file after the person or group"]);
+}
+
+#[test]
+fn a_recurring_event_is_written_out_also_where_an_earlier_release_declared_calendars() {
+    // AN-30: in a store whose declaration knows no occurrences yet.
+    let home = Home::new();
+    let bundled = include_str!("../../ingest/declarations/calendar-file.json");
+    let mut earlier: Value = serde_json::from_str(bundled).unwrap();
+    earlier["declaration_version"] = json!("1");
+    let events = &mut earlier["streams"][0];
+    let fields = events["schema"]["properties"].as_object_mut().unwrap();
+    fields.retain(|name, _| name != "occurrence_of" && name != "series_starts_at");
+    let groups = events.pointer_mut("/query/aggregations/group_by").unwrap();
+    groups
+        .as_array_mut()
+        .unwrap()
+        .retain(|name| name != "occurrence_of");
+    let declaration = home.file("earlier.json", earlier.to_string());
+    home.run(format!("declare {declaration}")).succeeds();
+    let file = home.file(
+        "weekly.ics",
+        "BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:w\nDTSTART:20260302T090000Z\nRRULE:FREQ=WEEKLY;COUNT=3\nSUMMARY:Choir\nEND:VEVENT\nEND:VCALENDAR\n",
+    );
+    let report = home.run(format!("import {file}")).succeeds();
+    assert!(
+        report.stderr.ends_with("1 read, 1 added, 0 updated, 0 unchanged, 0 rejected.\nOccurrences of recurring events: 2 added, 0 updated, 0 removed, 0 unchanged.\n"),
+        "{report:?}"
+    );
+    let found = home.run(
+        "query events --filter starts_at>=2026-03-09 --filter starts_at<2026-03-10 --filter occurrence_of=w --json",
+    );
+    let found = found.succeeds().json();
+    assert_eq!(found["data"][0]["id"], json!("w_20260309T090000Z"));
+    let count = home.run("aggregate events count --json").succeeds();
+    assert_eq!(count.json()["value"], json!(3));
 }

@@ -48,23 +48,6 @@ fn over_socket(home: &Home, request: &str) -> (u16, Value) {
 }
 
 #[test]
-fn a_grant_made_beside_the_server_reads_at_once_and_ends_at_once() {
-    let home = dated_home();
-    let server = Server::start(&home);
-    let (id, token) = home.grant("--connection mail-work");
-    let read = || server.ask("GET /v1/search?q=winter", Some(&token), "");
-    assert_eq!(read().0, 200);
-    // What was read a moment ago is in the log the owner sees.
-    let shown = home.run(format!("grant show {id}")).succeeds().stdout;
-    assert!(shown.contains("search: "), "{shown}");
-    home.run("grants verify").succeeds();
-    home.run(format!("grant revoke {id}")).succeeds();
-    let (status, refusal) = read();
-    assert_eq!(status, 403, "{refusal}");
-    assert_eq!(refusal["error"]["code"], "grant_revoked");
-}
-
-#[test]
 fn what_is_removed_or_purged_beside_the_server_is_gone_for_its_readers() {
     let home = dated_home();
     let server = Server::start(&home);

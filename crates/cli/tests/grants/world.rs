@@ -1,12 +1,10 @@
 //! A home to grant in, what is done there often, and outputs without what differs from run to run.
 #![expect(unreachable_pub, reason = "shared by the modules of one test program")]
 
-use std::sync::Arc;
-
 use contract::id::{ClientId, GrantId};
-use contract::time::{Clock, Instant};
+use contract::time::Instant;
+use store::Grants;
 use store::grants::Disclosure;
-use store::{EmbeddedStore, Grants, OpenOptions};
 
 use crate::harness::{Home, MAIL, Ran};
 
@@ -83,25 +81,13 @@ fn present(text: &str) -> Option<&str> {
     wire.or_else(here)
 }
 
-struct Fixed;
-
-impl Clock for Fixed {
-    fn now(&self) -> Instant {
-        Instant(0)
-    }
-}
-
 /// The operation, the record handles and the fields of a call.
 type Call<'a> = (&'a str, &'a str, &'a str);
 
 /// Logs calls under a grant the way a reader does.
 pub fn disclose(home: &Home, grant: &str, calls: &[Call<'_>]) {
     home.end_server();
-    let options = OpenOptions {
-        holder: "a test".to_owned(),
-        clock: Arc::new(Fixed),
-    };
-    let store = EmbeddedStore::open(&home.data_dir(), options).unwrap();
+    let store = home.open_store();
     let texts = |texts: &str| texts.split_whitespace().map(str::to_owned).collect();
     let entries: Vec<Disclosure> = calls
         .iter()

@@ -16,8 +16,11 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdin, Command, Output, Stdio};
+use std::sync::Arc;
 
+use contract::time::{Clock, Instant};
 use serde_json::{Value, json};
+use store::{EmbeddedStore, OpenOptions};
 use tempfile::TempDir;
 
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_pdpp");
@@ -83,6 +86,15 @@ pub fn holding(folder: &Path, word: &str) -> Vec<PathBuf> {
         bytes.windows(word.len()).any(|at| at == word.as_bytes())
     });
     found
+}
+
+/// A clock that stands still.
+struct Stopped;
+
+impl Clock for Stopped {
+    fn now(&self) -> Instant {
+        Instant(0)
+    }
 }
 
 /// An import that is under way.
@@ -305,6 +317,15 @@ impl Home {
             command.uid(NOBODY).gid(NOBODY);
         }
         command
+    }
+
+    /// The store itself, opened beside no server.
+    pub fn open_store(&self) -> EmbeddedStore {
+        let options = OpenOptions {
+            holder: "a test".to_owned(),
+            clock: Arc::new(Stopped),
+        };
+        EmbeddedStore::open(&self.data_dir(), options).unwrap()
     }
 
     /// The exported messages.

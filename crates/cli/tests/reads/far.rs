@@ -44,6 +44,8 @@ fn what_keeps_a_server_from_being_read_is_told_by_exit_code() {
         server.address
     ));
     ran.hides("pdpp_at");
+    // Nothing was opened here.
+    assert!(!unknown.home.data_dir().exists());
 }
 
 // TR-24: an owner's token that its file calls a client's shows nothing; our server names the kind in every answer.

@@ -8,12 +8,8 @@
 
 #[path = "../grants/afterwards.rs"]
 mod afterwards;
-#[path = "../chat_exports.rs"]
-mod chat_exports;
 #[path = "../reads/continuing.rs"]
 mod continuing;
-#[path = "../dates_and_people.rs"]
-mod dates_and_people;
 #[path = "../declare.rs"]
 mod declare;
 #[path = "../reads/desk.rs"]
