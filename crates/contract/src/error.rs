@@ -283,21 +283,7 @@ impl ReadError {
 
     /// More than one granted connection carries the stream: the caller must name one of them.
     pub fn ambiguous_connection(stream: &str, all: Vec<AvailableConnection>) -> Self {
-        let named: Vec<&str> = all
-            .iter()
-            .take(NAMED_CONNECTIONS)
-            .map(|choice| choice.connection_id.as_str())
-            .collect();
-        let more = match all.len().saturating_sub(NAMED_CONNECTIONS) {
-            0 => String::new(),
-            more => format!(" or one of {more} more"),
-        };
-        // Many clients show nothing but the message.
-        let message = format!(
-            "{} connections carry the stream '{stream}'; name one of them as connection_id: {}{more}",
-            all.len(),
-            named.join(", ")
-        );
+        let message = format!("{} connections carry the stream '{stream}'", all.len());
         Self::new(ErrorCode::AmbiguousConnection, message).with_connections(all)
     }
 
@@ -315,9 +301,22 @@ impl ReadError {
         self
     }
 
-    /// Lists the connections to choose from, at most [`LISTED_CONNECTIONS`], and asks for `connection_id`.
+    /// Names the first connections to choose from in the message, lists at most [`LISTED_CONNECTIONS`] of them, and asks for
+    /// `connection_id`.
     #[must_use]
     pub fn with_connections(mut self, all: Vec<AvailableConnection>) -> Self {
+        let named = all.iter().take(NAMED_CONNECTIONS);
+        let named: Vec<&str> = named.map(|choice| choice.connection_id.as_str()).collect();
+        let more = match all.len().saturating_sub(NAMED_CONNECTIONS) {
+            0 => String::new(),
+            more => format!(" or one of {more} more"),
+        };
+        // Many clients show nothing but the message.
+        self.message = format!(
+            "{}; name one of them as connection_id: {}{more}",
+            self.message,
+            named.join(", ")
+        );
         let choice = ConnectionChoice::new(all);
         self.hint = Some(match choice.omitted() {
             0 => "repeat the call with one of these as connection_id".to_owned(),

@@ -206,6 +206,9 @@ pub struct SearchHit {
     /// When its author wrote it, from a granted field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authored_at: Option<String>,
+    /// Who wrote it, from a granted field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub author: Option<String>,
     /// What to call it, from a granted field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,

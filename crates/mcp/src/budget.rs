@@ -27,6 +27,8 @@ pub(crate) const RESULT: usize = 1_048_576;
 
 /// One excerpt in text.
 pub(crate) const EXCERPT: usize = 320;
+/// The excerpt of a hit in `results` and in the ladder; the whole of it stands in `data`.
+pub(crate) const HIT_PREVIEW: usize = 64;
 /// A title in text.
 pub(crate) const TITLE: usize = 100;
 /// A label, stream or connector in text.

@@ -34,10 +34,7 @@ pub(crate) fn blob(session: &Session, query: &BlobQuery) -> Answer<Blob> {
     let rows: Vec<Row> = exposures.iter().map(|one| one.row.clone()).collect();
     let choices = available(&rows);
     if choices.len() > 1 {
-        let message = format!(
-            "{} connections have this blob; name one of them",
-            choices.len()
-        );
+        let message = format!("{} connections have this blob", choices.len());
         return Err(ReadError::new(ErrorCode::AmbiguousConnection, message)
             .with_connections(choices)
             .into());

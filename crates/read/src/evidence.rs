@@ -11,8 +11,11 @@ use text::{ExcerptLimits, Expression};
 
 use crate::enforce::Row;
 
-/// The longest title, in characters.
+/// The longest title or author, in characters.
 const TITLE_CHARS: usize = 200;
+
+/// The longest excerpt, in characters: it says whether a hit is the one, and the window around it is one call away.
+const EXCERPT_CHARS: usize = 160;
 
 /// Fields that name a record where no field has the role.
 const TITLES: [&str; 3] = ["title", "name", "subject"];
@@ -78,6 +81,7 @@ fn chosen(body: &RecordBody, proven: &[FieldName], wanted: &Wanted<'_>) -> Vec<F
     }
     let limits = ExcerptLimits {
         max_excerpts: wanted.excerpts,
+        max_chars: EXCERPT_CHARS,
         ..ExcerptLimits::default()
     };
     let of_field = |field: &FieldName| {
@@ -140,11 +144,22 @@ pub(crate) fn title(row: &Row, body: &RecordBody) -> Option<(String, String)> {
         .filter(|field| field.role.as_deref().is_some_and(is_title))
         .map(|field| field.name.as_str());
     let by_name = TITLES.into_iter().filter(|name| row.sees_member(name));
-    by_role.chain(by_name).find_map(|name| {
-        let text = body.text(name)?;
-        let text = text.trim();
-        (!text.is_empty()).then(|| (name.to_owned(), shortened(text)))
-    })
+    by_role.chain(by_name).find_map(|name| named_by(body, name))
+}
+
+/// Who wrote a record, and the field that says so: one with that role.
+pub(crate) fn author(row: &Row, body: &RecordBody) -> Option<(String, String)> {
+    let mut authors = row
+        .fields()
+        .filter(|field| field.role.as_deref() == Some("author"));
+    authors.find_map(|field| named_by(body, field.name.as_str()))
+}
+
+/// A field and its text, if it has one.
+fn named_by(body: &RecordBody, name: &str) -> Option<(String, String)> {
+    let text = body.text(name)?;
+    let text = text.trim();
+    (!text.is_empty()).then(|| (name.to_owned(), shortened(text)))
 }
 
 fn shortened(text: &str) -> String {

@@ -242,10 +242,7 @@ fn refuse_ambiguous(query: &SchemaQuery, rows: &[Row]) -> Result<(), ReadError> 
         return Ok(());
     }
     let stream = query.stream.as_ref().map_or("", |stream| stream.as_str());
-    let message = format!(
-        "{} connections carry the stream '{stream}'; name one of them",
-        choices.len()
-    );
+    let message = format!("{} connections carry the stream '{stream}'", choices.len());
     Err(ReadError::new(ErrorCode::AmbiguousSchemaDetail, message)
         .with_param("connection_id")
         .with_connections(choices))

@@ -359,6 +359,7 @@ fn served(
     let (connection, stream) = (row.connection(), &row.stream().name);
     let title = evidence::title(row, &body);
     let authored = evidence::authored_at(row, &body);
+    let author = evidence::author(row, &body);
     let public_url = session.settings.public_url.as_ref();
     let mut served = SearchHit {
         object: ObjectTag::SEARCH_RESULT,
@@ -371,6 +372,7 @@ fn served(
         citation_url: public_url.map(|url| route::citation(url, &connection.id, stream, key)),
         emitted_at: Some(visible_history::emitted_at(session, row, &hit.record)?),
         authored_at: authored.as_ref().map(|(_, text)| text.clone()),
+        author: author.as_ref().map(|(_, text)| text.clone()),
         title: title.as_ref().map(|(_, text)| text.clone()),
         // A score is made of statistics over everything, hidden records included.
         score: match hit.position.rank {
@@ -397,6 +399,7 @@ fn served(
     shown.record(row, key);
     shown.fields(title.map(|(name, _)| name));
     shown.fields(authored.map(|(name, _)| name));
+    shown.fields(author.map(|(name, _)| name));
     Ok(Some(served))
 }
 

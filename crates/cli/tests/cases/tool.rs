@@ -106,7 +106,7 @@ pub(crate) fn hits(reply: &Reply) -> Found {
         }
         let first = hit.excerpts.first().map(|excerpt| excerpt.preview.as_str());
         // A long one is shortened around its match.
-        let is_short = first.is_none_or(|first| first.len() <= 320);
+        let is_short = first.is_none_or(|first| first.len() <= 64);
         let preview = result["evidence_preview"].as_str();
         assert!(preview == first || !is_short, "{preview:?} of {first:?}");
     }

@@ -72,7 +72,7 @@ pub(crate) struct Excerpt {
     pub(crate) text: String,
     /// The same within bounds.
     pub(crate) preview: String,
-    /// Whether the preview is all the field holds.
+    /// Whether the text is all the field holds.
     pub(crate) complete: bool,
     /// The call that reads on, where the record can be named.
     pub(crate) read: Option<ToolCall>,
@@ -141,14 +141,14 @@ fn excerpts(raw: &Value, identity: &Identity, query: &str) -> Vec<Excerpt> {
 fn excerpt(entry: &Value, identity: &Identity, query: &str) -> Option<Excerpt> {
     let field = first_text(entry, &FIELDS)?;
     let text = best_text(entry)?;
-    let (preview, was_cut) = marks::excerpt_for(text, query, budget::EXCERPT);
+    let (preview, _) = marks::excerpt_for(text, query, budget::HIT_PREVIEW);
     let is_whole = entry.get("truncated") == Some(&Value::Bool(false))
         || entry.get("complete") == Some(&Value::Bool(true));
     Some(Excerpt {
         field: field.to_owned(),
         text: text.to_owned(),
         preview,
-        complete: is_whole && !was_cut,
+        complete: is_whole,
         read: read(entry, text, field, identity),
     })
 }

@@ -174,6 +174,21 @@ fn only_the_owner_is_told_a_score_and_only_granted_fields_tell_when_it_was_writt
 }
 
 #[test]
+fn a_hit_says_who_wrote_it_where_that_is_granted() {
+    let text = r#""text": { "type": "string" },"#;
+    let who = r#""who": { "type": "string", "x_pdpp_role": "author" },"#;
+    let world = World::mail();
+    world.connect(&CHAT.replace(text, &format!("{text}{who}")), "chat", "Chat");
+    let record =
+        json!({"id": "z", "text": "tea", "who": " Mara ", "sent_at": "2026-02-04T00:00:00Z"});
+    world.put("chat", "messages", &record);
+    assert_eq!(world.owner().find("tea")[0]["author"], "Mara");
+    let streams = json!([{"name": "messages", "instance_ids": ["chat"], "fields": ["id", "text"]}]);
+    let hit = &world.client("demo_chat", streams).find("tea")[0];
+    assert!(hit.get("author").is_none(), "{hit}");
+}
+
+#[test]
 fn streams_are_listed_per_connection() {
     let world = world();
     let answer = reader(&world).streams(None).unwrap();
