@@ -8,21 +8,20 @@ use contract::error::{ErrorCode, ReadError};
 use contract::upstream::Answer;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 
 use crate::answer::ErrorObject;
 use crate::budget;
 use crate::text::plain;
 
 /// An error as it is told in both channels.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Fault {
     error: Box<ErrorObject>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     http_status: Option<u16>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     request_id: Option<String>,
     /// The resource that could not be read.
-    #[serde(skip_serializing_if = "Option::is_none")]
     uri: Option<String>,
 }
 

@@ -4,6 +4,7 @@
 //! It is built from what a record really holds (or, in a search, from proven windows), never from guesses.
 
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 
 use crate::answer::{Blob, Content, FieldValue, Fields, Hit};
 use crate::args::can_be_listed;
@@ -21,29 +22,27 @@ const UNREADABLE: &str =
     "no tool reads a field of this name further; the owner's pdpp export has it whole";
 
 /// The ladder over some records.
+#[skip_serializing_none]
 #[derive(Debug, Serialize)]
 pub(crate) struct Ladder {
     kind: &'static str,
     read_tool: &'static str,
     pub(crate) records: Vec<Rung>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) records_not_listed: Option<usize>,
 }
 
 /// One record.
+#[skip_serializing_none]
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Rung {
     pub(crate) id: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) connection_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) evidence_preview: Option<String>,
     pub(crate) field_windows: Vec<FieldWindow>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) json_fields: Vec<JsonField>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) binary_fields: Vec<BinaryField>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) fields_not_listed: Option<usize>,
     /// Relations with more records than were sent.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "by_relation")]
@@ -51,12 +50,11 @@ pub(crate) struct Rung {
 }
 
 /// A text field, and the call that reads it.
+#[skip_serializing_none]
 #[derive(Debug, Serialize)]
 pub(crate) struct FieldWindow {
     pub(crate) field_path: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) size_chars: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) preview_status: Option<&'static str>,
     #[serde(flatten)]
     pub(crate) read: Read,

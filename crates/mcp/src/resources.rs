@@ -189,28 +189,6 @@ mod tests {
     }
 
     #[test]
-    fn the_hidden_address_of_a_window_reads_the_same_window() {
-        // HD-03, HD-09, FW-08
-        let server = server();
-        for selector in [
-            json!({"offset_chars":7,"limit_chars":40}),
-            json!({"cursor":"9"}),
-            json!({"q":"TEXT","before_chars":3,"after_chars":5}),
-            json!({}),
-        ] {
-            let mut args = selector;
-            args["id"] = json!("cin_slack/messages:m1");
-            args["field_path"] = json!("text");
-            let reply = server.call("read_record_field", &args).unwrap();
-            let uri = reply.meta("dev.pdpp/field_window_uri").unwrap();
-            let asked = server.asked();
-            let (text, kind) = text_of(run(read(server.means(), uri)).unwrap());
-            assert_eq!((text, kind.as_str()), (reply.text, TEXT));
-            assert_eq!(server.asked(), asked, "the same question, once");
-        }
-    }
-
-    #[test]
     fn a_record_is_json_with_long_values_and_bytes_replaced() {
         // HD-05, LG-01, LG-02, LG-03
         let server = server();

@@ -31,11 +31,7 @@ pub(crate) use error::ErrorObject;
 pub(crate) use fields::{Blob, Content, FieldValue, Fields};
 pub(crate) use figure::{Figure, Group};
 pub(crate) use hit::{Excerpt, Hit};
-#[cfg(test)]
-pub(crate) use payload::OPERATIONAL as FETCHED_MEMBERS;
 pub(crate) use payload::Payload;
-#[cfg(test)]
-pub(crate) use record::OPERATIONAL as LISTED_MEMBERS;
 pub(crate) use record::{Record, Related, RelatedRecord};
 pub(crate) use shrink::size;
 pub(crate) use window::{ReceivedWindow, shorten};

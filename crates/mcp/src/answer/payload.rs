@@ -4,26 +4,10 @@ use contract::handle::{RECORD_URI, RecordHandle, WINDOW_URI};
 use serde_json::{Map, Value};
 
 use super::fields::{FieldValue, Fields, is_scalar};
-use super::naming::{self, connection_of};
+use super::naming::{self, OPERATIONAL, connection_of};
 use super::record::{self, Related};
 use crate::identity::{Addresses, Identity};
 
-/// The members of an answer that say which record it is and where it is from. They survive every projection; the
-/// description of `fetch` names them.
-pub(crate) const OPERATIONAL: [&str; 12] = [
-    "object",
-    "id",
-    "record_id",
-    "record_key",
-    "stream",
-    "connection_id",
-    "connector_key",
-    "connector_id",
-    "display_name",
-    "emitted_at",
-    "deleted",
-    "deleted_at",
-];
 /// What stands around a record and is neither of it nor about it.
 const AROUND: [&str; 7] = [
     "links",
@@ -173,27 +157,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn a_projection_leaves_the_named_fields_and_the_identity() {
-        // FE-05, FE-06
-        let body = json!({"object":"record","id":"m1","stream":"mail","connection_id":"c1","connector_key":"gmail",
-            "metadata":{"mood":"SECRET2"},"secret_top":"SECRET1",
-            "data":{"id":"m1","subject":"S","body":"SECRET3","title":"SECRET4"}});
-        for body in [body.clone(), json!({"data": body})] {
-            let payload = Payload::read(body, &["subject"]).unwrap();
-            assert_eq!(
-                Value::Object(payload.data.members().clone()),
-                json!({"subject":"S"})
-            );
-            assert!(!format!("{payload:?}").contains("SECRET"), "{payload:?}");
-            assert_eq!(payload.envelope["connector_key"], "gmail");
-            assert_eq!(payload.envelope["connection_id"], "c1");
-        }
-        let flat = json!({"id":"m1","stream":"mail","subject":"S","body":"SECRET"});
-        let payload = Payload::read(flat, &["subject"]).unwrap();
-        assert!(!format!("{payload:?}").contains("SECRET"));
-    }
 
     #[test]
     fn a_flat_record_is_payload_beside_its_identity() {

@@ -3,29 +3,12 @@
 use serde_json::{Map, Value};
 
 use super::fields::Fields;
-use super::naming::{self, connection_of, text};
+use super::naming::{self, OPERATIONAL, connection_of, text};
 use super::page::{self, RECORDS};
 use crate::identity::Identity;
 
-/// What names or tells the state of a record. It stays around a projected payload; the tool's description lists the same names.
-pub(crate) const OPERATIONAL: [&str; 16] = [
-    "object",
-    "id",
-    "record_id",
-    "record_key",
-    "stream",
-    "connection_id",
-    "connector_key",
-    "connector_id",
-    "display_name",
-    "source",
-    "emitted_at",
-    "deleted",
-    "deleted_at",
-    "citation_url",
-    "record_json_bytes",
-    "expanded",
-];
+/// What else stays around the projected payload of a row.
+const AROUND_ROWS: [&str; 4] = ["source", "citation_url", "record_json_bytes", "expanded"];
 /// What stays of a `source`.
 const SOURCE: [&str; 4] = ["kind", "id", "display_name", "connection_id"];
 
@@ -120,10 +103,14 @@ fn own_members(record: &Value) -> Option<Fields<'_>> {
     if record.get("data").is_some_and(Value::is_object) {
         return Some(Fields::borrowed(members));
     }
-    let is_own = |name: &str| !OPERATIONAL.contains(&name) && name != "connector_instance_id";
+    let is_own = |name: &str| !stays(name) && name != "connector_instance_id";
     let own = members.iter().filter(|(name, _)| is_own(name));
     let own = own.map(|(name, value)| (name.clone(), value.clone()));
     Some(Fields::owned(own.collect()))
+}
+
+fn stays(name: &str) -> bool {
+    OPERATIONAL.contains(&name) || AROUND_ROWS.contains(&name)
 }
 
 /// Related records, by relation.
@@ -182,7 +169,7 @@ pub(super) fn narrow(record: &mut Value, fields: &[&str]) {
     };
     members.retain(|name, _| {
         let name = name.as_str();
-        OPERATIONAL.contains(&name)
+        stays(name)
             || if has_envelope {
                 name == "data"
             } else {
@@ -205,20 +192,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn only_asked_fields_and_identity_survive() {
-        // FE-10, FE-12
-        let mut record = json!({"object":"record","id":"m1","stream":"mail","connection_id":"c1","connector_key":"gmail",
-            "metadata":{"mood":"SECRET2"},"secret_top":"SECRET1","source":{"id":"s","secret":"SECRET5"},
-            "data":{"id":"m1","subject":"S","body":"SECRET3","title":"SECRET4"},"expanded":{"thread":null}});
-        narrow(&mut record, &["subject"]);
-        assert_eq!(
-            record,
-            json!({"object":"record","id":"m1","stream":"mail","connection_id":"c1","connector_key":"gmail",
-                "source":{"id":"s"},"data":{"subject":"S"},"expanded":{"thread":null}})
-        );
-    }
 
     #[test]
     fn a_flat_record_is_narrowed_too() {

@@ -2,33 +2,30 @@
 
 use rmcp::model::JsonObject;
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 
 use crate::reply::Members;
 
 /// The schema of one value.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Schema {
-    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "type")]
     pub(crate) kind: Option<&'static str>,
     /// Hosts which know only one `type` a schema keep this form of several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) any_of: Vec<Schema>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) min_length: Option<u64>,
     #[serde(rename = "enum", skip_serializing_if = "Vec::is_empty")]
     pub(crate) words: Vec<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) minimum: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) maximum: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) items: Option<Box<Schema>>,
     #[serde(skip_serializing_if = "Members::is_empty")]
     pub(crate) properties: Members<&'static str, Schema>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) required: Vec<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) additional_properties: Option<Additional>,
     #[serde(skip_serializing_if = "str::is_empty")]
     pub(crate) description: &'static str,

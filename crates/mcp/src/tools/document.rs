@@ -5,6 +5,7 @@
 
 use contract::handle::{RECORD_URI, RecordHandle};
 use serde::{Serialize, Serializer};
+use serde_with::skip_serializing_none;
 
 use super::expanded::RelationContent;
 use crate::answer::{Content, FieldValue, Fields, Payload};
@@ -52,19 +53,17 @@ pub(super) struct Document<'a> {
     metadata: Metadata<'a>,
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Serialize)]
 struct Metadata<'a> {
     stream: &'a str,
     record_id: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
     connection_id: Option<String>,
     #[serde(flatten, serialize_with = "as_members")]
     source: Vec<(&'a str, Label<'a>)>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     warnings: Option<&'a str>,
     #[serde(skip_serializing_if = "Fields::is_empty")]
     fields: Fields<'static>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     fields_left_out: Option<LeftOut<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "as_members")]
     other: Vec<(&'a str, FieldValue<'a>)>,
@@ -75,15 +74,11 @@ struct Metadata<'a> {
         serialize_with = "by_relation"
     )]
     expanded: &'a [RelationContent],
-    #[serde(skip_serializing_if = "Option::is_none")]
     content_ladder: Option<Ladder>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     content_ladder_left_out: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     text_field: Option<&'a str>,
     text_complete: bool,
     text_total_chars: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<Next>,
 }
 
@@ -96,16 +91,15 @@ enum Label<'a> {
 }
 
 /// The fields that stand nowhere else, and the call that shows them.
+#[skip_serializing_none]
 #[derive(Debug, Serialize)]
 struct LeftOut<'a> {
     count: usize,
     names: Vec<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<&'static str>,
     /// Those that no argument can carry.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     cannot_be_named: Vec<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     read: Option<ToolCall>,
 }
 

@@ -1,6 +1,7 @@
 //! Related records inside a fetched document: a bounded preview of each, with the id that fetches it.
 
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 
 use super::expand::{Relation, WayOn};
 use crate::answer::{Related, RelatedRecord};
@@ -18,22 +19,21 @@ const SHOWN: usize = 10;
 const IDS: usize = 4_096;
 
 /// One relation of a document.
+#[skip_serializing_none]
 #[derive(Debug, Serialize)]
 pub(super) struct RelationContent {
     #[serde(skip)]
     pub(super) relation: String,
     count: usize,
     records: Vec<Preview>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     has_more: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     not_shown: Option<usize>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     more_ids: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<Next>,
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Serialize)]
 struct Preview {
     #[serde(rename = "preview_text")]
@@ -41,9 +41,7 @@ struct Preview {
     #[serde(rename = "preview_status")]
     status: &'static str,
     size_bytes: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     read: Option<Next>,
 }
 

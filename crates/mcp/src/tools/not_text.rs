@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use contract::upstream::Get;
 use contract::window::{self as windows, WindowError, WindowSelector};
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 
 use super::fetch;
 use super::read_record_field::{Asked, FieldContent, RecordContent, Source, first_line, shown};
@@ -129,12 +130,12 @@ pub(super) fn bytes(asked: &Asked, source: &Source<'_>, size: usize) -> Reply {
 
 /// How the owner and programs get the bytes. The token of a tool may be good for the tools alone, so that no model is told to
 /// use it elsewhere.
+#[skip_serializing_none]
 #[derive(Debug, Default, Serialize)]
 struct Export {
     route: String,
     needs: &'static str,
     owner_command: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     page: Option<String>,
 }
 
@@ -150,15 +151,15 @@ impl Export {
 }
 
 /// The structured content of a field without a window.
+#[skip_serializing_none]
 #[derive(Serialize)]
 struct MetadataContent<'a> {
     record: RecordContent<'a>,
     field: FieldContent<'a>,
     export: Export,
-    #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<ToolCall>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     provider_url: Option<&'a str>,
+    #[serialize_always]
     request_id: Option<&'a str>,
 }
 

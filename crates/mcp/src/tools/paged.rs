@@ -2,6 +2,7 @@
 //! number of rows that fit, so that its own cursor goes on exactly there.
 
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 
 use crate::budget;
 use crate::ladder::Ladder;
@@ -24,15 +25,12 @@ pub(super) struct OverBudget {
 }
 
 /// What stands beside the server's page in structured content.
+#[skip_serializing_none]
 #[derive(Default, Serialize)]
 pub(super) struct Around<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) content_ladder: Option<Ladder>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) page_shortened: Option<Shortened>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) over_budget: Option<OverBudget>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) provider_url: Option<&'a str>,
 }
 

@@ -8,6 +8,7 @@ use contract::segment;
 use contract::upstream::Get;
 use contract::window::{MAX_CONTEXT_CHARS, MAX_LIMIT_CHARS, Window, WindowError, WindowSelector};
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 
 use super::{Definition, Running, fetch, not_text};
 use crate::answer::{Answered, is_part_of_bytes, shorten};
@@ -264,27 +265,20 @@ pub(super) struct Source<'a> {
 }
 
 /// The member `field`: what is known of the field.
+#[skip_serializing_none]
 #[derive(Debug, Default, Serialize)]
 pub(super) struct FieldContent<'a> {
     pub(super) path: &'a str,
-    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "type")]
     pub(super) kind: Option<String>,
     pub(super) text_like: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) encoding: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) size_chars: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) blob_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) media_type: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) size_bytes: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) filename: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) shown_as: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) complete: Option<bool>,
 }
 
@@ -348,19 +342,17 @@ impl<'a> RecordContent<'a> {
 }
 
 /// The structured content of a window.
+#[skip_serializing_none]
 #[derive(Serialize)]
 struct Content<'a> {
     record: RecordContent<'a>,
     field: FieldContent<'a>,
     window: WindowContent<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<ToolCall>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     previous: Option<ToolCall>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     warnings: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     provider_url: Option<&'a str>,
+    #[serialize_always]
     request_id: Option<&'a str>,
 }
 

@@ -7,6 +7,7 @@ use contract::error::{AvailableConnection, ErrorCode, ReadError};
 use contract::segment;
 use contract::upstream::Get;
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 
 use super::{Definition, Running};
 use crate::answer::Answered;
@@ -68,11 +69,12 @@ const FULL_RESULT: usize = 100_000;
 const FRAME: usize = 512;
 
 /// The structured content.
+#[skip_serializing_none]
 #[derive(Serialize)]
 struct Content<'a, D> {
     data: &'a D,
-    #[serde(skip_serializing_if = "Option::is_none")]
     provider_url: Option<String>,
+    #[serialize_always]
     request_id: Option<&'a str>,
 }
 
@@ -259,7 +261,7 @@ fn ambiguous(read: &Read, scope: &Scope<'_>) -> Fault {
                 .map(|label| plain::cut(label, budget::LABEL).into_owned()),
         });
     let message = format!(
-        "{} connections have the stream {}",
+        "{} connections carry the stream {}",
         connections.len(),
         plain::quoted(scope.stream.unwrap_or_default(), budget::LABEL)
     );

@@ -15,6 +15,7 @@ use contract::query::Count;
 use contract::search::{SearchMode, SearchOrder};
 use contract::upstream::Get;
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 
 use super::paged::{Around, NOTE, OverBudget, PageSize, Shortened};
 use super::{Definition, Running};
@@ -87,27 +88,20 @@ struct Beside<'a> {
 }
 
 /// An entry of `results`.
+#[skip_serializing_none]
 #[derive(Serialize)]
 struct SearchResult<'a> {
     id: &'a str,
     title: &'a str,
     url: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     connection_id: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     connector_key: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     stream: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     record_key: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     display_name: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     authored_at: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     evidence_preview: Option<&'a str>,
     /// Said only where it is not.
-    #[serde(skip_serializing_if = "Option::is_none")]
     fetchable: Option<bool>,
 }
 

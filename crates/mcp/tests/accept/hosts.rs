@@ -263,53 +263,6 @@ fn a_host_that_shows_only_structured_content_completes_the_journey() {
 }
 
 #[test]
-fn a_host_without_resources_completes_the_journey_in_either_channel() {
-    for sight in [Sight::Content, Sight::Structured] {
-        journey(sight, false);
-    }
-}
-
-#[test]
-fn a_host_that_fails_on_any_part_but_text_completes_the_journey() {
-    // Every answer of the journey is looked through: one part of another type, and it ends there.
-    each_way(&state(), |caller| {
-        let host = Journey {
-            caller,
-            sight: Sight::Content,
-            reads_resources: false,
-        };
-        host.run();
-        for (tool, args) in [
-            ("schema", json!({})),
-            ("search", json!({"query": "letter"})),
-            (
-                "query_records",
-                json!({"stream": "letters", "connection_id": "work"}),
-            ),
-            (
-                "aggregate",
-                json!({"stream": "letters", "connection_id": "work", "metric": "count"}),
-            ),
-            ("fetch", json!({"id": "work/letters:l1"})),
-            (
-                "read_record_field",
-                json!({"id": "work/letters:l1", "field_path": "body"}),
-            ),
-            ("fetch", json!({"id": "letters:l1"})),
-        ] {
-            let answer = host.call(tool, &args);
-            let parts = answer.raw.pointer("/content").and_then(Value::as_array);
-            let parts = parts.map_or(&[][..], Vec::as_slice);
-            assert!(!parts.is_empty(), "{tool} says nothing");
-            assert!(
-                parts.iter().all(|part| part["type"] == "text"),
-                "{tool}: {parts:?}"
-            );
-        }
-    });
-}
-
-#[test]
 fn a_host_that_reads_resources_completes_the_journey() {
     journey(Sight::Content, true);
 }

@@ -5,6 +5,7 @@
 use contract::schema::FieldCapability;
 use serde::{Deserialize as _, Serialize};
 use serde_json::{Map, Value, json};
+use serde_with::skip_serializing_none;
 
 use super::document::Stream;
 use crate::answer::naming::text;
@@ -84,22 +85,19 @@ pub(crate) enum Use {
 }
 
 /// A relation a read may bring along.
+#[skip_serializing_none]
 #[derive(Debug, Serialize)]
 pub(crate) struct Relation {
     pub(crate) name: String,
     pub(crate) usable: bool,
-    #[serde(rename = "target_stream", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "target_stream")]
     pub(crate) target: Option<String>,
     /// The field there that holds the key of the record they belong to.
     #[serde(skip)]
     pub(crate) foreign_key: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cardinality: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) default_limit: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) max_limit: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,
 }
 

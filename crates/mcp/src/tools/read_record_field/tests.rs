@@ -69,59 +69,6 @@ fn a_window_is_inline_with_its_range_and_the_calls_around_it() {
 }
 
 #[test]
-fn a_match_is_told_in_both_channels() {
-    // FW-05
-    let args =
-        json!({"id":ID,"field_path":"text","q":"hyperlane","before_chars":20,"after_chars":20});
-    let reply = evidence().call("read_record_field", &args).unwrap();
-    assert!(
-        reply.text.contains("match_chars=3000..3009"),
-        "{}",
-        reply.text
-    );
-    assert_eq!(reply.structured["window"]["match_start_chars"], 3000);
-    assert!(window_text(&reply).contains("bridge Hyperlane or LayerZero"));
-}
-
-#[test]
-fn following_the_printed_calls_yields_the_field_exactly() {
-    // FW-07, HD-02, LG-04
-    for unit in [
-        "plain words ",
-        "日本語の文章、",
-        "👩\u{200d}👧𝒳a",
-        "``` ```` \n```\n",
-    ] {
-        let source: String = unit.chars().cycle().take(6_000).collect();
-        let server = RecordServer::new(json!({"text": source}));
-        let mut call = json!({"tool":"read_record_field",
-            "args":{"id":ID,"field_path":"text","limit_chars":1_000}});
-        let mut read = String::new();
-        let mut calls = 0;
-        loop {
-            let reply = server.follow(&call).unwrap();
-            assert_eq!(fenced(&reply.text), window_text(&reply));
-            assert!(reply.text.starts_with("record=") && reply.text.contains("complete=false"));
-            read.push_str(fenced(&reply.text));
-            calls += 1;
-            let line = reply
-                .text
-                .lines()
-                .find_map(|line| line.strip_prefix("next: read_record_field "));
-            let Some(args) = line else {
-                let last = reply.text.lines().next_back().unwrap();
-                assert!(last.starts_with("that is the end of the field"));
-                break;
-            };
-            call["args"] = serde_json::from_str(args).unwrap();
-            assert_eq!(call, reply.structured["next"]);
-        }
-        assert_eq!((calls, read), (6, source));
-        assert_eq!(server.asked().len(), 6);
-    }
-}
-
-#[test]
 fn the_previous_call_ends_where_the_window_starts() {
     let server = evidence();
     let args = json!({"id":ID,"field_path":"text","cursor":"300","limit_chars":1_000});
@@ -147,37 +94,6 @@ fn a_whole_field_is_complete_and_needs_no_call() {
     that is the whole field
     ");
     assert_eq!(reply.structured.get("next"), None);
-}
-
-#[test]
-fn every_way_to_name_the_record_reads_the_same() {
-    // HD-05, HD-10, ID-07
-    let server = RecordServer::new(json!({"text":"short"}));
-    let uri = RecordHandle::parse(ID).unwrap().to_uri();
-    let mut texts = Vec::new();
-    for args in [
-        json!({"id":ID}),
-        json!({"id":ID,"connection_id":"cin_slack"}),
-        json!({"id":"messages:m1","connection_id":"cin_slack"}),
-        json!({"connection_id":"cin_slack","stream":"messages","record_id":"m1"}),
-        json!({"id":uri}),
-        json!({"id":"pdpp://record/cin_slack%2Fmessages%3Am1"}),
-    ] {
-        let mut args = args;
-        args["field_path"] = json!("text");
-        texts.push(server.call("read_record_field", &args).unwrap().text);
-        let asked =
-            "/v1/streams/messages/records/m1/field-window?connection_id=cin_slack&field=text";
-        assert_eq!(server.asked(), [asked]);
-    }
-    texts.dedup();
-    assert_eq!(texts.len(), 1, "{texts:?}");
-    let legacy = json!({"id":"messages:m1","field_path":"text"});
-    server.call("read_record_field", &legacy).unwrap();
-    assert_eq!(
-        server.asked(),
-        ["/v1/streams/messages/records/m1/field-window?field=text"]
-    );
 }
 
 #[test]
@@ -241,19 +157,10 @@ fn contradictory_selectors_are_refused_before_anything_is_asked() {
 
 #[test]
 fn bad_names_are_refused_before_anything_is_asked() {
-    // ID-20, ID-22, ID-23, ID-24, ID-25
+    // ID-25
     for field in ["..", "a/b", "a\\b", ".", "a\u{0}"] {
         let args = json!({"id":ID,"field_path":field});
         assert_eq!(refusal(args), "invalid_field_path", "{field}");
-    }
-    let conflict = json!({"id":ID,"field_path":"text","connection_id":"cin_b"});
-    assert_eq!(refusal(conflict), "conflicting_connection_id");
-    for id in fetch::tests::refused_ids() {
-        assert_eq!(
-            refusal(json!({"id":id,"field_path":"text"})),
-            "invalid_id",
-            "{id}"
-        );
     }
     let parts = |stream: &str, record: &str| json!({"connection_id":"c","stream":stream,"record_id":record,"field_path":"text"});
     assert_eq!(refusal(parts("../x", "m1")), "invalid_stream");
@@ -273,26 +180,6 @@ fn bad_names_are_refused_before_anything_is_asked() {
 }
 
 #[test]
-fn refusals_of_the_server_are_passed_on() {
-    // FW-09, AM-08, UP-09
-    let route = "/v1/streams/messages/records/m1/field-window";
-    for (status, code) in [
-        (403, "field_not_granted"),
-        (409, "ambiguous_connection"),
-        (404, "not_found"),
-    ] {
-        let body =
-            json!({"error":{"type":"t","code":code,"message":"no","retry_with":"connection_id"}});
-        let stub = Stub::default().refusing(route, status, body);
-        let args = json!({"id":"messages:m1","field_path":"text"});
-        let fault = stub.call("read_record_field", args).unwrap_err();
-        assert_eq!((fault.code(), fault.http_status()), (code, Some(status)));
-        assert_eq!(fault.structured()["request_id"], "req_1");
-        assert_eq!(stub.asked().len(), 1);
-    }
-}
-
-#[test]
 fn a_server_that_lies_gets_no_answer_in_its_name() {
     // LG-04
     let route = "/v1/streams/messages/records/m1/field-window";
@@ -307,71 +194,6 @@ fn a_server_that_lies_gets_no_answer_in_its_name() {
         let fault = stub.call("read_record_field", args).unwrap_err();
         assert_eq!(fault.code(), "rs_bad_response");
     }
-}
-
-#[test]
-fn json_is_paged_like_a_text_and_nothing_of_it_is_lost() {
-    // LG-02, LG-03, LG-06, HD-01
-    let profile: Vec<String> = (0..2_000).map(|n| format!("entry \"{n}\" 日")).collect();
-    let server = RecordServer::new(json!({"profile": {"entries": profile}}));
-    let mut call = json!({"tool":"read_record_field","args":{"id":ID,"field_path":"profile"}});
-    let mut read = String::new();
-    let first = server.follow(&call).unwrap();
-    assert!(
-        first
-            .text
-            .starts_with("record=cin_slack/messages:m1 field=profile type=object size_bytes=")
-    );
-    assert_eq!(window_text(&first).chars().count(), 1_024);
-    assert_eq!(first.structured["field"]["text_like"], false);
-    assert_eq!(
-        server.asked()[1],
-        "/v1/streams/messages/records/m1?connection_id=cin_slack&fields=profile"
-    );
-    loop {
-        let reply = server.follow(&call).unwrap();
-        read.push_str(fenced(&reply.text));
-        match reply.structured.get("next") {
-            Some(next) => call = next.clone(),
-            None => break,
-        }
-    }
-    let whole: Value = serde_json::from_str(&read).unwrap();
-    assert_eq!(whole, json!({"entries": profile}));
-}
-
-#[test]
-fn bytes_are_told_about_and_never_shown() {
-    // LG-02, LG-03
-    let bytes = "QUJDREVGR0hJSktM".repeat(500);
-    let server = RecordServer::new(json!({
-        "attachment": {"object":"blob_ref","blob_id":"b1","mime_type":"image/png","size_bytes":81_234},
-        "raw": bytes, "n": 7}));
-    let reply = |field: &str| {
-        let args = json!({"id":ID,"field_path":field});
-        server.call("read_record_field", &args).unwrap()
-    };
-    insta::assert_snapshot!(reply("attachment").text, @r#"
-    record=cin_slack/messages:m1 field=attachment type=blob blob_id=b1 media_type=image/png size_bytes=81234 complete=false
-    bytes are not shown by any tool
-    export: GET /v1/blobs/b1?connection_id=cin_slack at https://provider.test for programs, with a token for that whole server; one for its /mcp alone is refused there
-    owner: pdpp blob b1 -o FILE
-    next: fetch {"id":"cin_slack/messages:m1","fields":["attachment"]}
-    "#);
-    let raw = reply("raw");
-    assert!(!raw.text.contains("QUJD") && !raw.structured.to_string().contains("QUJD"));
-    assert!(
-        raw.text.contains("encoding=base64 size_chars=8000"),
-        "{}",
-        raw.text
-    );
-    // fetch leaves the bytes out as well, and led back here.
-    assert!(raw.structured.get("next").is_none() && !raw.text.contains("next:"));
-    let route = raw.structured["export"]["route"].as_str().unwrap();
-    assert!(route.starts_with("GET /v1/streams/messages/records/m1?"));
-    assert!(raw.text.contains(route), "{}", raw.text);
-    let number = reply("n");
-    assert!(number.text.contains("type=number") && number.text.contains("complete=true"));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! is named in any case.
 
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 
 use super::Row;
 use crate::answer::Fields;
@@ -36,6 +37,7 @@ const CONNECTOR: [&str; 5] = [
 ];
 
 /// The document.
+#[skip_serializing_none]
 #[derive(Serialize)]
 pub(super) struct Shape<'a> {
     #[serde(flatten)]
@@ -45,7 +47,6 @@ pub(super) struct Shape<'a> {
     stream_count: usize,
     #[serde(skip_serializing_if = "Members::is_empty")]
     field_capability_legend: Members<&'static str, &'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     rows: Option<&'static str>,
     #[serde(flatten)]
     sources: Sources<'a>,
@@ -78,21 +79,21 @@ struct ConnectorShape<'a> {
     streams: Vec<RowShape<'a>>,
 }
 
+#[skip_serializing_none]
 #[derive(Serialize)]
 struct RowShape<'a> {
     name: &'a str,
     #[serde(flatten)]
     members: Fields<'static>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     granted_connections: Option<Vec<Granted<'a>>>,
     #[serde(flatten)]
     fields: FieldsShape<'a>,
 }
 
+#[skip_serializing_none]
 #[derive(Serialize)]
 struct Granted<'a> {
     connection_id: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
     display_name: Option<&'a str>,
 }
 
@@ -116,14 +117,13 @@ enum FieldsShape<'a> {
 }
 
 /// What a row takes, by argument. Filters, searches and aggregates of fields stand in the flags as well.
+#[skip_serializing_none]
 #[derive(Serialize)]
 struct Accepts<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
     filter: Option<FilterShape<'a>>,
     sort: &'a [String],
     projection: Projection<'a>,
     count: [&'static str; 3],
-    #[serde(skip_serializing_if = "Option::is_none")]
     search: Option<SearchShape<'a>>,
     aggregate: AggregateShape<'a>,
     expand: Vec<&'a str>,
@@ -149,9 +149,9 @@ struct SearchShape<'a> {
     semantic: Vec<&'a str>,
 }
 
+#[skip_serializing_none]
 #[derive(Serialize)]
 struct AggregateShape<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
     count: Option<bool>,
     #[serde(flatten)]
     of_fields: Members<&'static str, Vec<&'a str>>,

@@ -2,8 +2,7 @@
 
 use serde_json::json;
 
-use super::{MAIL, over, query};
-use crate::stub::Stub;
+use super::{over, query};
 
 /// Beside a bookmark, a foreign server passes over the cursor and begins anew.
 #[test]
@@ -62,27 +61,6 @@ fn arguments_travel_in_their_wire_form_and_bad_ones_do_not_travel() {
         assert_eq!(fault.code(), code, "{args}");
     }
     assert_eq!(stub.asked().len(), 1);
-}
-
-#[test]
-fn an_ambiguous_stream_is_told_with_its_choices() {
-    // AM-08
-    let error = json!({"error":{"type":"conflict","code":"ambiguous_connection","message":"which?","retry_with":"connection_id",
-        "available_connections":[{"connection_id":"c1","display_name":"Work"},{"connection_id":"c2"}]}});
-    let stub = Stub::default().refusing(MAIL, 409, error);
-    let fault = stub
-        .call("query_records", json!({"stream": "mail"}))
-        .unwrap_err();
-    insta::assert_snapshot!("ambiguous", fault.text());
-    assert_eq!(stub.asked().len(), 1);
-}
-
-#[test]
-fn the_definition_is_small_and_static() {
-    // TS-03, TS-04, BU-01
-    let definition = serde_json::to_string(&super::super::TOOL.tool()).unwrap();
-    assert!(definition.len() <= 2_400, "{}", definition.len());
-    assert!(!definition.contains("connector_instance_id"));
 }
 
 #[test]

@@ -131,23 +131,6 @@ fn a_hit_whose_id_leaves_no_room_is_named_once_and_the_search_leads_on() {
 }
 
 #[test]
-fn more_hits_than_asked_for_are_cut_and_said() {
-    // SE-11, SE-17, SE-18
-    let stub = Stub::default().on("/v1/search", many(10));
-    let (text, structured) = search(
-        &stub,
-        json!({"query": "lorem", "limit": 3, "connection_id": "conn_1"}),
-    );
-    assert_eq!(structured["results"].as_array().unwrap().len(), 3);
-    assert!(text.starts_with("search: 3 hit(s). has_more=true"));
-    assert!(text.contains("beyond_limit=7"));
-    assert_eq!(
-        stub.asked(),
-        ["/v1/search?q=lorem&connection_id=conn_1&limit=3"]
-    );
-}
-
-#[test]
 fn a_huge_answer_is_bounded_and_every_cut_in_it_leads_on() {
     // LG-01
     let hits: Vec<Value> = (0..100)
