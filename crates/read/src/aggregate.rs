@@ -37,6 +37,12 @@ pub(crate) fn aggregate(session: &Session, query: &AggregateQuery) -> Answer<Agg
         answer.value = Some(value(computed.value)?);
     }
     let mut shown = Shown::for_row(&row);
+    for key in &computed.damaged {
+        shown.damaged.note(&row, key);
+    }
+    if !shown.damaged.is_empty() {
+        shown.damaged.warn_in(answer.meta.get_or_insert_default());
+    }
     shown.fields(fields_of(query).map(|used| used.field.as_str()));
     shown.fields(conditions.fields());
     Ok((answer, shown))

@@ -1,6 +1,8 @@
 //! Records that were damaged on the disk and are left out of an answer that has others: they are told, by name where the
 //! name is no secret.
 
+use std::collections::BTreeMap;
+
 use contract::key::RecordKey;
 use contract::page::{Meta, Page, Warning, WarningCode};
 use store::StoreError;
@@ -14,8 +16,8 @@ const NAMED: usize = 10;
 /// What was left out of one answer.
 #[derive(Debug, Default)]
 pub(crate) struct Damaged {
-    named: Vec<String>,
-    others: usize,
+    /// The records, each once however often the answer would have had it, and whether it may be named.
+    records: BTreeMap<String, bool>,
 }
 
 impl Damaged {
@@ -26,13 +28,13 @@ impl Damaged {
             return;
         }
         let (connection, stream) = (&row.connection().id, &row.stream().name);
+        let record = format!("'{key}' of {connection}/{stream}");
+        if self.records.contains_key(&record) {
+            return;
+        }
         tracing::error!(%connection, %stream, %key, "a record was damaged on the disk, and left out");
         let may_be_named = row.is_owner() || row.admits_everything();
-        if may_be_named && self.named.len() < NAMED {
-            self.named.push(format!("'{key}' of {connection}/{stream}"));
-        } else {
-            self.others += 1;
-        }
+        self.records.insert(record, may_be_named);
     }
 
     /// What a step found, unless a record of it was damaged: then that is noted.
@@ -52,8 +54,7 @@ impl Damaged {
 
     /// What else was left out.
     pub(crate) fn add(&mut self, other: Self) {
-        self.named.extend(other.named);
-        self.others += other.others;
+        self.records.extend(other.records);
     }
 
     /// Tells it with a page.
@@ -64,20 +65,25 @@ impl Damaged {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.named.is_empty() && self.others == 0
+        self.records.is_empty()
     }
 
     pub(crate) fn warn_in(&self, meta: &mut Meta) {
         let step = "the owner of the server mends it by importing it again, or from a backup; `pdpp doctor --thorough` lists all damage";
-        for record in &self.named {
+        let may_be_named = self
+            .records
+            .iter()
+            .filter(|(_, may_be_named)| **may_be_named);
+        let named: Vec<&String> = may_be_named.map(|(record, _)| record).take(NAMED).collect();
+        for record in &named {
             let message =
                 format!("record {record} was damaged on the server's disk and is left out; {step}");
             meta.warn(Warning::new(WarningCode::RecordDamaged, message));
         }
-        if self.others > 0 {
+        let others = self.records.len() - named.len();
+        if others > 0 {
             let message = format!(
-                "records left out because they were damaged on the server's disk: {}; {step}",
-                self.others
+                "records left out because they were damaged on the server's disk: {others}; {step}"
             );
             meta.warn(Warning::new(WarningCode::RecordDamaged, message));
         }

@@ -13,6 +13,7 @@ use store::search::{AggregateRequest, Metric, Value};
 
 use crate::changes;
 use crate::conditions::Conditions;
+use crate::damaged::Damaged;
 use crate::disclosure::Shown;
 use crate::enforce::Row;
 use crate::expand;
@@ -94,11 +95,11 @@ fn list(session: &Session, plan: &Plan<'_>, options: &ListOptions) -> Answer<Pag
         Ok(added)
     })?;
     let mut page = page_of(plan, filling.data);
-    shown.damaged.warn(&mut page);
     if let (true, Some(last)) = (filling.has_more, last) {
         page = page.continued(tokens.page(&last, order.by == OrderBy::Cursor)?);
     }
-    describe(session, plan, options, &mut page)?;
+    describe(session, plan, options, &mut page, &mut shown.damaged)?;
+    shown.damaged.warn(&mut page);
     Ok((page, shown))
 }
 
@@ -279,11 +280,13 @@ fn describe(
     plan: &Plan<'_>,
     options: &ListOptions,
     page: &mut Page<Record>,
+    damaged: &mut Damaged,
 ) -> Result<()> {
     if options.count == Count::None && !options.time_span {
         return Ok(());
     }
-    let total = aggregate(session, plan, Metric::Count)?.0;
+    let mut aggregate = |metric| aggregate(session, plan, metric, damaged);
+    let total = aggregate(Metric::Count)?.0;
     if options.count != Count::None {
         page.meta_mut().count = Nullable::Value(ReportedCount::exact(total));
     }
@@ -293,8 +296,8 @@ fn describe(
             ..TimeSpan::default()
         };
         if let Some(field) = plan.row.consent_time_field() {
-            let earliest = aggregate(session, plan, Metric::Min(field.clone()))?.1;
-            let latest = aggregate(session, plan, Metric::Max(field.clone()))?.1;
+            let earliest = aggregate(Metric::Min(field.clone()))?.1;
+            let latest = aggregate(Metric::Max(field.clone()))?.1;
             if let (Some(earliest), Some(latest)) = (moment(&earliest), moment(&latest)) {
                 span.earliest_at = Some(earliest);
                 span.latest_at = Some(latest);
@@ -305,12 +308,20 @@ fn describe(
     Ok(())
 }
 
-fn aggregate(session: &Session, plan: &Plan<'_>, metric: Metric) -> Result<(u64, Value)> {
+fn aggregate(
+    session: &Session,
+    plan: &Plan<'_>,
+    metric: Metric,
+    damaged: &mut Damaged,
+) -> Result<(u64, Value)> {
     let answer = session.store.aggregate(&AggregateRequest {
         scope: plan.row.scope(Vec::new(), plan.conditions.filters()),
         metric,
         grouping: None,
     })?;
+    for key in &answer.damaged {
+        damaged.note(&plan.row, key);
+    }
     Ok((answer.matched, answer.value))
 }
 

@@ -172,7 +172,8 @@ impl Latest<'_> {
 
     fn look(&mut self, stored: &StoredRecord) -> Result<()> {
         if admitted(self.row, &stored.key, stored.body.clone())?.is_some() {
-            let shown = emitted_at(self.session, self.row, stored)?;
+            let shown = unless_damaged(emitted_at(self.session, self.row, stored))?;
+            let Some(shown) = shown else { return Ok(()) };
             let moment = Instant::parse(&shown);
             if moment > self.moment() {
                 self.found = moment.map(|moment| (moment, shown));
@@ -216,15 +217,30 @@ fn key_changed<'k>(
 ) -> Result<bool> {
     let stream = row.stream_ref();
     for key in keys {
-        let newest = session.store.history(&stream, key, NEWEST, 1)?;
+        let newest = session.store.history(&stream, key, NEWEST, 1);
+        let newest = unless_damaged(newest.map_err(Failure::from))?.unwrap_or_default();
         if newest.iter().any(|revision| revision.version > since)
-            && last_change(session, row, &Conditions::default(), key, NEWEST)?
-                .is_some_and(|change| change.version > since)
+            && key_changed_by(session, row, key, NEWEST)?.is_some_and(|version| version > since)
         {
             return Ok(true);
         }
     }
     Ok(false)
+}
+
+/// The last version up to a horizon that changed what the row sees of a key, if that can be told.
+fn key_changed_by(session: &Session, row: &Row, key: &RecordKey, upto: u64) -> Result<Option<u64>> {
+    let change = last_change(session, row, &Conditions::default(), key, upto);
+    let change = unless_damaged(change)?.flatten();
+    Ok(change.map(|change| change.version))
+}
+
+/// `None` where a record is damaged: one date or warning less is better than no answer.
+fn unless_damaged<T>(found: Result<T>) -> Result<Option<T>> {
+    match found {
+        Err(Failure::Store(StoreError::RecordDamaged { .. })) => Ok(None),
+        found => found.map(Some),
+    }
 }
 
 fn stream_changed(session: &Session, row: &Row, since: u64, looks: &mut usize) -> Result<bool> {
@@ -240,9 +256,8 @@ fn stream_changed(session: &Session, row: &Row, since: u64, looks: &mut usize) -
         };
         *looks -= page.entries.len().min(*looks);
         for entry in &page.entries {
-            let all = Conditions::default();
-            let change = last_change(session, row, &all, &entry.key, entry.version)?;
-            if change.is_some_and(|change| change.version > since) {
+            let changed = key_changed_by(session, row, &entry.key, entry.version)?;
+            if changed.is_some_and(|version| version > since) {
                 return Ok(true);
             }
             request.after = entry.version;

@@ -243,6 +243,8 @@ pub struct AggregateAnswer {
     pub groups: Vec<Group>,
     /// Records in groups beyond the limit.
     pub other_count: u64,
+    /// Records that were left out because they are not what was written.
+    pub damaged: Vec<RecordKey>,
 }
 
 /// How much a scope holds.

@@ -1,10 +1,11 @@
 //! One record that was damaged on the disk keeps nobody from the others, and is named.
 
+use contract::aggregate::{GroupBy, Grouping, Metric};
 use contract::page::WarningCode;
 use contract::query::{ChangesSince, Count, ListOptions, Reading};
 use serde_json::{Value, json};
 
-use crate::fixture::{MAIL, World, ids, limited, words};
+use crate::fixture::{MAIL, World, aggregate, field, ids, limited, words};
 
 /// Four messages, the second of which is damaged.
 fn damaged() -> World {
@@ -58,6 +59,73 @@ fn a_damaged_record_is_left_out_and_named_and_nothing_else_is_missing() {
     assert!(told(&page)[0].contains("'b' of work/messages"), "{page}");
     let page = owner.search(words("heron")).unwrap();
     assert!(told(&page).is_empty());
+}
+
+// TR-35: the smallest and largest value, the span of a page and the schema are made from the others, and a figure says so.
+#[test]
+fn figures_are_made_without_a_damaged_record_and_say_so() {
+    let world = World::mail();
+    for (id, subject, day, size) in [
+        ("a", "heron", 2, 20),
+        ("b", "zyzzyva", 9, 90),
+        ("c", "heron", 3, 30),
+    ] {
+        let received = format!("2026-03-0{day}T00:00:00Z");
+        let record = json!({"id": id, "subject": subject, "received_at": received, "size_bytes": size, "seen": true});
+        let emitted = format!("2026-04-0{day}T00:00:00Z");
+        let key = contract::key::RecordKey::single(id).unwrap();
+        let body = contract::json::RecordBody::parse(record.to_string()).unwrap();
+        let op = store::records::ChangeOp::Upsert(body);
+        world.change_at(&emitted, ("work", "messages"), key, op);
+    }
+    world.store.settle_index().unwrap();
+    let world = world.with_a_changed_letter("zyzzyva");
+    let owner = world.owner();
+    let by_seen = Grouping::new(GroupBy::Field(field("seen")), None).unwrap();
+    for (metric, figure) in [
+        (Metric::Max(field("size_bytes")), json!(30)),
+        (
+            Metric::Max(field("received_at")),
+            json!("2026-03-03T00:00:00Z"),
+        ),
+        (Metric::Min(field("size_bytes")), json!(20)),
+    ] {
+        let is_min = matches!(metric, Metric::Min(_));
+        let answer = owner.aggregate(aggregate(metric.clone(), None)).unwrap();
+        assert_eq!(answer["value"], figure, "{answer}");
+        if is_min {
+            assert_eq!(answer["filtered_record_count"], 3, "{answer}");
+            assert!(
+                answer["meta"]["warnings"]
+                    .as_array()
+                    .is_none_or(Vec::is_empty)
+            );
+            continue;
+        }
+        assert!(
+            told(&answer)[0].contains("'b' of work/messages"),
+            "{answer}"
+        );
+        let grouped = owner
+            .aggregate(aggregate(metric, Some(by_seen.clone())))
+            .unwrap();
+        assert_eq!(grouped["groups"][0]["value"], figure, "{grouped}");
+        assert_eq!(told(&grouped).len(), 1);
+    }
+    let spanning = ListOptions {
+        time_span: true,
+        ..ListOptions::default()
+    };
+    let page = owner.list("messages", spanning).unwrap();
+    assert_eq!(
+        page["meta"]["window"]["latest_at"],
+        "2026-03-03T00:00:00.000Z"
+    );
+    assert_eq!(told(&page).len(), 1, "{page}");
+    let schema = owner
+        .schema(contract::schema::SchemaQuery::default())
+        .unwrap();
+    assert!(schema.to_string().contains("2026-04-03"), "{schema}");
 }
 
 #[test]

@@ -5,18 +5,23 @@ use std::cmp::Ordering;
 use super::EmbeddedStore;
 use super::documents::Blocks;
 use super::groups::Groups;
-use super::indexed_record::{IndexedRecords, steady};
+use super::indexed_record::{IndexedRecords, LeftOut, steady};
 use super::tally::{FinishedGroup, Measure, Total};
 use crate::search::{AggregateAnswer, AggregateRequest, Group, GroupKey, Grouping, Metric, Value};
 use crate::{Result, stop};
 
 impl EmbeddedStore {
     pub(super) fn compute(&self, request: &AggregateRequest) -> Result<AggregateAnswer> {
-        steady(self, || self.figure(request))
+        let (answer, damaged) = steady(self, |left_out| self.figure(request, left_out))?;
+        Ok(AggregateAnswer { damaged, ..answer })
     }
 
-    /// The answer; `None` if a record behind it was erased meanwhile.
-    fn figure(&self, request: &AggregateRequest) -> Result<Option<AggregateAnswer>> {
+    /// The answer; `None` if a record behind it was erased meanwhile, or is damaged.
+    fn figure(
+        &self,
+        request: &AggregateRequest,
+        left_out: &mut LeftOut,
+    ) -> Result<Option<AggregateAnswer>> {
         let sources = self.sources();
         let entry = sources.stream(&request.scope.stream)?;
         if request.metric == Metric::Count
@@ -27,6 +32,7 @@ impl EmbeddedStore {
         }
         let open = self.index_with_columns(entry.id)?;
         let restriction = self.restriction(entry, &request.scope, &open.fields)?;
+        let restriction = restriction.without(&left_out.rows);
         let view = open.view();
         let failed = super::index::failed(self.path());
         let measure = Measure::new(&request.metric, entry)?;
@@ -52,7 +58,7 @@ impl EmbeddedStore {
             restriction: &restriction,
             view: &view,
         };
-        let valued = |total| value(&indexed, request, &measure, total);
+        let mut valued = |total| value(&indexed, request, (&measure, total), left_out);
         let Some(grouping) = &request.grouping else {
             let only = groups.finish(&|_| {}).map_err(&failed)?.pop();
             let total = only.map_or(Total::Nothing, |group| group.total);
@@ -68,7 +74,7 @@ impl EmbeddedStore {
             .map_err(&failed)?;
         stop::check()?;
         top.cut(&mut groups);
-        grouped(request, matched, groups, &valued)
+        grouped(request, matched, groups, &mut valued)
     }
 
     /// The catalog keeps this number.
@@ -82,12 +88,12 @@ impl EmbeddedStore {
     }
 }
 
-/// The groups with their values; `None` if a record behind one was erased meanwhile.
+/// The groups with their values; `None` if a record behind one was erased meanwhile, or is damaged.
 fn grouped(
     request: &AggregateRequest,
     matched: u64,
     finished: Vec<FinishedGroup>,
-    valued: &dyn Fn(Total) -> Result<Option<Value>>,
+    valued: &mut dyn FnMut(Total) -> Result<Option<Value>>,
 ) -> Result<Option<AggregateAnswer>> {
     let plain = request.metric == Metric::Count;
     let mut groups = Vec::with_capacity(finished.len());
@@ -108,16 +114,17 @@ fn grouped(
         value: Value::None,
         groups,
         other_count: matched.saturating_sub(shown),
+        damaged: Vec::new(),
     }))
 }
 
 /// Turns a total into a value. The smallest and the largest are given as the record had them when it was indexed; `None`
-/// where the record was erased since.
+/// where the record was erased since, or is damaged.
 fn value(
     indexed: &IndexedRecords<'_>,
     request: &AggregateRequest,
-    measure: &Measure,
-    total: Total,
+    (measure, total): (&Measure, Total),
+    left_out: &mut LeftOut,
 ) -> Result<Option<Value>> {
     let (Metric::Min(field) | Metric::Max(field)) = &request.metric else {
         return Ok(Some(total.into_number()));
@@ -125,7 +132,7 @@ fn value(
     let Total::At(best, address) = total else {
         return Ok(Some(Value::None));
     };
-    let record = indexed.record(address, |_, body| {
+    let record = indexed.record(address, left_out, |_, body| {
         measure.has(best, |name| indexed.value(name, body))
     })?;
     let raw = record.and_then(|(_, body)| body.get(field.as_str()).map(str::to_owned));
@@ -139,6 +146,7 @@ impl AggregateAnswer {
             value,
             groups: Vec::new(),
             other_count: 0,
+            damaged: Vec::new(),
         }
     }
 }

@@ -11,7 +11,7 @@ use rusqlite::{OptionalExtension as _, Transaction, params};
 
 use super::EmbeddedStore;
 use super::changes::parse_stored;
-use super::digest::{CHECKED, checked_live};
+use super::digest::{CHECKED, checked_live, readable};
 use super::layout::StreamLayout;
 use super::sources::{reading_number, taken_slots};
 use super::sqlite::changed;
@@ -365,7 +365,7 @@ pub(super) fn live_rows(
                 Err(error) if changed(&error).is_some() => "{}".to_owned(),
                 content => content?,
             };
-            Ok((row.get(0)?, row.get(4)?, content))
+            Ok((row.get(0)?, readable(row, 4)?, content))
         })?
         .collect()
 }

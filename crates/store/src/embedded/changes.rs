@@ -7,7 +7,7 @@ use contract::json::RecordBody;
 use contract::key::RecordKey;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::digest::{CHECKED, checked};
+use super::digest::{CHECKED, checked, readable};
 use super::index::{ChangeSource, IndexChange, Indexable, Versions};
 use super::records::{LARGE_BYTES, small_data};
 use super::sources::StreamEntry;
@@ -168,15 +168,14 @@ fn entries(
         if entries.len() == request.limit || !budget.take(bytes) {
             return Ok((entries, true));
         }
-        let form: String = row.get(1)?;
         let (current, is_damaged) = match content.read(connection, row) {
             Err(error) if changed(&error).is_some() => (None, true),
             current => (current?, false),
         };
         entries.push(ChangeEntry {
             version: row.get(2)?,
-            key: RecordKey::from_ordering_form(&form),
-            emitted_at: row.get(3)?,
+            key: RecordKey::from_ordering_form(&readable(row, 1)?),
+            emitted_at: readable(row, 3)?,
             current,
             is_damaged,
             previous,
@@ -195,7 +194,7 @@ fn state_at(
     if since == 0 {
         return Ok(None);
     }
-    let (stream, key) = (row.get_ref(0)?.as_i64()?, row.get_ref(1)?.as_str()?);
+    let (stream, key) = (row.get_ref(0)?.as_i64()?, readable(row, 1)?);
     let row: i64 = row.get(9)?;
     connection
         .prepare_cached(
@@ -281,7 +280,7 @@ impl Replay<'_> {
             .map_err(&failed)?;
         while let Some(row) = rows.next().map_err(&failed)? {
             let number = row.get::<_, i64>(0).map_err(&failed)?.cast_unsigned();
-            let emitted_at: String = row.get(4).map_err(&failed)?;
+            let emitted_at = readable(row, 4).map_err(&failed)?;
             let data = match checked(row, 1) {
                 // It stays in the index with nothing to be found by, so that all others can be.
                 Err(error) if changed(&error).is_some() => Some("{}".to_owned()),

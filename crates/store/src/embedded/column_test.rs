@@ -1,12 +1,12 @@
 //! Tests on index columns: does a document hold a value within a range?
 
-use std::collections::HashSet;
 use std::ops::{Range, RangeInclusive};
 
 use tantivy::columnar::Column;
 use tantivy::{DocId, SegmentReader};
 
 use super::index::{ColumnValue, Segment};
+use super::restrict::Rows;
 
 #[derive(Debug, Clone)]
 pub(super) enum ColumnTest {
@@ -56,7 +56,7 @@ impl ColumnTest {
 /// The tests of a restriction on the columns of one segment. All must pass.
 pub(super) struct SegmentTests<'a> {
     tests: Vec<SegmentTest>,
-    rows: Option<(&'a HashSet<u64>, &'a Column<u64>)>,
+    rows: Option<(&'a Rows, &'a Column<u64>)>,
 }
 
 enum SegmentTest {
@@ -67,11 +67,11 @@ enum SegmentTest {
 }
 
 impl<'a> SegmentTests<'a> {
-    /// Finds the columns of a segment. `rows` admits only these records.
+    /// Finds the columns of a segment.
     pub(super) fn new(
         segment: Segment<'a>,
         tests: &[ColumnTest],
-        rows: Option<&'a HashSet<u64>>,
+        rows: &'a Rows,
     ) -> tantivy::Result<Self> {
         let mut found = Vec::with_capacity(tests.len());
         for test in tests {
@@ -81,7 +81,10 @@ impl<'a> SegmentTests<'a> {
         found.sort_by_key(|test| !test.is_equality());
         Ok(Self {
             tests: found,
-            rows: rows.map(|rows| (rows, &segment.columns.rows)),
+            rows: match rows {
+                Rows::All => None,
+                rows => Some((rows, &segment.columns.rows)),
+            },
         })
     }
 
@@ -123,9 +126,7 @@ impl<'a> SegmentTests<'a> {
 
     fn has_row(&self, document: DocId) -> bool {
         self.rows.as_ref().is_none_or(|(rows, column)| {
-            column
-                .first(document)
-                .is_some_and(|row| rows.contains(&row))
+            column.first(document).is_some_and(|row| rows.contains(row))
         })
     }
 }

@@ -4,7 +4,7 @@
 //! digest is a CRC-32, which the processor helps to compute: it finds every flipped bit, and is no proof against somebody who
 //! can write the file. Rows of older formats have none until they are given one, some at every start.
 
-use rusqlite::types::Type;
+use rusqlite::types::{Type, ValueRef};
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use super::EmbeddedStore;
@@ -38,13 +38,16 @@ pub(super) struct Changed {
 impl<'a> Content<'a> {
     /// Reads the columns of [`CHECKED`] from this one on, without the digest.
     fn from_row(row: &'a Row<'_>, first: usize) -> rusqlite::Result<Self> {
-        Ok(Self {
-            stream: row.get(first)?,
-            key: present(row, first + 1)?,
-            version: row.get(first + 2)?,
-            emitted_at: present(row, first + 3)?,
-            data: text(row, first + 4)?,
-        })
+        let read = || -> rusqlite::Result<Self> {
+            Ok(Self {
+                stream: row.get(first)?,
+                key: present(row, first + 1)?,
+                version: row.get(first + 2)?,
+                emitted_at: present(row, first + 3)?,
+                data: text(row, first + 4)?,
+            })
+        };
+        read().map_err(|_| damaged(row, first, first + 1))
     }
 
     pub(super) fn digest(&self) -> i64 {
@@ -67,16 +70,31 @@ impl<'a> Content<'a> {
         if digest.is_none_or(|digest| digest == self.digest()) {
             return Ok(());
         }
-        let changed = Changed {
-            stream: self.stream,
-            key: self.key.to_owned(),
-        };
-        Err(rusqlite::Error::FromSqlConversionFailure(
-            0,
-            Type::Text,
-            Box::new(changed),
-        ))
+        Err(Changed::error(self.stream, self.key.to_owned()))
     }
+}
+
+impl Changed {
+    fn error(stream: i64, key: String) -> rusqlite::Error {
+        let changed = Box::new(Self { stream, key });
+        rusqlite::Error::FromSqlConversionFailure(0, Type::Text, changed)
+    }
+}
+
+/// The record of a row whose columns are not of the kinds that were written, by its stream and key as far as they can be read.
+pub(super) fn damaged(row: &Row<'_>, stream: usize, key: usize) -> rusqlite::Error {
+    let key = readable(row, key).unwrap_or_default();
+    Changed::error(row.get(stream).unwrap_or_default(), key)
+}
+
+/// A text, also where it is none any more: good to name something, and never given as what was written.
+pub(super) fn readable(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
+    Ok(match row.get_ref(column)? {
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
+            String::from_utf8_lossy(bytes).into_owned()
+        }
+        _ => String::new(),
+    })
 }
 
 /// The digest of a record, for those who measure what it costs.
@@ -100,7 +118,7 @@ pub(super) fn checked(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<St
 
 /// Like [`checked`], for a row whose record is live: without content it is damaged.
 pub(super) fn checked_live(row: &Row<'_>, first: usize) -> rusqlite::Result<String> {
-    checked(row, first)?.ok_or_else(|| missing(first))
+    checked(row, first)?.ok_or_else(|| damaged(row, first, first + 1))
 }
 
 /// A text that every row has.
@@ -167,15 +185,17 @@ fn fill(transaction: &Transaction<'_>, table: &Table) -> rusqlite::Result<bool> 
         .query_row([table.bookmark], |row| row.get(0))
         .optional()?;
     let Some(upto) = upto else { return Ok(false) };
-    let found: Vec<(i64, i64)> = transaction
+    // What is no text any more gets none, and is refused whenever it is read.
+    let found: Vec<(i64, Option<i64>)> = transaction
         .prepare_cached(table.rows)?
         .query_map(params![upto, CHUNK], |row| {
-            Ok((row.get(0)?, Content::from_row(row, 1)?.digest()))
+            let content = Content::from_row(row, 1);
+            Ok((row.get(0)?, content.ok().map(|content| content.digest())))
         })?
         .collect::<rusqlite::Result<_>>()?;
     let mut update = transaction.prepare_cached(table.update)?;
     for (row, digest) in &found {
-        update.execute([row, digest])?;
+        update.execute(params![row, digest])?;
     }
     match found.last() {
         Some((row, _)) if found.len() == CHUNK => {

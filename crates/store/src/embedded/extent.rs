@@ -12,7 +12,7 @@ use tantivy::DocAddress;
 use super::EmbeddedStore;
 use super::documents::Blocks;
 use super::index::EMITTED;
-use super::indexed_record::{IndexedRecords, steady};
+use super::indexed_record::{IndexedRecords, LeftOut, steady};
 use super::records::LARGE_BYTES;
 use super::sources::Sources;
 use crate::catalog::StreamRef;
@@ -73,11 +73,17 @@ impl EmbeddedStore {
     }
 
     fn measure(&self, scope: &Scope, latest: usize) -> Result<Extent> {
-        steady(self, || self.measured(scope, latest))
+        // What is damaged has no date that can be told; those who read it are.
+        steady(self, |left_out| self.measured(scope, latest, left_out)).map(|(extent, _)| extent)
     }
 
-    /// The extent; `None` if a record of it was erased meanwhile.
-    fn measured(&self, scope: &Scope, latest: usize) -> Result<Option<Extent>> {
+    /// The extent; `None` if a record of it was erased meanwhile, or is damaged.
+    fn measured(
+        &self,
+        scope: &Scope,
+        latest: usize,
+        left_out: &mut LeftOut,
+    ) -> Result<Option<Extent>> {
         let sources = self.sources();
         let entry = sources.stream(&scope.stream)?;
         let open = self.index_with_columns(entry.id)?;
@@ -95,11 +101,13 @@ impl EmbeddedStore {
             let mut moments = Vec::new();
             records += blocks.for_each(&mut |documents| {
                 documents.values(&column, &mut moments, |index, moment| {
-                    if found.wants(moment) {
-                        found.add(
-                            moment,
-                            DocAddress::new(segment.ordinal, documents.at(index)),
-                        );
+                    let address = DocAddress::new(segment.ordinal, documents.at(index));
+                    let is_left_out = || {
+                        let row = view.row_of(address);
+                        row.is_some_and(|row| left_out.rows.contains(&row))
+                    };
+                    if found.wants(moment) && !is_left_out() {
+                        found.add(moment, address);
                     }
                 });
             });
@@ -117,7 +125,7 @@ impl EmbeddedStore {
             let emitted_then = |record: &StoredRecord, _: &RecordBody| {
                 Instant::parse(&record.emitted_at) == Some(Instant(moment))
             };
-            let Some((record, _)) = indexed.record(address, emitted_then)? else {
+            let Some((record, _)) = indexed.record(address, left_out, emitted_then)? else {
                 return Ok(None);
             };
             latest.push(record);

@@ -4,12 +4,16 @@
 //! changed. So each is held against its scope once more, and where it does not fit any more, the earlier version that
 //! the index saw is read instead. Nothing that was never in the scope can become part of a figure.
 
+use std::collections::HashSet;
+
 use contract::json::RecordBody;
+use contract::key::RecordKey;
 use rusqlite::OptionalExtension;
 use tantivy::DocAddress;
 
 use super::EmbeddedStore;
 use super::changes::parse_stored;
+use super::digest::readable;
 use super::index::{ColumnValue, Fields, View, slot_name};
 use super::records::{STORED, stored};
 use super::restrict::Restriction;
@@ -21,6 +25,15 @@ use crate::{Result, StoreError};
 const VERSIONS: usize = 64;
 /// How often a figure is made anew because a record behind it is gone with all its versions.
 const ATTEMPTS: usize = 5;
+/// How many damaged records are left out of a figure, one at each attempt.
+const MOST_DAMAGED: usize = 64;
+
+/// Records that a figure is made without, because they are not what was written.
+#[derive(Debug, Default)]
+pub(super) struct LeftOut {
+    pub(super) rows: HashSet<u64>,
+    keys: Vec<RecordKey>,
+}
 
 /// What a figure is made from.
 pub(super) struct IndexedRecords<'a> {
@@ -33,15 +46,41 @@ pub(super) struct IndexedRecords<'a> {
 
 impl IndexedRecords<'_> {
     /// The record of a document as it was when the index saw it: within the scope, and with what `fits` asks of it. None
-    /// where it was erased since.
+    /// where it was erased since, or is damaged: then it is left out of the next attempt.
     pub(super) fn record(
         &self,
         address: DocAddress,
+        left_out: &mut LeftOut,
         fits: impl Fn(&StoredRecord, &RecordBody) -> bool,
     ) -> Result<Option<(StoredRecord, RecordBody)>> {
         let Some(row) = self.view.row_of(address) else {
             return Ok(None);
         };
+        match self.version_of(row, fits) {
+            Err(StoreError::RecordDamaged { .. }) if left_out.rows.len() < MOST_DAMAGED => {
+                left_out.keys.push(self.key_of(row)?);
+                left_out.rows.insert(row);
+                Ok(None)
+            }
+            found => found,
+        }
+    }
+
+    fn key_of(&self, row: u64) -> Result<RecordKey> {
+        self.store.database.read(|connection| {
+            connection
+                .prepare_cached("SELECT key FROM records WHERE row_id = ?1")?
+                .query_row([row], |row| {
+                    Ok(RecordKey::from_ordering_form(&readable(row, 0)?))
+                })
+        })
+    }
+
+    fn version_of(
+        &self,
+        row: u64,
+        fits: impl Fn(&StoredRecord, &RecordBody) -> bool,
+    ) -> Result<Option<(StoredRecord, RecordBody)>> {
         let current = self.store.database.read(|connection| {
             connection
                 .prepare_cached(&format!(
@@ -105,14 +144,19 @@ pub(super) fn value_of(
     fields.column_value(slot, body)
 }
 
-/// Makes a figure until every record behind it could be read.
+/// Makes a figure until every record behind it could be read. Returns with it which records it was made without.
 pub(super) fn steady<T>(
     store: &EmbeddedStore,
-    figure: impl Fn() -> Result<Option<T>>,
-) -> Result<T> {
-    for _ in 0..ATTEMPTS {
-        if let Some(made) = figure()? {
-            return Ok(made);
+    figure: impl Fn(&mut LeftOut) -> Result<Option<T>>,
+) -> Result<(T, Vec<RecordKey>)> {
+    let (mut left_out, mut erased) = (LeftOut::default(), 0);
+    while erased < ATTEMPTS {
+        let damaged = left_out.rows.len();
+        if let Some(made) = figure(&mut left_out)? {
+            return Ok((made, left_out.keys));
+        }
+        if left_out.rows.len() == damaged {
+            erased += 1;
         }
     }
     Err(StoreError::Engine {

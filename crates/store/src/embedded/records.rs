@@ -5,12 +5,12 @@ use std::sync::LazyLock;
 use contract::id::ConnectionId;
 use contract::key::RecordKey;
 use contract::time::Instant;
-use rusqlite::types::{Type, ValueRef};
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, MAIN_DB, OptionalExtension, Row};
 
 use super::EmbeddedStore;
 use super::deleted_by_owner;
-use super::digest::Content;
+use super::digest::{Content, damaged, readable};
 use super::sqlite::changed;
 use super::walk::Walk;
 use crate::Result;
@@ -97,6 +97,8 @@ impl Records for EmbeddedStore {
                 .query_map((id, after, limit), |row| {
                     Ok((Instant(row.get(8)?), stored(row)?))
                 })?
+                // A damaged one has no date to tell.
+                .filter(|found| found.as_ref().err().and_then(changed).is_none())
                 .collect()
         })
     }
@@ -135,13 +137,12 @@ pub(super) fn small_data(table: &str) -> String {
 pub(super) fn measured(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<StoredRecord> {
     match intact(connection, row) {
         Err(error) if changed(&error).is_some() => {
-            let form: String = row.get(0)?;
-            let key = RecordKey::from_ordering_form(&form);
+            let key = RecordKey::from_ordering_form(&readable(row, 0)?);
             Ok(StoredRecord {
-                emitted_at: row.get(1)?,
+                emitted_at: readable(row, 1)?,
                 body: String::new(),
                 is_damaged: true,
-                version: row.get(4)?,
+                version: row.get(4).unwrap_or_default(),
                 revised: row.get(5)?,
                 position: PagePosition {
                     sort: sort_of(row.get_ref(3)?),
@@ -161,6 +162,7 @@ fn intact(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<StoredReco
         return stored(row);
     }
     let content = large_content(connection, ("records", row.get(BYTES + 1)?), bytes)?;
+    let content = String::from_utf8(content).map_err(|_| damaged(row, 6, 0))?;
     with_content(row, content)
 }
 
@@ -170,23 +172,24 @@ pub(super) fn large_content(
     connection: &Connection,
     (table, row): (&str, i64),
     bytes: usize,
-) -> rusqlite::Result<String> {
+) -> rusqlite::Result<Vec<u8>> {
     let blob = connection.blob_open(MAIN_DB, table, "data", row, true)?;
     let mut content = vec![0; bytes];
     blob.read_at_exact(&mut content, 0)?;
-    String::from_utf8(content)
-        .map_err(|error| rusqlite::Error::FromSqlConversionFailure(2, Type::Text, Box::new(error)))
+    Ok(content)
 }
 
 /// Reads the columns of [`STORED`]; a record that is not what was written is refused.
 pub(super) fn stored(row: &Row<'_>) -> rusqlite::Result<StoredRecord> {
-    with_content(row, row.get(2)?)
+    let content = row.get(2).map_err(|_| damaged(row, 6, 0))?;
+    with_content(row, content)
 }
 
 fn with_content(row: &Row<'_>, body: String) -> rusqlite::Result<StoredRecord> {
-    let form: String = row.get(0)?;
-    let emitted_at: String = row.get(1)?;
-    let version = row.get(4)?;
+    let read = || -> rusqlite::Result<(String, String, u64)> {
+        Ok((row.get(0)?, row.get(1)?, row.get(4)?))
+    };
+    let (form, emitted_at, version) = read().map_err(|_| damaged(row, 6, 0))?;
     let content = Content {
         stream: row.get(6)?,
         key: &form,

@@ -22,9 +22,37 @@ use crate::{Result, StoreError};
 pub(super) struct Restriction {
     pub(super) stream: u64,
     tests: Vec<ColumnTest>,
-    rows: Option<HashSet<u64>>,
+    rows: Rows,
     /// The columns that say when a record happened, the first with a value decides.
     pub(super) times: Vec<String>,
+}
+
+/// Which records may pass, by their rows.
+#[derive(Debug)]
+pub(super) enum Rows {
+    All,
+    Only(HashSet<u64>),
+    Except(HashSet<u64>),
+}
+
+impl Rows {
+    pub(super) fn contains(&self, row: u64) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(rows) => rows.contains(&row),
+            Self::Except(rows) => !rows.contains(&row),
+        }
+    }
+
+    /// The same without some of them.
+    fn without(self, left_out: &HashSet<u64>) -> Self {
+        match self {
+            _ if left_out.is_empty() => self,
+            Self::All => Self::Except(left_out.clone()),
+            Self::Only(rows) => Self::Only(&rows - left_out),
+            Self::Except(rows) => Self::Except(&rows | left_out),
+        }
+    }
 }
 
 impl EmbeddedStore {
@@ -43,8 +71,8 @@ impl EmbeddedStore {
             tests.push(filter_test(entry, filter, fields)?);
         }
         let rows = match &scope.keys {
-            None => None,
-            Some(keys) => Some(self.database.read(|connection| {
+            None => Rows::All,
+            Some(keys) => Rows::Only(self.database.read(|connection| {
                 let mut statement = connection.prepare_cached(
                     "SELECT row_id FROM records WHERE stream_id = ?1 AND key = ?2",
                 )?;
@@ -70,18 +98,25 @@ impl EmbeddedStore {
 impl Restriction {
     /// Whether every record of the stream passes.
     pub(super) fn is_whole_stream(&self) -> bool {
-        self.tests.is_empty() && self.rows.is_none()
+        self.tests.is_empty() && matches!(self.rows, Rows::All)
+    }
+
+    /// The same without some records.
+    pub(super) fn without(self, left_out: &HashSet<u64>) -> Self {
+        Self {
+            rows: self.rows.without(left_out),
+            ..self
+        }
     }
 
     /// Whether a record with this row and these column values passes.
     pub(super) fn admits(&self, row: u64, value_of: impl Fn(&str) -> Option<ColumnValue>) -> bool {
-        let listed = self.rows.as_ref().is_none_or(|rows| rows.contains(&row));
-        listed && self.tests.iter().all(|test| test.admits(&value_of))
+        self.rows.contains(row) && self.tests.iter().all(|test| test.admits(&value_of))
     }
 
     /// The tests as they apply to one segment.
     pub(super) fn on<'a>(&'a self, segment: Segment<'a>) -> tantivy::Result<SegmentTests<'a>> {
-        SegmentTests::new(segment, &self.tests, self.rows.as_ref())
+        SegmentTests::new(segment, &self.tests, &self.rows)
     }
 }
 

@@ -12,6 +12,7 @@ use contract::time::Instant;
 use rusqlite::{Connection, Transaction, params};
 
 use super::EmbeddedStore;
+use super::digest::readable;
 use super::sources::Sources;
 use crate::Result;
 use crate::keeping::{Keep, Retention};
@@ -131,10 +132,10 @@ fn needed(
     let mut kept = BTreeSet::from([0]);
     let mut at = 0;
     while let Some(row) = rows.next()? {
-        let emitted_at: String = row.get(3)?;
-        let data: Option<String> = row.get(4)?;
+        let emitted_at = readable(row, 3)?;
+        let data = readable(row, 4)?;
         // A version that cannot be parsed is damage, and not ours to drop.
-        let body = data.and_then(|data| RecordBody::parse(data).ok());
+        let body = RecordBody::parse(data).ok();
         if let Some(before) = &before {
             if let Some(replaced) = versions.last_mut() {
                 replaced.until = Instant::parse(&emitted_at);

@@ -13,7 +13,7 @@ use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::deleted_by_owner;
-use super::digest::Content;
+use super::digest::{Content, readable};
 use super::index::{IndexChange, Indexable};
 use super::layout::StreamLayout;
 use super::sources::{Sources, StreamEntry};
@@ -389,11 +389,13 @@ fn current(
     transaction
         .prepare_cached("SELECT row_id, version, emitted_at, data, digest FROM records WHERE stream_id = ?1 AND key = ?2")?
         .query_row(params![stream, key], |row| {
+            let data: rusqlite::Result<Option<String>> = row.get(3);
+            let is_text = data.is_ok() && row.get_ref(2)?.as_str().is_ok();
             let mut current = Current {
                 row: row.get(0)?,
                 version: row.get(1)?,
-                emitted_at: row.get(2)?,
-                data: row.get(3)?,
+                emitted_at: readable(row, 2)?,
+                data: data.or_else(|_| readable(row, 3).map(Some))?,
                 digest: row.get(4)?,
                 is_damaged: false,
             };
@@ -404,7 +406,7 @@ fn current(
                 emitted_at: &current.emitted_at,
                 data: current.data.as_deref(),
             };
-            current.is_damaged = content.check(current.digest).is_err();
+            current.is_damaged = !is_text || content.check(current.digest).is_err();
             Ok(current)
         })
         .optional()

@@ -11,6 +11,11 @@ use crate::fixture::{Work, add_mail, key, message_with, messages, open, request,
 
 /// Changes one letter of a text wherever it stands in the database, which the engine does not notice.
 fn change_letter(folder: &Path, text: &str) -> usize {
+    flip(folder, text, 1)
+}
+
+/// Flips bits of the first byte of a text wherever it stands in the database.
+fn flip(folder: &Path, text: &str, bits: u8) -> usize {
     let path = folder.join("records.db");
     let mut bytes = fs::read(&path).unwrap();
     let at: Vec<usize> = bytes
@@ -20,7 +25,7 @@ fn change_letter(folder: &Path, text: &str) -> usize {
         .map(|(at, _)| at)
         .collect();
     for at in &at {
-        bytes[*at] ^= 1;
+        bytes[*at] ^= bits;
     }
     fs::write(&path, bytes).unwrap();
     at.len()
@@ -46,6 +51,48 @@ fn with_a_changed_letter(folder: &Path) -> EmbeddedStore {
     drop(store);
     assert!(change_letter(folder, "zyzzyva new") > 0);
     open(folder)
+}
+
+#[test]
+fn a_byte_that_is_no_text_any_more_is_damage_of_that_record_alone() {
+    // TR-35: whichever bit flips, the others are given, and sending the record again mends it.
+    for (text, large) in [("zyzzyva", false), ("zyzzyva", true), ("2026-03-09", false)] {
+        let folder = tempfile::tempdir().unwrap();
+        let store = open(folder.path());
+        add_mail(&store, "work");
+        let filler = "x".repeat(if large { 100_000 } else { 1 });
+        let subject = format!("\"subject\":\"zyzzyva {filler}\"");
+        let damaged = || {
+            let mut change = message_with("a", &subject);
+            "2026-03-09T00:00:00Z".clone_into(&mut change.emitted_at);
+            change
+        };
+        store.put(vec![message_with("b", "\"subject\":\"quokka\"")]);
+        store.put(vec![damaged()]);
+        store.settle_index().unwrap();
+        drop(store);
+        assert!(flip(folder.path(), text, 0x80) > 0);
+        let store = open(folder.path());
+        let owner = stream("work", "messages");
+        names_a(&store.get(&owner, &key("a")).unwrap_err());
+        let page = PageRequest::first(OrderBy::Key, Direction::Ascending, 10);
+        let page = store.page(&owner, &page).unwrap().records;
+        let told: Vec<_> = page
+            .iter()
+            .map(|one| (one.key.as_str(), one.is_damaged))
+            .collect();
+        assert_eq!(told, [("a", true), ("b", false)], "{text} {large}");
+        let changes = ChangesRequest::since(0, 9);
+        assert_eq!(store.changes(&owner, &changes).unwrap().entries.len(), 2);
+        store.rebuild_index(&mut |_| {}).unwrap();
+        let hits = store.search(&request("quokka", vec![messages("work")]));
+        assert_eq!(hits.unwrap().hits.len(), 1);
+        let found = store.inspect(Depth::Thorough).unwrap().damaged_records;
+        assert_eq!(found.len(), 1, "{found:?}");
+        store.put(vec![damaged()]);
+        assert!(store.get(&owner, &key("a")).unwrap().is_some());
+        assert_eq!(store.inspect(Depth::Thorough).unwrap().damaged_records, []);
+    }
 }
 
 #[test]
