@@ -22,7 +22,7 @@ pub use disclosures::{DisclosureLog, LogError, verify};
 pub use issue::{IssueError, Issued, IssuedStream, OwnerToken, Recipient, issue, owner_token};
 pub use listing::{
     DisclosedCall, IdNotFound, Overview, OwnerTokenOverview, RevokeError, RevokedKind, Revoking,
-    ShowError, Shown, State, list, owner_tokens, revoke, show,
+    ShowError, Shown, State, TOKENS_ENDED, list, owner_tokens, revoke, show,
 };
 pub use secret::Secret;
 pub use selection::{ChosenStream, Draft, Flags, Mistake, Offer, Selection, SelectionError};

@@ -13,6 +13,9 @@ use thiserror::Error;
 use crate::issue::{IssuedStream, streams_of};
 use crate::token::{TokenError, TokenKind, live_grant};
 
+/// Why a grant was revoked without the owner.
+pub const TOKENS_ENDED: &str = "its tokens have ended, because the application ended them or one of its codes or tokens was used twice";
+
 /// Whether something can still be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

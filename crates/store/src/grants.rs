@@ -101,6 +101,8 @@ pub enum RevocationReason {
     Owner,
     /// Every connection it gave was removed.
     ConnectionRemoved,
+    /// All its tokens were ended: by the application itself, or because a code or token of it was used twice.
+    TokensEnded,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -143,6 +145,8 @@ pub enum Revocable<'a> {
     Package(&'a PackageId),
     /// One token, by its public name.
     Token(&'a str),
+    /// All tokens of a refresh family, and what they were for: nothing else can be used under it.
+    Family(&'a str),
 }
 
 /// What revoking did.

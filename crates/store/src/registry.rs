@@ -116,12 +116,6 @@ pub enum Change<'a> {
         /// What it stands for.
         of: TokenFor<'a>,
     },
-    /// Ends every token of a refresh family.
-    EndFamily {
-        family: &'a str,
-        /// When.
-        at: Instant,
-    },
 }
 
 /// The port for what authorization has to remember.

@@ -9,7 +9,8 @@ use std::time::Duration;
 use contract::id::ClientId;
 use serde::{Deserialize, Serialize};
 use store::StoreError;
-use store::registry::{Change, EntryKind, Expect};
+use store::grants::Revocable;
+use store::registry::{EntryKind, Expect};
 use subtle::ConstantTimeEq as _;
 
 use super::Issuer;
@@ -111,24 +112,21 @@ impl Issuer<'_> {
         let Some((head, _)) = token.split_once(BETWEEN) else {
             return Ok(None);
         };
-        let found = find::<RefreshEntry>(self.store, EntryKind::Refresh, &key_of(head), self.now)?;
+        let found = self.refresh_entry(&key_of(head))?;
         Ok(found.map(|found| (Secret::holding(head.to_owned()), found)))
     }
 
-    /// Ends every token of a family, access and refresh, for good.
+    pub(super) fn refresh_entry(
+        &self,
+        family: &str,
+    ) -> Result<Option<Found<RefreshEntry>>, StoreError> {
+        find(self.store, EntryKind::Refresh, family, self.now)
+    }
+
+    /// Ends every token of a family, access and refresh, for good, and with them the grant: nobody else can use it.
     pub(super) fn end_family(&self, family: &str) -> Result<(), StoreError> {
-        let changes = [
-            Change::EndFamily {
-                family,
-                at: self.now,
-            },
-            Change::Remove {
-                kind: EntryKind::Refresh,
-                key: family,
-                expect: Expect::Anything,
-            },
-        ];
-        self.store.apply(&changes, self.now).map(drop)
+        let family = Revocable::Family(family);
+        self.store.revoke(family, self.now).map(drop)
     }
 }
 

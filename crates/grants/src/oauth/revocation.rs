@@ -32,7 +32,11 @@ impl Issuer<'_> {
         if owner != Some(&client.client_id) {
             return Err(not_its_own());
         }
-        self.store.revoke(Revocable::Token(&stored.id), self.now)?;
+        // Without a refresh token it was the only one.
+        match &stored.family {
+            Some(family) if self.refresh_entry(family)?.is_none() => self.end_family(family)?,
+            _ => drop(self.store.revoke(Revocable::Token(&stored.id), self.now)?),
+        }
         Ok(())
     }
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 use grants::oauth::{
     Answer, Client, Decider, DecisionError, DeviceAuthorization, OAuthError, TokenResponse,
 };
-use grants::{State, TokenKind};
+use grants::{Overview, State, TokenKind};
+use store::grants::RevocationReason;
 
 use crate::flow::{
     DEVICE, client, is_live, issuer, mail, parameters, refresh, refused, register, renewing,
@@ -42,6 +43,12 @@ fn approve(world: &World, device: &DeviceAuthorization) {
     let review = review(world, &request, mail());
     let answer = issuer(world).approve(&request, &review.digest, Decider::Terminal);
     assert_eq!(answer.unwrap(), Answer::Device);
+}
+
+/// The grant or package that was issued last.
+fn newest(world: &World) -> Overview {
+    let listed = grants::list(world.store(), world.now()).unwrap();
+    listed.into_iter().next().unwrap()
 }
 
 #[test]
@@ -81,9 +88,14 @@ fn a_second_use_of_a_device_code_ends_what_came_of_the_first() {
         let first = poll(&world, &client, &device).unwrap();
         world.wait(wait);
         assert!(is_live(&world, &first));
+        assert_eq!(newest(&world).state, State::Live);
         let again = poll(&world, who, &device).unwrap_err();
         assert_eq!(again.error, "invalid_grant");
         assert!(!is_live(&world, &first));
+        // What nobody can use any more is not said to be live.
+        let ended = newest(&world);
+        assert_eq!(ended.state, State::Revoked);
+        assert_eq!(ended.revoked_reason, Some(RevocationReason::TokensEnded));
         let renewed = refresh(&world, &client, renewing(&first), &[]);
         assert_eq!(renewed.unwrap_err().error, "invalid_grant");
     }

@@ -7,8 +7,9 @@ use axum::http::StatusCode;
 use contract::error::ErrorCode;
 use contract::grant::Grant;
 use contract::handle::RecordHandle;
-use grants::{DisclosedCall, Overview, ShowError, State, Wording};
+use grants::{DisclosedCall, Overview, ShowError, State, TOKENS_ENDED, Wording};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use store::grants::RevocationReason;
 
 use super::format::{format_time, label, visible};
 use super::{html, see_other, session};
@@ -111,6 +112,9 @@ fn state(overview: &Overview) -> &'static str {
         State::Waiting => "approved, and the application has not come for it yet",
         State::Lapsed => "over: the application never came for it, so it could read nothing",
         State::Expired => "expired",
+        State::Revoked if overview.revoked_reason == Some(RevocationReason::TokensEnded) => {
+            TOKENS_ENDED
+        }
         State::Revoked => "revoked",
         State::Invalid => "not valid",
     }

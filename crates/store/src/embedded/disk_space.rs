@@ -132,9 +132,17 @@ pub(crate) mod pretended {
         pub(crate) static FREE: Cell<Option<u64>> = const { Cell::new(None) };
         /// Whether the database can write nothing.
         pub(crate) static DATABASE_IS_FULL: Cell<bool> = const { Cell::new(false) };
+        /// Whether the disk of the database gives errors.
+        pub(crate) static DATABASE_FAILS: Cell<bool> = const { Cell::new(false) };
     }
 
     pub(crate) fn refuse(path: &std::path::Path) -> crate::Result<()> {
+        if DATABASE_FAILS.get() {
+            return Err(crate::StoreError::DiskFailed {
+                path: path.to_owned(),
+                detail: "I/O error".to_owned(),
+            });
+        }
         if DATABASE_IS_FULL.get() {
             return Err(super::full(path.to_owned()));
         }

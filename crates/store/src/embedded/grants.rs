@@ -4,6 +4,7 @@ mod disclosures;
 mod ended;
 mod narrow;
 mod pending;
+mod revoking;
 
 use contract::grant::Grant;
 use contract::id::{ClientId, GrantId, IdError, PackageId};
@@ -21,6 +22,9 @@ use crate::{Result, StoreError};
 pub(super) use self::ended::Endings;
 pub(super) use self::narrow::forget_connection;
 pub(super) use self::pending::Pending;
+use self::revoking::{
+    by_owner, reason_name, revoke_family, revoke_grant, revoke_package, revoke_token,
+};
 
 const GRANT_COLUMNS: &str = "id, package_id, client_id, document, issued_at, expires_at, revoked_at, \
                              revoked_reason, narrowed_at, last_used_at, redeem_by";
@@ -128,13 +132,16 @@ impl Grants for EmbeddedStore {
     fn revoke(&self, what: Revocable<'_>, at: Instant) -> Result<Revoked> {
         let revoked = self.database.transact(|transaction| {
             match what {
-                Revocable::Grant(id) => revoke_grant(transaction, id.as_str(), at),
-                Revocable::Package(id) => revoke_package(transaction, id.as_str(), at),
+                Revocable::Grant(id) => revoke_grant(transaction, id.as_str(), by_owner(at)),
+                Revocable::Package(id) => revoke_package(transaction, id.as_str(), by_owner(at)),
                 Revocable::Token(id) => revoke_token(transaction, id, at),
+                Revocable::Family(id) => revoke_family(transaction, id, at),
             }
             .map_err(self.database.failed())
         });
         match revoked {
+            // Ending something twice is harmless, so whatever a failed disk has kept of the change does not matter.
+            Err(error @ StoreError::DiskFailed { .. }) => self.revoke_outside(what, at, error),
             Err(error) if self.database.cannot_grow(&error) => self.revoke_outside(what, at, error),
             revoked => revoked,
         }
@@ -403,64 +410,12 @@ fn revocation(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Revocatio
     let reason: String = row.get(column + 1)?;
     Ok(Some(Revocation {
         at,
-        reason: if reason == reason_name(RevocationReason::ConnectionRemoved) {
-            RevocationReason::ConnectionRemoved
-        } else {
-            RevocationReason::Owner
-        },
+        reason: [
+            RevocationReason::ConnectionRemoved,
+            RevocationReason::TokensEnded,
+        ]
+        .into_iter()
+        .find(|known| reason == reason_name(*known))
+        .unwrap_or(RevocationReason::Owner),
     }))
-}
-
-fn reason_name(reason: RevocationReason) -> &'static str {
-    match reason {
-        RevocationReason::Owner => "owner",
-        RevocationReason::ConnectionRemoved => "connection_removed",
-    }
-}
-
-fn revoke_grant(transaction: &Transaction<'_>, id: &str, at: Instant) -> rusqlite::Result<Revoked> {
-    let known = "SELECT revoked_at FROM grants WHERE id = ?1";
-    let end = "UPDATE grants SET revoked_at = ?2, revoked_reason = 'owner' WHERE id = ?1";
-    end_once(transaction, known, end, id, at)
-}
-
-fn revoke_package(
-    transaction: &Transaction<'_>,
-    id: &str,
-    at: Instant,
-) -> rusqlite::Result<Revoked> {
-    let known = "SELECT revoked_at FROM packages WHERE id = ?1";
-    let end = "UPDATE packages SET revoked_at = ?2, revoked_reason = 'owner' WHERE id = ?1";
-    let revoked = end_once(transaction, known, end, id, at)?;
-    transaction.execute(
-        "UPDATE grants SET revoked_at = ?2, revoked_reason = 'owner' WHERE package_id = ?1 AND revoked_at IS NULL",
-        params![id, at.0],
-    )?;
-    Ok(revoked)
-}
-
-fn revoke_token(transaction: &Transaction<'_>, id: &str, at: Instant) -> rusqlite::Result<Revoked> {
-    let known = "SELECT revoked_at FROM tokens WHERE id = ?1";
-    let end = "UPDATE tokens SET revoked_at = ?2 WHERE id = ?1";
-    end_once(transaction, known, end, id, at)
-}
-
-fn end_once(
-    transaction: &Transaction<'_>,
-    known: &str,
-    end: &str,
-    id: &str,
-    at: Instant,
-) -> rusqlite::Result<Revoked> {
-    let ended: Option<Option<i64>> = transaction
-        .query_row(known, [id], |row| row.get(0))
-        .optional()?;
-    match ended {
-        None => Ok(Revoked::Unknown),
-        Some(Some(before)) => Ok(Revoked::Already(Instant(before))),
-        Some(None) => {
-            transaction.execute(end, params![id, at.0])?;
-            Ok(Revoked::Now)
-        }
-    }
 }

@@ -101,12 +101,6 @@ impl EmbeddedStore {
                 };
                 insert_token(transaction, token, grant, package)
             }
-            Change::EndFamily { family, at } => transaction
-                .execute(
-                    "UPDATE tokens SET revoked_at = ?2 WHERE family = ?1 AND revoked_at IS NULL",
-                    params![family, at.0],
-                )
-                .map(drop),
         };
         written.map_err(self.database.failed())
     }
@@ -119,7 +113,7 @@ fn holds(transaction: &Transaction<'_>, change: &Change<'_>) -> rusqlite::Result
             kind, key, expect, ..
         }
         | Change::Remove { kind, key, expect } => (*kind, *key, *expect),
-        Change::Approve(_) | Change::Issue { .. } | Change::EndFamily { .. } => return Ok(true),
+        Change::Approve(_) | Change::Issue { .. } => return Ok(true),
     };
     let found = revision(transaction, kind, key)?;
     Ok(match expect {

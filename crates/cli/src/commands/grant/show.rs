@@ -1,7 +1,8 @@
 //! `pdpp grant show`: what was granted, and what it has been used for.
 
 use clap::Args;
-use grants::{DisclosedCall, Overview, Shown, State, TokenKind, Wording};
+use grants::{DisclosedCall, Overview, Shown, State, TOKENS_ENDED, TokenKind, Wording};
+use store::grants::RevocationReason;
 
 use super::{fetch_grant, refuse_secret, with_similar_ids};
 use crate::commands::grants::state_name;
@@ -104,6 +105,9 @@ fn state_in_words(overview: &Overview) -> String {
     match overview.state {
         State::Waiting => format!("{state}: the application must come for it by {by}"),
         State::Lapsed => format!("{state}: the application did not come for it by {by}"),
+        State::Revoked if overview.revoked_reason == Some(RevocationReason::TokensEnded) => {
+            format!("{state}: {TOKENS_ENDED}")
+        }
         _ => state.to_owned(),
     }
 }

@@ -379,7 +379,7 @@ mod tests {
     use crate::embedded::directory::PENDING;
     use crate::embedded::disk_space::pretended;
     use crate::embedded::testing::open;
-    use crate::grants::{Revocable, Revoked};
+    use crate::grants::{Revocable, RevocationReason, Revoked};
     use crate::inspection::Depth;
     use crate::{Backup as _, Grants, Inspect as _};
 
@@ -503,6 +503,50 @@ mod tests {
             !is_live(&open(folder.path())),
             "the database says so itself"
         );
+    }
+
+    #[test]
+    fn on_a_full_disk_all_tokens_of_a_family_end_with_what_they_are_for() {
+        // TR-09, TR-33: a code that is used twice ends what came of it, whether or not the database can be written.
+        let folder = tempfile::tempdir().unwrap();
+        let store = granted(folder.path());
+        let sql = "INSERT INTO tokens (id, selector, hash, grant_id, issued_at, expires_at, family)
+                   VALUES ('t', x'0102030405060708', zeroblob(32), ?1, 0, 100, 'f')";
+        store.database.writer().execute(sql, [ID]).unwrap();
+        pretended::DATABASE_IS_FULL.set(true);
+        let end = |store: &EmbeddedStore| store.revoke(Revocable::Family("f"), Instant(9));
+        assert_eq!(end(&store).unwrap(), Revoked::Now);
+        assert!(!is_live(&store));
+        drop(store);
+        pretended::DATABASE_IS_FULL.set(false);
+        let store = open(folder.path());
+        store.log_disclosures(&[], &[]).unwrap();
+        fs::remove_file(folder.path().join(PENDING)).unwrap();
+        let ended = store.grant(&GrantId::parse(ID).unwrap()).unwrap().unwrap();
+        let reason = RevocationReason::TokensEnded;
+        assert_eq!(ended.revoked.map(|ended| ended.reason), Some(reason));
+        assert_eq!(
+            end(&store).unwrap(),
+            Revoked::Unknown,
+            "it has ended before"
+        );
+    }
+
+    #[test]
+    fn what_is_revoked_while_the_disk_fails_stays_revoked() {
+        // TR-37: the owner meant it, and a disk that comes back must not bring it back.
+        let folder = tempfile::tempdir().unwrap();
+        let store = granted(folder.path());
+        pretended::DATABASE_FAILS.set(true);
+        assert_eq!(revoke(&store).unwrap(), Revoked::Now);
+        assert!(!is_live(&store));
+        *store.pending() = Pending::nowhere(folder.path());
+        let token = store.revoke(Revocable::Token("none"), Instant(9));
+        assert_eq!(token.unwrap(), Revoked::Unknown);
+        drop(store);
+        pretended::DATABASE_FAILS.set(false);
+        let store = open(folder.path());
+        assert!(!is_live(&store));
     }
 
     #[test]

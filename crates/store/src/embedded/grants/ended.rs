@@ -2,10 +2,13 @@
 //! it as ended meanwhile.
 
 use contract::time::Instant;
-use rusqlite::{OptionalExtension, Transaction};
+use rusqlite::Transaction;
 
+use super::EmbeddedStore;
 use super::pending::{Ended, EndedKind};
-use super::{EmbeddedStore, revoke_grant, revoke_package, revoke_token};
+use super::revoking::{
+    Subject, known_end, revoke_grant, revoke_package, revoke_token, subjects_of,
+};
 use crate::grants::{
     Revocable, Revocation, RevocationReason, Revoked, StoredGrant, StoredPackage, StoredToken,
     TokenSubject,
@@ -21,45 +24,35 @@ impl Endings {
         Self(ended.collect())
     }
 
-    fn find(&self, what: EndedKind, id: &str) -> Option<Instant> {
+    fn find(&self, what: EndedKind, id: &str) -> Option<Revocation> {
         let found = self.0.iter().find(|ended| ended.is(what, id));
-        found.map(|ended| ended.at)
+        found.map(Ended::revocation)
     }
 
     pub(super) fn apply_to_grant(&self, grant: &mut StoredGrant) {
         let package = grant.package_id.as_ref();
         let of_package = package.and_then(|id| self.find(EndedKind::Package, id.as_str()));
-        let at = self.find(EndedKind::Grant, grant.id.as_str());
-        end(&mut grant.revoked, at.or(of_package));
+        let own = self.find(EndedKind::Grant, grant.id.as_str());
+        grant.revoked = grant.revoked.or(own).or(of_package);
     }
 
     pub(super) fn apply_to_package(&self, package: &mut StoredPackage) {
-        end(
-            &mut package.revoked,
-            self.find(EndedKind::Package, package.id.as_str()),
-        );
+        let own = self.find(EndedKind::Package, package.id.as_str());
+        package.revoked = package.revoked.or(own);
         for grant in &mut package.grants {
             self.apply_to_grant(grant);
         }
     }
 
     pub(super) fn apply_to_token(&self, token: &mut StoredToken) {
-        let at = self.find(EndedKind::Token, &token.id);
-        token.revoked_at = token.revoked_at.or(at);
+        let own = self.find(EndedKind::Token, &token.id);
+        token.revoked_at = token.revoked_at.or(own.map(|own| own.at));
         match &mut token.subject {
             TokenSubject::Owner => {}
             TokenSubject::Grant(grant) => self.apply_to_grant(grant),
             TokenSubject::Package(package) => self.apply_to_package(package),
         }
     }
-}
-
-fn end(revoked: &mut Option<Revocation>, at: Option<Instant>) {
-    let by_owner = |at| Revocation {
-        at,
-        reason: RevocationReason::Owner,
-    };
-    *revoked = revoked.or(at.map(by_owner));
 }
 
 impl EmbeddedStore {
@@ -70,15 +63,15 @@ impl EmbeddedStore {
         at: Instant,
         cause: StoreError,
     ) -> Result<Revoked> {
-        let revoked = self.look_up(what)?;
-        let ended = Ended::new(what, at);
-        if revoked == Revoked::Now {
-            self.endings_mut().0.push(ended.clone());
+        let mut revoked = Revoked::Unknown;
+        for ended in self.endings_by(what, at)? {
+            revoked = self.look_up(&ended)?;
+            if revoked == Revoked::Now {
+                self.endings_mut().0.push(ended.clone());
+                self.pending().end(ended);
+            }
         }
         let mut pending = self.pending();
-        if revoked == Revoked::Now {
-            pending.end(ended);
-        }
         let is_unknown = revoked == Revoked::Unknown;
         if is_unknown || pending.unwritten().is_empty() || pending.append(&[], &[]).is_ok() {
             return Ok(revoked);
@@ -88,28 +81,48 @@ impl EmbeddedStore {
         })
     }
 
-    /// What revoking would do.
-    fn look_up(&self, what: Revocable<'_>) -> Result<Revoked> {
-        use crate::Grants as _;
-        let known = |ended: Option<Instant>| ended.map_or(Revoked::Now, Revoked::Already);
-        let at = |revoked: Option<Revocation>| known(revoked.map(|revoked| revoked.at));
-        let found = match what {
-            Revocable::Grant(id) => self.grant(id)?.map(|grant| at(grant.revoked)),
-            Revocable::Package(id) => self.package(id)?.map(|package| at(package.revoked)),
-            Revocable::Token(id) => {
-                let outside = self.endings().find(EndedKind::Token, id);
-                self.database.read(|connection| {
-                    connection
-                        .prepare_cached("SELECT revoked_at FROM tokens WHERE id = ?1")?
-                        .query_row([id], |row| {
-                            let at: Option<i64> = row.get(0)?;
-                            Ok(known(at.map(Instant).or(outside)))
-                        })
-                        .optional()
-                })?
-            }
+    /// What ends with it. A family ends with what its tokens are for.
+    fn endings_by(&self, what: Revocable<'_>, at: Instant) -> Result<Vec<Ended>> {
+        let ended = |what: EndedKind, id: &str, reason| Ended {
+            what,
+            id: id.to_owned(),
+            at,
+            reason,
         };
-        Ok(found.unwrap_or(Revoked::Unknown))
+        let owner = RevocationReason::Owner;
+        Ok(match what {
+            Revocable::Grant(id) => vec![ended(EndedKind::Grant, id.as_str(), owner)],
+            Revocable::Package(id) => vec![ended(EndedKind::Package, id.as_str(), owner)],
+            Revocable::Token(id) => vec![ended(EndedKind::Token, id, owner)],
+            Revocable::Family(family) => {
+                let subjects = self
+                    .database
+                    .read(|connection| subjects_of(connection, family, at))?;
+                let reason = RevocationReason::TokensEnded;
+                let subjects = subjects.iter().map(|subject| match subject {
+                    Subject::Grant(id) => ended(EndedKind::Grant, id, reason),
+                    Subject::Package(id) => ended(EndedKind::Package, id, reason),
+                });
+                subjects.collect()
+            }
+        })
+    }
+
+    /// What ending it would do.
+    fn look_up(&self, ended: &Ended) -> Result<Revoked> {
+        let table = match ended.what {
+            EndedKind::Grant => "grants",
+            EndedKind::Package => "packages",
+            EndedKind::Token => "tokens",
+        };
+        let known = self
+            .database
+            .read(|connection| known_end(connection, table, &ended.id))?;
+        let outside = self.endings().find(ended.what, &ended.id);
+        Ok(match (known, outside) {
+            (Revoked::Now, Some(outside)) => Revoked::Already(outside.at),
+            (known, _) => known,
+        })
     }
 
     /// The database says now what had ended outside it.
@@ -127,10 +140,11 @@ pub(super) fn revoke_all<'a>(
     transaction: &Transaction<'_>,
     ended: impl Iterator<Item = &'a Ended>,
 ) -> rusqlite::Result<()> {
-    for Ended { what, id, at } in ended {
+    for ended in ended {
+        let Ended { what, id, at, .. } = ended;
         match what {
-            EndedKind::Grant => revoke_grant(transaction, id, *at)?,
-            EndedKind::Package => revoke_package(transaction, id, *at)?,
+            EndedKind::Grant => revoke_grant(transaction, id, ended.revocation())?,
+            EndedKind::Package => revoke_package(transaction, id, ended.revocation())?,
             EndedKind::Token => revoke_token(transaction, id, *at)?,
         };
     }

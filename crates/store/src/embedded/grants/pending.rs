@@ -19,7 +19,7 @@ use sha2::{Digest, Sha256};
 use crate::embedded::directory::{DataDirectory, PENDING};
 use crate::embedded::disk_space;
 use crate::embedded::sqlite::Database;
-use crate::grants::{Disclosure, LoggedDisclosure, Revocable, TokenUse};
+use crate::grants::{Disclosure, LoggedDisclosure, Revocation, RevocationReason, TokenUse};
 use crate::{Result, StoreError};
 
 const TAKEN: &str = "disclosures_taken";
@@ -60,6 +60,20 @@ pub(crate) struct Ended {
     pub(super) what: EndedKind,
     pub(super) id: String,
     pub(super) at: Instant,
+    #[serde(default = "by_owner", skip_serializing_if = "is_by_owner")]
+    pub(super) reason: RevocationReason,
+}
+
+fn by_owner() -> RevocationReason {
+    RevocationReason::Owner
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the serializer hands it over like this"
+)]
+fn is_by_owner(reason: &RevocationReason) -> bool {
+    *reason == RevocationReason::Owner
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,14 +85,11 @@ pub(super) enum EndedKind {
 }
 
 impl Ended {
-    pub(super) fn new(what: Revocable<'_>, at: Instant) -> Self {
-        let (what, id) = match what {
-            Revocable::Grant(id) => (EndedKind::Grant, id.as_str()),
-            Revocable::Package(id) => (EndedKind::Package, id.as_str()),
-            Revocable::Token(id) => (EndedKind::Token, id),
-        };
-        let id = id.to_owned();
-        Self { what, id, at }
+    pub(super) fn revocation(&self) -> Revocation {
+        Revocation {
+            at: self.at,
+            reason: self.reason,
+        }
     }
 
     pub(super) fn is(&self, what: EndedKind, id: &str) -> bool {
