@@ -7,6 +7,7 @@ mod record;
 mod value;
 mod wrap;
 
+use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
 
 use contract::page::{Meta, ReportedCount};
@@ -47,6 +48,8 @@ pub(crate) struct PageEnd<'a> {
     pub(crate) shown: usize,
     pub(crate) has_more: bool,
     pub(crate) cursor: Option<&'a str>,
+    /// The connections of what it holds, one for each.
+    pub(crate) connections: Vec<Option<&'a str>>,
     pub(crate) meta: Option<&'a Meta>,
 }
 
@@ -64,11 +67,30 @@ impl PageEnd<'_> {
                 let next = indented_command("  ", &line.next_page(cursor), style);
                 format!("{shown}; more follow:\n{next}")
             }
-            (true, None) => {
-                format!("{shown}; more follow, but the server does not say where\n")
+            (true, None) if line.values("connection-id").next().is_some() => {
+                format!("{shown}; more follow, but the server gives no cursor: raise --limit\n")
             }
+            (true, None) => format!(
+                "{shown}; more follow, but the server gives no cursor over several connections. {}",
+                self.each_connection(line, style)
+            ),
             (false, _) => format!("{shown}.\n"),
         }
+    }
+
+    /// The commands that page through each connection that was seen, by itself.
+    fn each_connection(&self, line: &CommandLine, style: Style) -> String {
+        let known: BTreeSet<&str> = self.connections.iter().copied().flatten().collect();
+        if known.is_empty() {
+            let schema = line.another("schema");
+            return format!("Repeat it with --connection-id; `{schema}` lists the connections\n");
+        }
+        let mut text = "One by one:\n".to_owned();
+        for connection in known {
+            let one = line.without("cursor").with("connection-id", connection);
+            text.push_str(&indented_command("  ", &one, style));
+        }
+        text
     }
 }
 
@@ -130,4 +152,36 @@ pub(crate) fn columns<const N: usize>(rows: &[[String; N]], indent: usize, style
         text.push('\n');
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // TR-29: the command that pages is named, also where another server reads several connections at once.
+    #[test]
+    fn a_page_without_a_cursor_names_the_commands_that_page() {
+        let end = |connections| PageEnd {
+            what: "record",
+            shown: 3,
+            has_more: true,
+            cursor: None,
+            connections,
+            meta: None,
+        };
+        let line = CommandLine::new("query")
+            .argument("messages")
+            .option("cursor", Some("c"));
+        let told =
+            |line: &CommandLine, connections| end(connections).lines(line, Style::new(false));
+        assert_eq!(
+            told(&line, vec![Some("home"), Some("work"), None, Some("home")]),
+            "3 records; more follow, but the server gives no cursor over several connections. One by one:\n  \
+             pdpp query messages --connection-id home\n  pdpp query messages --connection-id work\n"
+        );
+        let unknown = told(&line, vec![None]);
+        assert!(unknown.contains("`pdpp schema` lists"), "{unknown}");
+        let one = line.option("connection-id", Some("home"));
+        assert!(told(&one, vec![Some("home")]).ends_with("raise --limit\n"));
+    }
 }

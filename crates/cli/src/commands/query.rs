@@ -132,6 +132,11 @@ fn show(page: &Page<Record>, view: &RecordView<'_>) -> String {
         shown: page.data.len(),
         has_more: page.has_more(),
         cursor: page.next_cursor(),
+        connections: page
+            .data
+            .iter()
+            .map(|one| one.connection_id.as_deref())
+            .collect(),
         meta: page.meta.as_ref(),
     };
     text.push_str(&end.lines(line, style));
