@@ -6,6 +6,7 @@ use super::validate::FieldUse;
 use super::{Cardinality, Pointing, Relationship};
 use crate::document::{Mistakes, Node, Object, did_you_mean, step};
 use crate::id::FieldName;
+use crate::scalar::FieldKind;
 
 /// The usable relationships, and the names of all of them: what refers to a broken one need not be reported as well.
 pub(super) fn read(
@@ -91,15 +92,17 @@ fn foreign_key_of(
             return None;
         }
     };
-    let holder = match pointing {
-        Pointing::Here => related,
-        Pointing::There => own,
+    let (holder, target) = match pointing {
+        Pointing::Here => (related, own),
+        Pointing::There => (own, related),
     };
-    if pointing == Pointing::There && related.key_fields() > 1 {
-        mistakes.add(&node.path, too_narrow(pair, &name));
+    let field = holder.field(node, FieldUse::ForeignKey, mistakes)?;
+    let mut fields = holder.fields.iter();
+    let is_text = fields.any(|known| known.name == field && known.kind == FieldKind::Text);
+    if target.key_fields() > 1 && !is_text {
+        mistakes.add(&node.path, too_narrow(holder, target, &name));
         return None;
     }
-    let field = holder.field(node, FieldUse::ForeignKey, mistakes)?;
     Some((field, pointing))
 }
 
@@ -109,17 +112,16 @@ fn called(outline: &Outline, otherwise: &str) -> String {
     name.map_or_else(|| otherwise.to_owned(), ToString::to_string)
 }
 
-/// Why one field cannot point at a record with a compound key.
-fn too_narrow(pair: Pair<'_>, name: &str) -> String {
-    let Pair { own, related } = pair;
+/// Why a field that is no text cannot point at a record with a compound key.
+fn too_narrow(holder: &Outline, target: &Outline, name: &str) -> String {
     let (here, there) = (
-        called(own, "this stream"),
-        called(related, "the other stream"),
+        called(holder, "the stream that points"),
+        called(target, "the stream it points at"),
     );
     format!(
-        "a record of {there} is identified by {} fields, and {name:?} of {here} holds one value, so it can point at none; \
-         give {there} a primary_key of one field, or leave the relationship out",
-        related.key_fields()
+        "a record of {there} is identified by {} fields, and only a text can hold such a key, as a JSON array of its parts; \
+         {name:?} of {here} is none: make it a string, give {there} a primary_key of one field, or leave the relationship out",
+        target.key_fields()
     )
 }
 

@@ -171,26 +171,34 @@ fn a_record_may_point_at_the_one_it_is_related_to() {
 }
 
 #[test]
-fn one_field_points_at_no_record_with_a_compound_key() {
-    // TR-30: it would be accepted, and never lead anywhere.
-    let text = |key: &str| {
+fn only_a_text_points_at_a_record_with_a_compound_key() {
+    // TR-30: from either side. Anything else would be accepted, and never lead anywhere.
+    let text = |key: &str, kind: &str, here: &str, there: &str| {
         format!(
             r#"{{"protocol_version":"0.1.0","source":{{"kind":"connector","id":"https://a.example/budget"}},
             "declaration_version":"1","streams":[
             {{"name":"accounts","semantics":"mutable_state","primary_key":{key},
-              "schema":{{"properties":{{"bank":{{"type":"string"}},"number":{{"type":"string"}}}}}}}},
+              "schema":{{"properties":{{"bank":{{"type":"string"}},"number":{{"type":"string"}}}}}},"relationships":[{here}]}},
             {{"name":"balances","semantics":"append_only","primary_key":["id"],
-              "schema":{{"properties":{{"id":{{"type":"string"}},"account_id":{{"type":"string"}}}}}},
-              "relationships":[{{"name":"account","stream":"accounts","foreign_key":"account_id","cardinality":"has_one"}}]}}]}}"#
+              "schema":{{"properties":{{"id":{{"type":"string"}},"account_id":{{"type":"{kind}"}}}}}},"relationships":[{there}]}}]}}"#
         )
     };
-    assert!(Declaration::parse(&text(r#"["number"]"#)).is_ok());
-    let refused = Declaration::parse(&text(r#"["bank","number"]"#)).unwrap_err();
-    assert_eq!(
-        refused.to_string(),
-        "/streams/1/relationships/0/foreign_key: a record of accounts is identified by 2 fields, and \"account_id\" of balances \
-         holds one value, so it can point at none; give accounts a primary_key of one field, or leave the relationship out"
-    );
+    let many = r#"{"name":"balances","stream":"balances","foreign_key":"account_id","cardinality":"has_many"}"#;
+    let one = r#"{"name":"account","stream":"accounts","foreign_key":"account_id","cardinality":"has_one"}"#;
+    for (here, there, at) in [(many, "", 0), ("", one, 1)] {
+        let compound = r#"["bank","number"]"#;
+        assert!(Declaration::parse(&text(r#"["number"]"#, "integer", here, there)).is_ok());
+        assert!(Declaration::parse(&text(compound, "string", here, there)).is_ok());
+        let refused = Declaration::parse(&text(compound, "integer", here, there)).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            format!(
+                "/streams/{at}/relationships/0/foreign_key: a record of accounts is identified by 2 fields, and only a text can hold \
+                 such a key, as a JSON array of its parts; \"account_id\" of balances is none: make it a string, give accounts a \
+                 primary_key of one field, or leave the relationship out"
+            )
+        );
+    }
 }
 
 #[test]

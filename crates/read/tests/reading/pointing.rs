@@ -72,3 +72,42 @@ fn a_record_brings_along_the_one_it_points_at() {
         Value::Null
     );
 }
+
+#[test]
+fn a_compound_key_is_pointed_at_by_its_text_from_either_side() {
+    // TR-30
+    let declared = json!({
+        "protocol_version": "0.1.0", "source": {"kind": "connector", "id": "https://a.example/budget"}, "declaration_version": "1",
+        "streams": [
+            {"name": "accounts", "semantics": "mutable_state", "primary_key": ["bank", "number"],
+             "schema": {"properties": {"bank": {"type": "string"}, "number": {"type": "string"}}},
+             "relationships": [{"name": "balances", "stream": "balances", "foreign_key": "account", "cardinality": "has_many"}],
+             "query": {"expand": [{"name": "balances"}]}},
+            {"name": "balances", "semantics": "append_only", "primary_key": ["id"],
+             "schema": {"properties": {"id": {"type": "string"}, "account": {"type": "string"}}},
+             "relationships": [{"name": "of", "stream": "accounts", "foreign_key": "account", "cardinality": "has_one"}],
+             "query": {"expand": [{"name": "of"}]}}
+        ]
+    });
+    let world = World::empty();
+    world.connect(&declared.to_string(), "money", "Money");
+    let key = contract::key::RecordKey::compound(&["a".to_owned(), "1".to_owned()]).unwrap();
+    let body = contract::json::RecordBody::parse(r#"{"bank":"a","number":"1"}"#.to_owned());
+    let op = store::records::ChangeOp::Upsert(body.unwrap());
+    world.change_at("2026-05-01T00:00:00Z", ("money", "accounts"), key, op);
+    let balance = json!({"id": "b1", "account": r#"["a","1"]"#});
+    world.put("money", "balances", &balance);
+    world.put("money", "balances", &json!({"id": "b2", "account": "1"}));
+    let expanded = |of: &str, id: &str, name: &str| {
+        let mut query = RecordQuery::new(stream(of), id);
+        query.expand = vec![ExpandRequest {
+            name: name.to_owned(),
+            limit: None,
+        }];
+        world.owner().record(query).unwrap()["expanded"][name].clone()
+    };
+    let balances = expanded("accounts", r#"["a","1"]"#, "balances");
+    assert_eq!(ids(&balances), ["b1"], "{balances}");
+    assert_eq!(expanded("balances", "b1", "of")["data"]["bank"], "a");
+    assert_eq!(expanded("balances", "b2", "of"), Value::Null);
+}
