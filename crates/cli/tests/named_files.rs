@@ -165,6 +165,27 @@ fn what_is_stopped_half_way_leaves_nothing_and_what_is_killed_is_cleared_away_la
     assert_eq!(names(&folder), [".pdpp-held.partial", "all.tar"]);
 }
 
+#[test]
+fn bytes_that_are_missing_or_damaged_are_told_as_that() {
+    // TR-37: and not that nobody knows them.
+    let (home, folder) = home();
+    let blob = files(&home.data_dir().join("blobs")).remove(0);
+    let read = || home.run(format!("blob {BLOB} -o {}/pass.pdf", folder.display()));
+    fs::write(&blob, "%PDF-1.5\n").unwrap();
+    read().refused_saying(&["is damaged", "Import what it came from again"]);
+    fs::remove_file(&blob).unwrap();
+    read().refused_saying(&[
+        "missing on the server's disk",
+        "hint: import what it came from again",
+    ]);
+    assert_eq!(names(&folder), Vec::<String>::new());
+    let unknown = BLOB.replace('e', "d");
+    home.run(format!("blob {unknown} -o -")).refused_saying(&[
+        "Blob not found",
+        "hint: records name their blobs in blob_ref",
+    ]);
+}
+
 // TR-39: a backup left a missing blob out and ended with 0; importing the file again did not bring it back.
 #[test]
 fn a_backup_without_a_blob_says_so_and_the_same_file_mends_it() {

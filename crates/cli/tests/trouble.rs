@@ -8,10 +8,11 @@ use std::io::{Read, Write};
 use std::os::unix::fs::chown;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use harness::server::Server;
-use harness::{Home, NOBODY, allow, is_root};
+use harness::{Home, NOBODY, Ran, allow, is_root};
 
 #[test]
 fn a_server_that_hangs_is_named_and_nobody_waits_for_it_for_ever() {
@@ -21,9 +22,15 @@ fn a_server_that_hangs_is_named_and_nobody_waits_for_it_for_ever() {
     let id = server.child.id();
     server.signal("STOP");
     let begun = Instant::now();
+    let mut doctor = home.command("doctor");
+    let doctor = doctor.stdout(Stdio::piped()).spawn().unwrap();
     let ran = home.run("connections");
+    let checked = Ran::new(doctor.wait_with_output().unwrap(), home.folder());
     server.signal("CONT");
     assert!(begun.elapsed() < Duration::from_secs(30));
+    let checked = checked.exits(1);
+    checked.hides("ok    server");
+    checked.shows(format!("pdpp serve (process {id}) does not answer"));
     ran.refused_saying(&[
         &format!("pdpp serve (process {id}) does not answer"),
         &format!("kill -KILL {id}"),
@@ -68,6 +75,14 @@ fn a_directory_that_cannot_be_written_is_named() {
         ]);
     }
     allow(&home.data_dir(), 0o700);
+    // TR-37: what may not be looked at is not said to be well.
+    if is_root() {
+        let mut doctor = home.without_privileges("doctor");
+        let told = home.ran(doctor.arg(home.data_dir())).exits(1);
+        told.shows("~/data: Permission denied");
+        told.shows("as the user who owns it");
+        told.hides("ok ");
+    }
 }
 
 #[test]

@@ -42,7 +42,7 @@ pub(crate) fn blob(session: &Session, query: &BlobQuery) -> Answer<Blob> {
     let Exposure { row, blob, key } = exposures.pop().ok_or_else(not_found)?;
     let content = match session.store.open_blob(&id) {
         Ok(content) => content,
-        Err(StoreError::UnknownBlob(_)) => return Err(not_found().into()),
+        Err(StoreError::UnknownBlob(_)) => return Err(gone(&row).into()),
         Err(error) => return Err(error.into()),
     };
     let mut shown = Shown::for_row(&row);
@@ -85,6 +85,17 @@ fn points_at(session: &Session, row: &Row, key: &RecordKey, id: &BlobId) -> Resu
     let body = admitted(row, key, stored.body)?;
     let named = body.and_then(|body| body.get(BLOB_REF).and_then(blob_id_in));
     Ok(named.is_some_and(|named| named == id.as_str()))
+}
+
+/// The record points at it, and its file is not there.
+fn gone(row: &Row) -> ReadError {
+    let step = if row.is_owner() {
+        "import what it came from again, or restore a backup; `pdpp doctor --thorough` lists all that is missing"
+    } else {
+        "the owner of the server can bring it back; `pdpp doctor --thorough` says how"
+    };
+    let message = "The bytes of the blob are missing on the server's disk";
+    ReadError::new(ErrorCode::BlobNotFound, message).with_hint(step)
 }
 
 fn not_found() -> ReadError {

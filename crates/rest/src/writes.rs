@@ -373,3 +373,49 @@ fn declaration_problem(mistakes: &DeclarationErrors) -> Problem {
         .collect();
     Problem::new(ErrorCode::InvalidRequest, mistakes.to_string()).with_member("errors", listed)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // TR-33: whoever sends records learns what is missing, and nothing of where the data lies.
+    #[test]
+    fn what_cannot_be_stored_is_told_with_the_cause_and_the_figure() {
+        let path = || "/home/ada/data/records.db".into();
+        for (error, cause) in [
+            (
+                StoreError::NoRoom {
+                    path: path(),
+                    needed: 17 * 1024 * 1024,
+                    free: 2 * 1024 * 1024,
+                },
+                "the server's disk has 2 MiB of room left, and 17 MiB are needed",
+            ),
+            (
+                StoreError::Full { path: path() },
+                "the server's disk is full",
+            ),
+            (
+                StoreError::DiskFailed {
+                    path: path(),
+                    detail: "os error 5".to_owned(),
+                },
+                "the server's disk failed",
+            ),
+        ] {
+            let told = store_problem(&error).error;
+            assert_eq!(
+                told.message,
+                format!(
+                    "the data could not be stored: {cause}; what was acknowledged before is kept"
+                )
+            );
+            assert_eq!(told.code, ErrorCode::IngestBatchStorageError);
+            let next = told.hint.as_deref();
+            assert_eq!(
+                next,
+                Some("send the whole request again later; that is safe")
+            );
+        }
+    }
+}

@@ -60,6 +60,12 @@ pub enum StoreError {
         /// Which record, in words.
         record: String,
     },
+    /// A blob is not what was written.
+    #[error("{} is damaged: its bytes are not those that were stored. Import what it came from again, which mends it, or restore a backup with `pdpp restore`; all else is given as before.", path.display())]
+    BlobDamaged {
+        /// Its file.
+        path: PathBuf,
+    },
     /// Another process has the data directory open.
     #[error("the data directory {} is in use by {holder}. Wait until it ends, or stop it.", path.display())]
     Held {
@@ -86,6 +92,16 @@ pub enum StoreError {
     #[error("{} needs {} of room and the disk has {}. Make room, or move the folder and name it with --data-dir; everything acknowledged so far is kept and can be read.", path.display(), Bytes(*needed), Bytes(*free))]
     NoRoom {
         /// Where it would be written.
+        path: PathBuf,
+        /// How many bytes are needed.
+        needed: u64,
+        /// How many there are.
+        free: u64,
+    },
+    /// There is no room for the copy that a backup is made of.
+    #[error("a backup needs {} of room in {} for a copy of the records, and the disk has {}. Make room there, or name a file in a folder of another disk; nothing was written.", Bytes(*needed), path.display(), Bytes(*free))]
+    NoRoomForCopy {
+        /// The folder the copy would be in.
         path: PathBuf,
         /// How many bytes are needed.
         needed: u64,

@@ -109,13 +109,14 @@ fn blob_of_record(
 }
 
 fn with_blob_hint(error: OwnerError) -> Failure {
-    let unknown =
-        matches!(&error, OwnerError::Refused(refused) if refused.code == "blob_not_found");
+    let unknown = matches!(&error, OwnerError::Refused(refused)
+        if refused.code == "blob_not_found" && refused.next.is_none());
+    let is_told = matches!(&error, OwnerError::Refused(refused) if refused.next.is_some());
     let hint = unknown.then(|| {
         "records name their blobs in blob_ref: pass the id of such a record, as `pdpp query` prints it".to_owned()
     });
-    let failed = matches!(&error, OwnerError::Refused(_)) && !unknown;
-    let lost = failed.then(|| {
+    let failed = matches!(&error, OwnerError::Refused(_) | OwnerError::BrokenOff);
+    let lost = (failed && !unknown && !is_told).then(|| {
         "if the file of the blob is missing or damaged, import what it came from again; `pdpp doctor --thorough` says what else is".to_owned()
     });
     Failure::from(error).hints(hint).hints(lost)

@@ -125,9 +125,8 @@ impl Read for Verified {
         let at_end = self.left == 0 || (read == 0 && !buffer.is_empty());
         let digest = || self.hasher.clone().finalize().into();
         if at_end && BlobId::from_sha256(digest()) != self.id {
-            let damaged = StoreError::Corrupt {
+            let damaged = StoreError::BlobDamaged {
                 path: self.path.clone(),
-                detail: "its bytes are not those that were stored".to_owned(),
             };
             return Err(io::Error::new(ErrorKind::InvalidData, damaged));
         }

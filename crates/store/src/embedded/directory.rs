@@ -65,21 +65,27 @@ impl DataDirectory {
     /// A folder to prepare a backup of this size in, removed with the value; inside `within`, if it can be created there.
     pub(crate) fn prepare(&self, within: Option<&Path>, bytes: u64) -> Result<tempfile::TempDir> {
         let make = |folder: &Path| tempfile::Builder::new().prefix(PREPARED).tempdir_in(folder);
+        let require = |folder: &Path| match disk_space::require(folder, bytes) {
+            Err(StoreError::NoRoom { path, needed, free }) => {
+                Err(StoreError::NoRoomForCopy { path, needed, free })
+            }
+            there_is => there_is,
+        };
         if let Some(folder) = within {
             match make(folder) {
                 Ok(prepared) => {
-                    disk_space::require(folder, bytes)?;
+                    require(folder)?;
                     return Ok(prepared);
                 }
                 Err(error) if error.kind() == ErrorKind::StorageFull => {
-                    disk_space::require(folder, bytes)?;
+                    require(folder)?;
                     return Err(StoreError::io(folder, error));
                 }
                 // It may belong to somebody else.
                 Err(_) => {}
             }
         }
-        disk_space::require(&self.path, bytes)?;
+        require(&self.path)?;
         make(&self.path).map_err(StoreError::at(&self.path))
     }
 

@@ -243,7 +243,7 @@ mod tests {
     use crate::inspection::Depth;
     use crate::records::{Change, ChangeOp};
     use crate::search::{Scope, SearchOrder, SearchRequest};
-    use crate::{Blobs, Catalog, Inspect, Records, Search};
+    use crate::{Backup as _, Blobs, Catalog, Inspect, Records, Search};
 
     const MAIL: &str = include_str!("../../tests/conformance/mail.json");
 
@@ -485,6 +485,17 @@ mod tests {
             "{refused}"
         );
         assert_eq!(hits(&store, &work, "zyzzyva"), 40);
+        // For a backup another folder helps, and none for the data.
+        let to = tempfile::tempdir().unwrap();
+        let told = store.backup_beside(&mut Vec::new(), &[], Some(to.path()));
+        let told = told.unwrap_err().to_string();
+        assert!(
+            told.starts_with("a backup needs 18 MiB of room in"),
+            "{told}"
+        );
+        assert!(told.contains(&to.path().display().to_string()), "{told}");
+        assert!(told.contains("Make room there, or name a file"), "{told}");
+        assert_eq!(fs::read_dir(to.path()).unwrap().count(), 0);
         // A name is a small change, as a revocation is.
         store.rename_connection(&work, "Other").unwrap();
         assert!(folder.path().join("index/1").exists());

@@ -25,7 +25,12 @@ pub(super) fn check(context: &Context, thorough: bool) -> Vec<Finding> {
             found
         }
         Err(failure) => {
-            let remedy = "restore a backup where something is damaged, see `pdpp restore --help`";
+            // The message of a disk that fails says what to do; nothing is known to be damaged.
+            let remedy = if failure.to_string().contains("the disk failed") {
+                "do what is said there"
+            } else {
+                "restore a backup where something is damaged, see `pdpp restore --help`"
+            };
             vec![Finding::from_failure(
                 "stored",
                 &failure,

@@ -1,7 +1,7 @@
 //! The local data: where it is, whether there is room, whether the clock can be believed, and whether it can be searched.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
@@ -30,8 +30,9 @@ const LATE_MICROS: i64 = 60_000_000;
 
 pub(super) fn check(context: &Context, thorough: bool) -> Vec<Finding> {
     let folder = &context.settings.data_dir;
-    if let Err(error) = fs::metadata(folder)
-        && error.kind() != std::io::ErrorKind::NotFound
+    let readable = fs::metadata(folder).and_then(|_| fs::read_dir(folder).map(drop));
+    if let Err(error) = readable
+        && error.kind() == std::io::ErrorKind::PermissionDenied
     {
         let message = format!("{}: {error}", folder.display());
         return vec![Finding::failed("data", message, permission_remedy(folder))];
@@ -44,13 +45,13 @@ pub(super) fn check(context: &Context, thorough: bool) -> Vec<Finding> {
             format!("name another folder with --data-dir, or begin: {declare}, or {serve}");
         return vec![Finding::failed("data", message, remedy)];
     }
-    let mut findings = vec![
-        data(folder),
-        disk(folder),
-        clock(folder),
-        socket(context),
-        index(context),
-    ];
+    let (server, hangs) = server(context);
+    let mut findings = vec![data(folder), disk(folder), clock(folder), server];
+    // All else would wait for it as well.
+    if hangs {
+        return findings;
+    }
+    findings.push(index(context));
     // Records that cannot be opened were told, and cannot be looked at.
     if findings.iter().all(|finding| finding.check != "records") {
         findings.extend(integrity::check(context, thorough));
@@ -67,6 +68,11 @@ fn data(folder: &Path) -> Finding {
             format!("{shown} can be looked into by other users"),
             format!("chmod 700 '{shown}'"),
         ),
+        Ok(found) if !is_own(&found) => Finding::failed(
+            "data",
+            format!("{shown} belongs to another user"),
+            permission_remedy(folder),
+        ),
         Ok(_) => Finding::ok("data", format!("{shown}, for this user only")),
         Err(error) => Finding::failed(
             "data",
@@ -74,6 +80,12 @@ fn data(folder: &Path) -> Finding {
             permission_remedy(folder),
         ),
     }
+}
+
+/// Whether this user owns a folder, or may use all of them.
+fn is_own(folder: &fs::Metadata) -> bool {
+    let user = rustix::process::geteuid();
+    user.is_root() || folder.uid() == user.as_raw()
 }
 
 /// What to do where this user may not use a folder or what is in it.
@@ -164,11 +176,12 @@ fn clock(folder: &Path) -> Finding {
     Finding::ok("clock", shown)
 }
 
-fn socket(context: &Context) -> Finding {
+/// The server, and whether it is there and does not answer.
+fn server(context: &Context) -> (Finding, bool) {
     let folder = &context.settings.data_dir;
     let path = folder.join(OWNER_SOCKET);
-    match OwnerClient::is_served(folder) {
-        Ok(true) => Finding::ok("server", "runs, and answers on its socket"),
+    let finding = match OwnerClient::is_served(folder) {
+        Ok(true) => return answering(context),
         Ok(false) if path.symlink_metadata().is_ok() => Finding::failed(
             "server",
             "ended without removing its socket, so it was killed",
@@ -183,6 +196,24 @@ fn socket(context: &Context) -> Finding {
             &failure,
             "run the command as the user who runs `pdpp serve`",
         ),
+    };
+    (finding, false)
+}
+
+fn answering(context: &Context) -> (Finding, bool) {
+    let asked = || -> CommandResult<serde_json::Value> {
+        let owner = context.owner("pdpp doctor")?;
+        Ok(owner.get(&RequestPath::new("/healthz"))?)
+    };
+    match asked() {
+        Ok(_) => {
+            let finding = Finding::ok("server", "runs, and answers on its socket");
+            (finding, false)
+        }
+        Err(failure) => {
+            let finding = Finding::from_failure("server", &failure, "start it again");
+            (finding, true)
+        }
     }
 }
 

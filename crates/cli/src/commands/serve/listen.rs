@@ -138,9 +138,16 @@ pub(super) fn check_public_url(url: &str) -> CommandResult {
 pub(super) fn bind(
     address: SocketAddr,
 ) -> CommandResult<(TcpListener, Option<TcpListener>, SocketAddr)> {
+    bind_beside(address, bind_other_loopback)
+}
+
+fn bind_beside(
+    address: SocketAddr,
+    mut bind_other: impl FnMut(SocketAddr) -> CommandResult<Option<TcpListener>>,
+) -> CommandResult<(TcpListener, Option<TcpListener>, SocketAddr)> {
     for _ in 0..8 {
         let (first, bound) = bind_one(address)?;
-        match bind_other_loopback(bound) {
+        match bind_other(bound) {
             Ok(second) => return Ok((first, second, bound)),
             Err(_) if address.port() == 0 => {}
             Err(failure) => return Err(failure),
@@ -159,4 +166,43 @@ fn bind_one(address: SocketAddr) -> CommandResult<(TcpListener, SocketAddr)> {
         io::ErrorKind::AddrInUse => in_use(address),
         _ => Failure::new(format!("cannot listen on {address}: {error}")).hint(OTHER_PORT),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // TR-01: nobody else may answer at the other loopback address, so a port that is free at one only is passed over.
+    #[test]
+    fn a_port_that_somebody_has_at_the_other_loopback_address_is_not_taken() {
+        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let mut tried = Vec::new();
+        let (_, _, bound) = bind_beside(any, |port| {
+            tried.push(port);
+            if tried.len() < 3 {
+                return Err(in_use(port));
+            }
+            Ok(None)
+        })
+        .unwrap();
+        assert_eq!((tried.len(), tried.last()), (3, Some(&bound)));
+
+        let mut tries = 0;
+        let told = bind_beside(any, |port| {
+            tries += 1;
+            Err(in_use(port))
+        });
+        assert!(told.is_err());
+        assert_eq!(tries, 8);
+
+        // A port that was named is never exchanged for another.
+        let free = bind_one(any).unwrap().1;
+        let told = bind_beside(free, |port| Err(in_use(port))).unwrap_err();
+        let told = told.to_string();
+        assert!(
+            told.contains(&format!("{free} is in use by another program")),
+            "{told}"
+        );
+        assert!(told.contains("choose another port with --listen"), "{told}");
+    }
 }
