@@ -144,9 +144,13 @@ impl OurSide {
     }
 
     /// The number of hits that are proven by an excerpt.
-    fn proven_hits(&self, question: &str, window: Option<&Window>) -> Result<u64, BenchError> {
+    fn proven_hits(
+        &self,
+        expression: Expression,
+        window: Option<&Window>,
+    ) -> Result<u64, BenchError> {
         let request = SearchRequest {
-            expression: Expression::parse(question),
+            expression,
             scopes: vec![self.scope(window)?],
             limit: TOP,
             after: None,
@@ -159,9 +163,9 @@ impl OurSide {
             ..ExcerptLimits::default()
         };
         let mut proven = 0;
-        for hit in answer.hits {
-            let body = RecordBody::parse(hit.record.body).map_err(setup)?;
-            let found = evidence::excerpts(&body, &self.words, &request.expression, limits);
+        for hit in &answer.hits {
+            let body = RecordBody::parse(hit.record.body.clone()).map_err(setup)?;
+            let found = evidence::excerpts(&body, &self.words, &answer.expression, limits);
             proven += found.len() as u64;
         }
         Ok(proven)
@@ -189,11 +193,11 @@ impl OurSide {
 
 impl Contender for OurSide {
     fn search(&mut self, probe: Probe, window: Option<&Window>) -> Result<u64, BenchError> {
-        self.proven_hits(&probe.expression(), window)
+        self.proven_hits(Expression::parse_all(&probe.expression()), window)
     }
 
     fn find(&mut self, words: &str) -> Result<u64, BenchError> {
-        self.proven_hits(words, None)
+        self.proven_hits(Expression::parse(words), None)
     }
 
     fn page(&mut self, depth: PageDepth) -> Result<u64, BenchError> {

@@ -1,6 +1,7 @@
 //! Searching all streams at once: the question, the hits, and the evidence that a hit is one.
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::error::ReadError;
 use crate::id::StreamName;
@@ -16,8 +17,10 @@ pub const DEFAULT_EXCERPTS: usize = 1;
 /// A search over everything that may be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchQuery {
-    /// The words; `"phrases"`, `prefix*` and `-excluded` are understood.
+    /// The question; `"phrases"`, `+required`, `prefix*` and `-excluded` are understood.
     pub q: String,
+    /// Whether any word may occur, or all must.
+    pub matching: Matching,
     /// How to search.
     pub mode: SearchMode,
     /// Only in these streams; all when empty.
@@ -46,6 +49,35 @@ pub fn parse_excerpts(text: &str) -> Result<usize, ReadError> {
         let message = format!("excerpts must be a whole number from 1 to {MAX_EXCERPTS}");
         refused("excerpts", message)
     })
+}
+
+/// Which words of a question a hit has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Matching {
+    /// Any, in any form; those with more and rarer ones come first.
+    #[default]
+    Any,
+    /// Every one, as written.
+    All,
+}
+
+impl Matching {
+    /// Both.
+    pub const ALL: [Matching; 2] = [Matching::Any, Matching::All];
+
+    /// The one of that wire name.
+    pub fn parse(name: &str) -> Result<Matching, ReadError> {
+        let found = Self::ALL.into_iter().find(|one| one.as_str() == name);
+        found.ok_or_else(|| refused("match", "match must be any or all"))
+    }
+
+    /// The wire name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Matching::Any => "any",
+            Matching::All => "all",
+        }
+    }
 }
 
 /// Which hits come first.
@@ -142,6 +174,7 @@ impl SearchQuery {
         }
         Ok(SearchQuery {
             q,
+            matching: Matching::default(),
             mode: SearchMode::Lexical,
             streams: Vec::new(),
             connection_id: None,
@@ -168,72 +201,89 @@ impl SearchQuery {
 }
 
 /// One record that matches. Everything is optional, for another server may say less.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SearchHit {
     /// `search_result`.
     #[serde(default, skip_serializing_if = "ObjectTag::is_absent")]
     pub object: ObjectTag,
     /// The stream.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<String>,
     /// The record key in canonical form.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record_key: Option<String>,
     /// The connector, under its older name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connector_id: Option<String>,
     /// The connector.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connector_key: Option<String>,
     /// The connection.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection_id: Option<String>,
     /// The deprecated twin of `connection_id`; not sent by us.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connector_instance_id: Option<String>,
     /// The owner's label of the connection.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
     /// The path of the record; not sent by us, because it repeats stream, key and connection.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record_url: Option<String>,
     /// Where people can look at it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub citation_url: Option<String>,
     /// When the source emitted it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub emitted_at: Option<String>,
     /// When its author wrote it, from a granted field.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authored_at: Option<String>,
     /// Who wrote it, from a granted field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub author: Option<String>,
     /// What to call it, from a granted field.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// The fields that are proven to match.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matched_fields: Option<Vec<String>>,
+    /// The words of the question that it has, with the form found; left out where it has all of them as they were asked for.
+    pub matched_terms: Option<Vec<MatchedTerm>>,
+    /// The words of the question that it does not have.
+    pub missing_terms: Option<Vec<String>>,
+    /// The record of the same conversation next to which it stands, where it has no word of the question itself.
+    pub near: Option<String>,
+    /// The beginning of a hit that proves nothing by itself.
+    pub passage: Option<Passage>,
     /// The best match in a few words; not sent by us, because the first excerpt says it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snippet: Option<Snippet>,
     /// Proven matches in context, the best first; as many as the request asked for, one unless it did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence_excerpts: Option<Vec<EvidenceExcerpt>>,
     /// How well it matches; never sent to clients.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<Score>,
     /// Members of another server.
     #[serde(flatten)]
     pub other: Other,
 }
 
+/// A word of the question, as a hit has it.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct MatchedTerm {
+    /// The word that was asked for.
+    pub term: String,
+    /// The word that was found, where it is another one.
+    pub found: Option<String>,
+    /// `exact`, `form` or `spelling`.
+    pub kind: String,
+}
+
+/// Characters of a field that are shown without being a match.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Passage {
+    /// The field, literally.
+    pub field_path: String,
+    /// The exact text.
+    pub text: String,
+    /// Whether the field holds more.
+    #[serde(default)]
+    pub truncated: bool,
+}
+
 /// The best match in a few words, with `<mark>` tags.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Snippet {
     /// The field it comes from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
     /// The words.
     pub text: String,
@@ -257,6 +307,7 @@ pub struct Score {
 }
 
 /// A proven match in context. Offsets count Unicode scalar values of the whole field.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct EvidenceExcerpt {
     /// `evidence_excerpt`.
@@ -266,28 +317,20 @@ pub struct EvidenceExcerpt {
     #[serde(default)]
     pub field_path: String,
     /// The exact, unmarked text; not sent by us, because `preview_text` without its marks is the same.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// Where the text begins in the field.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text_start_chars: Option<u64>,
     /// Where it ends.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text_end_chars: Option<u64>,
     /// Where the matches stand in the field.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matches: Option<Vec<MatchSpan>>,
     /// The text with `<mark>` tags; a `<mark` of the source is written `&lt;mark`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preview_text: Option<String>,
     /// Whether the field holds more than the text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub truncated: Option<bool>,
     /// What proves the match, such as `lexical_match`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provenance: Option<String>,
     /// How to read on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read: Option<FieldWindowRead>,
     /// Members of another server.
     #[serde(flatten)]
@@ -305,34 +348,27 @@ pub struct MatchSpan {
 
 /// The call that reads the field around an excerpt. Ours has only what the window route needs besides the identity of the
 /// hit and the field of the excerpt; another server may repeat those.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct FieldWindowRead {
     /// `field_window_read`.
     #[serde(default, skip_serializing_if = "ObjectTag::is_absent")]
     pub object: ObjectTag,
     /// `GET`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
     /// The path of the window route.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub route: Option<String>,
     /// The connection.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection_id: Option<String>,
     /// The stream.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<String>,
     /// The record key.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record_id: Option<String>,
     /// The field, literally.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
     /// Where to start.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset_chars: Option<u64>,
     /// How much to read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_chars: Option<u64>,
     /// Members of another server.
     #[serde(flatten)]

@@ -1,20 +1,40 @@
-//! Why a search found nothing: its words, one by one.
+//! The words of a search: which were found, and in which form; and why a search found nothing.
 
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-/// The words of a search that found nothing, each by itself.
+/// The words of a search, as far as the caller may see records with them.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct WordsFound {
-    /// What was asked for, and how many records the caller may see have it, whatever filters were given.
-    #[serde(default)]
+    /// Words that occur, in one form or another.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub found: Vec<String>,
+    /// Words that occur nowhere.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
+    /// Words that occur nowhere as they were written, with the near spellings that were looked for instead.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub respelled: Vec<Respelled>,
+    /// How many records have every word.
+    pub with_every_word: Option<u64>,
+    /// When nothing was found: what was asked for, and how many records have it, whatever filters were given.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub terms: Vec<TermCount>,
     /// Beginnings of words that occur nowhere, which do occur.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suggestions: Vec<TermCount>,
     /// How many records would match without the filters.
     pub without_filters: Option<u64>,
+}
+
+/// A word, and what was looked for instead.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Respelled {
+    /// As it was asked for.
+    pub term: String,
+    /// The nearest words that occur.
+    pub found: Vec<String>,
 }
 
 /// A word, a phrase or a prefix, and how many records have it.
@@ -27,6 +47,22 @@ pub struct TermCount {
 }
 
 impl WordsFound {
+    /// What a reader of hits should know: words that are nowhere, and words looked for in another spelling.
+    pub fn remarks(&self) -> Option<String> {
+        let mut remarks = Vec::new();
+        if !self.missing.is_empty() {
+            remarks.push(format!("found nowhere: {}", self.missing.join(", ")));
+        }
+        for one in &self.respelled {
+            remarks.push(format!(
+                "{} is found nowhere; looked for {}",
+                one.term,
+                one.found.join(", ")
+            ));
+        }
+        (!remarks.is_empty()).then(|| format!("Words {}.", remarks.join("; ")))
+    }
+
     /// What occurs and how often, then what to try; at most so many words, those that occur nowhere first.
     pub fn summary(&self, most: usize) -> String {
         let (absent, present) = self.sorted();
@@ -98,6 +134,7 @@ mod tests {
                 terms: counted(terms),
                 suggestions: counted(suggestions),
                 without_filters: filters,
+                ..WordsFound::default()
             };
             words.summary(3)
         };

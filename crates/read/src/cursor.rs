@@ -61,10 +61,10 @@ struct ChangesToken {
     made: Fixed,
 }
 
-/// The kind of rank, then rank, row, document, generation, version, digest of what is searched, and when it was made.
+/// The kind of rank, then rank, row, generation, version, digest of what is searched, and when it was made.
 /// Without names, so that the token stays short.
 #[derive(Serialize, Deserialize)]
-struct SearchToken(SortKind, [Fixed; 7]);
+struct SearchToken(SortKind, [Fixed; 6]);
 
 /// The position in a feed of changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -168,15 +168,7 @@ impl Tokens<'_> {
             Rank::Time(None) => (SortKind::Missing, 0),
         };
         let made = self.now.0.cast_unsigned();
-        let numbers = [
-            rank,
-            at.row,
-            at.document,
-            at.generation,
-            at.version,
-            searched,
-            made,
-        ];
+        let numbers = [rank, at.row, at.generation, at.version, searched, made];
         self.seal(
             TokenKind::Search,
             &SearchToken(kind, numbers.map(Fixed::new)),
@@ -185,7 +177,7 @@ impl Tokens<'_> {
 
     pub(crate) fn open_search(&self, token: &str) -> Result<(SearchPosition, u64), CursorError> {
         let SearchToken(kind, numbers) = self.open(TokenKind::Search, token)?;
-        let [rank, row, document, generation, version, searched, _] = numbers;
+        let [rank, row, generation, version, searched, _] = numbers;
         let rank = rank.read()?;
         let score = u32::try_from(rank).map(f32::from_bits);
         let position = SearchPosition {
@@ -195,7 +187,6 @@ impl Tokens<'_> {
                 SortKind::Missing => Rank::Time(None),
             },
             row: row.read()?,
-            document: document.read()?,
             generation: generation.read()?,
             version: version.read()?,
         };
@@ -235,7 +226,6 @@ mod tests {
             let at = SearchPosition {
                 rank,
                 row: 3,
-                document: 4,
                 generation: u64::MAX,
                 version: 6,
             };

@@ -20,8 +20,18 @@ use contract::record::time_fields;
 use contract::scalar::FieldKind;
 use contract::time::{Instant, TimeRange};
 use store::catalog::Connection;
-use store::search::{Filter, Scope};
+use store::search::{Conversation, Filter, Scope};
 use store::{Store, StreamRef};
+
+/// Fields that name a conversation where no field has the role.
+const THREADS: [&str; 6] = [
+    "thread",
+    "conversation_id",
+    "chat_id",
+    "channel_id",
+    "chat",
+    "thread_id",
+];
 
 /// What an authority reaches in a store.
 #[derive(Clone, Copy)]
@@ -326,6 +336,29 @@ impl Row {
         let seen = time_fields(declared).filter(|name| self.sees_field(name));
         let fields = seen.filter_map(|name| stream.field(name));
         fields.map(|field| field.name.clone()).collect()
+    }
+
+    /// The field that names who wrote a record, as far as it may be seen.
+    pub(crate) fn author_field(&self) -> Option<&FieldName> {
+        let mut fields = self.fields();
+        let field = fields.find(|field| field.role.as_deref() == Some("author"))?;
+        Some(&field.name)
+    }
+
+    /// The fields that make conversations of the records, as far as they may be seen: those with the roles `thread` and
+    /// `order`, else those usually named so; the order is that of the stream's cursor where no field says it.
+    pub(crate) fn conversation(&self) -> Option<Conversation> {
+        let by_role = |role: &str| self.fields().find(|one| one.role.as_deref() == Some(role));
+        let by_name = |name: &str| self.fields().find(|one| one.name.as_str() == name);
+        let thread = by_role("thread").or_else(|| THREADS.into_iter().find_map(by_name))?;
+        let order = by_role("order")
+            .or_else(|| by_name("order"))
+            .map(|field| &field.name);
+        let order = order.or_else(|| self.cursor_field())?;
+        Some(Conversation {
+            thread: thread.name.clone(),
+            order: order.clone(),
+        })
     }
 
     fn visible<'f>(&self, field: Option<&'f FieldName>) -> Option<&'f FieldName> {

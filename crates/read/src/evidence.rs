@@ -1,13 +1,14 @@
 //! What a hit shows of itself: the fields proven to match with the characters that prove it, and a name to call it by. All
 //! of it comes from fields the row sees, as the record stands now.
 
+use contract::declaration::FieldDeclaration;
 use contract::id::FieldName;
 use contract::json::RecordBody;
 use contract::record::own_time;
-use contract::search::{EvidenceExcerpt, FieldWindowRead, MatchSpan};
+use contract::search::{EvidenceExcerpt, FieldWindowRead, MatchSpan, Passage};
 use contract::window::DEFAULT_LIMIT_CHARS;
 use store::evidence::{FieldExcerpt, excerpts};
-use text::{ExcerptLimits, Expression};
+use text::{ExcerptLimits, Expression, Seen};
 
 use crate::enforce::Row;
 
@@ -32,6 +33,8 @@ pub(crate) struct Wanted<'a> {
 
 /// What proves a hit.
 pub(crate) struct Evidence {
+    /// How each wanted clause occurs.
+    pub(crate) seen: Vec<Option<Seen>>,
     pub(crate) matched_fields: Vec<String>,
     /// `None` without a proven match.
     pub(crate) excerpts: Option<Vec<EvidenceExcerpt>>,
@@ -39,39 +42,51 @@ pub(crate) struct Evidence {
 
 /// The fields of a record that match, and excerpts that show it.
 pub(crate) fn prove(body: &RecordBody, wanted: &Wanted<'_>) -> Evidence {
-    let (matched_fields, found) = evidence(body, wanted);
+    let proven = proven(body, wanted);
+    let found = chosen(body, &proven.fields, wanted);
     let excerpts: Vec<EvidenceExcerpt> = found.into_iter().map(describe).collect();
+    let names = wanted.fields.iter();
+    let names = names.filter(|field| proven.fields.contains(field));
     Evidence {
-        matched_fields,
+        matched_fields: names.map(ToString::to_string).collect(),
+        seen: proven.seen,
         excerpts: (!excerpts.is_empty()).then_some(excerpts),
     }
 }
 
-/// The fields proven to match, in their order, and the excerpts that prove it.
-fn evidence(body: &RecordBody, wanted: &Wanted<'_>) -> (Vec<String>, Vec<FieldExcerpt>) {
-    let proven = proven(body, wanted);
-    let found = chosen(body, &proven, wanted);
-    let names = wanted.fields.iter().filter(|field| proven.contains(field));
-    (names.map(ToString::to_string).collect(), found)
+/// The fields that contain a clause, and how each clause occurs in any of them.
+struct Proven {
+    fields: Vec<FieldName>,
+    seen: Vec<Option<Seen>>,
 }
 
 /// The fields that contain a clause of the query, those with most clauses first. Among equals the title comes last: its
 /// text stands in the hit already.
-fn proven(body: &RecordBody, wanted: &Wanted<'_>) -> Vec<FieldName> {
+fn proven(body: &RecordBody, wanted: &Wanted<'_>) -> Proven {
     let mut proven: Vec<(usize, &FieldName)> = Vec::new();
+    let mut seen = vec![None; wanted.expression.wanted.len()];
     for field in wanted.fields {
         let Some(text) = body.text(field.as_str()) else {
             continue;
         };
         let matched = text::occurrences(&text, wanted.expression);
-        let clauses = matched.clauses.iter().filter(|found| **found).count();
+        let clauses = matched.count();
         if clauses > 0 {
             proven.push((clauses, field));
+        }
+        for (best, here) in seen.iter_mut().zip(matched.clauses) {
+            *best = match (*best, here) {
+                (Some(best), Some(here)) => Some(here.min(best)),
+                (best, here) => best.or(here),
+            };
         }
     }
     let is_title = |field: &FieldName| wanted.title_field == Some(field.as_str());
     proven.sort_by_key(|(clauses, field)| (std::cmp::Reverse(*clauses), is_title(field)));
-    proven.into_iter().map(|(_, field)| field.clone()).collect()
+    Proven {
+        fields: proven.into_iter().map(|(_, field)| field.clone()).collect(),
+        seen,
+    }
 }
 
 /// The best excerpt of each field in turn, then the next best, until there are enough.
@@ -169,6 +184,25 @@ fn shortened(text: &str) -> String {
     }
 }
 
+/// The longest passage that is shown without a match, in characters.
+const PASSAGE_CHARS: usize = 160;
+
+/// The beginning of a record that is shown without a match: of its body, else of the first searched field with a text.
+pub(crate) fn passage(row: &Row, fields: &[FieldName], body: &RecordBody) -> Option<Passage> {
+    let is_body = |field: &&FieldDeclaration| field.role.as_deref() == Some("body");
+    let bodies = row.fields().filter(is_body).map(|field| &field.name);
+    bodies.chain(fields).find_map(|field| {
+        let text = body.text(field.as_str())?;
+        let end = text.char_indices().nth(PASSAGE_CHARS);
+        let shown = text.get(..end.map_or(text.len(), |(at, _)| at))?;
+        (!shown.trim().is_empty()).then(|| Passage {
+            field_path: field.to_string(),
+            text: shown.to_owned(),
+            truncated: end.is_some(),
+        })
+    })
+}
+
 /// When its author wrote a record, and the field that says so, as far as it may be seen.
 pub(crate) fn authored_at(row: &Row, body: &RecordBody) -> Option<(String, String)> {
     let stream = row.stream();
@@ -194,7 +228,10 @@ mod tests {
             title_field: Some("subject"),
             excerpts: 3,
         };
-        evidence(&body, &wanted)
+        let proven = proven(&body, &wanted);
+        let found = chosen(&body, &proven.fields, &wanted);
+        let names = fields.iter().filter(|field| proven.fields.contains(field));
+        (names.map(ToString::to_string).collect(), found)
     }
 
     #[test]

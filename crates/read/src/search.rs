@@ -4,32 +4,35 @@
 use std::collections::{BTreeSet, HashMap};
 
 use contract::error::{ErrorCode, ReadError};
+use contract::handle::RecordHandle;
 use contract::id::{ConnectionId, FieldName, StreamName};
-use contract::page::{IndexMaintenance, Meta, Page, Recall, ReportedCount, Warning, WarningCode};
+use contract::json::RecordBody;
+use contract::page::Page;
 use contract::query::Count;
 use contract::seal::{Binding, digest};
-use contract::search::{Score, SearchHit, SearchMode, SearchOrder, SearchQuery};
-use contract::wire::{Nullable, ObjectTag, Other};
+use contract::search::{Matching, Score, SearchHit, SearchMode, SearchOrder, SearchQuery};
+use contract::wire::{ObjectTag, Other};
+use contract::words::WordsFound;
 use serde_json::json;
 use store::StreamRef;
 use store::records::{ByteBudget, Direction};
-use store::search::{
-    self, Building, Hit, Rank, Scope, SearchAnswer, SearchPosition, SearchRequest,
-};
-use text::{Expression, MAX_CLAUSES};
+use store::search::{self, Hit, Rank, Scope, SearchAnswer, SearchPosition, SearchRequest};
+use text::Expression;
 
 use crate::ambiguity::{connection_not_found, label, stream_not_there};
 use crate::conditions::{self, Conditions};
 use crate::disclosure::Shown;
 use crate::enforce::Row;
 use crate::evidence;
-use crate::failure::{Result, percent};
+use crate::failure::Result;
 use crate::measure::written_bytes;
 use crate::project::admitted;
 use crate::reader::{Answer, Session};
 use crate::route;
 use crate::visible_history;
 use crate::words;
+
+mod meta;
 
 /// A row that can answer, with the fields it searches and the caller's conditions as it understands them.
 struct Searched {
@@ -61,7 +64,6 @@ pub(crate) fn search(session: &Session, query: &SearchQuery) -> Answer<Page<Sear
         order: query.order.as_str(),
         grant: authority_id(session),
     });
-    let expression = Expression::parse(&query.q);
     let searched = plan.fingerprint();
     let last = match &query.cursor {
         Some(cursor) => Some(tokens.open_search(cursor)?),
@@ -73,7 +75,10 @@ pub(crate) fn search(session: &Session, query: &SearchQuery) -> Answer<Page<Sear
         after: last.map(|(position, _)| position),
         count: query.count != Count::None,
         order: store_order(query.order),
-        expression,
+        expression: match query.matching {
+            Matching::Any => Expression::parse(&query.q),
+            Matching::All => Expression::parse_all(&query.q),
+        },
     };
     let mut answer = session.store.search(&request)?;
     // While the index is being built, hits appear that were written before the last page.
@@ -93,12 +98,14 @@ pub(crate) fn search(session: &Session, query: &SearchQuery) -> Answer<Page<Sear
     if let (true, Some(last)) = (has_more, last) {
         page = page.continued(tokens.search(last, searched)?);
     }
-    let mut meta = meta(query, &plan, &request, &answer);
-    // An empty page after others is the end of a list, and says nothing about the words.
-    if query.cursor.is_none() && page.data.is_empty() && last.is_none() {
-        let scopes: Vec<_> = plan.searched.iter().map(Searched::granted).collect();
-        let filtered = !query.filters.is_empty();
-        meta.words = words::found(session, &request.expression, &scopes, filtered)?;
+    let mut meta = meta::meta(query, &plan, &request, &answer);
+    if !plan.searched.is_empty() {
+        let mut found = words::summary(&answer);
+        // An empty page after others is the end of a list, and says nothing about the words.
+        if query.cursor.is_none() && page.data.is_empty() && last.is_none() {
+            plan.count_words(session, query, &request.expression, &mut found)?;
+        }
+        meta.words = Some(found);
     }
     shown.damaged.warn_in(&mut meta);
     page.meta = Some(meta);
@@ -179,6 +186,19 @@ impl Plan {
             .collect()
     }
 
+    /// Says of each word how many records have it, within the grant and without the caller's conditions.
+    fn count_words(
+        &self,
+        session: &Session,
+        query: &SearchQuery,
+        expression: &Expression,
+        found: &mut WordsFound,
+    ) -> Result<()> {
+        let scopes: Vec<_> = self.searched.iter().map(Searched::granted).collect();
+        let filtered = !query.filters.is_empty();
+        words::count_each(session, expression, &scopes, filtered, found)
+    }
+
     /// A digest of what is searched: rows and fields may be removed or added between two pages.
     fn fingerprint(&self) -> u64 {
         digest(self.searched.iter().flat_map(|one| {
@@ -204,6 +224,11 @@ impl Searched {
             .row
             .scope(self.fields.clone(), self.conditions.filters());
         scope.times = self.row.time_fields();
+        scope.conversation = self.row.conversation();
+        if scope.conversation.is_some() {
+            let author = self.row.author_field().cloned();
+            scope.author = author.filter(|author| self.fields.contains(author));
+        }
         scope
     }
 }
@@ -221,7 +246,7 @@ fn fingerprint(query: &SearchQuery) -> String {
     streams.sort_unstable();
     streams.dedup();
     let filters = conditions::fingerprint(&query.filters);
-    json!([query.q, streams, filters]).to_string()
+    json!([query.q, query.matching.as_str(), streams, filters]).to_string()
 }
 
 /// The grant or package that a search's cursor belongs to.
@@ -288,7 +313,7 @@ impl<'p> Hits<'p> {
             for hit in found {
                 let position = hit.position;
                 let asked = Asked {
-                    expression: &request.expression,
+                    expression: &answer.expression,
                     excerpts: self.excerpts,
                 };
                 if !self.take(session, &asked, hit)? {
@@ -374,7 +399,7 @@ fn served(
         authored_at: authored.as_ref().map(|(_, text)| text.clone()),
         author: author.as_ref().map(|(_, text)| text.clone()),
         title: title.as_ref().map(|(_, text)| text.clone()),
-        // A score is made of statistics over everything, hidden records included.
+        // A client learns which words matched; the figure itself says nothing it could use.
         score: match hit.position.rank {
             Rank::Score(score) if row.is_owner() => Some(Score {
                 kind: "bm25".to_owned(),
@@ -386,16 +411,23 @@ fn served(
         },
         ..SearchHit::default()
     };
-    let wanted = evidence::Wanted {
-        fields: &searched.fields,
-        expression: asked.expression,
-        title_field: title.as_ref().map(|(name, _)| name.as_str()),
-        excerpts: asked.excerpts,
-    };
-    let evidence = evidence::prove(&body, &wanted);
-    shown.fields(&evidence.matched_fields);
-    served.matched_fields = Some(evidence.matched_fields);
-    served.evidence_excerpts = evidence.excerpts;
+    if let Some(near) = &hit.near {
+        let (id, near) = (connection.id.as_str(), near.to_string());
+        let neighbour = RecordHandle::new(Some(id), stream.as_str(), &near);
+        served.near = neighbour.ok().map(|neighbour| neighbour.to_string());
+        served.matched_fields = Some(Vec::new());
+        served.passage = evidence::passage(row, &searched.fields, &body);
+        shown.fields(served.passage.as_ref().map(|passage| &passage.field_path));
+    } else {
+        let wanted = evidence::Wanted {
+            fields: &searched.fields,
+            expression: asked.expression,
+            title_field: title.as_ref().map(|(name, _)| name.as_str()),
+            excerpts: asked.excerpts,
+        };
+        prove(&mut served, &body, &wanted);
+        shown.fields(served.matched_fields.iter().flatten());
+    }
     shown.record(row, key);
     shown.fields(title.map(|(name, _)| name));
     shown.fields(authored.map(|(name, _)| name));
@@ -403,90 +435,14 @@ fn served(
     Ok(Some(served))
 }
 
-fn meta(query: &SearchQuery, plan: &Plan, request: &SearchRequest, answer: &SearchAnswer) -> Meta {
-    let mut meta = Meta::default();
-    let searched = !plan.searched.is_empty();
-    let total = answer.total.filter(|_| searched);
-    meta.count = Nullable::or_null(total.map(ReportedCount::Number));
-    let visible = plan.searched.iter().map(|one| one.row.stream_ref());
-    let rebuilding = visible
-        .filter(|stream| answer.rebuilding.contains(stream))
-        .count();
-    let is_behind = rebuilding > 0 || answer.building.is_some();
-    let accuracy = match total {
-        None => "not_counted",
-        // What the index has not taken yet is not counted, and what has gone since may be.
-        Some(_) if is_behind => "estimated",
-        Some(_) => "exact",
-    };
-    meta.count_accuracy = Some(accuracy.to_owned());
-    if total.is_some() && is_behind {
-        let message = "The search index is behind, so the count is what it holds now. Ask again when index_maintenance is gone.";
-        meta.warn(Warning::new(WarningCode::CountDowngraded, message).about("count"));
-    }
-    let number = |count: usize| u64::try_from(count).ok();
-    meta.recall = Some(Recall {
-        complete: searched && !is_behind && !answer.prefix_truncated,
-        ranking_scope: if searched { "all_matches" } else { "unknown" }.to_owned(),
-        truncated: answer.prefix_truncated,
-        ranked_candidate_count: total,
-        sources_searched_count: searched.then(|| number(plan.connections().len())).flatten(),
-        ..Recall::default()
-    });
-    meta.index_maintenance = match answer.building {
-        Some(Building { indexed, written }) => Some(IndexMaintenance {
-            note: Some("the index is being built; hits may be missing until it is done".to_owned()),
-            pending_scopes: number(plan.searched.len()),
-            percent: Some(percent(indexed, written)),
-        }),
-        None if rebuilding > 0 => Some(IndexMaintenance {
-            note: Some(
-                "newly declared fields are still being indexed; their words may be missed"
-                    .to_owned(),
-            ),
-            pending_scopes: number(rebuilding),
-            percent: answer.reindexed.map(|(indexed, all)| percent(indexed, all)),
-        }),
-        None => None,
-    };
-    for warning in warnings(query, plan, request, answer) {
-        meta.warn(warning);
-    }
-    meta
-}
-
-fn warnings(
-    query: &SearchQuery,
-    plan: &Plan,
-    request: &SearchRequest,
-    answer: &SearchAnswer,
-) -> Vec<Warning> {
-    let mut warnings: Vec<Warning> = query.limit.warning("hits").into_iter().collect();
-    if request.expression.truncated {
-        let message = format!(
-            "q asks for more than {MAX_CLAUSES} terms or for a very long phrase; what is beyond that was left out"
-        );
-        warnings.push(Warning::new(WarningCode::PartialResults, message).about("q"));
-    }
-    if answer.prefix_truncated {
-        let message = "A phrase of q ends in a prefix* that stands for more words than are looked for; those last in the alphabet were left out. Write more letters before the *, or the whole word.";
-        warnings.push(Warning::new(WarningCode::PrefixTruncated, message).about("q"));
-    }
-    if answer.ranking_changed {
-        let message = "What is searched has changed since the previous page: hits may repeat or be missing. Search again for one consistent ranking.";
-        warnings.push(Warning::new(WarningCode::RankingChanged, message).about("cursor"));
-    }
-    warnings.extend(plan.skipped.iter().map(skipped));
-    warnings
-}
-
-fn skipped(row: &Row) -> Warning {
-    let connection = row.connection();
-    let (id, connector) = (connection.id.as_str(), connection.connector.as_str());
-    let message = format!(
-        "Connection '{id}' under connector '{connector}' is not applicable to this query and was skipped. /v1/schema?connection_id={id} tells what can be asked of it."
-    );
-    let mut warning = Warning::new(WarningCode::SourceSkippedNotApplicable, message);
-    warning.detail = Some(serde_json::json!({"source": connector, "connection_id": id}));
-    warning
+/// Adds what proves a hit, and which words of the question it has.
+fn prove(served: &mut SearchHit, body: &RecordBody, wanted: &evidence::Wanted<'_>) {
+    let evidence = evidence::prove(body, wanted);
+    let (matched, missing) = words::of_hit(wanted.expression, &evidence.seen);
+    // Where every word stands as it was asked for, the excerpts say it all.
+    let is_plain = missing.is_empty() && matched.iter().all(|one| one.found.is_none());
+    served.matched_terms = (!is_plain).then_some(matched);
+    served.missing_terms = (!missing.is_empty()).then_some(missing);
+    served.matched_fields = Some(evidence.matched_fields);
+    served.evidence_excerpts = evidence.excerpts;
 }

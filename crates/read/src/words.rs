@@ -1,8 +1,10 @@
-//! Why a search found nothing: which of its words occur in what the caller may see, and what would find something.
+//! The words of a search: which occur in what the caller may see, and in which form; and, where nothing was found, what would
+//! find something.
 
-use contract::words::{TermCount, WordsFound};
-use store::search::{Scope, SearchOrder, SearchRequest};
-use text::{Clause, Expression};
+use contract::search::MatchedTerm;
+use contract::words::{Respelled, TermCount, WordsFound};
+use store::search::{Scope, SearchAnswer, SearchOrder, SearchRequest};
+use text::{Clause, Expression, FormKind, Seen};
 
 use crate::failure::Result;
 use crate::reader::Session;
@@ -15,20 +17,82 @@ const BEGINNINGS: usize = 3;
 const LEAST_LETTERS: usize = 3;
 const ENDING: usize = 3;
 
+/// How many near spellings are named.
+const SPELLINGS: usize = 3;
+
+/// Which words of the question occur, and how.
+pub(crate) fn summary(answer: &SearchAnswer) -> WordsFound {
+    let mut words = WordsFound {
+        with_every_word: Some(answer.with_every_word),
+        ..WordsFound::default()
+    };
+    for (clause, occurs) in answer.expression.wanted.iter().zip(&answer.occurring) {
+        let spelled = clause.forms.iter();
+        let spelled: Vec<String> = spelled
+            .filter(|form| form.kind == FormKind::Spelling)
+            .take(SPELLINGS)
+            .map(|form| form.term.clone())
+            .collect();
+        match (occurs, spelled.is_empty()) {
+            (false, _) => words.missing.push(shown(clause)),
+            (true, true) => words.found.push(shown(clause)),
+            (true, false) => words.respelled.push(Respelled {
+                term: shown(clause),
+                found: spelled,
+            }),
+        }
+    }
+    words
+}
+
+/// The words of the question that a record has, and those it has not. `seen` tells of each clause how it occurs.
+pub(crate) fn of_hit(
+    expression: &Expression,
+    seen: &[Option<Seen>],
+) -> (Vec<MatchedTerm>, Vec<String>) {
+    let (mut matched, mut missing) = (Vec::new(), Vec::new());
+    for (clause, seen) in expression.wanted.iter().zip(seen) {
+        let (found, kind) = match seen {
+            None => {
+                missing.push(shown(clause));
+                continue;
+            }
+            Some(Seen::Exact) => (None, "exact"),
+            Some(Seen::Form(at)) => match clause.forms.get(*at) {
+                None => continue,
+                Some(form) => (
+                    Some(form.term.clone()),
+                    match form.kind {
+                        FormKind::Form => "form",
+                        FormKind::Spelling => "spelling",
+                    },
+                ),
+            },
+        };
+        matched.push(MatchedTerm {
+            term: shown(clause),
+            found,
+            kind: kind.to_owned(),
+        });
+    }
+    (matched, missing)
+}
+
 /// Counts every word by itself, in the scopes of the grant and without the caller's filters.
-pub(crate) fn found(
+pub(crate) fn count_each(
     session: &Session,
     expression: &Expression,
     scopes: &[Scope],
     filtered: bool,
-) -> Result<Option<WordsFound>> {
+    words: &mut WordsFound,
+) -> Result<()> {
     if scopes.is_empty() {
-        return Ok(None);
+        return Ok(());
     }
-    let count = |all: Vec<Clause>, none: Vec<Clause>| -> Result<u64> {
+    let count = |wanted: Vec<Clause>, none: Vec<Clause>| -> Result<u64> {
         let request = SearchRequest {
             expression: Expression {
-                all,
+                wanted,
                 none,
                 truncated: false,
             },
@@ -40,9 +104,13 @@ pub(crate) fn found(
         };
         Ok(session.store.search(&request)?.total.unwrap_or(0))
     };
-    let mut words = WordsFound::default();
-    for clause in expression.all.iter().take(WORDS) {
-        let found = count(vec![clause.clone()], Vec::new())?;
+    for clause in expression.wanted.iter().take(WORDS) {
+        let as_written = Clause {
+            required: true,
+            forms: Vec::new(),
+            ..clause.clone()
+        };
+        let found = count(vec![as_written], Vec::new())?;
         words.terms.push(TermCount {
             term: shown(clause),
             count: found,
@@ -56,15 +124,15 @@ pub(crate) fn found(
             }));
         }
     }
-    if filtered && !expression.all.is_empty() {
-        let (all, none) = (expression.all.clone(), expression.none.clone());
-        words.without_filters = Some(count(all, none)?);
+    if filtered && !expression.wanted.is_empty() {
+        let (wanted, none) = (expression.wanted.clone(), expression.none.clone());
+        words.without_filters = Some(count(wanted, none)?);
     }
-    Ok(Some(words))
+    Ok(())
 }
 
 /// A clause as it is written in a query.
-fn shown(clause: &Clause) -> String {
+pub(crate) fn shown(clause: &Clause) -> String {
     let star = if clause.prefix { "*" } else { "" };
     match clause.terms.as_slice() {
         [only] => format!("{only}{star}"),
@@ -88,6 +156,8 @@ fn beginning(clause: &Clause) -> Option<Clause> {
     Some(Clause {
         terms: vec![word.chars().take(kept).collect()],
         prefix: true,
+        required: true,
+        forms: Vec::new(),
     })
 }
 
@@ -98,8 +168,11 @@ mod tests {
     #[test]
     fn a_beginning_is_shorter_than_its_word_and_never_a_letter_or_two() {
         let beginning_of = |word: &str| {
-            let all = Expression::parse(word).all;
-            all.first().and_then(beginning).map(|clause| shown(&clause))
+            let wanted = Expression::parse(word).wanted;
+            wanted
+                .first()
+                .and_then(beginning)
+                .map(|clause| shown(&clause))
         };
         assert_eq!(beginning_of("vendors").as_deref(), Some("vend*"));
         assert_eq!(beginning_of("allergies").as_deref(), Some("allerg*"));

@@ -137,7 +137,7 @@ const AGGREGATE: &[Param] = &[
 const SEARCH: &[Param] = &[
     Param::one(
         "q",
-        "Words; `\"phrases\"`, `prefix*` and `-excluded` are understood.",
+        "A question in one's own words; `\"phrases\"`, `+required`, `prefix*` and `-excluded` are understood.",
     )
     .required(),
     Param::many("streams", "Only in these streams."),
@@ -146,6 +146,8 @@ const SEARCH: &[Param] = &[
     LIMIT,
     CURSOR,
     COUNT,
+    Param::one("match", "Whether any word may occur, in any form, or all must as written; `any` unless said.")
+        .with_values(Values::Choice(&["any", "all"])),
     Param::one(
         "order",
         "Which hits come first; by time, records without one come last.",

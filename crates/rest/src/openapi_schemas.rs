@@ -16,7 +16,7 @@ Links: self | next:string?
 Meta: warnings:[Warning] | count:any
 Warning: code message | param
 Schema: object=schema bearer:{} connectors:[{}] links:Links meta:Meta search:SearchOptions | detail connector_count:int stream_count:int
-SearchOptions: orders:[string] max_excerpts:int
+SearchOptions: orders:[string] matches:[string] max_excerpts:int
 StreamMetadata: object=stream_metadata name field_capabilities:{} links:Links meta:Meta | schema:{} primary_key:[string] cursor_field
 Aggregation: object=aggregation stream metric field:string? group_by:string? group_by_time:string? approximate:bool links:Links meta:Meta | granularity:string? time_zone:string? filtered_record_count:int groups:[Group] limit:int other_count:int
 Group: key:any count:int | value:any
@@ -33,7 +33,9 @@ Stream: object=stream name record_count:int connection_id connector_instance_id 
 Freshness: status
 ListedRecord: object=record id stream emitted_at connection_id connector_key | display_name data:{} deleted:bool deleted_at expanded:{} record_json_bytes:int citation_url
 Record: object=record id stream emitted_at connection_id connector_key data:{} links:Links meta:Meta | display_name expanded:{} record_json_bytes:int citation_url
-SearchResult: object=search_result stream record_key connector_key connector_id connection_id emitted_at matched_fields:[string] | display_name citation_url authored_at author title evidence_excerpts:[EvidenceExcerpt]
+SearchResult: object=search_result stream record_key connector_key connector_id connection_id emitted_at matched_fields:[string] | display_name citation_url authored_at author title matched_terms:[MatchedTerm] missing_terms:[string] evidence_excerpts:[EvidenceExcerpt] near passage:Passage
+MatchedTerm: term kind:exact/form/spelling | found
+Passage: field_path text truncated:bool
 EvidenceExcerpt: field_path preview_text text_start_chars:int text_end_chars:int matches:[MatchSpan] truncated:bool read:FieldWindowRead
 MatchSpan: start_chars:int end_chars:int
 FieldWindowRead: offset_chars:int limit_chars:int

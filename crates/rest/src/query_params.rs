@@ -9,7 +9,7 @@ use contract::query::{
     ChangesSince, Count, ExpandRequest, Filter, ListOptions, Order, PageLimit, Projection, Reading,
     RecordQuery, RecordsQuery, Sort, WindowQuery,
 };
-use contract::search::{SearchOrder, SearchQuery, parse_excerpts};
+use contract::search::{Matching, SearchOrder, SearchQuery, parse_excerpts};
 use contract::window::WindowSelector;
 
 use crate::params::{Params, invalid_param, quoted};
@@ -261,6 +261,9 @@ pub(crate) fn search(
     query.limit = page_limit(params);
     query.cursor = params.text("cursor").map(str::to_owned);
     query.count = count(params)?;
+    if let Some(name) = params.text("match") {
+        query.matching = Matching::parse(name)?;
+    }
     if let Some(name) = params.text("order") {
         query.order = SearchOrder::parse(name)?;
     }

@@ -5,7 +5,7 @@ use contract::page::{Meta, Warning, WarningCode};
 use contract::query::{StreamQuery, StreamsQuery};
 use contract::reader::ReadContract;
 use contract::schema::{SchemaAnswer, SchemaQuery};
-use contract::search::{MAX_EXCERPTS, SearchOrder};
+use contract::search::{MAX_EXCERPTS, Matching, SearchOrder};
 use serde_json::{Value, json};
 
 use crate::auth::Caller;
@@ -109,6 +109,7 @@ pub(crate) async fn search(context: RequestContext, caller: Caller) -> HandlerRe
 fn search_options() -> Value {
     json!({
         "orders": SearchOrder::ALL.map(SearchOrder::as_str),
+        "matches": Matching::ALL.map(Matching::as_str),
         "max_excerpts": MAX_EXCERPTS,
     })
 }

@@ -28,6 +28,19 @@ pub struct Scope {
     pub filters: Vec<Filter>,
     /// Fields that say when a record happened; the first with a value decides. Only a search in the order of time uses them.
     pub times: Vec<FieldName>,
+    /// The lexical field that names the author, whose words count double.
+    pub author: Option<FieldName>,
+    /// Where a record stands among others, if the stream holds conversations.
+    pub conversation: Option<Conversation>,
+}
+
+/// The fields that make conversations of a stream's records.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conversation {
+    /// Records with the same value belong together.
+    pub thread: FieldName,
+    /// In this order: an integer, a number or a time.
+    pub order: FieldName,
 }
 
 impl Scope {
@@ -40,6 +53,8 @@ impl Scope {
             keys: None,
             filters: Vec::new(),
             times: Vec::new(),
+            author: None,
+            conversation: None,
         }
     }
 
@@ -108,10 +123,8 @@ pub enum Rank {
 pub struct SearchPosition {
     /// What the hit was ordered by.
     pub rank: Rank,
-    /// The hit's row, which orders equal scores when the index has moved on, and names the record that equal times follow.
+    /// The hit's row, which orders equal scores, and names the record that equal times follow.
     pub row: u64,
-    /// The hit's position in the index, which orders equal scores otherwise.
-    pub document: u64,
     /// Which state of the index this position belongs to.
     pub generation: u64,
     /// Every change up to this version was in it.
@@ -127,6 +140,8 @@ pub struct Hit {
     pub record: StoredRecord,
     /// Its rank.
     pub position: SearchPosition,
+    /// For a record that holds nothing of the question: the record of the same stream next to which it stands.
+    pub near: Option<RecordKey>,
 }
 
 /// One page of a ranking.
@@ -138,6 +153,12 @@ pub struct SearchAnswer {
     pub has_more: bool,
     /// All matches, when asked.
     pub total: Option<u64>,
+    /// How many records hold every word, in one form or another.
+    pub with_every_word: u64,
+    /// The question with the other words that stood for its words.
+    pub expression: Expression,
+    /// Which clauses it wants occur anywhere in the scopes.
+    pub occurring: Vec<bool>,
     /// The page continues a ranking made on another state of the index.
     pub ranking_changed: bool,
     /// Streams whose newly declared fields are still being indexed.

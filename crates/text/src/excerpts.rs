@@ -81,8 +81,8 @@ pub fn excerpts(text: &str, expression: &Expression, limits: ExcerptLimits) -> V
 }
 
 fn collect(text: &str, expression: &Expression, limits: ExcerptLimits) -> Vec<Occurrence> {
-    let mut matcher = Matcher::new(expression.all.iter());
-    let mut enough = Enough::new(expression.all.len(), limits);
+    let mut matcher = Matcher::new(expression.wanted.iter());
+    let mut enough = Enough::new(expression.wanted.len(), limits);
     let mut found = Vec::new();
     let mut tokens = Tokens::new(text);
     while found.len() < MAX_OCCURRENCES && tokens.advance() {

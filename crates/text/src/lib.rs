@@ -18,8 +18,8 @@ mod windows;
 pub use excerpts::{Excerpt, ExcerptLimits, excerpts};
 pub use function_words::is_function_word;
 pub use marks::{Span, marked};
-pub use matcher::{FieldMatch, occurrences};
-pub use query::{Clause, Expression, MAX_CLAUSES, MAX_PHRASE_TERMS};
+pub use matcher::{FieldMatch, Seen, occurrences};
+pub use query::{Clause, Expression, Form, FormKind, MAX_CLAUSES, MAX_PHRASE_TERMS};
 pub use tokens::{MAX_TERM_BYTES, Token, TokenKind, Tokens, analyze, analyze_with};
 
 /// Version of the analysis. An index remembers the version it was built with and is rebuilt when this one differs, so any change to

@@ -1,47 +1,52 @@
 //! Finds the clauses of an expression in one text, in one pass over its tokens and without allocating per token. A phrase is followed
-//! by a bit per term: bit `i` is set while its first `i + 1` terms have just been read.
+//! by a bit per term: bit `i` is set while its first `i + 1` terms have just been read. Other forms belong to clauses of one
+//! term only, so they share its bit.
 
 use crate::query::{Clause, Expression, MAX_PHRASE_TERMS};
 use crate::tokens::{Token, TokenKind, Tokens};
 
+/// How a clause occurs; the first is the best.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Seen {
+    /// As it was asked for.
+    Exact,
+    /// As one of its [`Clause::forms`].
+    Form(usize),
+}
+
 /// What one field proves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldMatch {
-    /// For each clause of [`Expression::all`], whether it occurs in the field.
-    pub clauses: Vec<bool>,
+    /// For each clause of [`Expression::wanted`], how it occurs in the field at best.
+    pub clauses: Vec<Option<Seen>>,
     /// Whether a clause of [`Expression::none`] occurs in the field.
     pub excluded: bool,
 }
 
 impl FieldMatch {
-    /// Whether the field contains any wanted clause.
-    pub fn any(&self) -> bool {
-        self.clauses.contains(&true)
-    }
-
-    /// Whether the field alone contains every wanted clause, and there is one.
-    pub fn all(&self) -> bool {
-        !self.clauses.is_empty() && !self.clauses.contains(&false)
+    /// How many wanted clauses the field contains.
+    pub fn count(&self) -> usize {
+        self.clauses.iter().flatten().count()
     }
 }
 
 /// Which clauses occur in `text`. Stops reading as soon as the answer is known.
 pub fn occurrences(text: &str, expression: &Expression) -> FieldMatch {
-    let wanted = expression.all.len();
+    let wanted = expression.wanted.len();
     let mut result = FieldMatch {
-        clauses: vec![false; wanted],
+        clauses: vec![None; wanted],
         excluded: false,
     };
     let mut missing = wanted;
-    let mut matcher = Matcher::new(expression.all.iter().chain(&expression.none));
+    let mut matcher = Matcher::new(expression.wanted.iter().chain(&expression.none));
     let mut tokens = Tokens::new(text);
     let excludes = !expression.none.is_empty();
     while (missing > 0 || (excludes && !result.excluded)) && tokens.advance() {
         matcher.feed(&tokens.token(), |found| {
             match result.clauses.get_mut(found.clause) {
-                Some(seen) if !*seen => {
-                    *seen = true;
-                    missing -= 1;
+                Some(best) if best.is_none_or(|best| found.seen < best) => {
+                    *best = Some(found.seen);
+                    missing -= usize::from(found.seen == Seen::Exact);
                 }
                 Some(_) => {}
                 None => result.excluded = true,
@@ -55,6 +60,7 @@ pub fn occurrences(text: &str, expression: &Expression) -> FieldMatch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Occurrence {
     pub(crate) clause: usize,
+    pub(crate) seen: Seen,
     pub(crate) start: usize,
     pub(crate) end: usize,
 }
@@ -64,6 +70,7 @@ struct Needle<'e> {
     prefix: bool,
     clause: usize,
     bit: u64,
+    seen: Seen,
 }
 
 #[derive(Clone, Copy)]
@@ -73,6 +80,8 @@ struct Progress {
     prefix_length: Option<usize>,
     reached: u64,
     fits: u64,
+    /// How the last term fitted.
+    seen: Seen,
 }
 
 /// Follows all clauses through a stream of tokens.
@@ -103,6 +112,7 @@ impl<'e> Matcher<'e> {
                     .map(String::len),
                 reached: 0,
                 fits: 0,
+                seen: Seen::Exact,
             });
             for (place, term) in clause.terms.iter().take(length).enumerate() {
                 needles.push(Needle {
@@ -110,6 +120,16 @@ impl<'e> Matcher<'e> {
                     prefix: clause.prefix && place + 1 == clause.terms.len(),
                     clause: index,
                     bit: 1 << place,
+                    seen: Seen::Exact,
+                });
+            }
+            for (at, form) in clause.forms.iter().enumerate() {
+                needles.push(Needle {
+                    term: &form.term,
+                    prefix: false,
+                    clause: index,
+                    bit: 1,
+                    seen: Seen::Form(at),
                 });
             }
         }
@@ -159,7 +179,9 @@ impl<'e> Matcher<'e> {
                 token.term == needle.term
             };
             if fits {
-                self.progress[needle.clause].fits |= needle.bit;
+                let progress = &mut self.progress[needle.clause];
+                progress.fits |= needle.bit;
+                progress.seen = needle.seen;
             }
         }
         self.under_way = false;
@@ -174,6 +196,7 @@ impl<'e> Matcher<'e> {
                 let first = (self.seen - progress.length) % MAX_PHRASE_TERMS;
                 report(Occurrence {
                     clause,
+                    seen: progress.seen,
                     start: self.starts[first],
                     end: end_of(token, progress.prefix_length),
                 });

@@ -1,19 +1,21 @@
-//! What a person types into a search box, read without ever failing: words that must all occur, `"phrases"`, `prefix*` and
-//! `-excluded`. Whatever is not well-formed is read as plain words, and everything is bounded.
+//! What a person types into a search box, read without ever failing: words of which any may occur, `"phrases"`, `prefix*` and
+//! `+required` words that must, and `-excluded` ones that must not. Whatever is not well-formed is read as plain words, and
+//! everything is bounded.
 
+use crate::function_words::is_function_word;
 use crate::tokens::{TokenKind, Tokens};
 
-/// Most clauses of one expression, wanted and excluded together.
-pub const MAX_CLAUSES: usize = 32;
+/// Most clauses of one expression, wanted and excluded together. A set of clauses fits the bits of a `u64`.
+pub const MAX_CLAUSES: usize = 64;
 
 /// Most terms of one phrase.
 pub const MAX_PHRASE_TERMS: usize = 64;
 
-/// A parsed query: all of `all` must occur, none of `none` may.
+/// A parsed query: every required clause of `wanted` must occur, and at least one of `wanted`; none of `none` may.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Expression {
-    /// What must occur.
-    pub all: Vec<Clause>,
+    /// What is looked for.
+    pub wanted: Vec<Clause>,
     /// What must not occur.
     pub none: Vec<Clause>,
     /// Whether something beyond [`MAX_CLAUSES`] or [`MAX_PHRASE_TERMS`] was left out.
@@ -21,54 +23,142 @@ pub struct Expression {
 }
 
 /// One thing to look for: a word, or a phrase of neighbouring words.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Clause {
     /// Folded terms at neighbouring positions; one is a word, several are a phrase.
     pub terms: Vec<String>,
     /// Whether the last term only has to begin the word.
     pub prefix: bool,
+    /// Whether a record must have it.
+    pub required: bool,
+    /// Other words that stand for it. Parsing leaves this empty: which words there are only an index knows.
+    pub forms: Vec<Form>,
+}
+
+/// Another word that stands for a word of a query.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Form {
+    /// The folded term.
+    pub term: String,
+    /// How it is related.
+    pub kind: FormKind,
+}
+
+/// How a found word is related to the one asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FormKind {
+    /// Another form of it, such as the plural.
+    Form,
+    /// Nearly the same letters.
+    Spelling,
+}
+
+impl Clause {
+    /// The word, if this is one whole word whose other forms count as well.
+    pub fn flexible_word(&self) -> Option<&str> {
+        match self.terms.as_slice() {
+            [only] if !self.prefix && !self.required => Some(only),
+            _ => None,
+        }
+    }
 }
 
 impl Expression {
-    /// Reads a query. A word that analyses to several terms is a phrase, one that analyses to nothing is dropped.
+    /// Reads a query of which any word may occur. Function words are left out unless there is nothing else, and a word that
+    /// analyses to several terms stands for each of them.
     pub fn parse(query: &str) -> Self {
         let mut expression = Self::default();
-        let mut rest = query.trim_start();
-        while !rest.is_empty() {
-            let (item, after) = Item::read(rest);
-            let (clause, cut) = clause_of(item.text, item.starred);
-            if let Some(clause) = clause {
-                if !expression.push(clause, item.excluded) {
-                    expression.truncated = true;
+        let mut function_words = Self::default();
+        for item in Items(query) {
+            if item.excluded || item.required {
+                expression.push_strict(&item);
+                continue;
+            }
+            let mut tokens = Tokens::new(item.text);
+            while tokens.advance() {
+                let token = tokens.token();
+                // The run may go on in the text that is searched, so only its pairs are asked for.
+                if token.kind == TokenKind::Tail {
+                    continue;
+                }
+                let is_function =
+                    is_function_word(item.text.get(token.start..token.end).unwrap_or_default());
+                let side = if is_function {
+                    &mut function_words
+                } else {
+                    &mut expression
+                };
+                side.push(Clause {
+                    terms: vec![token.term.to_owned()],
+                    // A single character begins a pair wherever another one follows it.
+                    prefix: token.kind == TokenKind::Single,
+                    ..Clause::default()
+                });
+                if side.truncated {
                     break;
                 }
-                expression.truncated |= cut;
             }
-            rest = after.trim_start();
+        }
+        if expression.wanted.is_empty() {
+            expression.wanted = function_words.wanted;
+            expression.truncated |= function_words.truncated;
+        }
+        expression
+    }
+
+    /// Reads a query of which every word must occur, function words included. A word that analyses to several terms is a
+    /// phrase.
+    pub fn parse_all(query: &str) -> Self {
+        let mut expression = Self::default();
+        for item in Items(query) {
+            expression.push_strict(&item);
         }
         expression
     }
 
     /// Whether no record can match: nothing is asked for, or only what must not occur.
     pub fn matches_nothing(&self) -> bool {
-        self.all.is_empty()
+        self.wanted.is_empty()
     }
 
-    /// Adds a clause unless it is there already; `false` when the expression is full.
-    fn push(&mut self, clause: Clause, excluded: bool) -> bool {
-        let full = self.all.len() + self.none.len() >= MAX_CLAUSES;
-        let side = if excluded {
-            &mut self.none
-        } else {
-            &mut self.all
+    /// Adds an item as it is written, as one clause that must occur, or must not.
+    fn push_strict(&mut self, item: &Item<'_>) {
+        let (clause, cut) = strict_clause(item.text, item.starred);
+        let Some(clause) = clause else {
+            return;
         };
-        if side.contains(&clause) {
-            return true;
+        self.truncated |= cut;
+        if item.excluded {
+            self.exclude(clause);
+        } else {
+            self.push(clause);
         }
-        if !full {
-            side.push(clause);
+    }
+
+    fn push(&mut self, clause: Clause) {
+        if self.wanted.contains(&clause) {
+            return;
         }
-        !full
+        if self.is_full() {
+            self.truncated = true;
+        } else {
+            self.wanted.push(clause);
+        }
+    }
+
+    fn exclude(&mut self, clause: Clause) {
+        if self.none.contains(&clause) {
+            return;
+        }
+        if self.is_full() {
+            self.truncated = true;
+        } else {
+            self.none.push(clause);
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.wanted.len() + self.none.len() >= MAX_CLAUSES
     }
 }
 
@@ -76,42 +166,64 @@ impl Expression {
 struct Item<'q> {
     text: &'q str,
     excluded: bool,
+    /// Marked with a plus, quoted, or with a star at its end.
+    required: bool,
     starred: bool,
+}
+
+/// The words and phrases of a query, in order.
+struct Items<'q>(&'q str);
+
+impl<'q> Iterator for Items<'q> {
+    type Item = Item<'q>;
+
+    fn next(&mut self) -> Option<Item<'q>> {
+        let rest = self.0.trim_start();
+        if rest.is_empty() {
+            return None;
+        }
+        let (item, after) = Item::read(rest);
+        self.0 = after;
+        Some(item)
+    }
 }
 
 impl<'q> Item<'q> {
     /// Reads the item at the start of `rest`, which begins with no white space, and returns what follows it.
     fn read(rest: &'q str) -> (Self, &'q str) {
-        let (excluded, body) = match rest.strip_prefix('-') {
-            Some(body) if body.starts_with(|c: char| c != '-' && !c.is_whitespace()) => {
-                (true, body)
-            }
-            _ => (false, rest),
+        let operator = |sign: char| {
+            let body = rest.strip_prefix(sign)?;
+            body.starts_with(|c: char| c != sign && !c.is_whitespace())
+                .then_some(body)
+        };
+        let (excluded, plus, body) = match (operator('-'), operator('+')) {
+            (Some(body), _) => (true, false, body),
+            (None, Some(body)) => (false, true, body),
+            (None, None) => (false, false, rest),
         };
         if let Some((text, after)) = quoted(body) {
             let (inner, inner_star) = without_star(text);
             let outer = after.trim_start_matches('*');
-            let starred = inner_star || outer.len() < after.len();
             let item = Self {
                 text: inner,
                 excluded,
-                starred,
+                required: true,
+                starred: inner_star || outer.len() < after.len(),
             };
             return (item, outer);
         }
         let end = body.find(char::is_whitespace).unwrap_or(body.len());
         let (word, after) = body.split_at(end);
         let (text, starred) = without_star(word);
-        // A quote that never closes takes the meaning of the minus before it away: plain words are left.
-        let excluded = excluded && !word.starts_with(is_quote);
-        (
-            Self {
-                text,
-                excluded,
-                starred,
-            },
-            after,
-        )
+        // A quote that never closes takes the meaning of the sign before it away: plain words are left.
+        let open = word.starts_with(is_quote);
+        let item = Self {
+            text,
+            excluded: excluded && !open,
+            required: (plus && !open) || starred,
+            starred,
+        };
+        (item, after)
     }
 }
 
@@ -133,8 +245,8 @@ fn without_star(text: &str) -> (&str, bool) {
     (stem, stem.len() < text.len())
 }
 
-/// The clause a piece of text stands for, and whether terms were left out.
-fn clause_of(text: &str, starred: bool) -> (Option<Clause>, bool) {
+/// The clause a piece of text stands for as it is written, and whether terms were left out.
+fn strict_clause(text: &str, starred: bool) -> (Option<Clause>, bool) {
     let mut terms: Vec<String> = Vec::new();
     let mut last = None;
     let mut tokens = Tokens::new(text);
@@ -148,11 +260,9 @@ fn clause_of(text: &str, starred: bool) -> (Option<Clause>, bool) {
     let mut prefix = false;
     if complete {
         match last {
-            // The run may go on in the text that is searched, so only its pairs are asked for.
             Some((TokenKind::Tail, _)) => {
                 terms.pop();
             }
-            // A single character begins a pair wherever another one follows it.
             Some((TokenKind::Single, _)) => prefix = true,
             Some((_, end)) => prefix = starred && end == text.len(),
             None => {}
@@ -163,6 +273,11 @@ fn clause_of(text: &str, starred: bool) -> (Option<Clause>, bool) {
         terms.truncate(MAX_PHRASE_TERMS);
         prefix = false;
     }
-    let clause = (!terms.is_empty()).then_some(Clause { terms, prefix });
+    let clause = (!terms.is_empty()).then_some(Clause {
+        terms,
+        prefix,
+        required: true,
+        forms: Vec::new(),
+    });
     (clause, cut)
 }

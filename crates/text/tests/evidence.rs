@@ -1,13 +1,21 @@
 //! Which clauses a field proves and how the evidence is cut out of it (decisions 18 to 20).
 
-use text::{Excerpt, ExcerptLimits, Expression, FieldMatch, Span, excerpts, marked, occurrences};
+use text::{
+    Excerpt, ExcerptLimits, Expression, FieldMatch, Form, FormKind, Seen, Span, excerpts, marked,
+    occurrences,
+};
 
 fn found(text: &str, query: &str) -> bool {
-    occurrences(text, &Expression::parse(query)).all()
+    let expression = Expression::parse_all(query);
+    occurrences(text, &expression).count() == expression.wanted.len()
 }
 
 fn show(text: &str, query: &str) -> Vec<Excerpt> {
-    excerpts(text, &Expression::parse(query), ExcerptLimits::default())
+    excerpts(
+        text,
+        &Expression::parse_all(query),
+        ExcerptLimits::default(),
+    )
 }
 
 fn preview(excerpt: &Excerpt) -> String {
@@ -67,7 +75,7 @@ fn matches_are_found_in_every_script() {
 fn a_field_is_proven_for_the_clauses_it_contains() {
     let expression = Expression::parse("alpha \"beta gamma\" miss -delta");
     let expected = |clauses: [bool; 3], excluded| FieldMatch {
-        clauses: clauses.to_vec(),
+        clauses: clauses.map(|found| found.then_some(Seen::Exact)).to_vec(),
         excluded,
     };
     assert_eq!(
@@ -78,9 +86,35 @@ fn a_field_is_proven_for_the_clauses_it_contains() {
         occurrences("beta alpha delta", &expression),
         expected([true, false, false], true)
     );
-    let nothing = occurrences("", &expression);
-    assert!(!nothing.any() && !nothing.all());
-    assert!(!occurrences("alpha", &Expression::default()).all());
+    assert_eq!(occurrences("", &expression).count(), 0);
+    assert_eq!(occurrences("alpha", &Expression::default()).count(), 0);
+}
+
+// FI-03: another form is marked like the word, and a field is proven by the best form it has.
+#[test]
+fn other_forms_of_a_word_are_evidence_too() {
+    let mut expression = Expression::parse("bridge vendors");
+    let form = |term: &str, kind| Form {
+        term: term.to_owned(),
+        kind,
+    };
+    expression.wanted[1].forms = vec![
+        form("vendor", FormKind::Form),
+        form("vendores", FormKind::Spelling),
+    ];
+    let seen = |text: &str| occurrences(text, &expression).clauses;
+    assert_eq!(seen("the vendores"), [None, Some(Seen::Form(1))]);
+    assert_eq!(seen("Vendores, Vendor"), [None, Some(Seen::Form(0))]);
+    assert_eq!(seen("a vendor among VENDORS"), [None, Some(Seen::Exact)]);
+    let shown = excerpts(
+        "The Vendor builds a bridge.",
+        &expression,
+        ExcerptLimits::default(),
+    );
+    assert_eq!(
+        preview(&shown[0]),
+        "The <mark>Vendor</mark> builds a <mark>bridge</mark>."
+    );
 }
 
 #[test]

@@ -45,8 +45,8 @@ fn each_token(
 }
 
 fn is_found(text: &str, query: &str) -> bool {
-    let expression = Expression::parse(query);
-    let proven = occurrences(text, &expression).all();
+    let expression = Expression::parse_all(query);
+    let proven = occurrences(text, &expression).count() == expression.wanted.len();
     let shown = !excerpts(text, &expression, ExcerptLimits::default()).is_empty();
     assert_eq!(proven, shown, "{query:?} in {text:?}");
     proven
@@ -141,7 +141,7 @@ proptest! {
             let expression = Expression::parse(query);
             let limits = ExcerptLimits { max_chars, ..ExcerptLimits::default() };
             let found = excerpts(&text, &expression, limits);
-            prop_assert_eq!(found.is_empty(), !occurrences(&text, &expression).any());
+            prop_assert_eq!(found.is_empty(), occurrences(&text, &expression).count() == 0);
             let mut shown: Vec<(usize, usize)> = Vec::new();
             for excerpt in &found {
                 let again: String = characters[excerpt.start_chars..excerpt.end_chars].iter().collect();
@@ -169,8 +169,8 @@ proptest! {
     #[test]
     fn any_string_can_be_a_query(query in any::<String>(), text in any::<String>()) {
         let expression = Expression::parse(&query);
-        prop_assert!(expression.all.len() + expression.none.len() <= text::MAX_CLAUSES);
-        for clause in expression.all.iter().chain(&expression.none) {
+        prop_assert!(expression.wanted.len() + expression.none.len() <= text::MAX_CLAUSES);
+        for clause in expression.wanted.iter().chain(&expression.none) {
             prop_assert!(!clause.terms.is_empty() && clause.terms.iter().all(|term| !term.is_empty()));
         }
         occurrences(&text, &expression);

@@ -1,4 +1,4 @@
-//! How queries are read (decision 19).
+//! How queries are read (decisions 19 and 45).
 
 use text::{Clause, Expression, MAX_CLAUSES, MAX_PHRASE_TERMS};
 
@@ -11,8 +11,49 @@ fn shape(clauses: &[Clause]) -> Vec<String> {
 }
 
 fn read(query: &str) -> (Vec<String>, Vec<String>) {
-    let expression = Expression::parse(query);
-    (shape(&expression.all), shape(&expression.none))
+    let expression = Expression::parse_all(query);
+    (shape(&expression.wanted), shape(&expression.none))
+}
+
+// FI-01: any word may occur, function words are left out unless there is nothing else, signs and quotes stay strict.
+#[test]
+fn a_question_is_read_as_words_of_which_any_may_occur() {
+    let table: &[(&str, &[&str], &[&str])] = &[
+        ("What is Lina allergic to?", &["lina", "allergic"], &[]),
+        ("Caroline's self-care", &["caroline", "self", "care"], &[]),
+        ("Caroline’s", &["caroline"], &[]),
+        ("to be or not to be", &["to", "be", "or", "not"], &[]),
+        (
+            "when +was the \"bridge to\" vend*",
+            &["+was", "+bridge to", "+vend*"],
+            &[],
+        ),
+        (
+            "bridge -the -\"old port\"",
+            &["bridge"],
+            &["the", "old port"],
+        ),
+        ("Welche Brücke ist für den Hafen", &["brucke", "hafen"], &[]),
+        ("fur coat", &["fur", "coat"], &[]),
+        (
+            "我在北京大学学习",
+            &["我在", "在北", "北京", "京大", "大学", "学学", "学习"],
+            &[],
+        ),
+        ("手", &["手*"], &[]),
+        ("ภาษาไทย", &["ภาษา", "ไทย"], &[]),
+        ("+ alpha -", &["alpha"], &[]),
+        ("", &[], &[]),
+    ];
+    for (query, wanted, none) in table {
+        let expression = Expression::parse(query);
+        let strict = |clause: &Clause| if clause.required { "+" } else { "" };
+        let found: Vec<String> = std::iter::zip(&expression.wanted, shape(&expression.wanted))
+            .map(|(clause, shape)| format!("{}{shape}", strict(clause)))
+            .collect();
+        assert_eq!(found, *wanted, "{query}");
+        assert_eq!(shape(&expression.none), *none, "{query}");
+    }
 }
 
 #[test]
@@ -110,18 +151,19 @@ fn everything_is_bounded() {
         .map(|n| format!("w{n} -x{n}"))
         .collect::<Vec<_>>()
         .join(" ");
-    let expression = Expression::parse(&many);
-    assert_eq!(expression.all.len() + expression.none.len(), MAX_CLAUSES);
-    assert!(expression.truncated);
+    for expression in [Expression::parse(&many), Expression::parse_all(&many)] {
+        assert_eq!(expression.wanted.len() + expression.none.len(), MAX_CLAUSES);
+        assert!(expression.truncated);
+    }
 
     let long = format!("\"{}\"*", "word ".repeat(100).trim_end());
     let expression = Expression::parse(&long);
-    assert_eq!(expression.all[0].terms.len(), MAX_PHRASE_TERMS);
-    assert!(expression.truncated && !expression.all[0].prefix);
+    assert_eq!(expression.wanted[0].terms.len(), MAX_PHRASE_TERMS);
+    assert!(expression.truncated && !expression.wanted[0].prefix);
 
     // Exactly full: the tail that is dropped anyway does not count.
     let han: String = ('\u{4E00}'..).take(MAX_PHRASE_TERMS + 1).collect();
-    let expression = Expression::parse(&han);
-    assert_eq!(expression.all[0].terms.len(), MAX_PHRASE_TERMS);
+    let expression = Expression::parse_all(&han);
+    assert_eq!(expression.wanted[0].terms.len(), MAX_PHRASE_TERMS);
     assert!(!expression.truncated);
 }

@@ -6,6 +6,7 @@ use clap::Args;
 use contract::page::Page;
 use contract::search::{EvidenceExcerpt, SearchHit};
 use contract::upstream::Get;
+use contract::words::WordsFound;
 
 use crate::context::Context;
 use crate::failure::CommandResult;
@@ -23,8 +24,8 @@ const SHOWN_WORDS: usize = 12;
 
 /// Search all streams by words
 ///
-/// All words must occur; "phrases", prefix* and -excluded are understood. Each hit shows where the words stand and the
-/// command that reads on from there.
+/// Ask in your own words: any of them may occur, in any form, and hits with more and rarer ones come first. "phrases",
+/// +required, prefix* and -excluded are strict. Each hit shows where the words stand and the command that reads on from there.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: pdpp search 'bridge vendor' --streams messages --limit 5")]
 pub(crate) struct Options {
@@ -40,6 +41,12 @@ pub(crate) struct Options {
     /// Only where this holds; needs exactly one stream
     #[arg(long, value_name = "CONDITION")]
     filter: Vec<String>,
+    /// Which words a hit has: any, in any form, or all as written
+    #[arg(long, value_name = "HOW")]
+    r#match: Option<String>,
+    /// Which hits come first: relevance, newest or oldest
+    #[arg(long, value_name = "HOW")]
+    order: Option<String>,
     /// Count all hits: none, estimated or exact
     #[arg(long, value_name = "HOW")]
     count: Option<String>,
@@ -60,6 +67,8 @@ impl Options {
             .options("streams", &self.streams)
             .option("connection-id", self.connection_id.as_ref())
             .options("filter", &self.filter)
+            .option("match", self.r#match.as_ref())
+            .option("order", self.order.as_ref())
             .option("count", self.count.as_ref())
             .option("limit", self.limit)
             .option("cursor", self.cursor.as_ref())
@@ -103,8 +112,12 @@ fn show(page: &Page<SearchHit>, line: &CommandLine, style: Style) -> String {
         meta: page.meta.as_ref(),
     };
     text.push_str(&end.lines(line, style));
-    if let Some(words) = page.meta.as_ref().and_then(|meta| meta.words.as_ref()) {
-        let told = visible(&words.summary(SHOWN_WORDS));
+    let words = page.meta.as_ref().and_then(|meta| meta.words.as_ref());
+    let told = match words {
+        Some(words) if page.data.is_empty() => Some(words.summary(SHOWN_WORDS)),
+        words => words.and_then(WordsFound::remarks),
+    };
+    if let Some(told) = told.map(|told| visible(&told)) {
         text.push_line(format_args!("{}", wrap_hanging(&told, 0, 2, style)));
     }
     let maintained = page

@@ -10,7 +10,8 @@ use crate::world::{Owner, field, stream, text, world};
 /// A page of a search holds a record of that connection, and it says all these words.
 fn evidence(owner: &Owner, q: &str, place: (&str, &str), words: &[&str]) -> Value {
     for hit in owner.find(q) {
-        if (text(&hit, "connection_id"), text(&hit, "stream")) != place {
+        if (text(&hit, "connection_id"), text(&hit, "stream")) != place || hit.get("near").is_some()
+        {
             continue;
         }
         assert!(

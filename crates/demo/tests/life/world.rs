@@ -118,7 +118,9 @@ fn wait<T>(answer: impl Future<Output = T>) -> T {
 impl Owner {
     /// The hits of a search.
     pub(crate) fn find(&self, q: &str) -> Vec<Value> {
-        let page = wait(self.0.search(SearchQuery::new(q).unwrap())).unwrap();
+        let mut query = SearchQuery::new(q).unwrap();
+        query.limit = contract::query::PageLimit::new(100);
+        let page = wait(self.0.search(query)).unwrap();
         let page = serde_json::to_value(page).unwrap();
         page["data"].as_array().unwrap().clone()
     }

@@ -84,7 +84,9 @@ impl Hit {
         let owned = |text: Option<&str>| text.map(str::to_owned);
         // Only matches are marked.
         let title = marks::unmarked(&naming::title(raw, &identity));
-        let snippet = raw.get("snippet").and_then(snippet_text);
+        // A hit by its neighbour shows how it begins, without being a match.
+        let passage = || raw.get("passage").and_then(snippet_text);
+        let snippet = raw.get("snippet").and_then(snippet_text).or_else(passage);
         let handle = identity.handle.as_ref();
         let stream = handle
             .map(RecordHandle::stream)

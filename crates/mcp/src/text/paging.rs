@@ -59,10 +59,13 @@ pub(crate) fn warnings(warnings: &[Warning]) -> Option<String> {
     (!codes.is_empty()).then(|| plain::cut(&codes.join(", "), budget::EXCERPT).into_owned())
 }
 
-/// Why a search found nothing, where the server says so.
+/// Why a search found nothing, or which of its words are nowhere, where the server says so.
 pub(crate) fn words<T>(page: &Page<T>) -> Option<String> {
     let words = page.meta.as_ref()?.words.as_ref()?;
-    Some(words.summary(SHOWN_WORDS))
+    if page.data.is_empty() {
+        return Some(words.summary(SHOWN_WORDS));
+    }
+    words.remarks()
 }
 
 /// A sentence for a search that could not look at everything (UP-02).

@@ -117,10 +117,10 @@ fn words_of_hidden_fields_neither_find_nor_exclude() {
     world.message(&json!({"id": "m1", "subject": "tea", "secret": "poison"}));
     let client = reader(&world, json!(["subject"]));
     assert_eq!(client.find("poison").len(), 0);
-    assert_eq!(client.find("tea poison").len(), 0);
+    assert_eq!(client.find("+tea +poison").len(), 0);
     assert_eq!(client.find("tea -poison").len(), 1);
     let owner = world.owner();
-    assert_eq!(owner.find("tea poison").len(), 1);
+    assert_eq!(owner.find("+tea +poison").len(), 1);
     assert_eq!(owner.find("tea -poison").len(), 0);
     assert_eq!(client.find("-poison").len(), 0);
     assert_eq!(client.find("   ").len(), 0);
@@ -291,24 +291,35 @@ fn nothing_found_says_which_words_occur_within_the_grant() {
         page["meta"]["words"].clone()
     };
     assert_eq!(
-        explained("bridge vendors"),
-        json!({"terms": [{"term": "bridge", "count": 2}, {"term": "vendors", "count": 0}],
+        explained("+bridge +vendors"),
+        json!({"found": ["bridge"], "missing": ["vendors"], "with_every_word": 0,
+            "terms": [{"term": "bridge", "count": 2}, {"term": "vendors", "count": 0}],
             "suggestions": [{"term": "vend*", "count": 1}]})
     );
     assert_eq!(
-        explained("midnight \"a bridge\" vend*"),
-        json!({"terms": [{"term": "midnight", "count": 0}, {"term": "\"a bridge\"", "count": 1},
+        explained("+midnight \"a bridge\" vend*"),
+        json!({"found": ["\"a bridge\"", "vend*"], "missing": ["midnight"], "with_every_word": 0,
+            "terms": [{"term": "midnight", "count": 0}, {"term": "\"a bridge\"", "count": 1},
             {"term": "vend*", "count": 1}]})
     );
-    assert_eq!(explained("-bridge"), json!({"terms": []}));
-    // Where something is found there is nothing to explain.
-    assert_eq!(explained("vendor"), Value::Null);
+    assert_eq!(explained("-bridge"), json!({"with_every_word": 0}));
+    // Where something is found, it is told which words were, and in which spelling.
+    assert_eq!(
+        explained("bridge vendors"),
+        json!({"found": ["bridge", "vendors"], "with_every_word": 1})
+    );
+    assert_eq!(
+        explained("midnight birdge"),
+        json!({"missing": ["midnight"], "respelled": [{"term": "birdge", "found": ["bridge"]}],
+            "with_every_word": 0})
+    );
     let mut filtered = words("bridge");
     filtered.streams = vec![stream("messages")];
     filtered.filters = vec![contract::query::Filter::exact(field("seen"), "false")];
     let page = reader.search(filtered).unwrap();
     assert_eq!(
         page["meta"]["words"],
-        json!({"terms": [{"term": "bridge", "count": 2}], "without_filters": 2})
+        json!({"missing": ["bridge"], "with_every_word": 0,
+            "terms": [{"term": "bridge", "count": 2}], "without_filters": 2})
     );
 }

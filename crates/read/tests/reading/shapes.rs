@@ -151,6 +151,7 @@ fn a_search_hit_carries_its_evidence_once_and_how_to_read_on() {
                     "read": {"offset_chars": 0, "limit_chars": 21}}]}],
             "meta": {"count": null, "count_accuracy": "not_counted",
                 "recall": {"complete": true, "ranking_scope": "all_matches", "truncated": false, "sources_searched_count": 1},
+                "words": {"found": ["refunded"], "with_every_word": 1},
                 "warnings": []}
         })
     );

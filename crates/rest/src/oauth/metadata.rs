@@ -3,7 +3,7 @@
 
 use axum::http::StatusCode;
 use contract::query::{DEFAULT_PAGE_LIMIT, MAX_PAGE_LIMIT};
-use contract::search::{DEFAULT_EXCERPTS, MAX_EXCERPTS, SearchOrder};
+use contract::search::{DEFAULT_EXCERPTS, MAX_EXCERPTS, Matching, SearchOrder};
 use grants::oauth::GrantType;
 use serde_json::{Value, json};
 
@@ -154,6 +154,7 @@ fn capabilities() -> Value {
             "cursor_supported": true,
             "count_supported": true,
             "orders": SearchOrder::ALL.map(SearchOrder::as_str),
+            "matches": Matching::ALL.map(Matching::as_str),
             "default_excerpts": DEFAULT_EXCERPTS,
             "max_excerpts": MAX_EXCERPTS,
             // There always is an index. A search says when part of it is being rebuilt; this public document does not.

@@ -272,7 +272,7 @@ async fn empty_denied_and_partial_are_three_different_answers() {
     let world = World::new().await;
     let (client, _) = world.grant(&["work"], &["messages"], &["id", "subject", "body"]);
     let empty = world
-        .get(&client, "/v1/search?q=overdraft+zebra")
+        .get(&client, "/v1/search?q=%2Boverdraft+%2Bzebra")
         .await
         .body;
     assert_eq!(empty["data"], json!([]));

@@ -8,13 +8,11 @@ use std::collections::BTreeMap;
 use contract::time::Instant;
 use rusqlite::{Connection, OptionalExtension};
 use tantivy::columnar::Column;
-use tantivy::query::EnableScoring;
 use tantivy::{DocAddress, DocId};
 
+use super::finding;
 use super::index::{Segment, View};
-use super::query::Plan;
-use super::rank::Gate;
-use super::restrict::{Restriction, by_stream};
+use super::restrict::Restriction;
 use super::sources::Sources;
 use crate::catalog::StreamRef;
 use crate::records::Direction;
@@ -22,7 +20,7 @@ use crate::search::Rank;
 use crate::stop;
 
 /// After how many documents, or records, cancellation is checked.
-const LOOK_EVERY: usize = 1024;
+pub(super) const LOOK_EVERY: usize = 1024;
 
 /// The first of these comes first. Records without a time come last in both directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,36 +71,28 @@ impl TimePage {
         Some(Class::new(time.map(|time| time.0), self.direction))
     }
 
-    /// The matches that may be on the page.
+    /// The matches that may be on the page, and figures about all.
     pub(super) fn candidates(
         &self,
+        search: &finding::Search<'_>,
+        restrictions: &[Restriction],
         view: &View,
-        plans: &[(Plan, &[Restriction])],
-    ) -> tantivy::Result<Candidates> {
-        let mut candidates = Candidates::default();
-        for (plan, restrictions) in plans {
-            let scoring = EnableScoring::disabled_from_searcher(&view.searcher);
-            let weight = plan.query().weight(scoring)?;
-            let by_stream = by_stream(restrictions);
-            for segment in view.segments() {
-                if stop::asked() {
-                    return Ok(candidates);
-                }
-                let gate = Gate::new(segment, restrictions, &by_stream)?;
-                let times = Times::new(segment, restrictions)?;
-                weight.for_each_no_score(segment.reader, &mut |documents| {
-                    for document in documents {
-                        if let Some(scope) = gate.scope_of(*document) {
-                            let class =
-                                Class::new(times.first_time(scope, *document), self.direction);
-                            let address = DocAddress::new(segment.ordinal, *document);
-                            self.offer(&mut candidates, class, address);
-                        }
-                    }
-                })?;
-            }
+    ) -> tantivy::Result<(Candidates, finding::Ranking)> {
+        let mut times = Vec::new();
+        for segment in view.segments() {
+            times.push(Times::new(segment, restrictions)?);
         }
-        Ok(candidates)
+        let mut candidates = Candidates::default();
+        let figures = search.for_each(&mut |gate, document| {
+            let ordinal = gate.segment.ordinal;
+            let times = times.get(ordinal as usize);
+            if let (Some(scope), Some(times)) = (gate.scope_of(document), times) {
+                let class = Class::new(times.first_time(scope, document), self.direction);
+                let address = DocAddress::new(ordinal, document);
+                self.offer(&mut candidates, class, address);
+            }
+        })?;
+        Ok((candidates, figures))
     }
 
     fn offer(&self, candidates: &mut Candidates, class: Class, address: DocAddress) {
@@ -168,7 +158,7 @@ impl TimePage {
 }
 
 /// The stream of a record and its key in ordering form; `None` if it was erased.
-fn name_of(
+pub(super) fn name_of(
     connection: &Connection,
     sources: &Sources,
     row: u64,

@@ -1,6 +1,7 @@
 //! Scopes as tests on index columns: which documents may count at all. Search and aggregates decide by the same code.
 
 use std::collections::HashSet;
+use std::hash::Hasher;
 use std::ops::{Bound, RangeInclusive};
 
 use contract::id::FieldName;
@@ -12,6 +13,7 @@ use tantivy::columnar::Column;
 
 use super::EmbeddedStore;
 use super::column_test::{ColumnTest, SegmentTests};
+use super::finding::ThreadColumns;
 use super::index::{ColumnValue, Fields, Segment, dictionary_form, integer_of, slot_name};
 use super::layout::{SlotKind, StreamLayout};
 use super::sources::StreamEntry;
@@ -25,6 +27,8 @@ pub(super) struct Restriction {
     rows: Rows,
     /// The columns that say when a record happened, the first with a value decides.
     pub(super) times: Vec<String>,
+    /// The columns of conversations, where the stream has them.
+    pub(super) threads: Option<ThreadColumns>,
 }
 
 /// Which records may pass, by their rows.
@@ -91,6 +95,7 @@ impl EmbeddedStore {
             tests,
             rows,
             times: time_columns(&entry.layout, &scope.times),
+            threads: thread_columns(&entry.layout, scope),
         })
     }
 }
@@ -106,6 +111,23 @@ impl Restriction {
         Self {
             rows: self.rows.without(left_out),
             ..self
+        }
+    }
+
+    /// Adds what decides on records to a digest.
+    pub(super) fn hash_into(&self, hasher: &mut impl Hasher) {
+        hasher.write_u64(self.stream);
+        hasher.write(format!("{:?}", self.tests).as_bytes());
+        let (kind, rows) = match &self.rows {
+            Rows::All => return,
+            Rows::Only(rows) => (1, rows),
+            Rows::Except(rows) => (2, rows),
+        };
+        hasher.write_u8(kind);
+        let mut rows: Vec<u64> = rows.iter().copied().collect();
+        rows.sort_unstable();
+        for row in rows {
+            hasher.write_u64(row);
         }
     }
 
@@ -125,6 +147,7 @@ pub(super) struct SegmentScopes<'a> {
     streams: Option<&'a Column<u64>>,
     /// Indexed by stream id.
     by_stream: &'a [Option<usize>],
+    restrictions: &'a [Restriction],
     tests: Vec<SegmentTests<'a>>,
 }
 
@@ -165,8 +188,24 @@ impl<'a> SegmentScopes<'a> {
         Ok(Self {
             streams: (!uniform).then_some(streams),
             by_stream,
+            restrictions,
             tests,
         })
+    }
+
+    /// The columns of a restriction's conversations.
+    pub(super) fn threads(&self, scope: usize) -> Option<&'a ThreadColumns> {
+        self.restrictions.get(scope)?.threads.as_ref()
+    }
+
+    /// Whether any restriction has conversations.
+    pub(super) fn has_threads(&self) -> bool {
+        self.restrictions.iter().any(|one| one.threads.is_some())
+    }
+
+    /// The stream of a restriction.
+    pub(super) fn stream(&self, scope: usize) -> u64 {
+        self.restrictions.get(scope).map_or(0, |one| one.stream)
     }
 
     /// The restriction that a document lies in and whose tests it passes.
@@ -189,6 +228,23 @@ fn time_columns(layout: &StreamLayout, fields: &[FieldName]) -> Vec<String> {
     slots
         .map(|slot| slot_name(slot.kind, slot.number))
         .collect()
+}
+
+/// The columns of a stream's conversations.
+fn thread_columns(layout: &StreamLayout, scope: &Scope) -> Option<ThreadColumns> {
+    let conversation = scope.conversation.as_ref()?;
+    let text = column_of(layout, &conversation.thread, SlotKind::Strings);
+    let is_text = text.is_some();
+    let thread = text.or_else(|| column_of(layout, &conversation.thread, SlotKind::Hash))?;
+    let integer = column_of(layout, &conversation.order, SlotKind::Integer);
+    let is_number = integer.is_none();
+    let order = integer.or_else(|| column_of(layout, &conversation.order, SlotKind::Number))?;
+    Some(ThreadColumns {
+        thread,
+        is_text,
+        order,
+        is_number,
+    })
 }
 
 fn time_test(entry: &StreamEntry, field: &FieldName, range: TimeRange) -> Result<ColumnTest> {

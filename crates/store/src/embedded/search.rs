@@ -1,25 +1,27 @@
 //! Search over many streams with one ranking.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use contract::key::RecordKey;
 use contract::time::Instant;
+use rusqlite::{Connection, OptionalExtension};
 use tantivy::DocAddress;
-use tantivy::schema::Field;
-use text::Expression;
 
 use super::EmbeddedStore;
-use super::by_time::TimePage;
+use super::by_time::{LOOK_EVERY, TimePage, name_of};
+use super::finding::{
+    self, AUTHOR_FACTOR, AfterScore, Factors, Page, Question, Ranking, Searched, SearchedField,
+    Statistics, Ties,
+};
 use super::index::{OpenIndex, View};
 use super::layout::SlotKind;
-use super::prefix::Expansions;
-use super::query::{self, Plan, SearchedFields};
-use super::rank::{AfterScore, Question, count, document_order};
 use super::records::{BYTES, MEASURED, measured};
-use super::restrict::Restriction;
+use super::restrict::{Restriction, by_stream};
 use super::sources::Sources;
-use crate::records::{ByteBudget, PageRequest, StoredPage};
+use crate::catalog::StreamRef;
+use crate::records::{ByteBudget, Direction, PageRequest, StoredPage};
 use crate::search::{
     AggregateAnswer, AggregateRequest, Building, Extent, Hit, IndexStatus, Rank, Scope, Search,
     SearchAnswer, SearchOrder, SearchPosition, SearchRequest,
@@ -76,9 +78,6 @@ impl Search for EmbeddedStore {
     }
 }
 
-/// Scopes that look at the same slots can share a query.
-type Groups = BTreeMap<Vec<usize>, Vec<Restriction>>;
-
 impl EmbeddedStore {
     fn find(&self, request: &SearchRequest) -> Result<SearchAnswer> {
         let sources = self.sources();
@@ -88,45 +87,34 @@ impl EmbeddedStore {
         let (open, building) = self.searchable_index()?;
         let view = open.view();
         let rebuilding = self.rebuilding_streams(&sources)?;
-        let mut groups = self.groups(&sources, &open, request)?;
-        // While a stream is being indexed again, its documents may still hold words of fields it no longer searches.
-        if rebuilding.is_empty() {
-            merge_whole_streams(&mut groups, &sources);
+        let mut restrictions = Vec::with_capacity(request.scopes.len());
+        for scope in &request.scopes {
+            let entry = sources.stream(&scope.stream)?;
+            restrictions.push(self.restriction(entry, scope, &open.fields)?);
         }
+        let fields = searched_fields(&sources, &open, &request.scopes, !rebuilding.is_empty())?;
+        let by_stream = by_stream(&restrictions);
+        let failed = super::index::failed(self.path());
+        let searched = Searched::new(&view, &restrictions, &by_stream, fields).map_err(&failed)?;
+        let statistics = Statistics::new(&searched).map_err(&failed)?;
+        stop::check()?;
+        let question = Question::new(&request.expression, &statistics, open.fields.row);
+        let question = question.map_err(&failed)?;
+        stop::check()?;
+        let search = finding::Search::new(&question).map_err(&failed)?;
         let moved = request
             .after
             .is_some_and(|after| after.generation != view.generation);
-        let failed = super::index::failed(self.path());
-        let mut expansions = Expansions::default();
-        let plans = plans(&request.expression, &groups, &open, &view, &mut expansions);
-        let plans = plans.map_err(&failed)?;
-        stop::check()?;
-        let total = request.count.then(|| count(&view, &plans));
-        let total = total.transpose().map_err(&failed)?;
-        // One more than a page, to know whether there are more.
-        let limit = request.limit.saturating_add(1);
-        let mut chosen = match request.order {
-            SearchOrder::Relevance => {
-                let after = request.after.and_then(after_score);
-                let question = Question {
-                    plans,
-                    limit,
-                    after,
-                    by_row: moved,
-                    only: None,
-                };
-                ranked(question, &view, open.fields.row).map_err(&failed)?
-            }
-            SearchOrder::Time(direction) => {
-                let page = TimePage {
-                    direction,
-                    limit,
-                    after: request.after.and_then(after_time),
-                };
-                let candidates = page.candidates(&view, &plans).map_err(&failed)?;
-                let choose = |connection: &_| page.choose(connection, &view, &sources, candidates);
-                self.database.read(choose)?
-            }
+        let asked = Asked {
+            request,
+            sources: &sources,
+            view: &view,
+            restrictions: &restrictions,
+            moved,
+        };
+        let (ranking, mut chosen) = match request.order {
+            SearchOrder::Relevance => self.by_relevance(&search, &asked)?,
+            SearchOrder::Time(direction) => self.by_time(&search, &asked, direction)?,
         };
         stop::check()?;
         let has_more = chosen.len() > request.limit;
@@ -135,12 +123,93 @@ impl EmbeddedStore {
         Ok(SearchAnswer {
             hits,
             has_more: has_more || !complete,
-            total,
+            total: ranking.total.filter(|_| request.count),
+            with_every_word: ranking.with_every_word,
+            occurring: question.occurring(),
+            prefix_truncated: question.prefix_truncated,
+            expression: question.expression.clone(),
             ranking_changed: moved,
             reindexed: self.reindexed_of(&rebuilding)?,
             rebuilding,
             building,
-            prefix_truncated: expansions.cut,
+        })
+    }
+
+    fn by_relevance(
+        &self,
+        search: &finding::Search<'_>,
+        asked: &Asked<'_>,
+    ) -> Result<(Ranking, Vec<Chosen>)> {
+        let request = asked.request;
+        let page = Page {
+            limit: asked.limit(),
+            after: request.after.and_then(after_score),
+            count: request.count,
+            moved: asked.moved,
+        };
+        let is_limited = |scope: &Scope| scope.time.is_some() || scope.keys.is_some();
+        let lookup = Cell::new(Ok(()));
+        let names = |rows: &[u64]| self.names_of(asked.sources, rows, &lookup);
+        let ties = if request.scopes.iter().any(is_limited) {
+            Ties::Names(&names)
+        } else {
+            Ties::Rows
+        };
+        let ranking = finding::rank(search, &page, &ties);
+        let mut ranking = ranking.map_err(super::index::failed(self.path()))?;
+        lookup.replace(Ok(()))?;
+        let found = std::mem::take(&mut ranking.found).into_iter();
+        let chosen = found.map(|one| Chosen {
+            rank: Rank::Score(one.score),
+            address: one.address,
+            near: one.near,
+        });
+        Ok((ranking, chosen.collect()))
+    }
+
+    fn by_time(
+        &self,
+        search: &finding::Search<'_>,
+        asked: &Asked<'_>,
+        direction: Direction,
+    ) -> Result<(Ranking, Vec<Chosen>)> {
+        let page = TimePage {
+            direction,
+            limit: asked.limit(),
+            after: asked.request.after.and_then(after_time),
+        };
+        let (view, sources) = (asked.view, asked.sources);
+        let candidates = page.candidates(search, asked.restrictions, view);
+        let (candidates, ranking) = candidates.map_err(super::index::failed(self.path()))?;
+        let choose = |connection: &_| page.choose(connection, view, sources, candidates);
+        let chosen = self.database.read(choose)?.into_iter();
+        let chosen = chosen.map(|(rank, address)| Chosen {
+            rank,
+            address,
+            near: None,
+        });
+        Ok((ranking, chosen.collect()))
+    }
+
+    /// The names of records. What goes wrong is left in `outcome`.
+    fn names_of(
+        &self,
+        sources: &Sources,
+        rows: &[u64],
+        outcome: &Cell<Result<()>>,
+    ) -> Vec<Option<(StreamRef, String)>> {
+        let names = self.database.read(|connection| {
+            let names = rows.iter().enumerate().map(|(at, row)| {
+                if at % LOOK_EVERY == 0 && stop::asked() {
+                    return Ok(None);
+                }
+                name_of(connection, sources, *row)
+            });
+            names.collect::<rusqlite::Result<Vec<_>>>()
+        });
+        names.unwrap_or_else(|error| {
+            outcome.set(Err(error));
+            vec![None; rows.len()]
         })
     }
 
@@ -185,38 +254,13 @@ impl EmbeddedStore {
         }
     }
 
-    fn groups(
-        &self,
-        sources: &Sources,
-        open: &OpenIndex,
-        request: &SearchRequest,
-    ) -> Result<Groups> {
-        let mut groups = Groups::new();
-        for scope in &request.scopes {
-            let entry = sources.stream(&scope.stream)?;
-            let mut slots: Vec<usize> = scope
-                .fields
-                .iter()
-                .filter_map(|field| entry.layout.slot(field, SlotKind::Text))
-                .map(|slot| slot.number)
-                .collect();
-            slots.sort_unstable();
-            slots.dedup();
-            if !slots.is_empty() {
-                let restriction = self.restriction(entry, scope, &open.fields)?;
-                groups.entry(slots).or_default().push(restriction);
-            }
-        }
-        Ok(groups)
-    }
-
     /// Reads the records of the ranking, as far as a page holds them, and tells whether it holds all.
     fn fetch_hits(
         &self,
         sources: &Sources,
         view: &View,
         version: u64,
-        chosen: &[(Rank, DocAddress)],
+        chosen: &[Chosen],
     ) -> Result<(Vec<Hit>, bool)> {
         let columns = MEASURED.as_str();
         self.database.read(|connection| {
@@ -224,8 +268,8 @@ impl EmbeddedStore {
                 "SELECT {columns} FROM records WHERE row_id = ?1 AND data IS NOT NULL"
             ))?;
             let (mut hits, mut budget) = (Vec::with_capacity(chosen.len()), ByteBudget::default());
-            for (rank, address) in chosen {
-                let Some(row) = view.row_of(*address) else {
+            for one in chosen {
+                let Some(row) = view.row_of(one.address) else {
                     continue;
                 };
                 let mut found = statement.query([row])?;
@@ -244,12 +288,16 @@ impl EmbeddedStore {
                     stream: entry.stream.clone(),
                     record,
                     position: SearchPosition {
-                        rank: *rank,
+                        rank: one.rank,
                         row,
-                        document: document_order(*address),
                         generation: view.generation,
                         version,
                     },
+                    near: one
+                        .near
+                        .map(|row| key_of(connection, row))
+                        .transpose()?
+                        .flatten(),
                 });
             }
             Ok((hits, true))
@@ -257,12 +305,44 @@ impl EmbeddedStore {
     }
 }
 
+/// A request with what it is answered from.
+struct Asked<'a> {
+    request: &'a SearchRequest,
+    sources: &'a Sources,
+    view: &'a View,
+    restrictions: &'a [Restriction],
+    /// The index has changed since the previous page.
+    moved: bool,
+}
+
+impl Asked<'_> {
+    /// One more than a page, to know whether there are more.
+    fn limit(&self) -> usize {
+        self.request.limit.saturating_add(1)
+    }
+}
+
+/// A hit before its record is read.
+struct Chosen {
+    rank: Rank,
+    address: DocAddress,
+    /// The row of the record next to which it stands, if that is all that speaks for it.
+    near: Option<u64>,
+}
+
+fn key_of(connection: &Connection, row: u64) -> rusqlite::Result<Option<RecordKey>> {
+    let key: Option<String> = connection
+        .prepare_cached("SELECT key FROM records WHERE row_id = ?1")?
+        .query_row([row], |row| row.get(0))
+        .optional()?;
+    Ok(key.map(|key| RecordKey::from_ordering_form(&key)))
+}
+
 fn after_score(position: SearchPosition) -> Option<AfterScore> {
     match position.rank {
         Rank::Score(score) => Some(AfterScore {
             score,
             row: position.row,
-            document: position.document,
         }),
         Rank::Time(_) => None,
     }
@@ -275,77 +355,61 @@ fn after_time(position: SearchPosition) -> Option<(Option<Instant>, u64)> {
     }
 }
 
-/// The best matches, best first.
-fn ranked(
-    mut question: Question<'_>,
-    view: &View,
-    row: Field,
-) -> tantivy::Result<Vec<(Rank, DocAddress)>> {
-    if question.by_row {
-        question.follow_the_last_hit(view, row)?;
-    }
-    let ranked = question.answer(view)?.into_iter();
-    Ok(ranked
-        .map(|one| (Rank::Score(one.score), one.address))
-        .collect())
-}
-
-/// A plan for each group in which something can match.
-fn plans<'g>(
-    expression: &Expression,
-    groups: &'g Groups,
+/// The fields that are searched, with how much each counts in which stream. While a stream is being indexed again, its
+/// documents may still hold words of fields it no longer searches; then each stream is looked at by itself.
+fn searched_fields(
+    sources: &Sources,
     open: &OpenIndex,
-    view: &View,
-    expansions: &mut Expansions,
-) -> tantivy::Result<Vec<(Plan, &'g [Restriction])>> {
-    let mut plans = Vec::with_capacity(groups.len());
-    for (slots, restrictions) in groups {
-        let slots = slots.iter();
-        let fields: Vec<_> = slots
-            .filter_map(|slot| open.fields.slot(SlotKind::Text, *slot))
-            .collect();
-        let within = SearchedFields {
-            fields: &fields,
-            restrictions,
-        };
-        let plan = query::plan(expression, within, view, expansions)?;
-        plans.extend(plan.map(|plan| (plan, restrictions.as_slice())));
-        if stop::asked() {
-            break;
+    scopes: &[Scope],
+    rebuilding: bool,
+) -> Result<Vec<SearchedField>> {
+    let mut by_slot: BTreeMap<usize, Vec<(u64, f32)>> = BTreeMap::new();
+    for scope in scopes {
+        let entry = sources.stream(&scope.stream)?;
+        let slots = entry.layout.slots.iter();
+        for slot in slots.filter(|slot| slot.kind == SlotKind::Text) {
+            let factor = match (scope.fields.contains(&slot.field), &scope.author) {
+                (false, _) => 0.0,
+                (true, Some(author)) if *author == slot.field => AUTHOR_FACTOR,
+                (true, _) => 1.0,
+            };
+            let streams = by_slot.entry(slot.number).or_default();
+            streams.push((entry.id.cast_unsigned(), factor));
         }
     }
-    Ok(plans)
+    let mut fields = Vec::with_capacity(by_slot.len());
+    for (slot, streams) in by_slot {
+        let Some(field) = open.fields.slot(SlotKind::Text, slot) else {
+            continue;
+        };
+        if streams.iter().all(|(_, factor)| *factor == 0.0) {
+            continue;
+        }
+        fields.push(SearchedField {
+            field,
+            factors: factors(&streams, rebuilding),
+        });
+    }
+    Ok(fields)
 }
 
-/// Slots beyond those a stream uses are empty for it, so streams admitted with all their lexical fields can share the
-/// query of the widest one: then one flat query serves a whole owner.
-fn merge_whole_streams(groups: &mut Groups, sources: &Sources) {
-    let complete = |slots: &[usize], restriction: &Restriction| {
-        sources
-            .by_id(restriction.stream.cast_signed())
-            .is_some_and(|entry| {
-                let mut assigned = entry
-                    .layout
-                    .slots
-                    .iter()
-                    .filter(|slot| slot.kind == SlotKind::Text);
-                assigned.all(|slot| slots.contains(&slot.number))
-            })
-    };
-    if groups.len() < 2
-        || !groups
+fn factors(streams: &[(u64, f32)], rebuilding: bool) -> Factors {
+    if let (Some((_, first)), false) = (streams.first(), rebuilding)
+        && streams
             .iter()
-            .all(|(slots, all)| all.iter().all(|one| complete(slots, one)))
+            .all(|(_, factor)| factor.to_bits() == first.to_bits())
     {
-        return;
+        return Factors::Uniform(*first);
     }
-    let mut slots = Vec::new();
-    let mut restrictions = Vec::new();
-    for (these, those) in std::mem::take(groups) {
-        slots.extend(these);
-        restrictions.extend(those);
+    let mut factors = Vec::new();
+    for (stream, factor) in streams {
+        let at = usize::try_from(*stream).unwrap_or(usize::MAX - 1);
+        if factors.len() <= at {
+            factors.resize(at + 1, 0.0);
+        }
+        if let Some(entry) = factors.get_mut(at) {
+            *entry = *factor;
+        }
     }
-    slots.sort_unstable();
-    slots.dedup();
-    groups.insert(slots, restrictions);
+    Factors::ByStream(factors)
 }

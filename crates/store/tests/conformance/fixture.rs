@@ -271,10 +271,10 @@ pub(crate) fn filtered(mut scope: Scope, name: &str, test: Test) -> Scope {
     scope
 }
 
-/// A search for up to a thousand hits, counted.
+/// A search for up to a thousand records that hold every word, counted.
 pub(crate) fn request(query: &str, scopes: Vec<Scope>) -> SearchRequest {
     SearchRequest {
-        expression: Expression::parse(query),
+        expression: Expression::parse_all(query),
         scopes,
         limit: 1_000,
         after: None,

@@ -74,7 +74,7 @@ fn number(hit: &Hit) -> usize {
     name.trim_start_matches('m').parse().unwrap()
 }
 
-/// What a record scores for a word, computed from the texts of all records ever written.
+/// What a record scores for a word, computed from the texts.
 struct Model {
     /// Occurrences and lengths by record, for the subject and for the body.
     fields: [Vec<(usize, usize)>; 2],
@@ -98,18 +98,25 @@ impl Model {
         }
     }
 
-    /// The score of every record that holds the word in one of some fields.
+    /// The score of every admitted record that holds the word in one of some fields. Nothing else counts.
     #[expect(clippy::cast_precision_loss, reason = "the numbers are small")]
-    fn scores(&self, fields: &[usize]) -> BTreeMap<usize, f64> {
+    fn scores(&self, fields: &[usize], admits: &dyn Fn(usize) -> bool) -> BTreeMap<usize, f64> {
+        let admitted = |field: usize| {
+            let all = self.fields[field].iter().copied().enumerate();
+            all.filter(|one| admits(one.0))
+        };
+        let holders = |field: &usize| admitted(*field).filter(|one| one.1.0 > 0).count();
+        let holders = fields.iter().map(holders).max().unwrap() as f64;
+        let records = admitted(0).count() as f64;
+        let rarity = (1.0 + (records - holders + 0.5) / (holders + 0.5)).ln();
         let mut scores = BTreeMap::new();
-        for field in fields.iter().map(|field| &self.fields[*field]) {
-            let records = field.len() as f64;
-            let holders = field.iter().filter(|one| one.0 > 0).count() as f64;
-            let average = field.iter().map(|one| one.1).sum::<usize>() as f64 / records;
-            let rarity = (1.0 + (records - holders + 0.5) / (holders + 0.5)).ln();
-            for (at, (occurs, length)) in field.iter().enumerate().filter(|one| one.1.0 > 0) {
-                let occurs = *occurs as f64;
-                let damping = 1.2 * (0.25 + 0.75 * *length as f64 / average);
+        for field in fields {
+            let filled = admitted(*field).filter(|one| one.1.1 > 0).count() as f64;
+            let words: usize = admitted(*field).map(|one| one.1.1).sum();
+            let average = words as f64 / filled;
+            for (at, (occurs, length)) in admitted(*field).filter(|one| one.1.0 > 0) {
+                let occurs = occurs as f64;
+                let damping = 1.2 * (0.25 + 0.75 * length as f64 / average);
                 let score = 2.2 * rarity * occurs / (occurs + damping);
                 *scores.entry(at).or_insert(0.0) += score;
             }
@@ -125,9 +132,8 @@ fn assert_best(store: &dyn Store, word: &str, scope: &Scope, admits: &dyn Fn(usi
         .iter()
         .map(|name| usize::from(name.as_str() == "body"))
         .collect();
-    let mut expected: Vec<f64> = Vec::new();
-    let scores = Model::new(word).scores(&fields);
-    expected.extend(scores.iter().filter(|one| admits(*one.0)).map(|one| *one.1));
+    let scores = Model::new(word).scores(&fields, admits);
+    let mut expected: Vec<f64> = scores.values().copied().collect();
     expected.sort_by(|one, other| other.total_cmp(one));
     let ask = |limit, after| {
         let request = SearchRequest {

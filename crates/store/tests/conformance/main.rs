@@ -7,6 +7,7 @@
 
 mod aggregate_model;
 mod aggregates;
+mod asking;
 mod backup;
 mod blobs;
 mod by_time;

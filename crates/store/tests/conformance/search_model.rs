@@ -222,7 +222,7 @@ fn matches(json: &str, id: &str, scope: &Scope, expression: &Expression) -> bool
 
 /// Whether the words occur: every wanted one in some field, no unwanted one in any.
 fn reads(body: &RecordBody, scope: &Scope, expression: &Expression) -> bool {
-    let mut seen = vec![false; expression.all.len()];
+    let mut seen = vec![false; expression.wanted.len()];
     for name in &scope.fields {
         let Some(text) = body.text(name.as_str()) else {
             continue;
@@ -232,7 +232,7 @@ fn reads(body: &RecordBody, scope: &Scope, expression: &Expression) -> bool {
             return false;
         }
         for (seen, found) in seen.iter_mut().zip(found.clauses) {
-            *seen |= found;
+            *seen |= found.is_some();
         }
     }
     !seen.is_empty() && seen.iter().all(|seen| *seen)
@@ -278,7 +278,7 @@ fn hits_are_exactly_what_a_plain_scan_finds() {
             }
             let records = play(store, &history);
             for (query, scopes) in &requests {
-                let expression = Expression::parse(query);
+                let expression = Expression::parse_all(query);
                 let mut expected = BTreeSet::new();
                 for scope in scopes {
                     for ((at, id), json) in &records {

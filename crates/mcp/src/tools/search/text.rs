@@ -154,8 +154,13 @@ fn notes(page: &View<'_>, note: usize) -> Vec<String> {
         ));
     }
     notes.extend(source_mix(page, note));
-    let words = paging::words(&page.found.page).filter(|_| page.hits.is_empty());
-    notes.extend(words.map(|told| plain::line(&told, LONG_NOTE)));
+    let words = paging::words(&page.found.page);
+    let width = if page.hits.is_empty() {
+        LONG_NOTE
+    } else {
+        note
+    };
+    notes.extend(words.map(|told| plain::line(&told, width)));
     if let Some(warnings) = paging::page_warnings(&page.found.page) {
         notes.push(format!("warnings={}", plain::cut(&warnings, note)));
     }

@@ -10,7 +10,7 @@ use contract::query::{
     RecordQuery, RecordsQuery, Sort, StreamQuery, WindowQuery,
 };
 use contract::schema::{SchemaDetail, SchemaQuery};
-use contract::search::{SearchOrder, SearchQuery};
+use contract::search::{Matching, SearchOrder, SearchQuery};
 use contract::window::WindowSelector;
 use serde_json::Value;
 
@@ -114,11 +114,7 @@ impl Question {
             Self::Record(query) => comparable(reader.record(query.clone())),
             Self::Window(query) => comparable(reader.window(query.clone())),
             Self::Aggregate(query) => comparable(reader.aggregate(query.clone())),
-            Self::Search(query) => comparable(
-                reader
-                    .search(query.clone())
-                    .map(|page| compared(page, query.order)),
-            ),
+            Self::Search(query) => searched_pages(reader, query.clone()),
         }
     }
 }
@@ -179,22 +175,25 @@ impl Begun {
         Some(Self(query))
     }
 
-    /// Reads the second page. Statistics over everything may rank hits, so only what is said about a ranking is compared.
+    /// Reads the other pages.
     pub(crate) fn go_on(&self, reader: &Reader) -> String {
-        let answer = reader.search(self.0.clone());
-        match self.0.order {
-            SearchOrder::Relevance => answer.unwrap()["meta"].to_string(),
-            SearchOrder::Newest | SearchOrder::Oldest => comparable(answer),
-        }
+        searched_pages(reader, self.0.clone())
     }
 }
 
-/// Hits by time as they are; ranked ones in an order that has nothing to do with their rank.
-fn compared(mut page: Value, order: SearchOrder) -> Value {
-    if let (SearchOrder::Relevance, Some(hits)) = (order, page["data"].as_array_mut()) {
-        hits.sort_by_key(ToString::to_string);
+// FI-10: hits, their order and their pages are compared byte by byte.
+/// All pages of a search.
+fn searched_pages(reader: &Reader, mut query: SearchQuery) -> String {
+    let mut pages = Vec::new();
+    loop {
+        let answer = reader.search(query.clone());
+        let page = answer.as_ref().ok();
+        query.cursor = page.and_then(|page| Some(page["next_cursor"].as_str()?.to_owned()));
+        pages.push(comparable(answer));
+        if query.cursor.is_none() {
+            return pages.join("\n");
+        }
     }
-    page
 }
 
 fn name(dice: &mut Dice) -> &'static str {
@@ -330,7 +329,16 @@ fn search(
     connection_id: Option<String>,
 ) -> SearchQuery {
     let word = dice.pick(&WORDS);
-    let q = match dice.below(7) {
+    let q = match dice.below(11) {
+        // In other forms, nearly so spelled, as a question.
+        7 => format!("{word}ing"),
+        8 => format!("{}x", word.get(..word.len() - 1).unwrap_or(word)),
+        9 => format!(
+            "where is {word} and {} mk{}xcbody",
+            dice.pick(&WORDS),
+            dice.below(44)
+        ),
+        10 => format!("+{word} {} {}", dice.pick(&WORDS), dice.pick(&WORDS)),
         0 => format!("{word} -{}", dice.pick(&WORDS)),
         1 => format!("{word} {}", dice.pick(&WORDS)),
         2 => "te*".to_owned(),
@@ -339,7 +347,8 @@ fn search(
         _ => word.to_owned(),
     };
     let mut query = SearchQuery::new(q).unwrap();
-    query.limit = PageLimit::new(100);
+    query.limit = PageLimit::new(dice.pick(&[2, 5, 100]));
+    query.matching = dice.pick(&[Matching::Any, Matching::Any, Matching::All]);
     query.connection_id = connection_id;
     query.count = dice.pick(&[Count::None, Count::Exact]);
     // AN-03

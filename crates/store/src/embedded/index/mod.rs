@@ -4,7 +4,6 @@
 //! whatever is newer is replayed from the records. A folder that is missing, damaged, of another format or of another
 //! store is thrown away and derived anew. Uncommitted work is simply lost in a crash and replayed.
 
-mod impact_lists;
 mod open;
 mod schema;
 pub(crate) mod tokenizer;
@@ -18,7 +17,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-pub(crate) use impact_lists::{ImpactList, Occurrence, limit};
 pub(crate) use open::{OpenIndex, WINDOW, failed};
 pub(crate) use schema::{
     Capacity, ColumnValue, EMITTED, Fields, Indexable, dictionary_form, integer_of, slot_name,

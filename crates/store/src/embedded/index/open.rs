@@ -16,7 +16,6 @@ use tantivy::{Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, Tant
 
 use super::super::directory::create_private;
 use super::super::disk_space;
-use super::impact_lists::ImpactListsPlugin;
 use super::schema::{self, Capacity, Fields, Indexable};
 use super::verify::{MergeWhole, Verifier};
 use super::view::View;
@@ -26,7 +25,7 @@ use crate::{Result, StoreError};
 pub(crate) use pass::WINDOW;
 
 /// Raised whenever documents are built differently or an index on disk may be wrong, so that it is rebuilt.
-const FORMAT: u32 = 4;
+const FORMAT: u32 = 5;
 /// What one flush of the engine may hold in memory.
 const WRITER_BYTES: usize = 160_000_000;
 /// A commit costs some 100 ms, and a crash replays what was not committed: this bounds both.
@@ -104,8 +103,7 @@ impl OpenIndex {
         store_id: [u8; 16],
         needed: Capacity,
     ) -> Option<(Index, u64)> {
-        let mut index = Index::open_in_dir(folder).ok()?;
-        index.register_plugin(Arc::new(ImpactListsPlugin));
+        let index = Index::open_in_dir(folder).ok()?;
         let (_, capacity) = Fields::from_schema(&index.schema(), store_id)?;
         let payload = index.load_metas().ok()?.payload?;
         let bookmark: Bookmark = serde_json::from_str(&payload).ok()?;
@@ -128,7 +126,6 @@ impl OpenIndex {
         let index = Index::builder()
             .schema(schema::build(needed))
             .settings(IndexSettings::default())
-            .register_plugin(Arc::new(ImpactListsPlugin))
             .create_in_dir(folder)
             .map_err(failed(folder))?;
         let verifier = Verifier::new(&index, folder);
@@ -156,7 +153,7 @@ impl OpenIndex {
             .reload_policy(ReloadPolicy::Manual)
             .try_into()
             .map_err(failed(folder))?;
-        let view = View::new(reader.searcher()).map_err(failed(folder))?;
+        let view = View::new(reader.searcher(), None).map_err(failed(folder))?;
         Ok(Self {
             folder: folder.to_owned(),
             store: hex(store_id),
@@ -202,7 +199,7 @@ impl OpenIndex {
             .check_new(&segments.map_err(failed(&self.folder))?)?;
         let refresh = || -> tantivy::Result<()> {
             self.reader.reload()?;
-            let view = View::new(self.reader.searcher())?;
+            let view = View::new(self.reader.searcher(), Some(&self.view()))?;
             *self.view.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(view);
             Ok(())
         };

@@ -2,17 +2,16 @@
 //!
 //! The columns every search needs are opened once per state: opening one costs more than reading it for ten hits.
 
-use std::collections::HashMap;
 use std::hash::Hasher;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use siphasher::sip::SipHasher13;
 use tantivy::columnar::Column;
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocAddress, DocSet, Searcher, SegmentReader, TERMINATED, Term};
 
-use super::impact_lists::ImpactLists;
 use super::schema::{ROW, STREAM};
+use crate::embedded::finding::{SegmentFigures, SegmentThreads};
 
 /// A state of the index.
 pub(crate) struct View {
@@ -20,12 +19,7 @@ pub(crate) struct View {
     /// Names the state: scores and document numbers are comparable within it.
     pub(crate) generation: u64,
     segments: Vec<Columns>,
-    /// The highest scores of words asked for lately: a fact about the state, found once.
-    ceilings: Mutex<HashMap<Term, f32>>,
 }
-
-/// How many words are remembered.
-const REMEMBERED_WORDS: usize = 4096;
 
 /// What is read beside the words of one segment.
 pub(crate) struct Columns {
@@ -33,8 +27,10 @@ pub(crate) struct Columns {
     pub(crate) rows: Column<u64>,
     /// The record's stream.
     pub(crate) streams: Column<u64>,
-    /// Where common words stand out.
-    pub(crate) strong: ImpactLists,
+    /// Figures for searches, kept as long as the segment and its deletions stay the same.
+    pub(crate) figures: Arc<SegmentFigures>,
+    /// Conversations, kept as long as the segment.
+    pub(crate) threads: Arc<SegmentThreads>,
 }
 
 /// A segment of a view.
@@ -46,14 +42,21 @@ pub(crate) struct Segment<'a> {
 }
 
 impl View {
-    pub(crate) fn new(searcher: Searcher) -> tantivy::Result<Self> {
+    /// The state that a searcher sees. What is known of segments that `before` had already is taken over.
+    pub(crate) fn new(searcher: Searcher, before: Option<&Self>) -> tantivy::Result<Self> {
         let mut segments = Vec::with_capacity(searcher.segment_readers().len());
         for reader in searcher.segment_readers() {
             let columns = reader.fast_fields();
+            let mut known = before.into_iter().flat_map(View::segments);
+            let known = known.find(|one| one.reader.segment_id() == reader.segment_id());
+            let unchanged =
+                known.filter(|one| one.reader.delete_opstamp() == reader.delete_opstamp());
             segments.push(Columns {
                 rows: columns.u64(ROW)?,
                 streams: columns.u64(STREAM)?,
-                strong: ImpactLists::open(reader)?,
+                figures: unchanged
+                    .map_or_else(Arc::default, |one| Arc::clone(&one.columns.figures)),
+                threads: known.map_or_else(Arc::default, |one| Arc::clone(&one.columns.threads)),
             });
         }
         let mut hasher = SipHasher13::new();
@@ -65,7 +68,6 @@ impl View {
             searcher,
             generation: hasher.finish(),
             segments,
-            ceilings: Mutex::default(),
         })
     }
 
@@ -80,29 +82,6 @@ impl View {
                 reader,
                 columns,
             })
-    }
-
-    /// The highest score of a word, computed when it is not known yet.
-    pub(crate) fn ceiling(
-        &self,
-        term: &Term,
-        compute: impl FnOnce() -> tantivy::Result<f32>,
-    ) -> tantivy::Result<f32> {
-        let known = self.ceilings().get(term).copied();
-        if let Some(ceiling) = known {
-            return Ok(ceiling);
-        }
-        let ceiling = compute()?;
-        let mut ceilings = self.ceilings();
-        if ceilings.len() >= REMEMBERED_WORDS {
-            ceilings.clear();
-        }
-        ceilings.insert(term.clone(), ceiling);
-        Ok(ceiling)
-    }
-
-    fn ceilings(&self) -> MutexGuard<'_, HashMap<Term, f32>> {
-        self.ceilings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The document of a record row.

@@ -1,20 +1,16 @@
-//! Words that begin alike: which there are, and how many of them a search looks for.
+//! Words that begin alike: which there are, and how many of them a phrase looks for.
 
 use std::sync::Arc;
 
 use tantivy::index::InvertedIndexReader;
 use tantivy::postings::SegmentPostings;
-use tantivy::query::{
-    BitSetDocSet, ConstScorer, EnableScoring, Explanation, Query, Scorer, TermQuery, Weight,
-};
+use tantivy::query::{EnableScoring, Query, TermQuery};
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::termdict::TermStreamer;
-use tantivy::{BitSet, DocId, DocSet, Score, SegmentReader, TERMINATED, Term};
+use tantivy::{DocId, DocSet, TERMINATED, Term};
 
-use super::index::View;
 use super::phrase::Phrase;
-use super::rank::each_admitted;
-use super::restrict::Restriction;
+use super::{Searched, SearchedField};
 use crate::stop;
 
 /// The most words that the last prefix of one phrase may expand to.
@@ -44,25 +40,31 @@ impl Expansions {
         &mut self,
         before: &[Term],
         start: &str,
-        view: &View,
-        restrictions: &[Restriction],
+        searched: &Searched<'_>,
+        field: &SearchedField,
     ) -> tantivy::Result<Vec<String>> {
-        let Some(field) = before.first().map(Term::field) else {
-            return Ok(Vec::new());
-        };
         let query: Box<dyn Query> = match before {
+            [] => return Ok(Vec::new()),
             [only] => Box::new(TermQuery::new(only.clone(), IndexRecordOption::Basic)),
             several => Box::new(Phrase::new(several.to_vec())),
         };
-        let mut admitted: Vec<Vec<DocId>> = vec![Vec::new(); view.segments().count()];
-        each_admitted(view, query.as_ref(), restrictions, &mut |address| {
-            if let Some(documents) = admitted.get_mut(address.segment_ord as usize) {
-                documents.push(address.doc_id);
+        let scoring = EnableScoring::disabled_from_searcher(&searched.view.searcher);
+        let weight = query.weight(scoring)?;
+        let mut admitted: Vec<Vec<DocId>> = Vec::with_capacity(searched.gates.len());
+        for gate in &searched.gates {
+            let mut here = Vec::new();
+            if !stop::asked() {
+                weight.for_each_no_score(gate.segment.reader, &mut |documents| {
+                    here.extend(documents.iter().filter(|document| {
+                        gate.admits(**document) && gate.factor(&field.factors, **document) > 0.0
+                    }));
+                })?;
             }
-        })?;
+            admitted.push(here);
+        }
         let limit = PER_PHRASE.min(self.left);
         let mut words = Vec::new();
-        let indexes = indexes(view, field)?;
+        let indexes = indexes(searched, field.field)?;
         Words::new(&indexes, start)?.for_each(&mut |word, postings_by_segment| {
             let occurs = postings_by_segment.iter().any(|(segment, postings)| {
                 let documents = admitted.get(*segment).map_or(&[][..], Vec::as_slice);
@@ -79,7 +81,6 @@ impl Expansions {
         Ok(words)
     }
 }
-
 /// Whether two ascending lists have a document in common.
 fn meets(documents: &[DocId], mut postings: SegmentPostings) -> bool {
     let mut rest = documents;
@@ -95,10 +96,13 @@ fn meets(documents: &[DocId], mut postings: SegmentPostings) -> bool {
     false
 }
 
-fn indexes(view: &View, field: Field) -> tantivy::Result<Vec<Arc<InvertedIndexReader>>> {
-    let segments = view.segments();
-    segments
-        .map(|segment| segment.reader.inverted_index(field))
+fn indexes(
+    searched: &Searched<'_>,
+    field: Field,
+) -> tantivy::Result<Vec<Arc<InvertedIndexReader>>> {
+    let gates = searched.gates.iter();
+    gates
+        .map(|gate| gate.segment.reader.inverted_index(field))
         .collect()
 }
 
@@ -170,39 +174,4 @@ fn after_prefix(start: &[u8]) -> Option<Vec<u8>> {
         }
     }
     None
-}
-
-/// Every document with a word of a field that begins so, all alike.
-#[derive(Debug, Clone)]
-pub(super) struct AnyWord {
-    pub(super) field: Field,
-    pub(super) start: String,
-}
-
-impl Query for AnyWord {
-    fn weight(&self, _: EnableScoring<'_>) -> tantivy::Result<Box<dyn Weight>> {
-        Ok(Box::new(self.clone()))
-    }
-}
-
-impl Weight for AnyWord {
-    fn scorer(&self, reader: &SegmentReader, boost: Score) -> tantivy::Result<Box<dyn Scorer>> {
-        let index = reader.inverted_index(self.field)?;
-        let mut documents = BitSet::with_max_value(reader.max_doc());
-        let mut words = starting(&index, &self.start)?;
-        while words.advance() && !stop::asked() {
-            let option = IndexRecordOption::Basic;
-            let mut postings = index.read_postings_from_terminfo(words.value(), option)?;
-            while postings.doc() != TERMINATED {
-                documents.insert(postings.doc());
-                postings.advance();
-            }
-        }
-        let found = BitSetDocSet::from(documents);
-        Ok(Box::new(ConstScorer::new(found, boost)))
-    }
-
-    fn explain(&self, _: &SegmentReader, _: DocId) -> tantivy::Result<Explanation> {
-        Ok(Explanation::new("a word that begins so", 1.0))
-    }
 }

@@ -1,0 +1,455 @@
+//! The order of the documents that answer a question: how well each does, and which part of that order is wanted.
+//!
+//! Equal scores are ordered by row, that is by when a record first came. Where a scope admits only some records of a stream,
+//! a record may have come before it was admitted, and the order must not show that; then they are ordered by name.
+
+use std::cmp::Ordering;
+use std::collections::{HashMap, HashSet};
+
+use tantivy::{DocAddress, DocId};
+
+use super::Gate;
+use super::best::Ranked;
+use super::lists::SegmentLookups;
+use super::question::Question;
+use super::selection::{Coverages, Selection};
+use super::threads::{lend, lends};
+use super::window::{Match, Matches, for_each_match, matches_of};
+use crate::catalog::StreamRef;
+use crate::stop;
+
+/// Documents that cover less than this share of what the best one covers are no answer.
+const LEAST_COVERAGE: f32 = 0.3;
+/// How many of the best documents lend to their neighbours.
+const LENDERS: usize = 200;
+/// How many neighbours one document lends to at most.
+pub(super) const NEIGHBOURS: usize = 4;
+
+/// Where the previous page of a ranking ended.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::embedded) struct AfterScore {
+    pub(in crate::embedded) score: f32,
+    pub(in crate::embedded) row: u64,
+}
+
+/// Which part of a ranking is wanted, and what besides.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::embedded) struct Page {
+    pub(in crate::embedded) limit: usize,
+    pub(in crate::embedded) after: Option<AfterScore>,
+    /// Whether all that match are counted.
+    pub(in crate::embedded) count: bool,
+    /// What is written may have changed the score of the last hit; then the page goes on after the score it has now.
+    pub(in crate::embedded) moved: bool,
+}
+
+/// The stream of a record and its key in ordering form.
+pub(in crate::embedded) type Name = (StreamRef, String);
+
+/// What orders equal scores; the smaller comes first.
+pub(in crate::embedded) enum Ties<'t> {
+    /// The row.
+    Rows,
+    /// The name, looked up by row; a record that is gone has none.
+    Names(&'t dyn Fn(&[u64]) -> Vec<Option<Name>>),
+}
+
+/// A document of a ranking.
+#[derive(Debug, Clone)]
+pub(in crate::embedded) struct Found {
+    pub(in crate::embedded) score: f32,
+    pub(in crate::embedded) row: u64,
+    /// Known where it orders equal scores.
+    name: Option<Name>,
+    pub(in crate::embedded) address: DocAddress,
+    /// For a document that holds nothing of the question: the row of the neighbour it owes its place to.
+    pub(in crate::embedded) near: Option<u64>,
+}
+
+impl Found {
+    pub(super) fn new(score: f32, row: u64, address: DocAddress) -> Self {
+        Self {
+            score,
+            row,
+            name: None,
+            address,
+            near: None,
+        }
+    }
+
+    /// A document that has a share from a neighbour; `lender` is named where it has nothing else.
+    pub(super) fn lent(score: f32, row: u64, address: DocAddress, lender: Option<u64>) -> Self {
+        Self {
+            near: lender,
+            ..Self::new(score, row, address)
+        }
+    }
+}
+
+/// The order of documents, and figures about all of them.
+#[derive(Default)]
+pub(in crate::embedded) struct Ranking {
+    /// Best first.
+    pub(in crate::embedded) found: Vec<Found>,
+    /// How many match, if that was asked.
+    pub(in crate::embedded) total: Option<u64>,
+    /// How many hold every word.
+    pub(in crate::embedded) with_every_word: u64,
+}
+
+/// A question with what it looks up in each segment.
+pub(in crate::embedded) struct Search<'q> {
+    pub(super) question: &'q Question<'q>,
+    pub(super) segments: Vec<SegmentLookups<'q>>,
+    /// All wanted clauses.
+    every: u64,
+}
+
+impl<'q> Search<'q> {
+    pub(in crate::embedded) fn new(question: &'q Question<'q>) -> tantivy::Result<Self> {
+        let mut segments = Vec::new();
+        if question.can_match() {
+            for gate in &question.statistics.searched.gates {
+                if stop::asked() {
+                    break;
+                }
+                segments.push(SegmentLookups::new(question, gate)?);
+            }
+        }
+        let clauses = question.wanted.len().min(64);
+        let every = (0..clauses).fold(0, |all, at| all | 1 << at);
+        Ok(Self {
+            question,
+            segments,
+            every,
+        })
+    }
+
+    /// Looks at every match: the figures, and those that rank best.
+    fn pass(&self, selection: &mut Selection) -> tantivy::Result<()> {
+        let mut coverages = Coverages::new(self.question);
+        for lookups in &self.segments {
+            let mut selecting = Selecting {
+                search: self,
+                gate: lookups.gate,
+                coverages: &mut coverages,
+                selection,
+                by_ceiling: by_ceiling(lookups),
+                negligible: 0,
+            };
+            for_each_match(lookups, &mut selecting)?;
+        }
+        Ok(())
+    }
+
+    fn look_at(
+        &self,
+        gate: &Gate<'_>,
+        found: Match,
+        coverages: &mut Coverages<'_>,
+        selection: &mut Selection,
+    ) {
+        if !self.has_required(found.clauses) {
+            return;
+        }
+        let coverage = coverages.of(found.clauses);
+        let score = score(found.sum, coverage);
+        let is_whole = found.clauses == self.every;
+        // Whether a document is admitted costs most, so it is asked last.
+        let matters =
+            is_whole || selection.count || coverage > selection.best || selection.wants(score);
+        if coverage < selection.floor || !matters || !gate.admits(found.document) {
+            return;
+        }
+        selection.with_every_word += u64::from(is_whole);
+        selection.best = selection.best.max(coverage);
+        if selection.count {
+            *selection.by_clauses.entry(found.clauses).or_default() += 1;
+        }
+        let row = gate.segment.columns.rows.first(found.document);
+        let Some(row) = row.filter(|_| selection.wants(score)) else {
+            return;
+        };
+        selection.offer(Ranked {
+            score,
+            row,
+            address: DocAddress::new(gate.segment.ordinal, found.document),
+            coverage,
+        });
+    }
+
+    fn has_required(&self, clauses: u64) -> bool {
+        clauses & self.question.required == self.question.required
+    }
+
+    /// What some admitted documents score by themselves.
+    pub(super) fn scores_of(
+        &self,
+        floor: f32,
+        documents: &mut [DocAddress],
+    ) -> tantivy::Result<HashMap<DocAddress, f32>> {
+        documents.sort_unstable();
+        let mut coverages = Coverages::new(self.question);
+        let mut scores = HashMap::new();
+        for lookups in &self.segments {
+            let ordinal = lookups.gate.segment.ordinal;
+            let here = documents.iter().filter(|one| one.segment_ord == ordinal);
+            let here: Vec<DocId> = here.map(|one| one.doc_id).collect();
+            if here.is_empty() {
+                continue;
+            }
+            matches_of(lookups, &here, &mut |found| {
+                let coverage = coverages.of(found.clauses);
+                if self.has_required(found.clauses) && coverage >= floor {
+                    let address = DocAddress::new(ordinal, found.document);
+                    scores.insert(address, score(found.sum, coverage));
+                }
+            })?;
+        }
+        Ok(scores)
+    }
+
+    /// Hands over all documents that match, in no particular order, and returns how many there are.
+    pub(in crate::embedded) fn for_each(
+        &self,
+        each: &mut dyn FnMut(&Gate<'_>, DocId),
+    ) -> tantivy::Result<Ranking> {
+        let mut selection = Selection::new(None, 0, true);
+        self.pass(&mut selection)?;
+        let floor = selection.best * LEAST_COVERAGE;
+        let mut coverages = Coverages::new(self.question);
+        for lookups in &self.segments {
+            let mut taking = Taking(|found: Match| {
+                if self.has_required(found.clauses)
+                    && coverages.of(found.clauses) >= floor
+                    && lookups.gate.admits(found.document)
+                {
+                    each(lookups.gate, found.document);
+                }
+            });
+            for_each_match(lookups, &mut taking)?;
+        }
+        Ok(Ranking {
+            found: Vec::new(),
+            total: Some(selection.total(&mut coverages, floor)),
+            with_every_word: selection.with_every_word,
+        })
+    }
+}
+
+/// The score of a document: what its clauses score together, times how much of the question they cover.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "scores are compared as floats of single precision"
+)]
+fn score(sum: f64, coverage: f32) -> f32 {
+    sum as f32 * coverage
+}
+
+/// Takes every match.
+struct Taking<F>(F);
+
+impl<F: FnMut(Match)> Matches for Taking<F> {
+    fn negligible(&mut self) -> u64 {
+        0
+    }
+
+    fn take(&mut self, found: Match) {
+        (self.0)(found);
+    }
+}
+
+/// The clauses of a segment with the most that a document can score by each, the least first.
+fn by_ceiling(lookups: &SegmentLookups<'_>) -> Vec<(usize, f32)> {
+    let mut clauses: Vec<_> = lookups.ceilings().into_iter().enumerate().collect();
+    clauses.sort_by(|one, other| one.1.total_cmp(&other.1));
+    clauses
+}
+
+/// Selects among the matches of one segment.
+struct Selecting<'s, 'q> {
+    search: &'s Search<'q>,
+    gate: &'s Gate<'q>,
+    coverages: &'s mut Coverages<'q>,
+    selection: &'s mut Selection,
+    by_ceiling: Vec<(usize, f32)>,
+    negligible: u64,
+}
+
+impl Matches for Selecting<'_, '_> {
+    /// Adds clauses, the least first, for as long as all of them together cannot make a document matter.
+    fn negligible(&mut self) -> u64 {
+        let Some(threshold) = self.selection.threshold() else {
+            return 0;
+        };
+        let (mut clauses, mut ceiling) = (0, 0.0);
+        for (number, most) in &self.by_ceiling {
+            clauses |= 1_u64 << (number % 64);
+            ceiling += most;
+            let coverage = self.search.question.coverage(clauses);
+            // A little more, for sums of floats round.
+            let reach = ceiling * coverage * 1.0001;
+            if reach >= threshold || coverage > self.selection.best || clauses == self.search.every
+            {
+                break;
+            }
+            self.negligible |= clauses;
+        }
+        self.negligible
+    }
+
+    fn take(&mut self, found: Match) {
+        let (search, gate) = (self.search, self.gate);
+        search.look_at(gate, found, self.coverages, self.selection);
+    }
+}
+
+/// One page of a ranking.
+pub(in crate::embedded) fn rank(
+    search: &Search<'_>,
+    page: &Page,
+    ties: &Ties<'_>,
+) -> tantivy::Result<Ranking> {
+    let lenders = if lends(search) { LENDERS } else { 0 };
+    let mut page = *page;
+    if page.moved {
+        page.after = current(search, page.after, lenders, ties)?;
+    }
+    let (selection, floor) = select(search, &page, lenders, ties)?;
+    let total = page
+        .count
+        .then(|| selection.total(&mut Coverages::new(search.question), floor));
+    let with_every_word = selection.with_every_word;
+    let mut found = placed(search, selection, floor, ties)?;
+    if let Some(after) = page.after {
+        retain_following(&mut found, after, ties);
+    }
+    found.truncate(page.limit);
+    Ok(Ranking {
+        found,
+        total,
+        with_every_word,
+    })
+}
+
+/// The best documents, and the coverage they need at least.
+fn select(
+    search: &Search<'_>,
+    page: &Page,
+    lenders: usize,
+    ties: &Ties<'_>,
+) -> tantivy::Result<(Selection, f32)> {
+    let by_row = matches!(ties, Ties::Rows);
+    let mut selection = Selection::new(Some(page), lenders, by_row);
+    search.pass(&mut selection)?;
+    let floor = selection.best * LEAST_COVERAGE;
+    if selection.is_spoiled(floor) {
+        selection = Selection::new(Some(page), lenders, by_row);
+        selection.floor = floor;
+        search.pass(&mut selection)?;
+    }
+    Ok((selection, floor))
+}
+
+/// The chosen documents with what neighbours lent them, best first.
+fn placed(
+    search: &Search<'_>,
+    selection: Selection,
+    floor: f32,
+    ties: &Ties<'_>,
+) -> tantivy::Result<Vec<Found>> {
+    let most = selection.lenders.most;
+    let mut found = selection.page.into_found(floor);
+    let mut lenders = selection.lenders.into_found(floor);
+    if !lenders.is_empty() {
+        arrange(&mut lenders, ties);
+        lenders.truncate(most);
+        let lent = lend(search, &lenders, floor)?;
+        let changed: HashSet<u64> = lent.iter().map(|one| one.row).collect();
+        found.retain(|one| !changed.contains(&one.row));
+        found.extend(lent);
+    }
+    arrange(&mut found, ties);
+    Ok(found)
+}
+
+/// Puts documents into their order. Names are looked up for those only that share a score.
+fn arrange(found: &mut [Found], ties: &Ties<'_>) {
+    found.sort_unstable_by(|one, other| {
+        let by_score = other.score.total_cmp(&one.score);
+        by_score.then(one.row.cmp(&other.row))
+    });
+    let Ties::Names(names_of) = ties else {
+        return;
+    };
+    for equal in found.chunk_by_mut(|one, other| one.score.total_cmp(&other.score).is_eq()) {
+        if equal.len() < 2 {
+            continue;
+        }
+        let rows: Vec<u64> = equal.iter().map(|one| one.row).collect();
+        for (one, name) in equal.iter_mut().zip(names_of(&rows)) {
+            one.name = name;
+        }
+        equal.sort_by(|one, other| one.name.cmp(&other.name));
+    }
+}
+
+/// Keeps what comes after the last hit of the previous page.
+fn retain_following(found: &mut Vec<Found>, after: AfterScore, ties: &Ties<'_>) {
+    let last = match ties {
+        Ties::Rows => None,
+        Ties::Names(names_of) => names_of(&[after.row]).pop().flatten(),
+    };
+    found.retain(|one| match one.score.total_cmp(&after.score) {
+        Ordering::Less => true,
+        Ordering::Greater => false,
+        Ordering::Equal => match ties {
+            Ties::Rows => one.row > after.row,
+            Ties::Names(names_of) => {
+                let looked_up = || names_of(&[one.row]).pop().flatten();
+                let name = one.name.clone().or_else(looked_up);
+                one.row != after.row && name > last
+            }
+        },
+    });
+}
+
+/// Where the last hit of the previous page stands now. Without this, a score that has moved a little would lose hits or show
+/// them twice.
+fn current(
+    search: &Search<'_>,
+    after: Option<AfterScore>,
+    lenders: usize,
+    ties: &Ties<'_>,
+) -> tantivy::Result<Option<AfterScore>> {
+    let Some(last) = after else {
+        return Ok(None);
+    };
+    let view = search.question.statistics.searched.view;
+    let address = view.address_of(search.question.row_field, last.row)?;
+    // One that is not admitted any more must not tell what it says now.
+    let gates = &search.question.statistics.searched.gates;
+    let admits = |address: &DocAddress| {
+        let gate = gates.get(address.segment_ord as usize);
+        gate.is_some_and(|gate| gate.admits(address.doc_id))
+    };
+    let Some(address) = address.filter(admits) else {
+        return Ok(after);
+    };
+    let none = Page {
+        limit: 0,
+        after: None,
+        count: false,
+        moved: false,
+    };
+    let (selection, floor) = select(search, &none, lenders, ties)?;
+    let mut lent = placed(search, selection, floor, ties)?.into_iter();
+    let score = match lent.find(|one| one.row == last.row) {
+        Some(lent) => Some(lent.score),
+        None => search.scores_of(floor, &mut [address])?.remove(&address),
+    };
+    Ok(Some(AfterScore {
+        score: score.unwrap_or(last.score),
+        ..last
+    }))
+}

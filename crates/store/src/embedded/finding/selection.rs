@@ -1,0 +1,102 @@
+//! What one look at all matches of a question gathers: the best, and figures about all.
+
+use std::collections::HashMap;
+
+use super::best::{Best, Ranked};
+use super::question::Question;
+use super::rank::{NEIGHBOURS, Page};
+
+/// The coverage of each set of clauses, computed once.
+pub(super) struct Coverages<'q> {
+    question: &'q Question<'q>,
+    known: HashMap<u64, f32>,
+    last: (u64, f32),
+}
+
+impl<'q> Coverages<'q> {
+    pub(super) fn new(question: &'q Question<'q>) -> Self {
+        Self {
+            question,
+            known: HashMap::new(),
+            last: (0, 0.0),
+        }
+    }
+
+    pub(super) fn of(&mut self, clauses: u64) -> f32 {
+        if self.last.0 != clauses {
+            let coverage = self.known.entry(clauses);
+            let coverage = *coverage.or_insert_with(|| self.question.coverage(clauses));
+            self.last = (clauses, coverage);
+        }
+        self.last.1
+    }
+}
+
+/// What one look at all matches gathers.
+pub(super) struct Selection {
+    /// The best of all, which may lend to neighbours.
+    pub(super) lenders: Best,
+    /// The best that come after the previous page.
+    pub(super) page: Best,
+    pub(super) count: bool,
+    /// Coverage below which nothing matters.
+    pub(super) floor: f32,
+    /// The best coverage seen.
+    pub(super) best: f32,
+    pub(super) by_clauses: HashMap<u64, u64>,
+    pub(super) with_every_word: u64,
+}
+
+impl Selection {
+    pub(super) fn new(page: Option<&Page>, lenders: usize, by_row: bool) -> Self {
+        let most = page.map_or(0, |page| {
+            page.limit.saturating_add(lenders * (1 + NEIGHBOURS))
+        });
+        Self {
+            lenders: Best::new(lenders, None, by_row),
+            page: Best::new(most, page.and_then(|page| page.after), by_row),
+            count: page.is_none_or(|page| page.count),
+            floor: 0.0,
+            best: 0.0,
+            by_clauses: HashMap::new(),
+            with_every_word: 0,
+        }
+    }
+
+    pub(super) fn wants(&self, score: f32) -> bool {
+        self.page.wants(score) || self.lenders.wants(score)
+    }
+
+    /// The score below which no document matters any more, if there is one.
+    pub(super) fn threshold(&self) -> Option<f32> {
+        let worst = |best: &Best| match best.most {
+            0 => Some(f32::MAX),
+            _ => best
+                .worst_first
+                .peek()
+                .filter(|_| best.is_full())
+                .map(|one| one.0.score),
+        };
+        let (page, lenders) = (worst(&self.page)?, worst(&self.lenders)?);
+        (!self.count).then(|| page.min(lenders))
+    }
+
+    pub(super) fn offer(&mut self, ranked: Ranked) {
+        self.page.offer(ranked);
+        self.lenders.offer(ranked);
+    }
+
+    pub(super) fn total(&self, coverages: &mut Coverages<'_>, floor: f32) -> u64 {
+        let counts = self.by_clauses.iter();
+        let counts = counts.filter(|(clauses, _)| coverages.of(**clauses) >= floor);
+        counts.map(|(_, count)| count).sum()
+    }
+
+    /// Whether documents that cover too little took the place of others.
+    pub(super) fn is_spoiled(&self, floor: f32) -> bool {
+        let spoiled = |best: &Best| {
+            best.is_full() && best.worst_first.iter().any(|one| one.0.coverage < floor)
+        };
+        spoiled(&self.page) || spoiled(&self.lenders)
+    }
+}
