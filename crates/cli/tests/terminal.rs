@@ -190,9 +190,8 @@ fn lines_end_where_the_screen_does_and_commands_stay_whole() {
   body: the [quay] is long and the tide takes its
     time; the [quay] is long and the tide takes
     its time; the [quay] is long and the tide
-    takes its time; the [quay] is long and the
-    tide takes its time;
-    pdpp read mail-work/messages:a body --offset-chars 0 --limit-chars 184
+    takes its time; the [quay] is long and …
+    pdpp read mail-work/messages:a body --offset-chars 0 --limit-chars 4096
   pdpp fetch mail-work/messages:a
 
 1 hit.

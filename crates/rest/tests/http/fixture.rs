@@ -163,9 +163,8 @@ impl World {
     /// The owner's requests of a table are refused, each with its status and code.
     pub(crate) async fn refuses(&self, method: Method, table: &str) {
         for row in table.trim().lines() {
-            let [target, status, code] = row.split_whitespace().collect::<Vec<_>>()[..] else {
-                panic!("{row}");
-            };
+            let parts: Vec<&str> = row.split_whitespace().collect();
+            let [target, status, code] = parts.try_into().unwrap();
             let answer = self.write(method.clone(), target, "").await;
             let expected = (status.parse().unwrap(), code);
             assert_eq!(answer.failure(), expected, "{target}: {}", answer.body);

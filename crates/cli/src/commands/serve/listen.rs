@@ -187,13 +187,13 @@ mod tests {
         .unwrap();
         assert_eq!((tried.len(), tried.last()), (3, Some(&bound)));
 
-        let mut tries = 0;
+        let mut count = 0;
         let told = bind_beside(any, |port| {
-            tries += 1;
+            count += 1;
             Err(in_use(port))
         });
         assert!(told.is_err());
-        assert_eq!(tries, 8);
+        assert_eq!(count, 8);
 
         // A port that was named is never exchanged for another.
         let free = bind_one(any).unwrap().1;
