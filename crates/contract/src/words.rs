@@ -49,18 +49,11 @@ pub struct TermCount {
 impl WordsFound {
     /// What a reader of hits should know: words that are nowhere, and words looked for in another spelling.
     pub fn remarks(&self) -> Option<String> {
-        let mut remarks = Vec::new();
-        if !self.missing.is_empty() {
-            remarks.push(format!("found nowhere: {}", self.missing.join(", ")));
-        }
-        for one in &self.respelled {
-            remarks.push(format!(
-                "{} is found nowhere; looked for {}",
-                one.term,
-                one.found.join(", ")
-            ));
-        }
-        (!remarks.is_empty()).then(|| format!("Words {}.", remarks.join("; ")))
+        let respelled = self.respelled.iter();
+        let respelled =
+            respelled.map(|one| format!("{} (looked for {})", one.term, one.found.join(", ")));
+        let nowhere: Vec<String> = self.missing.iter().cloned().chain(respelled).collect();
+        (!nowhere.is_empty()).then(|| format!("Found nowhere: {}.", nowhere.join(", ")))
     }
 
     /// What occurs and how often, then what to try; at most so many words, those that occur nowhere first.
@@ -124,6 +117,22 @@ mod tests {
             count: *count,
         });
         terms.collect()
+    }
+
+    #[test]
+    fn what_is_nowhere_is_told_with_what_was_looked_for_instead() {
+        let mut words = WordsFound {
+            found: vec!["bridge".to_owned()],
+            ..WordsFound::default()
+        };
+        assert_eq!(words.remarks(), None);
+        words.missing = vec!["nut".to_owned()];
+        words.respelled = vec![Respelled {
+            term: "vendr".to_owned(),
+            found: vec!["vendor".to_owned(), "vendors".to_owned()],
+        }];
+        let told = "Found nowhere: nut, vendr (looked for vendor, vendors).";
+        assert_eq!(words.remarks().as_deref(), Some(told));
     }
 
     // TR-17: nothing found is told with what occurs, how often, and what can help.

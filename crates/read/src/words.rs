@@ -17,8 +17,8 @@ const BEGINNINGS: usize = 3;
 const LEAST_LETTERS: usize = 3;
 const ENDING: usize = 3;
 
-/// How many near spellings are named.
-const SPELLINGS: usize = 3;
+/// How many words that were looked for instead are named.
+const INSTEAD: usize = 3;
 
 /// Which words of the question occur, and how.
 pub(crate) fn summary(answer: &SearchAnswer) -> WordsFound {
@@ -27,18 +27,19 @@ pub(crate) fn summary(answer: &SearchAnswer) -> WordsFound {
         ..WordsFound::default()
     };
     for (clause, occurs) in answer.expression.wanted.iter().zip(&answer.occurring) {
-        let spelled = clause.forms.iter();
-        let spelled: Vec<String> = spelled
-            .filter(|form| form.kind == FormKind::Spelling)
-            .take(SPELLINGS)
-            .map(|form| form.term.clone())
-            .collect();
-        match (occurs, spelled.is_empty()) {
+        // Only a word that is nowhere has near spellings.
+        let is_respelled = clause
+            .forms
+            .iter()
+            .any(|form| form.kind == FormKind::Spelling);
+        match (occurs, is_respelled) {
             (false, _) => words.missing.push(shown(clause)),
-            (true, true) => words.found.push(shown(clause)),
-            (true, false) => words.respelled.push(Respelled {
+            (true, false) => words.found.push(shown(clause)),
+            (true, true) => words.respelled.push(Respelled {
                 term: shown(clause),
-                found: spelled,
+                found: (clause.forms.iter().take(INSTEAD))
+                    .map(|form| form.term.clone())
+                    .collect(),
             }),
         }
     }
