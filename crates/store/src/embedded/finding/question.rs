@@ -202,7 +202,7 @@ impl<'s> Question<'s> {
     }
 
     fn alternative(&self, what: What, rarity: f32, factor: f32) -> Alternative {
-        // One document of one, which has the word in none: so rare the base counts its word.
+        // The rarity in the base weights, which are made for a word that none of one document has.
         let base = 4.0_f32.ln();
         let weights = self.base.iter();
         Alternative {
