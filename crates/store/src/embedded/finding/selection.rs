@@ -49,9 +49,13 @@ pub(super) struct Selection {
 
 impl Selection {
     pub(super) fn new(page: Option<&Page>, lenders: usize, by_row: bool) -> Self {
-        let most = page.map_or(0, |page| {
-            page.limit.saturating_add(lenders * (1 + NEIGHBOURS))
-        });
+        // On the first page only lenders, and those they lend to, can pass the best by themselves. Later, those that were lent to
+        // may hold places of others.
+        let more = match page {
+            Some(page) if page.after.is_some() => lenders * (1 + NEIGHBOURS),
+            _ => 0,
+        };
+        let most = page.map_or(0, |page| page.limit.saturating_add(more));
         Self {
             lenders: Best::new(lenders, None, by_row),
             page: Best::new(most, page.and_then(|page| page.after), by_row),
