@@ -12,7 +12,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use harness::server::Server;
-use harness::{Home, NOBODY, Ran, allow, is_root};
+use harness::{Home, MAIL, NOBODY, Ran, allow, is_root};
 
 #[test]
 fn a_server_that_hangs_is_named_and_nobody_waits_for_it_for_ever() {
@@ -262,4 +262,17 @@ fn a_damaged_record_is_left_out_and_named_at_the_end() {
     ]);
     let others: String = whole.split_inclusive('\n').take(2).collect();
     assert_eq!(ran.stdout, others);
+    // Nor does it keep the owner from declaring.
+    let second = MAIL
+        .replace(
+            "\"declaration_version\": \"1\"",
+            "\"declaration_version\": \"2\"",
+        )
+        .replace("\"read\": {\"type\": \"boolean\"},", "");
+    let file = home.file("second.json", &second);
+    let ran = home.run(format!("declare {file}")).succeeds();
+    assert_eq!(
+        ran.stderr,
+        "Updated to version 2.\nLeft out because damaged on the disk: 'b' of mail-work/messages. Importing again mends that; pdpp doctor --thorough lists all damage.\n"
+    );
 }

@@ -42,7 +42,7 @@ FieldWindowRead: offset_chars:int limit_chars:int
 Receipt: stream records_attempted:int records_accepted:int records_rejected:int errors:[any] rejections:[Rejection]
 Rejection: input_index:int code receipt_id message | field value
 StoredBlob: object=blob blob_id sha256 size_bytes:int mime_type
-Declared: connector_id connector_key result:added/unchanged/updated
+Declared: connector_id connector_key result:added/unchanged/updated | damaged:[string]
 Status: status | index:IndexStatus
 IndexStatus: state:current/building/reindexing | percent:int
 Document: openapi info:{} paths:{}

@@ -356,12 +356,15 @@ pub(crate) async fn declare(context: RequestContext) -> HandlerResult {
             .map_err(|error| store_problem(&error))
     })
     .await?;
-    let (status, result) = match declared {
-        Declared::Added => (StatusCode::CREATED, "added"),
-        Declared::Unchanged => (StatusCode::OK, "unchanged"),
-        Declared::Updated { .. } => (StatusCode::OK, "updated"),
+    let (status, result, damaged) = match declared {
+        Declared::Added => (StatusCode::CREATED, "added", Vec::new()),
+        Declared::Unchanged => (StatusCode::OK, "unchanged", Vec::new()),
+        Declared::Updated { damaged, .. } => (StatusCode::OK, "updated", damaged),
     };
-    let answer = json!({"connector_id": key, "connector_key": key, "result": result});
+    let mut answer = json!({"connector_id": key, "connector_key": key, "result": result});
+    if !damaged.is_empty() {
+        answer["damaged"] = damaged.into();
+    }
     problem::json(status, &answer)
 }
 

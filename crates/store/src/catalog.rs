@@ -41,7 +41,7 @@ pub struct NewConnection {
 }
 
 /// What registering a declaration did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Declared {
     /// The connector is new.
     Added,
@@ -53,6 +53,8 @@ pub enum Declared {
         reindexed: usize,
         /// Whether it is a version that was registered, and replaced, before.
         returned: bool,
+        /// Records that were damaged on the disk, by name: whether they hold what was removed or retyped is not known.
+        damaged: Vec<String>,
     },
 }
 

@@ -10,6 +10,7 @@ use crate::context::Context;
 use crate::failure::{CommandResult, Failure};
 use crate::file;
 use crate::owner::{OwnerError, RequestPath};
+use crate::spelling::join_names;
 
 /// Register a source declaration and print its connector key
 ///
@@ -64,6 +65,14 @@ pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     } else {
         output.data(key)?;
         output.note(&note);
+        if !declared.damaged.is_empty() {
+            let damaged: Vec<&str> = declared.damaged.iter().map(String::as_str).collect();
+            output.note(&format!(
+                "Left out because damaged on the disk: {}. Importing again mends that; {} lists all damage.",
+                join_names(&damaged),
+                context.command("doctor").flag("thorough")
+            ));
+        }
         Ok(())
     }
 }

@@ -84,12 +84,21 @@ pub(super) async fn declare(mut context: RequestContext) -> HandlerResult {
             catalog::Declared::Updated { returned: true, .. } => "returned",
             catalog::Declared::Updated { .. } => "updated",
         };
-        if let catalog::Declared::Updated { reindexed: 1.., .. } = declared {
-            store.settle_index()?;
-        }
+        let damaged = match declared {
+            catalog::Declared::Updated {
+                reindexed, damaged, ..
+            } => {
+                if reindexed > 0 {
+                    store.settle_index()?;
+                }
+                damaged
+            }
+            catalog::Declared::Added | catalog::Declared::Unchanged => Vec::new(),
+        };
         Ok(wire::Declared {
             connector_key: declaration.connector_key().clone(),
             result: result.to_owned(),
+            damaged,
         })
     })
     .await

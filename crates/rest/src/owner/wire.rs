@@ -129,6 +129,9 @@ pub struct Declared {
     pub connector_key: ConnectorKey,
     /// `added`, `unchanged`, `updated`, or `returned` for a version that was registered before.
     pub result: String,
+    /// Records that could not be held against it because they were damaged on the disk, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub damaged: Vec<String>,
 }
 
 /// What an import is asked to do.

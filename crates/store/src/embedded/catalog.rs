@@ -2,25 +2,17 @@
 
 use std::sync::Arc;
 
-use contract::declaration::{
-    Declaration, DeclarationChange, DeclarationError, DeclarationErrors, plan_change,
-};
-use contract::id::{ConnectionId, ConnectorKey, StreamName};
-use contract::json::{self, RecordBody};
+use contract::declaration::{Declaration, DeclarationErrors, plan_change};
+use contract::id::{ConnectionId, ConnectorKey};
+use contract::json;
 use rusqlite::{OptionalExtension as _, Transaction, params};
 
 use super::EmbeddedStore;
-use super::changes::parse_stored;
-use super::digest::{CHECKED, checked_live, readable};
+use super::declared_records::DeclaredRecords;
 use super::layout::StreamLayout;
 use super::sources::{reading_number, taken_slots};
-use super::sqlite::changed;
-use super::write::sort_value;
 use crate::catalog::{Catalog, Connection, Declared, NewConnection, Removed, StreamStats};
 use crate::{Result, StoreError};
-
-/// Rows rewritten at a time when the order of a stream changes.
-const REORDER_CHUNK: usize = 5_000;
 
 impl Catalog for EmbeddedStore {
     fn declare(&self, declaration: &Declaration) -> Result<Declared> {
@@ -38,18 +30,18 @@ impl Catalog for EmbeddedStore {
             let replaces =
                 known.is_some_and(|old| old.declaration_version != declaration.declaration_version);
             let returned = self.was_registered(transaction, declaration)? && replaces;
-            if let Some(change) = &change {
-                self.refuse_losses(transaction, declaration, change)?;
-            }
-            self.register(transaction, declaration)?;
             let Some(change) = &change else {
+                self.register(transaction, declaration)?;
                 return Ok(Declared::Added);
             };
-            self.reorder(transaction, declaration, change)?;
-            let reindexed = self.schedule_reindexing(transaction, declaration, change)?;
+            let mut records = DeclaredRecords::new(self, transaction, declaration);
+            records.refuse_losses(change)?;
+            self.register(transaction, declaration)?;
+            records.reorder(change)?;
             Ok(Declared::Updated {
-                reindexed,
+                reindexed: records.schedule_reindexing(change)?,
                 returned,
+                damaged: records.into_damaged(),
             })
         };
         self.database.transact_then(apply, || self.reload_sources())
@@ -160,83 +152,6 @@ impl EmbeddedStore {
         }
     }
 
-    /// Refuses to drop or retype what existing records hold.
-    fn refuse_losses(
-        &self,
-        transaction: &Transaction<'_>,
-        declaration: &Declaration,
-        change: &DeclarationChange,
-    ) -> Result<()> {
-        let mut refusals = Vec::new();
-        for removed in &change.removed {
-            let has_data = |body: &RecordBody| match &removed.field {
-                None => true,
-                Some(field) => body.get(field.as_str()).is_some(),
-            };
-            if self.any_record(transaction, declaration, &removed.stream, has_data)? {
-                let what = match &removed.field {
-                    None => format!(
-                        "the stream {:?} is missing here, and",
-                        removed.stream.as_str()
-                    ),
-                    Some(_) => "it is missing, and".to_owned(),
-                };
-                refusals.push(DeclarationError {
-                    path: removed.path.clone(),
-                    rule: format!(
-                        "{what} records hold it, so it cannot be removed; keep it, or remove the connections first"
-                    ),
-                });
-            }
-        }
-        for retyped in &change.retyped {
-            let stream = declaration.stream(retyped.stream.as_str());
-            let field = stream.and_then(|stream| stream.field(retyped.field.as_str()));
-            let violates = |body: &RecordBody| match (field, body.get(retyped.field.as_str())) {
-                (Some(field), Some(raw)) => !field.accepts(raw),
-                _ => false,
-            };
-            if self.any_record(transaction, declaration, &retyped.stream, violates)? {
-                refusals.push(DeclarationError {
-                    path: retyped.path.clone(),
-                    rule: "existing records hold values of another type; widen the type instead"
-                        .to_owned(),
-                });
-            }
-        }
-        if refusals.is_empty() {
-            Ok(())
-        } else {
-            Err(DeclarationErrors(refusals).into())
-        }
-    }
-
-    /// Whether any live record of the stream, in any connection of the connector, satisfies the test.
-    fn any_record(
-        &self,
-        transaction: &Transaction<'_>,
-        declaration: &Declaration,
-        stream: &StreamName,
-        test: impl Fn(&RecordBody) -> bool,
-    ) -> Result<bool> {
-        let failed = self.database.failed();
-        for id in stream_ids(transaction, declaration.connector_key(), stream).map_err(&failed)? {
-            let mut statement = transaction
-                .prepare_cached(&format!(
-                    "SELECT {CHECKED} FROM records WHERE stream_id = ?1 AND data IS NOT NULL"
-                ))
-                .map_err(&failed)?;
-            let mut rows = statement.query([id]).map_err(&failed)?;
-            while let Some(row) = rows.next().map_err(&failed)? {
-                let data = checked_live(row, 0).map_err(&failed)?;
-                if test(&parse_stored(data, self.path())?) {
-                    return Ok(true);
-                }
-            }
-        }
-        Ok(false)
-    }
-
     /// Stores the declaration, gives new fields their slots and new streams their rows.
     fn register(&self, transaction: &Transaction<'_>, declaration: &Declaration) -> Result<()> {
         let connector = declaration.connector_key();
@@ -285,103 +200,6 @@ impl EmbeddedStore {
         };
         register().map_err(self.database.failed())
     }
-
-    /// Recomputes the order of streams whose cursor field changed.
-    fn reorder(
-        &self,
-        transaction: &Transaction<'_>,
-        declaration: &Declaration,
-        change: &DeclarationChange,
-    ) -> Result<()> {
-        let failed = self.database.failed();
-        for name in &change.reordered {
-            let Some(stream) = declaration.stream(name.as_str()) else {
-                continue;
-            };
-            let layout = StreamLayout::derive(stream, &mut super::layout::TakenSlots::new());
-            for id in stream_ids(transaction, declaration.connector_key(), name).map_err(&failed)? {
-                let mut last = 0;
-                loop {
-                    let chunk = live_rows(transaction, id, last, i64::MAX, REORDER_CHUNK)
-                        .map_err(&failed)?;
-                    let Some((row, ..)) = chunk.last() else { break };
-                    last = *row;
-                    for (row, _, data) in chunk {
-                        let body = parse_stored(data, self.path())?;
-                        transaction
-                            .prepare_cached("UPDATE records SET sort = ?2 WHERE row_id = ?1")
-                            .and_then(|mut statement| {
-                                statement.execute(params![row, sort_value(&layout, &body)])
-                            })
-                            .map_err(&failed)?;
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn schedule_reindexing(
-        &self,
-        transaction: &Transaction<'_>,
-        declaration: &Declaration,
-        change: &DeclarationChange,
-    ) -> Result<usize> {
-        let mut scheduled = 0;
-        for stream in &change.reindex {
-            let ids = stream_ids(transaction, declaration.connector_key(), stream)
-                .map_err(self.database.failed())?;
-            for id in ids {
-                scheduled += transaction
-                    .execute(
-                        "INSERT OR REPLACE INTO reindexing
-                         SELECT ?1, min(row_id), max(row_id) FROM records
-                         WHERE stream_id = ?1 AND data IS NOT NULL HAVING count(*) > 0",
-                        [id],
-                    )
-                    .map_err(self.database.failed())?;
-            }
-        }
-        Ok(scheduled)
-    }
-}
-
-/// Live rows of a stream with numbers in `(after, upto]`: number, time, content.
-pub(super) fn live_rows(
-    connection: &rusqlite::Connection,
-    stream: i64,
-    after: i64,
-    upto: i64,
-    limit: usize,
-) -> rusqlite::Result<Vec<(i64, String, String)>> {
-    connection
-        .prepare_cached(&format!(
-            "SELECT row_id, {CHECKED} FROM records
-             WHERE row_id > ?2 AND row_id <= ?3 AND stream_id = ?1 AND data IS NOT NULL ORDER BY row_id LIMIT ?4"
-        ))?
-        .query_map(params![stream, after, upto, limit], |row| {
-            let content = match checked_live(row, 1) {
-                // It stays with nothing to be found by, so that all others can be.
-                Err(error) if changed(&error).is_some() => "{}".to_owned(),
-                content => content?,
-            };
-            Ok((row.get(0)?, readable(row, 4)?, content))
-        })?
-        .collect()
-}
-
-fn stream_ids(
-    transaction: &Transaction<'_>,
-    connector: &ConnectorKey,
-    stream: &StreamName,
-) -> rusqlite::Result<Vec<i64>> {
-    transaction
-        .prepare_cached(
-            "SELECT streams.id FROM streams JOIN connections ON connections.id = connection_id
-             WHERE connector_key = ?1 AND streams.name = ?2",
-        )?
-        .query_map([connector.as_str(), stream.as_str()], |row| row.get(0))?
-        .collect()
 }
 
 fn insert_connection(

@@ -12,6 +12,7 @@ mod catalog;
 mod changes;
 mod column_test;
 mod commit_mark;
+mod declared_records;
 mod deleted_by_owner;
 mod digest;
 pub mod directory;

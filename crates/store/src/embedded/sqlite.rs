@@ -449,15 +449,19 @@ pub(super) fn changed(error: &rusqlite::Error) -> Option<&Changed> {
     }
 }
 
-/// A record by the names of its connection and stream.
+/// What is wrong with a damaged record, with its name.
 pub(super) fn named(connection: &Connection, changed: &Changed) -> rusqlite::Result<String> {
+    let record = record_name(connection, changed)?;
+    Ok(format!("record {record} is not what was written"))
+}
+
+/// A damaged record by its key and the names of its connection and stream.
+pub(super) fn record_name(connection: &Connection, changed: &Changed) -> rusqlite::Result<String> {
     let sql = "SELECT connection_id, name FROM streams WHERE id = ?1";
     let (source, stream): (String, String) =
         connection.query_row(sql, [changed.stream], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let key = RecordKey::from_ordering_form(&changed.key);
-    Ok(format!(
-        "record '{key}' of {source}/{stream} is not what was written"
-    ))
+    Ok(format!("'{key}' of {source}/{stream}"))
 }
 
 fn is_misread(error: &rusqlite::Error) -> bool {

@@ -9,8 +9,8 @@ use std::sync::atomic::Ordering;
 use rusqlite::OptionalExtension;
 
 use super::EmbeddedStore;
-use super::catalog::live_rows;
 use super::changes::parse_stored;
+use super::declared_records::live_rows;
 use super::index::{Indexable, OpenIndex};
 use crate::catalog::StreamRef;
 use crate::{Result, StoreError, stop};
@@ -103,21 +103,21 @@ impl EmbeddedStore {
         let sources = self.sources();
         let mut resume = None;
         open.reindex(|put| {
-            let rows = self
-                .database
-                .read(|connection| live_rows(connection, stream, next_row - 1, last_row, CHUNK))?;
+            let rows = self.database.read(|connection| {
+                live_rows(connection, stream, (next_row - 1, last_row), CHUNK)
+            })?;
             let full = rows.len() == CHUNK;
-            resume = rows.last().filter(|_| full).map(|(row, ..)| row + 1);
+            resume = rows.last().filter(|_| full).map(|row| row.number + 1);
             let Some(entry) = sources.by_id(stream) else {
                 return Ok(());
             };
-            for (row, emitted_at, data) in rows {
+            for row in rows {
                 put(Indexable {
-                    row: row.cast_unsigned(),
+                    row: row.number.cast_unsigned(),
                     stream: stream.cast_unsigned(),
-                    emitted_at: &emitted_at,
+                    emitted_at: &row.emitted_at,
                     layout: &entry.layout,
-                    body: &parse_stored(data, self.path())?,
+                    body: &parse_stored(row.data, self.path())?,
                 })?;
             }
             Ok(())

@@ -3,11 +3,14 @@
 use std::fs;
 use std::path::Path;
 
+use contract::declaration::Declaration;
+use serde_json::json;
+use store::catalog::Declared;
 use store::inspection::Depth;
 use store::records::{ChangesRequest, Direction, OrderBy, PageRequest};
-use store::{EmbeddedStore, Inspect, Records, Search};
+use store::{Catalog, EmbeddedStore, Inspect, Records, Search};
 
-use crate::fixture::{Work, add_mail, key, message_with, messages, open, request, stream};
+use crate::fixture::{MAIL, Work, add_mail, key, message_with, messages, open, request, stream};
 
 /// Changes one letter of a text wherever it stands in the database, which the engine does not notice.
 fn change_letter(folder: &Path, text: &str) -> usize {
@@ -178,4 +181,39 @@ fn a_damaged_record_is_mended_by_sending_it_again() {
             .len(),
         1
     );
+}
+
+#[test]
+fn a_declaration_is_replaced_without_a_damaged_record_which_is_named() {
+    // TR-35: one damaged record refuses nothing, whatever of its stream is dropped, retyped or ordered anew.
+    type Edit = fn(&mut serde_json::Value);
+    let edits: [Edit; 3] = [
+        |stream| {
+            let fields = stream["schema"]["properties"].as_object_mut().unwrap();
+            fields.remove("labels");
+        },
+        |stream| stream["schema"]["properties"]["due_on"] = json!({ "type": "boolean" }),
+        |stream| stream["cursor_field"] = json!("due_on"),
+    ];
+    for edit in edits {
+        let folder = tempfile::tempdir().unwrap();
+        let store = with_a_changed_letter(folder.path());
+        let mut document: serde_json::Value = serde_json::from_str(MAIL).unwrap();
+        document["declaration_version"] = json!("2");
+        edit(&mut document["streams"][0]);
+        let declared = store.declare(&Declaration::parse(&document.to_string()).unwrap());
+        let Declared::Updated { damaged, .. } = declared.unwrap() else {
+            panic!("it is another version")
+        };
+        assert_eq!(damaged, ["'a' of work/messages"]);
+        // A stream is never dropped with its records, damaged or not.
+        document["declaration_version"] = json!("3");
+        document["streams"].as_array_mut().unwrap().remove(0);
+        let without = Declaration::parse(&document.to_string()).unwrap();
+        let error = store.declare(&without).unwrap_err();
+        assert!(
+            matches!(error, store::StoreError::Declaration(_)),
+            "{error}"
+        );
+    }
 }

@@ -44,6 +44,7 @@ fn a_version_that_was_replaced_comes_back_only_with_the_content_it_had() {
         let replaced = Declared::Updated {
             reindexed: 0,
             returned: false,
+            damaged: Vec::new(),
         };
         assert_eq!(returned("2").unwrap(), replaced);
         let error = returned("1").unwrap_err();
@@ -61,6 +62,7 @@ fn a_version_that_was_replaced_comes_back_only_with_the_content_it_had() {
         let back = Declared::Updated {
             reindexed: 0,
             returned: true,
+            damaged: Vec::new(),
         };
         assert_eq!(store.declare(&first).unwrap(), back);
         assert_eq!(store.declaration(&mail).unwrap().declaration_version, "1");
@@ -173,6 +175,7 @@ fn a_new_lexical_field_is_announced_and_then_found() {
         let expected = Declared::Updated {
             reindexed: 1,
             returned: false,
+            damaged: Vec::new(),
         };
         assert_eq!(updated, expected);
         let wide = || {
@@ -371,6 +374,7 @@ fn a_declaration_read_literally_is_read_anew_when_it_is_declared_again() {
         let anew = Declared::Updated {
             reindexed: 1,
             returned: false,
+            damaged: Vec::new(),
         };
         assert_eq!(store.declare(&referring).unwrap(), anew);
         assert_eq!(store.declare(&referring).unwrap(), Declared::Unchanged);
