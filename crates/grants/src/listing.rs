@@ -11,7 +11,7 @@ use store::{Store, StoreError};
 use thiserror::Error;
 
 use crate::issue::{IssuedStream, streams_of};
-use crate::token::{TokenError, TokenKind, live_grant};
+use crate::token::{TokenError, TokenKind, live_grant, tokens_ended};
 
 /// Why a grant was revoked without the owner.
 pub const TOKENS_ENDED: &str = "its tokens have ended, because the application ended them or one of its codes or tokens was used twice";
@@ -60,7 +60,7 @@ pub struct Overview {
     pub state: State,
     /// When it was issued.
     pub issued_at: String,
-    /// When it ends by itself.
+    /// When it ends by itself; where its tokens ended before that and were not renewed, when they did.
     pub expires_at: Option<String>,
     /// The deadline for the application to fetch its token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -173,11 +173,11 @@ pub fn list(store: &dyn Store, now: Instant) -> Result<Vec<Overview>, StoreError
     let mut all: Vec<(Instant, Overview)> = Vec::new();
     for grant in store.grants()? {
         if grant.package_id.is_none() {
-            all.push((grant.issued_at, grant_overview(&grant, now)));
+            all.push((grant.issued_at, grant_overview(store, &grant, now)?));
         }
     }
     for package in store.packages()? {
-        all.push((package.issued_at, package_overview(&package, now)));
+        all.push((package.issued_at, package_overview(store, &package, now)?));
     }
     all.sort_by_key(|(issued_at, _)| std::cmp::Reverse(*issued_at));
     Ok(all.into_iter().map(|(_, overview)| overview).collect())
@@ -263,12 +263,12 @@ fn find(store: &dyn Store, id: &str, now: Instant) -> Result<Overview, ShowError
     if let Ok(id) = GrantId::parse(id)
         && let Some(grant) = store.grant(&id)?
     {
-        return Ok(grant_overview(&grant, now));
+        return Ok(grant_overview(store, &grant, now)?);
     }
     if let Ok(id) = PackageId::parse(id)
         && let Some(package) = store.package(&id)?
     {
-        return Ok(package_overview(&package, now));
+        return Ok(package_overview(store, &package, now)?);
     }
     Err(IdNotFound(id.to_owned()).into())
 }
@@ -289,21 +289,32 @@ fn state(stored: &StoredGrant, now: Instant) -> State {
     }
 }
 
-fn grant_overview(stored: &StoredGrant, now: Instant) -> Overview {
+fn grant_overview(
+    store: &dyn Store,
+    stored: &StoredGrant,
+    now: Instant,
+) -> Result<Overview, StoreError> {
     let grant = document(stored);
+    let (state, expires_at) = match state(stored, now) {
+        State::Live => match tokens_ended(store, stored, now)? {
+            Some(end) => (State::Expired, Some(end)),
+            None => (State::Live, stored.expires_at),
+        },
+        state => (state, stored.expires_at),
+    };
     let name = grant.as_ref().and_then(|grant| {
         let display = grant.document().client.client_display.as_ref()?;
         Some(display.get("name")?.as_str()?.to_owned())
     });
-    Overview {
+    Ok(Overview {
         id: stored.id.to_string(),
         token_kind: TokenKind::Client,
         client_id: stored.client_id.clone(),
         client_name: name,
         local: grant.as_ref().is_some_and(is_local),
-        state: state(stored, now),
+        state,
         issued_at: stored.issued_at.to_rfc3339_millis(),
-        expires_at: stored.expires_at.map(Instant::to_rfc3339_millis),
+        expires_at: expires_at.map(Instant::to_rfc3339_millis),
         redeem_by: stored.redeem_by.map(Instant::to_rfc3339_millis),
         revoked_at: ended(stored.revoked),
         revoked_reason: stored.revoked.map(|revoked| revoked.reason),
@@ -312,16 +323,19 @@ fn grant_overview(stored: &StoredGrant, now: Instant) -> Overview {
         grant_ids: vec![stored.id.clone()],
         streams: grant.as_ref().map(streams_of).unwrap_or_default(),
         grants: grant.into_iter().collect(),
-    }
+    })
 }
 
 /// A package is live while one of its grants is; otherwise its state is that of the grant that ended last.
-fn package_overview(stored: &StoredPackage, now: Instant) -> Overview {
-    let parts: Vec<Overview> = stored
-        .grants
-        .iter()
-        .map(|grant| grant_overview(grant, now))
-        .collect();
+fn package_overview(
+    store: &dyn Store,
+    stored: &StoredPackage,
+    now: Instant,
+) -> Result<Overview, StoreError> {
+    let parts = stored.grants.iter();
+    let parts: Vec<Overview> = parts
+        .map(|grant| grant_overview(store, grant, now))
+        .collect::<Result<_, _>>()?;
     let any = |state: State| parts.iter().any(|part| part.state == state);
     let state = match stored.revoked {
         Some(_) => State::Revoked,
@@ -342,7 +356,7 @@ fn package_overview(stored: &StoredPackage, now: Instant) -> Overview {
     };
     // While one grant is live, only live ones can be read; once none is, all of them are shown as history.
     let readable = |part: &&Overview| !state.is_open() || part.state == state;
-    Overview {
+    Ok(Overview {
         id: stored.id.to_string(),
         token_kind: TokenKind::Package,
         client_id: stored.client_id.clone(),
@@ -350,7 +364,11 @@ fn package_overview(stored: &StoredPackage, now: Instant) -> Overview {
         local: parts.iter().all(|part| part.local),
         state,
         issued_at: stored.issued_at.to_rfc3339_millis(),
-        expires_at: latest(|grant| grant.expires_at),
+        // All have the same form, so that the latest is the largest.
+        expires_at: parts
+            .iter()
+            .filter_map(|part| part.expires_at.clone())
+            .max(),
         redeem_by: latest(|grant| grant.redeem_by),
         revoked_at: ended(stored.revoked),
         revoked_reason: stored.revoked.map(|revoked| revoked.reason),
@@ -363,7 +381,7 @@ fn package_overview(stored: &StoredPackage, now: Instant) -> Overview {
             .flat_map(|part| part.streams.clone())
             .collect(),
         grants: parts.iter().flat_map(|part| part.grants.clone()).collect(),
-    }
+    })
 }
 
 fn is_local(grant: &Grant) -> bool {

@@ -204,14 +204,39 @@ pub fn authority_of(store: &dyn Store, id: &str, now: Instant) -> Result<Authori
     if let Ok(id) = GrantId::parse(id)
         && let Some(grant) = store.grant(&id)?
     {
+        refuse_without_tokens(store, &grant, now)?;
         return grant_authority(&grant, now).map(Authority::Granted);
     }
     if let Ok(id) = PackageId::parse(id)
         && let Some(package) = store.package(&id)?
     {
+        if let Some(grant) = package.grants.first() {
+            refuse_without_tokens(store, grant, now)?;
+        }
         return package_authority(&package, now).map(Authority::Granted);
     }
     Err(TokenError::Unknown)
+}
+
+fn refuse_without_tokens(
+    store: &dyn Store,
+    stored: &StoredGrant,
+    now: Instant,
+) -> Result<(), TokenError> {
+    match live_grant(stored, now) {
+        Ok(_) if tokens_ended(store, stored, now)?.is_some() => Err(TokenError::GrantExpired),
+        _ => Ok(()),
+    }
+}
+
+/// When the last token of a grant ended, if none can be used or renewed any more: the client has rested for too long.
+pub(crate) fn tokens_ended(
+    store: &dyn Store,
+    stored: &StoredGrant,
+    now: Instant,
+) -> Result<Option<Instant>, StoreError> {
+    let end = store.tokens_end(&stored.id)?;
+    Ok(end.filter(|end| *end <= now))
 }
 
 fn grant_authority(stored: &StoredGrant, now: Instant) -> Result<GrantedAuthority, TokenError> {

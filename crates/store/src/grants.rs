@@ -231,6 +231,9 @@ pub trait Grants {
     fn grant(&self, id: &GrantId) -> Result<Option<StoredGrant>>;
     /// All grants, newest first.
     fn grants(&self) -> Result<Vec<StoredGrant>>;
+    /// When the last token of a grant ends or ended, alone or in its package, counting until when it can be renewed; `None` if
+    /// it never had one.
+    fn tokens_end(&self, id: &GrantId) -> Result<Option<Instant>>;
     fn package(&self, id: &PackageId) -> Result<Option<StoredPackage>>;
     /// All packages, newest first.
     fn packages(&self) -> Result<Vec<StoredPackage>>;

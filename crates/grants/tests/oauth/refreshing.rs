@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use contract::time::Instant;
+use grants::State;
 use grants::oauth::Choice;
 
 use crate::flow::{
@@ -85,14 +86,27 @@ fn a_refresh_token_is_bound_to_its_client_and_resource() {
 }
 
 #[test]
-fn a_family_ends_after_thirty_days_of_rest() {
+fn a_family_ends_after_thirty_days_of_rest_and_its_grant_with_it() {
     let world = World::new();
     let client = client(&world);
     let response = tokens(&world, &client, mail());
+    let grant = response.grant_id.clone().unwrap();
+    let listed = || {
+        let listed = grants::list(world.store(), world.now()).unwrap().remove(0);
+        (listed.state, listed.expires_at.unwrap())
+    };
+    let whole = listed();
+    assert_eq!(whole.0, State::Live);
     world.wait(DAY * 29);
     let response = refresh(&world, &client, renewing(&response), &[]).unwrap();
-    world.wait(DAY * 30);
+    let ends = Instant(world.now().0 + 30 * 24 * 3_600 * 1_000_000).to_rfc3339_millis();
+    world.wait(DAY * 29);
+    assert_eq!(listed(), whole);
+    world.wait(DAY);
     assert!(refresh(&world, &client, renewing(&response), &[]).is_err());
+    // TR-11: nothing can be read with it any more, so nowhere does it say that it is live.
+    assert_eq!(listed(), (State::Expired, ends));
+    assert!(grants::authority_of(world.store(), grant.as_str(), world.now()).is_err());
 }
 
 #[test]

@@ -108,6 +108,7 @@ impl Grants for Shut {
         owner_tokens() -> Result<Vec<StoredToken>>;
         grant(&GrantId) -> Result<Option<StoredGrant>>;
         grants() -> Result<Vec<StoredGrant>>;
+        tokens_end(&GrantId) -> Result<Option<Instant>>;
         package(&PackageId) -> Result<Option<StoredPackage>>;
         packages() -> Result<Vec<StoredPackage>>;
         revoke(Revocable<'_>, Instant) -> Result<Revoked>;

@@ -17,6 +17,7 @@ use crate::grants::{
     RevocationReason, Revoked, SELECTOR_BYTES, StoredGrant, StoredPackage, StoredToken,
     TokenSubject, TokenUse, connections_of,
 };
+use crate::registry::EntryKind;
 use crate::{Result, StoreError};
 
 pub(super) use self::ended::Endings;
@@ -93,6 +94,21 @@ impl Grants for EmbeddedStore {
             endings.apply_to_grant(grant);
         }
         Ok(grants)
+    }
+
+    fn tokens_end(&self, id: &GrantId) -> Result<Option<Instant>> {
+        self.database.read(|connection| {
+            connection
+                .prepare_cached(
+                    "SELECT max(max(
+                         min(tokens.expires_at, ifnull(tokens.revoked_at, tokens.expires_at)),
+                         ifnull(registry.expires_at, 0)
+                     ))
+                     FROM tokens LEFT JOIN registry ON kind = ?2 AND key = family
+                     WHERE grant_id = ?1 OR package_id = (SELECT package_id FROM grants WHERE id = ?1)",
+                )?
+                .query_row([id.as_str(), EntryKind::Refresh.as_str()], |row| moment(row, 0))
+        })
     }
 
     fn package(&self, id: &PackageId) -> Result<Option<StoredPackage>> {
