@@ -1,16 +1,21 @@
 //! The queue of passwords to check.
 //!
-//! Checking a password takes time and memory on purpose, so only few are checked at once. Everyone gets their turn and nobody
-//! is sent away, for the one who is could be the owner: how many wait is bounded by the connections that one address may
-//! hold. Lanes take turns, so that strangers who send many do not keep the owner waiting; within a lane the first comes first.
+//! Checking a password takes time and memory on purpose, so only few are checked at once. None is refused without having
+//! waited, for it could be the owner's: whoever sends many holds as many connections meanwhile. The browsers in which the
+//! owner has signed in come first; then addresses take turns, and of one address the first is first.
 
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::available_parallelism;
+use std::time::Duration;
 
 use grants::sign_in::Lane;
 use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+/// How long a password waits to be checked.
+pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
 /// Bounds how many passwords are checked at once.
 #[derive(Debug, Clone)]
@@ -42,18 +47,21 @@ impl PasswordQueue {
         Self(Arc::new(Mutex::new(State { free, waiting })))
     }
 
-    /// Waits for a slot.
-    pub(crate) async fn acquire(&self, lane: Lane) -> PasswordPermit {
+    /// Waits for a slot, and gives up after [`LONGEST_WAIT`].
+    pub(crate) async fn acquire(&self, lane: Lane) -> Option<PasswordPermit> {
+        self.acquire_within(lane, LONGEST_WAIT).await
+    }
+
+    async fn acquire_within(&self, lane: Lane, patience: Duration) -> Option<PasswordPermit> {
         let coming = {
             let mut state = self.state();
             if state.free > 0 {
                 state.free -= 1;
-                return PasswordPermit(Some(self.clone()));
+                return Some(PasswordPermit(Some(self.clone())));
             }
             state.wait(lane)
         };
-        // Who waits is dropped by nobody: the queue lives as long as `self`.
-        coming.await.unwrap_or(PasswordPermit(None))
+        timeout(patience, coming).await.ok()?.ok()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -85,7 +93,9 @@ impl State {
     }
 
     fn next(&mut self) -> Option<oneshot::Sender<PasswordPermit>> {
-        let (lane, mut waiting) = self.waiting.pop_front()?;
+        let is_known = |(lane, _): &(Lane, _)| matches!(lane, Lane::Browser(_));
+        let first = self.waiting.iter().position(is_known).unwrap_or(0);
+        let (lane, mut waiting) = self.waiting.remove(first)?;
         let next = waiting.pop_front();
         if !waiting.is_empty() {
             self.waiting.push_back((lane, waiting));
@@ -116,33 +126,36 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn lanes_take_turns_and_within_a_lane_the_first_is_first() {
+    async fn a_known_browser_is_first_then_addresses_take_turns() {
         // TR-06
         let queue = PasswordQueue::with_slots(1);
         let held = queue.acquire(address(1)).await;
         let mut first = begun(&queue, address(1));
-        let crowd: Vec<_> = (0..200).map(|_| begun(&queue, address(1))).collect();
+        let mut crowd: Vec<_> = (0..200).map(|_| begun(&queue, address(1))).collect();
+        let mut other = begun(&queue, address(2));
         let mut owner = begun(&queue, Lane::Browser("known".to_owned()));
         drop(held);
-        let turn = first.try_recv().unwrap();
-        assert!(owner.try_recv().is_err());
-        drop(turn);
-        assert!(owner.try_recv().is_ok(), "after one of the crowd");
-        drop(crowd);
-    }
-
-    #[tokio::test]
-    async fn nobody_who_waits_is_sent_away() {
-        // TR-06: whoever shares the owner's address, however many come after.
-        let queue = PasswordQueue::with_slots(1);
-        let held = queue.acquire(address(1)).await;
-        let mut owner = begun(&queue, address(1));
-        let mut crowd: Vec<_> = (0..1_000).map(|_| begun(&queue, address(1))).collect();
-        drop(held);
         drop(owner.try_recv().unwrap());
+        drop(first.try_recv().unwrap());
+        drop(other.try_recv().unwrap());
         for (place, one) in crowd.iter_mut().enumerate() {
             assert!(one.try_recv().is_ok(), "{place}");
         }
+    }
+
+    #[tokio::test]
+    async fn nobody_is_refused_without_having_waited_and_those_who_left_hold_nothing() {
+        // TR-06: whoever shares the owner's address, however many there are.
+        let queue = PasswordQueue::with_slots(1);
+        let held = queue.acquire(address(1)).await;
+        let crowd: Vec<_> = (0..1_000).map(|_| begun(&queue, address(1))).collect();
+        let patience = Duration::from_millis(50);
+        let began = std::time::Instant::now();
+        assert!(queue.acquire_within(address(1), patience).await.is_none());
+        assert!(began.elapsed() >= patience);
+        drop((crowd, held));
+        assert_eq!(queue.state().free, 1);
+        assert!(queue.acquire(address(1)).await.is_some());
     }
 
     #[tokio::test]

@@ -8,7 +8,8 @@ use axum::response::Response;
 use grants::sign_in::{Presented, end_session, has_password, require_second, with_second};
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-use super::sign_in_attempt::{self, SignInSecret};
+use super::password_queue::LONGEST_WAIT;
+use super::sign_in_attempt::{self, Attempt, SignInSecret};
 use super::{html, see_other, session};
 use crate::form::Form;
 use crate::owner::blocking;
@@ -83,14 +84,24 @@ pub(super) async fn enter(mut context: RequestContext) -> HandlerResult {
     } else {
         SignInSecret::Code(entry.code.clone())
     };
-    let Some(session) = sign_in_attempt::enter(&context, secret).await? else {
-        entry.mistake = if entry.code.is_empty() {
-            "That is not the password."
-        } else {
-            "That sign-in link or code is not valid any more: each works once and for 15 minutes. `pdpp sign-in` at the terminal prints a new one."
-        };
-        entry.code.clear();
-        return page(context, StatusCode::FORBIDDEN, &entry).await;
+    let session = match sign_in_attempt::enter(&context, secret).await? {
+        Attempt::Entered(session) => session,
+        Attempt::Wrong => {
+            entry.mistake = if entry.code.is_empty() {
+                "That is not the password."
+            } else {
+                "That sign-in link or code is not valid any more: each works once and for 15 minutes. `pdpp sign-in` at the terminal prints a new one."
+            };
+            entry.code.clear();
+            return page(context, StatusCode::FORBIDDEN, &entry).await;
+        }
+        Attempt::Unchecked => {
+            entry.mistake = "Too many passwords are being checked, and yours was not yet. Try again in a moment, or use a link that `pdpp sign-in` prints at the terminal: it never waits.";
+            let mut response = page(context, StatusCode::SERVICE_UNAVAILABLE, &entry).await?;
+            let seconds = HeaderValue::from(LONGEST_WAIT.as_secs());
+            response.headers_mut().insert(header::RETRY_AFTER, seconds);
+            return Ok(response);
+        }
     };
     let response = if supports_second_half(&context) {
         let back = utf8_percent_encode(&entry.return_to, NON_ALPHANUMERIC);

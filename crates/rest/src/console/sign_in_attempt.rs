@@ -9,6 +9,7 @@ use grants::sign_in::{
 };
 use tokio::time::Instant;
 
+use super::password_queue::PasswordPermit;
 use super::session;
 use crate::owner::blocking;
 use crate::problem::Problem;
@@ -22,12 +23,21 @@ pub(super) enum SignInSecret {
     Code(String),
 }
 
-/// A session for the right secret; `None` for a wrong one, after a delay. The future borrows nothing of the request,
-/// whose body is not `Sync`.
+/// What came of an attempt.
+pub(super) enum Attempt {
+    /// The secret was right.
+    Entered(NewSession),
+    /// It was wrong, and the answer has been delayed.
+    Wrong,
+    /// It was not checked: too many others were waiting.
+    Unchecked,
+}
+
+/// Tries a secret. The future borrows nothing of the request, whose body is not `Sync`.
 pub(super) fn enter(
     context: &RequestContext,
     secret: SignInSecret,
-) -> impl Future<Output = Result<Option<NewSession>, Problem>> + Send + use<> {
+) -> impl Future<Output = Result<Attempt, Problem>> + Send + use<> {
     let arrived = Instant::now();
     let (service, address) = (Arc::clone(&context.service), context.address);
     let browser = context.headers.get(header::USER_AGENT);
@@ -41,27 +51,34 @@ pub(super) fn enter(
             browser,
             known: known.await?,
         };
-        match attempt(service, visitor, secret).await? {
-            Ok(session) => Ok(Some(session)),
+        // A code has 256 random bits and is found by its hash: it cannot be guessed, and checking it is fast.
+        let permit = match secret {
+            SignInSecret::Code(_) => None,
+            SignInSecret::Password(_) => {
+                let permit = service.password_queue.acquire(visitor.lane()).await;
+                let Some(permit) = permit else {
+                    return Ok(Attempt::Unchecked);
+                };
+                Some(permit)
+            }
+        };
+        match check(service, visitor, secret, permit).await? {
+            Ok(session) => Ok(Attempt::Entered(session)),
             Err(wait) => {
                 tokio::time::sleep_until(arrived + wait).await;
-                Ok(None)
+                Ok(Attempt::Wrong)
             }
         }
     }
 }
 
 /// A session, or how long to delay the answer to a wrong secret.
-async fn attempt(
+async fn check(
     service: Arc<Service>,
     visitor: Visitor,
     secret: SignInSecret,
+    permit: Option<PasswordPermit>,
 ) -> Result<Result<NewSession, Duration>, Problem> {
-    // A code has 256 random bits and is found by its hash: it cannot be guessed, and checking it is fast.
-    let permit = match secret {
-        SignInSecret::Password(_) => Some(service.password_queue.acquire(visitor.lane()).await),
-        SignInSecret::Code(_) => None,
-    };
     let tried = blocking(service, move |service| {
         // Held until the check is over, even if the request was dropped.
         let _permit = permit;

@@ -114,7 +114,12 @@ async fn the_right_password_is_taken_while_a_crowd_at_its_address_guesses() {
     let guess = async || {
         let mut stranger = Browser::new(&world);
         let answer = enter(&mut stranger, &[("password", "hunter3 hunter3")]).await;
-        assert_eq!(answer.status, 403, "{}", answer.text);
+        // A guess that comes late may not be checked at all.
+        assert!(
+            [403, 503].contains(&answer.status.as_u16()),
+            "{}",
+            answer.text
+        );
     };
     let owner = async {
         let mut browser = Browser::new(&world);
