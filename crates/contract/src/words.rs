@@ -56,8 +56,13 @@ impl WordsFound {
         (!nowhere.is_empty()).then(|| format!("Found nowhere: {}.", nowhere.join(", ")))
     }
 
-    /// What occurs and how often, then what to try; at most so many words, those that occur nowhere first.
-    pub fn summary(&self, most: usize) -> String {
+    /// What occurs and how often, then what to try; at most so many words, those that occur nowhere first. Nothing where the
+    /// words were not counted: a page is empty for another reason then.
+    pub fn summary(&self, most: usize) -> Option<String> {
+        let is_found = !self.found.is_empty() || !self.respelled.is_empty();
+        if is_found && self.terms.is_empty() {
+            return None;
+        }
         let (absent, present) = self.sorted();
         let shown: Vec<String> = absent
             .iter()
@@ -67,16 +72,16 @@ impl WordsFound {
             .collect();
         let advice = self.advice();
         if shown.is_empty() {
-            return advice;
+            return Some(advice);
         }
         let more = match self.terms.len().saturating_sub(most) {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        format!(
+        Some(format!(
             "Of the records that may be read: {}{more}. {advice}",
             shown.join(", ")
-        )
+        ))
     }
 
     fn advice(&self) -> String {
@@ -145,7 +150,7 @@ mod tests {
                 without_filters: filters,
                 ..WordsFound::default()
             };
-            words.summary(3)
+            words.summary(3).unwrap()
         };
         assert_eq!(
             summary(&[("bridge", 12), ("vendors", 0)], &[("vend*", 5)], None),
@@ -167,5 +172,11 @@ mod tests {
             summary(&[], &[], None),
             "To try: a word that must occur: -words only leave out."
         );
+        // What was found and is not shown, such as a damaged record, is no reason to look for something else.
+        let found = WordsFound {
+            found: vec!["bridge".to_owned()],
+            ..WordsFound::default()
+        };
+        assert_eq!(found.summary(3), None);
     }
 }

@@ -121,7 +121,7 @@ fn next_search(meta: &Meta, is_empty: bool) -> Option<String> {
         return Some(next.to_owned());
     }
     let words = meta.words.as_ref().filter(|_| is_empty);
-    words.map(|words| words.summary(0))
+    words.and_then(|words| words.summary(0))
 }
 
 /// Says how much the groups that are not shown hold, and how to see them.

@@ -114,7 +114,7 @@ fn show(page: &Page<SearchHit>, line: &CommandLine, style: Style) -> String {
     text.push_str(&end.lines(line, style));
     let words = page.meta.as_ref().and_then(|meta| meta.words.as_ref());
     let told = match words {
-        Some(words) if page.data.is_empty() => Some(words.summary(SHOWN_WORDS)),
+        Some(words) if page.data.is_empty() => words.summary(SHOWN_WORDS),
         words => words.and_then(WordsFound::remarks),
     };
     if let Some(told) = told.map(|told| visible(&told)) {

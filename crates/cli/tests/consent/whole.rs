@@ -68,7 +68,7 @@ Next: give an agent this command as an MCP server, see `pdpp setup`
         "ok    metadata   the server describes itself\n",
         &format!("`pdpp connect {url} {options}` shows a link and a code, and the owner chooses what to grant\n"),
         "ok    challenge  strangers are refused and told where to sign in\n",
-        "ok    read       the stored credential may read 1 stream",
+        "ok    read       the stored credential may read 1 stream\n",
     ]);
 }
 

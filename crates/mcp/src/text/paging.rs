@@ -63,7 +63,7 @@ pub(crate) fn warnings(warnings: &[Warning]) -> Option<String> {
 pub(crate) fn words<T>(page: &Page<T>) -> Option<String> {
     let words = page.meta.as_ref()?.words.as_ref()?;
     if page.data.is_empty() {
-        return Some(words.summary(SHOWN_WORDS));
+        return words.summary(SHOWN_WORDS);
     }
     words.remarks()
 }

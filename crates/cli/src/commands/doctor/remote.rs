@@ -15,7 +15,7 @@ use crate::clock::SystemClock;
 use crate::config::RemoteSettings;
 use crate::context::{Context, new_runtime};
 use crate::failure::{CommandResult, Failure};
-use crate::output::{Output, visible};
+use crate::output::{Output, counted, visible};
 use crate::reading;
 
 /// How far two clocks may be apart.
@@ -233,10 +233,11 @@ fn read(
     match answer.status {
         200 => {
             let streams = body["stream_count"].as_u64();
-            let streams = streams
-                .map(|count| format!(" {count} streams"))
-                .unwrap_or_default();
-            Finding::ok(check, format!("the stored credential may read{streams}"))
+            let may_read = match streams {
+                Some(count) => format!("may read {}", counted(count, "stream", "streams")),
+                None => "is accepted".to_owned(),
+            };
+            Finding::ok(check, format!("the stored credential {may_read}"))
         }
         status => {
             let message = body["error"]["message"].as_str().map(visible);
