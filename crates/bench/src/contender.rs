@@ -8,9 +8,7 @@ use crate::corpus::calendar::{DAY_MICROS, days_from_civil};
 use crate::corpus::{FOLDERS, Probe};
 use crate::raw::{RawAggregate, RawFilter, RawPosition, RawQuery, RawReader};
 
-/// Hits of a search.
 pub(crate) const TOP: usize = 10;
-/// Records of a page.
 pub(crate) const PAGE: u32 = 50;
 /// The far page, unless the corpus is too small for it.
 pub(crate) const FAR_PAGE: u64 = 1_000;
@@ -20,7 +18,6 @@ pub(crate) const CHANGES: u32 = 100;
 /// The filter of the filtered reads: one folder, one year.
 #[derive(Debug, Clone)]
 pub struct Window {
-    /// Only this folder.
     pub folder: &'static str,
     /// Only sent in this time, in microseconds since the epoch.
     pub sent_at: Range<i64>,
@@ -45,20 +42,16 @@ pub enum PageDepth {
     Far,
 }
 
-/// A question with a computed answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Question {
     /// How many records the filter lets through.
     CountFiltered,
     /// The sum of `size_bytes`.
     Sum,
-    /// Records per folder.
     GroupByFolder,
-    /// Records per author.
     GroupByAuthor,
     /// Records per month of `sent_at`.
     Months,
-    /// The number of different authors.
     DistinctAuthors,
 }
 
@@ -76,7 +69,6 @@ pub trait Contender {
     fn changes(&mut self) -> Result<u64, BenchError>;
 }
 
-/// The raw engines as a contender.
 #[derive(Debug)]
 pub(crate) struct RawContender {
     reader: RawReader,

@@ -27,7 +27,6 @@ pub const FOLDERS: [&str; 12] = [
 ];
 
 const AUTHORS: usize = 400;
-/// How many questions of a kind are asked in turn.
 const QUESTIONS: usize = 100;
 /// 2015-01-01T00:00:00Z, in seconds.
 const FIRST_SECOND: i64 = 1_420_070_400;
@@ -66,17 +65,14 @@ impl Corpus {
         }
     }
 
-    /// How many records it has.
     pub fn len(&self) -> u64 {
         self.records
     }
 
-    /// Whether it has none.
     pub fn is_empty(&self) -> bool {
         self.records == 0
     }
 
-    /// Every record, in order.
     pub fn iter(&self) -> impl Iterator<Item = CorpusRecord> + '_ {
         (0..self.records).map(|number| self.record(number))
     }

@@ -11,7 +11,6 @@ pub enum BenchError {
     /// The search engine of the raw side failed.
     #[error("the raw search engine failed: {0}; run again with an empty --dir")]
     Engine(#[from] tantivy::TantivyError),
-    /// Our store failed.
     #[error("our store failed: {0}")]
     Store(#[from] store::StoreError),
     /// Our ingest refused a record of the corpus.
@@ -26,25 +25,20 @@ pub enum BenchError {
     /// A file or folder could not be read or written.
     #[error("{path}: {source}; choose another folder")]
     File {
-        /// The file or folder.
         path: PathBuf,
-        /// What the system said.
         source: std::io::Error,
     },
     /// A file of a judged collection is not in the layout.
     #[error("{path}, line {line}: {what}; docs/benchmarks.md says what --finding takes")]
     Collection {
-        /// The file.
         path: PathBuf,
         /// The line, from 1.
         line: usize,
-        /// What is wrong with it.
         what: String,
     },
     /// The report could not be written.
     #[error("the report could not be written: {0}")]
     Output(#[from] std::io::Error),
-    /// The folder holds something else.
     #[error("{0} is not empty and no earlier bench of this size; choose another --dir")]
     ForeignFolder(PathBuf),
     /// A grant could not be issued or used on our own corpus.
@@ -55,21 +49,13 @@ pub enum BenchError {
     Read(#[from] contract::error::ReadError),
     /// A process under measurement did not start, ended early or did not answer.
     #[error("`{command}` {what}; run it by hand to see why")]
-    Process {
-        command: String,
-        /// What it did.
-        what: String,
-    },
+    Process { command: String, what: String },
     /// A connection to the measured server failed.
     #[error("the connection to the measured server failed: {0}; run again")]
     Connection(#[from] hyper::Error),
     /// The measured server or adapter refused a question.
     #[error("{question} was answered with {answer}; please report it")]
-    Refused {
-        question: String,
-        /// The beginning of the answer.
-        answer: String,
-    },
+    Refused { question: String, answer: String },
     /// The sample life could not be made or loaded.
     #[error("the sample life: {0}; please report it")]
     Demo(#[from] demo::DemoError),
@@ -79,7 +65,6 @@ pub enum BenchError {
 }
 
 impl BenchError {
-    /// Names the file in a system error.
     pub(crate) fn file(path: &std::path::Path) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::File { path, source }

@@ -33,14 +33,10 @@ pub use surface::{AnswerOptions, Surface, SurfaceOptions, run_answers, run_surfa
 /// The declaration of the corpus: connector `bench`, stream `messages`.
 pub const DECLARATION: &str = include_str!("declaration.json");
 
-/// What a bench run is asked to do.
 #[derive(Debug, Clone)]
 pub struct BenchOptions {
-    /// Records in the corpus.
     pub records: u64,
-    /// Seed of the corpus.
     pub seed: u64,
-    /// Records in a batch.
     pub batch: usize,
     /// Where the data is written; it stays there, and a second run over the same folder and
     /// options only reads. Without it, a temporary folder.

@@ -18,9 +18,7 @@ pub use target::{Target, TargetLine, TargetReport};
 pub struct Repetition {
     /// Calls before the clock starts.
     pub warm_up: usize,
-    /// Most timed calls.
     pub runs: usize,
-    /// Most time for all timed calls together.
     pub time: Duration,
 }
 

@@ -27,7 +27,6 @@ use crate::{BenchError, Contender, CorpusRecord, DECLARATION, PageDepth, Probe, 
 /// More groups than any field of the corpus has.
 const ALL_GROUPS: usize = 60_000;
 
-/// The store with the corpus in it.
 pub(crate) struct OurSide {
     store: EmbeddedStore,
     declaration: Declaration,

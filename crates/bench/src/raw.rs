@@ -48,7 +48,6 @@ const CREATE: &str = "
 pub struct RawSettings {
     /// How text becomes words. Pass our own analysis here to compare engines on equal words.
     pub tokenizer: TextAnalyzer,
-    /// Indexing threads.
     pub writer_threads: usize,
     /// Memory of the indexing threads together, in bytes.
     pub writer_memory: usize,
@@ -86,7 +85,6 @@ impl std::fmt::Debug for RawSettings {
     }
 }
 
-/// The columns of the search index.
 #[derive(Debug, Clone, Copy)]
 struct Columns {
     subject: Field,
@@ -135,19 +133,16 @@ pub struct RawPaths {
 }
 
 impl RawPaths {
-    /// Everything inside this folder.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self {
             folder: folder.into(),
         }
     }
 
-    /// The folder of both engines.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The folder of the search index.
     pub fn index(&self) -> PathBuf {
         self.folder.join("index")
     }

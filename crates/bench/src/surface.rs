@@ -30,7 +30,6 @@ use crate::{
     phases,
 };
 
-/// Which surface is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Surface {
     /// `pdpp serve`, over a loopback connection.
@@ -41,13 +40,10 @@ pub enum Surface {
     McpHttp,
 }
 
-/// What a run is asked to do.
 #[derive(Clone)]
 pub struct SurfaceOptions {
-    /// The corpus and the form of the report.
     pub corpus: BenchOptions,
     pub surface: Surface,
-    /// The program whose commands are measured.
     pub program: PathBuf,
     /// Where the time comes from: tokens live in it.
     pub clock: Arc<dyn Clock>,
@@ -91,7 +87,6 @@ pub fn run_surface(
     report.write(options.corpus.json, out)
 }
 
-/// The lines of the report as they come.
 struct Lines<'a> {
     lines: Vec<TargetLine>,
     progress: &'a mut dyn FnMut(&str),
@@ -145,7 +140,6 @@ impl<'a> Setup<'a> {
         })
     }
 
-    /// A copy of the corpus with a grant.
     fn copy(&self, name: &str) -> Result<GrantedDirectory, BenchError> {
         let folder = self.scratch.path().join(name);
         directory::copy(&self.ours, &folder)?;
@@ -177,7 +171,6 @@ impl<'a> Setup<'a> {
     }
 }
 
-/// Both figures of a comparison.
 fn figures(measurement: &Measurement) -> (Figure, Figure) {
     let figure = |side: Option<Figure>| side.unwrap_or(Figure::once(0.0));
     (figure(measurement.ours), figure(measurement.raw))

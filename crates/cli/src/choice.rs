@@ -65,7 +65,6 @@ pub(crate) fn unknown_connector(
     }
 }
 
-/// The one connection among several candidates.
 pub(crate) fn choose_one(
     mut candidates: Vec<Connection>,
     none: impl FnOnce() -> Failure,
@@ -114,7 +113,6 @@ pub(crate) fn connection_with_stream(
     Ok((connection, stream))
 }
 
-/// The stream of that name, if the connection has it.
 pub(crate) fn declared_stream(
     sources: &Sources,
     connection: &Connection,

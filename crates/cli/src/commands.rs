@@ -34,7 +34,6 @@ use crate::args::Command;
 use crate::context::Context;
 use crate::failure::{CommandResult, Failure};
 
-/// Does what was asked.
 pub(crate) fn run(command: Command, context: &Context) -> CommandResult {
     match command {
         Command::Declare(options) => declare::run(&options, context),

@@ -16,17 +16,14 @@ use crate::output::visible;
 /// Where the server listens unless told otherwise.
 const LISTEN: &str = "127.0.0.1:7420";
 
-/// What a run is configured with.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
-    /// Where the data lives.
     pub(crate) data_dir: PathBuf,
     /// The same as the command line names it, if it does.
     pub(crate) named_data_dir: Option<PathBuf>,
 }
 
 impl Settings {
-    /// Puts the settings together.
     pub(crate) fn resolve(global: &GlobalOptions) -> Result<Self, Failure> {
         let named = global
             .data_dir
@@ -68,7 +65,6 @@ impl Settings {
 /// What a server is configured with, as it was written.
 #[derive(Debug)]
 pub(crate) struct ServerSettings {
-    /// The address to listen on.
     pub(crate) listen: String,
     /// The address clients use, where it differs.
     pub(crate) public_url: Option<String>,
@@ -78,14 +74,11 @@ pub(crate) struct ServerSettings {
     pub(crate) trusted_proxies: Vec<IpAddr>,
     /// How many tool calls a grant may make in a minute, where it is not the usual number.
     pub(crate) calls_per_minute: Option<u32>,
-    /// What is kept of what grows by itself.
     pub(crate) keep: KeepRules,
-    /// Which events are logged.
     pub(crate) log: LevelFilter,
 }
 
 impl ServerSettings {
-    /// Puts the settings together.
     pub(crate) fn resolve(
         listen: Option<String>,
         public_url: Option<String>,
@@ -110,7 +103,6 @@ impl ServerSettings {
     }
 }
 
-/// The owner's password, where the environment has one.
 pub(crate) fn owner_password() -> Result<Option<String>, Failure> {
     environment("PDPP_OWNER_PASSWORD")
 }
@@ -164,7 +156,6 @@ fn trusted_proxies() -> Result<Vec<IpAddr>, Failure> {
 pub(crate) struct RemoteSettings {
     /// The server to ask; the local data if there is none.
     pub(crate) provider_url: Option<String>,
-    /// Where credentials are kept.
     pub(crate) cache_root: PathBuf,
     /// The same as the command line names it, if it does.
     pub(crate) named_cache_root: Option<PathBuf>,
@@ -173,7 +164,6 @@ pub(crate) struct RemoteSettings {
 }
 
 impl RemoteSettings {
-    /// Puts the settings together.
     pub(crate) fn resolve(
         provider_url: Option<String>,
         cache_root: Option<PathBuf>,
@@ -224,7 +214,6 @@ pub(crate) struct Pager {
     pub(crate) told: Vec<(&'static str, &'static str)>,
 }
 
-/// The pager, if one is wanted and there.
 pub(crate) fn pager() -> Option<Pager> {
     let named = std::env::var_os("PAGER");
     let command = named.or_else(|| {
@@ -239,7 +228,6 @@ pub(crate) fn pager() -> Option<Pager> {
     command.map(|command| Pager { command, told })
 }
 
-/// The name an MCP server goes by.
 pub(crate) fn mcp_server_name() -> Result<Option<String>, Failure> {
     environment("PDPP_MCP_SERVER_NAME")
 }

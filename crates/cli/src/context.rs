@@ -20,7 +20,6 @@ pub(crate) struct Context {
     pub(crate) output: Output,
 }
 
-/// A runtime for one command.
 pub(crate) fn new_runtime() -> Result<Runtime, Failure> {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     let runtime = builder.enable_all().build();

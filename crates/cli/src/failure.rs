@@ -7,13 +7,11 @@ use std::path::Path;
 use contract::error::ReadError;
 use store::StoreError;
 
-/// What a command returns.
 pub(crate) type CommandResult<T = ()> = Result<T, Failure>;
 
 /// Why a command failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// A message with what to do next.
     Message {
         exit: u8,
         message: String,
@@ -42,12 +40,10 @@ impl Failure {
         }
     }
 
-    /// A failure with an exit code of its own.
     pub(crate) fn coded(exit: u8, message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::new(message).hint(hint).with_exit(exit)
     }
 
-    /// Sets the exit code.
     pub(crate) fn with_exit(mut self, code: u8) -> Self {
         if let Self::Message { exit, .. } = &mut self {
             *exit = code;
@@ -76,7 +72,6 @@ impl Failure {
         self
     }
 
-    /// A file operation that failed.
     pub(crate) fn file_error(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
         move |error| {
             let failure = Self::new(format!("{}: {error}", path.display()));
@@ -92,7 +87,6 @@ impl Failure {
         }
     }
 
-    /// Writing our own output failed.
     pub(crate) fn writing_output(error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::ClosedPipe,

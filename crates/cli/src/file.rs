@@ -71,7 +71,6 @@ impl Destination {
         }
     }
 
-    /// What takes the bytes.
     pub(crate) fn file(&self) -> &File {
         match self {
             Self::File(partial) => partial.file(),
@@ -103,7 +102,6 @@ pub(crate) struct Partial {
 }
 
 impl Partial {
-    /// Creates a temporary file for that path.
     pub(crate) fn create(path: &Path) -> CommandResult<Self> {
         let folder = parent_folder(path)?;
         remove_abandoned(folder);

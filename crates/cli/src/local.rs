@@ -32,7 +32,6 @@ const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(50);
 /// For whom the local data is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ActAs {
-    /// The owner.
     Owner,
     /// The owner, who looks at what a grant would show; nothing is logged as disclosed.
     Preview(String),
@@ -126,7 +125,6 @@ impl LocalServer {
         all.into_iter().flatten().map(|one| one.id).collect()
     }
 
-    /// Writes down what was disclosed.
     pub(crate) fn settle(&self) -> CommandResult {
         let connection = locked(&self.connection).connection.clone();
         connection.map_or(Ok(()), |connection| connection.owner.settle())

@@ -36,7 +36,6 @@ use crate::stop::Stop;
 const ATTEMPTS: u32 = 60;
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(50);
 
-/// A client of the owner API.
 pub(crate) struct OwnerClient {
     connection: Connection,
     /// Taken when this is dropped.
@@ -112,17 +111,14 @@ impl OwnerClient {
         })
     }
 
-    /// What is declared and configured.
     pub(crate) fn sources(&self) -> Result<Sources, OwnerError> {
         self.get(&RequestPath::new("/owner/sources"))
     }
 
-    /// Asks for a document.
     pub(crate) fn get<T: DeserializeOwned>(&self, target: &RequestPath) -> Result<T, OwnerError> {
         self.ask(Method::GET, target, Body::empty())
     }
 
-    /// Asks for something to be done.
     pub(crate) fn post<T: DeserializeOwned>(
         &self,
         target: &RequestPath,
@@ -142,7 +138,6 @@ impl OwnerClient {
         self.ask(Method::POST, target, Body::from(text))
     }
 
-    /// Asks for something to end.
     pub(crate) fn delete<T: DeserializeOwned>(
         &self,
         target: &RequestPath,
@@ -338,7 +333,6 @@ fn require_directory(context: &Context, holder: &str) -> CommandResult {
     Err(Failure::new(message).hints(first_steps::next_steps(&nothing, context)))
 }
 
-/// A path with parameters.
 pub(crate) struct RequestPath {
     path: String,
     params: Vec<String>,
@@ -352,14 +346,12 @@ impl RequestPath {
         }
     }
 
-    /// Adds a variable part of the path.
     pub(crate) fn segment(mut self, part: &str) -> Self {
         self.path.push('/');
         self.path.push_str(&encoded(part));
         self
     }
 
-    /// Adds a parameter.
     pub(crate) fn param(mut self, name: &str, value: &str) -> Self {
         self.params
             .push(format!("{}={}", encoded(name), encoded(value)));

@@ -28,9 +28,7 @@ use crate::style::Style;
 pub(crate) const LISTED_CHARS: usize = 160;
 pub(crate) const WHOLE_CHARS: usize = 4_000;
 
-/// Text that grows line by line.
 pub(crate) trait Lines {
-    /// Adds a line.
     fn push_line(&mut self, text: fmt::Arguments<'_>);
 }
 
@@ -48,13 +46,11 @@ pub(crate) struct PageEnd<'a> {
     pub(crate) shown: usize,
     pub(crate) has_more: bool,
     pub(crate) cursor: Option<&'a str>,
-    /// The connections of what it holds, one for each.
     pub(crate) connections: Vec<Option<&'a str>>,
     pub(crate) meta: Option<&'a Meta>,
 }
 
 impl PageEnd<'_> {
-    /// The last lines of a page.
     pub(crate) fn lines(&self, line: &CommandLine, style: Style) -> String {
         let (shown, what) = (self.shown, self.what);
         let plural = if shown == 1 { "" } else { "s" };
@@ -123,7 +119,6 @@ pub(crate) fn heading(name: &str, beside: &[String], style: Style) -> String {
     format!("{title}{between}{}\n", style.dim(&beside))
 }
 
-/// A command on a line of its own.
 pub(crate) fn indented_command(indent: &str, line: &CommandLine, style: Style) -> String {
     format!("{indent}{}\n", style.command(&line.to_string()))
 }

@@ -4,7 +4,6 @@ use strsim::osa_distance;
 
 use crate::output::visible;
 
-/// Names in a hint.
 const MAX_NAMES: usize = 12;
 
 /// The known name nearest to a mistaken one, if it is near enough to be meant.

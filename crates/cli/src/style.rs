@@ -1,6 +1,5 @@
 //! How text is set for the reader: colour and width at a terminal, neither elsewhere.
 
-/// How text is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Style {
     coloured: bool,
@@ -20,7 +19,6 @@ impl Style {
         Self { width, ..self }
     }
 
-    /// Whether there is colour.
     pub(crate) fn is_coloured(self) -> bool {
         self.coloured
     }
@@ -30,7 +28,6 @@ impl Style {
         self.width
     }
 
-    /// What a thing is called.
     pub(crate) fn title(self, text: &str) -> String {
         self.between("\u{1b}[1m", text)
     }
@@ -40,7 +37,6 @@ impl Style {
         self.between("\u{1b}[2m", text)
     }
 
-    /// What can be run.
     pub(crate) fn command(self, text: &str) -> String {
         self.between("\u{1b}[36m", text)
     }
@@ -54,17 +50,14 @@ impl Style {
         }
     }
 
-    /// What is well.
     pub(crate) fn success(self, text: &str) -> String {
         self.between("\u{1b}[32m", text)
     }
 
-    /// What is not.
     pub(crate) fn error(self, text: &str) -> String {
         self.between("\u{1b}[1;31m", text)
     }
 
-    /// A message whose lines begin with what they are.
     pub(crate) fn message(self, text: &str) -> String {
         let kinds = [
             ("error:", "\u{1b}[1;31m"),

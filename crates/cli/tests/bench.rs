@@ -37,7 +37,6 @@ fn measure(surface: Surface, records: u64, dir: Option<&Path>) -> Result<Vec<Val
     Ok(report["measurements"].as_array().unwrap().clone())
 }
 
-/// The row whose name contains a text.
 fn row<'a>(rows: &'a [Value], name: &str) -> &'a Value {
     let mut rows = rows.iter();
     let found = rows.find(|row| row["what"].as_str().unwrap().contains(name));

@@ -28,7 +28,6 @@ const WORDS: [&str; 6] = ["amber", "birch", "copper", "dune", "ember", "fjord"];
 /// Keys with the words of their subject.
 type State = BTreeMap<String, Vec<&'static str>>;
 
-/// What one line does.
 enum Step {
     Put(String, Vec<&'static str>),
     Delete(String),

@@ -11,7 +11,6 @@ use harness::server::Server;
 
 const SERVE: &str = "serve --demo --listen 127.0.0.1:0";
 
-/// What the connections hold.
 fn connections(home: &Home) -> BTreeMap<String, u64> {
     let listed = home.run("connections --json").succeeds().json();
     let rows = listed.as_array().unwrap().iter();

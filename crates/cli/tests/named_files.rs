@@ -129,7 +129,6 @@ fn endless(home: &Home) -> Receiver<()> {
     answers
 }
 
-/// A backup that is under way.
 fn begun(home: &Home, folder: &Path, answers: &Receiver<()>) -> Child {
     let mut command = home.command("backup ~/out/all.tar");
     let child = command.stderr(Stdio::null()).spawn().unwrap();

@@ -157,7 +157,6 @@ fn what_is_longer_than_the_screen_goes_through_the_pager() {
     assert!(fs::read_to_string(&file).unwrap().contains("First steps:"));
 }
 
-/// How many records a page shows.
 fn records(page: &str) -> usize {
     let lines = page.lines();
     lines.filter(|line| line.starts_with("mail-work/")).count()

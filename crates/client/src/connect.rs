@@ -26,13 +26,10 @@ use crate::provider_url::ProviderUrl;
 use crate::token::{self, Granted};
 use crate::transport::{Limits, RequestBody, Transport};
 
-/// The name the owner is shown.
 const CLIENT_NAME: &str = "pdpp CLI";
 
-/// What to ask a server for.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// The server.
     pub provider: ProviderUrl,
     /// The resource of the token; the default of the server if `None`.
     pub resource: Option<String>,
@@ -42,7 +39,6 @@ pub struct Request {
     pub browser: bool,
 }
 
-/// What the person is to be shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompt {
     /// The link to open, with the code filled in if the server supports that.
@@ -53,10 +49,8 @@ pub struct Prompt {
     pub expires_in: Duration,
 }
 
-/// A stored credential.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Connected {
-    /// The file.
     pub file: PathBuf,
     /// The grant, if the server named it.
     pub grant_id: Option<String>,
@@ -66,7 +60,6 @@ pub struct Connected {
     pub expires_at: Option<Instant>,
 }
 
-/// A flow that waits for the owner.
 pub struct Pending {
     flow: Flow,
     waiting: Waiting,
@@ -137,7 +130,6 @@ pub async fn begin(
 }
 
 impl Pending {
-    /// What the person is to be shown.
     pub fn prompt(&self) -> &Prompt {
         &self.prompt
     }

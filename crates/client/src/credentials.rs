@@ -21,19 +21,15 @@ use crate::provider_url::ProviderUrl;
 use crate::secret::Secret;
 use crate::token::Granted;
 
-/// Members that hold the kind of a credential.
 const KIND_MEMBERS: [&str; 4] = ["pdpp_token_kind", "token_kind", "kind", "role"];
 
-/// Kinds of grant and package tokens.
 const CLIENT_KINDS: [&str; 2] = ["client", "mcp_package"];
 
 /// How long before its end a credential is renewed.
 const RENEW_BEFORE: Duration = Duration::from_mins(1);
 
-/// The folder below a root.
 const FOLDER: &str = "clients";
 
-/// Where credentials are kept.
 #[derive(Debug, Clone)]
 pub struct CredentialCache {
     root: PathBuf,
@@ -66,12 +62,10 @@ impl CredentialCache {
         self
     }
 
-    /// The file for a new credential of this server.
     pub fn file(&self, provider: &ProviderUrl) -> PathBuf {
         file_path(&self.root, provider)
     }
 
-    /// The credential for a server.
     pub fn load(&self, provider: &ProviderUrl, now: Instant) -> Result<Credential, ReadError> {
         for root in std::iter::once(&self.root).chain(&self.fallback) {
             let path = file_path(root, provider);
@@ -161,7 +155,6 @@ impl CredentialCache {
     }
 }
 
-/// A credential file as it was read.
 struct Stored {
     file: PathBuf,
     members: Map<String, Value>,
@@ -194,12 +187,10 @@ pub struct Credential {
 }
 
 impl Credential {
-    /// The access token.
     pub fn access_token(&self) -> &Secret {
         &self.access_token
     }
 
-    /// The file it came from.
     pub fn file(&self) -> &Path {
         &self.file
     }
@@ -240,7 +231,6 @@ impl Credential {
         self.members.get("client")?.get("client_id")?.as_str()
     }
 
-    /// The same credential with its renewed tokens.
     pub(crate) fn renewed(&self, granted: &Granted, now: Instant) -> Self {
         let mut renewed = self.clone();
         if let Some(Value::Object(credential)) = renewed.members.get_mut("credential") {
@@ -257,7 +247,6 @@ impl Credential {
         renewed
     }
 
-    /// Writes it to its file.
     pub(crate) fn write(&self) -> Result<(), ReadError> {
         write(&self.file, &self.members)
     }
@@ -280,7 +269,6 @@ impl Credential {
         Ok(read)
     }
 
-    /// The hint for replacing it.
     pub(crate) fn connect_hint(&self, provider: &ProviderUrl) -> String {
         connect_hint(&self.connect_options, provider)
     }
@@ -366,7 +354,6 @@ fn is_client_kind(members: &Map<String, Value>) -> bool {
     stated_kinds(members).any(is_named)
 }
 
-/// The kinds an object states.
 fn stated_kinds(members: &Map<String, Value>) -> impl Iterator<Item = &str> {
     let named = KIND_MEMBERS.iter().filter_map(|name| members.get(*name));
     named.filter_map(Value::as_str).map(str::trim)

@@ -20,17 +20,13 @@ use self::public::is_public;
 
 /// The time limit, including name resolution.
 const TOTAL: Duration = Duration::from_secs(5);
-/// The largest document.
 const MAX_BYTES: usize = 5 * 1024;
 /// The most addresses of a name.
 const MAX_ADDRESSES: usize = 8;
 
-/// A document as it was fetched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document {
-    /// Its bytes.
     pub body: Vec<u8>,
-    /// How long it may be cached.
     pub max_age: Option<Duration>,
 }
 
@@ -50,7 +46,6 @@ enum FetchError {
     Refused(Refusal),
 }
 
-/// Fetches documents from the public internet.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DocumentFetcher {
     /// Connects to loopback without TLS, because tests have no public server.
@@ -59,7 +54,6 @@ pub struct DocumentFetcher {
 }
 
 impl DocumentFetcher {
-    /// Fetches the document at an address.
     pub async fn fetch(&self, address: &str) -> Result<Document, Refusal> {
         let end = Instant::now() + TOTAL;
         match tokio::time::timeout_at(end, self.fetch_within(address)).await {

@@ -10,7 +10,6 @@ use crate::transport::Limits;
 /// The longest text taken over from a server.
 const SHOWN: usize = 200;
 
-/// The error for a failed request.
 pub(crate) fn from_reqwest(server: &str, limits: &Limits, error: &reqwest::Error) -> ReadError {
     if error.is_timeout() {
         return timeout(server, limits, error.is_connect());
@@ -76,7 +75,6 @@ pub(crate) fn redirected(server: &str, asked: &Url, location: Option<&str>) -> R
     .with_hint("if that is the server you mean, run `pdpp connect` with its address")
 }
 
-/// The response is too large.
 pub(crate) fn too_large(server: &str, most: usize) -> ReadError {
     bad_response(server, &format!("its answer is larger than {most} bytes"))
         .with_hint("ask for less: a smaller limit, fewer fields or one stream")

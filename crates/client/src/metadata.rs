@@ -9,14 +9,12 @@ use crate::provider_url::ProviderUrl;
 use crate::token::json_object;
 use crate::transport::Transport;
 
-/// An authorization server and its endpoints.
 pub(crate) struct AuthorizationServer {
     pub(crate) issuer: ProviderUrl,
     pub(crate) token: Url,
     pub(crate) authorization: Option<Url>,
     pub(crate) device_authorization: Option<Url>,
     pub(crate) registration: Option<Url>,
-    /// The whole document.
     pub(crate) document: Map<String, Value>,
 }
 

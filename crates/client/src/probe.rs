@@ -10,13 +10,11 @@ use crate::transport::{Limits, Transport};
 /// A response to a request without a token.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProbeResponse {
-    /// The HTTP status.
     pub status: u16,
     /// The `WWW-Authenticate` header.
     pub challenge: Option<String>,
     /// The `Date` header, by the server's clock.
     pub date: Option<String>,
-    /// The body, where it is JSON.
     pub body: Option<Value>,
 }
 

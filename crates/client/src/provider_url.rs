@@ -74,7 +74,6 @@ impl ProviderUrl {
         self.url.path().trim_end_matches('/')
     }
 
-    /// The name of this host's credential file.
     pub fn host_file_name(&self) -> String {
         let mut name = self.url.host_str().unwrap_or_default().to_owned();
         if let Some(port) = self.url.port() {

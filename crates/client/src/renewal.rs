@@ -20,7 +20,6 @@ use crate::transport::Transport;
 /// Error codes for which a retry is useless.
 const FINAL: [&str; 3] = ["invalid_grant", "invalid_client", "unauthorized_client"];
 
-/// A credential in use.
 pub(crate) struct Session {
     current: RwLock<Arc<Credential>>,
     /// Held while renewing; the refresh token that was refused, so that it is not sent again.

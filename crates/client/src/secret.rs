@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-/// The replacement for a secret.
 const HIDDEN: &str = "[hidden]";
 
 /// Shorter secrets are not replaced: they would match ordinary words.
@@ -20,7 +19,6 @@ impl Secret {
         (!text.is_empty() && text.bytes().all(usable)).then_some(Self(text))
     }
 
-    /// The text itself.
     pub fn expose(&self) -> &str {
         &self.0
     }

@@ -29,10 +29,8 @@ struct Inner {
     kinds: OnceLock<TokenKinds>,
 }
 
-/// A server's answer.
 #[derive(Clone)]
 pub(crate) struct Reply {
-    /// The answer, with its text.
     answer: Answer,
     /// Whether it says that the token has ended.
     has_ended: bool,
@@ -145,7 +143,6 @@ impl Inner {
         }
     }
 
-    /// Renews this credential.
     async fn renew(
         self: &Arc<Self>,
         old: &Credential,

@@ -27,7 +27,6 @@ const KEPT: [&str; 6] = [
     "pdpp_token_kind",
 ];
 
-/// A granted token.
 pub(crate) struct Granted {
     pub(crate) access_token: Secret,
     pub(crate) refresh_token: Option<Secret>,
@@ -36,23 +35,19 @@ pub(crate) struct Granted {
 }
 
 impl Granted {
-    /// The grant or package.
     pub(crate) fn grant(&self) -> Option<&str> {
         let named = |name| self.kept.get(name).and_then(Value::as_str);
         named("grant_id").or(named("grant_package_id"))
     }
 
-    /// Whether it is for a package of grants.
     pub(crate) fn is_package(&self) -> bool {
         self.kept.contains_key("grant_package_id")
     }
 
-    /// How long it lives.
     pub(crate) fn lifetime(&self) -> Option<Duration> {
         self.expires_in.map(Duration::from_secs)
     }
 
-    /// When it ends.
     pub(crate) fn expires_at(&self, now: Instant) -> Option<Instant> {
         let micros = i64::try_from(self.lifetime()?.as_micros()).ok()?;
         Some(Instant(now.0.checked_add(micros)?))
@@ -79,15 +74,12 @@ impl Granted {
     }
 }
 
-/// The result.
 pub(crate) enum TokenResponse {
-    /// A token.
     Granted(Box<Granted>),
     /// No token, with this OAuth error code.
     Refused(String),
 }
 
-/// Sends a token request.
 pub(crate) async fn request_token(
     transport: &Transport,
     endpoint: &Url,
@@ -143,7 +135,6 @@ fn parse_response(server: &str, response: &HttpResponse) -> Result<TokenResponse
     })))
 }
 
-/// The body as a JSON object.
 pub(crate) fn json_object(response: &HttpResponse) -> Option<Map<String, Value>> {
     serde_json::from_slice(&response.body).ok()
 }

@@ -17,7 +17,6 @@ pub(crate) struct TokenKinds {
     /// Held while the server is asked, so that it is asked once: the last token whose kind stayed unknown, and the
     /// answer.
     pub(crate) last: Mutex<Option<(Secret, Result<Reply, ReadError>)>>,
-    /// How often it was asked.
     checks: AtomicU64,
     owner: AtomicBool,
 }
@@ -49,7 +48,6 @@ impl TokenKinds {
         )))
     }
 
-    /// Records the kind an answer states.
     pub(crate) fn record(&self, server: &str, stated: Option<Bearer>) -> Result<(), ReadError> {
         if stated == Some(Bearer::Owner) {
             self.owner.store(true, Ordering::Relaxed);

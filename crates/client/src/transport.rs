@@ -18,12 +18,9 @@ use crate::secret::Secret;
 /// The `User-Agent`.
 pub(crate) const USER_AGENT: &str = concat!("pdpp/", env!("CARGO_PKG_VERSION"));
 
-/// Limits of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// For connecting.
     pub connect: Duration,
-    /// For the whole response.
     pub total: Duration,
     /// The largest response, decompressed.
     pub body_bytes: usize,
@@ -51,7 +48,6 @@ pub(crate) struct HttpResponse {
 }
 
 impl HttpResponse {
-    /// A header as text.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }

@@ -13,19 +13,14 @@ use crate::wire::{Nullable, ObjectTag, present};
 /// Groups by a field that are returned when the request names no limit.
 pub const DEFAULT_GROUP_LIMIT: u32 = 10;
 
-/// The most groups returned.
 pub const MAX_GROUP_LIMIT: u32 = 100;
 
-/// An aggregate over one stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AggregateQuery {
     pub stream: StreamName,
     pub connection_id: Option<String>,
-    /// What to compute.
     pub metric: Metric,
-    /// Once, or per group.
     pub grouping: Option<Grouping>,
-    /// Conditions that must all hold.
     pub filters: Vec<Filter>,
 }
 
@@ -52,18 +47,12 @@ impl AggregateQuery {
     }
 }
 
-/// What to compute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MetricKind {
-    /// How many records.
     Count,
-    /// The sum of a numeric field.
     Sum,
-    /// The smallest value.
     Min,
-    /// The largest value.
     Max,
-    /// How many distinct values.
     CountDistinct,
 }
 
@@ -76,7 +65,6 @@ impl MetricKind {
         MetricKind::CountDistinct,
     ];
 
-    /// The wire name.
     pub fn as_str(self) -> &'static str {
         match self {
             MetricKind::Count => "count",
@@ -91,13 +79,9 @@ impl MetricKind {
 /// What to compute, and over which field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Metric {
-    /// How many records.
     Count,
-    /// The sum of a numeric field.
     Sum(FieldName),
-    /// The smallest value.
     Min(FieldName),
-    /// The largest value.
     Max(FieldName),
     /// How many distinct non-null values; exact.
     CountDistinct(FieldName),
@@ -132,7 +116,6 @@ impl Metric {
             .map_err(|error| refused("field", error.to_string()))
     }
 
-    /// What is computed.
     pub fn kind(&self) -> MetricKind {
         match self {
             Metric::Count => MetricKind::Count,
@@ -143,12 +126,10 @@ impl Metric {
         }
     }
 
-    /// The wire name.
     pub fn as_str(&self) -> &'static str {
         self.kind().as_str()
     }
 
-    /// The field it is computed over.
     pub fn field(&self) -> Option<&FieldName> {
         match self {
             Metric::Count => None,
@@ -160,7 +141,6 @@ impl Metric {
     }
 }
 
-/// One figure per group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grouping {
     by: GroupBy,
@@ -179,7 +159,6 @@ impl Grouping {
         Ok(Grouping { by, limit })
     }
 
-    /// What makes a group.
     pub fn by(&self) -> &GroupBy {
         &self.by
     }
@@ -194,7 +173,6 @@ impl Grouping {
     }
 }
 
-/// What makes a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GroupBy {
     /// Equal values of a field.
@@ -203,14 +181,12 @@ pub enum GroupBy {
     Time {
         /// A date or date-time field.
         field: FieldName,
-        /// The unit.
         granularity: Granularity,
         /// The IANA time zone that cuts the units; UTC when not named.
         time_zone: Option<String>,
     },
 }
 
-/// A calendar unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Granularity {
     Minute,
@@ -235,7 +211,6 @@ impl Granularity {
         Granularity::Year,
     ];
 
-    /// The unit of that wire name.
     pub fn parse(name: &str) -> Result<Granularity, ReadError> {
         let found = Granularity::ALL
             .into_iter()
@@ -246,7 +221,6 @@ impl Granularity {
         })
     }
 
-    /// The wire name.
     pub fn as_str(self) -> &'static str {
         match self {
             Granularity::Minute => "minute",
@@ -268,18 +242,14 @@ pub struct Aggregation {
     #[serde(default, skip_serializing_if = "ObjectTag::is_absent")]
     pub object: ObjectTag,
     pub stream: Option<String>,
-    /// What was computed.
     pub metric: String,
-    /// Over which field.
     #[serde(default, skip_serializing_if = "Nullable::is_absent")]
     pub field: Nullable<String>,
-    /// Grouped by which field.
     #[serde(default, skip_serializing_if = "Nullable::is_absent")]
     pub group_by: Nullable<String>,
     /// Grouped by the calendar unit of which field.
     #[serde(default, skip_serializing_if = "Nullable::is_absent")]
     pub group_by_time: Nullable<String>,
-    /// The calendar unit.
     #[serde(default, skip_serializing_if = "Nullable::is_absent")]
     pub granularity: Nullable<String>,
     /// The time zone that cuts the units.
@@ -287,21 +257,16 @@ pub struct Aggregation {
     pub time_zone: Nullable<String>,
     /// The connection, when the answer is about one.
     pub connection_id: Option<String>,
-    /// How many records were looked at.
     pub filtered_record_count: Option<u64>,
-    /// Whether the figures are approximate.
     pub approximate: Option<bool>,
     /// The figure as written; JSON null where no record has a value, absent when grouped.
     #[serde(default, deserialize_with = "present")]
     pub value: Option<Box<RawValue>>,
     pub groups: Option<Vec<Group>>,
-    /// How many groups at most.
     pub limit: Option<u32>,
     /// How many records fell into groups that are not shown.
     pub other_count: Option<u64>,
-    /// The request.
     pub links: Option<Links>,
-    /// What to know.
     pub meta: Option<Meta>,
 }
 
@@ -346,7 +311,6 @@ impl Aggregation {
 pub struct Group {
     /// The value they share, as written; JSON null for records without one.
     pub key: Box<RawValue>,
-    /// How many records.
     pub count: u64,
     /// The figure, for `sum`, `min` and `max`.
     #[serde(default, deserialize_with = "present")]

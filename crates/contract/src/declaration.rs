@@ -70,7 +70,6 @@ impl Declaration {
         parse::parse(text, reading)
     }
 
-    /// How it was read.
     pub fn reading(&self) -> Reading {
         self.reading
     }
@@ -85,7 +84,6 @@ impl Declaration {
         &self.text
     }
 
-    /// The stream of that name, if declared.
     pub fn stream(&self, name: &str) -> Option<&StreamDeclaration> {
         self.streams
             .iter()
@@ -113,14 +111,12 @@ pub struct Source {
     pub id: String,
 }
 
-/// One stream of a source.
 #[derive(Debug, Clone)]
 pub struct StreamDeclaration {
     /// Unique within the declaration.
     pub name: StreamName,
     /// Whether records may change after they were first written.
     pub semantics: Semantics,
-    /// What the stream holds, for people.
     pub description: Option<String>,
     /// A short name for people.
     pub label: Option<String>,
@@ -145,17 +141,14 @@ pub struct StreamDeclaration {
 }
 
 impl StreamDeclaration {
-    /// The field of that name, if declared.
     pub fn field(&self, name: &str) -> Option<&FieldDeclaration> {
         self.fields.iter().find(|field| field.name.as_str() == name)
     }
 
-    /// The view of that id, if declared.
     pub fn view(&self, id: &str) -> Option<&View> {
         self.views.iter().find(|view| view.id.as_str() == id)
     }
 
-    /// The relationship of that name, if declared.
     pub fn relationship(&self, name: &str) -> Option<&Relationship> {
         self.relationships
             .iter()
@@ -230,20 +223,16 @@ pub enum Pointing {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cardinality {
-    /// Any number.
     HasMany,
-    /// At most one.
     HasOne,
 }
 
 /// What may be asked of a stream beyond plain reading and exact filters.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct QueryCapabilities {
-    /// The comparisons each field may be filtered with.
     pub range_filters: BTreeMap<FieldName, Vec<RangeOperator>>,
     /// The relationships a read may bring along.
     pub expand: Vec<Expand>,
-    /// The fields search looks at.
     pub lexical_fields: Vec<FieldName>,
     /// The fields a search by meaning would look at.
     pub semantic_fields: Vec<FieldName>,
@@ -265,33 +254,21 @@ pub struct Expand {
 /// The aggregates a stream allows, by field.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Aggregations {
-    /// Records may be counted.
     pub count: bool,
-    /// Fields that may be summed.
     pub sum: Vec<FieldName>,
-    /// Fields whose smallest value may be asked.
     pub min: Vec<FieldName>,
-    /// Fields whose largest value may be asked.
     pub max: Vec<FieldName>,
-    /// Fields that may group.
     pub group_by: Vec<FieldName>,
-    /// Fields that may group by calendar unit.
     pub group_by_time: Vec<FieldName>,
-    /// Fields whose distinct values may be counted.
     pub count_distinct: Vec<FieldName>,
 }
 
-/// A comparison in a range filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RangeOperator {
-    /// At least.
     Gte,
-    /// More than.
     Gt,
-    /// At most.
     Lte,
-    /// Less than.
     Lt,
 }
 
@@ -304,14 +281,12 @@ impl RangeOperator {
         RangeOperator::Lt,
     ];
 
-    /// The operator of that wire name.
     pub fn parse(name: &str) -> Option<RangeOperator> {
         RangeOperator::ALL
             .into_iter()
             .find(|operator| operator.as_str() == name)
     }
 
-    /// The wire name.
     pub fn as_str(self) -> &'static str {
         match self {
             RangeOperator::Gte => "gte",
@@ -341,19 +316,14 @@ pub struct SelectionPreset {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PresetStream {
-    /// A declared stream.
     pub name: StreamName,
-    /// How much of it.
     pub part: PresetPart,
 }
 
-/// How much of a stream a preset selects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PresetPart {
     /// Every declared field.
     Whole,
-    /// These fields.
     Fields(Vec<FieldName>),
-    /// The fields of this view.
     View(ViewId),
 }

@@ -12,7 +12,6 @@ use crate::json::{self, JsonKind, RecordBody};
 /// The longest name that a suggestion is looked for, in characters; comparing takes the product of both lengths.
 const MAX_SUGGESTED: usize = 64;
 
-/// One mistake in a document.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {rule}", if path.is_empty() { "(whole file)" } else { path.as_str() })]
 pub struct Mistake {
@@ -27,14 +26,12 @@ pub struct Mistake {
 pub struct Mistakes(pub Vec<Mistake>);
 
 impl Mistakes {
-    /// A single mistake.
     pub fn one(path: impl Into<String>, rule: impl Into<String>) -> Mistakes {
         let mut mistakes = Mistakes::default();
         mistakes.add(path, rule);
         mistakes
     }
 
-    /// Adds a mistake.
     pub fn add(&mut self, path: impl Into<String>, rule: impl Into<String>) {
         self.0.push(Mistake {
             path: path.into(),
@@ -42,7 +39,6 @@ impl Mistakes {
         });
     }
 
-    /// The value, if there are no mistakes.
     pub fn unless_any<T>(self, value: T) -> Result<T, Mistakes> {
         if self.0.is_empty() {
             Ok(value)
@@ -74,9 +70,7 @@ pub fn step(path: &str, name: &str) -> String {
 /// A JSON value and its JSON Pointer.
 #[derive(Debug, Clone)]
 pub struct Node {
-    /// The value as written.
     pub raw: String,
-    /// Its JSON Pointer.
     pub path: String,
 }
 
@@ -96,7 +90,6 @@ impl Node {
         mistakes.add(&self.path, format!("must be {wanted}, {}", self.found()));
     }
 
-    /// The text of a non-empty string.
     pub fn text(&self, mistakes: &mut Mistakes) -> Option<String> {
         match json::decode_string(&self.raw) {
             Some(text) if !text.trim().is_empty() => Some(text.into_owned()),
@@ -107,7 +100,6 @@ impl Node {
         }
     }
 
-    /// A truth value.
     pub fn boolean(&self, mistakes: &mut Mistakes) -> Option<bool> {
         match self.raw.trim() {
             "true" => Some(true),
@@ -142,7 +134,6 @@ impl Node {
         None
     }
 
-    /// An array of at least one element.
     pub fn filled_array(&self, mistakes: &mut Mistakes) -> Option<Vec<Node>> {
         let items = self.array(mistakes)?;
         if items.is_empty() {
@@ -186,7 +177,6 @@ impl Node {
 #[derive(Debug)]
 pub struct Object {
     body: RecordBody,
-    /// Its JSON Pointer.
     pub path: String,
     known: Vec<&'static str>,
 }
@@ -206,7 +196,6 @@ impl Object {
         self.body.get(name).is_some()
     }
 
-    /// A member that may be absent.
     pub fn optional(&mut self, name: &'static str) -> Option<Node> {
         self.known.push(name);
         let raw = self.body.get(name)?.to_owned();
@@ -216,7 +205,6 @@ impl Object {
         })
     }
 
-    /// A member that must be there.
     pub fn required(&mut self, name: &'static str, mistakes: &mut Mistakes) -> Option<Node> {
         let node = self.optional(name);
         if node.is_none() {

@@ -27,11 +27,8 @@ pub struct GrantDocument {
     pub grant_id: GrantId,
     /// When it was issued, RFC 3339.
     pub issued_at: String,
-    /// Whose data.
     pub subject: Subject,
-    /// Who may read.
     pub client: GrantClient,
-    /// Of which source.
     pub source: Source,
     /// Against which declaration it was resolved.
     pub source_declaration: SourceDeclarationVersion,
@@ -44,7 +41,6 @@ pub struct GrantDocument {
     pub access_mode: AccessMode,
     /// What may be read; closed.
     pub streams: Vec<GrantedStream>,
-    /// The preset it was made from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selection_preset: Option<String>,
     /// What the client promises about keeping data; recorded, never enforced.
@@ -55,15 +51,12 @@ pub struct GrantDocument {
     pub expires_at: Option<String>,
 }
 
-/// Whose data it is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Subject {
-    /// The owner.
     pub id: String,
 }
 
-/// Who may read.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -76,7 +69,6 @@ pub struct GrantClient {
     pub local: bool,
 }
 
-/// Which revision of a declaration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SourceDeclarationVersion {
@@ -84,11 +76,9 @@ pub struct SourceDeclarationVersion {
     pub version: String,
 }
 
-/// How often a grant may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AccessMode {
-    /// For one token.
     SingleUse,
     /// Until it expires or is revoked.
     Continuous,
@@ -102,9 +92,7 @@ pub struct GrantedStream {
     pub name: StreamName,
     /// The connections; on the wire of reads they are `connection_id`s.
     pub instance_ids: Vec<ConnectionId>,
-    /// The top-level fields.
     pub fields: Vec<FieldName>,
-    /// Only records of this time.
     pub time_constraint: Option<TimeConstraint>,
     /// Only these records, by canonical key.
     pub resources: Option<Vec<String>>,
@@ -115,7 +103,6 @@ pub struct GrantedStream {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TimeConstraint {
-    /// The field that says when.
     pub field: FieldName,
     /// From then on, inclusive.
     pub since: Option<String>,
@@ -151,18 +138,10 @@ pub enum GrantError {
     /// Another format.
     #[error("grant version must be {PROTOCOL_VERSION}, found {0:?}; issue the grant again")]
     Version(String),
-    /// An empty selection grants nothing.
     #[error("{0} is empty, and an empty selection grants nothing; name what is granted")]
     Empty(String),
-    /// Said twice.
     #[error("{list} names {value:?} more than once")]
-    Repeated {
-        /// Where.
-        list: String,
-        /// What.
-        value: String,
-    },
-    /// A text that is no time.
+    Repeated { list: String, value: String },
     #[error("{0:?} is not an RFC 3339 time or date")]
     NotATime(String),
     /// A constraint that constrains nothing.
@@ -179,9 +158,7 @@ pub enum GrantError {
         "grants {first} and {second} both give {stream} of {connection}; issue one grant for it"
     )]
     Overlap {
-        /// One.
         first: GrantId,
-        /// The other.
         second: GrantId,
         connection: ConnectionId,
         stream: StreamName,
@@ -220,22 +197,18 @@ impl From<Grant> for GrantDocument {
 }
 
 impl Grant {
-    /// What the grant says.
     pub fn document(&self) -> &GrantDocument {
         &self.0
     }
 
-    /// The grant's id.
     pub fn id(&self) -> &GrantId {
         &self.0.grant_id
     }
 
-    /// Who may read.
     pub fn client_id(&self) -> &ClientId {
         &self.0.client.client_id
     }
 
-    /// The streams it gives.
     pub fn streams(&self) -> &[GrantedStream] {
         &self.0.streams
     }
@@ -323,14 +296,11 @@ pub struct GrantedAuthority {
 /// One stream of one connection, as far as it is granted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GrantedRow {
-    /// The grant that gives it.
     pub grant_id: GrantId,
     pub connector: ConnectorKey,
     pub connection: ConnectionId,
     pub stream: StreamName,
-    /// The fields, in the order of the grant.
     pub fields: Vec<FieldName>,
-    /// Only records of this time.
     pub time_constraint: Option<TimeConstraint>,
     /// Only these records, by canonical key.
     pub resources: Option<BTreeSet<String>>,
@@ -398,12 +368,10 @@ impl GrantedAuthority {
         })
     }
 
-    /// Who reads.
     pub fn client_id(&self) -> &ClientId {
         &self.client_id
     }
 
-    /// The package, when there are several grants.
     pub fn package_id(&self) -> Option<&PackageId> {
         self.package_id.as_ref()
     }

@@ -39,7 +39,6 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Handle {
     Record(RecordHandle),
-    /// A window into a field.
     Window(Box<WindowHandle>),
 }
 
@@ -59,26 +58,19 @@ pub struct WindowHandle {
     selector: WindowSelector,
 }
 
-/// The parts of a handle that can be at fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// The connection id.
     Connection,
-    /// The stream name.
     Stream,
-    /// The record key.
     Record,
-    /// The field name.
     Field,
 }
 
 /// Why a text is no handle, or not the one that was meant.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum HandleError {
-    /// The text does not have the form of a handle.
     #[error("{} is not a record id: {why}", segment::quoted(.given))]
     Form {
-        /// The text.
         given: String,
         /// What is missing or too much.
         why: &'static str,
@@ -86,11 +78,8 @@ pub enum HandleError {
     /// One part cannot stand where it does.
     #[error("the {part} in the record id {why}: {}", segment::quoted(.value))]
     Segment {
-        /// Which part.
         part: Part,
-        /// The part.
         value: String,
-        /// What is wrong with it.
         why: SegmentError,
     },
     /// The connection of a composed id holds a colon, so the id would be read as another record's.
@@ -102,7 +91,6 @@ pub enum HandleError {
         /// What stands where the connection should.
         value: String,
     },
-    /// The id and the argument name different connections.
     #[error(
         "the id names the connection {} and connection_id names {}",
         segment::quoted(.embedded),
@@ -111,7 +99,6 @@ pub enum HandleError {
     Conflict {
         /// The connection inside the id.
         embedded: String,
-        /// The connection beside it.
         given: String,
     },
 }
@@ -119,7 +106,6 @@ pub enum HandleError {
 type Parsed<T> = Result<T, HandleError>;
 
 impl HandleError {
-    /// The code a surface answers with.
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::Conflict { .. } => ErrorCode::ConflictingConnectionId,
@@ -165,7 +151,6 @@ impl fmt::Display for Part {
 }
 
 impl Handle {
-    /// Reads any handle.
     pub fn parse(text: &str) -> Parsed<Self> {
         if text.starts_with(WINDOW_URI) {
             return WindowHandle::parse(text).map(|window| Self::Window(Box::new(window)));
@@ -249,7 +234,6 @@ impl RecordHandle {
         })
     }
 
-    /// The connection, where it is known.
     pub fn connection(&self) -> Option<&str> {
         self.connection.as_deref()
     }
@@ -258,7 +242,6 @@ impl RecordHandle {
         &self.stream
     }
 
-    /// The record key.
     pub fn record(&self) -> &str {
         &self.record
     }
@@ -354,7 +337,6 @@ impl WindowHandle {
         Self::new(payload.record(text, "field-window")?, &field, selector)
     }
 
-    /// The record the field belongs to.
     pub fn record(&self) -> &RecordHandle {
         &self.record
     }
@@ -363,7 +345,6 @@ impl WindowHandle {
         &self.field
     }
 
-    /// Which part of the field.
     pub fn selector(&self) -> &WindowSelector {
         &self.selector
     }

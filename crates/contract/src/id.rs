@@ -8,13 +8,11 @@ use thiserror::Error;
 
 use crate::segment;
 
-/// A text that is not the identifier it was given as.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{} is not a valid {kind}: {rule}", segment::quoted(.value))]
 pub struct IdError {
     /// What the text should have been, e.g. `stream name`.
     pub kind: &'static str,
-    /// The text as it was given.
     pub value: String,
     /// The rule it breaks, as a phrase to read after a colon.
     pub rule: &'static str,
@@ -36,7 +34,6 @@ macro_rules! identifiers {
                 }
             }
 
-            /// The identifier as text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -114,7 +111,6 @@ identifiers! {
     GrantId("grant id", check_opaque);
     /// Several grants under one token.
     PackageId("package id", check_opaque);
-    /// An application that asks for grants.
     ClientId("client id", check_opaque);
     /// Content of a blob, named by its SHA-256: `blob_sha256_<64 hex digits>`.
     BlobId("blob id", check_blob_id);
@@ -162,7 +158,6 @@ impl ConnectionId {
 impl BlobId {
     const PREFIX: &'static str = "blob_sha256_";
 
-    /// The id of the content with this digest.
     pub fn from_sha256(digest: [u8; 32]) -> Self {
         use std::fmt::Write as _;
         let mut text = String::with_capacity(Self::PREFIX.len() + 64);

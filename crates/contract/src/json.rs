@@ -43,9 +43,7 @@ enum Name {
 pub struct JsonError {
     /// Where in the text, in bytes.
     pub offset: usize,
-    /// What is wrong there.
     pub message: String,
-    /// The kind of fault.
     pub code: JsonErrorCode,
 }
 
@@ -62,20 +60,15 @@ pub enum JsonErrorCode {
     TooDeep,
 }
 
-/// The type of a JSON value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum JsonKind {
     /// `null`
     Null,
     /// `true` or `false`
     Boolean,
-    /// Any number.
     Number,
-    /// A text.
     String,
-    /// A list of values.
     Array,
-    /// Members by name.
     Object,
 }
 
@@ -114,12 +107,10 @@ impl RecordBody {
         Ok(Self { text, members })
     }
 
-    /// The object as it was written.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The object as it was written.
     pub fn into_string(self) -> String {
         self.text
     }

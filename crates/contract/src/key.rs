@@ -25,7 +25,6 @@ pub struct RecordKey {
 /// Why a text or a list of parts is no record key.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum KeyError {
-    /// The key has no text.
     #[error("the record key is empty; give it a non-empty text")]
     Empty,
     /// The canonical text is too long.
@@ -34,7 +33,6 @@ pub enum KeyError {
         /// How long the canonical text is.
         bytes: usize,
     },
-    /// Part of the key holds a control character.
     #[error("the record key contains a control character")]
     Control,
     /// The stream has another number of primary key fields.
@@ -45,7 +43,6 @@ pub enum KeyError {
     },
 }
 
-/// How a key of so many parts is written.
 fn shape_of(parts: usize) -> String {
     match parts {
         1 => "be one text, for the stream has one primary key field".to_owned(),

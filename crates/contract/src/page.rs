@@ -12,14 +12,12 @@ use crate::schema::SchemaAnswer;
 use crate::wire::{Nullable, ObjectTag};
 use crate::words::WordsFound;
 
-/// One page of a list.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Page<T> {
     /// `list`.
     #[serde(default, skip_serializing_if = "ObjectTag::is_absent")]
     pub object: ObjectTag,
-    /// The path of the list.
     pub url: Option<String>,
     /// Whether another page follows; see [`Page::has_more`].
     pub has_more: Option<bool>,
@@ -29,11 +27,8 @@ pub struct Page<T> {
     /// The bookmark of a changes feed, worth keeping after its last page.
     #[serde(default, skip_serializing_if = "Nullable::is_absent")]
     pub next_changes_since: Nullable<String>,
-    /// What the page holds.
     pub data: Vec<T>,
-    /// The request and its continuation.
     pub links: Option<Links>,
-    /// What to know about the page.
     pub meta: Option<Meta>,
 }
 
@@ -111,7 +106,6 @@ impl Warnings for SchemaAnswer {
     }
 }
 
-/// The request and its continuation.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Links {
@@ -136,7 +130,6 @@ pub struct Meta {
     pub recall: Option<Recall>,
     /// The time span of all matching records, if asked.
     pub window: Option<TimeSpan>,
-    /// Said while an index is behind.
     pub index_maintenance: Option<IndexMaintenance>,
     /// Why a search found nothing: its words one by one.
     pub words: Option<WordsFound>,
@@ -187,7 +180,6 @@ pub enum ReportedCount {
     Other(Value),
 }
 
-/// A count with how it was obtained.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KindCount {
@@ -198,7 +190,6 @@ pub struct KindCount {
 }
 
 impl ReportedCount {
-    /// Nothing was counted.
     pub fn none() -> ReportedCount {
         ReportedCount::Kind(KindCount {
             kind: "none".to_owned(),
@@ -206,7 +197,6 @@ impl ReportedCount {
         })
     }
 
-    /// Counted, every one.
     pub fn exact(value: u64) -> ReportedCount {
         ReportedCount::Kind(KindCount {
             kind: "exact".to_owned(),
@@ -224,7 +214,6 @@ impl ReportedCount {
     }
 }
 
-/// What a search looked at.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Recall {
@@ -234,25 +223,18 @@ pub struct Recall {
     pub ranking_scope: String,
     /// Whether matches were left out of the ranking.
     pub truncated: bool,
-    /// How many matches were ranked.
     pub ranked_candidate_count: Option<u64>,
-    /// The most that are ranked.
     pub candidate_window_limit: Option<u64>,
-    /// How many connections were searched.
     pub sources_searched_count: Option<u64>,
-    /// How many of them were cut.
     pub truncated_source_count: Option<u64>,
 }
 
-/// The time span of all matching records.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TimeSpan {
-    /// How many records there are.
     pub total: u64,
     /// The earliest, RFC 3339 in UTC. Both bounds are absent where no record has a time.
     pub earliest_at: Option<String>,
-    /// The latest.
     pub latest_at: Option<String>,
 }
 
@@ -260,9 +242,7 @@ pub struct TimeSpan {
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct IndexMaintenance {
-    /// What that means for this answer.
     pub note: Option<String>,
-    /// How many streams are waiting.
     pub pending_scopes: Option<u64>,
     /// How much of an index that is being built is done.
     pub percent: Option<u64>,
@@ -273,16 +253,11 @@ pub struct IndexMaintenance {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Warning {
     pub code: WarningCode,
-    /// What happened.
     #[serde(default)]
     pub message: String,
-    /// The parameter it is about.
     pub param: Option<String>,
-    /// Figures behind it.
     pub detail: Option<Value>,
-    /// The connection it is about.
     pub connection_id: Option<String>,
-    /// The field it is about.
     pub field: Option<String>,
 }
 
@@ -298,7 +273,6 @@ impl Warning {
         }
     }
 
-    /// Names the parameter it is about.
     #[must_use]
     pub fn about(mut self, param: impl Into<String>) -> Warning {
         self.param = Some(param.into());
@@ -326,11 +300,9 @@ impl Warning {
 /// Which warning. Ours are closed; those of another server pass through.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WarningCode {
-    /// A count could not be exact.
     CountDowngraded,
     /// A source cannot answer this search and was left out.
     SourceSkippedNotApplicable,
-    /// A deprecated parameter was used.
     DeprecatedAliasUsed,
     /// A limit was larger than allowed and was cut.
     LimitClamped,
@@ -364,7 +336,6 @@ impl WarningCode {
         ("record_damaged", WarningCode::RecordDamaged),
     ];
 
-    /// The wire name.
     pub fn as_str(&self) -> &str {
         let known = WarningCode::NAMES.iter().find(|(_, code)| code == self);
         match (known, self) {
@@ -374,7 +345,6 @@ impl WarningCode {
         }
     }
 
-    /// The code of that wire name.
     pub fn parse(name: &str) -> WarningCode {
         let known = WarningCode::NAMES
             .into_iter()

@@ -17,17 +17,13 @@ pub use part::{
 /// Query parameters in wire form, decoded.
 pub type Params = Vec<(String, String)>;
 
-/// Records of one stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordsQuery {
     pub stream: StreamName,
     /// The connection; opaque, as another server may have given it.
     pub connection_id: Option<String>,
-    /// Which fields.
     pub projection: Projection,
-    /// Conditions that must all hold.
     pub filters: Vec<Filter>,
-    /// How many per page.
     pub limit: PageLimit,
     /// The list as it stands, or what changed.
     pub reading: Reading,
@@ -42,16 +38,13 @@ pub enum Reading {
     Changes(ChangesSince),
 }
 
-/// Options of reading the records as they stand.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListOptions {
     /// Where to go on; opaque. A cursor of a changes feed continues that feed.
     pub cursor: Option<String>,
     /// The direction; descending unless `sort` says otherwise.
     pub order: Option<Order>,
-    /// The field to sort by.
     pub sort: Option<Sort>,
-    /// Whether to count.
     pub count: Count,
     /// Whether to report the time span of all matching records.
     pub time_span: bool,
@@ -75,10 +68,8 @@ impl ListOptions {
     }
 }
 
-/// Where a changes feed starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChangesSince {
-    /// With everything there is.
     Beginning,
     /// After a bookmark, which is opaque.
     Bookmark(String),
@@ -87,7 +78,6 @@ pub enum ChangesSince {
 }
 
 impl ChangesSince {
-    /// Reads the parameter.
     pub fn parse(text: &str) -> ChangesSince {
         match text {
             "beginning" => ChangesSince::Beginning,
@@ -116,14 +106,12 @@ pub struct RecordQuery {
     /// The record key in canonical form; opaque here, for its shape depends on the stream.
     pub record_id: String,
     pub connection_id: Option<String>,
-    /// Which fields.
     pub projection: Projection,
     /// Relationships to bring along.
     pub expand: Vec<ExpandRequest>,
 }
 
 impl RecordQuery {
-    /// A record with every field that may be seen.
     pub fn new(stream: StreamName, record_id: impl Into<String>) -> RecordQuery {
         RecordQuery {
             stream,
@@ -144,18 +132,14 @@ pub struct WindowQuery {
     /// The field, literally.
     pub field: FieldName,
     pub connection_id: Option<String>,
-    /// Which part of it.
     pub selector: WindowSelector,
 }
 
-/// The streams that may be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StreamsQuery {
-    /// Only those of this connection.
     pub connection_id: Option<String>,
 }
 
-/// One stream with its capabilities.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamQuery {
     pub stream: StreamName,

@@ -16,7 +16,6 @@ use crate::search::{SearchHit, SearchQuery};
 
 /// The read contract. `links` are left to the surface, which alone knows the request target.
 pub trait ReadContract: Send + Sync + 'static {
-    /// What may be asked.
     fn schema(
         &self,
         query: SchemaQuery,
@@ -28,7 +27,6 @@ pub trait ReadContract: Send + Sync + 'static {
         query: StreamsQuery,
     ) -> impl Future<Output = Result<Page<StreamSummary>, ReadError>> + Send;
 
-    /// One stream with its capabilities.
     fn stream(
         &self,
         query: StreamQuery,
@@ -48,7 +46,6 @@ pub trait ReadContract: Send + Sync + 'static {
         query: AggregateQuery,
     ) -> impl Future<Output = Result<Aggregation, ReadError>> + Send;
 
-    /// A search over all streams.
     fn search(
         &self,
         query: SearchQuery,
@@ -68,9 +65,7 @@ pub trait ReadContract: Send + Sync + 'static {
 pub struct Blob {
     /// What the bytes are, as stored.
     pub media_type: String,
-    /// How many there are.
     pub size_bytes: u64,
-    /// The bytes.
     pub content: Box<dyn Read + Send>,
 }
 

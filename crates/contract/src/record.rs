@@ -69,24 +69,19 @@ pub struct Record {
     /// tells happened is [`own_time`].
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub emitted_at: String,
-    /// The connection it belongs to.
     pub connection_id: Option<String>,
     /// The deprecated twin of `connection_id`; not sent by us.
     pub connector_instance_id: Option<String>,
-    /// The connector it came from.
     pub connector_key: Option<String>,
-    /// The owner's label of the connection.
     pub display_name: Option<String>,
     /// The projected payload, numbers and member order as written. Absent on tombstones.
     pub data: Option<Box<RawValue>>,
     /// Whether this is a tombstone.
     #[serde(default, skip_serializing_if = "Not::not")]
     pub deleted: bool,
-    /// When it was deleted.
     pub deleted_at: Option<String>,
     /// The size of the projected payload as JSON.
     pub record_json_bytes: Option<u64>,
-    /// Where people can look at it.
     pub citation_url: Option<String>,
     /// Related records, by relationship.
     pub expanded: Option<OrderedMap<Expanded>>,
@@ -97,7 +92,6 @@ pub struct Record {
 }
 
 impl Record {
-    /// A record with its identity and payload.
     pub fn new(
         stream: impl Into<String>,
         id: impl Into<String>,
@@ -126,7 +120,6 @@ impl Record {
         }
     }
 
-    /// Names the connection.
     #[must_use]
     pub fn in_connection(mut self, connection_id: impl Into<String>) -> Record {
         self.connection_id = Some(connection_id.into());
@@ -146,15 +139,12 @@ pub enum Expanded {
     None,
 }
 
-/// Some of the children of a record.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ExpandedList {
     /// `list`.
     #[serde(default, skip_serializing_if = "ObjectTag::is_absent")]
     pub object: ObjectTag,
-    /// The children.
     pub data: Vec<Record>,
-    /// Whether there are more than the limit.
     #[serde(default)]
     pub has_more: bool,
 }
@@ -189,28 +179,20 @@ pub struct FieldWindow {
     #[serde(default, skip_serializing_if = "ObjectTag::is_absent")]
     pub object: ObjectTag,
     pub stream: String,
-    /// The record key.
     pub record_id: String,
-    /// The connection it belongs to.
     pub connection_id: Option<String>,
-    /// The path of the window route.
     pub url: Option<String>,
     pub field: WindowField,
-    /// The slice and where it stands.
     pub window: Window,
-    /// The request.
     pub links: Option<Links>,
-    /// What to know.
     pub meta: Option<Meta>,
 }
 
-/// The field a window was cut from.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WindowField {
     /// The field name, literally.
     pub path: String,
-    /// Its JSON type.
     #[serde(rename = "type")]
     pub kind: Option<String>,
 }

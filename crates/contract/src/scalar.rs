@@ -18,18 +18,14 @@ use crate::{
 pub enum FieldKind {
     /// `true` or `false`.
     Boolean,
-    /// A whole number.
     Integer,
-    /// Any number.
     Number,
     Text,
     /// A text with the format `date`.
     Date,
     /// A text with the format `date-time`.
     DateTime,
-    /// Members by name.
     Object,
-    /// A list.
     Array,
     /// Several types, or none stated.
     Mixed,
@@ -41,7 +37,6 @@ impl FieldKind {
         !matches!(self, Self::Object | Self::Array | Self::Mixed)
     }
 
-    /// The name on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Boolean => "boolean",
@@ -61,14 +56,11 @@ impl FieldKind {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scalar {
-    /// A truth value.
     Boolean(bool),
-    /// A whole number.
     Integer(i64),
     /// A finite number; never negative zero.
     Number(#[serde(with = "bits")] f64),
     Text(String),
-    /// A moment.
     Instant(Instant),
 }
 
@@ -80,7 +72,6 @@ pub enum ScalarError {
     NotOfKind {
         /// The form that would be read, with its article.
         expected: &'static str,
-        /// The text as given.
         given: String,
     },
     /// Nothing can be compared with such a field.

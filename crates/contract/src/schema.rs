@@ -21,20 +21,15 @@ use crate::wire::{Nullable, ObjectTag, OrderedMap};
 pub use capability::{Capability, ExpandCapability, FieldCapability};
 pub use compact::CompactStream;
 
-/// A question for the schema.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SchemaQuery {
-    /// How much of it.
     pub detail: SchemaDetail,
-    /// Only this stream.
     pub stream: Option<StreamName>,
-    /// Only this connection.
     pub connection_id: Option<String>,
     /// Only this connector, by its key or the id of its source.
     pub connector_id: Option<String>,
 }
 
-/// How much of the schema.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SchemaDetail {
     /// Everything, for all streams asked about.
@@ -81,7 +76,6 @@ impl SchemaQuery {
     }
 }
 
-/// The schema in the size that was asked for.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 pub enum SchemaAnswer {
@@ -111,7 +105,6 @@ impl<'de> Deserialize<'de> for SchemaAnswer {
     }
 }
 
-/// The full schema.
 pub type Schema = SchemaDocument<StreamMetadata>;
 
 pub type CompactSchema = SchemaDocument<CompactStream>;
@@ -125,7 +118,6 @@ pub struct SchemaDocument<S> {
     pub object: ObjectTag,
     /// `compact` on a compact document.
     pub detail: Option<String>,
-    /// On whose behalf this was answered.
     pub bearer: Option<Bearer>,
     /// How many connectors, when the question was narrowed.
     pub connector_count: Option<u64>,
@@ -133,15 +125,11 @@ pub struct SchemaDocument<S> {
     pub stream_count: Option<u64>,
     #[serde(default = "Vec::new")]
     pub connectors: Vec<ConnectorSchema<S>>,
-    /// The request.
     pub links: Option<Links>,
-    /// What to know.
     pub meta: Option<Meta>,
-    /// How a search may be asked for.
     pub search: Option<Value>,
 }
 
-/// On whose behalf a schema was answered.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Bearer {
@@ -155,7 +143,6 @@ pub struct Bearer {
     pub grant_package_id: Option<String>,
 }
 
-/// One connector and its streams.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ConnectorSchema<S> {
@@ -174,7 +161,6 @@ pub struct ConnectorSchema<S> {
     pub streams: Vec<S>,
 }
 
-/// A source as an answer names it.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SourceRef {
@@ -186,26 +172,21 @@ pub struct SourceRef {
     pub display_name: Option<String>,
 }
 
-/// A connection a stream may be read from.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GrantedConnection {
     /// What to pass as `connection_id`.
     pub connection_id: String,
-    /// The owner's label.
     pub display_name: Option<String>,
 }
 
-/// One stream with everything it accepts.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct StreamMetadata {
     /// `stream_metadata`.
     #[serde(default, skip_serializing_if = "ObjectTag::is_absent")]
     pub object: ObjectTag,
-    /// The stream.
     pub name: String,
-    /// What it holds, for people.
     pub description: Option<String>,
     /// Whether records may change.
     pub semantics: Option<Semantics>,
@@ -223,7 +204,6 @@ pub struct StreamMetadata {
     pub query: Option<QueryMetadata>,
     /// Named sets of fields.
     pub views: Option<Vec<ViewMetadata>>,
-    /// Streams that point here.
     pub relationships: Option<Vec<RelationshipMetadata>>,
     /// What each field accepts, in declared order.
     #[serde(default)]
@@ -234,9 +214,7 @@ pub struct StreamMetadata {
     pub freshness: Option<Freshness>,
     /// The connections it may be read from, as the grant lists them.
     pub instance_ids: Option<Vec<String>>,
-    /// The records it is limited to.
     pub resources: Option<Vec<String>>,
-    /// The time it is limited to.
     pub time_constraint: Option<Value>,
     /// The connections it may be read from, with labels.
     pub granted_connections: Option<Vec<GrantedConnection>>,
@@ -250,13 +228,11 @@ pub struct StreamMetadata {
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct QueryMetadata {
-    /// Comparisons by field.
     pub range_filters: Option<OrderedMap<Vec<RangeOperator>>>,
     /// Relationships that may be brought along.
     pub expand: Option<Vec<Value>>,
     /// Searched fields.
     pub search: Option<SearchMetadata>,
-    /// Allowed aggregates.
     pub aggregations: Option<AggregationMetadata>,
 }
 
@@ -264,9 +240,7 @@ pub struct QueryMetadata {
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SearchMetadata {
-    /// By words.
     pub lexical_fields: Option<Vec<String>>,
-    /// By meaning.
     pub semantic_fields: Option<Vec<String>>,
 }
 
@@ -274,19 +248,12 @@ pub struct SearchMetadata {
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct AggregationMetadata {
-    /// Records may be counted.
     pub count: Option<bool>,
-    /// May be summed.
     pub sum: Option<Vec<String>>,
-    /// May be asked for the smallest value.
     pub min: Option<Vec<String>>,
-    /// May be asked for the largest value.
     pub max: Option<Vec<String>>,
-    /// May group.
     pub group_by: Option<Vec<String>>,
-    /// May group by calendar unit.
     pub group_by_time: Option<Vec<String>>,
-    /// May have distinct values counted.
     pub count_distinct: Option<Vec<String>>,
 }
 
@@ -302,24 +269,19 @@ pub struct ViewMetadata {
     pub fields: Vec<String>,
 }
 
-/// A relationship as served.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RelationshipMetadata {
     pub name: String,
-    /// The child stream.
     pub stream: String,
     /// The field that holds a record key of the other stream: the child's, or for `has_one` possibly this stream's.
     pub foreign_key: String,
-    /// How many children.
     pub cardinality: Cardinality,
 }
 
-/// How recent the records are.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Freshness {
     /// `current`, `stale` or `unknown`.
     pub status: String,
-    /// When they were last captured.
     #[serde(default, skip_serializing_if = "Nullable::is_absent")]
     pub captured_at: Nullable<String>,
     /// When that was last tried.
@@ -334,9 +296,7 @@ pub struct StreamSummary {
     /// `stream`.
     #[serde(default, skip_serializing_if = "ObjectTag::is_absent")]
     pub object: ObjectTag,
-    /// The stream.
     pub name: String,
-    /// How many records may be seen.
     pub record_count: Option<u64>,
     /// The newest `emitted_at` that may be seen.
     #[serde(default, skip_serializing_if = "Nullable::is_absent")]
@@ -348,8 +308,6 @@ pub struct StreamSummary {
     /// The older name of the connector key.
     pub connector_id: Option<String>,
     pub source: Option<SourceRef>,
-    /// The owner's label of the connection.
     pub display_name: Option<String>,
-    /// How recent the records are.
     pub freshness: Option<Freshness>,
 }

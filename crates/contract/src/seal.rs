@@ -37,7 +37,6 @@ pub enum TokenKind {
     Changes,
     /// The next page within one reading of changes.
     ChangesPage,
-    /// The next page of a search.
     Search,
     /// The next page of groups of an aggregate.
     Groups,
@@ -52,7 +51,6 @@ pub struct Binding<'a> {
     pub connection: Option<&'a str>,
     /// Everything that selects: filters, query text, streams, time; any text that is equal when the selection is.
     pub filter: &'a str,
-    /// The order of the answer.
     pub order: &'a str,
     /// The grant or package on whose behalf it is read; nothing for the owner.
     pub grant: Option<&'a str>,
@@ -168,7 +166,6 @@ pub fn seal<T: Serialize>(
     Ok(URL_SAFE_NO_PAD.encode(token))
 }
 
-/// Opens a token that was sealed with this key for this kind and binding.
 pub fn open<T: DeserializeOwned>(
     key: &SealingKey,
     kind: TokenKind,

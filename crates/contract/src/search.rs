@@ -8,32 +8,26 @@ use crate::id::StreamName;
 use crate::query::{Count, Filter, PageLimit, refused};
 use crate::wire::{ObjectTag, Other};
 
-/// The most excerpts on one hit.
 pub const MAX_EXCERPTS: usize = 5;
 
 /// The excerpts of a hit when the request does not say.
 pub const DEFAULT_EXCERPTS: usize = 1;
 
-/// A search over everything that may be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchQuery {
     /// The question; `"phrases"`, `+required`, `prefix*` and `-excluded` are understood.
     pub q: String,
     /// Whether any word may occur, or all must.
     pub matching: Matching,
-    /// How to search.
     pub mode: SearchMode,
     /// Only in these streams; all when empty.
     pub streams: Vec<StreamName>,
-    /// Only in this connection.
     pub connection_id: Option<String>,
     /// Conditions that must all hold; they need exactly one stream.
     pub filters: Vec<Filter>,
-    /// How many per page.
     pub limit: PageLimit,
     /// Where to go on; opaque.
     pub cursor: Option<String>,
-    /// Whether to count all hits.
     pub count: Count,
     /// Which hits come first.
     pub order: SearchOrder,
@@ -62,16 +56,13 @@ pub enum Matching {
 }
 
 impl Matching {
-    /// Both.
     pub const ALL: [Matching; 2] = [Matching::Any, Matching::All];
 
-    /// The one of that wire name.
     pub fn parse(name: &str) -> Result<Matching, ReadError> {
         let found = Self::ALL.into_iter().find(|one| one.as_str() == name);
         found.ok_or_else(|| refused("match", "match must be any or all"))
     }
 
-    /// The wire name.
     pub fn as_str(self) -> &'static str {
         match self {
             Matching::Any => "any",
@@ -83,7 +74,6 @@ impl Matching {
 /// Which hits come first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SearchOrder {
-    /// The best match.
     #[default]
     Relevance,
     /// The latest by the record's own time; records without one come last.
@@ -93,14 +83,12 @@ pub enum SearchOrder {
 }
 
 impl SearchOrder {
-    /// Every order.
     pub const ALL: [SearchOrder; 3] = [
         SearchOrder::Relevance,
         SearchOrder::Newest,
         SearchOrder::Oldest,
     ];
 
-    /// The order of that wire name.
     pub fn parse(name: &str) -> Result<SearchOrder, ReadError> {
         let found = Self::ALL.into_iter().find(|order| order.as_str() == name);
         found.ok_or_else(|| {
@@ -109,7 +97,6 @@ impl SearchOrder {
         })
     }
 
-    /// The wire name.
     pub fn as_str(self) -> &'static str {
         match self {
             SearchOrder::Relevance => "relevance",
@@ -122,31 +109,25 @@ impl SearchOrder {
 /// How to search. Only lexical search is built; another server may have more.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SearchMode {
-    /// By words.
     #[default]
     Lexical,
-    /// By meaning.
     Semantic,
-    /// By both.
     Hybrid,
 }
 
 impl SearchMode {
-    /// All there are.
     pub const ALL: [SearchMode; 3] = [
         SearchMode::Lexical,
         SearchMode::Semantic,
         SearchMode::Hybrid,
     ];
 
-    /// The mode of that wire name.
     pub fn parse(name: &str) -> Option<SearchMode> {
         SearchMode::ALL
             .into_iter()
             .find(|mode| mode.as_str() == name)
     }
 
-    /// The wire name.
     pub fn as_str(self) -> &'static str {
         match self {
             SearchMode::Lexical => "lexical",
@@ -155,7 +136,6 @@ impl SearchMode {
         }
     }
 
-    /// The route that searches this way.
     pub fn route(self) -> &'static str {
         match self {
             SearchMode::Lexical => "/v1/search",
@@ -207,15 +187,12 @@ pub struct SearchHit {
     /// `search_result`.
     #[serde(default, skip_serializing_if = "ObjectTag::is_absent")]
     pub object: ObjectTag,
-    /// The stream.
     pub stream: Option<String>,
     /// The record key in canonical form.
     pub record_key: Option<String>,
     /// The connector, under its older name.
     pub connector_id: Option<String>,
-    /// The connector.
     pub connector_key: Option<String>,
-    /// The connection.
     pub connection_id: Option<String>,
     /// The deprecated twin of `connection_id`; not sent by us.
     pub connector_instance_id: Option<String>,
@@ -225,7 +202,6 @@ pub struct SearchHit {
     pub record_url: Option<String>,
     /// Where people can look at it.
     pub citation_url: Option<String>,
-    /// When the source emitted it.
     pub emitted_at: Option<String>,
     /// When its author wrote it, from a granted field.
     pub authored_at: Option<String>,
@@ -234,11 +210,9 @@ pub struct SearchHit {
     pub author: Option<String>,
     /// What to call it, from a granted field.
     pub title: Option<String>,
-    /// The fields that are proven to match.
     pub matched_fields: Option<Vec<String>>,
     /// The words of the question that it has, with the form found; left out where it has all of them as they were asked for.
     pub matched_terms: Option<Vec<MatchedTerm>>,
-    /// The words of the question that it does not have.
     pub missing_terms: Option<Vec<String>>,
     /// The record of the same conversation next to which it stands, where it has no word of the question itself.
     pub near: Option<String>,
@@ -259,7 +233,6 @@ pub struct SearchHit {
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct MatchedTerm {
-    /// The word that was asked for.
     pub term: String,
     /// The word that was found, where it is another one.
     pub found: Option<String>,
@@ -272,9 +245,7 @@ pub struct MatchedTerm {
 pub struct Passage {
     /// The field, literally.
     pub field_path: String,
-    /// The exact text.
     pub text: String,
-    /// Whether the field holds more.
     #[serde(default)]
     pub truncated: bool,
 }
@@ -283,9 +254,7 @@ pub struct Passage {
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Snippet {
-    /// The field it comes from.
     pub field: Option<String>,
-    /// The words.
     pub text: String,
     /// Members of another server.
     #[serde(flatten)]
@@ -318,11 +287,8 @@ pub struct EvidenceExcerpt {
     pub field_path: String,
     /// The exact, unmarked text; not sent by us, because `preview_text` without its marks is the same.
     pub text: Option<String>,
-    /// Where the text begins in the field.
     pub text_start_chars: Option<u64>,
-    /// Where it ends.
     pub text_end_chars: Option<u64>,
-    /// Where the matches stand in the field.
     pub matches: Option<Vec<MatchSpan>>,
     /// The text with `<mark>` tags; a `<mark` of the source is written `&lt;mark`.
     pub preview_text: Option<String>,
@@ -330,17 +296,14 @@ pub struct EvidenceExcerpt {
     pub truncated: Option<bool>,
     /// What proves the match, such as `lexical_match`.
     pub provenance: Option<String>,
-    /// How to read on.
     pub read: Option<FieldWindowRead>,
     /// Members of another server.
     #[serde(flatten)]
     pub other: Other,
 }
 
-/// Where a match stands in a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MatchSpan {
-    /// Its first character.
     pub start_chars: u64,
     /// The first character after it.
     pub end_chars: u64,
@@ -356,19 +319,13 @@ pub struct FieldWindowRead {
     pub object: ObjectTag,
     /// `GET`.
     pub method: Option<String>,
-    /// The path of the window route.
     pub route: Option<String>,
-    /// The connection.
     pub connection_id: Option<String>,
-    /// The stream.
     pub stream: Option<String>,
-    /// The record key.
     pub record_id: Option<String>,
     /// The field, literally.
     pub field: Option<String>,
-    /// Where to start.
     pub offset_chars: Option<u64>,
-    /// How much to read.
     pub limit_chars: Option<u64>,
     /// Members of another server.
     #[serde(flatten)]

@@ -6,7 +6,6 @@ use thiserror::Error;
 /// Why a text cannot stand as one segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum SegmentError {
-    /// There is nothing in it.
     #[error("is empty")]
     Empty,
     /// It holds `/` or `\`.
@@ -15,7 +14,6 @@ pub enum SegmentError {
     /// It is `.`, or holds `..`.
     #[error("is '.' or contains '..'")]
     Traversal,
-    /// It holds a control character.
     #[error("contains a control character")]
     Control,
 }

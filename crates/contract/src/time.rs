@@ -77,7 +77,6 @@ impl TimeRange {
 
 /// Where the time comes from. Nothing but an implementation of this asks the system, so tests own the time.
 pub trait Clock: Send + Sync {
-    /// The present moment.
     fn now(&self) -> Instant;
 }
 

@@ -105,10 +105,8 @@ fn bracketed(name: &str) -> String {
     written
 }
 
-/// What a server answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// The HTTP status.
     pub status: u16,
     /// The request id the server gave, in a header.
     pub request_id: Option<String>,
@@ -179,7 +177,6 @@ pub trait Upstream: Send + Sync + 'static {
         false
     }
 
-    /// Asks once.
     fn get(&self, question: Get) -> Asked<'_>;
 }
 

@@ -19,21 +19,16 @@ pub const MAX_CONTEXT_CHARS: usize = 8_192;
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct WindowSelector {
-    /// Where to start.
     pub offset_chars: Option<usize>,
-    /// How many characters.
     pub limit_chars: Option<usize>,
     /// Where to start, as the decimal text of an offset.
     pub cursor: Option<String>,
     /// A text to find, instead of an offset.
     pub q: Option<String>,
-    /// Context before the match.
     pub before_chars: Option<usize>,
-    /// Context after the match.
     pub after_chars: Option<usize>,
 }
 
-/// A checked request for one window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WindowRequest {
     start: Start,
@@ -60,7 +55,6 @@ pub struct Window {
     pub start_chars: usize,
     /// The first character after it.
     pub end_chars: usize,
-    /// The length of the field.
     pub total_chars: usize,
     /// How long the slice could have been.
     pub limit_chars: usize,
@@ -78,15 +72,11 @@ pub struct Window {
     pub previous_offset_chars: Option<usize>,
 }
 
-/// Why there is no window.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum WindowError {
-    /// The selectors cannot be served.
     #[error("{message}")]
     Selector {
-        /// The selector at fault.
         param: &'static str,
-        /// What is wrong with it.
         message: &'static str,
     },
     /// The searched text does not occur.
@@ -191,12 +181,10 @@ impl WindowRequest {
         Self::new(Start::Offset(offset_chars), DEFAULT_LIMIT_CHARS)
     }
 
-    /// Whether more was asked than a window may have.
     pub fn limit_clamped(&self) -> bool {
         self.limit_clamped
     }
 
-    /// How long the window may be.
     pub fn limit_chars(&self) -> usize {
         self.limit_chars
     }

@@ -20,20 +20,14 @@ pub type Other = serde_json::Map<String, serde_json::Value>;
 pub struct ObjectTag(Cow<'static, str>);
 
 impl ObjectTag {
-    /// A page of something.
     pub const LIST: ObjectTag = ObjectTag(Cow::Borrowed("list"));
     pub const RECORD: ObjectTag = ObjectTag(Cow::Borrowed("record"));
-    /// A stream, briefly.
     pub const STREAM: ObjectTag = ObjectTag(Cow::Borrowed("stream"));
-    /// A stream with its capabilities.
     pub const STREAM_METADATA: ObjectTag = ObjectTag(Cow::Borrowed("stream_metadata"));
     pub const CONNECTOR: ObjectTag = ObjectTag(Cow::Borrowed("connector"));
-    /// The schema document.
     pub const SCHEMA: ObjectTag = ObjectTag(Cow::Borrowed("schema"));
-    /// A search hit.
     pub const SEARCH_RESULT: ObjectTag = ObjectTag(Cow::Borrowed("search_result"));
     pub const FIELD_WINDOW: ObjectTag = ObjectTag(Cow::Borrowed("field_window"));
-    /// An aggregate.
     pub const AGGREGATION: ObjectTag = ObjectTag(Cow::Borrowed("aggregation"));
 
     /// The tag as text; empty when absent.
@@ -50,17 +44,13 @@ impl ObjectTag {
 /// A member that may be absent, null, or a value; each is written back as it was.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Nullable<T> {
-    /// Not there.
     #[default]
     Absent,
-    /// There, and null.
     Null,
-    /// There.
     Value(T),
 }
 
 impl<T> Nullable<T> {
-    /// Whether the member is not there at all.
     pub fn is_absent(&self) -> bool {
         matches!(self, Nullable::Absent)
     }
@@ -113,12 +103,10 @@ impl<V> OrderedMap<V> {
         self.0.iter().map(|(name, value)| (name.as_str(), value))
     }
 
-    /// Whether there are no members.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many members there are.
     pub fn len(&self) -> usize {
         self.0.len()
     }

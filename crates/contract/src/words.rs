@@ -10,13 +10,11 @@ pub struct WordsFound {
     /// Words that occur, in one form or another.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub found: Vec<String>,
-    /// Words that occur nowhere.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
     /// Words that occur nowhere as they were written, with the near spellings that were looked for instead.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub respelled: Vec<Respelled>,
-    /// How many records have every word.
     pub with_every_word: Option<u64>,
     /// When nothing was found: what was asked for, and how many records have it, whatever filters were given.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -31,7 +29,6 @@ pub struct WordsFound {
 /// A word, and what was looked for instead.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Respelled {
-    /// As it was asked for.
     pub term: String,
     /// The nearest words that occur.
     pub found: Vec<String>,
@@ -40,9 +37,7 @@ pub struct Respelled {
 /// A word, a phrase or a prefix, and how many records have it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TermCount {
-    /// As it is searched for.
     pub term: String,
-    /// How many records have it.
     pub count: u64,
 }
 

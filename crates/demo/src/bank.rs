@@ -120,7 +120,6 @@ struct Transaction<'a> {
     balance_cents: i64,
 }
 
-/// All accounts.
 pub(crate) fn source(purchases: &[Purchase]) -> Result<Source, DemoError> {
     let mut bookings: Vec<Booking> = Vec::new();
     for day in FIRST_DAY..=LAST_DAY {

@@ -54,7 +54,6 @@ struct Event<'a> {
     description: Option<&'a str>,
 }
 
-/// The calendar.
 pub(crate) fn source(grammar: &Grammar, story: &Story) -> Result<Source, DemoError> {
     let mut lines = Lines::default();
     for event in &story.events {

@@ -149,7 +149,6 @@ struct User<'a> {
     is_bot: bool,
 }
 
-/// The workspace.
 pub(crate) fn source(grammar: &Grammar, story: &Story) -> Result<Source, DemoError> {
     let mut lines = Lines::default();
     let founded = Moment::on(crate::moment::FIRST_DAY, 8, 0).text();

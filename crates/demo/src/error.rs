@@ -16,24 +16,18 @@ pub enum DemoError {
     /// The bundled story says something the program cannot place.
     #[error("the bundled story cannot be used: {0}")]
     Story(String),
-    /// A bundled declaration has mistakes.
     #[error("a bundled declaration cannot be used: {0}")]
     Declaration(#[from] DeclarationErrors),
-    /// A bundled id is none.
     #[error("a bundled id cannot be used: {0}")]
     Id(String),
-    /// The import stopped.
     #[error(transparent)]
     Import(#[from] ImportError),
-    /// The store refused something.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A record was refused.
     #[error("line {line} of the sample data for '{connection}' was refused: {message}")]
     Refused {
         connection: &'static str,
         line: u64,
-        /// Why.
         message: String,
     },
 }

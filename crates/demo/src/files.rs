@@ -11,11 +11,8 @@ use crate::dice::Dice;
 /// The bytes behind a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttachedFile {
-    /// The stream of the record.
     pub stream: &'static str,
-    /// The key of the record.
     pub key: String,
-    /// Their media type.
     pub mime_type: String,
     pub bytes: Vec<u8>,
 }

@@ -70,7 +70,6 @@ struct Commit<'a> {
     url: String,
 }
 
-/// Both repositories.
 pub(crate) fn sources(grammar: &Grammar, story: &Story) -> Result<Vec<Source>, DemoError> {
     let mut sources = Vec::new();
     for repository in &REPOSITORIES {

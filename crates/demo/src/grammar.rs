@@ -22,7 +22,6 @@ const MAX_DEPTH: usize = 8;
 /// What a conversation keeps talking about once it has begun.
 const KEPT: [&str; 5] = ["project", "part", "document", "firm", "weekday"];
 
-/// The lists of all files.
 pub(crate) struct Grammar(HashMap<&'static str, Vec<&'static str>>);
 
 impl Grammar {

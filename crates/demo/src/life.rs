@@ -7,18 +7,14 @@ use crate::lines::Lines;
 use crate::story::Story;
 use crate::{bank, calendar, chat, git, mail, notes, shop};
 
-/// One connection and what it holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
     /// The declaration of its connector, as a file.
     pub declaration: &'static str,
-    /// The id of the connection.
     pub connection: &'static str,
-    /// What its owner calls it.
     pub name: &'static str,
     /// Its records, one envelope per line.
     pub lines: String,
-    /// How many lines there are.
     pub records: u64,
     /// The bytes its records point at.
     pub files: Vec<AttachedFile>,
@@ -41,12 +37,10 @@ impl Source {
     }
 }
 
-/// The sample life.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Life {
     /// The first thing to be written: a note that says what all this is.
     pub about: Source,
-    /// Everything else.
     pub sources: Vec<Source>,
     /// The last thing to be written: a note about the people. Where it is, all is.
     pub who: Source,

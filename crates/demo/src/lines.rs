@@ -4,7 +4,6 @@ use serde::Serialize;
 
 use crate::error::DemoError;
 
-/// Lines on their way into one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
     pub(crate) text: String,

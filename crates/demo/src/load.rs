@@ -17,13 +17,11 @@ use crate::notes;
 /// What a store holds, as far as the sample life is concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holding {
-    /// Nothing yet.
     Nothing,
     /// A part of the sample life: loading it stopped half-way.
     Part,
     /// The sample life, and perhaps more.
     Everything,
-    /// Something else.
     SomethingElse,
 }
 

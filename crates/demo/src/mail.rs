@@ -26,7 +26,6 @@ const UNREAD_DAYS: i64 = 4;
 /// Letters that answer each other, oldest first.
 pub(crate) type Conversation = Vec<Letter>;
 
-/// A letter before it has an id.
 #[derive(Debug, Clone)]
 pub(crate) struct Letter {
     /// Only where the story insists on one.
@@ -94,7 +93,6 @@ impl Letter {
         self
     }
 
-    /// The letter as the next one quotes it.
     fn quoted(&self) -> String {
         let body = self.body.as_deref().unwrap_or_default();
         let lines = body.lines().map(|line| match line {
@@ -153,7 +151,6 @@ struct BlobRef<'a> {
     size_bytes: usize,
 }
 
-/// Both mailboxes.
 pub(crate) fn sources(
     grammar: &Grammar,
     story: &Story,

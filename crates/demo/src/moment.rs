@@ -11,7 +11,6 @@ pub(crate) const LAST_DAY: i64 = 20_754;
 
 const MINUTES_OF_DAY: i64 = 24 * 60;
 
-/// A minute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Moment(i64);
 

@@ -34,7 +34,6 @@ struct Note<'a> {
     body: &'a str,
 }
 
-/// The notes.
 pub(crate) fn source(grammar: &Grammar, story: &Story) -> Result<Source, DemoError> {
     let mut lines = Lines::default();
     for note in &story.notes {
@@ -70,7 +69,6 @@ pub(crate) fn about() -> Result<Source, DemoError> {
     framing(ABOUT, include_str!("../data/about.md"))
 }
 
-/// The note about the people.
 pub(crate) fn who() -> Result<Source, DemoError> {
     framing(WHO, include_str!("../data/who.md"))
 }

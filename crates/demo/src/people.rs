@@ -1,11 +1,9 @@
 //! Who lives in the sample life: one person, her family and friends, her colleagues.
 
-/// Somebody.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Person {
     pub(crate) name: &'static str,
     pub(crate) email: &'static str,
-    /// What they do, for colleagues.
     pub(crate) title: &'static str,
     pub(crate) time_zone: &'static str,
 }
@@ -35,7 +33,6 @@ const fn person(
     }
 }
 
-/// Whose life it is.
 pub(crate) const MARA: &str = "Mara Keller";
 /// Her private address; the one at work is with the colleagues.
 pub(crate) const MARA_AT_HOME: &str = "mara@keller.example";

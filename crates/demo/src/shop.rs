@@ -15,7 +15,6 @@ use crate::people::{HOME, MARA};
 
 const DECLARATION: &str = include_str!("../declarations/shop.json");
 
-/// The currency of the whole life.
 pub(crate) const CURRENCY: &str = "CHF";
 
 #[derive(Debug)]
@@ -59,7 +58,6 @@ const SHOPS: [Shop; 2] = [
 /// The order that was sent back: the headphones, which Mara returned because one side crackled.
 const RETURNED: (&str, &str, i64) = ("KK-9001", "2026-08-22T18:20:00Z", 27_900);
 
-/// One line of an order.
 #[derive(Debug)]
 struct Item {
     name: &'static str,
@@ -68,7 +66,6 @@ struct Item {
     unit_cents: i64,
 }
 
-/// One order.
 #[derive(Debug)]
 pub(crate) struct Purchase {
     pub(crate) shop: &'static Shop,
@@ -287,7 +284,6 @@ struct Shipment<'a> {
     delivered_at: Option<String>,
 }
 
-/// Both shops.
 pub(crate) fn sources(purchases: &[Purchase]) -> Result<Vec<Source>, DemoError> {
     let mut sources = Vec::new();
     for shop in &SHOPS {

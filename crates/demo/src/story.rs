@@ -5,7 +5,6 @@ use serde::Deserialize;
 use crate::error::DemoError;
 use crate::moment::Moment;
 
-/// Everything that was told.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Story {
@@ -16,7 +15,6 @@ pub(crate) struct Story {
     pub(crate) commits: Vec<StoryCommit>,
 }
 
-/// A letter of a thread.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct StoryLetter {
@@ -42,7 +40,6 @@ pub(crate) struct StoryFile {
     pub(crate) text: Vec<String>,
 }
 
-/// A message of the chat and what was answered.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct StoryMessage {
@@ -55,7 +52,6 @@ pub(crate) struct StoryMessage {
     pub(crate) reactions: Vec<(String, i64)>,
 }
 
-/// An answer.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct StoryReply {
@@ -105,13 +101,11 @@ pub(crate) struct StoryCommit {
 }
 
 impl Story {
-    /// The story that comes with the program.
     pub(crate) fn bundled() -> Result<Self, DemoError> {
         Ok(serde_json::from_str(include_str!("../data/story.json"))?)
     }
 }
 
-/// A time in the story.
 pub(crate) fn moment(text: &str) -> Result<Moment, DemoError> {
     Moment::parse(text).ok_or_else(|| DemoError::Story(format!("{text} is no time")))
 }

@@ -33,15 +33,12 @@ const OVERHEAD_BYTES: u64 = 256;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{waiting} disclosures are not in the log yet: {detail}")]
 pub struct LogError {
-    /// How many entries wait.
     pub waiting: usize,
-    /// The store's error.
     pub detail: String,
     /// The same without names of files, for clients.
     pub in_public: String,
 }
 
-/// Recomputes the chain of the log.
 pub fn verify(store: &dyn Store) -> Result<ChainCheck, StoreError> {
     store.check_disclosures()
 }
@@ -54,7 +51,6 @@ pub struct DisclosureLog {
 
 struct Shared {
     queue: Mutex<Queue>,
-    /// There is work.
     work: Condvar,
     /// A write succeeded or failed.
     done: Condvar,
@@ -84,7 +80,6 @@ struct Failure {
     in_public: String,
 }
 
-/// An entry that waits.
 struct Noted {
     number: u64,
     bytes: u64,
@@ -94,7 +89,6 @@ struct Noted {
 /// Whether a batch is on disk, and how many bytes can be written after it in any case.
 type Written = Result<u64, StoreError>;
 
-/// What one transaction writes.
 struct Batch {
     noted: Vec<Noted>,
     uses: Vec<TokenUse>,
@@ -102,7 +96,6 @@ struct Batch {
 }
 
 impl DisclosureLog {
-    /// Starts the writing thread.
     pub fn start(store: Arc<dyn Store>) -> Result<Self, std::io::Error> {
         let room = store.log_room();
         let write = move |batch: &Batch| {
@@ -180,7 +173,6 @@ impl DisclosureLog {
         Ok(())
     }
 
-    /// Notes that a token was presented.
     pub fn note_use(&self, token_id: &str, at: Instant) {
         let mut queue = self.shared.queue();
         match queue.uses.get_mut(token_id) {

@@ -11,7 +11,6 @@ use store::registry::{Entry, EntryKind};
 
 use crate::secret::TokenHash;
 
-/// An entry that was read.
 pub(crate) struct Found<T> {
     pub(crate) key: String,
     pub(crate) value: T,
@@ -29,7 +28,6 @@ pub(crate) fn find<T: DeserializeOwned>(
     Ok(store.entry(kind, key, now)?.and_then(typed))
 }
 
-/// All live entries of a kind.
 pub(crate) fn all<T: DeserializeOwned>(
     store: &dyn Store,
     kind: EntryKind,
@@ -58,7 +56,6 @@ fn typed<T: DeserializeOwned>(entry: Entry) -> Option<Found<T>> {
     })
 }
 
-/// The document of an entry.
 pub(crate) fn text<T: Serialize>(document: &T) -> String {
     serde_json::to_string(document).expect("our documents are plain structs of texts and numbers")
 }
@@ -68,7 +65,6 @@ pub(crate) fn key_of(secret: &str) -> String {
     hex(&TokenHash::new(secret).0)
 }
 
-/// Bytes as hex digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");

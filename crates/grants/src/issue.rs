@@ -26,13 +26,11 @@ const DAY: Duration = Duration::from_hours(24);
 const CONTINUOUS: Duration = DAY.saturating_mul(90);
 /// How long a grant for single use lasts unless its owner says otherwise.
 pub(crate) const SINGLE_USE: Duration = DAY;
-/// The longest life of an owner token.
 const OWNER_TOKEN_MAX: Duration = DAY.saturating_mul(366);
 
 /// The client id of grants that have no client of their own.
 const LOCAL: &str = "local";
 
-/// To whom something is issued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recipient<'a> {
     /// A client, by its id or a name for people.
@@ -50,32 +48,23 @@ impl<'a> From<&'a str> for Recipient<'a> {
 /// What was issued. The token is in clear here and nowhere else.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Issued {
-    /// The bearer token.
     pub access_token: Secret,
-    /// What the token stands for.
     pub token_kind: TokenKind,
-    /// The grant, when there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grant_id: Option<GrantId>,
-    /// The package, when there are several grants.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grant_package_id: Option<PackageId>,
     /// When grant and token end, RFC 3339.
     pub expires_at: String,
-    /// What may be read.
     pub streams: Vec<IssuedStream>,
 }
 
 /// One stream of one connection, as far as it was granted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct IssuedStream {
-    /// The connection.
     pub connection_id: ConnectionId,
-    /// The stream.
     pub stream: StreamName,
-    /// The fields.
     pub fields: Vec<FieldName>,
-    /// Only records of this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_constraint: Option<TimeConstraint>,
     /// Only these records, by canonical key.
@@ -94,7 +83,6 @@ impl IssuedStream {
         }
     }
 
-    /// The same as a stream of a grant.
     pub(crate) fn granted(&self) -> GrantedStream {
         GrantedStream {
             name: self.stream.clone(),
@@ -109,7 +97,6 @@ impl IssuedStream {
 /// An owner token. It is in clear here and nowhere else.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct OwnerToken {
-    /// The bearer token.
     pub access_token: Secret,
     /// Its public name, for revoking it.
     pub token_id: String,
@@ -117,18 +104,15 @@ pub struct OwnerToken {
     pub expires_at: String,
 }
 
-/// Why nothing was issued.
 #[derive(Debug, Error)]
 pub enum IssueError {
     /// The selection does not hold against the catalog.
     #[error(transparent)]
     Selection(#[from] SelectionError),
-    /// The client's name cannot be one.
     #[error(
         "the client name {0:?} cannot be used: it takes 1 to 256 bytes with at least one letter or digit and no control characters"
     )]
     ClientName(String),
-    /// The name is reserved for grants without a client.
     #[error(
         "the client name \"{LOCAL}\" is what grants without a client are logged under; leave the client out for one of those, or name another"
     )]
@@ -142,13 +126,10 @@ pub enum IssueError {
     /// The grant would not be valid.
     #[error(transparent)]
     Grant(#[from] GrantError),
-    /// An id could not be made.
     #[error(transparent)]
     Id(#[from] IdError),
-    /// No randomness.
     #[error(transparent)]
     Randomness(#[from] NoRandomness),
-    /// The store refused or failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -223,7 +204,6 @@ pub(crate) fn approval(
     })
 }
 
-/// Makes an owner token for automation.
 pub fn owner_token(
     store: &dyn Store,
     life: Duration,

@@ -20,15 +20,12 @@ pub const TOKENS_ENDED: &str = "its tokens have ended, because the application e
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// It can.
     Live,
     /// Approved, and the application has not fetched its token yet.
     Waiting,
     /// Approved, but the application never fetched its token; nothing could be read with it.
     Lapsed,
-    /// Its time is over.
     Expired,
-    /// It was ended.
     Revoked,
     /// The stored document is not valid.
     Invalid,
@@ -44,31 +41,23 @@ impl State {
 /// A grant or a package at a glance. Times are RFC 3339.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Overview {
-    /// The grant's or the package's id.
     pub id: String,
-    /// What its token stands for.
     pub token_kind: TokenKind,
-    /// Who may read.
     pub client_id: ClientId,
-    /// The client's name for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_name: Option<String>,
     /// Whether it has no client of its own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub local: bool,
-    /// Whether it can still be used.
     pub state: State,
-    /// When it was issued.
     pub issued_at: String,
     /// When it ends by itself; where its tokens ended before that and were not renewed, when they did.
     pub expires_at: Option<String>,
     /// The deadline for the application to fetch its token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redeem_by: Option<String>,
-    /// When it was ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked_at: Option<String>,
-    /// Why it was ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked_reason: Option<RevocationReason>,
     /// When it last lost rows because a connection was removed.
@@ -80,14 +69,12 @@ pub struct Overview {
     pub grant_ids: Vec<GrantId>,
     /// What may be read; of an ended grant, what could be read last.
     pub streams: Vec<IssuedStream>,
-    /// The grants in full.
     pub grants: Vec<Grant>,
 }
 
 /// A grant or package with everything known about it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Shown {
-    /// At a glance.
     #[serde(flatten)]
     pub overview: Overview,
     /// The last calls that disclosed something, newest first.
@@ -97,34 +84,23 @@ pub struct Shown {
 /// One entry of the disclosure log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DisclosedCall {
-    /// Its number in the log.
     pub sequence: u64,
     /// When, RFC 3339.
     pub at: String,
-    /// Under which grants.
     pub grant_ids: Vec<GrantId>,
-    /// To whom.
     pub client_id: ClientId,
-    /// In answer to which call.
     pub operation: String,
-    /// Which records, as handles.
     pub records: Vec<String>,
-    /// Which of their fields.
     pub fields: Vec<String>,
 }
 
 /// An owner token, without its secret. Times are RFC 3339.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnerTokenOverview {
-    /// Its public name.
     pub token_id: String,
-    /// Whether it can still be used.
     pub state: State,
-    /// When it was issued.
     pub issued_at: String,
-    /// When it ends by itself.
     pub expires_at: String,
-    /// When it was last presented.
     pub last_used_at: Option<String>,
 }
 
@@ -136,33 +112,24 @@ pub struct IdNotFound(pub String);
 /// Why nothing can be shown.
 #[derive(Debug, Error)]
 pub enum ShowError {
-    /// There is nothing of that id.
     #[error(transparent)]
     Unknown(#[from] IdNotFound),
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// Why nothing was revoked.
 pub type RevokeError = ShowError;
 
-/// What was revoked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RevokedKind {
-    /// A grant.
     Grant,
-    /// A package with its grants.
     Package,
-    /// A token.
     Token,
 }
 
-/// The outcome of revoking.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Revoking {
-    /// What the id names.
     pub kind: RevokedKind,
     /// When it had been revoked before; `None` when this call revoked it.
     pub already_since: Option<String>,

@@ -34,7 +34,6 @@ impl Secret {
         &self.0
     }
 
-    /// What is stored of it.
     pub(crate) fn hash(&self) -> TokenHash {
         TokenHash::new(&self.0)
     }
@@ -68,7 +67,6 @@ impl TokenHash {
     }
 }
 
-/// The system provided no randomness.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the system gives no randomness ({0}), so no token can be made; try again")]
 pub struct NoRandomness(String);

@@ -25,15 +25,11 @@ pub(crate) use details::AI_TRAINING;
 /// What `pdpp grant create` takes without a details file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flags {
-    /// The connections, by id.
     pub connections: Vec<String>,
-    /// Only these streams of them.
     pub streams: Vec<String>,
     /// Only these fields, of exactly one stream.
     pub fields: Vec<String>,
-    /// Only records from then on.
     pub since: Option<String>,
-    /// Only records before then.
     pub until: Option<String>,
 }
 
@@ -49,7 +45,6 @@ enum Origin {
 }
 
 impl Selection {
-    /// A selection by simple flags.
     pub fn from_flags(flags: Flags) -> Result<Selection, SelectionError> {
         flags::check(&flags)?;
         Ok(Selection(Origin::Flags(flags)))
@@ -100,7 +95,6 @@ pub struct Offer {
 /// A grant without its id, its client and its time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Draft {
-    /// Of which source.
     pub source: Source,
     /// Against which declaration it was resolved.
     pub declaration_version: String,
@@ -112,20 +106,17 @@ pub struct Draft {
     pub access_mode: AccessMode,
     /// What may be read; closed.
     pub streams: Vec<GrantedStream>,
-    /// The preset it was made from.
     pub selection_preset: Option<String>,
     /// What the client promises about keeping data.
     pub retention: Option<Value>,
 }
 
-/// A text and where it was given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Named {
     path: String,
     text: String,
 }
 
-/// One stream as it is asked for.
 #[derive(Debug, Clone)]
 struct StreamRequest {
     path: String,
@@ -136,7 +127,6 @@ struct StreamRequest {
     connections: Option<Vec<Named>>,
 }
 
-/// Which fields of a stream.
 #[derive(Debug, Clone)]
 enum FieldsRequest {
     Whole,
@@ -144,7 +134,6 @@ enum FieldsRequest {
     View(Named),
 }
 
-/// A valid span of time.
 #[derive(Debug, Clone)]
 struct TimeRequest {
     path: String,

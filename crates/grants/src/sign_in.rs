@@ -33,7 +33,6 @@ use crate::secret::{NoRandomness, Secret};
 /// The browser that tries to sign in.
 #[derive(Debug, Clone)]
 pub struct Visitor {
-    /// Its address.
     pub address: IpAddr,
     /// Its `User-Agent`; shown in the list of sessions.
     pub browser: String,
@@ -51,7 +50,6 @@ impl Visitor {
     }
 }
 
-/// Why a sign-in was refused.
 #[derive(Debug, Error)]
 pub enum SignInError {
     /// A wrong password, or a code that is not valid.
@@ -60,27 +58,21 @@ pub enum SignInError {
         /// How long after its arrival the guess is answered.
         wait: Duration,
     },
-    /// No randomness.
     #[error(transparent)]
     Randomness(#[from] NoRandomness),
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// Sign-in to one data directory.
 #[derive(Clone, Copy)]
 pub struct SignIn<'a> {
-    /// Where sessions are kept.
     pub store: &'a dyn Store,
     /// What slows guessing.
     pub throttle: &'a Throttle,
-    /// The present moment.
     pub now: Instant,
 }
 
 impl SignIn<'_> {
-    /// Signs in by the owner's password.
     pub fn by_password(
         &self,
         visitor: &Visitor,
@@ -93,7 +85,6 @@ impl SignIn<'_> {
         self.entered(visitor, session)
     }
 
-    /// Signs in by a one-time code, which is used up by it.
     pub fn by_code(&self, visitor: &Visitor, code: &str) -> Result<NewSession, SignInError> {
         let Some((key, expect)) = one_time_code::found(self.store, code, self.now)? else {
             return Err(self.wrong(visitor));

@@ -17,19 +17,15 @@ use crate::secret::TokenHash;
 /// What a token stands for, in the words of the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TokenKind {
-    /// The owner.
     #[serde(rename = "owner")]
     Owner,
-    /// One grant.
     #[serde(rename = "client")]
     Client,
-    /// Several grants.
     #[serde(rename = "mcp_package")]
     Package,
 }
 
 impl TokenKind {
-    /// The name on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             TokenKind::Owner => "owner",
@@ -39,12 +35,9 @@ impl TokenKind {
     }
 }
 
-/// A live token and what it may do.
 #[derive(Debug, Clone)]
 pub struct Resolved {
-    /// What it may read.
     pub authority: Authority,
-    /// What it stands for.
     pub kind: TokenKind,
     /// The client; `None` for the owner.
     pub client_id: Option<ClientId>,
@@ -52,11 +45,9 @@ pub struct Resolved {
     pub grant_ids: Vec<GrantId>,
     /// The token's public name, for the log and for `last used`.
     pub token_id: String,
-    /// From when on it is refused.
     pub expires_at: Instant,
 }
 
-/// Why a token gives no access.
 #[derive(Debug, Error)]
 pub enum TokenError {
     /// No such token was issued, or it was revoked.
@@ -65,16 +56,12 @@ pub enum TokenError {
     /// The token expired, its grant did not.
     #[error("the token has expired")]
     Expired,
-    /// The grant was revoked.
     #[error("the grant was revoked")]
     GrantRevoked,
-    /// The grant expired.
     #[error("the grant has expired")]
     GrantExpired,
-    /// The stored grant is not valid.
     #[error("the grant no longer stands for anything")]
     GrantInvalid,
-    /// The package was revoked.
     #[error("the package of grants was revoked")]
     PackageRevoked,
     /// The token was issued for another address of this server.
@@ -116,7 +103,6 @@ impl TokenError {
     }
 }
 
-/// Where a token is presented.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Surface {
     /// `/v1`.
@@ -268,7 +254,6 @@ fn package_authority(
     GrantedAuthority::from_package(package.id.clone(), &live).map_err(|_| TokenError::GrantInvalid)
 }
 
-/// The grant, if it is live and valid.
 pub(crate) fn live_grant(stored: &StoredGrant, now: Instant) -> Result<Grant, TokenError> {
     if stored.revoked.is_some() {
         return Err(TokenError::GrantRevoked);

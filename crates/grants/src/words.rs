@@ -23,7 +23,6 @@ pub struct Wording {
 }
 
 impl Wording {
-    /// Everything.
     pub fn whole(harmless: Harmless) -> Self {
         Self {
             most: usize::MAX,
@@ -56,7 +55,6 @@ impl Wording {
         lines
     }
 
-    /// Of which source a grant is, and for what.
     pub fn title(&self, grant: &Grant) -> String {
         let terms = grant.document();
         format!(
@@ -75,7 +73,6 @@ impl Wording {
         })
     }
 
-    /// One stream of one connection.
     pub fn row(&self, connection: &ConnectionId, stream: &GrantedStream) -> String {
         let fields = stream.fields.iter().map(FieldName::as_str);
         let limits = [
@@ -88,7 +85,6 @@ impl Wording {
         format!("{connection} {name}: {}", limits.join("; "))
     }
 
-    /// Only records of which time.
     pub fn span(&self, time: &TimeConstraint) -> String {
         let bound = |word: &str, at: &Option<String>| match at {
             Some(at) => format!(" {word} {}", self.moment(at)),
@@ -102,7 +98,6 @@ impl Wording {
         )
     }
 
-    /// Only which records.
     pub fn records(&self, keys: &[String]) -> String {
         let names = self.names("record", keys.iter().map(String::as_str));
         match keys {

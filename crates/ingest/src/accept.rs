@@ -29,7 +29,6 @@ use crate::validate::{Cells, StreamRules};
 /// The members an envelope may have.
 const ENVELOPE: [&str; 5] = ["key", "data", "stream", "emitted_at", "op"];
 
-/// Which lines are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineForm {
     /// Every line is an envelope; members it does not know are ignored.
@@ -38,14 +37,12 @@ pub enum LineForm {
     EnvelopeOrBare,
 }
 
-/// Which stream a line belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StreamChoice {
     /// All lines belong to this stream, whatever they say.
     Always(StreamName),
     /// Lines that do not name a stream belong to this one.
     Unless(StreamName),
-    /// Every line must name its stream.
     Named,
 }
 
@@ -90,7 +87,6 @@ enum Op {
 type Accepted<T> = Result<T, Rejection>;
 
 impl<'a> Acceptor<'a> {
-    /// An acceptor for one input.
     pub fn new(
         declaration: &'a Declaration,
         choice: StreamChoice,
@@ -120,7 +116,6 @@ impl<'a> Acceptor<'a> {
         }
     }
 
-    /// Reads one line that is not blank.
     pub fn line(&self, line: &[u8]) -> Accepted<Change> {
         let text = std::str::from_utf8(line).map_err(|error| {
             let message = format!("the line is not UTF-8 (at byte {})", error.valid_up_to());

@@ -14,15 +14,12 @@ pub enum ImportError {
     Input {
         /// The file, as the caller named it.
         name: String,
-        /// What is wrong with it.
         error: InputError,
     },
-    /// The store refused a batch.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// What is wrong with an input as a whole.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum InputError {
@@ -54,7 +51,6 @@ pub enum InputError {
     Broken {
         /// The line in the file, from 1.
         line: u64,
-        /// What is wrong there.
         message: &'static str,
     },
     /// It is a chat, and neither its name nor its content says with whom.

@@ -15,7 +15,6 @@ use crate::importers::whatsapp::{self, WhatsappImporter};
 use crate::input::Input;
 use crate::lines::BYTE_ORDER_MARK;
 
-/// A kind of export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Export {
     /// Mail: an mbox file, or a single message.
@@ -58,7 +57,6 @@ impl Export {
         }
     }
 
-    /// The export of that name.
     pub fn parse(name: &str) -> Option<Self> {
         let mut all = Self::ALL.iter().copied();
         all.find(|export| export.as_str() == name)
@@ -75,7 +73,6 @@ impl Export {
         }
     }
 
-    /// What people call it.
     pub fn title(self) -> &'static str {
         match self {
             Self::Mail => "mail (mbox or eml)",
@@ -107,7 +104,6 @@ impl Export {
         }
     }
 
-    /// Reads such an export.
     pub fn importer<'a>(self, input: Input, acceptor: &'a Acceptor<'a>) -> Box<dyn Importer + 'a> {
         let path = input.path().to_owned();
         let reader = input.into_reader();
@@ -134,7 +130,6 @@ impl Export {
         other.filter(|other| other != key)
     }
 
-    /// The titles of all, for a message.
     pub(crate) fn all_titles() -> String {
         let titles: Vec<&str> = Self::ALL.iter().map(|export| export.title()).collect();
         titles.join(", ")

@@ -46,9 +46,7 @@ pub trait Importer {
 
 /// Bytes that a record refers to.
 pub struct File {
-    /// The record's stream.
     pub stream: StreamName,
-    /// The record's key.
     pub key: RecordKey,
     /// Their name: the hash of them.
     pub blob: BlobId,
@@ -61,7 +59,6 @@ pub struct File {
 pub struct Item {
     /// The line in the file, from 1.
     pub line: u64,
-    /// How many bytes it took.
     pub bytes: usize,
     /// What it asks for, or why it cannot be.
     pub outcome: Result<Change, Rejection>,
@@ -70,7 +67,6 @@ pub struct Item {
 }
 
 impl Item {
-    /// An item of the input itself.
     pub fn new(line: u64, bytes: usize, outcome: Result<Change, Rejection>) -> Self {
         Self {
             line,
@@ -93,7 +89,6 @@ impl Item {
 pub struct BatchLimits {
     /// Lines, the refused ones included.
     pub lines: usize,
-    /// Bytes of input.
     pub bytes: usize,
 }
 
@@ -106,7 +101,6 @@ impl Default for BatchLimits {
     }
 }
 
-/// The position of an item in its input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ItemPosition {
     /// Among the items of the input, from 0.
@@ -123,13 +117,10 @@ pub(crate) trait Tally {
     fn applied(&mut self, position: ItemPosition, applied: Applied);
     /// The owner deleted the record of the item, so it was not written; the rejection it counts as, if it does.
     fn kept_deleted(&mut self, position: ItemPosition) -> Option<Rejection>;
-    /// The item was refused.
     fn rejected(&mut self, position: ItemPosition, rejection: Rejection);
 }
 
-/// Where batches go.
 enum Destination<'a> {
-    /// Into a connection.
     Store(&'a dyn Records, &'a ConnectionId),
     /// Nowhere; only what they would do is computed.
     Preview(Preview<'a>),
@@ -146,7 +137,6 @@ pub struct Import<'a> {
 }
 
 impl<'a> Import<'a> {
-    /// An import that writes.
     pub fn new(store: &'a dyn Records, connection: &'a ConnectionId, limits: BatchLimits) -> Self {
         Self::with_destination(Destination::Store(store, connection), limits)
     }
@@ -245,12 +235,10 @@ impl<'a> Import<'a> {
         }
     }
 
-    /// What was done so far.
     pub fn report(&self) -> &ImportReport {
         &self.report
     }
 
-    /// What was done.
     pub fn into_report(self) -> ImportReport {
         self.report
     }
@@ -308,13 +296,11 @@ pub enum Stopped {
     /// The input cannot be read further.
     #[error(transparent)]
     Input(#[from] InputError),
-    /// The store refused a batch.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
 impl Stopped {
-    /// The error, with the name of the input.
     pub fn named(self, name: &str) -> ImportError {
         match self {
             Self::Input(error) => error.named(name),

@@ -19,7 +19,6 @@ const TAR_AT: usize = 257;
 const BUFFER_BYTES: usize = 256 * 1024;
 const PEEKED_BYTES: usize = 16 * 1024;
 
-/// What an input holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// One JSON object per line.
@@ -50,7 +49,6 @@ impl Format {
         }
     }
 
-    /// The format of that name.
     pub fn parse(name: &str) -> Option<Self> {
         match name {
             "jsonl" => Some(Self::Jsonl),
@@ -116,7 +114,6 @@ impl Input {
         })
     }
 
-    /// The name for messages.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -136,7 +133,6 @@ impl Input {
         Arc::clone(&self.consumed)
     }
 
-    /// What the input holds.
     pub fn format(&self) -> Result<Format, ImportError> {
         let unknown = |message: &String| InputError::UnknownFormat(message.clone());
         let format = self.format.as_ref().copied();
@@ -149,14 +145,11 @@ impl Input {
     }
 }
 
-/// What the beginning of an input tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Head {
     /// Nothing but white space.
     Empty,
-    /// A known export.
     Export(Export),
-    /// Many files in one.
     Archive,
     /// The first character that is not white space.
     Character(u8),
@@ -237,7 +230,6 @@ fn trim_start(head: &[u8]) -> &[u8] {
     text.trim_ascii_start()
 }
 
-/// What the name of a file tells.
 #[derive(Debug, Default)]
 struct FileName {
     /// Without the ending that tells compression; empty for a pipe.
@@ -278,7 +270,6 @@ fn split_ending(name: &str) -> (&str, String) {
     }
 }
 
-/// Counts what passes.
 struct CountingReader<R> {
     reader: R,
     consumed: Arc<AtomicU64>,

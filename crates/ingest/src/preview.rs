@@ -25,7 +25,6 @@ pub(crate) struct Preview<'a> {
     added: HashMap<StreamName, Vec<RecordKey>>,
 }
 
-/// How many of them are kept of a stream.
 const KEPT_KEYS: usize = 10_000;
 
 impl<'a> Preview<'a> {
@@ -49,7 +48,6 @@ impl<'a> Preview<'a> {
             .collect()
     }
 
-    /// The keys that a stream would have.
     pub(crate) fn keys(&self, stream: &str) -> Result<Vec<RecordKey>, StoreError> {
         let mut keys = match self.existing {
             Some((store, connection)) => stored_keys(store, connection, stream)?,
@@ -63,7 +61,6 @@ impl<'a> Preview<'a> {
         Ok(keys)
     }
 
-    /// What would be known of a key.
     pub(crate) fn presence(&self, stream: &str, key: &RecordKey) -> Result<Presence, StoreError> {
         let changed = StreamName::parse(stream)
             .ok()
@@ -75,7 +72,6 @@ impl<'a> Preview<'a> {
         }
     }
 
-    /// What is there already.
     pub(crate) fn existing(&self) -> Option<(&'a dyn Records, &'a ConnectionId)> {
         self.existing
     }
@@ -133,7 +129,6 @@ impl<'a> Preview<'a> {
         store.is_deleted_by_owner(&stream, &change.key)
     }
 
-    /// The fingerprint of what is stored under a key.
     fn stored(&self, stream: StreamName, key: &RecordKey) -> Result<Option<u64>, StoreError> {
         let Some((store, connection)) = self.existing else {
             return Ok(None);
@@ -147,7 +142,6 @@ impl<'a> Preview<'a> {
     }
 }
 
-/// A short name for a record.
 fn id_of(stream: &StreamName, key: &RecordKey) -> u64 {
     let mut hasher = DefaultHasher::new();
     (stream.as_str(), key.ordering_form()).hash(&mut hasher);

@@ -19,7 +19,6 @@ use crate::rejection::{Rejection, RejectionCode};
 /// The outcome of one ingest request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Receipt {
-    /// The stream the request named.
     pub stream: StreamName,
     /// Lines that were not blank.
     pub records_attempted: u64,
@@ -33,19 +32,15 @@ pub struct Receipt {
     pub rejections: Vec<ReceiptRejection>,
 }
 
-/// A refused line.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ReceiptRejection {
     /// Which line, counted from 0 without blank ones.
     pub input_index: u64,
-    /// What kind of fault.
     pub code: RejectionCode,
     /// Names this rejection in logs and questions.
     pub receipt_id: String,
-    /// What is wrong.
     pub message: String,
-    /// The field at fault, where there is one.
     pub field: Option<String>,
     /// What stands in it, as it is but cut, where that is the fault. Whoever shows it escapes it.
     pub value: Option<String>,

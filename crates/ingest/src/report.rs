@@ -13,7 +13,6 @@ const KEPT_REJECTIONS: usize = 1_000;
 /// What became of records that were derived from others: the occurrences of recurring events.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OccurrenceReport {
-    /// Occurrences that were not there.
     pub added: u64,
     /// Those whose content changed.
     pub updated: u64,
@@ -35,7 +34,6 @@ impl OccurrenceReport {
 pub struct ImportReport {
     /// Lines or rows answered for: durable, or refused.
     pub read: u64,
-    /// Records that were not there.
     pub added: u64,
     /// Records whose content changed, or that were deleted.
     pub updated: u64,
@@ -44,7 +42,6 @@ pub struct ImportReport {
     /// Records that the owner deleted, and that therefore were not taken.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub kept_deleted: u64,
-    /// Lines that were refused.
     pub rejected: u64,
     /// Occurrences of recurring events, which count in none of the other numbers.
     #[serde(default, skip_serializing_if = "OccurrenceReport::is_empty")]
@@ -64,7 +61,6 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// A line that was refused.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RejectedLine {
@@ -72,9 +68,7 @@ pub struct RejectedLine {
     pub file: Option<String>,
     /// The line in the file, from 1; for a row of several lines the first.
     pub line: u64,
-    /// What kind of fault.
     pub code: RejectionCode,
-    /// What is wrong.
     pub message: String,
     /// The field or column at fault, where there is one.
     pub field: Option<String>,

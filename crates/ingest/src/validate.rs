@@ -30,7 +30,6 @@ pub struct StreamRules<'a> {
     demands: OnceLock<Demands>,
 }
 
-/// What the schema of a stream demands of its records.
 #[derive(Debug, Clone)]
 struct Demands {
     required: Vec<String>,
@@ -47,7 +46,6 @@ pub(crate) enum Cells {
 }
 
 impl<'a> StreamRules<'a> {
-    /// The rules that follow from a declaration.
     pub fn new(declaration: &'a StreamDeclaration) -> Self {
         Self {
             declaration,
@@ -60,12 +58,10 @@ impl<'a> StreamRules<'a> {
         }
     }
 
-    /// The declared field of that name.
     pub fn field(&self, name: &str) -> Option<&'a FieldDeclaration> {
         self.fields.get(name).copied()
     }
 
-    /// The fields that every record must have.
     pub(crate) fn required(&self) -> &[String] {
         &self.demands().required
     }

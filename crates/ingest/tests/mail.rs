@@ -20,7 +20,6 @@ fn import(store: &Memory, bytes: &[u8], limit: usize) -> ImportReport {
     store.import(&mut MailImporter::with_limit(bytes, &acceptor, limit))
 }
 
-/// The record of the only message.
 fn message(bytes: impl AsRef<[u8]>) -> Value {
     let store = mailbox();
     let report = import(&store, bytes.as_ref(), 1 << 20);
@@ -169,7 +168,6 @@ fn messages_are_told_apart_as_programs_write_them() {
     );
 }
 
-/// The text of a message whose only part has such headers.
 fn text(headers: &str, text: &[u8]) -> Value {
     let head = format!("Subject: x\nMIME-Version: 1.0\n{headers}\n\n");
     body([head.as_bytes(), text].concat())

@@ -8,7 +8,6 @@ use ingest::{Acceptor, CalendarImporter, Export, ImportReport, LineForm, StreamC
 use memory::Memory;
 use serde_json::{Value, json};
 
-/// The day of an import.
 struct Day(&'static str);
 
 impl Clock for Day {

@@ -2,34 +2,26 @@
 
 /// All text of a search or a page of records.
 pub(crate) const LIST_TEXT: usize = 1_800;
-/// The text of one aggregate figure.
 pub(crate) const FIGURE_TEXT: usize = 400;
-/// The text of aggregate groups.
 pub(crate) const GROUPS_TEXT: usize = 4_096;
 /// The text of a schema, unless the names in it are longer.
 pub(crate) const SCHEMA_TEXT: usize = 4_096;
-/// The text of the full schema of one stream.
 pub(crate) const FULL_SCHEMA_TEXT: usize = 18_000;
 /// The structured content of an index, unless the names in it are longer.
 pub(crate) const INDEX_STRUCTURED: usize = 8_192;
 /// The same of one stream.
 pub(crate) const STREAM_STRUCTURED: usize = 12_288;
-/// The structured content of the full schema of one stream.
 pub(crate) const FULL_SCHEMA_STRUCTURED: usize = 80_000;
 /// What a window's text may add to the window itself.
 pub(crate) const WINDOW_FRAME: usize = 1_024;
-/// The text of an error.
 pub(crate) const ERROR_TEXT: usize = 4_096;
-/// The error object of a foreign server.
 pub(crate) const ERROR_OBJECT: usize = 4_096;
 /// A whole result, both channels together; larger values inside it are replaced by previews.
 pub(crate) const RESULT: usize = 1_048_576;
 
-/// One excerpt in text.
 pub(crate) const EXCERPT: usize = 320;
 /// The excerpt of a hit in `results` and in the ladder; the whole of it stands in `data`.
 pub(crate) const HIT_PREVIEW: usize = 64;
-/// A title in text.
 pub(crate) const TITLE: usize = 100;
 /// A label, stream or connector in text.
 pub(crate) const LABEL: usize = 80;
@@ -50,9 +42,7 @@ pub(crate) const WINDOW_STRUCTURED: usize = 6_656;
 
 /// Entries asked for when the caller names no limit: as many as a text can usually show.
 pub(crate) const DEFAULT_LIMIT: u64 = 10;
-/// The most entries of a page.
 pub(crate) const MAX_LIMIT: u64 = 100;
-/// Connections an ambiguity error lists.
 pub(crate) const LISTED_CONNECTIONS: usize = 12;
 
 /// The structured content of a search or a page of records, where the caller names no limit.

@@ -12,7 +12,6 @@ use crate::fault::Fault;
 #[derive(Debug, Default)]
 pub(crate) struct OwnerSeen(AtomicBool);
 
-/// The means of one call.
 #[derive(Clone, Copy)]
 pub(crate) struct Call<'a> {
     upstream: &'a dyn Upstream,

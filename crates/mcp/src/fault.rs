@@ -64,7 +64,6 @@ impl Fault {
         self
     }
 
-    /// A server's refusal.
     pub(crate) fn served(answer: &Answer) -> Self {
         let error = Box::new(ErrorObject::read(answer));
         let request_id = error.text("request_id").map(str::to_owned);
@@ -83,22 +82,18 @@ impl Fault {
         }
     }
 
-    /// The stable code.
     pub(crate) fn code(&self) -> &str {
         self.error.text("code").unwrap_or("unknown_error")
     }
 
-    /// The class of the code.
     pub(crate) fn error_type(&self) -> Option<&str> {
         self.error.text("type")
     }
 
-    /// The argument it is about.
     pub(crate) fn param(&self) -> Option<&str> {
         self.error.text("param")
     }
 
-    /// The status of the answer it came from.
     pub(crate) fn http_status(&self) -> Option<u16> {
         self.http_status
     }

@@ -15,7 +15,6 @@ use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 
-/// Which requests are taken.
 #[derive(Debug, Clone)]
 pub struct HttpSettings {
     config: StreamableHttpServerConfig,

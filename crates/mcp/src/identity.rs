@@ -7,7 +7,6 @@ use contract::upstream::Get;
 /// A record as an answer names it.
 #[derive(Debug, Clone)]
 pub(crate) struct Identity {
-    /// What is printed.
     pub(crate) id: String,
     /// The record, where the id can be called.
     pub(crate) handle: Option<RecordHandle>,
@@ -16,14 +15,12 @@ pub(crate) struct Identity {
 /// Where people can look at a record, as a server says.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Addresses {
-    /// The page that cites it.
     pub(crate) citation: Option<String>,
     /// An address of its own, used where the record cannot be named.
     pub(crate) own: Option<String>,
 }
 
 impl Identity {
-    /// A record that is known by name.
     pub(crate) fn new(handle: RecordHandle) -> Self {
         Self {
             id: handle.to_string(),

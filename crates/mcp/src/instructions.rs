@@ -1,7 +1,6 @@
 //! What a host tells its model about this server as a whole. The first 512 characters stand alone: some hosts show no
 //! more.
 
-/// The text.
 pub(crate) const INSTRUCTIONS: &str = include_str!("instructions.md");
 
 #[cfg(test)]

@@ -21,7 +21,6 @@ const BINARY_FIELDS: usize = 5;
 const UNREADABLE: &str =
     "no tool reads a field of this name further; the owner's pdpp export has it whole";
 
-/// The ladder over some records.
 #[skip_serializing_none]
 #[derive(Debug, Serialize)]
 pub(crate) struct Ladder {
@@ -31,7 +30,6 @@ pub(crate) struct Ladder {
     pub(crate) records_not_listed: Option<usize>,
 }
 
-/// One record.
 #[skip_serializing_none]
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Rung {
@@ -60,7 +58,6 @@ pub(crate) struct FieldWindow {
     pub(crate) read: Read,
 }
 
-/// A field that holds JSON.
 #[derive(Debug, Serialize)]
 pub(crate) struct JsonField {
     pub(crate) field_path: String,
@@ -114,7 +111,6 @@ pub(crate) enum Read {
     CannotBeRead(&'static str),
 }
 
-/// A relation that holds more than was sent.
 #[derive(Debug, Serialize)]
 pub(crate) struct MoreRelated {
     pub(crate) has_more: bool,
@@ -177,12 +173,9 @@ impl Ladder {
     }
 }
 
-/// How long a field must be to be listed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Longer {
-    /// Texts of more characters.
     pub(crate) than_chars: usize,
-    /// JSON of more bytes.
     pub(crate) than_bytes: usize,
 }
 
@@ -247,7 +240,6 @@ impl Rung {
         Some(rung)
     }
 
-    /// The fields it lists.
     pub(crate) fn listed(&self) -> impl Iterator<Item = &str> {
         let windows = self
             .field_windows

@@ -21,7 +21,6 @@ const LONGEST: usize = 16 * 1024 * 1024;
 /// Editors of some systems begin a text with it.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// The pipes of one host.
 pub(crate) struct Lines<R, W> {
     input: BufReader<R>,
     /// What was read of a line. The reader may be stopped anywhere, and goes on here.

@@ -6,7 +6,6 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-/// How many messages a list may hold.
 const MOST: usize = 50;
 const PARSE_ERROR: i32 = -32700;
 const INVALID_REQUEST: i32 = -32600;
@@ -105,7 +104,6 @@ impl<'a> Peek<'a> {
         serde_json::from_slice(sent).unwrap_or_default()
     }
 
-    /// The id, where it is one.
     fn id(&self) -> Option<RequestId> {
         serde_json::from_str(self.id?.get()).ok()
     }

@@ -104,7 +104,6 @@ impl RecordServer {
     }
 }
 
-/// Runs a future to its end.
 pub(crate) fn run<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().build();
     runtime.unwrap().block_on(future)

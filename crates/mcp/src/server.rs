@@ -27,7 +27,6 @@ use crate::{resources, tools};
 /// How the server presents itself.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The name hosts show.
     pub name: String,
     /// An address of an SVG icon, where one is served.
     pub icon_url: Option<String>,
@@ -60,7 +59,6 @@ impl std::fmt::Debug for Server {
 }
 
 impl Server {
-    /// A server that asks this resource server.
     pub fn new(upstream: Arc<dyn Upstream>, options: Options) -> Self {
         Self {
             upstream,
@@ -185,7 +183,6 @@ impl ServerHandler for Server {
     }
 }
 
-/// The parameters of each method that must have some.
 const PARAMETERS: [(&str, &str); 4] = [
     (
         "initialize",

@@ -29,7 +29,6 @@ impl Stub {
         self
     }
 
-    /// The targets asked so far.
     pub(crate) fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
     }

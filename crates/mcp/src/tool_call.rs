@@ -10,14 +10,12 @@ use crate::identity::Identity;
 use crate::reply::Members;
 use crate::text::plain;
 
-/// A tool and its arguments.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct ToolCall {
     tool: &'static str,
     args: Members<&'static str, ArgValue>,
 }
 
-/// What an argument of a call is.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub(crate) enum ArgValue {
@@ -67,14 +65,12 @@ impl ToolCall {
         }
     }
 
-    /// Sets an argument.
     #[must_use]
     pub(crate) fn with(mut self, name: &'static str, value: impl Into<ArgValue>) -> Self {
         self.args.set(name, value.into());
         self
     }
 
-    /// Sets an argument if there is a value.
     #[must_use]
     pub(crate) fn with_some(self, name: &'static str, value: Option<impl Into<ArgValue>>) -> Self {
         match value {
@@ -83,7 +79,6 @@ impl ToolCall {
         }
     }
 
-    /// Leaves an argument out.
     #[must_use]
     pub(crate) fn without(mut self, name: &str) -> Self {
         self.args.0.retain(|(known, _)| *known != name);
@@ -102,19 +97,16 @@ impl ToolCall {
         Self::fetch(identity).with_some("fields", fields)
     }
 
-    /// The call that tells what a field holds.
     pub(crate) fn read_field(identity: &Identity, field: &str) -> Self {
         Self::of_record("read_record_field", identity).with("field_path", field)
     }
 
-    /// The call that reads a text field from some offset.
     pub(crate) fn read_window(identity: &Identity, field: &str, offset: u64, limit: u64) -> Self {
         Self::read_field(identity, field)
             .with("offset_chars", offset)
             .with("limit_chars", limit)
     }
 
-    /// The call that reads a text field from its beginning.
     pub(crate) fn read_from_start(identity: &Identity, field: &str) -> Self {
         Self::read_window(identity, field, 0, budget::WINDOW_CHARS as u64)
     }
@@ -130,7 +122,6 @@ impl ToolCall {
         self.args.get("filter").map(one_line)
     }
 
-    /// A call that lists the records of a stream that a filter selects.
     pub(crate) fn list(stream: &str, connection: Option<&str>, filter: Filter) -> Self {
         Self::new("query_records")
             .with("stream", stream)

@@ -22,15 +22,12 @@ use crate::args::Schema;
 use crate::call::Call;
 use crate::reply::ToolResult;
 
-/// The future of a tool's answer.
 pub(crate) type Running<'a> = Pin<Box<dyn Future<Output = ToolResult> + Send + 'a>>;
 
-/// One tool.
 pub(crate) struct Definition {
     pub(crate) name: &'static str,
     pub(crate) title: &'static str,
     pub(crate) description: &'static str,
-    /// The schema of its arguments.
     pub(crate) input: fn() -> Schema,
     /// The members of structured content, on success.
     pub(crate) output: fn() -> Vec<(&'static str, Schema)>,
@@ -52,13 +49,11 @@ pub(crate) fn all() -> &'static [&'static Definition] {
     &TOOLS
 }
 
-/// The tool of that name.
 pub(crate) fn find(name: &str) -> Option<&'static Definition> {
     TOOLS.iter().copied().find(|tool| tool.name == name)
 }
 
 impl Definition {
-    /// The tool as hosts see it.
     pub(crate) fn tool(&self) -> Tool {
         let annotations = ToolAnnotations::new()
             .read_only(true)

@@ -48,12 +48,10 @@ pub(crate) fn aggregate(session: &Session, query: &AggregateQuery) -> Answer<Agg
     Ok((answer, shown))
 }
 
-/// A field that a query uses.
 struct FieldUse<'q> {
     /// The parameter that names it.
     param: &'static str,
     field: &'q FieldName,
-    /// The list of the declaration that must have it.
     list: &'static str,
 }
 

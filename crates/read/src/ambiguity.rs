@@ -10,7 +10,6 @@ use crate::enforce::{Reach, Row};
 /// Labels that say no more than a missing one.
 const PLACEHOLDERS: [&str; 3] = ["legacy", "default_account", "Default account"];
 
-/// The one row a read means.
 pub(crate) fn one_row(
     reach: Reach<'_>,
     stream: &StreamName,

@@ -45,7 +45,6 @@ struct Span {
     after: u64,
 }
 
-/// Starts a reading.
 pub(crate) fn start(
     session: &Session,
     plan: &Plan<'_>,

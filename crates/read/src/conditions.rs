@@ -12,7 +12,6 @@ use store::search::{Filter as StoreFilter, Test};
 
 use crate::enforce::Row;
 
-/// Conditions that must all hold.
 #[derive(Debug, Default)]
 pub(crate) struct Conditions(Vec<(FieldKind, StoreFilter)>);
 

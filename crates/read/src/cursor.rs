@@ -66,14 +66,11 @@ struct ChangesToken {
 #[derive(Serialize, Deserialize)]
 struct SearchToken(SortKind, [Fixed; 6]);
 
-/// The position in a feed of changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ChangesPosition {
-    /// The bookmark it started from.
     pub(crate) since: u64,
     /// The horizon its first page fixed.
     pub(crate) until: u64,
-    /// The last change shown.
     pub(crate) after: u64,
 }
 

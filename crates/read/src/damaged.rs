@@ -13,7 +13,6 @@ use crate::failure::{Failure, Result};
 /// As many are named; the others are counted.
 const NAMED: usize = 10;
 
-/// What was left out of one answer.
 #[derive(Debug, Default)]
 pub(crate) struct Damaged {
     /// The records, each once however often the answer would have had it, and whether it may be named.
@@ -52,12 +51,10 @@ impl Damaged {
         }
     }
 
-    /// What else was left out.
     pub(crate) fn add(&mut self, other: Self) {
         self.records.extend(other.records);
     }
 
-    /// Tells it with a page.
     pub(crate) fn warn<T>(&self, page: &mut Page<T>) {
         if !self.is_empty() {
             self.warn_in(page.meta_mut());

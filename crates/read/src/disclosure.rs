@@ -21,7 +21,6 @@ pub trait Disclosures: Send + Sync {
     fn note(&self, disclosure: Disclosure) -> Result<(), NotNoted>;
 }
 
-/// Why a disclosure cannot be noted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotNoted {
     /// In words that clients may see.
@@ -31,17 +30,11 @@ pub struct NotNoted {
 /// What one call showed a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Disclosure {
-    /// When.
     pub at: Instant,
-    /// Under which grants.
     pub grant_ids: Vec<GrantId>,
-    /// To whom.
     pub client_id: ClientId,
-    /// By which operation of the contract.
     pub operation: &'static str,
-    /// Which records, by their handles.
     pub records: Vec<String>,
-    /// Which fields, by name.
     pub fields: Vec<String>,
 }
 
@@ -56,7 +49,6 @@ pub(crate) struct Shown {
 }
 
 impl Shown {
-    /// An answer about one row.
     pub(crate) fn for_row(row: &Row) -> Self {
         let mut shown = Self::default();
         shown.row(row);

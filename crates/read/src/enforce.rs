@@ -33,7 +33,6 @@ const THREADS: [&str; 6] = [
     "thread_id",
 ];
 
-/// What an authority reaches in a store.
 #[derive(Clone, Copy)]
 pub(crate) struct Reach<'a> {
     store: &'a dyn Store,
@@ -97,12 +96,10 @@ impl<'a> Reach<'a> {
         self.rows_where(|_| true)
     }
 
-    /// The rows of one stream.
     pub(crate) fn rows_of(&self, stream: &str) -> Vec<Row> {
         self.rows_where(|name| name == stream)
     }
 
-    /// One stream of one connection.
     pub(crate) fn row(&self, connection: &Arc<Connection>, stream: &str) -> Option<Row> {
         let declaration = self.store.declaration(&connection.connector)?;
         match self.authority {
@@ -370,7 +367,6 @@ impl Row {
         self.kept(&self.stream().query.lexical_fields)
     }
 
-    /// The comparisons a field may be filtered with.
     pub(crate) fn range_operators(&self, field: &FieldName) -> Option<&[RangeOperator]> {
         let declared = self.stream().query.range_filters.get(field)?;
         self.sees_member(field.as_str())
@@ -402,7 +398,6 @@ impl Row {
         fields.iter().all(|name| self.sees_member(name.as_str()))
     }
 
-    /// The views that may be seen whole.
     pub(crate) fn views(&self) -> impl Iterator<Item = &View> {
         let views = self.stream().views.iter();
         views.filter(|view| self.sees_all(&view.fields))
@@ -414,7 +409,6 @@ impl Row {
         Some((self.visible(Some(&constraint.field)), constraint))
     }
 
-    /// The records the grant is limited to.
     pub(crate) fn keys(&self) -> Option<&BTreeSet<RecordKey>> {
         self.limits.as_ref()?.keys.as_ref()
     }

@@ -27,11 +27,9 @@ pub(crate) struct Wanted<'a> {
     pub(crate) expression: &'a Expression,
     /// The field whose text already stands in the hit as its title.
     pub(crate) title_field: Option<&'a str>,
-    /// How many excerpts, one at least.
     pub(crate) excerpts: usize,
 }
 
-/// What proves a hit.
 pub(crate) struct Evidence {
     /// How each wanted clause occurs.
     pub(crate) seen: Vec<Option<Seen>>,

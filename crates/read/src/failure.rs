@@ -8,12 +8,9 @@ use store::StoreError;
 /// The result of one step of a read.
 pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
 
-/// Why there is no answer.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// For the caller.
     Refused(Box<ReadError>),
-    /// For the log.
     Store(StoreError),
     /// For the log: a stored record is not what was accepted.
     Damaged(JsonError),

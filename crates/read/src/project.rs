@@ -56,7 +56,6 @@ impl Shape {
         }
     }
 
-    /// The names of what is shown.
     pub(crate) fn names(&self, row: &Row) -> Vec<String> {
         match self {
             Self::Visible => row.fields().map(|field| field.name.to_string()).collect(),
@@ -108,7 +107,6 @@ impl Shape {
         raw_json(text)
     }
 
-    /// A record of the row as a list shows it.
     pub(crate) fn record(
         &self,
         row: &Row,

@@ -31,11 +31,9 @@ use crate::{blob, conditions, record, records, schema, search, streams, window};
 /// What a reader needs besides data and authority.
 #[derive(Clone)]
 pub struct ReaderSettings {
-    /// Seals cursors and bookmarks.
     pub sealing_key: SealingKey,
     /// The server's public address, for citations.
     pub public_url: Option<String>,
-    /// Where the time comes from.
     pub clock: Arc<dyn Clock>,
     /// Who takes note of what clients were shown.
     pub disclosures: Option<Arc<dyn Disclosures>>,
@@ -49,18 +47,15 @@ pub struct ReaderSettings {
 #[derive(Clone)]
 pub struct GrantReader(Arc<Session>);
 
-/// Everything one reader knows.
 pub(crate) struct Session {
     pub(crate) store: Arc<dyn Store>,
     authority: Authority,
     pub(crate) settings: ReaderSettings,
 }
 
-/// An answer and what it shows.
 pub(crate) type Answer<T> = Result<(T, Shown)>;
 
 impl GrantReader {
-    /// A reader for this authority.
     pub fn new(store: Arc<dyn Store>, authority: Authority, settings: ReaderSettings) -> Self {
         Self(Arc::new(Session {
             store,
@@ -141,12 +136,10 @@ impl Session {
         page_budget(self.settings.max_bytes)
     }
 
-    /// What may be seen.
     pub(crate) fn reach(&self) -> Reach<'_> {
         Reach::new(self.store.as_ref(), &self.authority)
     }
 
-    /// The row a read of one stream means.
     pub(crate) fn row(
         &self,
         stream: &contract::id::StreamName,

@@ -49,7 +49,6 @@ pub(crate) fn schema(session: &Session, query: &SchemaQuery) -> Answer<SchemaAns
     Ok((answer, shown))
 }
 
-/// One stream with everything it accepts.
 pub(crate) fn stream(session: &Session, query: &StreamQuery) -> Answer<StreamMetadata> {
     let row = session.row(&query.stream, query.connection_id.as_deref())?;
     let rows = [row];
@@ -71,7 +70,6 @@ fn newest(session: &Session, rows: &[Row]) -> Result<Freshness> {
     Ok(freshness(newest))
 }
 
-/// The rows the caller addressed.
 fn addressed(session: &Session, query: &SchemaQuery) -> Result<Vec<Row>, ReadError> {
     let reach = session.reach();
     let mut rows = match &query.stream {
@@ -193,7 +191,6 @@ fn document(
     }
 }
 
-/// On whose behalf this is answered.
 fn bearer(session: &Session) -> Bearer {
     let text = |text: &str| Some(text.to_owned());
     let Some(client) = session.reach().client() else {

@@ -13,7 +13,6 @@ use crate::failure::{Failure, Result, parse_stored};
 use crate::project::{Shape, admitted};
 use crate::reader::Session;
 
-/// The newest version there can be.
 const NEWEST: u64 = i64::MAX.cast_unsigned();
 
 /// Revisions read at a time: the newest with the one before it, which nearly always differ, then more.

@@ -24,7 +24,6 @@ pub(crate) struct Queue(Arc<Slots>);
 #[derive(Debug)]
 struct Slots {
     all: Arc<Semaphore>,
-    /// The most slots one client may hold.
     share: usize,
     /// The share of every client that is answered or waits.
     clients: Mutex<HashMap<String, Arc<Semaphore>>>,

@@ -19,12 +19,9 @@ pub const PREVIEW_AS_GRANT: HeaderName = HeaderName::from_static("pdpp-look-as-g
 /// In process and on the owner's socket: the most bytes the entries of a page may have as JSON. Elsewhere it is ignored.
 pub const MAX_BYTES: HeaderName = HeaderName::from_static("pdpp-max-bytes");
 
-/// How callers authenticate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AuthMode {
-    /// By a bearer token.
     Bearer,
-    /// By having reached the owner's socket.
     OwnerSocket,
 }
 
@@ -88,7 +85,6 @@ impl Caller {
     }
 }
 
-/// Authenticates a request.
 pub(crate) async fn authenticate(
     service: &Service,
     auth_mode: AuthMode,

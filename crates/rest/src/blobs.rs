@@ -26,7 +26,6 @@ const INLINE_MEDIA_TYPES: [&str; 9] = [
     "image/x-icon",
 ];
 
-/// The bytes a request asks for.
 #[derive(Debug, PartialEq, Eq)]
 enum RequestedRange {
     Whole,

@@ -11,17 +11,14 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 /// How many chunks may be queued between the two sides.
 const QUEUED_CHUNKS: usize = 4;
-/// The size of an outgoing chunk.
 const CHUNK_BYTES: usize = 64 * 1024;
 
 /// Why a body did not arrive whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BodyError {
-    /// It is larger than allowed.
     TooLarge,
     /// The sender paused for too long.
     TooSlow,
-    /// The connection broke.
     Broken,
 }
 
@@ -170,13 +167,11 @@ impl Stream for ChunkStream {
     }
 }
 
-/// A body, and the sender of its chunks.
 pub(crate) fn channel_body() -> (Sender<io::Result<Bytes>>, Body) {
     let (sender, rest) = chunk_channel();
     (sender, Body::from_stream(ChunkStream { first: None, rest }))
 }
 
-/// Both ends of a channel of chunks.
 pub(crate) fn chunk_channel() -> (Sender<io::Result<Bytes>>, Receiver<io::Result<Bytes>>) {
     channel(QUEUED_CHUNKS)
 }

@@ -9,7 +9,6 @@ use crate::problem::Problem;
 use crate::query_params::ConnectionSelector;
 use crate::table::RequestContext;
 
-/// The parameter.
 pub(crate) const CONNECTOR: &str = "connector_id";
 
 impl ConnectionSelector {
@@ -74,7 +73,6 @@ fn no_connection(key: &str) -> Problem {
         .into()
 }
 
-/// A connection as a choice for the owner.
 pub(crate) fn available(connection: &Connection) -> AvailableConnection {
     AvailableConnection {
         grant_id: None,

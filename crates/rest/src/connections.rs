@@ -16,14 +16,12 @@ use grants::sign_in::Lane;
 use hyper::body::{Frame, SizeHint};
 use tokio::sync::Notify;
 
-/// The most connections of one address.
 const MAX_PER_ADDRESS: usize = 256;
 /// The most connections in all, however many files may be open: each takes memory too.
 const MAX_TOTAL: usize = 16_384;
 /// The usual limit of open files of a process.
 const DEFAULT_OPEN_FILES: u64 = 1_024;
 
-/// The limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capacity {
     each: usize,
@@ -50,7 +48,6 @@ impl Capacity {
         self
     }
 
-    /// The limit for one address.
     fn for_address(&self, address: IpAddr) -> usize {
         if self.proxies.contains(&address.to_canonical()) {
             self.all
@@ -66,7 +63,6 @@ impl Default for Capacity {
     }
 }
 
-/// All open connections.
 #[derive(Debug, Clone)]
 pub(crate) struct Connections(Arc<Mutex<State>>);
 
@@ -88,7 +84,6 @@ struct OpenConnection {
     shared: Arc<Shared>,
 }
 
-/// Shared by a connection and its requests.
 #[derive(Debug, Default)]
 struct Shared {
     requests: AtomicUsize,
@@ -205,7 +200,6 @@ impl State {
 }
 
 impl ConnectionGuard {
-    /// Marks the start of a request.
     pub(crate) fn request(&self) -> RequestGuard {
         if self.shared.requests.fetch_add(1, Ordering::SeqCst) == 0 {
             self.connections.state().mark_busy(self.id);

@@ -88,7 +88,6 @@ pub(crate) static PAGES: &[Endpoint] = &[
     asset!("/icon.svg", "getIcon", assets::icon),
 ];
 
-/// The page of an error.
 #[derive(Template)]
 #[template(path = "failure.html")]
 struct FailurePage<'a> {
@@ -99,7 +98,6 @@ struct FailurePage<'a> {
     request_id: &'a str,
 }
 
-/// Renders the page of an error.
 pub(crate) fn failure_page(status: StatusCode, error: &ReadError, request_id: &str) -> Vec<u8> {
     let title = match status.as_u16() {
         403 => "Not allowed",

@@ -209,7 +209,6 @@ macro_rules! route {
 const FORM: Option<&str> = Some("application/x-www-form-urlencoded");
 const JSON: Option<&str> = Some("application/json");
 
-/// Every route.
 #[rustfmt::skip]
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
     route!(Get "/v1/schema", "getSchema", "What this token may ask",

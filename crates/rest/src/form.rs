@@ -17,7 +17,6 @@ const MAX_FIELDS: usize = 20_000;
 pub(crate) struct Form(Vec<(String, String)>);
 
 impl Form {
-    /// Reads the body of a request as a form.
     pub(crate) async fn read(context: &mut RequestContext) -> Result<Self, Problem> {
         let kind = context.headers.get(header::CONTENT_TYPE);
         let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
@@ -30,7 +29,6 @@ impl Form {
         Ok(Self(decode_pairs(&text, MAX_FIELDS)?))
     }
 
-    /// The fields of a query.
     pub(crate) fn from_query(query: &str) -> Result<Self, Problem> {
         Ok(Self(decode_pairs(query, MAX_FIELDS)?))
     }
@@ -41,13 +39,11 @@ impl Form {
         first.map_or("", |(_, value)| value)
     }
 
-    /// Every value of a name.
     pub(crate) fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         let of_name = self.0.iter().filter(move |(known, _)| known == name);
         of_name.map(|(_, value)| value.as_str())
     }
 
-    /// The fields as OAuth parameters.
     pub(crate) fn into_parameters(self) -> Parameters {
         self.0.into_iter().collect()
     }

@@ -36,7 +36,6 @@ use crate::problem::Problem;
 use crate::rate_limit::{KeyedBuckets, Rate};
 use crate::service::Service;
 
-/// The path of the tools.
 pub(crate) const PATH: &str = "/mcp";
 /// The largest request body: a call is a few arguments.
 const MAX_BODY_BYTES: usize = 1024 * 1024;
@@ -45,7 +44,6 @@ const BODY_GRACE: Duration = Duration::from_millis(2);
 const PACKAGE_ID: HeaderName = HeaderName::from_static("x-pdpp-grant-package-id");
 const PACKAGE_MEMBERS: HeaderName = HeaderName::from_static("x-pdpp-grant-package-member-count");
 
-/// State of the endpoint.
 struct Hosted {
     service: Arc<Service>,
     /// The routes tools read through.

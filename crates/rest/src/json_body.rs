@@ -27,10 +27,8 @@ const LARGE_BYTES: usize = 16 * 1024;
 /// The largest chunk handed to the connection.
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// Record content.
 type Content = Option<Box<RawValue>>;
 
-/// An answer that may hold record content.
 pub(crate) trait HasContent: Serialize {
     /// Visits every record content, always in the same order.
     fn contents(&mut self, _each: &mut dyn FnMut(&mut Content)) {}
@@ -63,7 +61,6 @@ impl<T: HasContent> HasContent for Page<T> {
     }
 }
 
-/// Serializes an answer.
 pub(crate) fn json_response(mut answer: impl HasContent) -> HandlerResult {
     let mut writer = SplitWriter::default();
     answer.contents(&mut |content| {
@@ -88,7 +85,6 @@ pub(crate) fn json_response(mut answer: impl HasContent) -> HandlerResult {
     Ok(response)
 }
 
-/// The address and length of a slice.
 type SliceAddress = (usize, usize);
 
 fn address_of(bytes: &[u8]) -> SliceAddress {
@@ -99,7 +95,6 @@ fn address_of(bytes: &[u8]) -> SliceAddress {
 /// that the serializer splits is copied.
 #[derive(Default)]
 struct SplitWriter {
-    /// The addresses of large contents.
     large: Vec<SliceAddress>,
     text: Vec<u8>,
     /// The text before each large content, and the content's index.
@@ -139,7 +134,6 @@ impl SplitWriter {
     }
 }
 
-/// The chunks still to send.
 struct ChunkedBody(VecDeque<Bytes>);
 
 impl HttpBody for ChunkedBody {

@@ -33,7 +33,6 @@ pub(crate) struct Metrics {
 
 #[derive(Default)]
 struct Operation {
-    /// By status class.
     by_class: [AtomicU64; 6],
     /// By duration; the last bucket is unbounded.
     by_time: [AtomicU64; BUCKETS.len() + 1],
@@ -97,7 +96,6 @@ impl Metrics {
         self.rejected.fetch_add(receipt.records_rejected, Relaxed);
     }
 
-    /// All metrics as text.
     pub(crate) fn text(&self, log_trouble: bool) -> String {
         let mut text = String::new();
         let in_flight = self.in_flight.load(Relaxed);
@@ -170,7 +168,6 @@ impl Metrics {
         }
     }
 
-    /// Every operation that was called, by name.
     fn named(&self) -> impl Iterator<Item = (&'static str, &Operation)> {
         let routes = ENDPOINTS.iter().chain(PAGES);
         let names = routes.map(|endpoint| endpoint.operation);

@@ -32,7 +32,6 @@ use crate::table::{HandlerResult, RequestContext};
 const MAX_METADATA_BYTES: usize = 64 * 1024;
 /// How soon a client may try again when too many documents are being fetched.
 const FETCH_RETRY: Duration = Duration::from_secs(5);
-/// The path of the device page.
 pub(crate) const DEVICE_PAGE: &str = "/device";
 
 /// `POST /oauth/register` (RFC 7591).
@@ -219,7 +218,6 @@ fn client_uri(service: &Service, id: &str) -> String {
     format!("{}/oauth/register/{id}", service.public_url)
 }
 
-/// Forbids caching of a response.
 fn uncached(mut response: Response) -> Response {
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

@@ -16,7 +16,6 @@ use crate::params::quoted;
 use crate::problem::{HasOwnBody, Problem};
 use crate::service::Service;
 
-/// The version of the contract that is served.
 pub(crate) const VERSION: &str = "2026-04-06";
 
 const VERSION_HEADER: HeaderName = HeaderName::from_static("pdpp-version");
@@ -33,7 +32,6 @@ pub(crate) struct RequestLabels {
     pub(crate) token: Option<&'static str>,
 }
 
-/// Wraps every request.
 pub(crate) async fn observe(
     State(service): State<Arc<Service>>,
     request: Request,

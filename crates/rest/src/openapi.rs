@@ -6,7 +6,6 @@ use crate::endpoints::ENDPOINTS;
 use crate::observe::VERSION;
 use crate::table::{Content, Endpoint, Handler, Param, Shape, Values, Verb};
 
-/// The document for a server at this address.
 pub(crate) fn document(public_url: &str) -> Value {
     let mut paths = Map::new();
     for endpoint in ENDPOINTS {

@@ -54,7 +54,6 @@ DeviceAuthorization: device_code user_code verification_uri expires_in:int inter
 Introspection: active:bool | pdpp_token_kind client_id exp:int aud iss authorization_details:[{}]
 ";
 
-/// All schemas, by name.
 pub(crate) fn schemas() -> Value {
     let lines = SCHEMAS.lines().filter_map(|line| line.split_once(": "));
     lines

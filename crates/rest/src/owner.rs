@@ -62,7 +62,6 @@ macro_rules! route {
     };
 }
 
-/// The routes.
 pub(crate) static OWNER_ENDPOINTS: &[Endpoint] = &[
     route!(Get "/owner/sources", "ownerSources", &[], sources::list),
     route!(Post "/owner/declarations", "ownerDeclare", &[], sources::declare),
@@ -182,7 +181,6 @@ async fn owner_blocking<T: Send + 'static>(
     .await
 }
 
-/// Parses a JSON request body.
 async fn json_body<T: DeserializeOwned>(context: &mut RequestContext) -> Result<T, Problem> {
     let text = body_text(context).await?;
     serde_json::from_str(&text).map_err(|error| invalid_request(error.to_string()))

@@ -8,7 +8,6 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 
 use crate::table::{Param, Shape};
 
-/// The most parameters of one request.
 const MAX_PARAMS: usize = 256;
 /// How much of a client's text a message repeats.
 const QUOTED_CHARS: usize = 64;
@@ -32,7 +31,6 @@ pub(crate) struct Entry {
 }
 
 impl Params {
-    /// Decodes a query string.
     pub(crate) fn parse(query: &str) -> Result<Self, ReadError> {
         let pairs = decode_pairs(query, MAX_PARAMS)?.into_iter();
         let entries = pairs.map(|(key, value)| Entry::parse(&key, value));
@@ -71,7 +69,6 @@ impl Params {
         })
     }
 
-    /// Every value of a parameter.
     pub(crate) fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.entries(name).map(|entry| entry.value.as_str())
     }
@@ -178,7 +175,6 @@ pub(crate) fn decode_pairs(text: &str, most: usize) -> Result<Vec<(String, Strin
     Ok(pairs)
 }
 
-/// An error that names its parameter.
 pub(crate) fn invalid_param(param: &str, message: impl Into<String>) -> ReadError {
     invalid_query(message).with_param(quoted(param))
 }

@@ -37,12 +37,10 @@ impl Peer {
         matches!(host, Host::Address(address) if Some(address.to_canonical()) == self.reached)
     }
 
-    /// Whether it is one of these proxies.
     pub(crate) fn is_one_of(self, proxies: &[IpAddr]) -> bool {
         proxies.contains(&self.address)
     }
 
-    /// The address at the other end.
     pub(crate) fn address(self) -> IpAddr {
         self.address
     }

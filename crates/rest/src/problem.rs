@@ -14,7 +14,6 @@ use crate::console;
 /// The `Retry-After` while the index is being built, in seconds.
 const BUILDING_SECONDS: &str = "5";
 
-/// A failed request.
 #[derive(Debug, Clone)]
 pub(crate) struct Problem {
     pub(crate) error: Box<ReadError>,
@@ -24,7 +23,6 @@ pub(crate) struct Problem {
     extra: Box<Extra>,
 }
 
-/// Additions that only some errors have.
 #[derive(Debug, Clone, Default)]
 struct Extra {
     /// Further members of the error.
@@ -36,14 +34,12 @@ struct Extra {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct HasOwnBody;
 
-/// The format of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ErrorFormat {
     /// The structured error of the contract.
     Contract,
     /// The error of an OAuth endpoint, under this code.
     OAuth(&'static str),
-    /// A page for a person.
     Page,
 }
 
@@ -95,7 +91,6 @@ impl Problem {
         self
     }
 
-    /// The same error as a page.
     pub(crate) fn into_page(mut self) -> Self {
         self.format = ErrorFormat::Page;
         self
@@ -114,7 +109,6 @@ impl Problem {
         self
     }
 
-    /// The code for the log.
     pub(crate) fn code(&self) -> &'static str {
         match self.format {
             ErrorFormat::OAuth(code) => code,
@@ -122,7 +116,6 @@ impl Problem {
         }
     }
 
-    /// The error for a bare status.
     pub(crate) fn from_status(status: StatusCode) -> Self {
         let known = match status {
             StatusCode::NOT_FOUND => Some((ErrorCode::NotFound, "there is no such route")),
@@ -161,7 +154,6 @@ impl Problem {
             .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
 
-    /// The media type and the body.
     pub(crate) fn to_body(&self, request_id: &str) -> (HeaderValue, Vec<u8>) {
         match self.format {
             ErrorFormat::Contract => (JSON, self.contract_body(request_id)),

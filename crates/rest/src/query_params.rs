@@ -64,7 +64,6 @@ pub(crate) fn stream(name: &str, is_owner: bool) -> Parsed<StreamName> {
     })
 }
 
-/// Records of a stream.
 pub(crate) fn records(
     stream: StreamName,
     selector: &ConnectionSelector,
@@ -140,7 +139,6 @@ pub(crate) fn record(
     Ok(query)
 }
 
-/// A window of a field.
 pub(crate) fn window(
     stream: StreamName,
     id: &str,

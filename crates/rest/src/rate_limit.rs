@@ -23,7 +23,6 @@ pub(crate) struct Bucket {
     full_at: Instant,
 }
 
-/// A bucket for each key.
 #[derive(Debug)]
 pub(crate) struct KeyedBuckets<K>(HashMap<K, Bucket>);
 
@@ -53,7 +52,6 @@ impl Bucket {
         self.full_at.0.clamp(now.0, latest)
     }
 
-    /// How many units are taken.
     pub(crate) fn used(self, rate: Rate, now: Instant) -> u32 {
         let micros = self.full_at(rate, now) - now.0;
         let units = micros.saturating_add(rate.unit_micros() - 1) / rate.unit_micros();
@@ -74,7 +72,6 @@ impl Bucket {
         Ok(())
     }
 
-    /// Returns one unit.
     pub(crate) fn give_back(&mut self, rate: Rate) {
         self.full_at = Instant(self.full_at.0.saturating_sub(rate.unit_micros()));
     }

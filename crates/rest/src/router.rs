@@ -100,7 +100,6 @@ fn after_panic(_: Box<dyn Any + Send>) -> Response {
     Problem::internal("a handler panicked", &"see the panic message above").into_response()
 }
 
-/// A route as it is served here.
 #[derive(Clone)]
 struct Route {
     endpoint: &'static Endpoint,
@@ -166,7 +165,6 @@ impl Route {
         answered.await.unwrap_or_else(|_| Err(too_slow()))
     }
 
-    /// Checks before authentication.
     fn check_first(&self, headers: &HeaderMap) -> Result<(), Problem> {
         if !matches!(self.endpoint.handler, Handler::OAuth(_) | Handler::Page(_)) {
             check_version(headers)?;
@@ -215,7 +213,6 @@ impl Route {
         Ok((Some(caller), permit))
     }
 
-    /// Starts the handler, if the caller may use the route.
     fn start(
         &self,
         caller: Option<Caller>,
@@ -289,7 +286,6 @@ async fn is_operator(service: &Arc<Service>, parts: &Parts) -> Result<bool, Prob
     Ok(session.await?.is_some())
 }
 
-/// The client's address.
 fn address(service: &Service, parts: &Parts) -> IpAddr {
     let peer = parts.extensions.get::<Peer>();
     peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| {

@@ -29,7 +29,6 @@ const HEAD_TIMEOUT: Duration = Duration::from_mins(1);
 /// How long a client may leave the response unread.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// One or two addresses to listen at.
 pub struct Listeners(TcpListener, Option<TcpListener>);
 
 impl From<TcpListener> for Listeners {

@@ -43,19 +43,16 @@ pub struct Service {
     pub(crate) admission: Queue,
     /// Delays guesses at the sign-in page.
     pub(crate) throttle: Arc<Throttle>,
-    /// The queue of passwords to check.
     pub(crate) password_queue: PasswordQueue,
     /// Limits what strangers can store.
     pub(crate) registrations: RegistrationLimit,
     /// Fetches client metadata documents, if enabled.
     pub(crate) documents: Option<Arc<dyn ClientDocuments>>,
-    /// Trusted proxies.
     pub(crate) proxies: Arc<[IpAddr]>,
     /// What the last backups found damaged.
     pub(crate) backups: Arc<BackupOutcomes>,
 }
 
-/// Limits of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// The largest body of an ingest request, as sent.
@@ -64,21 +61,16 @@ pub struct Limits {
     pub unpacked_bytes: u64,
     /// The most lines of an ingest body; each may need a receipt.
     pub ingest_lines: u64,
-    /// The largest blob.
     pub blob_bytes: u64,
     /// The largest declaration.
     pub declaration_bytes: u64,
-    /// How long a read may take.
     pub read_time: Duration,
-    /// How long a write may take.
     pub write_time: Duration,
-    /// How long a body may pause.
     pub body_pause: Duration,
     /// How many tool calls a grant may make in a minute.
     pub calls_per_minute: u32,
 }
 
-/// The limits of a request body.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BodyLimit {
     pub(crate) bytes: u64,
@@ -104,7 +96,6 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Limits of a body of at most so many bytes.
     pub(crate) fn body(&self, bytes: u64) -> BodyLimit {
         BodyLimit {
             bytes,
@@ -112,7 +103,6 @@ impl Limits {
         }
     }
 
-    /// The time limit of a request.
     pub(crate) fn time_for(&self, verb: Verb) -> Duration {
         match verb {
             Verb::Get => self.read_time,
@@ -165,7 +155,6 @@ impl Service {
         self
     }
 
-    /// Sets where the owner's pages are.
     #[must_use]
     pub fn with_console(mut self, console: Console) -> Self {
         self.console = Arc::new(console);
@@ -179,7 +168,6 @@ impl Service {
         self
     }
 
-    /// Sets the limits.
     #[must_use]
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = limits;

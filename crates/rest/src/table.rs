@@ -16,10 +16,8 @@ use crate::service::Service;
 
 pub(crate) type HandlerResult = Result<Response, Problem>;
 
-/// A running handler.
 pub(crate) type HandlerFuture = Pin<Box<dyn Future<Output = HandlerResult> + Send>>;
 
-/// One route.
 pub(crate) struct Endpoint {
     pub(crate) verb: Verb,
     pub(crate) path: &'static str,
@@ -46,21 +44,17 @@ pub(crate) struct SuccessResponse {
     pub(crate) content: Content,
 }
 
-/// The content of a response.
 pub(crate) enum Content {
     /// JSON of this schema of the document.
     Json(&'static str),
-    /// Plain text.
     Text,
     /// Bytes of any kind.
     Bytes,
-    /// None.
     Nothing,
 }
 
 /// The handler of a route, by who may call it.
 pub(crate) enum Handler {
-    /// Anybody.
     Public(fn(RequestContext) -> HandlerFuture),
     /// Callers with a valid token.
     Reader(fn(RequestContext, Caller) -> HandlerFuture),
@@ -87,7 +81,6 @@ pub(crate) struct RequestContext {
 }
 
 impl RequestContext {
-    /// A path parameter.
     pub(crate) fn part(&self, at: usize) -> &str {
         self.path.get(at).map_or("", String::as_str)
     }
@@ -98,7 +91,6 @@ impl RequestContext {
     }
 }
 
-/// A query parameter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Param {
     pub(crate) name: &'static str,
@@ -108,7 +100,6 @@ pub(crate) struct Param {
     pub(crate) about: &'static str,
 }
 
-/// The form of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// Once, without brackets.
@@ -119,12 +110,9 @@ pub(crate) enum Shape {
     Named,
 }
 
-/// The values of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Values {
-    /// Any text.
     Text,
-    /// One of these.
     Choice(&'static [&'static str]),
     /// A whole number within bounds.
     Integer(u32, u32),
@@ -167,7 +155,6 @@ impl Param {
 }
 
 impl Endpoint {
-    /// The names of its path parameters.
     pub(crate) fn path_params(&self) -> impl Iterator<Item = &'static str> {
         self.path
             .split('/')

@@ -20,7 +20,6 @@ impl WriteTimeout {
         Self { limit, timer: None }
     }
 
-    /// The result of a write attempt, or the timeout.
     pub(crate) fn check<T>(
         &mut self,
         context: &mut Context<'_>,

@@ -29,10 +29,8 @@ use crate::service::{BodyLimit, Service};
 use crate::table::{HandlerResult, RequestContext};
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
-/// Records deleted in one transaction.
 const DELETED_AT_ONCE: usize = 1_000;
 
-/// The stream a write goes to.
 #[derive(Clone)]
 struct WriteTarget {
     declaration: Arc<Declaration>,
@@ -89,7 +87,6 @@ impl WriteTarget {
         self.declaration.stream(self.stream.stream.as_str())
     }
 
-    /// Parses a record key.
     fn key(&self, text: &str) -> Result<RecordKey, contract::KeyError> {
         let parts = self.rules().map_or(1, |stream| stream.primary_key.len());
         RecordKey::from_wire(text, parts)

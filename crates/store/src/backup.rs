@@ -7,7 +7,6 @@ use contract::id::BlobId;
 
 use crate::Result;
 
-/// The port for backups.
 pub trait Backup {
     /// The blobs that records refer to and whose files are missing or cannot be opened.
     fn missing_blobs(&self) -> Result<Vec<BlobId>>;

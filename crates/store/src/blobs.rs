@@ -8,7 +8,6 @@ use contract::key::RecordKey;
 use crate::Result;
 use crate::catalog::StreamRef;
 
-/// A stored blob.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Blob {
     /// Its name: the hash of its bytes.
@@ -18,7 +17,6 @@ pub struct Blob {
     pub mime_type: String,
 }
 
-/// The port for blobs.
 pub trait Blobs {
     /// Stores bytes and binds them to a record. Storing the same bytes again is a no-op.
     fn put_blob(

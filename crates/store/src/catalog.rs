@@ -8,7 +8,6 @@ use contract::time::Instant;
 
 use crate::Result;
 
-/// One stream of one connection.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StreamRef {
     pub connection: ConnectionId,
@@ -21,20 +20,14 @@ pub struct StreamRef {
 pub struct Connection {
     /// Its id; never changes.
     pub id: ConnectionId,
-    /// The connector it is an account of.
     pub connector: ConnectorKey,
-    /// The owner's label.
     pub display_name: String,
-    /// When it was added.
     pub created_at: Instant,
 }
 
-/// A connection to be added.
 #[derive(Debug, Clone)]
 pub struct NewConnection {
-    /// A declared connector.
     pub connector: ConnectorKey,
-    /// The owner's label.
     pub name: String,
     /// The id; `None` for a slug of connector and name.
     pub id: Option<ConnectionId>,
@@ -43,7 +36,6 @@ pub struct NewConnection {
 /// What registering a declaration did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Declared {
-    /// The connector is new.
     Added,
     /// An equal declaration was registered already.
     Unchanged,
@@ -58,20 +50,16 @@ pub enum Declared {
     },
 }
 
-/// What removing a connection erased.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Removed {
-    /// Live records.
     pub records: u64,
     /// Blobs that no other connection refers to.
     pub blobs: u64,
 }
 
-/// How much a stream holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamStats {
     pub stream: StreamRef,
-    /// Live records.
     pub records: u64,
 }
 
@@ -80,7 +68,6 @@ pub trait Catalog {
     /// Registers a declaration, or another version of it (decision 27). A version keeps the content it was first registered
     /// with; one that was replaced may come back.
     fn declare(&self, declaration: &Declaration) -> Result<Declared>;
-    /// The registered declaration of a connector.
     fn declaration(&self, connector: &ConnectorKey) -> Option<Arc<Declaration>>;
     /// All registered declarations, by connector key.
     fn declarations(&self) -> Vec<Arc<Declaration>>;
@@ -88,10 +75,8 @@ pub trait Catalog {
     /// All connections, oldest first.
     fn connections(&self) -> Vec<Connection>;
     fn connection(&self, id: &ConnectionId) -> Option<Connection>;
-    /// Changes the label of a connection.
     fn rename_connection(&self, id: &ConnectionId, name: &str) -> Result<Connection>;
     /// Erases a connection with its records, history, index entries and blobs.
     fn remove_connection(&self, id: &ConnectionId) -> Result<Removed>;
-    /// The streams of every connection with their sizes.
     fn stream_stats(&self) -> Result<Vec<StreamStats>>;
 }

@@ -14,7 +14,6 @@ use crate::embedded::disk_space;
 /// The outcome of a store operation.
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 
-/// Why the store could not do what was asked.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StoreError {
@@ -23,7 +22,6 @@ pub enum StoreError {
     Io {
         /// The file or folder concerned.
         path: PathBuf,
-        /// What the system said.
         source: std::io::Error,
     },
     /// The directory or file belongs to something else.
@@ -37,7 +35,6 @@ pub enum StoreError {
     /// The data was written by a later release.
     #[error("{} was written by a newer pdpp (format {found}; this one reads up to {supported}). Upgrade pdpp and try again; nothing was changed.", path.display())]
     Newer {
-        /// The database file.
         path: PathBuf,
         /// The format number found.
         found: i64,
@@ -46,66 +43,34 @@ pub enum StoreError {
     },
     /// The file cannot be trusted any more.
     #[error("{} is damaged: {detail}. Restore it from a backup with `pdpp restore`; nothing was changed.", path.display())]
-    Corrupt {
-        /// The damaged file.
-        path: PathBuf,
-        /// What was found.
-        detail: String,
-    },
-    /// One record is not what was written.
+    Corrupt { path: PathBuf, detail: String },
     #[error("{record}: {} was damaged on the disk. Import the record again, or restore a backup made with `pdpp backup`; all other records are given as before.", path.display())]
-    RecordDamaged {
-        /// The database file.
-        path: PathBuf,
-        /// Which record, in words.
-        record: String,
-    },
-    /// A blob is not what was written.
+    RecordDamaged { path: PathBuf, record: String },
     #[error("{} is damaged: its bytes are not those that were stored. Import what it came from again, which mends it, or restore a backup with `pdpp restore`; all else is given as before.", path.display())]
-    BlobDamaged {
-        /// Its file.
-        path: PathBuf,
-    },
+    BlobDamaged { path: PathBuf },
     /// Another process has the data directory open.
     #[error("the data directory {} is in use by {holder}. Wait until it ends, or stop it.", path.display())]
-    Held {
-        /// The data directory.
-        path: PathBuf,
-        /// Who holds it.
-        holder: String,
-    },
+    Held { path: PathBuf, holder: String },
     /// No space is left.
     #[error("no space left while writing {}. Free some space and run the command again; everything acknowledged so far is kept.", path.display())]
     Full {
         /// The file that could not grow.
         path: PathBuf,
     },
-    /// The disk gave an error of its own.
     #[error("the disk failed at {}: {detail}. Make a backup on another disk with `pdpp backup`, see what the system's log says of this one, and restore the backup on a disk that works; what was acknowledged is kept as far as this disk gives it back.", path.display())]
-    DiskFailed {
-        /// The file concerned.
-        path: PathBuf,
-        /// What the system or the engine said.
-        detail: String,
-    },
+    DiskFailed { path: PathBuf, detail: String },
     /// There is less room than what was asked for needs, so it was not begun.
     #[error("{} needs {} of room and the disk has {}. Make room, or move the folder and name it with --data-dir; everything acknowledged so far is kept and can be read.", path.display(), Bytes(*needed), Bytes(*free))]
     NoRoom {
-        /// Where it would be written.
         path: PathBuf,
-        /// How many bytes are needed.
         needed: u64,
-        /// How many there are.
         free: u64,
     },
-    /// There is no room for the copy that a backup is made of.
     #[error("a backup needs {} of room in {} for a copy of the records, and the disk has {}. Make room there, or name a file in a folder of another disk; nothing was written.", Bytes(*needed), path.display(), Bytes(*free))]
     NoRoomForCopy {
         /// The folder the copy would be in.
         path: PathBuf,
-        /// How many bytes are needed.
         needed: u64,
-        /// How many there are.
         free: u64,
     },
     /// Something was revoked, and that could be written nowhere.
@@ -118,39 +83,22 @@ pub enum StoreError {
     },
     /// The directory cannot be written.
     #[error("{} cannot be written: {detail}. Make it writable for this user, or choose another folder with --data-dir.", path.display())]
-    ReadOnly {
-        /// The file or folder.
-        path: PathBuf,
-        /// What the system said.
-        detail: String,
-    },
+    ReadOnly { path: PathBuf, detail: String },
     /// This user may not read the file.
     #[error("{} cannot be read: {detail}. Run the command as the user who owns it, or give this user the right to read and write it; nothing was changed.", path.display())]
-    Forbidden {
-        /// The file or folder.
-        path: PathBuf,
-        /// What the system said.
-        detail: String,
-    },
-    /// No connector of this key is declared.
+    Forbidden { path: PathBuf, detail: String },
     #[error("connector '{0}' is not declared. Register it with `pdpp declare FILE`.")]
     UnknownConnector(ConnectorKey),
-    /// No connection has this id.
     #[error("connection '{0}' does not exist. `pdpp connections` lists the configured ones.")]
     UnknownConnection(ConnectionId),
-    /// The connection's connector declares no such stream.
     #[error(
         "stream '{stream}' is not declared for connection '{connection}'. Its streams: {known}."
     )]
     UnknownStream {
-        /// The connection asked.
         connection: ConnectionId,
-        /// The stream that is not there.
         stream: StreamName,
-        /// The streams that are.
         known: String,
     },
-    /// A connection of this id exists already.
     #[error(
         "a connection '{0}' exists already. Choose another --id, or rename it with `pdpp connections rename`."
     )]
@@ -163,10 +111,8 @@ pub enum StoreError {
     Unsupported {
         stream: StreamName,
         field: String,
-        /// What it cannot do.
         problem: String,
     },
-    /// The bookmark lies before a purge.
     #[error(
         "this bookmark is older than the last purge of the stream. Read the stream again from the beginning."
     )]
@@ -176,28 +122,13 @@ pub enum StoreError {
     UnknownBlob(String),
     /// The index could not be read; it is derived anew before this reaches a caller, unless that fails as well.
     #[error("the search index {} is damaged ({detail}) and could not be rebuilt. Run `pdpp index rebuild`; the records are not affected.", path.display())]
-    IndexDamaged {
-        /// The index folder.
-        path: PathBuf,
-        /// What the engine said.
-        detail: String,
-    },
+    IndexDamaged { path: PathBuf, detail: String },
     /// The erased records cannot be read any more, but some of their bytes are still on the disk.
     #[error("it is removed and cannot be read any more, but bytes of it may still lie in {}: {detail}. `pdpp purge` tries again, and so does the next start.", path.display())]
-    TracesLeft {
-        /// The data directory.
-        path: PathBuf,
-        /// What kept them there.
-        detail: String,
-    },
+    TracesLeft { path: PathBuf, detail: String },
     /// The index is being built, and the request cannot be answered before it is complete.
     #[error("the search index is being built: {indexed} of {written} changes are in it")]
-    IndexBuilding {
-        /// Changes it has taken.
-        indexed: u64,
-        /// All changes.
-        written: u64,
-    },
+    IndexBuilding { indexed: u64, written: u64 },
     /// The caller is gone, or timed out.
     #[error("the work was stopped")]
     Stopped,
@@ -206,7 +137,6 @@ pub enum StoreError {
     Engine {
         /// The file or folder concerned.
         path: PathBuf,
-        /// What the engine said.
         detail: String,
     },
 }

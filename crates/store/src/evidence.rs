@@ -4,7 +4,6 @@ use contract::id::FieldName;
 use contract::json::RecordBody;
 use text::{Excerpt, ExcerptLimits, Expression};
 
-/// An excerpt and the field it was cut from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FieldExcerpt {
     pub field: FieldName,

@@ -16,13 +16,10 @@ pub const SELECTOR_BYTES: usize = 8;
 /// A token as it arrives: its secret exists here only as a hash.
 #[derive(Debug, Clone)]
 pub struct NewToken {
-    /// Its public name.
     pub id: String,
     /// SHA-256 of the secret.
     pub hash: [u8; 32],
-    /// When it was issued.
     pub issued_at: Instant,
-    /// From when on it is refused.
     pub expires_at: Instant,
     /// Its audience; `None` for everywhere.
     pub audience: Option<String>,
@@ -30,16 +27,12 @@ pub struct NewToken {
     pub family: Option<String>,
 }
 
-/// An approval: stored whole or not at all.
 #[derive(Debug, Clone)]
 pub struct NewApproval {
     /// The package that holds the grants; without one there is exactly one grant.
     pub package: Option<PackageId>,
-    /// Who may read.
     pub client_id: ClientId,
-    /// The grants, at least one.
     pub grants: Vec<Grant>,
-    /// When it was given.
     pub issued_at: Instant,
     /// A token for the package or the grant; without one, tokens follow when a code is redeemed.
     pub token: Option<NewToken>,
@@ -50,15 +43,11 @@ pub struct NewApproval {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredGrant {
     pub id: GrantId,
-    /// The package it belongs to.
     pub package_id: Option<PackageId>,
-    /// Who may read.
     pub client_id: ClientId,
     /// The grant as JSON. It may have lost rows since it was issued, never gained any.
     pub document: String,
-    /// When it was issued.
     pub issued_at: Instant,
-    /// When it ends by itself.
     pub expires_at: Option<Instant>,
     /// While no token was ever issued for it: until when one must be, or it has ended.
     pub redeem_by: Option<Instant>,
@@ -74,9 +63,7 @@ pub struct StoredGrant {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredPackage {
     pub id: PackageId,
-    /// Who may read.
     pub client_id: ClientId,
-    /// When it was issued.
     pub issued_at: Instant,
     /// When and why it was ended as a whole.
     pub revoked: Option<Revocation>,
@@ -87,9 +74,7 @@ pub struct StoredPackage {
 /// The end of a grant, a package or a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Revocation {
-    /// When.
     pub at: Instant,
-    /// Why.
     pub reason: RevocationReason,
 }
 
@@ -97,9 +82,7 @@ pub struct Revocation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RevocationReason {
-    /// The owner ended it.
     Owner,
-    /// Every connection it gave was removed.
     ConnectionRemoved,
     /// All its tokens were ended: by the application itself, or because a code or token of it was used twice.
     TokensEnded,
@@ -107,23 +90,17 @@ pub enum RevocationReason {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredToken {
-    /// Its public name.
     pub id: String,
     /// SHA-256 of the secret.
     pub hash: [u8; 32],
-    /// When it was issued.
     pub issued_at: Instant,
-    /// From when on it is refused.
     pub expires_at: Instant,
-    /// When it was revoked by itself.
     pub revoked_at: Option<Instant>,
-    /// When it was last presented.
     pub last_used_at: Option<Instant>,
     /// Its audience; `None` for everywhere.
     pub audience: Option<String>,
     /// The refresh family it belongs to and ends with.
     pub family: Option<String>,
-    /// What it stands for.
     pub subject: TokenSubject,
 }
 
@@ -132,16 +109,13 @@ pub struct StoredToken {
 pub enum TokenSubject {
     Owner,
     Grant(Box<StoredGrant>),
-    /// Several grants.
     Package(StoredPackage),
 }
 
-/// Something that can be revoked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Revocable<'a> {
     /// A grant, alone or in a package.
     Grant(&'a GrantId),
-    /// A package with all its grants.
     Package(&'a PackageId),
     /// One token, by its public name.
     Token(&'a str),
@@ -149,14 +123,11 @@ pub enum Revocable<'a> {
     Family(&'a str),
 }
 
-/// What revoking did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Revoked {
-    /// It ended now.
     Now,
     /// It had ended before.
     Already(Instant),
-    /// There is no such thing.
     Unknown,
 }
 
@@ -164,35 +135,25 @@ pub enum Revoked {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Disclosure {
-    /// When.
     pub at: Instant,
-    /// Under which grants.
     pub grant_ids: Vec<GrantId>,
-    /// To whom.
     pub client_id: ClientId,
     /// In answer to which call.
     pub operation: String,
-    /// Which records, as handles.
     pub records: Vec<String>,
-    /// Which of their fields.
     pub fields: Vec<String>,
 }
 
-/// That a token was presented.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenUse {
-    /// The token's public name.
     pub token_id: String,
-    /// When.
     pub at: Instant,
 }
 
-/// An entry of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoggedDisclosure {
     /// Its number in the log; the first is 1.
     pub sequence: u64,
-    /// What was disclosed.
     pub disclosure: Disclosure,
 }
 
@@ -212,9 +173,7 @@ pub struct ChainCheck {
 /// The first entry of the log that is not what was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChainBreak {
-    /// The sequence number concerned.
     pub sequence: u64,
-    /// What is wrong there.
     pub reason: String,
 }
 
@@ -254,7 +213,6 @@ pub trait Grants {
     fn check_disclosures(&self) -> Result<ChainCheck>;
 }
 
-/// The connections a grant names.
 pub(crate) fn connections_of(grant: &Grant) -> impl Iterator<Item = &ConnectionId> {
     grant
         .streams()

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::Result;
 
-/// How much is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
     /// What needs little reading: whether an erasure was finished, and whether the index has every record.
@@ -17,12 +16,10 @@ pub enum Depth {
     Thorough,
 }
 
-/// Something that is not as it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
     /// The file or folder concerned.
     pub path: PathBuf,
-    /// What is wrong with it.
     pub detail: String,
 }
 
@@ -64,7 +61,6 @@ pub struct Rollback {
     pub last_kept: Option<Instant>,
     /// The time of the last transaction that is lost.
     pub last_lost: Option<Instant>,
-    /// How it was detected.
     pub reason: String,
 }
 

@@ -9,7 +9,6 @@ use crate::Result;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Keep {
-    /// All of it.
     #[default]
     All,
     /// The newest, so many: of the log, or of each record.
@@ -22,13 +21,11 @@ pub enum Keep {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct KeepRules {
-    /// Entries of the log.
     pub log: Keep,
     /// Versions of a record that were replaced. Those that dates depend on stay.
     pub versions: Keep,
 }
 
-/// A rule of retention at a moment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Retention {
     pub(crate) keep: Keep,
@@ -46,32 +43,24 @@ impl Retention {
     }
 }
 
-/// What was dropped by a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Dropped {
     pub log_entries: u64,
-    /// Versions that were replaced.
     pub versions: u64,
 }
 
-/// How much there is of what grows by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Grown {
     pub log_entries: u64,
-    /// Their bytes.
     pub log_bytes: u64,
-    /// Versions that were replaced.
     pub versions: u64,
-    /// Their bytes.
     pub version_bytes: u64,
 }
 
-/// The time, as it is counted and as the machine has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CountedTime {
     /// The time that everything goes by. It never goes back.
     pub counted: Instant,
-    /// What the machine believes the time to be.
     pub machine: Instant,
     /// Whether the latest time that was seen got lost. Then time was counted on from the last transaction.
     pub was_lost: bool,
@@ -84,13 +73,11 @@ impl CountedTime {
     }
 }
 
-/// The port for what is kept.
 pub trait Keeping {
     /// What time it is, for grants and for the machine.
     fn time(&self) -> CountedTime;
     /// Counts from the machine's time again, and answers what was counted before. What had ended by that time may live again.
     fn reset_time(&self) -> Result<CountedTime>;
-    /// How much there is of what grows by itself.
     fn grown(&self) -> Result<Grown>;
     /// Drops what the rules do not keep. The log says what was dropped from it, and nothing is dropped from one that is broken.
     fn drop_old(&self, rules: KeepRules) -> Result<Dropped>;

@@ -8,20 +8,15 @@ use contract::time::Instant;
 use crate::Result;
 use crate::catalog::StreamRef;
 
-/// One directive of a batch.
 #[derive(Debug, Clone)]
 pub struct Change {
-    /// The stream it goes to.
     pub stream: StreamName,
-    /// The record's key.
     pub key: RecordKey,
     /// When the source emitted it, kept as written.
     pub emitted_at: String,
-    /// What to do.
     pub op: ChangeOp,
 }
 
-/// What a directive does to its record.
 #[derive(Debug, Clone)]
 pub enum ChangeOp {
     /// Adds the record or replaces its content.
@@ -34,7 +29,6 @@ pub enum ChangeOp {
     DeleteByOwner,
 }
 
-/// What became of one directive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Applied {
     /// The key was not there (or was deleted) and now is.
@@ -53,7 +47,6 @@ pub enum Applied {
     KeptDeleted,
 }
 
-/// A live record as stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredRecord {
     pub key: RecordKey,
@@ -64,7 +57,6 @@ pub struct StoredRecord {
     /// Whether it is not what was written any more, found among others. Then there is no body; asked for by its key it is
     /// refused.
     pub is_damaged: bool,
-    /// The version that made it what it is.
     pub version: u64,
     /// Whether it has earlier versions, which [`Records::history`] returns.
     pub revised: bool,
@@ -75,13 +67,10 @@ pub struct StoredRecord {
 /// Which way a page runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// Smallest first.
     Ascending,
-    /// Largest first.
     Descending,
 }
 
-/// What a page is ordered by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OrderBy {
     /// The declared cursor field, then the key; records without a cursor value last.
@@ -104,7 +93,6 @@ pub enum SortValue {
 /// The position of one record in an order; a page continues strictly after it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PagePosition {
-    /// The cursor value.
     pub sort: SortValue,
     /// The key, which decides between equal cursor values.
     pub key: RecordKey,
@@ -128,7 +116,6 @@ impl Default for ByteBudget {
 }
 
 impl ByteBudget {
-    /// A budget of this many bytes.
     pub fn new(bytes: usize) -> Self {
         Self {
             left: bytes,
@@ -147,20 +134,16 @@ impl ByteBudget {
     }
 }
 
-/// One page of a stream.
 #[derive(Debug, Clone)]
 pub struct PageRequest {
     pub by: OrderBy,
-    /// Which way.
     pub direction: Direction,
     /// Where the previous page ended.
     pub after: Option<PagePosition>,
-    /// At most this many records.
     pub limit: usize,
 }
 
 impl PageRequest {
-    /// The first page.
     pub fn first(by: OrderBy, direction: Direction, limit: usize) -> Self {
         Self {
             by,
@@ -210,10 +193,8 @@ impl ChangesRequest {
 /// What a key was from one version on, and what it was at the bookmark.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChangeEntry {
-    /// The version this entry is about.
     pub version: u64,
     pub key: RecordKey,
-    /// When the change was emitted.
     pub emitted_at: String,
     /// The content from this version on, or `None` for a deletion.
     pub current: Option<String>,
@@ -225,7 +206,6 @@ pub struct ChangeEntry {
     pub is_damaged: bool,
 }
 
-/// What a record was from one version on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Revision {
     pub version: u64,
@@ -245,7 +225,6 @@ pub struct ChangesPage {
     pub has_more: bool,
 }
 
-/// What a purge erased.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Purged {
     /// Tombstones whose content and key are gone.
@@ -254,17 +233,13 @@ pub struct Purged {
     pub blobs: u64,
 }
 
-/// The port for records.
 pub trait Records {
     /// Applies a batch in order, in one transaction. When this returns, the batch is on disk and every later read sees it.
     fn write(&self, connection: &ConnectionId, batch: Vec<Change>) -> Result<Vec<Applied>>;
-    /// One live record.
     fn get(&self, stream: &StreamRef, key: &RecordKey) -> Result<Option<StoredRecord>>;
     /// Whether the owner deleted the record of that key, and it was not revived since.
     fn is_deleted_by_owner(&self, stream: &StreamRef, key: &RecordKey) -> Result<bool>;
-    /// One page in order.
     fn page(&self, stream: &StreamRef, request: &PageRequest) -> Result<StoredPage>;
-    /// One page of the changes feed.
     fn changes(&self, stream: &StreamRef, request: &ChangesRequest) -> Result<ChangesPage>;
     /// The revisions of one key, from a version back, newest first: at most `limit` and [`PAGE_BYTES`]; empty where there
     /// are no more.

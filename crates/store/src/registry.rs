@@ -10,14 +10,11 @@ use contract::time::Instant;
 use crate::Result;
 use crate::grants::{NewApproval, NewToken};
 
-/// What an entry is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EntryKind {
-    /// An application that may ask for grants.
     Client,
     /// A request for a grant, from its arrival to its decision.
     Request,
-    /// An authorization code.
     Code,
     DeviceCode,
     /// What a person types for a device.
@@ -52,16 +49,12 @@ impl EntryKind {
     }
 }
 
-/// One entry as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// What it is about.
     pub kind: EntryKind,
     /// Its key. A secret is never a key; the hash of one may be.
     pub key: String,
-    /// JSON.
     pub document: String,
-    /// From when on it is not found any more.
     pub expires_at: Option<Instant>,
     /// Counts the changes of this entry; a later change may insist on it.
     pub revision: u64,
@@ -78,7 +71,6 @@ pub enum Expect {
     Revision(u64),
 }
 
-/// What a token is issued for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenFor<'a> {
     Grant(&'a GrantId),
@@ -88,39 +80,28 @@ pub enum TokenFor<'a> {
 /// One of several changes that happen together.
 #[derive(Debug, Clone)]
 pub enum Change<'a> {
-    /// Writes an entry.
     Put {
-        /// What it is about.
         kind: EntryKind,
         key: &'a str,
-        /// JSON.
         document: &'a str,
-        /// From when on it is not found any more.
         expires_at: Option<Instant>,
-        /// What must be there before.
         expect: Expect,
     },
-    /// Removes an entry.
     Remove {
-        /// What it is about.
         kind: EntryKind,
         key: &'a str,
         /// What must be there before; `Absent` makes no sense here and never matches.
         expect: Expect,
     },
-    /// Stores an approval.
     Approve(&'a NewApproval),
-    /// Stores a token.
     Issue {
         token: &'a NewToken,
-        /// What it stands for.
         of: TokenFor<'a>,
     },
 }
 
 /// The port for what authorization has to remember.
 pub trait Registry {
-    /// A live entry.
     fn entry(&self, kind: EntryKind, key: &str, now: Instant) -> Result<Option<Entry>>;
     /// Live entries of a kind after a key, in the order of their keys.
     fn entries(

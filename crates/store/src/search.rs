@@ -16,15 +16,12 @@ use crate::records::{Direction, PageRequest, StoredPage, StoredRecord};
 /// Which records of one stream may count, and which of its fields may be looked at.
 #[derive(Debug, Clone)]
 pub struct Scope {
-    /// The stream.
     pub stream: StreamRef,
     /// Lexical fields that may match; ignored by aggregates.
     pub fields: Vec<FieldName>,
     /// Only records whose field lies in the range. A missing or unreadable time is outside.
     pub time: Option<(FieldName, TimeRange)>,
-    /// Only these records.
     pub keys: Option<Vec<RecordKey>>,
-    /// Conditions, all of which must hold.
     pub filters: Vec<Filter>,
     /// Fields that say when a record happened; the first with a value decides. Only a search in the order of time uses them.
     pub times: Vec<FieldName>,
@@ -44,7 +41,6 @@ pub struct Conversation {
 }
 
 impl Scope {
-    /// All records of a stream.
     pub fn whole(stream: StreamRef, fields: Vec<FieldName>) -> Self {
         Self {
             stream,
@@ -67,25 +63,19 @@ impl Scope {
 /// A condition on one top-level field. Null and absent values never match.
 #[derive(Debug, Clone)]
 pub struct Filter {
-    /// The field.
     pub field: FieldName,
-    /// What must hold.
     pub test: Test,
 }
 
-/// What a filter asks of a value.
 #[derive(Debug, Clone)]
 pub enum Test {
     /// Typed equality; times as instants.
     Equals(Scalar),
-    /// Within bounds.
     Range(Bound<Scalar>, Bound<Scalar>),
 }
 
-/// A search over one or many streams with one ranking.
 #[derive(Debug, Clone)]
 pub struct SearchRequest {
-    /// What to look for.
     pub expression: Expression,
     /// Where; each stream at most once.
     pub scopes: Vec<Scope>,
@@ -93,13 +83,10 @@ pub struct SearchRequest {
     pub limit: usize,
     /// Where the previous page ended.
     pub after: Option<SearchPosition>,
-    /// Whether to count all matches.
     pub count: bool,
-    /// What comes first.
     pub order: SearchOrder,
 }
 
-/// The order of hits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SearchOrder {
     /// The best match first.
@@ -109,7 +96,6 @@ pub enum SearchOrder {
     Time(Direction),
 }
 
-/// What a hit is ordered by.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Rank {
     /// How well it matches; more is better.
@@ -121,7 +107,6 @@ pub enum Rank {
 /// The position of a hit in a ranking, and the state of the index that ranked it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SearchPosition {
-    /// What the hit was ordered by.
     pub rank: Rank,
     /// The hit's row, which orders equal scores, and names the record that equal times follow.
     pub row: u64,
@@ -131,27 +116,20 @@ pub struct SearchPosition {
     pub version: u64,
 }
 
-/// A record that matched.
 #[derive(Debug, Clone)]
 pub struct Hit {
-    /// Where it lives.
     pub stream: StreamRef,
-    /// The record.
     pub record: StoredRecord,
-    /// Its rank.
     pub position: SearchPosition,
     /// For a record that holds nothing of the question: the record of the same stream next to which it stands.
     pub near: Option<RecordKey>,
 }
 
-/// One page of a ranking.
 #[derive(Debug, Clone)]
 pub struct SearchAnswer {
     /// Best first.
     pub hits: Vec<Hit>,
-    /// Whether more follow.
     pub has_more: bool,
-    /// All matches, when asked.
     pub total: Option<u64>,
     /// How many records hold every word, in one form or another.
     pub with_every_word: u64,
@@ -176,40 +154,27 @@ pub struct SearchAnswer {
 pub struct Building {
     /// Changes it has taken.
     pub indexed: u64,
-    /// All changes.
     pub written: u64,
 }
 
 /// A number, or groups of numbers, over the visible records of one stream.
 #[derive(Debug, Clone)]
 pub struct AggregateRequest {
-    /// Which records.
     pub scope: Scope,
-    /// What to compute.
     pub metric: Metric,
-    /// How to split it.
     pub grouping: Option<Grouping>,
 }
 
-/// How an aggregate is split into groups.
 #[derive(Debug, Clone)]
 pub enum Grouping {
     /// By the values of a field: the `limit` largest groups.
-    Values {
-        /// The field.
-        field: FieldName,
-        /// How many groups.
-        limit: usize,
-    },
+    Values { field: FieldName, limit: usize },
     /// By calendar buckets: the `limit` earliest.
     Time {
         /// A date or date-time field.
         field: FieldName,
-        /// How long a bucket is.
         granularity: Granularity,
-        /// Whose calendar.
         zone: jiff::tz::TimeZone,
-        /// How many buckets.
         limit: usize,
     },
 }
@@ -219,7 +184,6 @@ pub enum Grouping {
 pub enum Value {
     /// No record had a value.
     None,
-    /// An exact integer.
     Integer(i128),
     /// A floating-point sum.
     Number(f64),
@@ -227,40 +191,31 @@ pub enum Value {
     Json(String),
 }
 
-/// The key of a group.
 #[derive(Debug, Clone, PartialEq, PartialOrd)]
 pub enum GroupKey {
     /// Records without a value.
     Missing,
     /// A text, or the start of a calendar bucket as local date (and time).
     Text(String),
-    /// An integer.
     Integer(i64),
-    /// A number.
     Number(f64),
-    /// A truth value.
     Boolean(bool),
 }
 
-/// One group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Group {
-    /// What the records share.
     pub key: GroupKey,
-    /// How many records.
     pub count: u64,
     /// The metric within the group; `None` for a plain count.
     pub value: Option<Value>,
 }
 
-/// The answer to an aggregate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AggregateAnswer {
     /// Records that passed scope and filters.
     pub matched: u64,
     /// The number, when not grouped.
     pub value: Value,
-    /// The groups, when grouped.
     pub groups: Vec<Group>,
     /// Records in groups beyond the limit.
     pub other_count: u64,
@@ -268,16 +223,13 @@ pub struct AggregateAnswer {
     pub damaged: Vec<RecordKey>,
 }
 
-/// How much a scope holds.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Extent {
-    /// Records that pass.
     pub records: u64,
     /// Those emitted latest, latest first; records without a readable date are left out.
     pub latest: Vec<StoredRecord>,
 }
 
-/// How far the index is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IndexStatus {
     /// The newest acknowledged change.
@@ -290,11 +242,9 @@ pub struct IndexStatus {
     pub building: bool,
     /// Records waiting to be indexed again after a declaration changed.
     pub rebuilding: u64,
-    /// All records.
     pub records: u64,
 }
 
-/// The port for search and aggregates.
 pub trait Search {
     /// Ranks the records that match. Sees every acknowledged write.
     fn search(&self, request: &SearchRequest) -> Result<SearchAnswer>;
@@ -304,7 +254,6 @@ pub trait Search {
     fn select(&self, scope: &Scope, request: &PageRequest) -> Result<StoredPage>;
     /// How many records pass, and so many of those emitted latest. Sees every acknowledged write.
     fn extent(&self, scope: &Scope, latest: usize) -> Result<Extent>;
-    /// How far the index is.
     fn index_status(&self) -> Result<IndexStatus>;
     /// Brings the index up to date and onto disk.
     fn settle_index(&self) -> Result<()>;

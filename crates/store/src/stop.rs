@@ -42,7 +42,6 @@ impl Stop {
         }))
     }
 
-    /// Asks the work to stop.
     pub fn ask(&self) {
         self.0.left.store(0, Ordering::Release);
     }
@@ -66,7 +65,6 @@ impl Stop {
         self.0.looks.load(Ordering::Relaxed)
     }
 
-    /// Runs work that this can stop.
     pub fn during<T>(&self, work: impl FnOnce() -> T) -> T {
         with(Some(self.clone()), work)
     }

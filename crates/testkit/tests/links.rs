@@ -14,7 +14,6 @@ fn root() -> PathBuf {
     crates.parent().unwrap().to_owned()
 }
 
-/// Every document of the project.
 fn documents(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -28,7 +27,6 @@ fn documents(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The lines that are not code.
 fn prose(text: &str) -> impl Iterator<Item = &str> {
     let mut inside = false;
     text.lines().filter(move |line| {

@@ -112,12 +112,10 @@ fn all_held() -> BTreeMap<String, Holders> {
     all
 }
 
-/// The row that a line of the document states.
 fn stated(line: &str) -> Option<&str> {
     row_id(line.strip_prefix("- **")?)
 }
 
-/// The document with the tests of every row.
 fn written(document: &str, all: &BTreeMap<String, Holders>) -> String {
     let mut text = String::new();
     for line in document.lines().filter(|line| !line.starts_with("  - ")) {

@@ -1,7 +1,6 @@
 //! Civil dates in UTC: what the corpus needs to write `sent_at`, and the raw engines to read it
 //! back and to cut it into months.
 
-/// Microseconds in a day.
 pub(crate) const DAY_MICROS: i64 = 86_400_000_000;
 
 /// Days since 1970-01-01 of a civil date.

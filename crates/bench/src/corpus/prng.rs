@@ -14,7 +14,6 @@ impl Prng {
         Self(mix(seed ^ GOLDEN).wrapping_add(mix(stream.wrapping_add(1))))
     }
 
-    /// The next 64 bits.
     pub(super) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(GOLDEN);
         mix(self.0)

@@ -1,7 +1,6 @@
 //! Words planted in the corpus with a known frequency, so that every query of the bench has a
 //! known number of answers. They use the letters q, x and z, which no other word of the corpus has.
 
-/// How the words of a probe are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProbeKind {
     /// Every word must occur, anywhere.
@@ -12,19 +11,16 @@ pub enum ProbeKind {
     Prefix,
 }
 
-/// One planted query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Probe {
     /// The words, separated by a space, or the prefix.
     pub words: &'static str,
-    /// How they are asked for.
     pub kind: ProbeKind,
     /// Records that answer it, in a million; exact on average.
     pub per_million: u32,
 }
 
 impl Probe {
-    /// The probe in our own query syntax.
     pub fn expression(&self) -> String {
         match self.kind {
             ProbeKind::Words => self.words.to_owned(),
@@ -34,7 +30,6 @@ impl Probe {
     }
 }
 
-/// All planted queries.
 #[derive(Debug, Clone, Copy)]
 pub struct Probes {
     /// One word in 0.01 % of the records.
@@ -81,7 +76,6 @@ pub const PROBES: Probes = Probes {
 /// The endings that make the prefix family: every first with every second part.
 const PREFIX_MIDDLES: [&str; 8] = ["", "l", "ri", "mo", "ve", "tu", "ndo", "ska"];
 const PREFIX_ENDS: [&str; 6] = ["", "is", "on", "ade", "um", "ic"];
-/// How many words begin with the prefix probe.
 pub(super) const PREFIX_FAMILY: usize = PREFIX_MIDDLES.len() * PREFIX_ENDS.len();
 
 /// Member `number` of the prefix family.

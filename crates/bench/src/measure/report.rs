@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use super::table;
 use crate::BenchError;
 
-/// What a figure counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Time for one call; less is better.
@@ -17,7 +16,6 @@ pub enum Unit {
     RecordsPerSecond,
     /// Requests each second; more is better.
     RequestsPerSecond,
-    /// A number of things.
     Number,
     /// Storage or memory; less is better.
     Bytes,
@@ -37,7 +35,6 @@ impl Unit {
         }
     }
 
-    /// A value for people.
     pub(super) fn show(self, value: f64) -> String {
         match self {
             Self::Seconds if value < 0.001 => format!("{:.0} µs", value * 1e6),
@@ -51,7 +48,6 @@ impl Unit {
     }
 }
 
-/// One side of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Figure {
     /// The figure; the median for repeated calls.
@@ -60,14 +56,11 @@ pub struct Figure {
     pub p95: Option<f64>,
     /// What 99 % of the calls stay below.
     pub p99: Option<f64>,
-    /// How many calls were timed.
     pub runs: usize,
-    /// How many things each call found.
     pub found: Option<u64>,
 }
 
 impl Figure {
-    /// A figure measured once.
     pub fn once(value: f64) -> Self {
         Self {
             value,
@@ -99,12 +92,9 @@ impl Figure {
     }
 }
 
-/// One line of the report.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measurement {
-    /// What was measured.
     pub what: String,
-    /// What the figures count.
     pub unit: Unit,
     pub ours: Option<Figure>,
     /// The figure of the raw engines in the same run.
@@ -112,7 +102,6 @@ pub struct Measurement {
 }
 
 impl Measurement {
-    /// A line of the report.
     pub fn new(what: &str, unit: Unit, ours: Option<Figure>, raw: Option<Figure>) -> Self {
         Self {
             what: what.to_owned(),
@@ -167,20 +156,14 @@ impl Measurement {
     }
 }
 
-/// All figures of a run.
 #[derive(Debug, Clone)]
 pub struct Report {
-    /// Records in the corpus.
     pub records: u64,
-    /// Seed of the corpus.
     pub seed: u64,
-    /// Records in a batch.
     pub batch: usize,
-    /// Bytes of the corpus as JSON.
     pub corpus_bytes: u64,
     /// Whether the process that reads also wrote the corpus: its allocator keeps what that needed.
     pub wrote: bool,
-    /// The lines.
     pub measurements: Vec<Measurement>,
 }
 
@@ -200,7 +183,6 @@ impl Report {
         table::write(heading, lines, out)
     }
 
-    /// Writes the same as one JSON object.
     pub fn write_json(&self, out: &mut dyn Write) -> Result<(), BenchError> {
         let measurements: Vec<Value> = self.measurements.iter().map(Measurement::json).collect();
         let report = json!({

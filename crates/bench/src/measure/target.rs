@@ -10,18 +10,14 @@ use crate::BenchError;
 /// What a figure should be, and whether it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// The target in words.
     pub text: String,
     /// Whether it was met in this run.
     pub met: bool,
 }
 
-/// One line of the report.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TargetLine {
-    /// What was measured.
     pub what: String,
-    /// What the figures count.
     pub unit: Unit,
     pub figure: Figure,
     /// The one measured in turns with it.
@@ -31,7 +27,6 @@ pub struct TargetLine {
 }
 
 impl TargetLine {
-    /// A figure that stands alone.
     pub fn new(what: &str, unit: Unit, figure: Figure) -> Self {
         Self {
             what: what.to_owned(),
@@ -42,7 +37,6 @@ impl TargetLine {
         }
     }
 
-    /// Beside another figure.
     #[must_use]
     pub fn beside(mut self, beside: Figure) -> Self {
         self.beside = Some(beside);
@@ -117,14 +111,11 @@ impl TargetLine {
     }
 }
 
-/// All lines of a run.
 #[derive(Debug, Clone)]
 pub struct TargetReport {
     /// What was measured, for people.
     pub title: String,
-    /// Records in the corpus.
     pub records: u64,
-    /// Seed of the corpus.
     pub seed: u64,
     /// What the figures are and what they stand beside.
     pub columns: [&'static str; 2],

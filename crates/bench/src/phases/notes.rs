@@ -18,7 +18,6 @@ pub(super) struct WriteFigures {
     pub(super) elapsed: Duration,
     /// Processor time for it, background merges included.
     pub(super) cpu: Duration,
-    /// Bytes of the corpus.
     pub(super) bytes: u64,
 }
 

@@ -13,10 +13,8 @@ use crate::corpus::calendar::{DAY_MICROS, civil_from_days};
 /// More buckets than any column of the corpus has: the engine cuts silently below that.
 const ALL_BUCKETS: u32 = 60_000;
 
-/// An aggregate over the whole corpus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RawAggregate {
-    /// The sum of a number column.
     Sum(&'static str),
     /// The number of records per value of a text column, all values.
     GroupBy(&'static str),
@@ -31,7 +29,6 @@ pub enum RawAggregate {
 pub type RawGroups = Vec<(String, f64)>;
 
 impl RawReader {
-    /// Runs one aggregate.
     pub fn aggregate(&self, aggregate: RawAggregate) -> Result<RawGroups, BenchError> {
         let request = match aggregate {
             RawAggregate::Sum(field) => json!({"sum": {"field": field}}),

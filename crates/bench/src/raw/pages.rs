@@ -13,20 +13,14 @@ const NEXT_PAGE: &str = "SELECT rid, key, seq, sort, emitted_at, data FROM recor
 const CHANGES: &str = "SELECT rid, key, seq, sort, emitted_at, data FROM record
     WHERE stream_id = ?1 AND seq > ?3 ORDER BY seq LIMIT ?2";
 
-/// A record as the table holds it.
 #[derive(Debug, Clone)]
 pub struct RawRecord {
-    /// The row.
     pub rid: i64,
-    /// The record key.
     pub key: String,
     /// The number of its last change.
     pub seq: i64,
-    /// What it is ordered by.
     pub sort: i64,
-    /// When it was emitted.
     pub emitted_at: String,
-    /// The JSON.
     pub data: String,
 }
 

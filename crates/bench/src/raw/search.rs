@@ -19,13 +19,11 @@ use crate::corpus::{Probe, ProbeKind};
 
 /// How many words a prefix may stand for, per text column.
 const MOST_PREFIX_WORDS: usize = 64;
-/// Length of a snippet in bytes.
 const SNIPPET_LENGTH: usize = 240;
 
 /// A question to the raw search engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RawQuery {
-    /// Every word in the subject or the body.
     Words(String),
     /// At least one of the words in the subject or the body.
     AnyWord(String),
@@ -46,23 +44,17 @@ impl From<Probe> for RawQuery {
     }
 }
 
-/// Which records may answer.
 #[derive(Debug, Clone)]
 pub struct RawFilter {
-    /// The one folder.
     pub folder: String,
     /// The time of sending, in microseconds since the epoch.
     pub sent_at: Range<i64>,
 }
 
-/// One hit with its excerpt.
 #[derive(Debug, Clone)]
 pub struct RawHit {
-    /// The BM25 score.
     pub score: f32,
-    /// The record key.
     pub key: String,
-    /// The marked excerpt.
     pub snippet: String,
 }
 
@@ -106,7 +98,6 @@ impl RawReader {
         Ok(hits)
     }
 
-    /// How many records answer.
     pub fn count(&self, filter: &RawFilter) -> Result<u64, BenchError> {
         let query = BooleanQuery::intersection(self.filters(filter));
         Ok(self.index.searcher().search(&query, &Count)? as u64)

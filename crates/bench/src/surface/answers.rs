@@ -22,10 +22,8 @@ use crate::BenchError;
 use crate::finding::{Query, sample_questions};
 use crate::measure::write_table;
 
-/// What a run is asked to do.
 #[derive(Clone)]
 pub struct AnswerOptions {
-    /// The program whose tools are asked.
     pub program: PathBuf,
     /// Where the time comes from: tokens live in it.
     pub clock: Arc<dyn Clock>,

@@ -27,12 +27,9 @@ pub(super) fn is_success(result: &[u8]) -> bool {
     end.windows(marker.len()).any(|window| window == marker)
 }
 
-/// What a server is asked.
 #[derive(Debug, Clone)]
 pub(super) enum Question {
-    /// A path with its query.
     Get(String),
-    /// A message to the tools.
     Message(String),
 }
 
@@ -45,7 +42,6 @@ impl Question {
         Self::Message(message.to_string())
     }
 
-    /// Why an answer is none.
     pub(super) fn refusal(&self, (status, body): &Answer) -> Option<String> {
         let is_answer = match self {
             Self::Get(_) => true,
@@ -86,7 +82,6 @@ impl Display for Question {
     }
 }
 
-/// A connection that is kept alive.
 pub(super) struct Client {
     sender: SendRequest<String>,
     address: SocketAddr,
@@ -123,7 +118,6 @@ impl Client {
         }
     }
 
-    /// Asks for what must be answered.
     pub(super) async fn must(&mut self, question: &Question) -> Result<Vec<u8>, BenchError> {
         let answer = self.ask(question).await?;
         match question.refusal(&answer) {
@@ -132,7 +126,6 @@ impl Client {
         }
     }
 
-    /// Asks for what must be there.
     pub(super) async fn get(&mut self, target: &str) -> Result<Vec<u8>, BenchError> {
         self.must(&Question::Get(target.to_owned())).await
     }

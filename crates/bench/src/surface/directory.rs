@@ -14,7 +14,6 @@ use store::{Catalog as _, EmbeddedStore, OpenOptions, Search as _, Store};
 
 use crate::BenchError;
 
-/// A data directory with a grant of everything in it.
 pub(crate) struct GrantedDirectory {
     pub(super) folder: PathBuf,
     pub(super) token: Secret,
@@ -45,7 +44,6 @@ impl GrantedDirectory {
         })
     }
 
-    /// The tokens of so many grants more, one for each of as many clients.
     pub(super) fn more_tokens(&self, clients: usize) -> Result<Vec<Secret>, BenchError> {
         let store = open(&self.folder, &self.clock)?;
         let selection = everything(&store)?;
@@ -110,7 +108,6 @@ fn settings(store: &EmbeddedStore, clock: &Arc<dyn Clock>) -> Result<ReaderSetti
     })
 }
 
-/// All streams of all connections.
 fn everything(store: &EmbeddedStore) -> Result<Selection, BenchError> {
     let ids = store
         .connections()

@@ -21,7 +21,6 @@ const CLIENTS: usize = 256;
 const OVERHEAD: f64 = 0.001_5;
 /// How often the memory is reported.
 const STEP: Duration = Duration::from_secs(10);
-/// Characters of a window.
 const WINDOW: u64 = 1_000;
 
 pub(super) fn measure(setup: &Setup<'_>, lines: &mut Lines<'_>) -> Result<(), BenchError> {

@@ -29,7 +29,6 @@ pub(super) struct Load {
     pub(super) questions: Vec<Question>,
 }
 
-/// What a load test measured.
 #[derive(Default)]
 pub(super) struct LoadResult {
     /// The times of answers, by question.
@@ -38,7 +37,6 @@ pub(super) struct LoadResult {
     first_error: Option<String>,
     /// Anonymous memory of the server, and when.
     pub(super) memory: Vec<(Duration, u64)>,
-    /// How long it took.
     pub(super) took: Duration,
     during: String,
 }
@@ -137,12 +135,10 @@ impl LoadResult {
         self.first_error.get_or_insert(error);
     }
 
-    /// The times of one question.
     pub(super) fn figure(&self, question: usize) -> Figure {
         Figure::from_times(self.times.get(question).cloned().unwrap_or_default())
     }
 
-    /// A line of this load.
     pub(super) fn line(&self, what: &str, unit: Unit, figure: Figure) -> TargetLine {
         TargetLine::new(&format!("{}: {what}", self.during), unit, figure)
     }

@@ -58,7 +58,6 @@ impl Running {
         }
     }
 
-    /// Reads one line of its output.
     pub(super) async fn line<R: AsyncRead + Unpin>(
         &self,
         from: &mut BufReader<R>,

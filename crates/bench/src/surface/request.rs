@@ -20,10 +20,8 @@ const LONG_RECORD: usize = 6_000;
 /// How many records are looked through for a long one.
 const LOOKS: u64 = 5_000;
 
-/// The only stream of the corpus.
 const STREAM: &str = "messages";
 
-/// One question.
 #[derive(Debug, Clone)]
 pub(super) enum BenchRequest {
     Search(SearchQuery),
@@ -53,7 +51,6 @@ impl BenchRequest {
         Ok(Self::Records(RecordsQuery::new(stream()?)))
     }
 
-    /// A long record.
     pub(super) fn record(corpus: &Corpus) -> Result<Self, BenchError> {
         Ok(Self::Record(RecordQuery::new(
             stream()?,
@@ -72,7 +69,6 @@ impl BenchRequest {
         }))
     }
 
-    /// Records per folder.
     pub(super) fn aggregate() -> Result<Self, BenchError> {
         let grouping = Grouping::new(GroupBy::Field(field("folder")?), None)?;
         let query = AggregateQuery::new(stream()?, Metric::Count, Some(grouping))?;
@@ -106,7 +102,6 @@ impl BenchRequest {
         next
     }
 
-    /// How a server is asked.
     pub(super) fn target(&self) -> String {
         let request = match self {
             Self::Search(query) => Get::v1(["search"]).with("q", Some(query.q.as_str())).with(

@@ -11,7 +11,6 @@ use super::client::is_success;
 use super::process::{Running, command};
 use crate::BenchError;
 
-/// What a pipe holds.
 const PIPE: usize = 64 * 1024;
 
 /// A started process that was not asked for anything but its tools.

@@ -30,7 +30,6 @@ pub(super) fn calls(line: &str) -> Vec<Vec<String>> {
     found
 }
 
-/// The words of each program in a line.
 fn programs(line: &str) -> Vec<Vec<String>> {
     let mut programs = vec![Vec::new()];
     let mut word: Option<String> = None;

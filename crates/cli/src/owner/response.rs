@@ -15,7 +15,6 @@ use crate::output::visible;
 /// Why a request to the owner API failed.
 #[derive(Debug)]
 pub(crate) enum OwnerError {
-    /// It was refused or failed.
     Refused(Refused),
     /// The server went away.
     Lost,
@@ -37,7 +36,6 @@ pub(crate) struct Refused {
     /// The one hint of an error of the read contract.
     #[serde(default)]
     pub(crate) next: Option<String>,
-    /// Where several mistakes were made, each on its own.
     #[serde(default)]
     pub(crate) mistakes: Vec<String>,
 }
@@ -47,7 +45,6 @@ struct ErrorBody {
     error: Refused,
 }
 
-/// An answer that has begun.
 pub(crate) struct OwnerResponse {
     pub(super) headers: HeaderMap,
     body: Body,
@@ -103,7 +100,6 @@ impl OwnerResponse {
         }
     }
 
-    /// The whole as one JSON document.
     pub(crate) async fn document<T: DeserializeOwned>(mut self) -> Result<T, OwnerError> {
         let mut whole = Vec::new();
         while let Some(chunk) = self.chunk().await? {

@@ -23,7 +23,6 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 const SILENCE: Duration = Duration::from_secs(8);
 /// How long a process may take to hand the data directory over.
 const HAND_OVER_TIMEOUT: Duration = Duration::from_secs(10);
-/// Where it is asked to.
 pub(crate) const HAND_OVER_PATH: &str = "/owner/hand-over";
 
 /// Keeps a connection open until its response is read.
@@ -130,7 +129,6 @@ pub(super) fn is_alive(path: &Path) -> CommandResult<bool> {
     }
 }
 
-/// Sends one request on a connection of its own.
 pub(super) async fn send(
     path: &Path,
     request: Request<Body>,

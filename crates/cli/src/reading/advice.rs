@@ -164,7 +164,6 @@ impl Reading<'_> {
         }
     }
 
-    /// The grant with the id most similar to an unknown one.
     pub(super) fn similar_grant(&self, id: &str) -> Option<String> {
         let Server::Local(server) = &self.server else {
             return None;
@@ -187,7 +186,6 @@ fn views(stream: &StreamMetadata) -> Vec<String> {
     all.map(|view| view.id.clone()).collect()
 }
 
-/// How a command is explained.
 pub(super) fn help_hint(line: &CommandLine) -> String {
     format!("`pdpp {} --help` explains the options", line.command())
 }

@@ -23,7 +23,6 @@ pub(crate) struct CommandLine {
 }
 
 impl CommandLine {
-    /// A command without options.
     pub(crate) fn new(command: &'static str) -> Self {
         Self {
             command,
@@ -34,7 +33,6 @@ impl CommandLine {
         }
     }
 
-    /// Adds an argument.
     pub(crate) fn argument(mut self, text: impl Into<String>) -> Self {
         self.arguments.push(text.into());
         self
@@ -60,7 +58,6 @@ impl CommandLine {
         self
     }
 
-    /// The same command with its result as JSON.
     pub(crate) fn with_json(self) -> Self {
         self.flag("json")
     }
@@ -82,7 +79,6 @@ impl CommandLine {
         self.without(name).option(name, Some(value))
     }
 
-    /// The same command without an option.
     pub(crate) fn without(&self, name: &str) -> Self {
         let mut line = self.clone();
         line.options.retain(|(known, _)| *known != name);
@@ -94,7 +90,6 @@ impl CommandLine {
         self.without("changes-since").with("cursor", cursor)
     }
 
-    /// Another command at the same location.
     pub(crate) fn another(&self, command: &'static str) -> Self {
         Self::new(command).with_location(self.location.clone())
     }
@@ -118,7 +113,6 @@ impl CommandLine {
         line
     }
 
-    /// The grant it reads under.
     pub(super) fn grant(&self) -> Option<&str> {
         let mut location = self.location.iter();
         let named = location.find(|(name, _)| *name == "grant");
@@ -133,7 +127,6 @@ impl CommandLine {
         &self.arguments
     }
 
-    /// The values of an option.
     pub(crate) fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         let all = self.options.iter();
         all.filter(move |(known, _)| *known == name)

@@ -9,7 +9,6 @@ use super::advice::help_hint;
 use crate::failure::Failure;
 use crate::output::visible;
 
-/// A refusal as servers write it.
 struct Refusal {
     /// A row of the table, unless the server is another's with codes of its own.
     code: Option<ErrorCode>,

@@ -59,7 +59,6 @@ impl Reading<'_> {
         hints
     }
 
-    /// The relationships of a record's stream.
     pub(crate) fn relations(&self, record: &Record) -> Vec<ExpandCapability> {
         let schema = self.schema(Some(&record.stream), record.connection_id.as_deref());
         let connectors = schema.into_iter().flat_map(|schema| schema.connectors);
@@ -134,7 +133,6 @@ fn labelled(schema: &CompactSchema, named: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// The kind of name that was refused.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum NameKind {
     Stream,
@@ -142,10 +140,8 @@ enum NameKind {
     Connection,
 }
 
-/// The names a command line gives.
 #[derive(Default)]
 pub(super) struct Names {
-    /// The one stream it is about.
     pub(super) stream: Option<String>,
     pub(super) streams: Vec<String>,
     fields: Vec<String>,
@@ -195,7 +191,6 @@ impl NameKind {
 }
 
 impl super::CommandLine {
-    /// The names it gives, whatever the command.
     pub(super) fn names(&self) -> Names {
         let list = |name| self.values(name).flat_map(|value| value.split(','));
         let bare = |text: &str| text.trim().trim_start_matches('-').to_owned();

@@ -44,7 +44,6 @@ impl Marked {
         Self(pieces)
     }
 
-    /// The first piece that was found.
     pub(crate) fn first_found(&self) -> Option<&str> {
         let mut pieces = self.0.iter();
         pieces

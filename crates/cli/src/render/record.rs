@@ -14,12 +14,9 @@ use crate::output::visible;
 use crate::reading::CommandLine;
 use crate::style::Style;
 
-/// How wide the column of names may be.
 const NAME_CHARS: usize = 24;
 
-/// How records are shown.
 pub(crate) struct RecordView<'a> {
-    /// The command that shows them.
     pub(crate) line: &'a CommandLine,
     pub(crate) style: Style,
     /// Characters per value.
@@ -32,7 +29,6 @@ pub(crate) struct RecordView<'a> {
     pub(crate) times: [Option<String>; 2],
 }
 
-/// Whether some related records were left out.
 pub(crate) fn has_more_related(record: &Record) -> bool {
     let mut related = record.expanded.iter().flat_map(OrderedMap::iter);
     related.any(|(_, related)| matches!(related, Expanded::Many(list) if list.has_more))
@@ -92,7 +88,6 @@ pub(crate) fn explain_missing_handle(key: &str, list: &CommandLine, style: Style
     text
 }
 
-/// A record as lines.
 pub(crate) fn record(record: &Record, view: &RecordView<'_>) -> String {
     let (line, style) = (view.line, view.style);
     let handle = handle_of(

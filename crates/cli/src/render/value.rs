@@ -6,9 +6,7 @@ use super::json;
 use crate::moment;
 use crate::output::visible;
 
-/// A value as it is shown, and how much of it that is.
 pub(super) struct Value {
-    /// Lines; short values have one.
     pub(super) lines: Vec<String>,
     /// The characters shown and all there are, where some are missing.
     pub(super) cut: Option<(usize, usize)>,
@@ -44,7 +42,6 @@ impl Value {
     }
 }
 
-/// A value in a few words.
 pub(crate) fn short_value(raw: &RawValue) -> String {
     Value::new(raw, super::LISTED_CHARS, false).lines.concat()
 }

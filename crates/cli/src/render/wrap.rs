@@ -38,7 +38,6 @@ struct LineBreaker {
     column: usize,
     indent: usize,
     end: usize,
-    /// The colour that is on.
     colour: String,
 }
 

@@ -5,21 +5,16 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-/// An answer, or the refusal.
 pub(crate) type SurfaceResult<T> = Result<T, Refusal>;
 
-/// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) code: String,
-    /// What to add when asking again.
     pub(crate) retry_with: Option<String>,
-    /// The connections to choose from, and how many there are in all.
     pub(crate) connections: Vec<String>,
     pub(crate) total: Option<u64>,
 }
 
-/// Which record it is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Id {
     pub(crate) connection: Option<String>,
@@ -32,7 +27,6 @@ pub(crate) struct Record {
     pub(crate) id: Id,
     pub(crate) label: Option<String>,
     pub(crate) deleted: bool,
-    /// What is shown of its fields.
     pub(crate) data: Map<String, Value>,
     /// The keys of related records, by relation.
     pub(crate) related: BTreeMap<String, Vec<String>>,
@@ -73,7 +67,6 @@ pub(crate) struct Excerpt {
     pub(crate) read: Read,
 }
 
-/// The call that reads a window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Read {
     pub(crate) id: Id,

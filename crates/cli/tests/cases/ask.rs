@@ -38,12 +38,10 @@ impl Ask {
         self.with("cursor", cursor)
     }
 
-    /// A field equal to a value.
     pub(crate) fn filter(self, field: &'static str, value: impl Into<Value>) -> Self {
         self.range(field, "", value)
     }
 
-    /// A field compared with a value.
     pub(crate) fn range(
         mut self,
         field: &'static str,

@@ -7,7 +7,6 @@ use crate::generated::CONNECTIONS;
 use crate::surface::{Surface, plain};
 use crate::world::{archives, life, only, whole};
 
-/// Which streams of which connections, as pairs.
 fn pairs(streams: &[Stream]) -> BTreeSet<(String, String)> {
     let one = |stream: &Stream| {
         let name = stream.name.clone();

@@ -83,7 +83,6 @@ fn text(place: usize, connection: usize) -> String {
     text
 }
 
-/// The entry with a key, as it was imported.
 pub(crate) fn entry(key: &str, connection: usize) -> Value {
     let keys = keys();
     let place = keys.iter().position(|known| known == key).unwrap();

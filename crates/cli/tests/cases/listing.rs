@@ -9,7 +9,6 @@ use crate::generated::{CONNECTIONS, entry, hard_keys, keys};
 use crate::surface::{Ask, Surface, plain};
 use crate::world::{Grant, archives, only, whole};
 
-/// All pages of a question.
 pub(crate) fn all(surface: Surface, who: &Grant, stream: &str, ask: &Ask) -> Vec<Page> {
     let mut pages = vec![surface.page(who, stream, ask.clone())];
     while let Some(cursor) = pages[pages.len() - 1].cursor.clone() {

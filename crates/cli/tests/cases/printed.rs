@@ -14,7 +14,6 @@ fn places(who: &Grant) -> [Vec<String>; 2] {
     [near, who.world.place_afar(who).to_vec()]
 }
 
-/// What a command prints at a place.
 fn print(who: &Grant, place: &[String], step: &Step<'_>, ask: &crate::surface::Ask) -> String {
     let words = words(step, ask);
     let all: Vec<&str> = words[..1]
@@ -26,7 +25,6 @@ fn print(who: &Grant, place: &[String], step: &Step<'_>, ask: &crate::surface::A
     who.world.run(&all).succeeds().stdout
 }
 
-/// The commands a text shows.
 fn commands(text: &str) -> Vec<&str> {
     let lines = text.lines().map(str::trim);
     lines.filter(|line| line.starts_with("pdpp ")).collect()

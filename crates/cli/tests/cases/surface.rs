@@ -16,7 +16,6 @@ use crate::tool::Reply;
 use crate::world::Grant;
 use crate::{body, tool};
 
-/// Where a question is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Surface {
     /// `/v1`, with the token of the grant.
@@ -44,7 +43,6 @@ impl Surface {
     ];
 }
 
-/// A step of the ladder.
 #[derive(Debug, Clone)]
 pub(crate) enum Step<'a> {
     Schema,
@@ -83,7 +81,6 @@ fn handle(named: &Named<'_>) -> (String, Option<String>) {
     }
 }
 
-/// The request of a step.
 fn request(step: &Step<'_>, ask: &Ask) -> String {
     let of = |named: &Named<'_>| match named {
         Named::Parts(id) => (*id).clone(),
@@ -141,7 +138,6 @@ pub(crate) fn get(who: &Grant, target: &str) -> SurfaceResult<Value> {
     Err(refusal)
 }
 
-/// The words of a command.
 pub(crate) fn words(step: &Step<'_>, ask: &Ask) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut last: Vec<String> = vec!["--".to_owned()];
@@ -215,7 +211,6 @@ fn print(who: &Grant, place: &[String], step: &Step<'_>, ask: &Ask) -> SurfaceRe
     Err(refusal)
 }
 
-/// The tool of a step and its arguments.
 fn tool_call(step: &Step<'_>, ask: &Ask) -> (&'static str, Value) {
     let mut args = Map::new();
     let mut about = |named: &Named<'_>| {
@@ -411,17 +406,14 @@ impl Surface {
         self.fetch_named(who, Named::Parts(id), ask)
     }
 
-    /// The streams that must be shown.
     pub(crate) fn streams(self, who: &Grant, ask: Ask) -> Vec<Stream> {
         self.schema(who, ask).unwrap()
     }
 
-    /// The page that must be given.
     pub(crate) fn page(self, who: &Grant, stream: &str, ask: impl Borrow<Ask>) -> Page {
         self.query(who, stream, ask).unwrap()
     }
 
-    /// The figures that must be given.
     pub(crate) fn figures(
         self,
         who: &Grant,
@@ -432,17 +424,14 @@ impl Surface {
         self.aggregate(who, stream, metric, ask).unwrap()
     }
 
-    /// What must be found.
     pub(crate) fn found(self, who: &Grant, words: &str, ask: impl Borrow<Ask>) -> Found {
         self.search(who, words, ask).unwrap()
     }
 
-    /// The record that must be given.
     pub(crate) fn record(self, who: &Grant, id: &Id, ask: impl Borrow<Ask>) -> Record {
         self.fetch(who, id, ask).unwrap()
     }
 
-    /// The window that must be given.
     pub(crate) fn window(self, who: &Grant, id: &Id, field: &str, ask: impl Borrow<Ask>) -> Window {
         self.read(who, id, field, ask).unwrap()
     }

@@ -41,7 +41,6 @@ impl Reply {
     }
 }
 
-/// The record that arguments name.
 pub(crate) fn named(args: &Value) -> Id {
     let handle = RecordHandle::parse(args["id"].as_str().unwrap()).unwrap();
     let handle = handle.with_connection(args["connection_id"].as_str());

@@ -5,7 +5,6 @@ use crate::generated::{CONNECTIONS, WORDS, entry};
 use crate::surface::{Surface, plain};
 use crate::world::{Grant, archives, only};
 
-/// Texts that are long, with their records.
 fn long_texts(surface: Surface) -> Vec<(Grant, Id, String)> {
     let mut texts = Vec::new();
     for key in ["plain", "$HOME $(id)"] {

@@ -39,7 +39,6 @@ pub(crate) struct World {
     agents: Mutex<HashMap<String, Arc<Mutex<Agent>>>>,
 }
 
-/// What a client was given.
 #[derive(Clone)]
 pub(crate) struct Grant {
     pub(crate) world: &'static World,
@@ -251,12 +250,10 @@ pub(crate) fn whole() -> Grant {
     life().grant(&format!("--connection {}", all.join(" ")))
 }
 
-/// One connection of the life with all that is in it.
 pub(crate) fn only(connection: &str) -> Grant {
     life().grant(&format!("--connection {connection}"))
 }
 
-/// Both archives.
 pub(crate) fn archives() -> Grant {
     life().grant(&format!(
         "--connection {}",
@@ -267,7 +264,6 @@ pub(crate) fn archives() -> Grant {
 /// More connections of one stream than a refusal lists.
 pub(crate) const MANY: u64 = 14;
 
-/// All of them in one grant.
 pub(crate) fn many() -> Grant {
     static ADDED: LazyLock<Vec<String>> = LazyLock::new(|| {
         let ids = (1..=MANY).map(|number| format!("many-{number:02}"));

@@ -17,7 +17,6 @@ pub(crate) struct Served {
     child: Child,
     log: PathBuf,
     pub(crate) url: String,
-    /// The link that signs in once.
     pub(crate) link: String,
 }
 
@@ -89,7 +88,6 @@ impl Drop for Served {
 pub(crate) struct Connecting {
     child: Option<Child>,
     stderr: Box<dyn BufRead>,
-    /// Where the owner is to go.
     pub(crate) link: String,
 }
 

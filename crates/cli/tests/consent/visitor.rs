@@ -8,7 +8,6 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::harness::server::{connect, raw_exchange, status_in};
 
-/// A page, or where another is.
 #[derive(Debug)]
 pub(crate) struct Page {
     pub(crate) status: u16,
@@ -17,7 +16,6 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// The value of a field.
     pub(crate) fn field(&self, name: &str) -> String {
         let mark = format!(" name=\"{name}\"");
         let inputs = self.text.rsplit("<input");
@@ -53,12 +51,10 @@ impl Visitor {
         visitor
     }
 
-    /// Opens an address of the server.
     pub(crate) fn get(&mut self, address: &str) -> Page {
         self.send("GET", address, &[])
     }
 
-    /// Sends a form.
     pub(crate) fn post(&mut self, path: &str, form: &[(&str, &str)]) -> Page {
         self.send("POST", path, form)
     }
@@ -127,7 +123,6 @@ impl Visitor {
         review
     }
 
-    /// Ends a grant on the first page.
     pub(crate) fn end(&mut self, grant: &str) {
         let page = self.get("/");
         assert!(page.text.contains(grant), "{page:?}");

@@ -31,7 +31,6 @@ fn end_access_token(visitor: &mut Visitor, kept: &Kept) {
     assert_eq!(visitor.post("/oauth/revoke", &form).status, 200);
 }
 
-/// The secrets of a flow so far.
 fn secrets(visitor: &Visitor, kept: &[&Kept]) -> Vec<String> {
     let tokens = kept
         .iter()

@@ -51,7 +51,6 @@ fn created(home: &Home, options: &str) -> (String, String) {
     (id, ran.stderr)
 }
 
-/// The grants the surfaces are compared over.
 fn grants(home: &Home) -> Vec<String> {
     let keys: Vec<String> = (0..40).map(|n| format!("sample {n}")).collect();
     let detail = |source: &str, more: &[(&str, Value)]| {
@@ -100,7 +99,6 @@ fn grants(home: &Home) -> Vec<String> {
     created.to_vec()
 }
 
-/// A page as a reader sees it.
 fn seen(page: &str) -> String {
     let mut text = page.to_owned();
     for tag in ["<bdi>", "</bdi>"] {

@@ -35,7 +35,6 @@ pub fn create(home: &Home, options: &str) -> Ran {
     home.run(format!("{create} {options}"))
 }
 
-/// Issues and gives the id.
 pub fn issued(home: &Home, options: &str) -> String {
     let json = create(home, &format!("{options} --json")).succeeds().json();
     let id = json.get("grant_id").or(json.get("grant_package_id"));

@@ -37,14 +37,12 @@ pub struct Home {
     folder: TempDir,
 }
 
-/// Sends a signal to a process.
 pub fn signal(id: u32, name: &str) {
     let mut kill = Command::new("kill");
     let sent = kill.args(["-s", name, &id.to_string()]).status();
     assert!(sent.unwrap().success());
 }
 
-/// So many lines in one text.
 pub fn lines(count: usize, line: impl Fn(usize) -> String) -> String {
     (0..count).map(line).collect::<Vec<_>>().concat()
 }
@@ -97,7 +95,6 @@ impl Clock for Stopped {
     }
 }
 
-/// An import that is under way.
 pub struct Import {
     pub child: Child,
     pub input: Option<ChildStdin>,
@@ -157,7 +154,6 @@ impl Home {
         *server = Some(child);
     }
 
-    /// Whether a server runs.
     pub fn is_served(&self) -> bool {
         self.server.borrow().is_some()
     }
@@ -226,12 +222,10 @@ impl Home {
         command
     }
 
-    /// Runs the program to its end.
     pub fn run(&self, line: impl AsRef<str>) -> Ran {
         self.ran(&mut self.command(line))
     }
 
-    /// Runs a command to its end.
     pub fn ran(&self, command: &mut Command) -> Ran {
         Ran::new(command.output().unwrap(), self.folder())
     }
@@ -265,7 +259,6 @@ impl Home {
         self.ran(&mut shell)
     }
 
-    /// Imports messages given as lines.
     pub fn import_messages(&self, lines: &str) -> Ran {
         self.run_with("import - --as mail/messages --json", lines.as_bytes())
     }
@@ -328,7 +321,6 @@ impl Home {
         EmbeddedStore::open(&self.data_dir(), options).unwrap()
     }
 
-    /// The exported messages.
     pub fn messages(&self) -> String {
         self.run("export messages").succeeds().stdout
     }
@@ -358,7 +350,6 @@ impl Ran {
         }
     }
 
-    /// Checks that it ended with this code.
     pub fn exits(self, code: i32) -> Self {
         assert_eq!(self.code, Some(code), "{self:?}");
         self

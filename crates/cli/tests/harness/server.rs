@@ -138,7 +138,6 @@ pub fn raw_exchange(mut stream: impl Read + Write, request: &str) -> (String, St
     (head.to_owned(), body.to_owned())
 }
 
-/// The status of an answer, from its head.
 pub fn status_in(head: &str) -> u16 {
     head.split(' ').nth(1).unwrap().parse().unwrap()
 }

@@ -61,7 +61,6 @@ fn fill(home: &Home) {
     }
 }
 
-/// The commands a text shows.
 pub fn commands(text: &str) -> Vec<String> {
     let lines = text.lines().map(str::trim);
     lines
@@ -70,7 +69,6 @@ pub fn commands(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The only command a text shows that starts like this.
 pub fn command(text: &str, start: &str) -> String {
     let mut found = commands(text);
     found.retain(|line| line.starts_with(start));

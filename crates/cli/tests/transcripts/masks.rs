@@ -129,7 +129,6 @@ fn present(text: &str) -> Option<usize> {
     Some(length)
 }
 
-/// A size in units of bytes.
 fn size(text: &str) -> Option<usize> {
     let number = |c: char| c.is_ascii_digit() || c == '.';
     let digits = text.find(|c| !number(c)).filter(|length| *length > 0)?;

@@ -33,7 +33,6 @@ impl Session {
         }
     }
 
-    /// Runs a line and gives it with all it said.
     pub(crate) fn run(&mut self, line: &str) -> String {
         let mut text = format!("$ {line}\n");
         if let Some(line) = line.strip_suffix(" &") {

@@ -23,9 +23,7 @@ use crate::failure;
 use crate::secret::Secret;
 use crate::token::{self, Granted, TokenResponse};
 
-/// The path of the redirect.
 const PATH: &str = "/callback";
-/// How long the owner has.
 const WAIT_LIMIT: Duration = Duration::from_mins(10);
 /// Time and size limits of one request.
 const VISIT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -166,7 +164,6 @@ impl Browser {
     }
 }
 
-/// What the redirect must hold.
 #[derive(Clone)]
 struct Expected {
     state: String,
@@ -175,12 +172,10 @@ struct Expected {
     sends_issuer: bool,
 }
 
-/// The result of the redirect.
 enum Callback {
     Code(Secret),
     /// With this OAuth error code.
     Refused(String),
-    /// It comes from another server.
     WrongServer,
 }
 

@@ -15,7 +15,6 @@ use crate::secret::Secret;
 use crate::token::{self, Granted, TokenResponse};
 use crate::transport::{HttpResponse, Transport};
 
-/// The grant type of the flow.
 const DEVICE_CODE: &str = "urn:ietf:params:oauth:grant-type:device_code";
 /// The default polling interval, and the step of `slow_down` (RFC 8628 §3.2, §3.5).
 const INTERVAL: Duration = Duration::from_secs(5);

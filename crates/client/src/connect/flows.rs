@@ -12,7 +12,6 @@ use crate::transport::{Limits, Transport};
 /// The parameter that some servers require of devices.
 pub(super) const DETAILS: &str = "authorization_details";
 
-/// The flows a server offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OfferedFlows {
     /// A link with a code, which works from any machine.
@@ -23,7 +22,6 @@ pub struct OfferedFlows {
     pub browser: bool,
 }
 
-/// The flow to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum GrantFlow {
     Device,
@@ -83,7 +81,6 @@ impl OfferedFlows {
         }
     }
 
-    /// The flow to use with or without details.
     pub(super) fn choose(
         self,
         has_details: bool,

@@ -56,7 +56,6 @@ async fn an_encrypted_server_is_asked_only_if_this_machine_trusts_it() {
     );
 }
 
-/// Serves one request and gives what it heard.
 fn serve_once() -> (ProviderUrl, JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("https://{}", listener.local_addr().unwrap());

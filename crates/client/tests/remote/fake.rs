@@ -21,7 +21,6 @@ pub(crate) const LIMITS: Limits = Limits {
     body_bytes: 64 * 1024,
 };
 
-/// One request as it came.
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
     pub(crate) line: String,
@@ -47,13 +46,11 @@ impl Asked {
     }
 }
 
-/// What is sent back.
 pub(crate) enum Reply {
     /// These bytes, then the end.
     Raw(Vec<u8>),
     /// These bytes, then nothing more.
     Stall(Vec<u8>),
-    /// A reset.
     Reset,
 }
 
@@ -179,7 +176,6 @@ pub(crate) fn token() -> Secret {
     Secret::new(TOKEN).unwrap()
 }
 
-/// All that is shown of an error.
 pub(crate) fn shown(error: &ReadError) -> String {
     let wire = serde_json::to_string(error).unwrap();
     format!("{error} {error:?} {wire}")
@@ -194,10 +190,8 @@ impl Clock for At {
     }
 }
 
-/// The time of the tests.
 pub(crate) const NOW: At = At("2026-06-01T12:00:00Z");
 
-/// A cache with one file in it.
 pub(crate) fn cache_with(
     provider: &ProviderUrl,
     file: &str,

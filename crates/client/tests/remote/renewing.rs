@@ -89,7 +89,6 @@ impl Stored {
     }
 }
 
-/// The status of an answer.
 pub(crate) async fn status_of(server: &HttpServer) -> u16 {
     server.get(Get::v1(["schema"])).await.unwrap().status
 }

@@ -24,7 +24,6 @@ pub struct FieldDeclaration {
     pub types: Vec<JsonType>,
     /// What the field is for, such as `title` or `body`.
     pub role: Option<String>,
-    /// How to show it.
     pub presentation_type: Option<String>,
     /// The property's JSON Schema, readable by itself: as written, except that what it refers to stands in place.
     pub schema: String,
@@ -37,7 +36,6 @@ impl FieldDeclaration {
     }
 }
 
-/// A type name of JSON Schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JsonType {
     /// `null`
@@ -46,7 +44,6 @@ pub enum JsonType {
     Boolean,
     /// A number without a fractional part.
     Integer,
-    /// Any number.
     Number,
     String,
     Array,
@@ -64,7 +61,6 @@ impl JsonType {
         ("object", JsonType::Object),
     ];
 
-    /// The name JSON Schema gives the type.
     pub fn as_str(self) -> &'static str {
         match self {
             JsonType::Null => "null",

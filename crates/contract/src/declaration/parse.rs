@@ -64,7 +64,6 @@ pub(super) fn parse(text: &str, reading: Reading) -> Result<Declaration, Declara
     })
 }
 
-/// How a file is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// As described here: whatever it says beyond is a mistake.

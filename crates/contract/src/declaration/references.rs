@@ -20,7 +20,6 @@ use crate::json::{self, JsonKind};
 /// How many references and combinations may stand one inside the other.
 const MAX_STEPS: usize = 64;
 
-/// How a declaration is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reading {
     /// As declarations were read before references were followed: a field has only the types it names itself.
@@ -29,7 +28,6 @@ pub enum Reading {
     Following,
 }
 
-/// The schema of one stream.
 pub(super) struct Schema {
     root: Node,
     pub(super) reading: Reading,
@@ -72,7 +70,6 @@ impl Schema {
         schema
     }
 
-    /// The types and the format of a schema.
     pub(super) fn shape(&mut self, node: &Node, mistakes: &mut Mistakes) -> Shape {
         if let Some(known) = self.shapes.get(&node.path) {
             return known.clone();
@@ -277,13 +274,11 @@ impl Schema {
     }
 }
 
-/// What the members under a keyword are.
 enum Keyword {
     Reference,
     Anchor,
     /// Values, not schemas.
     Data,
-    /// Schemas by names that are no keywords.
     Named,
     Pattern,
     Other,

@@ -106,7 +106,6 @@ fn foreign_key_of(
     Some((field, pointing))
 }
 
-/// What a stream is called in a message.
 fn called(outline: &Outline, otherwise: &str) -> String {
     let name = outline.name.as_ref();
     name.map_or_else(|| otherwise.to_owned(), ToString::to_string)

@@ -7,7 +7,6 @@ use crate::id::ConnectorKey;
 use crate::json::{self, JsonKind};
 use crate::scalar::FieldKind;
 
-/// The one dialect a stream's schema may name.
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
 /// What a declaration uses a field for; each use asks for certain kinds.

@@ -95,7 +95,6 @@ impl<'t> Scanner<'t> {
         self.fault(JsonErrorCode::Malformed, message)
     }
 
-    /// Takes the byte if it is next.
     pub(super) fn takes(&mut self, byte: u8) -> bool {
         let found = self.peek() == Some(byte);
         self.at += usize::from(found);
@@ -135,7 +134,6 @@ impl<'t> Scanner<'t> {
         scalar.ok_or_else(|| self.malformed("expected a JSON value"))
     }
 
-    /// A string, decoded.
     pub(super) fn string(&mut self) -> Scan<Cow<'t, str>> {
         let token = self.string_token()?;
         Ok(self.decoded(&token))

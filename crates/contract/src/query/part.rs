@@ -9,10 +9,8 @@ use crate::page::Warning;
 /// Entries on a page when the request names no limit.
 pub const DEFAULT_PAGE_LIMIT: u32 = 25;
 
-/// The most entries on a page.
 pub const MAX_PAGE_LIMIT: u32 = 100;
 
-/// How many entries a page should hold.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PageLimit(Option<u32>);
 
@@ -22,7 +20,6 @@ impl PageLimit {
         PageLimit((requested > 0).then_some(requested))
     }
 
-    /// What was asked for, if anything.
     pub fn requested(self) -> Option<u32> {
         self.0
     }
@@ -39,18 +36,14 @@ impl PageLimit {
     }
 }
 
-/// A direction of reading.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Order {
-    /// Smallest first.
     Ascending,
-    /// Largest first.
     #[default]
     Descending,
 }
 
 impl Order {
-    /// The order of that wire name.
     pub fn parse(name: &str) -> Result<Order, ReadError> {
         match name {
             "asc" => Ok(Order::Ascending),
@@ -59,7 +52,6 @@ impl Order {
         }
     }
 
-    /// The wire name.
     pub fn as_str(self) -> &'static str {
         match self {
             Order::Ascending => "asc",
@@ -72,7 +64,6 @@ impl Order {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sort {
     pub field: FieldName,
-    /// The direction.
     pub order: Order,
 }
 
@@ -89,7 +80,6 @@ impl Sort {
         Ok(Sort { field, order })
     }
 
-    /// The wire form.
     pub fn to_wire(&self) -> String {
         let sign = if self.order == Order::Descending {
             "-"
@@ -103,12 +93,10 @@ impl Sort {
 /// Whether all matching entries should be counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Count {
-    /// No.
     #[default]
     None,
     /// Roughly; answered exactly by us.
     Estimated,
-    /// Every one.
     Exact,
 }
 
@@ -121,7 +109,6 @@ impl Count {
         found.ok_or_else(|| refused("count", "count must be none, estimated or exact"))
     }
 
-    /// The wire name.
     pub fn as_str(self) -> &'static str {
         match self {
             Count::None => "none",
@@ -134,12 +121,9 @@ impl Count {
 /// Which fields of a record to return.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Projection {
-    /// All that may be seen.
     #[default]
     All,
-    /// Exactly these.
     Fields(Vec<FieldName>),
-    /// Those of a declared view.
     View(ViewId),
 }
 
@@ -174,7 +158,6 @@ impl Projection {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Filter {
     pub field: FieldName,
-    /// The condition.
     pub test: FilterTest,
 }
 
@@ -183,12 +166,10 @@ pub struct Filter {
 pub enum FilterTest {
     /// Typed equality; null never matches.
     Exact(String),
-    /// All of these comparisons.
     Range(Vec<(RangeOperator, String)>),
 }
 
 impl Filter {
-    /// A field that equals a value.
     pub fn exact(field: FieldName, value: impl Into<String>) -> Filter {
         Filter {
             field,
@@ -196,7 +177,6 @@ impl Filter {
         }
     }
 
-    /// A field that compares to values.
     pub fn range(field: FieldName, bounds: Vec<(RangeOperator, String)>) -> Filter {
         Filter {
             field,

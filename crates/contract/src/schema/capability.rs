@@ -6,28 +6,21 @@ use serde_with::skip_serializing_none;
 
 use crate::wire::OrderedMap;
 
-/// What a field accepts.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct FieldCapability {
     /// The property's JSON Schema as written.
     pub schema: Option<Box<RawValue>>,
-    /// How to show it.
     #[serde(rename = "type")]
     pub presentation_type: Option<String>,
-    /// What it is for.
     pub role: Option<String>,
-    /// Whether it may be read.
     pub granted: Option<bool>,
     /// `filter[field]=value`.
     pub exact_filter: Option<Capability>,
     /// `filter[field][operator]=value`.
     pub range_filter: Option<Capability>,
-    /// Search by words.
     pub lexical_search: Option<Capability>,
-    /// Search by meaning.
     pub semantic_search: Option<Capability>,
-    /// Aggregates by name.
     pub aggregation: Option<OrderedMap<Capability>>,
 }
 
@@ -64,7 +57,6 @@ impl Capability {
 pub struct ExpandCapability {
     /// What to pass as `expand`.
     pub name: String,
-    /// The child stream.
     pub stream: Option<String>,
     /// The child stream, under its other name.
     pub target_stream: Option<String>,
@@ -72,7 +64,6 @@ pub struct ExpandCapability {
     pub cardinality: Option<String>,
     /// Whether the child stream may be read.
     pub granted: Option<bool>,
-    /// Whether it may be used.
     pub usable: Option<bool>,
     /// The field that holds a record key of the other stream.
     pub foreign_key: Option<String>,
@@ -80,9 +71,7 @@ pub struct ExpandCapability {
     pub child_parent_key_field: Option<String>,
     /// Children when no limit is named.
     pub default_limit: Option<u32>,
-    /// The largest limit.
     pub max_limit: Option<u32>,
-    /// Why it is not usable.
     pub reason: Option<String>,
 }
 

@@ -13,15 +13,12 @@ use super::{
 };
 use crate::wire::{OrderedMap, Other};
 
-/// One stream in a few words.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct CompactStream {
-    /// The stream.
     pub name: String,
     /// The fields that identify a record.
     pub primary_key: Option<Vec<String>>,
-    /// The field that orders records.
     pub cursor_field: Option<String>,
     /// What each field accepts, as flags: see [`FieldCapability::flags`].
     #[serde(default)]

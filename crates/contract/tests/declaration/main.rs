@@ -13,7 +13,6 @@ mod references;
 use contract::declaration::Declaration;
 use serde_json::Value;
 
-/// A declaration with everything in it.
 pub(crate) const GOOD: &str = include_str!("good.json");
 
 pub(crate) fn good() -> Value {

@@ -58,7 +58,6 @@ const KINDS: &str = r##"
 {"allOf": [{"type": "string"}, {"format": "date-time"}]} | date_time | false
 "##;
 
-/// The rows of a table, each with so many cells.
 fn rows<const N: usize>(table: &'static str) -> impl Iterator<Item = [&'static str; N]> {
     table.trim().lines().map(|line| {
         let cells: Vec<&str> = line.split(" | ").collect();

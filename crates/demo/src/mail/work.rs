@@ -13,7 +13,6 @@ const NOTICES: usize = 330;
 const DOCUMENTS: usize = 9;
 /// The longest letters, in bytes.
 const LONG: usize = 49_000;
-/// One conversation in so many has a file with it.
 const FILES: usize = 36;
 
 /// Language, author, and how many letters of it.
@@ -164,7 +163,6 @@ fn foreign(talk: &mut Talk<'_>, language: &str, author: &Person) -> Letter {
     Letter::new((author.name, author.email), &[&COLLEAGUES[0]], at).saying(subject, body)
 }
 
-/// A specification of about so many bytes.
 fn document(talk: &mut Talk<'_>, bytes: usize) -> Letter {
     talk.change_topic();
     let author = &COLLEAGUES[1];

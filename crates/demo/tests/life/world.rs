@@ -34,7 +34,6 @@ pub(crate) fn open(folder: &TempDir) -> Arc<dyn Store> {
     Arc::new(EmbeddedStore::open(folder.path(), options).unwrap())
 }
 
-/// The life, made once.
 pub(crate) fn life() -> &'static Life {
     static LIFE: OnceLock<Life> = OnceLock::new();
     LIFE.get_or_init(|| Life::generate().unwrap())
@@ -90,7 +89,6 @@ pub(crate) fn field(name: &str) -> FieldName {
     FieldName::parse(name).unwrap()
 }
 
-/// Asks as the owner.
 pub(crate) struct Owner(GrantReader);
 
 impl World {
@@ -116,7 +114,6 @@ fn wait<T>(answer: impl Future<Output = T>) -> T {
 }
 
 impl Owner {
-    /// The hits of a search.
     pub(crate) fn find(&self, q: &str) -> Vec<Value> {
         let mut query = SearchQuery::new(q).unwrap();
         query.limit = contract::query::PageLimit::new(100);
@@ -125,7 +122,6 @@ impl Owner {
         page["data"].as_array().unwrap().clone()
     }
 
-    /// One figure.
     pub(crate) fn figure(&self, query: AggregateQuery) -> i64 {
         let told = serde_json::to_value(wait(self.0.aggregate(query)).unwrap()).unwrap();
         told["value"].as_i64().unwrap()

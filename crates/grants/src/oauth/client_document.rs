@@ -18,7 +18,6 @@ use super::uri::WebAddress;
 use super::{Issuer, later};
 use crate::documents::text;
 
-/// The largest document read.
 pub const MAX_DOCUMENT_BYTES: usize = 5 * 1024;
 const SHORTEST: Duration = Duration::from_mins(1);
 const LONGEST: Duration = Duration::from_hours(24);

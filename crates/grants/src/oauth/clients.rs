@@ -22,10 +22,8 @@ pub(super) const UNUSED: Duration = Duration::from_hours(24 * 30);
 /// How a client may come to a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum GrantType {
-    /// By a code through the browser.
     #[serde(rename = "authorization_code")]
     AuthorizationCode,
-    /// By a token that renews.
     #[serde(rename = "refresh_token")]
     RefreshToken,
     /// By a code a person types elsewhere.
@@ -34,14 +32,12 @@ pub enum GrantType {
 }
 
 impl GrantType {
-    /// All of them.
     pub const ALL: [GrantType; 3] = [
         GrantType::AuthorizationCode,
         GrantType::RefreshToken,
         GrantType::DeviceCode,
     ];
 
-    /// The name on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             GrantType::AuthorizationCode => "authorization_code",
@@ -56,31 +52,20 @@ impl GrantType {
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ClientTrust {
     /// Self-registered, which anybody can do.
-    Registered {
-        /// When.
-        at: Instant,
-    },
+    Registered { at: Instant },
     /// Published at this origin by its controller.
-    Document {
-        /// The origin.
-        origin: String,
-    },
+    Document { origin: String },
 }
 
 /// An application that may ask for grants.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Client {
-    /// Its id.
     pub client_id: ClientId,
-    /// How it calls itself.
     pub client_name: Option<String>,
     /// Its home page, by its own account.
     pub client_uri: Option<String>,
-    /// Where codes may be sent.
     pub redirect_uris: Vec<String>,
-    /// How it may come to tokens.
     pub grant_types: Vec<GrantType>,
-    /// How sure we are who it is.
     pub trust: ClientTrust,
 }
 
@@ -101,22 +86,17 @@ impl Client {
 /// What registration answers (RFC 7591).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Registered {
-    /// The new client's id.
     pub client_id: ClientId,
     /// When, in seconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_id_issued_at: Option<i64>,
     /// Where this can be read again.
     pub registration_client_uri: String,
-    /// How it calls itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_name: Option<String>,
-    /// Its home page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_uri: Option<String>,
-    /// Where codes may be sent.
     pub redirect_uris: Vec<String>,
-    /// How it may come to tokens.
     pub grant_types: Vec<GrantType>,
     /// `code`, if it may use codes.
     pub response_types: Vec<&'static str>,
@@ -127,13 +107,11 @@ pub struct Registered {
 /// What is known of a client id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lookup {
-    /// The client.
     Known(Client),
     /// Its metadata document has to be fetched from this address and given to [`Issuer::accept_document`].
     NeedsDocument(String),
 }
 
-/// What is stored of a client.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct ClientEntry {
     pub(super) client: Client,
@@ -177,7 +155,6 @@ impl Issuer<'_> {
         Ok(self.as_registered(client))
     }
 
-    /// What is registered of a client, as registration answered it.
     pub fn registration(&self, client_id: &str) -> Result<Registered, OAuthError> {
         let client = self.known_client(client_id)?;
         Ok(self.as_registered(client))

@@ -25,7 +25,6 @@ pub(super) const LIFE: Duration = Duration::from_mins(2);
 /// How long a redeemed code is remembered, to notice a second use.
 pub(super) const REMEMBERED: Duration = Duration::from_hours(24);
 
-/// What is stored of a code.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct CodeEntry {
     pub(super) client_id: ClientId,

@@ -33,9 +33,7 @@ const ATTEMPTS: usize = 16;
 /// Who decides. A `Session` cannot be constructed; it comes from signing in.
 #[derive(Debug, Clone, Copy)]
 pub enum Decider<'a> {
-    /// The signed-in owner.
     Session(&'a Session),
-    /// The owner at the terminal of the machine.
     Terminal,
 }
 
@@ -60,7 +58,6 @@ pub enum Answer {
 /// Why nothing was decided.
 #[derive(Debug, Error)]
 pub enum DecisionError {
-    /// Unknown or expired.
     #[error("this request is not known or its time is over; start again from the application")]
     Unknown,
     /// Already decided.
@@ -75,7 +72,6 @@ pub enum DecisionError {
     /// The client is gone, or its redirect URI is no longer registered.
     #[error("the application changed since it asked; start again from the application")]
     ClientChanged,
-    /// An empty selection.
     #[error("nothing is selected, and nothing grants nothing; select at least one stream")]
     NothingSelected,
     /// Training takes an explicit yes.
@@ -89,16 +85,12 @@ pub enum DecisionError {
     /// The selection is wider than the request.
     #[error("it was asked for once, so it cannot be granted for longer")]
     OnlyOnce,
-    /// The selection does not fit the catalog.
     #[error(transparent)]
     Selection(#[from] SelectionError),
-    /// It cannot be issued.
     #[error(transparent)]
     Issue(#[from] IssueError),
-    /// No randomness.
     #[error(transparent)]
     Randomness(#[from] NoRandomness),
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -279,7 +271,6 @@ impl Issuer<'_> {
         }
     }
 
-    /// Denies a request.
     pub fn deny(&self, request_id: &str, decider: Decider<'_>) -> Result<Answer, DecisionError> {
         let found = self.undecided(request_id)?;
         let request = decided(&found, decider, None);
@@ -339,7 +330,6 @@ fn decided(
     })
 }
 
-/// A client as its grants name it.
 pub(super) fn as_granted(client: &Client) -> GrantClient {
     let display = |name: &String| serde_json::json!({ "name": name });
     GrantClient {

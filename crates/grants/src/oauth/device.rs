@@ -30,7 +30,6 @@ const LETTERS: usize = 8;
 /// The answer to a device that begins the flow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DeviceAuthorization {
-    /// What it polls with.
     pub device_code: Secret,
     /// What its person types, as `ABCD-EFGH`.
     pub user_code: Secret,
@@ -38,7 +37,6 @@ pub struct DeviceAuthorization {
     pub verification_uri: String,
     /// The same address with the code.
     pub verification_uri_complete: Secret,
-    /// How many seconds the owner has.
     pub expires_in: u64,
     /// How many seconds to wait between two polls.
     pub interval: u32,

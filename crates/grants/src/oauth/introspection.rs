@@ -15,28 +15,21 @@ use crate::token::{TokenError, TokenKind, live_grant, presented, resolve};
 pub struct Introspection {
     /// Whether it is valid now.
     pub active: bool,
-    /// What it stands for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pdpp_token_kind: Option<TokenKind>,
-    /// Who holds it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_id: Option<ClientId>,
     /// Until when, in seconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exp: Option<i64>,
-    /// Since when.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub iat: Option<i64>,
-    /// Who issued it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub iss: Option<String>,
-    /// Where it may be presented.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub aud: Option<String>,
-    /// The grant, when there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grant_id: Option<GrantId>,
-    /// The package, when there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grant_package_id: Option<PackageId>,
     /// What may be read, one entry per grant that still stands.

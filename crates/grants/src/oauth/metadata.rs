@@ -9,7 +9,6 @@ use super::uri::{WebAddress, may_receive_codes};
 const MAX_NAME_BYTES: usize = 256;
 const MAX_REDIRECTS: usize = 20;
 
-/// Valid client metadata.
 #[derive(Debug, Clone)]
 pub(super) struct Metadata {
     pub(super) client_name: Option<String>,

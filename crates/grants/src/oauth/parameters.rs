@@ -45,7 +45,6 @@ impl Parameters {
         Ok(Some(value.as_str()).filter(|value| !value.is_empty()))
     }
 
-    /// A parameter that must be there.
     pub fn required(&self, name: &str) -> Result<&str, OAuthError> {
         self.optional(name)?
             .ok_or_else(|| OAuthError::invalid_request(format!("{name} is required and missing")))

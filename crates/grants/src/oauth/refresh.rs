@@ -27,18 +27,15 @@ pub(super) const IDLE: Duration = Duration::from_hours(24 * 30);
 /// The separator between head and tail; it occurs in neither.
 const BETWEEN: char = '.';
 
-/// What is stored of a family.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct RefreshEntry {
     pub(super) client_id: ClientId,
     pub(super) approval: Approval,
     pub(super) resource: String,
     pub(super) generation: u64,
-    /// The hash of the current token.
     pub(super) current: String,
 }
 
-/// The head of a new family.
 pub(super) fn new_head() -> Result<Secret, NoRandomness> {
     Secret::random("pdpp_rt_")
 }
@@ -53,7 +50,6 @@ pub(super) fn family_of(head: &Secret) -> String {
     key_of(head.expose())
 }
 
-/// What is stored of a token.
 pub(super) fn fingerprint(token: &str) -> String {
     key_of(token)
 }

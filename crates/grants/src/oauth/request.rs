@@ -18,14 +18,12 @@ use crate::documents::{Found, find, text};
 use crate::secret::random_words;
 use crate::selection::Selection;
 
-/// How long the owner has to decide.
 pub(super) const LIFE: Duration = Duration::from_mins(10);
 const MAX_STATE_BYTES: usize = 4_096;
 
 /// Where the answer of a code request goes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RedirectBack {
-    /// The client's address.
     pub redirect_uri: String,
     /// What the client wants back unchanged.
     pub state: Option<String>,
@@ -57,7 +55,6 @@ impl RedirectBack {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{error}")]
 pub struct AuthorizeError {
-    /// What is wrong.
     pub error: OAuthError,
     /// Where to send it. `None` unless the redirect URI is verified: an unverified one would make us an open redirector.
     pub back: Option<RedirectBack>,
@@ -75,32 +72,25 @@ impl From<OAuthError> for AuthorizeError {
 pub enum GrantFlow {
     /// It gets a code through the browser.
     Code {
-        /// Where to.
         back: RedirectBack,
         /// The hash of what only the client knows (PKCE, S256).
         code_challenge: String,
     },
-    /// It polls with a device code.
     Device,
 }
 
-/// A request for a grant that waits for the owner.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PendingRequest {
-    /// The client.
     pub client: Client,
     /// What is asked, as authorization details; without them the owner picks.
     pub details: Option<String>,
     /// What the tokens will be for: the origin, or its `/mcp`.
     pub resource: String,
-    /// How the client waits.
     #[serde(rename = "way")]
     pub flow: GrantFlow,
-    /// Until when the owner may decide.
     pub expires_at: Instant,
 }
 
-/// What is stored of a request.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct RequestEntry {
     pub(super) asked: PendingRequest,

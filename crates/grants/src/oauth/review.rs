@@ -33,20 +33,14 @@ pub struct Choice {
     pub ai_training_affirmed: bool,
 }
 
-/// What would be granted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Review {
-    /// The request under review.
     pub request_id: String,
-    /// To whom.
     pub client: Client,
     /// For which address of this server.
     pub resource: String,
-    /// What, one entry per grant.
     pub grants: Vec<Draft>,
-    /// Until when.
     pub expires_at: Instant,
-    /// Whether the owner consented to training.
     pub ai_training_affirmed: bool,
     /// The digest of everything above; approving names it.
     pub digest: String,
@@ -74,7 +68,6 @@ impl Review {
 }
 
 impl Issuer<'_> {
-    /// A request that still waits for the owner.
     pub fn pending(&self, request_id: &str) -> Result<PendingRequest, DecisionError> {
         Ok(self.undecided(request_id)?.value.asked)
     }
@@ -121,7 +114,6 @@ impl Issuer<'_> {
         Ok(found)
     }
 
-    /// The review of a choice as of now.
     fn reviewed(
         &self,
         request_id: &str,

@@ -28,19 +28,15 @@ const ACCESS: Duration = Duration::from_hours(1);
 /// What the token endpoint answers. Both tokens are in clear here and nowhere else.
 #[derive(Debug, Clone, Serialize)]
 pub struct TokenResponse {
-    /// The bearer token.
     pub access_token: Secret,
     /// `Bearer`.
     pub token_type: &'static str,
-    /// How many seconds it lives.
     pub expires_in: i64,
     /// The token that renews it, once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refresh_token: Option<Secret>,
-    /// The grant, when there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grant_id: Option<GrantId>,
-    /// The package, when there are several grants.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grant_package_id: Option<PackageId>,
     /// What was granted, for a single grant (RFC 9396).
@@ -48,11 +44,9 @@ pub struct TokenResponse {
     pub authorization_details: Option<Vec<Value>>,
 }
 
-/// What new tokens are made from.
 pub(super) struct Minting<'a> {
     pub(super) client: &'a Client,
     pub(super) approval: &'a Approval,
-    /// What the family is for.
     pub(super) resource: &'a str,
     /// What this access token is for.
     pub(super) audience: String,
@@ -98,7 +92,6 @@ impl Minted {
 }
 
 impl Issuer<'_> {
-    /// Answers a token request.
     pub fn token(&self, parameters: &Parameters) -> Result<TokenResponse, OAuthError> {
         let name = parameters.required("grant_type")?;
         let grant_type = GrantType::ALL
@@ -210,7 +203,6 @@ impl Issuer<'_> {
     }
 }
 
-/// A grant as the authorization detail it is.
 pub(super) fn granted_detail(grant: &Grant) -> Value {
     let grant = grant.document();
     let mut detail = json!({

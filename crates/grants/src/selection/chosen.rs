@@ -13,20 +13,15 @@ use super::{
     Draft, FieldsRequest, Mistakes, Named, SelectionError, StreamRequest, TimeRequest, known,
 };
 
-/// One ticked stream of one connection.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChosenStream {
-    /// The connection.
     pub connection_id: String,
-    /// The stream.
     pub stream: String,
     /// Only these fields; `None` for all that can be granted.
     #[serde(default)]
     pub fields: Option<Vec<String>>,
-    /// Only records from then on.
     #[serde(default)]
     pub since: Option<String>,
-    /// Only records before then.
     #[serde(default)]
     pub until: Option<String>,
 }

@@ -7,7 +7,6 @@ use contract::document::{Mistakes, Node};
 
 use super::Named;
 
-/// A non-empty text.
 pub(super) fn text(node: &Node, mistakes: &mut Mistakes) -> Option<Named> {
     Some(Named {
         path: node.path.clone(),
@@ -15,7 +14,6 @@ pub(super) fn text(node: &Node, mistakes: &mut Mistakes) -> Option<Named> {
     })
 }
 
-/// An array of at least one element.
 pub(super) fn elements(node: &Node, mistakes: &mut Mistakes) -> Option<Vec<Node>> {
     let elements = node.array(mistakes)?;
     if elements.is_empty() {

@@ -71,7 +71,6 @@ impl Remembered {
     }
 }
 
-/// The names of all known browsers.
 pub(super) fn known(store: &dyn Store, now: Instant) -> Result<Vec<String>, StoreError> {
     let found = all::<Value>(store, EntryKind::Browser, now)?;
     Ok(found.into_iter().map(|entry| entry.key).collect())

@@ -7,7 +7,6 @@ use std::net::IpAddr;
 /// A known browser is counted by itself, so that others at its address cannot use up its limit.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Lane {
-    /// All clients of this address.
     Address(IpAddr),
     /// The known browser of this name.
     Browser(String),

@@ -14,7 +14,6 @@ use crate::secret::Secret;
 
 const LIFE: Duration = Duration::from_mins(15);
 
-/// Makes a code and stores its hash.
 pub fn new_code(store: &dyn Store, now: Instant) -> Result<Secret, SignInError> {
     let code = Secret::random("pdpp_signin_")?;
     let document = text(&json!({ "made_at": now }));

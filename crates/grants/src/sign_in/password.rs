@@ -32,19 +32,15 @@ struct Cost {
     lanes: u32,
 }
 
-/// Why a password was not set.
 #[derive(Debug, Error)]
 pub enum PasswordError {
     /// Too short to resist guessing, or too long to be one.
     #[error("a password takes at least 12 characters and at most 1024 bytes; a few words do well")]
     Length,
-    /// The function refused.
     #[error("the password could not be processed; try again")]
     Function,
-    /// No randomness.
     #[error(transparent)]
     Randomness(#[from] NoRandomness),
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -92,7 +88,6 @@ pub fn remove_password(store: &dyn Store, now: Instant) -> Result<(), StoreError
     all_ended(store, remove, now)
 }
 
-/// Whether a password is set.
 pub fn has_password(store: &dyn Store, now: Instant) -> Result<bool, StoreError> {
     Ok(find::<PasswordEntry>(store, EntryKind::Password, KEY, now)?.is_some())
 }

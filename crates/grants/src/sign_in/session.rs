@@ -30,7 +30,6 @@ pub struct NewSession {
     pub secret: Secret,
     /// What the browser may be made to send besides, see [`require_second`].
     pub second: Secret,
-    /// Its public name.
     pub id: String,
     /// What the browser sends to be known again, also after this session.
     pub browser: Secret,
@@ -52,7 +51,6 @@ impl fmt::Debug for Session {
 }
 
 impl Session {
-    /// Its public name.
     pub fn id(&self) -> &str {
         &self.id
     }
@@ -77,11 +75,8 @@ impl Session {
 /// A session in the owner's list. Times are RFC 3339.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SessionOverview {
-    /// Its public name.
     pub id: String,
-    /// What the browser called itself.
     pub browser: String,
-    /// When it began.
     pub started_at: String,
     /// When it was last used, to the hour.
     pub last_used_at: String,
@@ -90,9 +85,7 @@ pub struct SessionOverview {
 /// What a browser presents: the session's secret, and the second half where it was given one.
 #[derive(Debug, Clone, Copy)]
 pub struct Presented<'a> {
-    /// The secret.
     pub secret: &'a str,
-    /// The second half.
     pub second: Option<&'a str>,
 }
 
@@ -136,7 +129,6 @@ struct SessionEntry {
     browser: String,
     started_at: Instant,
     last_used_at: Instant,
-    /// The hash of the second half.
     second: String,
     /// Whether the secret counts only together with it.
     needs_second: bool,
@@ -278,7 +270,6 @@ pub fn end_session(store: &dyn Store, id: &str, now: Instant) -> Result<bool, St
     store.apply(&[ended(&entry.key)], now)
 }
 
-/// Ends every session.
 pub fn end_all_sessions(store: &dyn Store, now: Instant) -> Result<(), StoreError> {
     let found = all::<SessionEntry>(store, EntryKind::Session, now)?;
     let changes: Vec<Change<'_>> = found.iter().map(|entry| ended(&entry.key)).collect();

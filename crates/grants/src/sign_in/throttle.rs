@@ -17,7 +17,6 @@ use crate::issue::after;
 const FREE: (u32, u32) = (5, 20);
 /// The delay of the first answer that is not given at once.
 const FIRST_WAIT: Duration = Duration::from_millis(250);
-/// The longest delay.
 pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(5);
 /// Counts are reset after this long without a wrong guess.
 const FORGOTTEN: Duration = Duration::from_hours(1);

@@ -37,7 +37,6 @@ pub(crate) fn register(world: &World, metadata: &Value) -> Client {
     found(world, registered.client_id.as_str())
 }
 
-/// A client that may use everything.
 pub(crate) fn client(world: &World) -> Client {
     register(
         world,
@@ -158,7 +157,6 @@ pub(crate) fn refresh(
     issuer(world).token(&parameters(&base, changes))
 }
 
-/// The code of a refusal.
 pub(crate) fn refused(answer: Result<TokenResponse, OAuthError>) -> &'static str {
     answer.unwrap_err().error
 }

@@ -128,7 +128,6 @@ impl World {
         self.try_issue(selection).unwrap()
     }
 
-    /// Issues a grant for whole connections.
     pub(crate) fn issue_for(&self, connections: &[&str]) -> Issued {
         self.issue(&Selection::from_flags(flags(connections, &[], &[])).unwrap())
     }

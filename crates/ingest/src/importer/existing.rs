@@ -13,7 +13,6 @@ use super::Destination;
 /// The records that exist already, including those of earlier inputs of the same import.
 pub trait ExistingRecords {
     fn keys(&self, stream: &str) -> Result<Vec<RecordKey>, StoreError>;
-    /// What is known of a key.
     fn presence(&self, stream: &str, key: &RecordKey) -> Result<Presence, StoreError>;
     /// Stored records whose keys begin with a text, a hundred at most.
     fn begun_with(&self, stream: &str, text: &str) -> Result<Vec<StoredRecord>, StoreError>;
@@ -24,11 +23,8 @@ pub trait ExistingRecords {
 /// What is known of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Presence {
-    /// There is a record.
     Live,
-    /// There was one, and the owner deleted it.
     DeletedByOwner,
-    /// There is none.
     Absent,
 }
 
@@ -92,7 +88,6 @@ impl ExistingRecords for Seen<'_, '_> {
     }
 }
 
-/// What a connection knows of a key of a stream.
 pub(crate) fn stored_presence(
     store: &dyn Records,
     connection: &ConnectionId,
@@ -118,7 +113,6 @@ fn stream_of(connection: &ConnectionId, stream: &str) -> Option<StreamRef> {
     Some(StreamRef { connection, stream })
 }
 
-/// The keys of a stream of a connection.
 pub(crate) fn stored_keys(
     store: &dyn Records,
     connection: &ConnectionId,

@@ -48,7 +48,6 @@ pub struct CalendarImporter<'a, R> {
     end: Option<Result<(), InputError>>,
 }
 
-/// What a calendar says about all that is in it.
 #[derive(Debug, Default)]
 struct Calendar {
     name: Option<String>,
@@ -61,7 +60,6 @@ impl<'a, R: BufRead> CalendarImporter<'a, R> {
         Self::with_limit(reader, acceptor, MAX_LINE_BYTES)
     }
 
-    /// An importer of entries of at most so many bytes.
     pub fn with_limit(reader: R, acceptor: &'a Acceptor<'a>, limit: usize) -> Self {
         Self {
             components: Components::new(reader, &LAYOUT, limit),

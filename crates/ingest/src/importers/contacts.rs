@@ -24,7 +24,6 @@ pub(crate) fn recognise(head: &[u8]) -> bool {
     content_lines::begins_with(head, b"BEGIN:VCARD")
 }
 
-/// Reads contacts.
 pub struct ContactsImporter<'a, R> {
     components: Components<R>,
     acceptor: &'a Acceptor<'a>,
@@ -36,7 +35,6 @@ impl<'a, R: BufRead> ContactsImporter<'a, R> {
         Self::with_limit(reader, acceptor, MAX_LINE_BYTES)
     }
 
-    /// An importer of contacts of at most so many bytes.
     pub fn with_limit(reader: R, acceptor: &'a Acceptor<'a>, limit: usize) -> Self {
         Self {
             components: Components::new(reader, &LAYOUT, limit),

@@ -40,7 +40,6 @@ pub struct CsvImporter<'a, R> {
     table: Option<Table<'a, R>>,
 }
 
-/// A table whose header was read.
 struct Table<'a, R> {
     rows: Rows<R>,
     columns: Vec<Column<'a>>,
@@ -55,12 +54,10 @@ struct Column<'a> {
 }
 
 impl<'a, R: BufRead> CsvImporter<'a, R> {
-    /// An importer for the acceptor's stream.
     pub fn new(reader: R, acceptor: &'a Acceptor<'a>) -> Self {
         Self::with_limit(reader, acceptor, MAX_LINE_BYTES)
     }
 
-    /// An importer of rows of at most so many bytes.
     pub fn with_limit(reader: R, acceptor: &'a Acceptor<'a>, limit: usize) -> Self {
         Self {
             reader: Some(reader),
@@ -243,7 +240,6 @@ impl Column<'_> {
     }
 }
 
-/// A text as JSON writes it.
 fn json_text(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
@@ -263,7 +259,6 @@ struct Rows<R> {
     quotes: Quotes,
     /// Line ends consumed so far.
     line_ends: u64,
-    /// Where the engine writes to.
     room: Vec<u8>,
     room_ends: [usize; 64],
     text: Vec<u8>,
@@ -297,7 +292,6 @@ impl<R: BufRead> Rows<R> {
         })
     }
 
-    /// The cells of the header.
     fn names(&self, header: &Row) -> Result<Vec<String>, InputError> {
         if header.too_long {
             return Err(InputError::Header("is too long".to_owned()));
@@ -325,7 +319,6 @@ impl<R: BufRead> Rows<R> {
         )
     }
 
-    /// The cells of the row that was read last.
     fn cells(&self) -> impl Iterator<Item = &[u8]> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         starts

@@ -42,7 +42,6 @@ const INLINE: [&str; 13] = [
     "a", "b", "body", "br", "em", "font", "html", "i", "s", "span", "strong", "sub", "u",
 ];
 
-/// The text of a document.
 pub(super) fn to_text(html: &str) -> String {
     Text::default().read(html)
 }
@@ -116,7 +115,6 @@ enum Gap {
 struct Text {
     written: String,
     gap: Gap,
-    /// Quotes that are open.
     quotes: usize,
     /// Quotes that the last line is in.
     marked: usize,
@@ -144,7 +142,6 @@ impl Text {
         self.written
     }
 
-    /// Takes one character as the document has it.
     fn push(&mut self, character: char) {
         match character {
             // Fillers and hints for breaking lines.
@@ -246,7 +243,6 @@ impl Text {
         }
     }
 
-    /// What the beginning or end of an element does to the text.
     fn element(&mut self, name: &str, is_end: bool) {
         match name {
             "br" => self.lines(1, true),
@@ -330,7 +326,6 @@ fn after_tag(attributes: &str) -> &str {
     ""
 }
 
-/// Where a link leads.
 fn address(attributes: &str) -> Option<String> {
     let at = attributes.to_ascii_lowercase().find("href=")?;
     let value = attributes.get(at + "href=".len()..)?;

@@ -20,7 +20,6 @@ impl<'a, R: BufRead> JsonlImporter<'a, R> {
         Self::with_limit(reader, acceptor, MAX_LINE_BYTES)
     }
 
-    /// An importer of lines of at most so many bytes.
     pub fn with_limit(reader: R, acceptor: &'a Acceptor<'a>, limit: usize) -> Self {
         Self {
             lines: Lines::new(reader, limit),

@@ -81,7 +81,6 @@ fn count_mail_headers(text: &[u8]) -> usize {
     seen.iter().filter(|seen| **seen).count()
 }
 
-/// Reads mail.
 pub struct MailImporter<'a, R> {
     messages: Messages<R>,
     acceptor: &'a Acceptor<'a>,
@@ -98,7 +97,6 @@ impl<'a, R: BufRead> MailImporter<'a, R> {
         Self::with_limit(reader, acceptor, MAX_LINE_BYTES)
     }
 
-    /// An importer of messages of at most so many bytes.
     pub fn with_limit(reader: R, acceptor: &'a Acceptor<'a>, limit: usize) -> Self {
         Self {
             messages: Messages::new(reader, limit),

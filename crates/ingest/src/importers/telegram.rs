@@ -40,16 +40,12 @@ pub struct TelegramImporter<'a, R> {
 enum ParsePosition {
     /// The document: an account, or one chat.
     Document,
-    /// The object around a list.
     Section(Listed),
     List(Listed),
-    /// One chat of a list.
     Chat,
-    /// The messages of a chat.
     Messages,
 }
 
-/// What a list holds.
 #[derive(Clone, Copy)]
 enum Listed {
     Chats,
@@ -62,7 +58,6 @@ impl<'a, R: BufRead> TelegramImporter<'a, R> {
         Self::with_limit(reader, acceptor, MAX_LINE_BYTES)
     }
 
-    /// An importer of messages of at most so many bytes.
     pub fn with_limit(reader: R, acceptor: &'a Acceptor<'a>, limit: usize) -> Self {
         Self {
             outline: Outline::new(reader),

@@ -61,7 +61,6 @@ pub struct WhatsappImporter<'a, R> {
 /// What is known of the chat once its beginning was read.
 struct Chat {
     name: String,
-    /// What the keys of its messages are made with.
     keyed_by: String,
     order: DateOrder,
     /// Whether the order of dates is proven, not assumed.
@@ -74,7 +73,6 @@ impl<'a, R: BufRead> WhatsappImporter<'a, R> {
         Self::with_limit(reader, path, acceptor, MAX_LINE_BYTES)
     }
 
-    /// An importer of messages of at most so many bytes.
     pub fn with_limit(reader: R, path: &str, acceptor: &'a Acceptor<'a>, limit: usize) -> Self {
         Self {
             messages: Messages::new(reader, limit),
@@ -265,7 +263,6 @@ struct MessageRecord<'m> {
 }
 
 impl Message {
-    /// The memory it takes.
     fn size(&self) -> usize {
         size_of::<Self>() + self.rest.len()
     }

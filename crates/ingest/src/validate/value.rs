@@ -11,7 +11,6 @@ use serde_json::value::RawValue;
 
 use crate::rejection::{Given, RejectionCode, quoted};
 
-/// What is wrong with a value.
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub(crate) code: RejectionCode,
@@ -23,7 +22,6 @@ pub(crate) struct Fault {
     pub(crate) value: Option<Given>,
 }
 
-/// What one value must be.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ValueRules {
     types: Vec<JsonType>,
@@ -41,7 +39,6 @@ pub(crate) struct ValueRules {
 }
 
 impl ValueRules {
-    /// The rules for a field of a stream.
     pub(crate) fn from_declaration(field: &FieldDeclaration) -> Self {
         let rules = Self::read(&field.schema);
         Self {
@@ -83,7 +80,6 @@ impl ValueRules {
         rules
     }
 
-    /// Whether every value fulfils them.
     fn is_empty(&self) -> bool {
         self.types.is_empty()
             && self.format.is_none()
@@ -425,7 +421,6 @@ fn alternatives(raw: &str) -> Vec<ValueRules> {
     elements(raw).map(ValueRules::read).collect()
 }
 
-/// The names that the schema of a record requires.
 pub(crate) fn required(schema: &str) -> Vec<String> {
     ValueRules::read(schema).required
 }

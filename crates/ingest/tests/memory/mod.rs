@@ -43,7 +43,6 @@ pub type Entry = (String, String);
 pub struct Memory {
     pub declaration: Arc<Declaration>,
     pub records: RefCell<BTreeMap<(StreamName, RecordKey), Entry>>,
-    /// What the owner deleted.
     pub disowned: RefCell<BTreeSet<(StreamName, RecordKey)>>,
     pub writes: Cell<usize>,
     /// The write that fails, counted from 0.

@@ -11,7 +11,6 @@ use crate::text::plain;
 /// How much of a value is written.
 #[derive(Clone, Copy)]
 struct Level {
-    /// Bytes of a text.
     text: usize,
     /// Entries of a list, members of an object below the first.
     entries: usize,
@@ -48,7 +47,6 @@ impl Level {
     }
 }
 
-/// A name and its value.
 type Member<'a> = (&'a String, &'a Value);
 
 /// From much to little: text bytes and entries.
@@ -65,7 +63,6 @@ const LEVELS: [(usize, usize); 7] = [
 /// A text within this many bytes says what it says.
 const SHORT: usize = 64;
 
-/// A payload as it is shown.
 #[derive(Debug)]
 pub(crate) struct Shown {
     pub(crate) text: String,
@@ -281,7 +278,6 @@ impl Writer {
         self.text.push_str(&shown);
     }
 
-    /// What is known of bytes.
     fn binary(&mut self, value: &Value) {
         if let Value::Object(blob) = value {
             let known = [

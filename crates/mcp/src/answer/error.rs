@@ -13,7 +13,6 @@ use crate::text::plain;
 #[serde(transparent)]
 pub(crate) struct ErrorObject(Map<String, Value>);
 
-/// A connection to choose from.
 #[derive(Debug)]
 pub(crate) struct Choice<'a> {
     pub(crate) connection_id: &'a str,
@@ -22,7 +21,6 @@ pub(crate) struct Choice<'a> {
 }
 
 impl ErrorObject {
-    /// An error of our own.
     pub(crate) fn new(error: &ReadError) -> Self {
         match serde_json::to_value(error) {
             Ok(Value::Object(error)) => Self(error),
@@ -52,7 +50,6 @@ impl ErrorObject {
         self.0.entry("next").or_insert(Value::String(next));
     }
 
-    /// The connections to choose from.
     pub(crate) fn choices(&self) -> Vec<Choice<'_>> {
         let listed = self
             .0
@@ -62,7 +59,6 @@ impl ErrorObject {
         listed.iter().filter_map(choice).collect()
     }
 
-    /// How many of them are left out.
     pub(crate) fn choices_omitted(&self) -> Option<u64> {
         self.0.get("available_connections_omitted")?.as_u64()
     }

@@ -16,7 +16,6 @@ const NUMBER: usize = 80;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Fields<'a>(Cow<'a, Map<String, Value>>);
 
-/// One value as it was sent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FieldValue<'a>(&'a Value);
 
@@ -82,7 +81,6 @@ impl<'a> Fields<'a> {
         self.0.keys().map(String::as_str)
     }
 
-    /// Those fields that a test keeps.
     pub(crate) fn only(&self, keep: impl Fn(&str, FieldValue<'_>) -> bool) -> Fields<'static> {
         let kept = self
             .0
@@ -99,7 +97,6 @@ impl<'a> Fields<'a> {
         self.only(|name, value| names.contains(&name) && value.size() <= most)
     }
 
-    /// The length as JSON.
     pub(crate) fn size(&self) -> usize {
         shrink::size(&self.0)
     }
@@ -151,7 +148,6 @@ impl<'a> FieldValue<'a> {
         is_scalar(self.0)
     }
 
-    /// The length as JSON.
     pub(crate) fn size(self) -> usize {
         shrink::size(self.0)
     }
@@ -189,7 +185,6 @@ impl<'a> FieldValue<'a> {
         }
     }
 
-    /// The value as compact JSON.
     pub(crate) fn json(self) -> String {
         self.0.to_string()
     }
@@ -225,7 +220,6 @@ impl<'a> FieldValue<'a> {
     }
 }
 
-/// The value as it was sent.
 impl serde::Serialize for FieldValue<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.0.serialize(serializer)

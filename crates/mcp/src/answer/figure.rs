@@ -12,7 +12,6 @@ use super::page;
 pub(crate) struct Figure<'a> {
     pub(crate) value: Option<FieldValue<'a>>,
     pub(crate) groups: Option<Vec<Group<'a>>>,
-    /// How many records stand behind it.
     pub(crate) record_count: Option<u64>,
     pub(crate) approximate: bool,
     /// How many groups are left out; none where the server does not say.
@@ -25,7 +24,6 @@ pub(crate) struct Figure<'a> {
     pub(crate) page: Page<()>,
 }
 
-/// One group.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Group<'a> {
     pub(crate) key: FieldValue<'a>,
@@ -91,7 +89,6 @@ pub(super) fn truncate_groups(envelope: &mut Value, most: usize) {
     }
 }
 
-/// How long each group is as JSON.
 pub(super) fn group_sizes(envelope: &Value) -> Vec<usize> {
     let groups = body(envelope).and_then(|body| body.get("groups")?.as_array());
     groups.map_or_else(Vec::new, |groups| {

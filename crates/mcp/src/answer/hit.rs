@@ -36,7 +36,6 @@ const FIELDS: [&str; 5] = [
     "/field/path",
     "/field",
 ];
-/// The longest window that may be asked for.
 const MAX_LIMIT: u64 = contract::window::MAX_LIMIT_CHARS as u64;
 /// Shorter texts may be no more than the words that matched.
 const BARE: usize = 48;
@@ -50,13 +49,11 @@ pub(crate) struct Hit {
     pub(crate) is_titled: bool,
     /// When it was written, or failing that, emitted.
     pub(crate) time: Option<String>,
-    /// When it was written.
     pub(crate) authored_at: Option<String>,
     pub(crate) author: Option<String>,
     pub(crate) stream: Option<String>,
     pub(crate) connection: Option<String>,
     pub(crate) connector: Option<String>,
-    /// The owner's name of the connection.
     pub(crate) label: Option<String>,
     pub(crate) addresses: Addresses,
     /// The best match in a few words, as the server chose them.

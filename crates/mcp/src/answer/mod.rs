@@ -46,7 +46,6 @@ pub(crate) struct Answered {
     pub(crate) request_id: Option<String>,
 }
 
-/// The structured content of a result.
 #[derive(Debug, PartialEq, Serialize)]
 #[serde(transparent)]
 pub(crate) struct Structured(Value);
@@ -157,7 +156,6 @@ impl Answered {
         }
     }
 
-    /// The records of a page of this stream, asked of this connection or of all.
     pub(crate) fn records(&self, stream: &str, connection: Option<&str>) -> Page<Record<'_>> {
         let entries = page::entries(&self.body, &page::RECORDS).iter();
         let records = entries.map(|record| Record::read(record, stream, connection));
@@ -217,7 +215,6 @@ impl Answered {
         (path, field.and_then(|field| naming::text(field, "type")))
     }
 
-    /// The connection that the answer names.
     pub(crate) fn connection(&self) -> Option<&str> {
         naming::connection_of(&self.body)
     }

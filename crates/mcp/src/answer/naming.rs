@@ -91,7 +91,6 @@ fn adopt(handle: RecordHandle, hit: &Value) -> RecordHandle {
     }
 }
 
-/// The record key.
 pub(super) fn key_of(value: &Value) -> Option<String> {
     KEYS.iter().find_map(|name| key_text(value.get(*name)?))
 }
@@ -168,7 +167,6 @@ pub(super) fn at<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
     names.try_fold(value, |value, name| value.get(name))
 }
 
-/// A member that is a text with something in it.
 pub(super) fn text<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
     value
         .get(name)?
@@ -208,7 +206,6 @@ pub(super) fn time(value: &Value) -> Option<&str> {
     authored(value).or_else(|| text(value, "emitted_at"))
 }
 
-/// When it was written.
 pub(super) fn authored(value: &Value) -> Option<&str> {
     let places = [
         Some(value),

@@ -10,7 +10,6 @@ use serde_json::Value;
 
 use super::naming::{at, connection_of, text};
 
-/// Where hits stand.
 pub(super) const HITS: [&str; 6] = [
     "",
     "/results",
@@ -19,7 +18,6 @@ pub(super) const HITS: [&str; 6] = [
     "/data/results",
     "/data/data",
 ];
-/// Where records stand.
 pub(super) const RECORDS: [&str; 5] = ["", "/data", "/records", "/data/records", "/data/data"];
 
 /// The entries at the first of these places that holds a list.

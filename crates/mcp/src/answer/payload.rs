@@ -19,7 +19,6 @@ const AROUND: [&str; 7] = [
     "expanded",
 ];
 
-/// The parts of a record.
 #[derive(Debug, Default)]
 pub(crate) struct Payload {
     /// Operational members, scalars only.

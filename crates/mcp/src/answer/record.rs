@@ -12,12 +12,10 @@ const AROUND_ROWS: [&str; 4] = ["source", "citation_url", "record_json_bytes", "
 /// What stays of a `source`.
 const SOURCE: [&str; 4] = ["kind", "id", "display_name", "connection_id"];
 
-/// A record of a page.
 #[derive(Debug)]
 pub(crate) struct Record<'a> {
     /// Its name, where it has one that can be called.
     pub(crate) identity: Option<Identity>,
-    /// What the server calls it.
     pub(crate) id: Option<&'a str>,
     pub(crate) connection: Option<&'a str>,
     pub(crate) deleted: bool,
@@ -29,7 +27,6 @@ pub(crate) struct Record<'a> {
     pub(crate) related: Vec<Related<'a>>,
 }
 
-/// The records of one relation.
 #[derive(Debug)]
 pub(crate) struct Related<'a> {
     pub(crate) relation: &'a str,
@@ -64,7 +61,6 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// The size of its payload as JSON.
     pub(crate) fn size(&self) -> usize {
         self.fields.as_ref().map_or(0, Fields::size)
     }
@@ -113,7 +109,6 @@ fn stays(name: &str) -> bool {
     OPERATIONAL.contains(&name) || AROUND_ROWS.contains(&name)
 }
 
-/// Related records, by relation.
 pub(super) fn related<'a>(record: &'a Value, connection: Option<&str>) -> Vec<Related<'a>> {
     let expanded = record.get("expanded").and_then(Value::as_object);
     let connection = connection_of(record).or(connection);

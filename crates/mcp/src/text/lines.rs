@@ -28,13 +28,11 @@ impl Lines {
         self.reserved = self.reserved.saturating_sub(bytes + 1);
     }
 
-    /// How long a line may still be.
     pub(crate) fn room(&self) -> usize {
         self.ceiling
             .saturating_sub(self.text.len() + self.reserved + 1)
     }
 
-    /// Adds a line if it fits.
     pub(crate) fn offer(&mut self, line: &str) -> bool {
         let fits = line.len() <= self.room();
         if fits {
@@ -79,7 +77,6 @@ impl Lines {
         self.text.push_str(line);
     }
 
-    /// The text.
     pub(crate) fn finish(self) -> String {
         self.text
     }

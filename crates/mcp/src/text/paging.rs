@@ -38,7 +38,6 @@ pub(crate) fn way_on<T>(page: &Page<T>) -> String {
     written
 }
 
-/// The codes of all warnings of a page.
 pub(crate) fn page_warnings<T>(page: &Page<T>) -> Option<String> {
     warnings(page.warnings())
 }

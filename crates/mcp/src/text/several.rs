@@ -6,7 +6,6 @@ use super::plain;
 use crate::budget;
 use crate::tool_call::ToolCall;
 
-/// Connections named.
 const NAMED: usize = 4;
 
 /// The sentence that names the call. `connections` are those of the rows that came, in their order; `repeat` is the call that

@@ -125,7 +125,6 @@ async fn filters(call: Call<'_>, args: &AggregateArgs) -> Filters {
     }
 }
 
-/// What was asked and what came.
 struct Counted<'a> {
     args: &'a AggregateArgs,
     figure: &'a Figure<'a>,
@@ -168,7 +167,6 @@ impl Counted<'_> {
         facts
     }
 
-    /// The text of one number.
     fn text(&self) -> String {
         let value = match self.figure.value {
             Some(value) if value.kind() == "null" => {

@@ -20,9 +20,7 @@ use crate::tool_call::ToolCall;
 const BODIES: [&str; 5] = ["text", "content", "body", "message", "summary"];
 /// Longer scalars are read in windows instead of being shown beside the text.
 const SCALAR: usize = 1_024;
-/// Names of fields that are left out.
 const NAMES: usize = 2_048;
-/// Fields asked for by one continuation.
 const FIELDS_PER_CALL: usize = 32;
 /// Longer addresses are not passed on.
 const URL: usize = 2_048;
@@ -34,7 +32,6 @@ const ALL: Longer = Longer {
     than_bytes: 0,
 };
 
-/// What was asked for.
 pub(super) struct Asked<'a> {
     /// The id as the caller wrote it.
     pub(super) given: &'a str,
@@ -43,7 +40,6 @@ pub(super) struct Asked<'a> {
     pub(super) warnings: Option<String>,
 }
 
-/// The document.
 #[derive(Debug, Serialize)]
 pub(super) struct Document<'a> {
     id: &'a str,

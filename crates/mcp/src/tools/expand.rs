@@ -30,14 +30,11 @@ pub(super) struct Relation {
     is_filtered: bool,
 }
 
-/// How a relation that was cut is read on.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum WayOn {
     /// The related records of this one record, in pages.
     List(ToolCall),
-    /// The same record with more of them.
     Larger(ToolCall),
-    /// There is none, for this reason.
     None(&'static str),
 }
 
@@ -175,9 +172,7 @@ pub(super) async fn learn_filters<'a>(
 /// The filters that a field takes, as the schema tells.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Filters {
-    /// By equality.
     pub(super) exact: bool,
-    /// From a value on.
     pub(super) range: bool,
 }
 

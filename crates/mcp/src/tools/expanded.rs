@@ -11,14 +11,11 @@ use crate::ladder::Next;
 use crate::text::plain;
 use crate::tool_call::ToolCall;
 
-/// All relations together.
 const ALL: usize = 16_384;
-/// Records shown of one relation.
 const SHOWN: usize = 10;
 /// The ids of those that are not shown, where no call lists them.
 const IDS: usize = 4_096;
 
-/// One relation of a document.
 #[skip_serializing_none]
 #[derive(Debug, Serialize)]
 pub(super) struct RelationContent {
@@ -74,7 +71,6 @@ impl RelationContent {
     }
 }
 
-/// The relations that were asked for, each with its records.
 pub(super) fn written(related: &[Related<'_>], relations: &[Relation]) -> Vec<RelationContent> {
     let mut room = ALL;
     let asked = relations.iter();

@@ -102,7 +102,6 @@ async fn related(
     written
 }
 
-/// The question for one record.
 pub(crate) fn record_question(handle: &RecordHandle) -> Get {
     Get::v1(["streams", handle.stream(), "records", handle.record()])
         .with("connection_id", handle.connection())

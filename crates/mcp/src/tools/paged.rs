@@ -95,7 +95,6 @@ impl Shortened {
 }
 
 impl OverBudget {
-    /// A line of its own.
     pub(super) fn written(self) -> String {
         format!(
             "over_budget: structured content has {} bytes instead of {}",

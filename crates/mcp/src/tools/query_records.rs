@@ -81,7 +81,6 @@ struct Asked<'a> {
     size: PageSize,
 }
 
-/// A relation of a record that holds more than was sent.
 struct CutRelation<'a> {
     relation: &'a Relation,
     sent: usize,
@@ -264,7 +263,6 @@ fn rung(asked: &Asked<'_>, record: &Record<'_>) -> Option<Rung> {
     Some(rung)
 }
 
-/// How many rows a page within its budget has.
 fn rows_that_fit(
     size: PageSize,
     answered: &Answered,

@@ -66,7 +66,6 @@ pub(super) static TOOL: Definition = Definition {
     },
 };
 
-/// The window that is asked for, checked.
 #[derive(Debug)]
 pub(crate) struct Asked {
     pub(super) handle: RecordHandle,
@@ -320,7 +319,6 @@ impl<'a> FieldContent<'a> {
     }
 }
 
-/// Which record it is, in structured content.
 #[derive(Debug, Serialize)]
 pub(super) struct RecordContent<'a> {
     id: &'a str,
@@ -341,7 +339,6 @@ impl<'a> RecordContent<'a> {
     }
 }
 
-/// The structured content of a window.
 #[skip_serializing_none]
 #[derive(Serialize)]
 struct Content<'a> {
@@ -356,7 +353,6 @@ struct Content<'a> {
     request_id: Option<&'a str>,
 }
 
-/// A window in both channels.
 pub(super) fn shown(
     asked: &Asked,
     source: &Source<'_>,

@@ -21,7 +21,6 @@ use crate::fault::Fault;
 use crate::reply::{Reply, ToolResult};
 use crate::text::{paging, plain};
 
-/// How much is told of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Detail {
     Compact,
@@ -68,7 +67,6 @@ const FULL_RESULT: usize = 100_000;
 /// What a result has around its two channels.
 const FRAME: usize = 512;
 
-/// The structured content.
 #[skip_serializing_none]
 #[derive(Serialize)]
 struct Content<'a, D> {
@@ -78,7 +76,6 @@ struct Content<'a, D> {
     request_id: Option<&'a str>,
 }
 
-/// What was asked for.
 struct Scope<'a> {
     stream: Option<&'a str>,
     connection: Option<&'a str>,
@@ -208,7 +205,6 @@ struct Row<'a> {
 }
 
 impl Read {
-    /// The rows of the stream that was asked for.
     fn rows(&self) -> Vec<Row<'_>> {
         let row = |(connector, stream)| Row {
             connector,

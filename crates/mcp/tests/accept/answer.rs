@@ -15,7 +15,6 @@ pub(crate) struct Answer {
     /// `structuredContent`.
     pub(crate) structured: Value,
     pub(crate) is_error: bool,
-    /// The result as it came.
     pub(crate) raw: Value,
 }
 
@@ -48,7 +47,6 @@ impl Answer {
         answer
     }
 
-    /// What is true of every answer.
     fn holds(&self, tool: &str, args: &Value) {
         let call = format!("{tool} {args}");
         if let Some(schema) = OUTPUT.get(tool) {
@@ -131,7 +129,6 @@ impl Answer {
         streams.as_u64().is_some_and(|streams| streams > 100)
     }
 
-    /// The code of an error.
     pub(crate) fn code(&self) -> &str {
         self.structured["error"]["code"]
             .as_str()

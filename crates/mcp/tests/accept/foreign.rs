@@ -13,7 +13,6 @@ use crate::host::{Caller, each_way};
 use crate::paging::{ids, read_all};
 use crate::wire::{CURRENT, Wire};
 
-/// One call of every tool.
 fn every_tool() -> [(&'static str, Value); 6] {
     [
         ("schema", json!({})),

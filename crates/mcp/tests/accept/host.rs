@@ -11,7 +11,6 @@ use testkit::fake::{Call, FakeServer, State};
 use crate::answer::Answer;
 use crate::wire::{CURRENT, Wire};
 
-/// Someone who calls tools.
 pub(crate) struct Caller {
     pub(crate) rs: FakeServer,
     wire: Wire,
@@ -81,7 +80,6 @@ impl Caller {
         self.wire.status(headers, padding)
     }
 
-    /// What the server said of itself.
     pub(crate) fn introduction(&self) -> Value {
         self.wire.introduction()
     }
@@ -93,7 +91,6 @@ impl Caller {
         Answer::read(tool, &args, response)
     }
 
-    /// The answer of a tool that is no error.
     pub(crate) fn ok(&self, tool: &str, args: Value) -> Answer {
         let answer = self.call(tool, args.clone());
         assert!(!answer.is_error, "{tool} {args}: {}", answer.text);

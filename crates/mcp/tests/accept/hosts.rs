@@ -14,7 +14,6 @@ use crate::windows::fenced;
 enum Sight {
     Content,
     Structured,
-    /// The text up to so many bytes.
     Clipped(usize),
     /// The text without its middle, so many bytes in all.
     Gutted(usize),

@@ -97,7 +97,6 @@ struct Part {
     text: String,
 }
 
-/// A resource.
 #[derive(Deserialize)]
 struct Read {
     contents: Vec<Part>,

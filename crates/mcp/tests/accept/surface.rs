@@ -15,7 +15,6 @@ const NAMES: [&str; 6] = [
     "fetch",
 ];
 
-/// The seeds' ceiling, and ours.
 const SEED_CEILING: usize = 24_576;
 const CEILING: usize = 12_288;
 
@@ -211,7 +210,6 @@ fn a_refusal_of_the_server_is_told_after_one_attempt() {
     }
 }
 
-/// Arguments that no server may be asked with.
 fn invalid_calls() -> Vec<(&'static str, Value)> {
     let mut calls = vec![
         ("search", json!({})),

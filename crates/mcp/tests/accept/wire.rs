@@ -61,7 +61,6 @@ impl Wire {
         Wire::begun(runtime, end, revision)
     }
 
-    /// An HTTP endpoint on the loopback.
     pub(crate) fn http(server: Server, revision: &'static str) -> Wire {
         let runtime = runtime();
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
@@ -96,7 +95,6 @@ impl Wire {
         self.introduction.clone()
     }
 
-    /// Says who we are.
     fn begin(&self) -> Value {
         let params = json!({
             "protocolVersion": self.revision,
@@ -108,7 +106,6 @@ impl Wire {
         begun
     }
 
-    /// The whole response to a request.
     pub(crate) fn request(&self, method: &str, mut params: Value) -> Value {
         if self.revision == CURRENT {
             params["_meta"] = json!({

@@ -36,7 +36,6 @@ impl Clock for Noon {
     }
 }
 
-/// Notes in memory.
 #[derive(Default)]
 pub(crate) struct Notes(pub(crate) Mutex<Vec<Disclosure>>);
 
@@ -177,7 +176,6 @@ impl World {
         self.reader(Authority::Owner)
     }
 
-    /// A client with one grant, given by its streams.
     pub(crate) fn client(&self, source: &str, streams: Value) -> Reader {
         let granted = GrantedAuthority::from_grant(&grant("grt_1", source, streams)).unwrap();
         self.reader(Authority::Granted(granted))
@@ -217,7 +215,6 @@ impl Reader {
     }
 }
 
-/// A grant of a source of these streams.
 pub(crate) fn grant(id: &str, source: &str, streams: Value) -> Grant {
     serde_json::from_value(json!({
         "version": "0.1.0", "grant_id": id, "issued_at": "2026-01-01T00:00:00Z",
@@ -241,12 +238,10 @@ pub(crate) fn fields(names: &[&str]) -> Projection {
     Projection::Fields(names.iter().map(|name| field(name)).collect())
 }
 
-/// A reader whose answers are JSON.
 pub(crate) struct Reader(pub(crate) GrantReader);
 
 pub(crate) type Answered = Result<Value, ReadError>;
 
-/// Waits for an answer.
 pub(crate) fn wait<T>(answer: impl Future<Output = T>) -> T {
     static RUNTIME: OnceLock<tokio::runtime::Runtime> = OnceLock::new();
     let runtime = RUNTIME.get_or_init(|| {
@@ -305,7 +300,6 @@ impl Reader {
         )
     }
 
-    /// The bytes of a blob and their type.
     pub(crate) fn blob(
         &self,
         id: &str,
@@ -364,17 +358,14 @@ impl Reader {
     }
 }
 
-/// One message.
 pub(crate) fn one(id: &str) -> RecordQuery {
     RecordQuery::new(stream("messages"), id)
 }
 
-/// All messages.
 pub(crate) fn every() -> RecordsQuery {
     RecordsQuery::new(stream("messages"))
 }
 
-/// A search for these words.
 pub(crate) fn words(q: &str) -> SearchQuery {
     SearchQuery::new(q).unwrap()
 }
@@ -411,14 +402,12 @@ pub(crate) fn aggregate(metric: Metric, grouping: Option<Grouping>) -> Aggregate
     AggregateQuery::new(stream("messages"), metric, grouping).unwrap()
 }
 
-/// The ids of a page's records.
 pub(crate) fn ids(page: &Value) -> Vec<String> {
     let data = page["data"].as_array().unwrap().iter();
     data.map(|record| record["id"].as_str().unwrap().to_owned())
         .collect()
 }
 
-/// The code and parameter of a refusal.
 pub(crate) fn refusal(answered: Answered) -> (ErrorCode, Option<String>) {
     let error = answered.unwrap_err();
     (error.code, error.param)

@@ -40,7 +40,6 @@ fn flip(world: &World, at: usize) {
     world.change_at(emitted, ("work", "messages"), key, ChangeOp::Upsert(body));
 }
 
-/// Asks for one figure.
 type Figure = Box<dyn Fn(&Reader) -> Answered>;
 
 /// Every figure there is: each aggregate alone and in groups, counts and time spans of lists, and what schemas tell.
@@ -91,7 +90,6 @@ fn figures() -> Vec<Figure> {
     asked
 }
 
-/// What of an answer is hidden.
 fn hidden(answer: &Value) -> Option<String> {
     match answer {
         Value::Number(number) => {

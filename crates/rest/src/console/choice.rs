@@ -27,7 +27,6 @@ pub(super) const DAYS: [(u64, &str); 5] = [
 /// The default.
 pub(super) const USUAL_DAYS: u64 = 90;
 
-/// One connection and its streams.
 pub(super) struct SourceRow {
     pub(super) name: String,
     pub(super) kind: String,
@@ -35,7 +34,6 @@ pub(super) struct SourceRow {
     pub(super) streams: Vec<StreamRow>,
 }
 
-/// One stream that can be selected.
 pub(super) struct StreamRow {
     /// `connection/stream`; neither part can hold a slash.
     pub(super) value: String,
@@ -44,7 +42,6 @@ pub(super) struct StreamRow {
     pub(super) total: String,
     pub(super) chosen: bool,
     pub(super) fields: Vec<FieldRow>,
-    /// Whether fields can be selected one by one.
     pub(super) by_field: bool,
     /// The field a time limit applies to; empty where there is none.
     pub(super) time: String,
@@ -54,21 +51,18 @@ pub(super) struct StreamRow {
     pub(super) asked_records: String,
 }
 
-/// One field that can be selected.
 pub(super) struct FieldRow {
     pub(super) name: String,
     pub(super) value: String,
     pub(super) chosen: bool,
 }
 
-/// One lifetime to choose.
 pub(super) struct EndRow {
     pub(super) days: u64,
     pub(super) name: &'static str,
     pub(super) chosen: bool,
 }
 
-/// The lifetimes to choose from.
 pub(super) fn ends(form: &Form) -> Vec<EndRow> {
     let chosen = form.value("days").parse().unwrap_or(USUAL_DAYS);
     let row = |(days, name)| EndRow {

@@ -21,7 +21,6 @@ use crate::problem::Problem;
 use crate::service::Service;
 use crate::table::{HandlerResult, RequestContext};
 
-/// How many mistakes are listed.
 const MISTAKES_SHOWN: usize = 20;
 
 #[derive(Template)]
@@ -70,7 +69,6 @@ struct DecidedPage {
     approved: bool,
 }
 
-/// The path of the consent page of a request.
 pub(crate) fn consent_path(request: &str) -> String {
     let request = utf8_percent_encode(request, NON_ALPHANUMERIC);
     format!("/consent?request={request}")
@@ -256,7 +254,6 @@ fn mistakes(error: &DecisionError) -> Vec<String> {
     }
 }
 
-/// The first mistakes, and how many more there are.
 fn rules(mistakes: &[Mistake]) -> Vec<String> {
     let listed = mistakes.iter().take(MISTAKES_SHOWN);
     let mut listed: Vec<String> = listed.map(|mistake| label(&mistake.rule)).collect();

@@ -45,7 +45,6 @@ pub(super) fn format_time(text: &str) -> String {
     }
 }
 
-/// One member of a record.
 pub(super) struct Member {
     pub(super) name: String,
     pub(super) value: String,

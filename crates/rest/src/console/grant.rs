@@ -20,9 +20,7 @@ use crate::problem::Problem;
 use crate::service::Service;
 use crate::table::{HandlerResult, RequestContext};
 
-/// How many calls are listed.
 const CALLS: usize = 100;
-/// How many records of one call are listed.
 const RECORDS: usize = 20;
 /// How many streams, and names per list, the summary shows.
 const NAMES: usize = 12;
@@ -61,7 +59,6 @@ impl Part {
     }
 }
 
-/// A grant in a list.
 pub(super) struct GrantRow {
     pub(super) id: String,
     pub(super) client: String,
@@ -120,7 +117,6 @@ fn state(overview: &Overview) -> &'static str {
     }
 }
 
-/// One call that disclosed something.
 struct CallRow {
     at: String,
     operation: String,

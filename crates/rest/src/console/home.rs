@@ -18,7 +18,6 @@ use crate::problem::{self, Problem};
 use crate::service::Service;
 use crate::table::{HandlerResult, RequestContext};
 
-/// How many questions are suggested.
 const QUESTIONS: usize = 4;
 
 #[derive(Template)]

@@ -30,7 +30,6 @@ struct RecordPage {
     source: String,
     /// The record's own time; empty where it has none.
     time: String,
-    /// When it was emitted or imported.
     emitted: String,
     members: Vec<Member>,
 }

@@ -121,7 +121,6 @@ impl Purpose {
     }
 }
 
-/// One stream that would be granted.
 pub(super) struct StreamPreview {
     pub(super) source: String,
     pub(super) stream: String,
@@ -137,7 +136,6 @@ pub(super) fn is_single_use(review: &Review) -> bool {
     review.grants.iter().all(once)
 }
 
-/// The terms of the grant besides its streams.
 pub(super) fn terms(review: &Review) -> Vec<String> {
     let mut terms: Vec<String> = Vec::new();
     for draft in &review.grants {
@@ -175,7 +173,6 @@ pub(super) async fn rows(
     Ok(rows)
 }
 
-/// How a stream is sampled.
 struct Sampling<'a> {
     reader: &'a GrantReader,
     records: u32,

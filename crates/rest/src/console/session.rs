@@ -20,7 +20,6 @@ use crate::table::RequestContext;
 const COOKIE_SECONDS: u64 = 7 * 24 * 60 * 60;
 /// The cookie that recognises a browser in which the owner has signed in before. It does not sign in.
 pub(super) const BROWSER: &str = "browser";
-/// The longest path to return to.
 const MAX_RETURN_BYTES: usize = 2_048;
 
 /// The owner's session, if this browser is signed in. The future borrows nothing of the request, whose body is not
@@ -31,7 +30,6 @@ pub(super) fn session(
     session_from_headers(Arc::clone(&context.service), &context.headers)
 }
 
-/// The session named by these headers.
 pub(crate) fn session_from_headers(
     service: Arc<Service>,
     headers: &HeaderMap,
@@ -64,7 +62,6 @@ pub(super) fn session_secrets(
     Some((secret, second))
 }
 
-/// The CSRF token for forms of a session.
 pub(super) fn csrf_token(session: &Session) -> String {
     session.csrf_token().expose().to_owned()
 }
@@ -122,7 +119,6 @@ pub(super) fn cookie_name(service: &Service, name: &str) -> String {
     format!("{prefix}pdpp_{name}")
 }
 
-/// The value of a cookie.
 pub(super) fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let lists = headers.get_all(header::COOKIE);
     lists

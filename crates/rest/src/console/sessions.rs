@@ -21,7 +21,6 @@ struct SessionsPage {
     rows: Vec<SessionRow>,
 }
 
-/// A session in the list.
 struct SessionRow {
     id: String,
     here: bool,

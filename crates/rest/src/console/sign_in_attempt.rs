@@ -16,7 +16,6 @@ use crate::problem::Problem;
 use crate::service::Service;
 use crate::table::RequestContext;
 
-/// What was entered to sign in.
 pub(super) enum SignInSecret {
     Password(String),
     /// From a link that was made at the terminal.

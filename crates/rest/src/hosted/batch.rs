@@ -51,7 +51,6 @@ pub(super) async fn answer(
     Ok(errors::json(StatusCode::OK, list))
 }
 
-/// The answer to a batch that is refused.
 pub(super) fn refused(error: String) -> Response {
     errors::json(StatusCode::BAD_REQUEST, error)
 }

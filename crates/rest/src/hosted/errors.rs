@@ -12,14 +12,12 @@ use crate::problem::Problem;
 /// The largest error of the library.
 const MAX_BYTES: usize = 1024 * 1024;
 
-/// The body of a request.
 pub(super) struct ReceivedBody {
     /// Whether its media type is JSON.
     pub(super) is_json: bool,
     pub(super) body: Bytes,
 }
 
-/// Whether the body is declared as JSON.
 pub(super) fn is_json(headers: &HeaderMap) -> bool {
     let media_type = headers.get(header::CONTENT_TYPE);
     media_type.is_some_and(|value| value.as_bytes().starts_with(b"application/json"))

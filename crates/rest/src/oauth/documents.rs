@@ -4,12 +4,9 @@
 use std::pin::Pin;
 use std::time::Duration;
 
-/// A document as it was fetched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fetched {
-    /// Its bytes.
     pub body: Vec<u8>,
-    /// How long it may be cached.
     pub max_age: Option<Duration>,
 }
 

@@ -13,7 +13,6 @@ use crate::service::Service;
 use crate::table::{HandlerResult, RequestContext};
 
 const DETAILS_TYPE: &str = "https://pdpp.dev/data-access";
-/// The version of the connection profile.
 const CONNECT_VERSION: &str = "draft-2026-04-16";
 /// Required parameters of the device flow; resource and details are optional, and without details the owner chooses.
 const DEVICE_NEEDS: [&str; 1] = ["client_id"];

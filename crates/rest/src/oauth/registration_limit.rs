@@ -15,7 +15,6 @@ use grants::sign_in::Lane;
 use crate::rate_limit::{Bucket, KeyedBuckets, Rate};
 
 const WINDOW: Duration = Duration::from_mins(10);
-/// Requests of one address.
 const PER_ADDRESS: Rate = Rate::new(120, WINDOW);
 /// Requests of all addresses together.
 const SHARED: Rate = Rate::new(2_000, WINDOW);
@@ -23,9 +22,7 @@ const SHARED: Rate = Rate::new(2_000, WINDOW);
 const RESERVED_PER_ADDRESS: u32 = 5;
 /// Requests of all such addresses together.
 const RESERVED: Rate = Rate::new(2_000, WINDOW);
-/// Requests of one browser of the owner.
 const PER_OWNER_BROWSER: Rate = Rate::new(1_200, WINDOW);
-/// Concurrent fetches of one lane.
 const FETCHES_PER_LANE: u32 = 2;
 /// Concurrent fetches of all addresses together.
 const FETCHES: u32 = 20;
@@ -36,7 +33,6 @@ const _: () = {
     assert!(FETCHES_PER_LANE * 10 <= FETCHES);
 };
 
-/// The limits and what is used of them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RegistrationLimit(Arc<Mutex<Usage>>);
 

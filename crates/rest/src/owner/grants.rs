@@ -12,7 +12,6 @@ use crate::problem::Problem;
 use crate::service::Service;
 use crate::table::{HandlerResult, RequestContext};
 
-/// How many calls are shown by default.
 const CALLS: usize = 20;
 
 pub(super) async fn list(context: RequestContext) -> HandlerResult {

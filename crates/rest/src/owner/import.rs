@@ -127,7 +127,6 @@ impl Plan {
     }
 }
 
-/// A connection and what its connector declares.
 fn connection_target(
     store: &dyn Store,
     id: &str,
@@ -142,7 +141,6 @@ fn connection_target(
     Ok((Some(connection), declaration))
 }
 
-/// The declaration of a known export.
 fn bundled_declaration(export: Export) -> Result<Declaration, Problem> {
     Declaration::parse(export.declaration())
         .map_err(|mistakes| invalid_request(mistakes.to_string()))
@@ -191,7 +189,6 @@ fn run(
     }
 }
 
-/// An import in progress.
 struct Running<'a> {
     service: &'a Service,
     plan: &'a Plan,

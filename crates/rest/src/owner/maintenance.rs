@@ -18,7 +18,6 @@ use super::{answer, json_body, owner_blocking};
 use crate::problem::{self, Problem};
 use crate::table::{HandlerResult, RequestContext};
 
-/// How many missing blobs are named.
 const NAMED: usize = 10;
 
 /// A backup as a tar archive. It is sent, not written here: the client knows where it may write. Missing blobs are
@@ -177,7 +176,6 @@ pub(super) async fn time(context: RequestContext) -> HandlerResult {
     problem::json(StatusCode::OK, &Time::from(context.service.store.time()))
 }
 
-/// Resets the counted time to the machine's.
 pub(super) async fn reset_time(context: RequestContext) -> HandlerResult {
     answer(context.service, |service| {
         Ok(Time::from(service.store.reset_time()?))

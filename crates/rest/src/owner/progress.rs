@@ -14,10 +14,8 @@ use crate::body_stream::{channel_body, chunk_channel, start_body};
 use crate::problem::Problem;
 use crate::table::HandlerResult;
 
-/// Buffer size.
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// Sends progress events.
 pub(super) struct ProgressSender(Sender<io::Result<Bytes>>);
 
 impl ProgressSender {

@@ -13,11 +13,9 @@ use serde::{Deserialize, Serialize};
 /// The longest header line; it holds at most a file name.
 const MAX_HEADER_BYTES: u64 = 64 * 1024;
 
-/// A frame header.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UploadFrame {
-    /// A file begins.
     File(FileName),
     /// So many bytes of the current file follow.
     Bytes(u64),
@@ -25,10 +23,8 @@ pub enum UploadFrame {
     Stop(bool),
 }
 
-/// The names of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileName {
-    /// As the owner named it, for messages.
     pub name: String,
     /// The last part of its path, which may imply stream and format; `None` for a pipe.
     pub file_name: Option<String>,
@@ -38,7 +34,6 @@ pub struct FileName {
 }
 
 impl UploadFrame {
-    /// The header line.
     pub fn to_line(&self) -> Vec<u8> {
         // Numbers and texts can always be written.
         let mut line = serde_json::to_vec(self).unwrap_or_default();
@@ -50,7 +45,6 @@ impl UploadFrame {
 /// The files of a body, one after another.
 pub(super) struct UploadedFiles<R>(Rc<RefCell<FrameDecoder<R>>>);
 
-/// The bytes of one file.
 pub(super) struct FileReader<R>(Rc<RefCell<FrameDecoder<R>>>);
 
 struct FrameDecoder<R> {

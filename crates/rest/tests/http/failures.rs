@@ -163,7 +163,6 @@ async fn another_version_of_the_contract_is_refused() {
     }
 }
 
-/// A body that never comes.
 struct Never;
 
 impl Stream for Never {

@@ -39,7 +39,6 @@ pub(crate) struct World {
     _folder: tempfile::TempDir,
 }
 
-/// What came back.
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
@@ -135,12 +134,10 @@ impl World {
         self.send(request.body(Body::empty()).unwrap()).await
     }
 
-    /// A question of the owner.
     pub(crate) async fn ask(&self, target: &str) -> Answer {
         self.get(&self.owner, target).await
     }
 
-    /// A request of the owner that must succeed.
     pub(crate) async fn read(&self, target: &str) -> Value {
         let answer = self.ask(target).await;
         assert_eq!(answer.status, StatusCode::OK, "{target}: {}", answer.body);
@@ -237,7 +234,6 @@ pub(crate) fn the_document() -> &'static Value {
     })
 }
 
-/// An ingest line.
 pub(crate) fn letter(id: &str, subject: &str, body: &str, day: u32) -> String {
     json!({
         "key": id,

@@ -45,7 +45,6 @@ pub(crate) fn listen() {
     ONCE.call_once(|| tracing::subscriber::set_global_default(Listening).unwrap());
 }
 
-/// What was logged so far.
 pub(crate) fn lines() -> Vec<String> {
     LINES.lock().unwrap().clone()
 }

@@ -21,7 +21,6 @@ async fn raw(world: &World, mut request: Request<Body>) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// The same of a tool.
 async fn tool(world: &World, token: &str, name: &str, arguments: Value) -> String {
     let params = json!({"name": name, "arguments": arguments});
     let message = rpc("tools/call", params);

@@ -8,7 +8,6 @@ use proptest::test_runner::{Config, TestRunner};
 
 use crate::fixture::World;
 
-/// One of these words.
 fn words(words: &'static str) -> impl Strategy<Value = String> {
     let words: Vec<&str> = words.split(' ').collect();
     prop::sample::select(words).prop_map(str::to_owned)

@@ -60,7 +60,6 @@ pub(crate) fn rpc(method: &str, params: impl Into<Value>) -> Value {
     json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params.into()})
 }
 
-/// The result of a tool.
 async fn call(world: &World, token: &str, tool: &str, arguments: impl Into<Value>) -> Value {
     let message = rpc(
         "tools/call",

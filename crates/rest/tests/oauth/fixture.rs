@@ -68,12 +68,10 @@ pub(crate) struct World {
     pub(crate) router: Router,
     pub(crate) owner: String,
     pub(crate) clock: Arc<Settable>,
-    /// The public address.
     pub(crate) url: String,
     _kept: (Arc<grants::DisclosureLog>, tempfile::TempDir),
 }
 
-/// What came back.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
@@ -132,7 +130,6 @@ impl Answer {
         )
     }
 
-    /// The value of a hidden field.
     pub(crate) fn field(&self, name: &str) -> String {
         let mark = format!("name=\"{name}\" value=\"");
         let at = self.text.rfind(&mark);
@@ -273,7 +270,6 @@ impl World {
         answer.json()
     }
 
-    /// A browser in which the owner is signed in.
     pub(crate) async fn browser(&self) -> Browser<'_> {
         let mut browser = Browser::new(self);
         let page = browser.get("/sign-in").await;
@@ -307,7 +303,6 @@ impl<'a> Browser<'a> {
         self.post_with(target, pairs, &[]).await
     }
 
-    /// Opens a page with more headers.
     pub(crate) async fn get_with(&mut self, target: &str, headers: &[(&str, &str)]) -> Answer {
         let mut request = Request::get(target);
         for (name, value) in headers {
@@ -316,7 +311,6 @@ impl<'a> Browser<'a> {
         self.send(request, String::new()).await
     }
 
-    /// Sends a form with more headers.
     pub(crate) async fn post_with(
         &mut self,
         target: &str,
@@ -364,7 +358,6 @@ impl<'a> Browser<'a> {
         request.unwrap_or_else(|| panic!("sent to {}", answer.header("location")))
     }
 
-    /// The page on which something is picked.
     pub(crate) async fn picker(&mut self, request: &str) -> Answer {
         self.get(&format!("/consent?request={request}")).await
     }
@@ -375,7 +368,6 @@ impl<'a> Browser<'a> {
         self.review(&request, MESSAGES).await
     }
 
-    /// Picks and sees the review.
     pub(crate) async fn review(&mut self, request: &str, pick: &[(&str, &str)]) -> Answer {
         let page = self.picker(request).await;
         assert_eq!(page.status, 200, "{}", page.text);
@@ -441,7 +433,6 @@ fn changed<'a>(
     pairs.copied().collect()
 }
 
-/// What redeems a code.
 pub(crate) fn redeeming<'a>(client: &'a str, code: &'a str) -> [(&'a str, &'a str); 5] {
     [
         ("grant_type", "authorization_code"),

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use crate::fixture::{Answer, Browser, DEVICE, PASSWORD, URL, VERIFIER, World, redeeming};
 use crate::listening;
 
-/// Asks for the tools.
 async fn tools(world: &World, token: &str) -> Answer {
     let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}});
     let request = Request::post("/mcp")
@@ -20,7 +19,6 @@ async fn tools(world: &World, token: &str) -> Answer {
     world.send(request.unwrap()).await
 }
 
-/// What an approval gives, for what was picked.
 async fn tokens(world: &World, client: &str, more: &[(&str, &str)], pick: &str) -> (String, Value) {
     let mut browser = world.browser().await;
     let request = browser.ask(client, more).await;

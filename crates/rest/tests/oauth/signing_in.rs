@@ -14,7 +14,6 @@ async fn enter(browser: &mut Browser<'_>, more: &[(&str, &str)]) -> Answer {
     browser.post("/sign-in", &form).await
 }
 
-/// The cookies that an answer sets.
 fn cookies(answer: &Answer) -> Vec<&str> {
     let set = answer.headers.get_all("set-cookie").iter();
     set.map(|cookie| cookie.to_str().unwrap()).collect()

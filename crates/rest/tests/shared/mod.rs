@@ -18,7 +18,6 @@ pub(crate) struct Served {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) service: Service,
     pub(crate) log: Arc<DisclosureLog>,
-    /// A token of the owner.
     pub(crate) owner: String,
     pub(crate) folder: tempfile::TempDir,
 }

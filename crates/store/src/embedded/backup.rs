@@ -74,7 +74,6 @@ impl Backup for EmbeddedStore {
 }
 
 impl EmbeddedStore {
-    /// How large a copy of the records is.
     fn room_to_copy(&self) -> Result<u64> {
         self.database.read(|connection| {
             connection.query_row(

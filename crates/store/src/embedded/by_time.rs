@@ -49,7 +49,6 @@ impl Class {
     }
 }
 
-/// A page in the order of time.
 pub(super) struct TimePage {
     pub(super) direction: Direction,
     pub(super) limit: usize,

@@ -67,7 +67,6 @@ enum SegmentTest {
 }
 
 impl<'a> SegmentTests<'a> {
-    /// Finds the columns of a segment.
     pub(super) fn new(
         segment: Segment<'a>,
         tests: &[ColumnTest],
@@ -93,12 +92,10 @@ impl<'a> SegmentTests<'a> {
         self.tests.is_empty() && self.rows.is_none()
     }
 
-    /// Whether one document passes.
     pub(super) fn pass(&self, document: DocId) -> bool {
         self.tests.iter().all(|test| test.pass(document)) && self.has_row(document)
     }
 
-    /// Keeps the documents that pass.
     pub(super) fn retain(&self, documents: &mut Vec<DocId>) {
         if !self.pass_all() {
             documents.retain(|document| self.pass(*document));

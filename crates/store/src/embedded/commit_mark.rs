@@ -100,7 +100,6 @@ pub(crate) struct Marking {
     rollback: Mutex<Option<Rollback>>,
 }
 
-/// The mark as this process keeps it.
 struct Kept {
     file: Option<MarkFile>,
     /// A rollback was detected and the database does not record it yet. Until it does, the mark stays as it is.
@@ -222,7 +221,6 @@ impl Marking {
             .map(drop)
     }
 
-    /// Sets the mark by what was accepted.
     pub(crate) fn accepted(&self, counted: Option<Commit>) -> Result<Option<Rollback>> {
         let made = MarkFile::create(&self.path, counted)?;
         let mut kept = self.kept();

@@ -15,7 +15,6 @@ pub(super) fn add(connection: &Connection, stream: i64, key: &str) -> rusqlite::
         .map(drop)
 }
 
-/// Forgets it.
 pub(super) fn remove(connection: &Connection, stream: i64, key: &str) -> rusqlite::Result<()> {
     connection
         .prepare_cached("DELETE FROM deleted_by_owner WHERE stream_id = ?1 AND key_digest = ?2")?

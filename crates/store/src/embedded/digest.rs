@@ -14,7 +14,6 @@ use crate::Result;
 const CHUNK: usize = 5_000;
 const CHUNKS_AT_START: usize = 20;
 
-/// What a digest is over.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Content<'a> {
     pub(super) stream: i64,
@@ -27,7 +26,6 @@ pub(super) struct Content<'a> {
 /// The columns of a content with its digest, for [`checked`].
 pub(super) const CHECKED: &str = "stream_id, key, version, emitted_at, data, digest";
 
-/// A record that is not what was written.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("record '{key}' of stream number {stream} is not what was written")]
 pub(super) struct Changed {
@@ -121,7 +119,6 @@ pub(super) fn checked_live(row: &Row<'_>, first: usize) -> rusqlite::Result<Stri
     checked(row, first)?.ok_or_else(|| damaged(row, first, first + 1))
 }
 
-/// A text that every row has.
 fn present<'a>(row: &'a Row<'_>, column: usize) -> rusqlite::Result<&'a str> {
     text(row, column)?.ok_or_else(|| missing(column))
 }

@@ -14,7 +14,6 @@ pub const DATABASE: &str = "records.db";
 pub const INDEX: &str = "index";
 /// Content-addressed files.
 pub const BLOBS: &str = "blobs";
-/// The key that seals cursors and bookmarks.
 pub const SEALING_KEY: &str = "cursor.key";
 /// How far the database had come, recorded outside it.
 pub const MARK: &str = "commits.mark";
@@ -24,7 +23,6 @@ pub(crate) const PENDING: &str = "disclosures.pending";
 pub(crate) const RESERVE: &str = "reserve";
 /// Where a running server answers its owner.
 pub const OWNER_SOCKET: &str = "owner.sock";
-/// The latest time that was seen.
 pub(super) const TIME: &str = "latest.time";
 /// Credentials for other servers, which may be there before any record is.
 const CREDENTIALS: &str = "clients";
@@ -52,12 +50,10 @@ impl DataDirectory {
         })
     }
 
-    /// The path of one of the things inside.
     pub(crate) fn join(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
-    /// The directory itself.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

@@ -13,7 +13,6 @@ use crate::{Result, StoreError};
 
 /// With less than this no records are written: the log, the index and the disclosures need some.
 const LEAST_BYTES: u64 = 16 * 1024 * 1024;
-/// How much is kept back.
 const KEPT_BYTES: usize = 2 * 1024 * 1024;
 /// With less than this what was kept back is needed.
 const TIGHT_BYTES: u64 = 1024 * 1024;

@@ -21,9 +21,7 @@ const BLOCK: u32 = 4096;
 /// Some documents of a segment, ascending.
 #[derive(Debug, Clone)]
 pub(super) enum Documents<'a> {
-    /// All of a range.
     Run(Range<DocId>),
-    /// Single ones.
     List(&'a [DocId]),
 }
 
@@ -35,7 +33,6 @@ impl Documents<'_> {
         }
     }
 
-    /// The document at an index.
     pub(super) fn at(&self, index: usize) -> DocId {
         match self {
             Self::Run(range) => range

@@ -31,13 +31,11 @@ enum By {
     Time(String, Buckets),
 }
 
-/// All groups so far.
 pub(super) struct Groups<'m> {
     by: By,
     measure: &'m Measure,
     /// Groups named by text. Each segment numbers its texts on its own, so they are brought together at the end.
     texts: Vec<(StrColumn, Counts)>,
-    /// Groups named by a number.
     numbers: HashMap<i64, (u64, Tally)>,
     /// Records without a value; all records, when nothing splits them.
     rest: (u64, Tally),
@@ -320,7 +318,6 @@ struct Scratch {
     numbers: Vec<f64>,
 }
 
-/// The pass over one segment.
 struct Pass {
     ordinal: u32,
     keys: Keys,

@@ -35,7 +35,6 @@ pub(super) struct LeftOut {
     keys: Vec<RecordKey>,
 }
 
-/// What a figure is made from.
 pub(super) struct IndexedRecords<'a> {
     pub(super) store: &'a EmbeddedStore,
     pub(super) entry: &'a StreamEntry,
@@ -126,13 +125,11 @@ impl IndexedRecords<'_> {
             .transpose()
     }
 
-    /// What a record has in a column.
     pub(super) fn value(&self, name: &str, body: &RecordBody) -> Option<ColumnValue> {
         value_of(self.entry, self.fields, name, body)
     }
 }
 
-/// What a record has in a column of its stream.
 pub(super) fn value_of(
     entry: &StreamEntry,
     fields: &Fields,

@@ -212,7 +212,6 @@ impl EmbeddedStore {
     }
 }
 
-/// The stored count of records.
 pub(super) fn kept(connection: &Connection) -> rusqlite::Result<u64> {
     let sql = "SELECT coalesce(sum(live_records), 0) FROM streams";
     connection.query_row(sql, [], |row| row.get(0))

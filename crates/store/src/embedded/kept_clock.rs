@@ -33,7 +33,6 @@ struct Latest {
     /// The latest time, and when that was by the monotonic clock.
     time: i64,
     at: Moment,
-    /// The time in the file.
     written: i64,
     /// Whether there was no file at the beginning.
     is_absent: bool,
@@ -97,7 +96,6 @@ impl KeptClock {
         let _ = self.write(&mut latest);
     }
 
-    /// The time as it is counted.
     pub(super) fn now(&self) -> Instant {
         let machine = self.machine.now();
         let mut latest = self.latest();
@@ -109,7 +107,6 @@ impl KeptClock {
         Instant(now)
     }
 
-    /// The time that is counted and the machine's.
     pub(super) fn time(&self) -> CountedTime {
         CountedTime {
             counted: self.now(),
@@ -118,7 +115,6 @@ impl KeptClock {
         }
     }
 
-    /// Counts from the machine's time.
     pub(super) fn reset(&self) -> Result<CountedTime> {
         let before = self.time();
         let mut latest = self.latest();

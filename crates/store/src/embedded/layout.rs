@@ -46,13 +46,11 @@ impl SlotKind {
         }
     }
 
-    /// The kind of that name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 
-/// One slot taken by a field of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FieldSlot {
     pub(crate) field: FieldName,
@@ -69,7 +67,6 @@ pub(crate) struct StreamLayout {
     pub(crate) append_only: bool,
 }
 
-/// The slots a stream has been given so far.
 pub(crate) type TakenSlots = BTreeMap<(FieldName, SlotKind), usize>;
 
 impl StreamLayout {
@@ -99,7 +96,6 @@ impl StreamLayout {
         }
     }
 
-    /// The slot of a field, if it has one of this kind.
     pub(crate) fn slot(&self, field: &FieldName, kind: SlotKind) -> Option<&FieldSlot> {
         self.slots
             .iter()

@@ -68,12 +68,10 @@ use crate::{Result, StoreError};
 pub use self::digest::record_digest;
 pub use self::index::tokenizer::WordTokenizer;
 
-/// How a data directory is opened.
 #[derive(Clone)]
 pub struct OpenOptions {
     /// Who opens it, for the message to the next one who tries (`pdpp import`).
     pub holder: String,
-    /// Where the time comes from.
     pub clock: Arc<dyn Clock>,
 }
 
@@ -148,7 +146,6 @@ impl EmbeddedStore {
         self.resume_erasing()
     }
 
-    /// The directory.
     pub fn path(&self) -> &Path {
         self.directory.path()
     }

@@ -111,7 +111,6 @@ impl Records for EmbeddedStore {
 /// Content that is left out of a row until it is known to fit: a query reads each row as a whole.
 pub(super) const LARGE_BYTES: usize = 64 * 1024;
 
-/// The columns of a stored record.
 pub(super) const STORED: &str = "key, emitted_at, data, sort, version,
     EXISTS (SELECT 1 FROM versions WHERE versions.row_id = records.row_id), stream_id, records.digest";
 

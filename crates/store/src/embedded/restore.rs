@@ -24,10 +24,8 @@ use crate::inspection::{Damage, Depth, Inspect as _, Inspection};
 const RESTORING: &str = ".restoring-";
 /// The most bytes of extended headers before a member; nothing of them is needed.
 const MOST_ASIDE: u64 = 64 * 1024;
-/// The bytes of a sealing key.
 const KEY_BYTES: u64 = 32;
 
-/// How a backup is restored.
 pub struct Restore<'a> {
     /// Where: a folder that is empty, or not there yet.
     pub to: &'a Path,
@@ -41,7 +39,6 @@ pub struct Restore<'a> {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restored {
-    /// The result of the inspection.
     pub inspection: Inspection,
     pub live_grants: u64,
     pub ended_grants: u64,
@@ -52,19 +49,13 @@ pub struct Restored {
 pub enum RestoreError {
     /// The folder is in use.
     #[error("{} is not empty: it holds '{holds}'", path.display())]
-    NotEmpty {
-        /// The folder.
-        path: PathBuf,
-        /// One of the things in it.
-        holds: String,
-    },
+    NotEmpty { path: PathBuf, holds: String },
     /// The file cannot be read to its end.
     #[error("the backup cannot be read: {0}")]
     Unreadable(io::Error),
     /// The file is something else, or was tampered with.
     #[error("this is no backup of pdpp: {0}")]
     NotABackup(String),
-    /// What it holds is not what was written.
     #[error("the backup is damaged")]
     Damaged(Vec<Damage>),
     /// The data directory cannot be made or opened.
@@ -232,7 +223,6 @@ fn unpack(archive: impl Read, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A member that a backup may have.
 enum Member {
     Folder(PathBuf),
     File(PathBuf),

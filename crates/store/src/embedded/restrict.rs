@@ -136,7 +136,6 @@ impl Restriction {
         self.rows.contains(row) && self.tests.iter().all(|test| test.admits(&value_of))
     }
 
-    /// The tests as they apply to one segment.
     pub(super) fn on<'a>(&'a self, segment: Segment<'a>) -> tantivy::Result<SegmentTests<'a>> {
         SegmentTests::new(segment, &self.tests, &self.rows)
     }
@@ -151,7 +150,6 @@ pub(super) struct SegmentScopes<'a> {
     tests: Vec<SegmentTests<'a>>,
 }
 
-/// Restrictions by stream id.
 pub(super) fn by_stream(restrictions: &[Restriction]) -> Vec<Option<usize>> {
     let length = restrictions
         .iter()
@@ -193,7 +191,6 @@ impl<'a> SegmentScopes<'a> {
         })
     }
 
-    /// The columns of a restriction's conversations.
     pub(super) fn threads(&self, scope: usize) -> Option<&'a ThreadColumns> {
         self.restrictions.get(scope)?.threads.as_ref()
     }
@@ -203,7 +200,6 @@ impl<'a> SegmentScopes<'a> {
         self.restrictions.iter().any(|one| one.threads.is_some())
     }
 
-    /// The stream of a restriction.
     pub(super) fn stream(&self, scope: usize) -> u64 {
         self.restrictions.get(scope).map_or(0, |one| one.stream)
     }
@@ -230,7 +226,6 @@ fn time_columns(layout: &StreamLayout, fields: &[FieldName]) -> Vec<String> {
         .collect()
 }
 
-/// The columns of a stream's conversations.
 fn thread_columns(layout: &StreamLayout, scope: &Scope) -> Option<ThreadColumns> {
     let conversation = scope.conversation.as_ref()?;
     let text = column_of(layout, &conversation.thread, SlotKind::Strings);
@@ -374,7 +369,6 @@ fn float_range(low: &Bound<Scalar>, high: &Bound<Scalar>) -> RangeInclusive<f64>
     low + 0.0..=high + 0.0
 }
 
-/// The column of a field, if it has one of this kind.
 pub(super) fn column_of(
     layout: &StreamLayout,
     field: &FieldName,

@@ -305,7 +305,6 @@ impl EmbeddedStore {
     }
 }
 
-/// A request with what it is answered from.
 struct Asked<'a> {
     request: &'a SearchRequest,
     sources: &'a Sources,

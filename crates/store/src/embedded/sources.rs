@@ -35,7 +35,6 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    /// Reads the catalog.
     pub(crate) fn load(sqlite: &Sqlite, path: &Path) -> Result<Self> {
         let unreadable = failed(path);
         let declarations = load_declarations(sqlite, path)?;
@@ -129,13 +128,11 @@ impl Sources {
         })
     }
 
-    /// The capacity the index must have.
     pub(crate) fn capacity(&self) -> Capacity {
         self.capacity
     }
 }
 
-/// The slots a stream has in the catalog.
 pub(crate) fn taken_slots(
     sqlite: &Sqlite,
     connector: &ConnectorKey,
@@ -156,7 +153,6 @@ pub(crate) fn taken_slots(
     Ok(taken)
 }
 
-/// How a reading is noted.
 pub(crate) fn reading_number(reading: Reading) -> i64 {
     match reading {
         Reading::Literal => 1,

@@ -164,12 +164,10 @@ impl Database {
         is_full || self.is_read_only
     }
 
-    /// The file.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The one connection that writes.
     pub(crate) fn writer(&self) -> MutexGuard<'_, Connection> {
         // A panic while writing rolled its transaction back, so the connection is still good.
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
@@ -210,7 +208,6 @@ impl Database {
         })?
     }
 
-    /// Runs a change in one durable transaction.
     pub(crate) fn transact<T>(
         &self,
         change: impl FnOnce(&rusqlite::Transaction<'_>) -> Result<T>,
@@ -316,7 +313,6 @@ impl Database {
             || disk_space::free(&self.path).is_none_or(|free| free >= grows + FOLD_SPARES))
     }
 
-    /// Turns an engine error into ours.
     pub(crate) fn failed(&self) -> impl Fn(rusqlite::Error) -> StoreError + '_ {
         |error| match changed(&error) {
             None => failed(&self.path)(error),

@@ -13,9 +13,7 @@ use crate::search::{GroupKey, Metric, Value};
 
 /// The metric and the column it looks at.
 pub(super) enum Measure {
-    /// Only how many.
     Count,
-    /// A sum over integers.
     SumInteger(String),
     /// A sum over numbers.
     SumNumber(String),
@@ -27,7 +25,6 @@ pub(super) enum Measure {
     Distinct(contract::id::FieldName),
 }
 
-/// Which end is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     Smallest,
@@ -59,7 +56,6 @@ impl Measure {
         }
     }
 
-    /// The column in one segment.
     pub(super) fn on(&self, segment: &SegmentReader) -> tantivy::Result<Values> {
         let columns = segment.fast_fields();
         let values = match self {
@@ -74,7 +70,6 @@ impl Measure {
         Ok(values.unwrap_or(Values::None))
     }
 
-    /// An empty tally.
     pub(super) fn start(&self) -> Tally {
         match self {
             Self::Count | Self::Distinct(_) => Tally::Count,
@@ -102,7 +97,6 @@ impl Measure {
     }
 }
 
-/// The values a measure looks at in one segment.
 pub(super) enum Values {
     None,
     Integers(Column<i64>),
@@ -121,7 +115,6 @@ pub(super) enum Tally {
 }
 
 impl Tally {
-    /// Adds one integer or instant.
     pub(super) fn add_integer(&mut self, value: i64, at: DocAddress) {
         match self {
             Self::SumInteger(sum) => *sum += i128::from(value),
@@ -151,7 +144,6 @@ impl Tally {
         }
     }
 
-    /// The result.
     pub(super) fn total(&self) -> Total {
         match *self {
             Self::Count | Self::Best(_, None) => Total::Nothing,
@@ -162,7 +154,6 @@ impl Tally {
     }
 }
 
-/// The result of a tally.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Total {
     Nothing,

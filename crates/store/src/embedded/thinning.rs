@@ -22,7 +22,6 @@ const AT_ONCE: usize = 256;
 /// The name under which deletions and revivals are noted; no member can have it.
 const PRESENCE: &str = "\0";
 
-/// One version that was replaced.
 struct Replaced {
     number: i64,
     next_version: u64,

@@ -66,13 +66,11 @@ impl Log {
     const HEADER: u64 = 32;
     const FRAME_HEADER: u64 = 24;
 
-    /// The log, if there is one with anything in it.
     pub(super) fn beside(path: &Path) -> Option<Self> {
         let file = File::open(format!("{}-wal", path.display())).ok()?;
         (file.metadata().ok()?.len() > Self::HEADER).then_some(Self { file })
     }
 
-    /// The pages that the log holds.
     fn pages(mut self, page_bytes: u64) -> HashSet<u64> {
         let mut pages = HashSet::new();
         let mut at = Self::HEADER;

@@ -11,7 +11,6 @@ use crate::fixture::{
     on_every_mailbox,
 };
 
-/// The groups of all messages, counted.
 pub(crate) fn counts(store: &dyn Store, grouping: Grouping) -> AggregateAnswer {
     compute(store, messages("work"), Metric::Count, Some(grouping))
 }
@@ -25,7 +24,6 @@ pub(crate) fn by(name: &str, limit: usize) -> Grouping {
     Grouping::Values { field, limit }
 }
 
-/// Groups in order, each with its count.
 pub(crate) fn counted(groups: &[Group]) -> String {
     let group = |group: &Group| {
         let key = match &group.key {

@@ -176,7 +176,6 @@ impl<F: FnMut()> Read for Meanwhile<F> {
     }
 }
 
-/// Every file below the blob folder.
 fn blob_files(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder.join("blobs")).into_iter().flatten() {

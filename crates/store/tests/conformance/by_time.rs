@@ -27,7 +27,6 @@ fn by_time(direction: Direction, limit: usize) -> SearchRequest {
     }
 }
 
-/// The hits of all pages.
 fn pages(store: &dyn Store, mut request: SearchRequest, mut between: impl FnMut()) -> Vec<String> {
     let mut names = Vec::new();
     loop {

@@ -119,7 +119,6 @@ fn try_flips(
     outcomes
 }
 
-/// A file of the index with columns.
 fn columns_file(folder: &Path) -> PathBuf {
     let files = fs::read_dir(folder.join("index/1")).unwrap();
     let mut paths = files.map(|entry| entry.unwrap().path());
@@ -127,7 +126,6 @@ fn columns_file(folder: &Path) -> PathBuf {
     found.unwrap()
 }
 
-/// Flips some bytes of a file.
 fn flip(file: &Path, flips: usize, dice: &mut Dice) {
     let mut bytes = fs::read(file).unwrap();
     for _ in 0..flips {

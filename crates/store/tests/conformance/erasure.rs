@@ -15,7 +15,6 @@ use crate::fixture::{
     message_with, messages, on_every_mailbox, open, put, request, stream, write,
 };
 
-/// Every file below a folder.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap();
     let paths = entries.map(|entry| entry.unwrap().path());

@@ -70,7 +70,6 @@ pub(crate) fn cases(count: u32) -> ProptestConfig {
     }
 }
 
-/// Opens the embedded store in a folder.
 pub(crate) fn open(path: &Path) -> EmbeddedStore {
     try_open(path).unwrap()
 }
@@ -221,23 +220,19 @@ impl Work for EmbeddedStore {
     }
 }
 
-/// A message with a subject and a body.
 pub(crate) fn message(id: &str, subject: &str, body: &str) -> Change {
     let json = json!({ "id": id, "subject": subject, "body": body });
     put("messages", &json.to_string())
 }
 
-/// A message given by its members besides the id.
 pub(crate) fn message_with(id: &str, members: &str) -> Change {
     put("messages", &format!("{{\"id\":\"{id}\",{members}}}"))
 }
 
-/// The content of one record.
 pub(crate) fn body(store: &dyn Store, stream: &StreamRef, key: &RecordKey) -> Option<String> {
     store.get(stream, key).unwrap().map(|record| record.body)
 }
 
-/// All records of a stream, by key.
 pub(crate) fn all(store: &dyn Store, stream: &StreamRef) -> Vec<StoredRecord> {
     let mut request = PageRequest::first(OrderBy::Key, Direction::Ascending, 1_000_000);
     let mut records = Vec::new();
@@ -262,7 +257,6 @@ pub(crate) fn scope(id: &str, name: &str, fields: &[&str]) -> Scope {
     Scope::whole(stream(id, name), fields)
 }
 
-/// The scope with one more condition.
 pub(crate) fn filtered(mut scope: Scope, name: &str, test: Test) -> Scope {
     scope.filters.push(Filter {
         field: field(name),
@@ -325,7 +319,6 @@ pub(crate) fn score(hit: &Hit) -> f32 {
     }
 }
 
-/// Where a blob lies.
 pub(crate) fn blob_path(folder: &Path, id: &BlobId) -> PathBuf {
     let (start, name) = id.hex().split_at(2);
     folder.join("blobs").join(start).join(name)

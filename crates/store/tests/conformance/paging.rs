@@ -52,7 +52,6 @@ fn assert_order(store: &dyn Store, stream: &StreamRef, ascending: &str, descendi
     }
 }
 
-/// An entry of the ledger.
 fn entry(id: &str, number: &str) -> Change {
     put(
         "entries",

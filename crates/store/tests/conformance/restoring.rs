@@ -122,7 +122,6 @@ fn without_grants_nobody_can_read_the_copy() {
     assert!(known(EntryKind::Password));
 }
 
-/// An archive of one more member.
 fn with_member(kind: EntryType, name: &str, content: &[u8]) -> Vec<u8> {
     let mut archive = tar::Builder::new(Vec::new());
     let mut header = Header::new_gnu();

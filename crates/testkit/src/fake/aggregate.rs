@@ -67,7 +67,6 @@ pub(crate) fn answer(state: &State, call: &Call, stream: &str) -> Result<Value, 
     Ok(Value::Object(body))
 }
 
-/// A checked question.
 struct Question<'a> {
     metric: &'a str,
     field: Option<&'a str>,

@@ -52,7 +52,6 @@ impl Call {
         Call::new("POST", &format!("/?{}", self.body), None)
     }
 
-    /// The values of one parameter.
     pub fn values(&self, name: &str) -> Vec<&str> {
         self.query
             .iter()

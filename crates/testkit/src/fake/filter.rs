@@ -9,7 +9,6 @@ use super::call::Call;
 use super::reply::Failure;
 use super::world::{Field, Record, Stream};
 
-/// One condition.
 #[derive(Debug)]
 pub(crate) struct Filter<'a> {
     field: &'a str,

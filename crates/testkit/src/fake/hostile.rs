@@ -107,7 +107,6 @@ impl Dice {
         usize::try_from(self.roll() % bound).unwrap_or_default()
     }
 
-    /// One of several.
     pub fn pick<'a, T: ?Sized>(&mut self, several: &[&'a T]) -> &'a T {
         several[self.below(several.len())]
     }

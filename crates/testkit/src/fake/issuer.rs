@@ -32,7 +32,6 @@ const LIFETIME: u64 = 600;
 /// What the owner does, as soon as somebody asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decides {
-    /// Approves.
     Yes,
     /// Refuses. A browser is not sent back then.
     No,
@@ -50,9 +49,7 @@ pub struct Issuer {
 #[derive(Debug, Default)]
 struct Memory {
     given: usize,
-    /// The registered clients and their metadata.
     clients: BTreeMap<String, Value>,
-    /// Codes of either flow and what was asked with them.
     codes: BTreeMap<String, Asked>,
     tokens: BTreeMap<String, Token>,
     /// Refresh tokens and the client that may trade them, once.
@@ -67,7 +64,6 @@ struct Asked {
     is_package: bool,
 }
 
-/// What a token is good for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Token {
     Live,
@@ -77,7 +73,6 @@ enum Token {
 }
 
 impl Issuer {
-    /// One whose owner decides like this.
     pub fn new(decides: Decides) -> Issuer {
         Issuer {
             decides,
@@ -93,7 +88,6 @@ impl Issuer {
         self
     }
 
-    /// Ends every token that was given, as time does.
     pub fn end_tokens(&self) {
         for token in self.memory().tokens.values_mut() {
             *token = Token::Ended;
@@ -136,7 +130,6 @@ impl Issuer {
         }
     }
 
-    /// The answer to what is this server's.
     pub(crate) fn answer(&self, call: &Call) -> Option<Reply> {
         let base = format!("http://{}", call.host);
         let answered = match (call.method.as_str(), call.path.as_str()) {

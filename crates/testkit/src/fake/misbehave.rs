@@ -6,9 +6,7 @@ use super::state::ErrorShape;
 /// A failure that a caller must survive.
 #[derive(Debug, Clone)]
 pub enum Misbehaviour {
-    /// Takes the question and never answers.
     NeverAnswers,
-    /// A page of HTML with this status.
     Html(u16),
     /// JSON that ends too early, in a whole answer.
     TruncatedJson,
@@ -18,7 +16,6 @@ pub enum Misbehaviour {
     InvalidUtf8,
     /// Valid JSON of about this many bytes.
     Huge(usize),
-    /// A redirect to this address.
     Redirect(String),
     /// The connection is reset without an answer.
     Reset,

@@ -34,7 +34,6 @@ pub(crate) fn one(state: &State, call: &Call, stream: &str, key: &str) -> Result
     Ok(Value::Object(body))
 }
 
-/// One page as it goes into an envelope.
 #[derive(Debug, Default)]
 struct Page {
     rows: Vec<Value>,
@@ -95,7 +94,6 @@ fn asks_changes(call: &Call) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// A page of what there is now.
 fn current(
     state: &State,
     call: &Call,

@@ -7,9 +7,7 @@ use super::state::ErrorShape;
 /// An answer of the server, also a broken one.
 #[derive(Debug, Clone)]
 pub struct Reply {
-    /// The HTTP status.
     pub status: u16,
-    /// Headers besides the length.
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
     pub(crate) delivery: Delivery,
@@ -18,7 +16,6 @@ pub struct Reply {
 /// How an answer reaches the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Delivery {
-    /// In full.
     Whole,
     /// The connection breaks after the body was sent in part.
     Broken,
@@ -29,7 +26,6 @@ pub(crate) enum Delivery {
 }
 
 impl Reply {
-    /// Bytes of some kind.
     pub fn new(status: u16, content_type: &str, body: impl Into<Vec<u8>>) -> Reply {
         Reply {
             status,
@@ -43,7 +39,6 @@ impl Reply {
         Reply::new(status, "application/json; charset=utf-8", body.to_string())
     }
 
-    /// Adds a header.
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Reply {
         self.headers.push((name.to_owned(), value.to_owned()));
@@ -56,21 +51,16 @@ impl Reply {
     }
 }
 
-/// A refusal.
 #[derive(Debug, Clone)]
 pub struct Failure {
-    /// The HTTP status.
     pub status: u16,
-    /// The stable code.
     pub code: String,
-    /// What happened.
     pub message: String,
     /// Further members of the error.
     pub more: Box<Map<String, Value>>,
 }
 
 impl Failure {
-    /// A refusal with its code.
     pub fn new(status: u16, code: &str, message: impl Into<String>) -> Failure {
         Failure {
             status,

@@ -17,7 +17,6 @@ const AGGREGATES: [&str; 6] = [
     "sum",
 ];
 
-/// What part of the schema is asked for.
 #[derive(Debug, Clone, Copy)]
 struct Scope<'a> {
     stream: Option<&'a str>,
@@ -254,7 +253,6 @@ fn compact_stream(
     body
 }
 
-/// The fields that the schema names.
 fn listed<'a>(state: &State, stream: &'a Stream) -> impl Iterator<Item = &'a Field> {
     let with_hidden = state.is(Quirk::ListsHiddenFields);
     let fields = stream.fields.iter();

@@ -43,7 +43,6 @@ struct Shared {
 }
 
 impl FakeServer {
-    /// Starts a server on a free port.
     pub fn start(state: State) -> FakeServer {
         let listener = TcpListener::bind("127.0.0.1:0").expect("the loopback has a free port");
         let address = listener.local_addr().expect("the listener is bound");

@@ -6,7 +6,6 @@ use super::reply::Failure;
 use super::state::{Quirk, State};
 use super::world::{Record, Source};
 
-/// The one connection that a read is about.
 pub(crate) fn resolve<'a>(
     state: &'a State,
     stream: &str,

@@ -52,7 +52,6 @@ pub enum Quirk {
     ServesSemantic,
 }
 
-/// Where a list of records stands.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ListShape {
     /// `{object:"list", data:[…]}`.
@@ -62,11 +61,9 @@ pub enum ListShape {
     Records,
     /// `{data:{records:[…]}}`, paging handles inside `data`.
     DataRecords,
-    /// A bare array.
     Bare,
 }
 
-/// Where the hits of a search stand.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SearchShape {
     /// `{data:[…]}`.
@@ -82,7 +79,6 @@ pub enum SearchShape {
     DataData,
 }
 
-/// How an error is written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ErrorShape {
     /// `{error:{type, code, message, …}}`.
@@ -90,11 +86,9 @@ pub enum ErrorShape {
     Object,
     /// `{error:"code", error_description}`.
     OAuth,
-    /// The message as plain text.
     Plain,
 }
 
-/// Which header carries the request id.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum RequestId {
     /// `Request-Id`.
@@ -102,11 +96,9 @@ pub enum RequestId {
     Standard,
     /// `x-request-id`.
     Prefixed,
-    /// No header.
     None,
 }
 
-/// Who may ask.
 #[derive(Debug, Clone)]
 pub struct Access {
     /// The accepted token; `None` accepts anybody.
@@ -122,21 +114,15 @@ type Hook = Arc<dyn Fn(&Call) -> Option<Reply> + Send + Sync>;
 /// Everything a fake server knows.
 #[derive(Clone)]
 pub struct State {
-    /// The data.
     pub world: World,
-    /// Who may ask.
     pub access: Access,
     /// Who gives tokens, in place of the one of `access`.
     pub issuer: Option<Issuer>,
     /// How it differs from the strict server.
     pub quirks: BTreeSet<Quirk>,
-    /// Where records stand.
     pub list_shape: ListShape,
-    /// Where hits stand.
     pub search_shape: SearchShape,
-    /// How errors are written.
     pub error_shape: ErrorShape,
-    /// Which header carries the request id.
     pub request_id: RequestId,
     /// Hits to answer a search with, as they are, instead of searching the world.
     pub search_hits: Option<Vec<Value>>,

@@ -13,7 +13,6 @@ const DEFAULT_LIMIT: usize = 4_096;
 const MAX_LIMIT: usize = 16_384;
 const MAX_CONTEXT: usize = 8_192;
 
-/// What is asked of a window.
 #[derive(Debug, Default)]
 struct Selector<'a> {
     offset: Option<usize>,

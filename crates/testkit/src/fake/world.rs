@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value};
 
-/// All that a token may see.
 #[derive(Debug, Clone, Default)]
 pub struct World {
     /// The connectors, in the order the schema lists them.
@@ -12,20 +11,16 @@ pub struct World {
     version: u64,
 }
 
-/// A kind of source.
 #[derive(Debug, Clone, Default)]
 pub struct Connector {
     pub key: String,
     pub connections: Vec<Connection>,
-    /// The streams it declares.
     pub streams: Vec<Stream>,
 }
 
-/// One account of a connector.
 #[derive(Debug, Clone)]
 pub struct Connection {
     pub id: String,
-    /// The owner's label.
     pub label: Option<String>,
     /// The streams it carries; `None` means all of its connector.
     pub streams: Option<Vec<String>>,
@@ -35,7 +30,6 @@ pub struct Connection {
 pub struct Stream {
     pub name: String,
     pub fields: Vec<Field>,
-    /// The field that orders records.
     pub cursor_field: Option<String>,
     /// Named sets of fields.
     pub views: Vec<View>,
@@ -60,13 +54,10 @@ pub struct Expand {
     pub target: String,
     /// The field of the other stream that holds this record's key.
     pub foreign_key: String,
-    /// Children when no limit is named.
     pub default_limit: usize,
-    /// The largest limit.
     pub max_limit: usize,
 }
 
-/// One field and what it accepts.
 #[derive(Debug, Clone)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -75,7 +66,6 @@ pub struct Expand {
 pub struct Field {
     pub name: String,
     pub json_type: &'static str,
-    /// Its presentation type.
     pub presentation: Option<&'static str>,
     pub role: Option<&'static str>,
     /// Whether the token may read it.
@@ -98,23 +88,18 @@ pub struct Field {
 
 #[derive(Debug, Clone)]
 pub struct Record {
-    /// The connection that holds it.
     pub connection_id: String,
     pub stream: String,
     pub key: String,
-    /// Its fields.
     pub data: Map<String, Value>,
-    /// When it was captured.
     pub emitted_at: String,
     /// Members beside `data`.
     pub extra: Map<String, Value>,
     /// When it last changed, counted.
     pub version: u64,
-    /// Whether it is gone.
     pub deleted: bool,
 }
 
-/// A stream of one connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Source<'a> {
     pub(crate) connector: &'a Connector,
@@ -123,7 +108,6 @@ pub(crate) struct Source<'a> {
 }
 
 impl World {
-    /// Adds a connector.
     #[must_use]
     pub fn with(mut self, connector: Connector) -> World {
         self.connectors.push(connector);
@@ -186,7 +170,6 @@ impl World {
         self.version
     }
 
-    /// Every stream of every connection.
     pub(crate) fn sources(&self) -> impl Iterator<Item = Source<'_>> {
         self.connectors.iter().flat_map(|connector| {
             connector.connections.iter().flat_map(move |connection| {
@@ -249,7 +232,6 @@ impl Connector {
         self
     }
 
-    /// Adds a stream.
     #[must_use]
     pub fn stream(mut self, stream: Stream) -> Connector {
         self.streams.push(stream);
@@ -266,7 +248,6 @@ impl Connection {
 }
 
 impl Stream {
-    /// A stream without fields.
     pub fn new(name: &str) -> Stream {
         Stream {
             name: name.to_owned(),
@@ -274,7 +255,6 @@ impl Stream {
         }
     }
 
-    /// Adds a field.
     #[must_use]
     pub fn field(mut self, field: Field) -> Stream {
         self.fields.push(field);
@@ -298,7 +278,6 @@ impl Stream {
         self
     }
 
-    /// Adds a relation.
     #[must_use]
     pub fn expand(mut self, expand: Expand) -> Stream {
         self.expands.push(expand);
@@ -332,7 +311,6 @@ impl Field {
         }
     }
 
-    /// A text that words are found in.
     pub fn text(name: &str) -> Field {
         Field {
             lexical: true,
@@ -345,7 +323,6 @@ impl Field {
         Field::new(name, "string").exact()
     }
 
-    /// A date-time.
     pub fn time(name: &str) -> Field {
         Field {
             presentation: Some("timestamp"),
@@ -353,35 +330,30 @@ impl Field {
         }
     }
 
-    /// Can be matched exactly.
     #[must_use]
     pub fn exact(mut self) -> Field {
         self.exact = true;
         self
     }
 
-    /// Can be compared.
     #[must_use]
     pub fn range(mut self, operators: &[&'static str]) -> Field {
         self.range = operators.to_vec();
         self
     }
 
-    /// Can be aggregated.
     #[must_use]
     pub fn aggregates(mut self, aggregates: &[&'static str]) -> Field {
         self.aggregates = aggregates.to_vec();
         self
     }
 
-    /// Can be found by meaning.
     #[must_use]
     pub fn semantic(mut self) -> Field {
         self.semantic = true;
         self
     }
 
-    /// Has a role.
     #[must_use]
     pub fn role(mut self, role: &'static str) -> Field {
         self.role = Some(role);

@@ -12,7 +12,6 @@ pub(crate) struct Raw {
     pub(crate) body: Vec<u8>,
 }
 
-/// Asks with the accepted token.
 pub(crate) fn get(server: &FakeServer, target: &str) -> (u16, Value) {
     let raw = send(server, target, Some(server.token())).unwrap();
     let body = serde_json::from_slice(&raw.body).unwrap_or(Value::Null);

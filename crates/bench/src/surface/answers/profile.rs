@@ -17,7 +17,6 @@ pub(super) struct Reply {
 }
 
 impl Reply {
-    /// Reads a message of the protocol.
     pub(super) fn parse(message: &str) -> Result<Self, BenchError> {
         let message: Value = serde_json::from_str(message)?;
         let blocks = message.pointer("/result/content").and_then(Value::as_array);
@@ -46,7 +45,6 @@ impl Shown {
     }
 }
 
-/// A kind of host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HostProfile {
     TextOnly,
@@ -77,7 +75,6 @@ impl HostProfile {
         }
     }
 
-    /// What this host hands on.
     pub(super) fn show(self, reply: &Reply, tokens: impl Fn(&str) -> usize) -> Shown {
         let structured = || reply.structured.to_string();
         let whole = |text: String| Shown {

@@ -154,7 +154,6 @@ fn writing(inspected: &Inspected) -> Vec<Finding> {
     findings
 }
 
-/// How much there is of what grows by itself.
 fn grown(context: &Context) -> Finding {
     let grown = || -> CommandResult<Grown> {
         let owner = context.owner("pdpp doctor")?;

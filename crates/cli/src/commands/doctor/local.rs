@@ -107,7 +107,6 @@ fn disk(folder: &Path) -> Finding {
     }
 }
 
-/// How much room a disk has.
 #[derive(Clone, Copy)]
 struct Room {
     free: u64,
@@ -268,7 +267,6 @@ fn index(context: &Context) -> Finding {
     }
 }
 
-/// How much of the index is done, where that can be told.
 fn done(context: &Context) -> String {
     #[derive(Deserialize)]
     struct Ready {

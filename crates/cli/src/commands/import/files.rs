@@ -12,7 +12,6 @@ use rest::owner::{FileName, ImportFiles};
 
 use crate::failure::{CommandResult, Failure};
 
-/// A file that is to be imported.
 #[derive(Debug, Clone)]
 pub(super) struct ImportFile {
     path: PathBuf,
@@ -57,7 +56,6 @@ impl ImportFile {
         self.path.as_os_str() == "-"
     }
 
-    /// The known export that it is.
     pub(super) fn export(&self) -> Option<Export> {
         match self.format {
             Some(Format::Export(export)) => Some(export),
@@ -65,7 +63,6 @@ impl ImportFile {
         }
     }
 
-    /// Its path, for messages.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -128,7 +125,6 @@ impl Interruption {
     }
 }
 
-/// The files for a service in this process.
 pub(super) struct LocalFiles {
     files: IntoIter<ImportFile>,
     interruption: Interruption,
@@ -161,7 +157,6 @@ impl ImportFiles for LocalFiles {
     }
 }
 
-/// A file until the import is stopped.
 struct StoppableReader {
     name: String,
     content: Box<dyn Read + Send>,

@@ -32,12 +32,13 @@ impl FromStr for StreamPath {
     }
 }
 
-/// Where records go.
 pub(super) enum WriteTarget {
-    /// Into a connection.
     Connection(Connection),
     /// A dry run for which a connection of that name would be added.
-    WouldBeAdded { export: Export, name: String },
+    WouldBeAdded {
+        export: Export,
+        name: String,
+    },
 }
 
 impl WriteTarget {
@@ -50,10 +51,8 @@ impl WriteTarget {
     }
 }
 
-/// Where an import goes.
 pub(super) struct ImportTarget {
     pub(super) destination: WriteTarget,
-    /// The stream of all lines, where it was named.
     pub(super) stream: Option<StreamName>,
 }
 

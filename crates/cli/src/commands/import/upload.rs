@@ -16,7 +16,6 @@ use crate::failure::{CommandResult, Failure};
 const PART_BYTES: usize = 256 * 1024;
 /// The room for the heading before them. It is filled up with spaces, which mean nothing there.
 const HEADING_BYTES: usize = 32;
-/// Chunks that may wait to be sent.
 const WAITING: usize = 4;
 
 /// Files being sent.
@@ -52,7 +51,6 @@ impl Upload {
     }
 }
 
-/// What was sent as a body.
 struct UploadBody(Receiver<Bytes>);
 
 impl Stream for UploadBody {

@@ -3,7 +3,6 @@
 use client::documents::DocumentFetcher;
 use rest::{ClientDocuments, Fetched, Fetching};
 
-/// The guarded fetcher, as the server asks for it.
 #[derive(Default)]
 pub(super) struct Guarded(DocumentFetcher);
 

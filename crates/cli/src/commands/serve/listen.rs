@@ -14,7 +14,6 @@ const USAGE: u8 = 2;
 const OTHER_PORT: &str =
     "choose another port with --listen, such as --listen 127.0.0.1:0 for any free one";
 
-/// Reads an address.
 pub(super) fn address(text: &str) -> CommandResult<SocketAddr> {
     let port = text.strip_prefix("localhost:").map(str::parse);
     let address = match port {

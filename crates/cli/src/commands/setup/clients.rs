@@ -6,9 +6,7 @@ use crate::reading::{CommandLine, quoted};
 
 /// What the words are about: one address, one command.
 pub(super) struct ClientSetup {
-    /// Where MCP is served.
     pub(super) mcp_url: String,
-    /// The server.
     pub(super) origin: String,
     /// Where the commands find the data or the credential, if not by themselves.
     pub(super) location: Vec<(&'static str, String)>,
@@ -20,12 +18,9 @@ pub(super) struct ClientSetup {
     pub(super) grant: Option<ClientGrant>,
 }
 
-/// A live grant of the client.
 pub(super) struct ClientGrant {
     pub(super) id: String,
-    /// When it ends.
     pub(super) ends: Option<String>,
-    /// What it lets the client read.
     pub(super) lines: Vec<String>,
     /// How many older live ones there are.
     pub(super) others: usize,
@@ -49,7 +44,6 @@ impl ClientSetup {
         line.with_location(self.location.clone())
     }
 
-    /// The same, word by word.
     pub(super) fn stdio_words(&self) -> Vec<String> {
         let options = std::iter::once(self.read_under()).chain(self.location.clone());
         let options = options.flat_map(|(name, value)| [format!("--{name}"), value]);
@@ -76,14 +70,12 @@ impl ClientSetup {
     }
 }
 
-/// What there is to say to one who connects a client.
 pub(super) struct Instructions {
     pub(super) name: &'static str,
     pub(super) recommended: String,
     pub(super) others: String,
 }
 
-/// A client and how it is connected.
 pub(super) struct Client {
     pub(super) name: &'static str,
     recommended: fn(&ClientSetup) -> String,
@@ -242,7 +234,6 @@ pub(super) fn any_client(setup: &ClientSetup) -> Instructions {
 }
 
 impl Instructions {
-    /// As a person reads them.
     pub(super) fn text(&self) -> String {
         let indented = |text: &str| {
             let lines: Vec<String> = text

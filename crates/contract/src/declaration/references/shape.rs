@@ -77,7 +77,6 @@ impl Shape {
         }
     }
 
-    /// The shape as a schema.
     pub(super) fn to_json(&self) -> String {
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
         let mut members = Vec::new();

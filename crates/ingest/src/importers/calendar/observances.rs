@@ -13,7 +13,6 @@ use crate::importers::content_lines::Component;
 /// More changes than any zone has ever had.
 const MAX_CHANGES: usize = 1000;
 
-/// All changes of a zone.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Observances(Vec<Observance>);
 
@@ -24,12 +23,10 @@ struct Observance {
     after: Offset,
     /// The first time, by the clock that was about to change.
     first: DateTime,
-    /// Single further times.
     further: Vec<DateTime>,
     rule: Option<Rule>,
 }
 
-/// When in each year.
 #[derive(Debug, PartialEq, Eq)]
 struct Rule {
     month: i8,

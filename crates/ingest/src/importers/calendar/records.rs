@@ -134,7 +134,6 @@ pub(super) fn begin_at(series: &mut Value, first: &Occurrence) {
     }
 }
 
-/// The record of a task.
 pub(super) fn task(component: &Component, calendar: &Calendar) -> Read<Value> {
     let entry = Entry {
         component,
@@ -168,7 +167,6 @@ pub(super) fn task(component: &Component, calendar: &Calendar) -> Read<Value> {
     })))
 }
 
-/// A component in its calendar.
 struct Entry<'a> {
     component: &'a Component,
     calendar: &'a Calendar,

@@ -137,7 +137,6 @@ pub(super) struct Occurrence {
     pub(super) ends_at: Option<EventTime>,
 }
 
-/// What a series comes to.
 #[derive(Debug, Default)]
 pub(super) struct Expanded {
     /// The first occurrence that takes place as planned, where it is not the one of `DTSTART`: that one is excluded or was
@@ -149,7 +148,6 @@ pub(super) struct Expanded {
     pub(super) is_complete: bool,
 }
 
-/// A series to be expanded.
 pub(super) struct Series<'a> {
     pub(super) component: &'a Component,
     pub(super) start: &'a EventTime,

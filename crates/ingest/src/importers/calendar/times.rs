@@ -12,7 +12,6 @@ use jiff::{SignedDuration, Span, Timestamp};
 use super::zones::{Zone, Zones};
 use crate::importers::content_lines::Property;
 
-/// A time as it stands in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TimeText {
     Day(Date),
@@ -20,7 +19,6 @@ pub(super) enum TimeText {
     Utc(DateTime),
 }
 
-/// A time with what is known of its zone.
 #[derive(Debug, Clone)]
 pub(super) enum EventTime {
     Day(Date),
@@ -75,7 +73,6 @@ impl EventTime {
         Self::read_text(&property.value, property, zones)
     }
 
-    /// Reads one of the values of a property.
     pub(super) fn read_text(text: &str, property: &Property, zones: &Zones) -> Option<Self> {
         Some(match parse_time(text)? {
             TimeText::Day(day) => Self::Day(day),
@@ -94,7 +91,6 @@ impl EventTime {
         })
     }
 
-    /// As records hold it.
     pub(super) fn text(&self) -> String {
         match self {
             Self::Day(day) => day.to_string(),

@@ -20,7 +20,6 @@ const MAX_BYTES: usize = 4 * 1024 * 1024;
 
 #[derive(Debug, Clone)]
 pub(super) enum Zone {
-    /// One of the database.
     Known(TimeZone),
     /// One that the file describes, and its name there.
     Described(Arc<str>, Arc<Observances>),
@@ -43,7 +42,6 @@ impl Zone {
         }
     }
 
-    /// The offset at a moment.
     pub(super) fn offset(&self, at: Timestamp) -> Offset {
         match self {
             Self::Known(zone) => zone.to_offset(at),
@@ -52,17 +50,14 @@ impl Zone {
     }
 }
 
-/// The zones of one calendar.
 #[derive(Debug, Default)]
 pub(super) struct Zones {
-    /// The zone in which the calendar is shown.
     shown_in: Option<Zone>,
     described: HashMap<String, Zone>,
     bytes: usize,
 }
 
 impl Zones {
-    /// Takes up a description.
     pub(super) fn describe(&mut self, component: &Component) {
         self.bytes = self.bytes.saturating_add(component.bytes);
         let name = component.property("TZID").map(|name| name.value.trim());

@@ -19,9 +19,7 @@ pub(crate) struct Layout {
     pub(crate) dropped: &'static [&'static str],
 }
 
-/// What was found next.
 pub(crate) enum Found {
-    /// A container begins.
     Container,
     /// A property of the container, or one that stands outside of everything.
     Property {
@@ -42,11 +40,9 @@ pub(crate) enum Found {
 /// A component: its properties, and those of the components right inside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Component {
-    /// In capitals.
     pub(crate) name: String,
     /// Where it begins in the file, from 1.
     pub(crate) line: u64,
-    /// How many bytes it took.
     pub(crate) bytes: usize,
     pub(crate) properties: Vec<Property>,
     pub(crate) children: Vec<Component>,
@@ -63,7 +59,6 @@ impl Component {
         }
     }
 
-    /// The first property of that name.
     pub(crate) fn property(&self, name: &str) -> Option<&Property> {
         self.all(name).next()
     }
@@ -88,12 +83,10 @@ pub(crate) struct Components<R> {
     line: u64,
 }
 
-/// What a line does.
 enum Step<'b> {
     Begin(String),
     End(String),
     Property(&'b [u8]),
-    /// A property that is not kept.
     Dropped,
     TooLong,
 }
@@ -110,7 +103,6 @@ struct Open {
 }
 
 impl<R: BufRead> Components<R> {
-    /// A reader of lines and components of at most so many bytes.
     pub(crate) fn new(reader: R, layout: &'static Layout, limit: usize) -> Self {
         Self {
             lines: ContentLines::new(reader, limit),
@@ -142,7 +134,6 @@ impl<R: BufRead> Components<R> {
         }
     }
 
-    /// Reads one line outside of components.
     fn outside(&mut self) -> io::Result<Option<Outside>> {
         let Some(read) = self.lines.read()? else {
             if std::mem::take(&mut self.contained) {
@@ -185,7 +176,6 @@ impl<R: BufRead> Components<R> {
         }))
     }
 
-    /// Reads a component to its end.
     fn component(&mut self, name: String, line: u64) -> io::Result<Found> {
         let mut open = Open::new(Component::new(name, line));
         self.lines.keeps_blank = false;
@@ -225,7 +215,6 @@ impl<R: BufRead> Components<R> {
     }
 }
 
-/// What one line outside of components is.
 enum Outside {
     Begin(String, u64),
     Found(Found),

@@ -32,7 +32,6 @@ pub(super) fn name_of(line: &[u8]) -> Option<&str> {
 }
 
 impl Property {
-    /// Takes a line apart.
     pub(crate) fn parse(line: &[u8]) -> Result<Self, Rejection> {
         let Some((name, colon)) = name_of(line).zip(colon(line)) else {
             let shown = quoted(&String::from_utf8_lossy(line));
@@ -80,7 +79,6 @@ impl Property {
         }
     }
 
-    /// The value of a parameter.
     pub(crate) fn parameter(&self, name: &str) -> Option<&str> {
         self.parameters
             .iter()
@@ -114,7 +112,6 @@ impl Property {
         128 + self.words().map(|word| word.len() + 24).sum::<usize>()
     }
 
-    /// The value as one text.
     pub(crate) fn text(&self, escapes: Escapes) -> String {
         escapes.undo(&self.value)
     }

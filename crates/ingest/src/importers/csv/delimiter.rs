@@ -48,7 +48,6 @@ pub(super) fn find(head: &[u8], encoding: Encoding, is_known: impl Fn(&str) -> b
     }
 }
 
-/// The delimiter in words.
 pub(super) fn described(delimiter: u8) -> &'static str {
     match delimiter {
         b';' => "semicolons",

@@ -31,7 +31,6 @@ enum QuoteState {
     Closed,
 }
 
-/// What is wrong with the quotes of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Misquoted {
     /// A quote is open at the end of the file.
@@ -42,10 +41,7 @@ pub(super) enum Misquoted {
         end: u64,
     },
     /// A cell goes on after its closing quote.
-    Followed {
-        /// Where.
-        line: u64,
-    },
+    Followed { line: u64 },
 }
 
 impl Quotes {
@@ -88,7 +84,6 @@ impl Quotes {
         line_ends
     }
 
-    /// What is wrong with the row that ended here.
     pub(super) fn misquoted(&self, line_ends: u64) -> Option<Misquoted> {
         if let Some(line) = self.followed {
             return Some(Misquoted::Followed { line });

@@ -137,7 +137,6 @@ impl<R: BufRead> Text<R> {
         Ok(self.ahead.get(self.taken..).unwrap_or_default())
     }
 
-    /// Steps over bytes that were given.
     pub(super) fn consume(&mut self, count: usize) {
         if self.head().is_empty() {
             self.reader.consume(count);

@@ -27,11 +27,8 @@ enum Shape {
     Single,
 }
 
-/// A message as it stands in its file.
 pub(super) struct RawMessage {
-    /// Where it begins.
     pub(super) line: u64,
-    /// How many bytes it took.
     pub(super) bytes: usize,
     /// Headers and body, unquoted; nothing if they were too much to hold.
     pub(super) content: Option<Vec<u8>>,
@@ -39,7 +36,6 @@ pub(super) struct RawMessage {
     pub(super) delivered_at: Option<String>,
 }
 
-/// A message of which more may come.
 struct Open {
     message: RawMessage,
     in_headers: bool,

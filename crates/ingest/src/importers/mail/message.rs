@@ -20,7 +20,6 @@ const MAX_DATE_WORDS: usize = 20;
 /// Mozilla's mark of a message that was deleted and still stands in its file.
 const EXPUNGED: u32 = 0x0008;
 
-/// The record.
 #[derive(Debug, Serialize, Hash)]
 pub(super) struct Message {
     pub(super) id: String,
@@ -60,7 +59,6 @@ pub(super) struct Attachment<'m> {
     blob_ref: BlobRef<'m>,
 }
 
-/// Where its bytes are.
 #[derive(Debug, Serialize)]
 struct BlobRef<'m> {
     blob_id: &'m str,
@@ -273,7 +271,6 @@ impl<'x> Headers<'x> {
         date.or_else(|| received.find_map(possible))
     }
 
-    /// What its owner sorted it under.
     fn labels(&self) -> Vec<String> {
         let mut labels = Vec::new();
         if let Some(text) = self.text("X-Gmail-Labels") {

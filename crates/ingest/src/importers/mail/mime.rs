@@ -14,7 +14,6 @@ use crate::importers::html;
 
 /// Parts within parts; what is deeper is kept whole.
 const MAX_DEPTH: usize = 16;
-/// Parts of one message.
 const MAX_PARTS: usize = 1_000;
 /// The headers of one part together.
 const MAX_HEAD_BYTES: usize = 1024 * 1024;
@@ -29,14 +28,11 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
         .with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// What a message holds.
 #[derive(Default)]
 pub(super) struct Content<'m> {
-    /// What is there to be read.
     pub(super) text: String,
     /// Whether it was written as plain text.
     is_plain: bool,
-    /// What came along.
     pub(super) files: Vec<File<'m>>,
 }
 
@@ -45,7 +41,6 @@ pub(super) struct File<'m> {
     pub(super) name: Option<String>,
     pub(super) media_type: String,
     charset: Option<String>,
-    /// Decoded.
     pub(super) bytes: Cow<'m, [u8]>,
 }
 
@@ -60,7 +55,6 @@ enum Encoding {
 #[derive(Debug)]
 pub(super) struct TooManyParts;
 
-/// Knows how headers are read.
 static HEADERS: LazyLock<MessageParser> = LazyLock::new(MessageParser::default);
 
 /// Reads headers. None if there are none, or more than anybody sends.
@@ -119,7 +113,6 @@ impl<'m> Part<'m> {
     }
 }
 
-/// Takes a message apart.
 pub(super) fn content<'m>(
     headers: Option<&Message<'_>>,
     body: &'m [u8],

@@ -10,7 +10,6 @@ use crate::rejection::{Rejection, RejectionCode};
 /// What is known of the chat that is being read.
 #[derive(Default)]
 pub(super) struct Chat {
-    /// Where it begins.
     pub(super) line: u64,
     /// Whether its record was given.
     pub(super) announced: bool,
@@ -42,7 +41,6 @@ impl Chat {
         }
     }
 
-    /// Whether this is a chat as Telegram has them.
     pub(super) fn is_known(&self) -> bool {
         self.number.is_some() && self.family() != "other"
     }
@@ -101,7 +99,6 @@ pub(super) struct ChatRecord<'c> {
     kind: Option<&'c str>,
 }
 
-/// The record of a contact.
 #[skip_serializing_none]
 #[derive(Serialize)]
 pub(super) struct Contact {

@@ -79,7 +79,6 @@ pub(super) struct MessageRecord<'m> {
     details: Details<'m>,
 }
 
-/// What is sent besides text.
 #[skip_serializing_none]
 #[derive(Serialize)]
 struct Sent {
@@ -93,7 +92,6 @@ struct Sent {
 struct Details<'m>(Vec<(&'m str, &'m RawValue)>);
 
 impl<'m> MessageRecord<'m> {
-    /// Reads a message of a chat.
     pub(super) fn read(chat: &'m Chat, body: &'m RecordBody) -> Result<Self, Rejection> {
         let chat_id = chat.id()?;
         let number = whole_number(body, "id")?;

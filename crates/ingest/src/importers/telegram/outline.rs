@@ -17,7 +17,6 @@ const KEPT_BYTES: usize = 1024 * 1024;
 /// A document, read from its beginning to its end.
 pub(super) struct Outline<R> {
     reader: R,
-    /// Line ends consumed so far.
     line_ends: u64,
     value: Vec<u8>,
 }
@@ -51,12 +50,10 @@ impl<R: BufRead> Outline<R> {
         }
     }
 
-    /// The line of what comes next.
     pub(super) fn line(&self) -> u64 {
         self.line_ends + 1
     }
 
-    /// The value that was taken last.
     pub(super) fn taken(&self) -> &[u8] {
         &self.value
     }

@@ -58,10 +58,8 @@ const ATTACHED: [&str; 9] = [
     "(plik załączony)",
 ];
 
-/// The kinds of message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Somebody wrote it.
     Message,
     /// Somebody sent a file, with or without words.
     Media,

@@ -22,7 +22,6 @@ const COMPARED: usize = 40;
 const GLANCED_AT: usize = 10;
 /// So many messages one after the other tell a chat, if nearly all of them are there.
 const RUN: usize = 8;
-/// People who are named where a chat has no name.
 const NAMED_PEOPLE: usize = 4;
 
 /// Numbers that are tried behind such a name, beside those of the chats there are.
@@ -57,7 +56,6 @@ pub(super) struct Name {
     pub(super) by: By,
 }
 
-/// Who named a chat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum By {
     /// The app: another name is a reason to doubt that it is the same chat.
@@ -68,7 +66,6 @@ pub(super) enum By {
     Nobody,
 }
 
-/// Which chat an export is of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Identity {
     pub(super) name: String,
@@ -90,12 +87,9 @@ impl Identity {
     }
 }
 
-/// How much of a chat is left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Likeness {
-    /// Messages of it are there.
     Live,
-    /// The owner deleted all that were compared.
     Deleted,
 }
 
@@ -269,7 +263,6 @@ impl<'m> Sample<'m> {
     }
 }
 
-/// The name for a new chat.
 fn new_name(
     own: &Name,
     chats: &[RecordKey],

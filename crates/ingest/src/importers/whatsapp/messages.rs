@@ -7,7 +7,6 @@ use crate::error::InputError;
 use crate::lines::{Lines, MAX_LINE_BYTES};
 use crate::rejection::{Rejection, RejectionCode};
 
-/// A message as it stands in the file.
 pub(super) struct Message {
     pub(super) line: u64,
     /// When; nothing for lines before the first message.

@@ -142,12 +142,10 @@ impl Stamp {
 }
 
 impl LocalTime {
-    /// The date, so that it compares.
     pub(super) fn date(self) -> (u16, u16, u16) {
         (self.year, self.month, self.day)
     }
 
-    /// Whether there is such a moment.
     pub(super) fn is_possible(self) -> bool {
         let has_second = self.second.is_none_or(|second| second < 60);
         has_second && Instant::parse(&self.to_minute()).is_some()
@@ -172,7 +170,6 @@ impl LocalTime {
     }
 }
 
-/// A half of the day.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Half {
     Morning,
@@ -218,7 +215,6 @@ fn full_year(year: Number) -> u16 {
     }
 }
 
-/// A number and how many digits it was written with.
 #[derive(Clone, Copy)]
 struct Number {
     value: u16,
@@ -262,7 +258,6 @@ impl<'l> Scan<'l> {
         found
     }
 
-    /// A number of at most so many digits.
     fn number(&mut self, most: usize) -> Option<Number> {
         let (mut value, mut digits) = (0, 0);
         while let Some(digit) = self.peek().and_then(digit) {

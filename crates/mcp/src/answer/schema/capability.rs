@@ -44,7 +44,6 @@ const AGGREGATES: [&str; 6] = [
     "group_by_time",
 ];
 
-/// What one row accepts.
 #[derive(Debug, Default)]
 pub(crate) struct Capabilities {
     pub(crate) fields: Vec<Field>,
@@ -56,11 +55,9 @@ pub(crate) struct Capabilities {
     pub(crate) expand: Vec<Relation>,
 }
 
-/// One field.
 #[derive(Debug)]
 pub(crate) struct Field {
     pub(crate) name: String,
-    /// As they are shown.
     pub(crate) flags: String,
     pub(crate) type_name: Option<String>,
     pub(crate) role: Option<String>,
@@ -121,7 +118,6 @@ impl Capabilities {
         }
     }
 
-    /// Names of the fields a test holds for.
     pub(crate) fn names(&self, test: impl Fn(&Field) -> bool) -> Vec<&str> {
         let fields = self.fields.iter().filter(|field| test(field));
         fields.map(|field| field.name.as_str()).collect()

@@ -32,7 +32,6 @@ pub(crate) struct Document {
     pub(crate) connectors: Vec<Connector>,
 }
 
-/// A connector and its streams.
 #[derive(Debug, Default)]
 pub(crate) struct Connector {
     pub(crate) key: String,
@@ -54,11 +53,9 @@ pub(crate) struct Stream {
     pub(crate) time_constraint: Option<String>,
     /// How many records the grant is limited to.
     pub(crate) named_records: Option<u64>,
-    /// The row as it came.
     pub(super) members: Fields<'static>,
 }
 
-/// A connection a stream may be read from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Connection {
     pub(crate) id: String,
@@ -120,7 +117,6 @@ impl Document {
         }
     }
 
-    /// Every row with its connector.
     pub(crate) fn rows(&self) -> impl Iterator<Item = (&Connector, &Stream)> {
         self.connectors.iter().flat_map(|connector| {
             let rows = connector.streams.iter();
@@ -128,7 +124,6 @@ impl Document {
         })
     }
 
-    /// Every connection once, with its connector.
     pub(crate) fn connections(&self) -> Vec<(&Connector, &Connection)> {
         let mut all: Vec<(&Connector, &Connection)> = Vec::new();
         let mut seen = HashSet::new();
@@ -180,7 +175,6 @@ impl Connector {
         small.members().clone()
     }
 
-    /// Every connection of its rows once.
     pub(crate) fn connections(&self) -> Vec<Connection> {
         let mut seen = HashSet::new();
         let all = self.streams.iter().flat_map(|row| &row.connections);
@@ -252,7 +246,6 @@ impl Stream {
         self.members.small(names, MEMBER)
     }
 
-    /// The JSON Schema of each field that has one.
     pub(crate) fn json_schemas(&self) -> impl Iterator<Item = (&str, FieldValue<'_>)> {
         let fields = self.members.members().get("field_capabilities");
         let fields = fields.and_then(Value::as_object).into_iter().flatten();

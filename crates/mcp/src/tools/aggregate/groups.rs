@@ -13,7 +13,6 @@ use crate::tool_call::ToolCall;
 /// How long a key may be: whole where all of them fit, else ever shorter. What is shorter than the last is never cut.
 const WIDTHS: [usize; 5] = [usize::MAX, 640, 320, 160, budget::LABEL];
 
-/// A group on its line.
 struct Line {
     text: String,
     is_cut: bool,

@@ -43,7 +43,6 @@ const WARNINGS: usize = 200;
 const CALL: usize = 240;
 /// How a cut says so.
 const INCOMPLETE: &str = " incomplete size=";
-/// A payload is not shown in less.
 const LEAST_PAYLOAD: usize = 144;
 
 /// A record whose line is tried in several widths.
@@ -352,7 +351,6 @@ fn incomplete(row: &Row<'_>, fields: &Fields<'_>, cut: &[String], with_call: boo
     format!("{INCOMPLETE}{size} bytes, continue with {way_on}")
 }
 
-/// The call that reads the largest field of those that were cut.
 fn largest(identity: &Identity, row: &Row<'_>, fields: &Fields<'_>, cut: &[String]) -> ToolCall {
     let values = cut
         .iter()

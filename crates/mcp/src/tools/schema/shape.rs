@@ -27,7 +27,6 @@ const KEPT: [&str; 13] = [
     "time_constraint",
     "resource_count",
 ];
-/// What is kept of a connector.
 const CONNECTOR: [&str; 5] = [
     "object",
     "connector_id",
@@ -36,7 +35,6 @@ const CONNECTOR: [&str; 5] = [
     "grant_id",
 ];
 
-/// The document.
 #[skip_serializing_none]
 #[derive(Serialize)]
 pub(super) struct Shape<'a> {
@@ -97,7 +95,6 @@ struct Granted<'a> {
     display_name: Option<&'a str>,
 }
 
-/// What is told of the fields of a row.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum FieldsShape<'a> {
@@ -112,7 +109,6 @@ enum FieldsShape<'a> {
     Count {
         fields_not_listed: usize,
     },
-    /// An index has no fields.
     Index {},
 }
 
@@ -258,7 +254,6 @@ pub(super) fn scoped<'a>(document: &'a Document, rows: &'a [Row<'a>], room: usiz
     }
 }
 
-/// The rows under their connectors, each with what is told of its fields.
 fn with_fields<'a>(
     document: &'a Document,
     rows: &'a [Row<'a>],

@@ -331,7 +331,6 @@ fn push_scope(text: &mut String, scope: &Scope<'_>) {
     }
 }
 
-/// Connections with or without the owner's labels.
 fn listed(connections: &[Connection], labels: bool) -> String {
     if connections.is_empty() {
         return "not_told".to_owned();

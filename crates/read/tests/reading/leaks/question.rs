@@ -133,7 +133,6 @@ fn comparable(answer: Answered) -> String {
     }
 }
 
-/// All pages.
 fn pages(reader: &Reader, mut query: RecordsQuery) -> String {
     let mut pages = Vec::new();
     loop {
@@ -175,14 +174,12 @@ impl Begun {
         Some(Self(query))
     }
 
-    /// Reads the other pages.
     pub(crate) fn go_on(&self, reader: &Reader) -> String {
         searched_pages(reader, self.0.clone())
     }
 }
 
 // FI-10: hits, their order and their pages are compared byte by byte.
-/// All pages of a search.
 fn searched_pages(reader: &Reader, mut query: SearchQuery) -> String {
     let mut pages = Vec::new();
     loop {

@@ -60,7 +60,6 @@ const MOMENTS: [&str; 5] = [
     "2026-05-10T00:00:00Z",
 ];
 
-/// The declared fields of a stream.
 pub(crate) fn fields_of(stream: &str) -> &'static [&'static str] {
     if stream == "notes" { &NOTES } else { &PARTS }
 }
@@ -68,7 +67,6 @@ pub(crate) fn fields_of(stream: &str) -> &'static [&'static str] {
 type Address = (&'static str, &'static str, &'static str);
 type Members = Vec<(&'static str, Value)>;
 
-/// One write of the source.
 #[derive(Clone)]
 struct Write {
     /// Connection, stream and key.
@@ -82,7 +80,6 @@ struct Write {
     kept: BTreeMap<&'static str, String>,
 }
 
-/// What is granted of one stream.
 pub(crate) struct Granted {
     pub(crate) connections: Vec<&'static str>,
     pub(crate) fields: Vec<&'static str>,

@@ -33,7 +33,6 @@ const MOST_PENDING: usize = 50_000;
 const END: &str = "disclosures";
 const START: &str = "disclosures_dropped";
 
-/// A position in the chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Head {
     sequence: u64,
@@ -46,7 +45,6 @@ impl Head {
         hash: [0; 32],
     };
 
-    /// The head after one more entry.
     fn extended(self, entry: &[u8]) -> Head {
         let sequence = self.sequence + 1;
         let mut hasher = Sha256::new();
@@ -307,7 +305,6 @@ fn end(connection: &Connection) -> rusqlite::Result<Head> {
     Ok(head)
 }
 
-/// Writes one entry after a head.
 fn put(transaction: &Transaction<'_>, head: Head, entry: &str) -> rusqlite::Result<Head> {
     let head = head.extended(entry.as_bytes());
     transaction
@@ -444,7 +441,6 @@ mod tests {
 
     const ID: &str = "grt_1";
 
-    /// A store with one grant.
     fn granted(path: &std::path::Path) -> EmbeddedStore {
         let store = open(path);
         let sql =

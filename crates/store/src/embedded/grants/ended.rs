@@ -108,7 +108,6 @@ impl EmbeddedStore {
         })
     }
 
-    /// What ending it would do.
     fn look_up(&self, ended: &Ended) -> Result<Revoked> {
         let table = match ended.what {
             EndedKind::Grant => "grants",

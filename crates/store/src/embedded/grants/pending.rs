@@ -28,7 +28,6 @@ const FRAME_BYTES: usize = 4 + 8;
 /// How much room the file has ahead of time: some two thousand disclosures.
 const AHEAD_BYTES: usize = 1024 * 1024;
 
-/// What waits.
 #[derive(Debug)]
 pub(crate) struct Pending {
     path: PathBuf,
@@ -44,7 +43,6 @@ pub(crate) struct Pending {
     unwritten: Vec<Ended>,
 }
 
-/// What was noted together.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Batch {
     number: u64,
@@ -185,7 +183,6 @@ impl Pending {
         self.batches.is_empty() && self.unwritten.is_empty()
     }
 
-    /// How many disclosures wait.
     pub(super) fn len(&self) -> usize {
         self.batches
             .iter()

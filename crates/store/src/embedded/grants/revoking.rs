@@ -94,7 +94,6 @@ pub(super) fn revoke_family(
     Ok(revoked)
 }
 
-/// What the tokens of a family are for.
 pub(super) enum Subject {
     Grant(String),
     Package(String),

@@ -29,7 +29,6 @@ use crate::{Result, StoreError};
 const READERS_ASKED: u32 = 100;
 const READERS_WAIT: Duration = Duration::from_millis(20);
 
-/// One change as the index sees it.
 pub(crate) enum IndexChange<'a> {
     /// The record is new or replaced. `known` is false when the index cannot hold an earlier form of it.
     Put { record: Indexable<'a>, known: bool },
@@ -177,7 +176,6 @@ impl SearchIndex {
         })
     }
 
-    /// How much of the disk it takes.
     pub(crate) fn bytes_on_disk(&self) -> u64 {
         let Some(folder) = self.newest_folder() else {
             return 0;

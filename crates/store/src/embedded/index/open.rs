@@ -40,7 +40,6 @@ struct Bookmark {
     version: u64,
 }
 
-/// An open index.
 pub(crate) struct OpenIndex {
     folder: PathBuf,
     store: String,
@@ -176,7 +175,6 @@ impl OpenIndex {
         })
     }
 
-    /// Refuses an index with a damaged file.
     pub(crate) fn refuse_damaged(&self) -> Result<()> {
         self.verifier.refuse_damaged()
     }

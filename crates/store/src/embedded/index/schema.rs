@@ -60,11 +60,8 @@ impl Capacity {
 /// The index fields, by slot.
 #[derive(Debug, Clone)]
 pub(crate) struct Fields {
-    /// The record's row.
     pub(crate) row: Field,
-    /// The record's stream.
     pub(crate) stream: Field,
-    /// When it was emitted.
     pub(crate) emitted: Field,
     slots: [Vec<Field>; 5],
     hash_key: [u8; 16],
@@ -72,17 +69,14 @@ pub(crate) struct Fields {
 
 /// The name of the column that holds record rows.
 pub(crate) const ROW: &str = "row";
-/// The name of the column that holds streams.
 pub(crate) const STREAM: &str = "stream";
 /// The name of the column that holds when records were emitted.
 pub(crate) const EMITTED: &str = "emitted";
 
-/// The name of a slot's column.
 pub(crate) fn slot_name(kind: SlotKind, slot: usize) -> String {
     format!("{}{slot}", kind.name())
 }
 
-/// The index schema for a capacity.
 pub(crate) fn build(capacity: Capacity) -> Schema {
     let mut schema = Schema::builder();
     let numeric: NumericOptions = NumericOptions::default() | FAST | INDEXED;
@@ -128,7 +122,6 @@ impl Fields {
         (*schema == build(capacity)).then_some((fields, capacity))
     }
 
-    /// The index field of a slot.
     pub(crate) fn slot(&self, kind: SlotKind, slot: usize) -> Option<Field> {
         self.slots.get(kind as usize)?.get(slot).copied()
     }
@@ -140,7 +133,6 @@ impl Fields {
         hasher.finish().cast_signed()
     }
 
-    /// The index document of a record.
     pub(crate) fn document(&self, record: &Indexable<'_>) -> TantivyDocument {
         let mut document = TantivyDocument::default();
         document.add_u64(self.row, record.row);
@@ -190,7 +182,6 @@ impl Fields {
     }
 }
 
-/// The value of a record in one column.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ColumnValue {
     Integer(i64),

@@ -13,7 +13,6 @@ pub struct WordTokenizer {
     token: Token,
 }
 
-/// The words of one text.
 pub struct Words<'a> {
     tokens: Tokens<'a>,
     token: &'a mut Token,

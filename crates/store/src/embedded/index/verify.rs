@@ -74,7 +74,6 @@ impl Verifier {
         Ok(())
     }
 
-    /// The files of segments as they are now.
     fn files(&self, segments: &[SegmentMeta]) -> Vec<PathBuf> {
         let known = self.directory.list_managed_files();
         let mut files: Vec<PathBuf> = known

@@ -13,7 +13,6 @@ use tantivy::{DocAddress, DocSet, Searcher, SegmentReader, TERMINATED, Term};
 use super::schema::{ROW, STREAM};
 use crate::embedded::finding::{SegmentFigures, SegmentThreads};
 
-/// A state of the index.
 pub(crate) struct View {
     pub(crate) searcher: Searcher,
     /// Names the state: scores and document numbers are comparable within it.
@@ -23,9 +22,7 @@ pub(crate) struct View {
 
 /// What is read beside the words of one segment.
 pub(crate) struct Columns {
-    /// The record's row.
     pub(crate) rows: Column<u64>,
-    /// The record's stream.
     pub(crate) streams: Column<u64>,
     /// Figures for searches, kept as long as the segment and its deletions stay the same.
     pub(crate) figures: Arc<SegmentFigures>,
@@ -33,7 +30,6 @@ pub(crate) struct Columns {
     pub(crate) threads: Arc<SegmentThreads>,
 }
 
-/// A segment of a view.
 #[derive(Clone, Copy)]
 pub(crate) struct Segment<'a> {
     pub(crate) ordinal: u32,
@@ -71,7 +67,6 @@ impl View {
         })
     }
 
-    /// The segments in order.
     pub(crate) fn segments(&self) -> impl Iterator<Item = Segment<'_>> {
         let readers = self.searcher.segment_readers().iter();
         let parts = readers.zip(&self.segments);

@@ -83,7 +83,6 @@ pub(super) fn narrowed(grant: &Value, stream: Option<&str>, connection: Option<&
     grant
 }
 
-/// The compact view of a document.
 pub(super) fn compact(document: &Value) -> Value {
     let read: Schema = serde_json::from_str(&document.to_string()).unwrap();
     let mut compact = serde_json::to_value(read.compact()).unwrap();

@@ -12,7 +12,6 @@ use crate::text::plain;
 
 const NONE: &str = "none advertised for this grant";
 
-/// How much is said of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Depth {
     /// What each field takes, and by argument which fields it takes.
@@ -24,11 +23,8 @@ pub(super) enum Depth {
 /// How a row is named that there is no room for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
-    /// With what it holds and how to see it.
     Whole,
-    /// Where there are many.
     Brief,
-    /// Where there are very many.
     Bare,
 }
 
@@ -51,7 +47,6 @@ impl Row<'_> {
         )
     }
 
-    /// The row when there is no room for its fields.
     pub(super) fn place(&self, place: Place) -> String {
         let connections = || listed(&self.stream.connections, false);
         match place {
@@ -68,7 +63,6 @@ impl Row<'_> {
         }
     }
 
-    /// Every field with its flags.
     pub(super) fn told(&self, depth: Depth) -> Vec<String> {
         let fields = self.accepts.fields.iter();
         let fields: Vec<String> = fields

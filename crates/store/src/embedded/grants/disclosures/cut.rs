@@ -63,7 +63,6 @@ impl Entry {
     }
 }
 
-/// Why nothing was dropped.
 enum NotDropped {
     Broken(u64),
     Database(rusqlite::Error),
