@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use contract::handle::RecordHandle;
-use contract::id::{ClientId, GrantId};
+use contract::id::GrantId;
 use contract::key::RecordKey;
-use contract::time::Instant;
+use store::grants::Disclosure;
 
 use crate::damaged::Damaged;
 use crate::enforce::Row;
@@ -25,17 +25,6 @@ pub trait Disclosures: Send + Sync {
 pub struct NotNoted {
     /// In words that clients may see.
     pub cause: String,
-}
-
-/// What one call showed a client.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Disclosure {
-    pub at: Instant,
-    pub grant_ids: Vec<GrantId>,
-    pub client_id: ClientId,
-    pub operation: &'static str,
-    pub records: Vec<String>,
-    pub fields: Vec<String>,
 }
 
 /// What an answer shows, collected while it is made.

@@ -33,6 +33,6 @@ mod window;
 mod words;
 mod work;
 
-pub use disclosure::{Disclosure, Disclosures, NotNoted};
+pub use disclosure::{Disclosures, NotNoted};
 pub use reader::{GrantReader, ReaderSettings};
 pub use work::{Unfinished, run_blocking};

@@ -17,11 +17,12 @@ use contract::seal::{Binding, SealingKey};
 use contract::search::{SearchHit, SearchQuery};
 use contract::time::Clock;
 use store::Store;
+use store::grants::Disclosure;
 use store::records::ByteBudget;
 
 use crate::ambiguity::one_row;
 use crate::cursor::Tokens;
-use crate::disclosure::{Disclosure, Disclosures, NotNoted, Shown};
+use crate::disclosure::{Disclosures, NotNoted, Shown};
 use crate::enforce::{Reach, Row};
 use crate::failure::Result;
 use crate::measure::page_budget;
@@ -122,7 +123,7 @@ impl Session {
                 at: self.settings.clock.now(),
                 grant_ids: shown.grants.into_iter().collect(),
                 client_id: client.client_id().clone(),
-                operation,
+                operation: operation.to_owned(),
                 records: shown.records,
                 fields: shown.fields.into_iter().collect(),
             });

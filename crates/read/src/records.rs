@@ -4,7 +4,7 @@ use contract::error::{ErrorCode, ReadError};
 use contract::id::FieldName;
 use contract::json;
 use contract::page::{Page, ReportedCount, TimeSpan};
-use contract::query::{Count, ListOptions, Order, Reading, RecordsQuery};
+use contract::query::{Count, ListOptions, Reading, RecordsQuery};
 use contract::record::Record;
 use contract::time::Instant;
 use contract::wire::Nullable;
@@ -159,7 +159,7 @@ pub(crate) struct PageOrder {
 
 impl PageOrder {
     fn from_options(row: &Row, options: &ListOptions) -> Result<Self, ReadError> {
-        let order = options.direction()?;
+        let direction = options.direction()?;
         if let Some(sort) = &options.sort {
             // A client only learns that it may not see the field, not that it orders the stream.
             if !row.is_owner() {
@@ -170,10 +170,7 @@ impl PageOrder {
             }
         }
         Ok(Self {
-            direction: match order {
-                Order::Ascending => Direction::Ascending,
-                Order::Descending => Direction::Descending,
-            },
+            direction,
             ..Self::ascending(row)
         })
     }
@@ -190,10 +187,7 @@ impl PageOrder {
     }
 
     fn fingerprint(self, row: &Row) -> String {
-        let direction = match self.direction {
-            Direction::Ascending => "asc",
-            Direction::Descending => "desc",
-        };
+        let direction = self.direction.as_str();
         match row.cursor_field() {
             Some(field) => format!("{direction} {field}"),
             None => direction.to_owned(),

@@ -34,7 +34,6 @@ pub(crate) use self::review::origin;
 pub(crate) use self::session::session_from_headers;
 pub(crate) use self::sign_in_attempt::lane;
 
-/// The media type of pages.
 pub(crate) const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 
 macro_rules! page {

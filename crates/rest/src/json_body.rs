@@ -24,7 +24,6 @@ use crate::table::HandlerResult;
 
 /// Record content from this size on is not copied.
 const LARGE_BYTES: usize = 16 * 1024;
-/// The largest chunk handed to the connection.
 const CHUNK_BYTES: usize = 64 * 1024;
 
 type Content = Option<Box<RawValue>>;

@@ -16,7 +16,6 @@ use crate::observe::{error_response, new_request_id, set_standard_headers};
 use crate::problem::Problem;
 use crate::write_timeout::WriteTimeout;
 
-/// How long sending the error may take.
 const SEND_TIMEOUT: Duration = Duration::from_secs(5);
 /// How much of the client's remaining input is read: closing with unread input would discard the answer.
 const MAX_DRAINED_BYTES: u64 = 4 * 1024 * 1024;

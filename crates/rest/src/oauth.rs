@@ -28,7 +28,6 @@ use crate::problem::{self, Problem};
 use crate::service::Service;
 use crate::table::{HandlerResult, RequestContext};
 
-/// The largest description of a client.
 const MAX_METADATA_BYTES: usize = 64 * 1024;
 /// How soon a client may try again when too many documents are being fetched.
 const FETCH_RETRY: Duration = Duration::from_secs(5);

@@ -72,7 +72,6 @@ pub(crate) async fn observe(
     response
 }
 
-/// Refuses unsupported versions of the contract.
 pub(crate) fn check_version(headers: &HeaderMap) -> Result<(), Problem> {
     let Some(asked) = headers.get(&VERSION_HEADER) else {
         return Ok(());

@@ -10,7 +10,6 @@ use crate::hosts::names_this_machine;
 /// Headers that proxies add. Any of them means that the request was forwarded, whether the proxy is trusted or not.
 const FORWARDING_HEADERS: [&str; 4] = ["forwarded", "x-forwarded-for", "x-real-ip", "via"];
 
-/// The other end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Peer {
     address: IpAddr,
@@ -26,7 +25,6 @@ impl Peer {
         }
     }
 
-    /// Sets the address of ours that the client connected to.
     pub(crate) fn connected_to(mut self, own: Option<IpAddr>) -> Self {
         self.reached = own.map(|own| own.to_canonical());
         self

@@ -38,7 +38,6 @@ impl From<TcpListener> for Listeners {
 }
 
 impl Listeners {
-    /// Adds a second address.
     #[must_use]
     pub fn and(self, other: Option<TcpListener>) -> Self {
         Self(self.0, other)
@@ -115,7 +114,6 @@ pub async fn serve_on<L: Listener>(
 }
 
 struct ConnectionSettings<F> {
-    /// How long the head of a request may take.
     head_timeout: Duration,
     /// How long a client may leave the response unread; `None` is forever.
     write_timeout: Option<Duration>,

@@ -12,8 +12,9 @@ use contract::time::{Clock, Instant};
 use grants::DisclosureLog;
 use grants::oauth::Issuer;
 use grants::sign_in::{Console, Throttle};
-use read::{Disclosure, Disclosures, NotNoted, ReaderSettings};
+use read::{Disclosures, NotNoted, ReaderSettings};
 use store::Store;
+use store::grants::Disclosure;
 
 use crate::admission::{Permit, Queue};
 use crate::auth::Caller;
@@ -39,7 +40,6 @@ pub struct Service {
     pub(crate) at_own_addresses: bool,
     pub(crate) limits: Limits,
     pub(crate) metrics: Arc<Metrics>,
-    /// The queue of reads and tool calls.
     pub(crate) admission: Queue,
     /// Delays guesses at the sign-in page.
     pub(crate) throttle: Arc<Throttle>,
@@ -67,7 +67,6 @@ pub struct Limits {
     pub read_time: Duration,
     pub write_time: Duration,
     pub body_pause: Duration,
-    /// How many tool calls a grant may make in a minute.
     pub calls_per_minute: u32,
 }
 
@@ -174,7 +173,6 @@ impl Service {
         self
     }
 
-    /// Enables client ids that are URLs of documents.
     #[must_use]
     pub fn with_documents(mut self, documents: Arc<dyn ClientDocuments>) -> Self {
         self.documents = Some(documents);
@@ -249,14 +247,7 @@ struct DisclosureSink(Arc<DisclosureLog>);
 
 impl Disclosures for DisclosureSink {
     fn note(&self, disclosure: Disclosure) -> Result<(), NotNoted> {
-        let noted = self.0.note(store::grants::Disclosure {
-            at: disclosure.at,
-            grant_ids: disclosure.grant_ids,
-            client_id: disclosure.client_id,
-            operation: disclosure.operation.to_owned(),
-            records: disclosure.records,
-            fields: disclosure.fields,
-        });
+        let noted = self.0.note(disclosure);
         noted.map_err(|error| NotNoted {
             cause: error.in_public,
         })

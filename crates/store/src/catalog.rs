@@ -15,7 +15,6 @@ pub struct StreamRef {
     pub stream: StreamName,
 }
 
-/// A configured account of a connector.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Connection {
     /// Its id; never changes.
@@ -63,7 +62,6 @@ pub struct StreamStats {
     pub records: u64,
 }
 
-/// The port for declarations and connections.
 pub trait Catalog {
     /// Registers a declaration, or another version of it (decision 27). A version keeps the content it was first registered
     /// with; one that was replaced may come back.

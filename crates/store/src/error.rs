@@ -20,14 +20,12 @@ pub enum StoreError {
     /// The operating system refused a file operation.
     #[error("{}: {source}", path.display())]
     Io {
-        /// The file or folder concerned.
         path: PathBuf,
         source: std::io::Error,
     },
     /// The directory or file belongs to something else.
     #[error("{} is not a pdpp data directory: {reason}. Choose an empty folder with --data-dir.", path.display())]
     Foreign {
-        /// The directory or file looked at.
         path: PathBuf,
         /// What gave it away.
         reason: String,
@@ -68,7 +66,6 @@ pub enum StoreError {
     },
     #[error("a backup needs {} of room in {} for a copy of the records, and the disk has {}. Make room there, or name a file in a folder of another disk; nothing was written.", Bytes(*needed), path.display(), Bytes(*free))]
     NoRoomForCopy {
-        /// The folder the copy would be in.
         path: PathBuf,
         needed: u64,
         free: u64,
@@ -134,11 +131,7 @@ pub enum StoreError {
     Stopped,
     /// An engine failed in a way that has no better name.
     #[error("{}: {detail}", path.display())]
-    Engine {
-        /// The file or folder concerned.
-        path: PathBuf,
-        detail: String,
-    },
+    Engine { path: PathBuf, detail: String },
 }
 
 /// Whether there is something that this user may not even read.

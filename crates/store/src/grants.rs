@@ -78,7 +78,6 @@ pub struct Revocation {
     pub reason: RevocationReason,
 }
 
-/// Why something was revoked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RevocationReason {
@@ -126,7 +125,6 @@ pub enum Revocable<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Revoked {
     Now,
-    /// It had ended before.
     Already(Instant),
     Unknown,
 }

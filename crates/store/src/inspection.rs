@@ -18,7 +18,6 @@ pub enum Depth {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
-    /// The file or folder concerned.
     pub path: PathBuf,
     pub detail: String,
 }

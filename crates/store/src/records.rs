@@ -3,6 +3,7 @@
 use contract::id::{ConnectionId, StreamName};
 use contract::json::RecordBody;
 use contract::key::RecordKey;
+pub use contract::query::Order as Direction;
 use contract::time::Instant;
 
 use crate::Result;
@@ -62,13 +63,6 @@ pub struct StoredRecord {
     pub revised: bool,
     /// Its position in cursor order.
     pub position: PagePosition,
-}
-
-/// Which way a page runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
-    Ascending,
-    Descending,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -221,7 +215,6 @@ pub struct ChangesPage {
     pub entries: Vec<ChangeEntry>,
     /// The horizon of the session: the next bookmark.
     pub until: u64,
-    /// Whether entries follow.
     pub has_more: bool,
 }
 

@@ -77,7 +77,6 @@ pub enum TokenFor<'a> {
     Package(&'a PackageId),
 }
 
-/// One of several changes that happen together.
 #[derive(Debug, Clone)]
 pub enum Change<'a> {
     Put {
@@ -100,7 +99,6 @@ pub enum Change<'a> {
     },
 }
 
-/// The port for what authorization has to remember.
 pub trait Registry {
     fn entry(&self, kind: EntryKind, key: &str, now: Instant) -> Result<Option<Entry>>;
     /// Live entries of a kind after a key, in the order of their keys.

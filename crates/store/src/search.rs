@@ -81,7 +81,6 @@ pub struct SearchRequest {
     pub scopes: Vec<Scope>,
     /// At most this many hits; a page that ends by its bytes has fewer.
     pub limit: usize,
-    /// Where the previous page ended.
     pub after: Option<SearchPosition>,
     pub count: bool,
     pub order: SearchOrder,
@@ -171,7 +170,6 @@ pub enum Grouping {
     Values { field: FieldName, limit: usize },
     /// By calendar buckets: the `limit` earliest.
     Time {
-        /// A date or date-time field.
         field: FieldName,
         granularity: Granularity,
         zone: jiff::tz::TimeZone,

@@ -60,7 +60,6 @@ impl Stop {
         left == 0
     }
 
-    /// How often the work checked.
     pub fn looks(&self) -> u64 {
         self.0.looks.load(Ordering::Relaxed)
     }

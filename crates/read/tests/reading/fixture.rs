@@ -18,10 +18,11 @@ use contract::seal::SealingKey;
 use contract::search::SearchQuery;
 use contract::time::{Clock, Instant};
 use contract::window::WindowSelector;
-use read::{Disclosure, Disclosures, GrantReader, NotNoted, ReaderSettings};
+use read::{Disclosures, GrantReader, NotNoted, ReaderSettings};
 use serde::Serialize;
 use serde_json::{Value, json};
 use store::catalog::NewConnection;
+use store::grants::Disclosure;
 use store::records::{Change, ChangeOp};
 use store::{EmbeddedStore, OpenOptions, Store};
 
@@ -46,7 +47,6 @@ impl Disclosures for Notes {
     }
 }
 
-/// A store in a folder that goes with it.
 pub(crate) struct World {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) notes: Arc<Notes>,

@@ -213,26 +213,22 @@ fn each_successful_call_of_a_client_is_noted() {
     reader.streams(None).unwrap();
     world.owner().find("tea");
     let notes = world.notes.0.lock().unwrap();
-    let answer: Vec<_> = notes
+    let answer: Vec<[String; 3]> = notes
         .iter()
         .map(|note| {
-            (
-                note.operation,
+            [
+                note.operation.clone(),
                 note.records.join(" "),
                 note.fields.join(" "),
-            )
+            ]
         })
-        .collect();
-    let answer: Vec<(&str, &str, &str)> = answer
-        .iter()
-        .map(|(a, b, c)| (*a, b.as_str(), c.as_str()))
         .collect();
     assert_eq!(
         answer,
         [
-            ("search", "work/messages:m1", "body subject"),
-            ("record", "work/messages:m1", "body subject"),
-            ("streams", "", "")
+            ["search", "work/messages:m1", "body subject"],
+            ["record", "work/messages:m1", "body subject"],
+            ["streams", "", ""]
         ]
     );
     assert!(

@@ -12,7 +12,6 @@ use super::format::{Member, format_count, format_time, label, members, visible};
 use crate::problem::Problem;
 use crate::service::Service;
 
-/// How many records of a stream are shown.
 const SAMPLES: u32 = 3;
 /// How many streams are shown with records; the others only with their count.
 const SAMPLED_STREAMS: usize = 40;

@@ -13,7 +13,6 @@ use crate::problem::Problem;
 const MAX_BYTES: usize = 1024 * 1024;
 
 pub(super) struct ReceivedBody {
-    /// Whether its media type is JSON.
     pub(super) is_json: bool,
     pub(super) body: Bytes,
 }

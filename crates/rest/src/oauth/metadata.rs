@@ -57,7 +57,6 @@ pub(crate) async fn authorization_server(context: RequestContext) -> HandlerResu
     problem::json(StatusCode::OK, &document)
 }
 
-/// The document of the whole origin.
 pub(crate) async fn resource(context: RequestContext) -> HandlerResult {
     let url = &*context.service.public_url;
     let mut document = described(url, url, &["owner", "client", "mcp_package"]);

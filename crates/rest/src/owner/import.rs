@@ -36,7 +36,6 @@ struct Plan {
     dry: bool,
     /// Whether records that the owner deleted are brought back.
     revives: bool,
-    /// Whether rejections name their file.
     names: bool,
 }
 

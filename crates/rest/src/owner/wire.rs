@@ -96,7 +96,6 @@ pub struct Deleted {
     pub records: u64,
 }
 
-/// What registering a declaration did.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Declared {
     pub connector_key: ConnectorKey,
@@ -234,7 +233,6 @@ pub struct Time {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Damaged {
-    /// The file or folder concerned.
     pub path: String,
     pub detail: String,
 }
@@ -256,7 +254,6 @@ pub enum GrantSelection {
     Details(String),
 }
 
-/// How long a new owner token shall live.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct NewOwnerToken {
     pub ttl_seconds: u64,

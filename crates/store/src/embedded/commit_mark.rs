@@ -39,7 +39,6 @@ const WENT_BACK: &str = "rolled_back";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Commit {
     number: u64,
-    /// The version of the last change of a record.
     version: u64,
     at: Instant,
     /// Over this one and all before it.

@@ -22,7 +22,6 @@ pub(super) fn remove(connection: &Connection, stream: i64, key: &str) -> rusqlit
         .map(drop)
 }
 
-/// Whether the owner deleted the record.
 pub(super) fn contains(connection: &Connection, stream: i64, key: &str) -> rusqlite::Result<bool> {
     connection
         .prepare_cached(
@@ -31,7 +30,6 @@ pub(super) fn contains(connection: &Connection, stream: i64, key: &str) -> rusql
         .query_row(params![stream, digest(key)], |row| row.get(0))
 }
 
-/// Whether the owner deleted any record of the stream.
 pub(super) fn any(connection: &Connection, stream: i64) -> rusqlite::Result<bool> {
     connection
         .prepare_cached("SELECT EXISTS (SELECT 1 FROM deleted_by_owner WHERE stream_id = ?1)")?

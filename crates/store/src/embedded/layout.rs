@@ -59,7 +59,6 @@ pub(crate) struct FieldSlot {
     pub(crate) number: usize,
 }
 
-/// How the records of one stream are stored and indexed.
 #[derive(Debug, Clone)]
 pub(crate) struct StreamLayout {
     pub(crate) slots: Vec<FieldSlot>,

@@ -101,7 +101,6 @@ impl EmbeddedStore {
 }
 
 impl Restriction {
-    /// Whether every record of the stream passes.
     pub(super) fn is_whole_stream(&self) -> bool {
         self.tests.is_empty() && matches!(self.rows, Rows::All)
     }

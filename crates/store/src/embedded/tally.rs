@@ -32,7 +32,6 @@ pub(super) enum Side {
 }
 
 impl Measure {
-    /// Resolves a metric against the stream's columns.
     pub(super) fn new(metric: &Metric, entry: &StreamEntry) -> Result<Self> {
         let (field, side) = match metric {
             Metric::Count => return Ok(Self::Count),
@@ -103,7 +102,6 @@ pub(super) enum Values {
     Numbers(Column<f64>),
 }
 
-/// What has been added up so far.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Tally {
     Count,

@@ -71,7 +71,6 @@ fn room_for(batch: &[Change]) -> u64 {
     bytes.sum::<u64>().saturating_mul(3)
 }
 
-/// A batch being written.
 struct Writing<'a> {
     sources: Arc<Sources>,
     connection: &'a ConnectionId,
@@ -85,7 +84,6 @@ struct Writing<'a> {
     staged: Vec<Staged>,
 }
 
-/// The content of a record and when its source emitted it.
 struct NewContent {
     body: RecordBody,
     emitted_at: String,

@@ -20,7 +20,6 @@ const BATCHES: usize = 3;
 /// strong in both fields, in the subject, in the body, in neither, hardly ever in the subject, and in one segment.
 const WORDS: [&str; 6] = ["both", "subject", "body", "plain", "seldom", "early"];
 
-/// The two searched texts of one record.
 struct Texts {
     subject: String,
     body: String,

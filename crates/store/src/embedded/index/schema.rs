@@ -67,10 +67,8 @@ pub(crate) struct Fields {
     hash_key: [u8; 16],
 }
 
-/// The name of the column that holds record rows.
 pub(crate) const ROW: &str = "row";
 pub(crate) const STREAM: &str = "stream";
-/// The name of the column that holds when records were emitted.
 pub(crate) const EMITTED: &str = "emitted";
 
 pub(crate) fn slot_name(kind: SlotKind, slot: usize) -> String {
