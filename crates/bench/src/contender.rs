@@ -4,7 +4,6 @@
 use std::ops::Range;
 
 use crate::BenchError;
-use crate::corpus::calendar::{DAY_MICROS, days_from_civil};
 use crate::corpus::{FOLDERS, Probe};
 use crate::raw::{RawAggregate, RawFilter, RawPosition, RawQuery, RawReader};
 
@@ -12,7 +11,6 @@ pub(crate) const TOP: usize = 10;
 pub(crate) const PAGE: u32 = 50;
 /// The far page, unless the corpus is too small for it.
 pub(crate) const FAR_PAGE: u64 = 1_000;
-/// Records of one read of the changes feed.
 pub(crate) const CHANGES: u32 = 100;
 
 /// The filter of the filtered reads: one folder, one year.
@@ -25,10 +23,10 @@ pub struct Window {
 
 impl Default for Window {
     fn default() -> Self {
-        let new_year = |year| days_from_civil(year, 1, 1) * DAY_MICROS;
         Self {
             folder: FOLDERS[1],
-            sent_at: new_year(2019)..new_year(2020),
+            // The year 2019.
+            sent_at: 1_546_300_800_000_000..1_577_836_800_000_000,
         }
     }
 }

@@ -2,7 +2,6 @@
 //! bodies from 0 B to 50 KB in several scripts. Record `n` of a seed is always the same bytes, and
 //! the [`PROBES`] occur in known shares of the records.
 
-pub(crate) mod calendar;
 mod plant;
 mod prng;
 mod probes;
@@ -11,6 +10,7 @@ mod vocabulary;
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
+use jiff::Timestamp;
 use plant::Plantings;
 use prng::{Prng, mix};
 pub use probes::{PROBES, Probe, ProbeKind, Probes};
@@ -93,7 +93,8 @@ impl Corpus {
         push_body(&mut json, language, &mut plantings, &mut prng);
         let size = json.len() - before + prng.between(300, 2_400);
         json.push_str(r#"","sent_at":""#);
-        calendar::push_rfc3339(&mut json, self.sent_at(number, &mut prng));
+        let sent_at = Timestamp::from_second(self.sent_at(number, &mut prng));
+        let _ = write!(json, "{}", sent_at.unwrap_or_default());
         let folder = FOLDERS[prng.skewed(FOLDERS.len())];
         let _ = write!(
             json,

@@ -41,7 +41,6 @@ pub struct BenchOptions {
     /// Where the data is written; it stays there, and a second run over the same folder and
     /// options only reads. Without it, a temporary folder.
     pub dir: Option<PathBuf>,
-    /// Report as JSON instead of a table.
     pub json: bool,
 }
 
@@ -57,7 +56,6 @@ impl Default for BenchOptions {
     }
 }
 
-/// Runs the bench and writes its report. Progress is told in short lines.
 pub fn run(
     options: &BenchOptions,
     out: &mut dyn Write,

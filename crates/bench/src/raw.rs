@@ -152,7 +152,6 @@ impl RawPaths {
     }
 }
 
-/// Both engines opened for reading.
 pub struct RawReader {
     records: Connection,
     index: IndexReader,
@@ -215,6 +214,3 @@ fn open_index(path: &Path, settings: &RawSettings) -> Result<(Index, Columns), B
         .register(TOKENIZER, settings.tokenizer.clone());
     Ok((index, columns))
 }
-
-#[cfg(test)]
-mod tests;

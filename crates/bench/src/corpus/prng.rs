@@ -58,28 +58,3 @@ pub(super) fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     value ^ (value >> 31)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn draws_stay_inside_their_bounds() {
-        let mut prng = Prng::new(7, 0);
-        for _ in 0..10_000 {
-            assert!(prng.below(13) < 13);
-            assert!((3..=9).contains(&prng.between(3, 9)));
-            assert!(prng.zipf(12) < (1 << 12) - 1);
-            assert!(prng.skewed(400) < 400);
-        }
-        assert_eq!(prng.below(0), 0);
-    }
-
-    #[test]
-    fn the_sequence_depends_on_seed_and_stream() {
-        let first = |seed, stream| Prng::new(seed, stream).next();
-        assert_eq!(first(1, 2), first(1, 2));
-        assert_ne!(first(1, 2), first(2, 2));
-        assert_ne!(first(1, 2), first(1, 3));
-    }
-}

@@ -226,31 +226,3 @@ fn syllables_of_rank(rank: usize) -> usize {
         _ => 2 + rank % 2,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_language_has_its_full_list_of_different_words() {
-        for language in languages() {
-            let count = (1 << language.words.octaves) - 1;
-            let words: HashSet<&str> = (0..count).map(|rank| language.words.get(rank)).collect();
-            assert_eq!(words.len(), count, "{}", language.code);
-            assert!(!words.contains(""));
-            assert!(
-                words
-                    .iter()
-                    .all(|word| !word.contains(['q', 'x', 'z', '"', '\\']))
-            );
-        }
-    }
-
-    #[test]
-    fn the_weights_add_up_to_a_thousand() {
-        assert_eq!(
-            RECIPES.iter().map(|recipe| recipe.weight).sum::<usize>(),
-            1_000
-        );
-    }
-}

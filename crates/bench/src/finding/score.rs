@@ -160,9 +160,4 @@ mod tests {
         assert_eq!(scores.cells()[0], "25.0");
         assert_eq!(scores.cells()[8], "2.00 ms");
     }
-
-    #[test]
-    fn no_question_gives_zeros() {
-        assert_eq!(Scores::default().json()["mrr"], 0.0);
-    }
 }

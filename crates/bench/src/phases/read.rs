@@ -12,7 +12,6 @@ use crate::{
     Repetition, Report, Unit, Window, anonymous_memory, folder_size,
 };
 
-/// Measures every kind of read and adds it to the report.
 pub(crate) fn read(
     report: &mut Report,
     folder: &Path,

@@ -1,5 +1,7 @@
 //! Raw aggregates over the engine's own columns and collectors.
 
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 use tantivy::aggregation::agg_req::Aggregations;
 use tantivy::aggregation::agg_result::{AggregationResult, BucketResult, MetricResult};
@@ -8,7 +10,8 @@ use tantivy::query::AllQuery;
 
 use super::RawReader;
 use crate::BenchError;
-use crate::corpus::calendar::{DAY_MICROS, civil_from_days};
+
+const DAY_MICROS: i64 = 86_400_000_000;
 
 /// More buckets than any column of the corpus has: the engine cuts silently below that.
 const ALL_BUCKETS: u32 = 60_000;
@@ -70,10 +73,12 @@ impl RawReader {
 
 /// Adds ordered days up to months, named like `2019-03`.
 fn months<'a>(days: impl Iterator<Item = (&'a Key, u64)>) -> RawGroups {
-    let mut months: Vec<((i64, i64), u64)> = Vec::new();
+    let mut months: Vec<((i16, i8), u64)> = Vec::new();
     for (key, count) in days {
         let Key::F64(micros) = key else { continue };
-        let (year, month, _) = civil_from_days(whole(*micros) / DAY_MICROS);
+        let day = Timestamp::from_microsecond(whole(*micros)).unwrap_or_default();
+        let day = day.to_zoned(TimeZone::UTC);
+        let (year, month) = (day.year(), day.month());
         match months.last_mut().filter(|(last, _)| *last == (year, month)) {
             Some((_, sum)) => *sum += count,
             None => months.push(((year, month), count)),

@@ -7,7 +7,6 @@ use serde::Deserialize;
 use tantivy::{IndexWriter, TantivyDocument};
 
 use super::{Columns, RawPaths, RawSettings, STREAM, open_database, open_index};
-use crate::corpus::calendar::micros_of;
 use crate::{BenchError, CorpusRecord};
 
 const INSERT: &str = "INSERT INTO record (rid, stream_id, key, seq, sort, emitted_at, data)
@@ -41,7 +40,6 @@ pub struct RawPipeline {
 }
 
 impl RawPipeline {
-    /// Opens or creates both engines.
     pub fn create(paths: &RawPaths, settings: &RawSettings) -> Result<Self, BenchError> {
         std::fs::create_dir_all(paths.folder()).map_err(BenchError::file(paths.folder()))?;
         let records = open_database(&paths.database(), settings)?;
@@ -71,8 +69,9 @@ impl RawPipeline {
             let mut insert = transaction.prepare_cached(INSERT)?;
             for record in batch {
                 let message: Message<'_> = serde_json::from_str(&record.json)?;
-                let sent_at = micros_of(&message.sent_at)
-                    .ok_or_else(|| BenchError::CorpusDate(record.key.clone()))?;
+                let sent_at = message.sent_at.parse::<jiff::Timestamp>();
+                let sent_at = sent_at.map_err(|_| BenchError::CorpusDate(record.key.clone()))?;
+                let sent_at = sent_at.as_microsecond();
                 rid += 1;
                 let emitted_at: &str = &message.sent_at;
                 insert.execute(params![

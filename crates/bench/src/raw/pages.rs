@@ -29,7 +29,6 @@ pub struct RawRecord {
 pub struct RawPosition {
     /// Order value of the last record seen.
     pub sort: i64,
-    /// Key of the last record seen.
     pub key: String,
 }
 

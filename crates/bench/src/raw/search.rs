@@ -21,7 +21,6 @@ use crate::corpus::{Probe, ProbeKind};
 const MOST_PREFIX_WORDS: usize = 64;
 const SNIPPET_LENGTH: usize = 240;
 
-/// A question to the raw search engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RawQuery {
     Words(String),

@@ -27,7 +27,6 @@ pub struct AnswerOptions {
     pub program: PathBuf,
     /// Where the time comes from: tokens live in it.
     pub clock: Arc<dyn Clock>,
-    /// Report as JSON instead of a table.
     pub json: bool,
 }
 
@@ -112,7 +111,6 @@ async fn call(session: &mut Session, tool: &str, args: &Value) -> Result<Reply, 
     Reply::parse(&answer)
 }
 
-/// What became of the questions in one host.
 struct ProfileResult {
     profile: HostProfile,
     /// Bytes and tokens of each question that was answered.
@@ -211,17 +209,4 @@ fn report(
     ];
     let lines = results.iter().map(|result| result.cells(questions));
     write_table(heading.map(str::to_owned), lines, out)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn percentiles_are_values_that_occur() {
-        assert_eq!(percentile(&[], 50), 0);
-        assert_eq!(percentile(&[7], 90), 7);
-        assert_eq!(percentile(&[4, 1, 3, 2], 50), 2);
-        assert_eq!(percentile(&(1..=60).collect::<Vec<_>>(), 90), 54);
-    }
 }

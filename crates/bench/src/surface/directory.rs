@@ -132,7 +132,6 @@ fn refused(error: impl std::fmt::Display) -> BenchError {
     BenchError::Grant(error.to_string())
 }
 
-/// Makes a directory with the sample life in it.
 pub(crate) fn load_life(folder: &Path, clock: &Arc<dyn Clock>) -> Result<(), BenchError> {
     let store = open(folder, clock)?;
     demo::load(&store, &Life::generate()?, &mut |_| {})?;

@@ -33,14 +33,12 @@ pub(super) enum BenchRequest {
 }
 
 impl BenchRequest {
-    /// The best ten hits.
     pub(super) fn search(probe: Probe) -> Result<Self, BenchError> {
         let mut query = SearchQuery::new(probe.expression())?;
         query.limit = PageLimit::new(u32::try_from(TOP).unwrap_or(u32::MAX));
         Ok(Self::Search(query))
     }
 
-    /// Everything about the one stream.
     pub(super) fn schema() -> Result<Self, BenchError> {
         let query = SchemaQuery::parse(None, None, Some(stream()?), None)?;
         Ok(Self::Schema(query))

@@ -22,7 +22,6 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Starts it and waits for its list of tools.
     pub(super) async fn start(program: &Path, args: &[String]) -> Result<Self, BenchError> {
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
         let mut command = command(program, &args);
@@ -56,7 +55,6 @@ impl Session {
         }
     }
 
-    /// Calls a tool and takes its whole answer.
     pub(super) async fn call(&mut self, tool: &str, args: &Value) -> Result<String, BenchError> {
         let answer = self.call_any(tool, args).await?;
         if is_success(answer.as_bytes()) {

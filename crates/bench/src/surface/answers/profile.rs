@@ -31,7 +31,6 @@ impl Reply {
     }
 }
 
-/// What a model sees of a result.
 pub(super) struct Shown {
     pub(super) text: String,
     pub(super) is_clipped: bool,
