@@ -4,7 +4,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use contract::time::{Clock, Instant};
 
-/// What the machine believes the time to be.
 pub(crate) struct SystemClock;
 
 impl Clock for SystemClock {

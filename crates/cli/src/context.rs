@@ -13,7 +13,6 @@ use crate::output::Output;
 use crate::owner::OwnerClient;
 use crate::reading::CommandLine;
 
-/// Settings and output of a run.
 #[derive(Debug, Clone)]
 pub(crate) struct Context {
     pub(crate) settings: Settings,
@@ -32,7 +31,6 @@ impl Context {
         Ok(Self { settings, output })
     }
 
-    /// A client of the owner API for a command of this name.
     pub(crate) fn owner(&self, holder: &str) -> Result<OwnerClient, Failure> {
         OwnerClient::connect(self, holder)
     }

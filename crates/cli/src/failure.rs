@@ -9,7 +9,6 @@ use store::StoreError;
 
 pub(crate) type CommandResult<T = ()> = Result<T, Failure>;
 
-/// Why a command failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
     Message {
@@ -51,7 +50,6 @@ impl Failure {
         self
     }
 
-    /// Adds the next step.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         if let Self::Message { hints, .. } = &mut self {
             hints.push(hint.into());

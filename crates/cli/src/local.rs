@@ -23,7 +23,6 @@ use crate::context::Context;
 use crate::failure::{CommandResult, Failure};
 use crate::owner::{HAND_OVER_PATH, OwnerClient, OwnerError, OwnerSocket, RequestPath};
 
-/// The largest answer that is taken.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 /// How long a server to which the directory was handed over may take until it answers, and how long apart it is tried.
 const SERVER_STARTS: Duration = Duration::from_secs(5);

@@ -25,7 +25,6 @@ const LINES: usize = 1_000;
 const BATCH: usize = 50;
 const WORDS: [&str; 6] = ["amber", "birch", "copper", "dune", "ember", "fjord"];
 
-/// Keys with the words of their subject.
 type State = BTreeMap<String, Vec<&'static str>>;
 
 enum Step {

@@ -95,7 +95,6 @@ fn answer(mut stream: TcpStream, url: &str, fault: Option<Fault>) -> Option<()> 
     .ok()
 }
 
-/// The findings about a server for which there is a credential.
 fn findings(home: &Home, url: &str) -> (Option<i32>, Vec<Value>) {
     let credential = json!({"access_token": "sesame-open", "token_kind": "client"});
     home.keep_credential(url.strip_prefix("http://").unwrap(), &credential);

@@ -223,33 +223,3 @@ fn what_belongs_to_a_deleted_record_is_named_and_goes_when_it_is_asked_for() {
     purged.hides("1 deleted records");
     assert_eq!(holding(&home.data_dir(), "quokka"), Vec::<PathBuf>::new());
 }
-
-#[test]
-fn a_deleted_chat_does_not_come_back_under_another_file_name() {
-    // TR-16, TR-21: not even when a purge has taken everything that tells its name.
-    let home = Home::new();
-    let lines = (10..50).map(|minute| format!("31/12/23, 21:{minute} - Eve: number {minute}\n"));
-    let chat: String = lines.collect();
-    let import = |file: &str, more: &str| {
-        home.file(file, &chat);
-        let report = home.run(format!("import ~/{file} --json {more}"));
-        let report = report.succeeds().json();
-        ["added", "kept_deleted"].map(|name| report[name].as_u64().unwrap_or(0))
-    };
-    assert_eq!(import("Eve.txt", ""), [41, 0]);
-    let exported = home.run("export messages").succeeds().stdout;
-    let id = |line: &str| {
-        let record: serde_json::Value = serde_json::from_str(line).unwrap();
-        format!("whatsapp/messages:{}", record["key"].as_str().unwrap())
-    };
-    let mut ids: Vec<String> = exported.lines().map(id).collect();
-    ids.push("whatsapp/chats:Eve".to_owned());
-    home.run(format!("delete --yes {}", ids.join(" ")))
-        .succeeds();
-    assert_eq!(import("eve2.txt", "--dry-run"), [0, 40]);
-    assert_eq!(import("eve2.txt", ""), [0, 40]);
-    home.run("purge").succeeds();
-    assert_eq!(import("eve3.txt", ""), [0, 40]);
-    assert_eq!(home.run("export chats").succeeds().stdout, "");
-    assert_eq!(import("eve3.txt", "--revive"), [41, 0]);
-}

@@ -208,18 +208,6 @@ fn a_file_that_nobody_can_read_is_refused_before_there_is_a_place_for_it() {
 }
 
 #[test]
-fn a_chat_without_a_name_is_called_after_who_writes_in_it() {
-    let home = Home::new();
-    let file = home.file("_chat.txt", "[30.12.23, 21:15:01] Anna: hello\n");
-    home.run(format!("import {file}")).succeeds();
-    let chats = home.run("export chats").succeeds().stdout;
-    assert!(chats.contains("\"name\":\"Anna\""), "{chats}");
-    let file = home.file("_chat.txt", "[30.12.23, 21:15:01] Somebody joined\n");
-    home.run(format!("import {file}"))
-        .refused_saying(&["_chat.txt", "name the file after the person or group"]);
-}
-
-#[test]
 fn a_recurring_event_is_written_out_also_where_an_earlier_release_declared_calendars() {
     // AN-30: in a store whose declaration knows no occurrences yet.
     let home = Home::new();

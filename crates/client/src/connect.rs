@@ -71,7 +71,6 @@ enum Waiting {
     Browser(Browser),
 }
 
-/// State that both flows share.
 struct Flow {
     transport: Transport,
     provider: ProviderUrl,

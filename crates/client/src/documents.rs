@@ -37,7 +37,6 @@ pub type Refusal = String;
 const NOT_FETCHED: &str =
     "it could not be fetched within 5 seconds from a server on the public internet";
 
-/// Why a fetch ended without a document.
 #[derive(Debug, PartialEq, Eq)]
 enum FetchError {
     /// No public server answered. The reason is kept back: it would reveal internal names and addresses.

@@ -179,7 +179,6 @@ pub enum GroupBy {
     Field(FieldName),
     /// The same calendar unit.
     Time {
-        /// A date or date-time field.
         field: FieldName,
         granularity: Granularity,
         /// The IANA time zone that cuts the units; UTC when not named.

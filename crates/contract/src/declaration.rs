@@ -128,7 +128,6 @@ pub struct StreamDeclaration {
     pub consent_time_field: Option<FieldName>,
     /// Whether a grant may narrow this stream to fields and to single records.
     pub selection: Selection,
-    /// Named sets of fields.
     pub views: Vec<View>,
     /// How streams of the same source are related to this one.
     pub relationships: Vec<Relationship>,
@@ -184,7 +183,6 @@ impl Default for Selection {
     }
 }
 
-/// A named set of fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct View {
     /// Unique within the stream.

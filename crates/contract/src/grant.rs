@@ -153,7 +153,6 @@ pub enum GrantError {
     /// A source id without a connector key.
     #[error("source.id {0}")]
     Source(String),
-    /// Two grants give the same stream of the same connection.
     #[error(
         "grants {first} and {second} both give {stream} of {connection}; issue one grant for it"
     )]

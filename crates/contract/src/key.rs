@@ -29,10 +29,7 @@ pub enum KeyError {
     Empty,
     /// The canonical text is too long.
     #[error("the record key takes {bytes} bytes; at most {MAX_BYTES} are allowed")]
-    TooLong {
-        /// How long the canonical text is.
-        bytes: usize,
-    },
+    TooLong { bytes: usize },
     #[error("the record key contains a control character")]
     Control,
     /// The stream has another number of primary key fields.
@@ -104,7 +101,6 @@ impl RecordKey {
         }
     }
 
-    /// The canonical wire text.
     pub fn as_str(&self) -> &str {
         self.array.as_deref().unwrap_or(&self.ordering)
     }

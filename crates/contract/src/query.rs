@@ -48,7 +48,6 @@ pub struct ListOptions {
     pub count: Count,
     /// Whether to report the time span of all matching records.
     pub time_span: bool,
-    /// Relationships to bring along.
     pub expand: Vec<ExpandRequest>,
 }
 
@@ -107,7 +106,6 @@ pub struct RecordQuery {
     pub record_id: String,
     pub connection_id: Option<String>,
     pub projection: Projection,
-    /// Relationships to bring along.
     pub expand: Vec<ExpandRequest>,
 }
 
@@ -146,7 +144,6 @@ pub struct StreamQuery {
     pub connection_id: Option<String>,
 }
 
-/// The bytes a record points at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlobQuery {
     /// The blob id; opaque, as another server may have given it.

@@ -202,7 +202,6 @@ pub struct StreamMetadata {
     pub schema: Option<Box<RawValue>>,
     /// The declared query capabilities, restricted likewise.
     pub query: Option<QueryMetadata>,
-    /// Named sets of fields.
     pub views: Option<Vec<ViewMetadata>>,
     pub relationships: Option<Vec<RelationshipMetadata>>,
     /// What each field accepts, in declared order.
@@ -224,12 +223,10 @@ pub struct StreamMetadata {
     pub meta: Option<Meta>,
 }
 
-/// Declared query capabilities as served.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct QueryMetadata {
     pub range_filters: Option<OrderedMap<Vec<RangeOperator>>>,
-    /// Relationships that may be brought along.
     pub expand: Option<Vec<Value>>,
     /// Searched fields.
     pub search: Option<SearchMetadata>,
@@ -263,7 +260,6 @@ pub struct AggregationMetadata {
 pub struct ViewMetadata {
     /// What to pass as `view`.
     pub id: String,
-    /// The name people see.
     pub label: Option<String>,
     #[serde(default)]
     pub fields: Vec<String>,

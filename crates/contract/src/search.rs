@@ -29,7 +29,6 @@ pub struct SearchQuery {
     /// Where to go on; opaque.
     pub cursor: Option<String>,
     pub count: Count,
-    /// Which hits come first.
     pub order: SearchOrder,
     /// How many excerpts a hit has at most; see [`parse_excerpts`].
     pub excerpts: usize,
@@ -71,7 +70,6 @@ impl Matching {
     }
 }
 
-/// Which hits come first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SearchOrder {
     #[default]

@@ -30,7 +30,6 @@ pub struct WordsFound {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Respelled {
     pub term: String,
-    /// The nearest words that occur.
     pub found: Vec<String>,
 }
 

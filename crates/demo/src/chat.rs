@@ -90,7 +90,6 @@ const REACTIONS: [&str; 8] = [
     "pray",
 ];
 
-/// A message before it has an id.
 struct Draft {
     channel: usize,
     author: &'static Person,

@@ -8,7 +8,6 @@ use sha2::{Digest, Sha256};
 
 use crate::dice::Dice;
 
-/// The bytes behind a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttachedFile {
     pub stream: &'static str,

@@ -73,7 +73,6 @@ impl<'a> Talk<'a> {
         }
     }
 
-    /// Sets what a slot says from now on.
     pub(crate) fn set(&mut self, name: &'static str, value: impl Into<String>) {
         self.given.retain(|(known, _)| *known != name);
         self.given.push((name, value.into()));

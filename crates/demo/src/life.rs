@@ -16,7 +16,6 @@ pub struct Source {
     /// Its records, one envelope per line.
     pub lines: String,
     pub records: u64,
-    /// The bytes its records point at.
     pub files: Vec<AttachedFile>,
 }
 

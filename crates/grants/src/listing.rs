@@ -16,7 +16,6 @@ use crate::token::{TokenError, TokenKind, live_grant, tokens_ended};
 /// Why a grant was revoked without the owner.
 pub const TOKENS_ENDED: &str = "its tokens have ended, because the application ended them or one of its codes or tokens was used twice";
 
-/// Whether something can still be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
@@ -81,7 +80,6 @@ pub struct Shown {
     pub disclosures: Vec<DisclosedCall>,
 }
 
-/// One entry of the disclosure log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DisclosedCall {
     pub sequence: u64,

@@ -309,7 +309,6 @@ impl Stopped {
     }
 }
 
-/// Items on their way into one write.
 pub(crate) struct Batch {
     limits: BatchLimits,
     /// Items of this input in earlier batches.

@@ -11,7 +11,6 @@ const KEPT_BYTES: usize = 1024 * 1024;
 /// What some programs put before text that is UTF-8.
 pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// Reads lines one after the other.
 pub(crate) struct Lines<R> {
     reader: R,
     limit: usize,

@@ -14,7 +14,6 @@ use store::records::{Applied, Change, ChangeOp, Records};
 use crate::fingerprint::fingerprint;
 use crate::importer::{Presence, stored_keys, stored_presence};
 
-/// A dry run in progress.
 pub(crate) struct Preview<'a> {
     /// What is there already, unless the connection is yet to be added.
     existing: Option<(&'a dyn Records, &'a ConnectionId)>,

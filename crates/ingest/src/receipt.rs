@@ -16,7 +16,6 @@ use crate::importer::{Batch, BatchLimits, Importer, ItemPosition, Stopped, Tally
 use crate::importers::JsonlImporter;
 use crate::rejection::{Rejection, RejectionCode};
 
-/// The outcome of one ingest request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Receipt {
     pub stream: StreamName,

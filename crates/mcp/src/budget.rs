@@ -50,7 +50,6 @@ pub(crate) const DEFAULT_STRUCTURED: usize = 8_192;
 /// The same where it names one.
 pub(crate) const PAGE_STRUCTURED: usize = 24_576;
 
-/// The length of anything as JSON.
 pub(crate) fn size_of(value: &impl serde::Serialize) -> usize {
     crate::answer::size(value)
 }

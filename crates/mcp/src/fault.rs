@@ -49,7 +49,6 @@ impl Fault {
         self
     }
 
-    /// Adds what is known of the answer this came from.
     #[must_use]
     pub(crate) fn with_answer(mut self, status: Option<u16>, request_id: Option<String>) -> Self {
         self.http_status = status;

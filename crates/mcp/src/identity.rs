@@ -4,7 +4,6 @@
 use contract::handle::{RecordHandle, WINDOW_URI, position_id};
 use contract::upstream::Get;
 
-/// A record as an answer names it.
 #[derive(Debug, Clone)]
 pub(crate) struct Identity {
     pub(crate) id: String,

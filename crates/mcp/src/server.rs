@@ -24,7 +24,6 @@ use crate::fault::Fault;
 use crate::instructions::INSTRUCTIONS;
 use crate::{resources, tools};
 
-/// How the server presents itself.
 #[derive(Debug, Clone)]
 pub struct Options {
     pub name: String,

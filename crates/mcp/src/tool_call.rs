@@ -49,7 +49,6 @@ arg_values! {
 }
 
 impl ToolCall {
-    /// A call without arguments yet.
     pub(crate) fn new(tool: &'static str) -> Self {
         Self {
             tool,

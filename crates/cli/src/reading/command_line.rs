@@ -62,7 +62,6 @@ impl CommandLine {
         self.flag("json")
     }
 
-    /// Adds an option that has no value.
     pub(crate) fn flag(mut self, name: &'static str) -> Self {
         self.flags.push(name);
         self

@@ -32,7 +32,6 @@ pub(crate) fn wrap_hanging(line: &str, at: usize, indent: usize, style: Style) -
     }
 }
 
-/// A text while it is broken into lines.
 struct LineBreaker {
     text: String,
     column: usize,

@@ -133,13 +133,6 @@ impl Page {
         let records = self.records.iter();
         records.map(|record| record.id.record.as_str()).collect()
     }
-
-    /// The same without what is sealed anew on every answer.
-    pub(crate) fn steady(mut self) -> Self {
-        self.cursor = self.cursor.map(|_| "sealed".to_owned());
-        self.bookmark = self.bookmark.map(|_| "sealed".to_owned());
-        self
-    }
 }
 
 impl Found {
@@ -147,6 +140,7 @@ impl Found {
         self.hits.iter().map(|hit| hit.id.clone()).collect()
     }
 
+    /// The same without what is sealed anew on every answer.
     pub(crate) fn steady(mut self) -> Self {
         self.cursor = self.cursor.map(|_| "sealed".to_owned());
         self

@@ -11,7 +11,6 @@ pub(crate) struct Ask {
     pub(crate) filters: Vec<(&'static str, &'static str, Value)>,
 }
 
-/// Nothing beside the step.
 pub(crate) fn plain() -> Ask {
     Ask::default()
 }

@@ -9,7 +9,6 @@ use serde_json::{Map, Value};
 use crate::answer::{Excerpt, Found, Hit, Id, Page, Read, Record, Window};
 use crate::body::{self, text};
 
-/// Both channels of a result.
 pub(crate) struct Reply {
     pub(crate) text: String,
     pub(crate) structured: Value,

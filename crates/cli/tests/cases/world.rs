@@ -30,7 +30,6 @@ wait "$server"
 rm -rf "$2"
 "#;
 
-/// A data directory with a server over it.
 pub(crate) struct World {
     folder: PathBuf,
     pub(crate) address: String,

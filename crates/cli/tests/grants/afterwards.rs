@@ -46,44 +46,6 @@ fn a_grant_is_shown_with_the_calls_it_was_used_for() {
 }
 
 #[test]
-fn one_grant_of_a_package_can_be_revoked() {
-    let home = mail_and_chat();
-    let id = issued(&home, "--connection mail-work chat-team");
-    let json = home
-        .run(format!("grant show {id} --json"))
-        .succeeds()
-        .json();
-    let first = json["grant_ids"][0].as_str().unwrap();
-    home.run(format!("grant revoke {first}")).succeeds();
-    let shown = home.run(format!("grant show {id}")).succeeds().stdout;
-    assert!(shown.contains("\nState      live\n"), "{shown}");
-    assert!(
-        shown.contains(&format!("\nGrant {first}, revoked, of ")),
-        "{shown}"
-    );
-    let package = home.run(format!("grant revoke {id}")).succeeds();
-    assert_eq!(
-        masked(&package.stderr),
-        "Revoked package gpkg_…. Nothing can be read under it any more.\n"
-    );
-}
-
-#[test]
-fn a_removed_connection_ends_its_grant() {
-    let home = Home::with_mail();
-    let id = issued(&home, "--connection mail-work");
-    home.run("connections remove mail-work --yes").succeeds();
-    let json = home
-        .run(format!("grant show {id} --json"))
-        .succeeds()
-        .json();
-    assert_eq!(json["state"], "revoked");
-    assert_eq!(json["revoked_reason"], "connection_removed");
-    let shown = home.run(format!("grant show {id}")).succeeds().stdout;
-    assert!(shown.contains("\nRevoked    "), "{shown}");
-}
-
-#[test]
 fn the_disclosure_log_is_verified_and_tampering_is_found() {
     let home = Home::with_mail();
     let verify = |more: &str| home.run(format!("grants verify {more}"));

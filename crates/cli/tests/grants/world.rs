@@ -83,7 +83,6 @@ fn present(text: &str) -> Option<&str> {
 /// The operation, the record handles and the fields of a call.
 type Call<'a> = (&'a str, &'a str, &'a str);
 
-/// Logs calls under a grant the way a reader does.
 pub fn disclose(home: &Home, grant: &str, calls: &[Call<'_>]) {
     home.end_server();
     let store = home.open_store();

@@ -84,21 +84,18 @@ impl Agent {
         answer["result"].take()
     }
 
-    /// The structured content of a call that is answered.
     pub fn content(&mut self, tool: &str, arguments: impl Into<Value>) -> Value {
         let mut answer = self.call(tool, arguments);
         assert_ne!(answer["isError"], true, "{answer}");
         answer["structuredContent"].take()
     }
 
-    /// The code of a call that is refused.
     pub fn refusal(&mut self, tool: &str, arguments: impl Into<Value>) -> Value {
         let mut answer = self.call(tool, arguments);
         assert_eq!(answer["isError"], true, "{answer}");
         answer["structuredContent"]["error"]["code"].take()
     }
 
-    /// The ids of what a search finds.
     pub fn found(&mut self, query: &str) -> Vec<String> {
         let content = self.content("search", json!({ "query": query }));
         let ids = content["results"].as_array().unwrap().iter();

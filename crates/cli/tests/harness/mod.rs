@@ -86,7 +86,6 @@ pub fn holding(folder: &Path, word: &str) -> Vec<PathBuf> {
     found
 }
 
-/// A clock that stands still.
 struct Stopped;
 
 impl Clock for Stopped {
@@ -230,7 +229,6 @@ impl Home {
         Ran::new(command.output().unwrap(), self.folder())
     }
 
-    /// Runs the program with something to read.
     pub fn run_with(&self, line: impl AsRef<str>, input: &[u8]) -> Ran {
         let mut child = self
             .command(line)
@@ -355,7 +353,6 @@ impl Ran {
         self
     }
 
-    /// Checks that it ended well.
     pub fn succeeds(self) -> Self {
         self.exits(0)
     }
@@ -404,7 +401,6 @@ impl Ran {
         }
     }
 
-    /// Checks that these words were told nowhere.
     pub fn hides(&self, words: impl AsRef<str>) {
         let words = words.as_ref();
         let told = [&self.stdout, &self.stderr];
@@ -418,7 +414,6 @@ impl Ran {
         serde_json::from_str(&self.stdout).unwrap()
     }
 
-    /// A text of the JSON on standard output.
     pub fn text(&self, member: &str) -> String {
         self.json()[member].as_str().unwrap().to_owned()
     }

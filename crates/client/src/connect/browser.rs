@@ -31,7 +31,6 @@ const HEAD_BYTES: usize = 16 * 1024;
 /// Concurrent connections: browsers open some that they never use.
 const MAX_VISITORS: usize = 16;
 
-/// A listener that waits for the redirect.
 pub(super) struct Browser {
     listener: TcpListener,
     redirect_uri: String,

@@ -20,20 +20,17 @@ const DEVICE_CODE: &str = "urn:ietf:params:oauth:grant-type:device_code";
 const INTERVAL: Duration = Duration::from_secs(5);
 /// Bounds of the polling interval, whatever the server says.
 const INTERVAL_BOUNDS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
-/// The longest time to wait for a person.
 const MAX_WAIT: Duration = Duration::from_hours(1);
 /// The longest code a person is asked to type.
 const USER_CODE_CHARS: usize = 64;
 /// A client id that no server has registered, to probe whether the flow works.
 const PROBE_CLIENT_ID: &str = "pdpp-doctor";
 
-/// A device code that waits for approval.
 pub(super) struct Device {
     code: Secret,
     interval: Duration,
 }
 
-/// The result of requesting a code.
 pub(super) enum DeviceStart {
     Waits(Device, Prompt),
     /// The server requires authorization details.
@@ -102,7 +99,6 @@ fn wants_details(body: &Map<String, Value>) -> bool {
     code.as_deref() == Some("invalid_request") && told.is_some_and(|told| told.contains(DETAILS))
 }
 
-/// The result of probing the flow.
 pub(super) enum DeviceSupport {
     Works,
     NeedsDetails,

@@ -8,7 +8,6 @@ use std::time::Duration;
 use contract::error::{ErrorCode, ReadError};
 use serde_json::{Map, Value};
 
-/// The largest file that is read.
 const MOST_BYTES: u64 = 1024 * 1024;
 
 /// Polling interval of the lock.
@@ -33,7 +32,6 @@ pub(crate) fn read(path: &Path) -> Result<Option<Map<String, Value>>, ReadError>
         .map_err(|_| unusable(path, "is not a JSON object"))
 }
 
-/// Replaces a file atomically.
 pub(crate) fn write(path: &Path, members: &Map<String, Value>) -> Result<(), ReadError> {
     let failed = |error: io::Error| unwritable(path, &error);
     prepare(path)?;

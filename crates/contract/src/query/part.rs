@@ -118,7 +118,6 @@ impl Count {
     }
 }
 
-/// Which fields of a record to return.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Projection {
     #[default]
@@ -185,7 +184,6 @@ impl Filter {
     }
 }
 
-/// A relationship to bring along.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpandRequest {
     pub name: String,

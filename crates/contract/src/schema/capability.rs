@@ -9,7 +9,6 @@ use crate::wire::OrderedMap;
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct FieldCapability {
-    /// The property's JSON Schema as written.
     pub schema: Option<Box<RawValue>>,
     #[serde(rename = "type")]
     pub presentation_type: Option<String>,
@@ -34,7 +33,6 @@ pub struct Capability {
     /// This caller may use it.
     #[serde(default)]
     pub usable: bool,
-    /// The comparisons of a range filter.
     pub operators: Option<Vec<String>>,
     /// Why it is declared and not usable.
     pub reason: Option<String>,

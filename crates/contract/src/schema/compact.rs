@@ -17,7 +17,6 @@ use crate::wire::{OrderedMap, Other};
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct CompactStream {
     pub name: String,
-    /// The fields that identify a record.
     pub primary_key: Option<Vec<String>>,
     pub cursor_field: Option<String>,
     /// What each field accepts, as flags: see [`FieldCapability::flags`].

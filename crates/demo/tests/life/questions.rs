@@ -29,7 +29,6 @@ fn evidence(owner: &Owner, q: &str, place: (&str, &str), words: &[&str]) -> Valu
     panic!("nothing in {place:?} answers {q:?} with {words:?}");
 }
 
-/// The sum of a field in a span of days.
 fn sum(
     owner: &Owner,
     (connection, name): (&str, &str),

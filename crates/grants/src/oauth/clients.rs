@@ -19,7 +19,6 @@ use crate::secret::random_words;
 /// How long a client that was never approved is remembered.
 pub(super) const UNUSED: Duration = Duration::from_hours(24 * 30);
 
-/// How a client may come to a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum GrantType {
     #[serde(rename = "authorization_code")]
@@ -70,7 +69,6 @@ pub struct Client {
 }
 
 impl Client {
-    /// Whether codes may be sent there.
     pub fn may_redirect_to(&self, address: &str) -> bool {
         self.redirect_uris
             .iter()
@@ -104,7 +102,6 @@ pub struct Registered {
     pub token_endpoint_auth_method: &'static str,
 }
 
-/// What is known of a client id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lookup {
     Known(Client),

@@ -20,7 +20,6 @@ use super::token_endpoint::{Minting, TokenResponse};
 use super::{Issuer, later};
 use crate::documents::{find, key_of, text};
 
-/// How long a code may be redeemed.
 pub(super) const LIFE: Duration = Duration::from_mins(2);
 /// How long a redeemed code is remembered, to notice a second use.
 pub(super) const REMEMBERED: Duration = Duration::from_hours(24);

@@ -27,7 +27,6 @@ const GRACE: Duration = Duration::from_mins(5);
 const ALPHABET: &[u8; 20] = b"BCDFGHJKLMNPQRSTVWXZ";
 const LETTERS: usize = 8;
 
-/// The answer to a device that begins the flow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DeviceAuthorization {
     pub device_code: Secret,

@@ -13,7 +13,6 @@ use crate::token::{TokenError, TokenKind, live_grant, presented, resolve};
 /// The answer about a token. For a token that is not valid, `active` is the only member.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Introspection {
-    /// Whether it is valid now.
     pub active: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pdpp_token_kind: Option<TokenKind>,

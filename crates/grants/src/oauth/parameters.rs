@@ -2,7 +2,6 @@
 
 use super::error::OAuthError;
 
-/// The longest text of one parameter.
 const MAX_BYTES: usize = 65_536;
 
 /// Parameters of a query or a form, in any order.

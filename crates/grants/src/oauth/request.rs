@@ -66,7 +66,6 @@ impl From<OAuthError> for AuthorizeError {
     }
 }
 
-/// How the client waits for the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum GrantFlow {

@@ -16,7 +16,6 @@ use crate::documents::{Found, text};
 use crate::issue::{IssueError, SINGLE_USE, after, approval, end};
 use crate::selection::{AI_TRAINING, ChosenStream, Draft, Offer, Selection, narrow};
 
-/// What the owner chooses about a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choice {
     /// Exactly these streams. `None` means everything in the details; a request without details needs a choice.

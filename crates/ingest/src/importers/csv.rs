@@ -31,7 +31,6 @@ use crate::rejection::{Given, Rejection, RejectionCode, quoted};
 use crate::validate::Cells;
 use crate::validate::value::{Fault, listed};
 
-/// Reads rows of a CSV file.
 pub struct CsvImporter<'a, R> {
     /// The file, until its beginning was looked at.
     reader: Option<R>,

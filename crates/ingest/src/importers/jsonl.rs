@@ -8,7 +8,6 @@ use crate::importer::{Importer, Item};
 use crate::lines::{Line, Lines, MAX_LINE_BYTES};
 use crate::rejection::{Rejection, RejectionCode};
 
-/// Reads JSON lines.
 pub struct JsonlImporter<'a, R> {
     lines: Lines<R>,
     acceptor: &'a Acceptor<'a>,

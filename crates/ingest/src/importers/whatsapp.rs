@@ -41,7 +41,6 @@ const REMEMBERED_MINUTES: usize = 256;
 /// Messages of one minute that are existing; real chats have fewer, so this only bounds the memory a made-up file can take.
 const REMEMBERED_MESSAGES: usize = 10_000;
 
-/// Reads the messages of one chat.
 pub struct WhatsappImporter<'a, R> {
     messages: Messages<R>,
     acceptor: &'a Acceptor<'a>,

@@ -60,7 +60,6 @@ impl Memory {
         }
     }
 
-    /// A store for what one kind of known export holds.
     pub fn with_export(export: Export) -> Self {
         Self::new(Declaration::parse(export.declaration()).unwrap())
     }
@@ -74,7 +73,6 @@ impl Memory {
         Acceptor::new(&self.declaration, choice, form, &Stopped)
     }
 
-    /// Imports a file that can be read to its end.
     pub fn import(&self, importer: &mut dyn Importer) -> ImportReport {
         let (report, error) = self.try_import(importer, "a file");
         assert!(error.is_none(), "{error:?}");

@@ -194,7 +194,6 @@ impl<'a> FieldValue<'a> {
         super::bytes::without_bytes(self.0) != *self.0
     }
 
-    /// The name of its JSON type.
     pub(crate) fn kind(self) -> &'static str {
         match self.0 {
             Value::Object(_) => "object",

@@ -40,7 +40,6 @@ const MAX_LIMIT: u64 = contract::window::MAX_LIMIT_CHARS as u64;
 /// Shorter texts may be no more than the words that matched.
 const BARE: usize = 48;
 
-/// A record that a search found.
 #[derive(Debug)]
 pub(crate) struct Hit {
     pub(crate) identity: Identity,

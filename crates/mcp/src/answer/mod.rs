@@ -39,7 +39,6 @@ pub(crate) use window::{ReceivedWindow, shorten};
 use self::schema::Document;
 use crate::fault::Fault;
 
-/// A successful answer of the server.
 #[derive(Debug)]
 pub(crate) struct Answered {
     body: Value,
@@ -100,7 +99,6 @@ impl Answered {
         Err(Fault::from(error).with_answer(Some(answer.status), answer.request_id))
     }
 
-    /// On whose behalf a schema says that it was answered.
     pub(crate) fn bearer(&self) -> Option<Bearer> {
         Bearer::from_schema(&self.body)
     }

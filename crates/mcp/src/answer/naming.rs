@@ -104,7 +104,6 @@ fn key_text(value: &Value) -> Option<String> {
     }
 }
 
-/// The connection a hit or record belongs to.
 pub(super) fn connection_of(value: &Value) -> Option<&str> {
     let nested = value
         .get("source")
@@ -114,7 +113,6 @@ pub(super) fn connection_of(value: &Value) -> Option<&str> {
         .or(nested)
 }
 
-/// The connector a hit or record came from.
 pub(super) fn connector_of(value: &Value) -> Option<&str> {
     text(value, "connector_key").or_else(|| text(value, "connector_id"))
 }
@@ -290,9 +288,22 @@ mod tests {
     #[test]
     fn an_untitled_hit_is_called_by_source_stream_and_the_author_s_time() {
         // SE-15, SE-16
-        let hit = json!({"stream":"mail","record_key":"m","display_name":"Work",
-            "emitted_at":"2026-05-01T00:00:00Z","data":{"sent_at":"2026-04-01T00:00:00Z"}});
-        let identity = of_hit(&hit, 0);
-        assert_eq!(title(&hit, &identity), "Work / mail / 2026-04-01T00:00:00Z");
+        for (times, shown) in [
+            (
+                json!({"authored_at": "2026-04-01", "sent_at": "2026-03-01"}),
+                "2026-04-01",
+            ),
+            (json!({"sent_at": "2026-03-01"}), "2026-03-01"),
+            (json!({"data": {"sent_at": "2026-02-01"}}), "2026-02-01"),
+            (json!({"data": {"authored_at": "2026-01-01"}}), "2026-01-01"),
+            (json!({}), "2026-05-01"),
+        ] {
+            let mut hit = json!({"stream":"mail","record_key":"m","display_name":"Work","emitted_at":"2026-05-01"});
+            hit.as_object_mut()
+                .unwrap()
+                .extend(times.as_object().unwrap().clone());
+            let identity = of_hit(&hit, 0);
+            assert_eq!(title(&hit, &identity), format!("Work / mail / {shown}"));
+        }
     }
 }

@@ -19,7 +19,6 @@ const WHOLE: usize = 0;
 /// Texts of hits shorter than this are left alone: what would stand for them is as long.
 const SMALL_TEXT: usize = 1_024;
 
-/// The length of anything as JSON.
 pub(crate) fn size(value: &impl Serialize) -> usize {
     let mut count = Count(0);
     // Counting cannot fail, and every value can be written.

@@ -1,6 +1,5 @@
 //! The one writer of text under a byte budget: whole lines are dropped, never parts of one.
 
-/// Lines that together stay under a ceiling.
 #[derive(Debug)]
 pub(crate) struct Lines {
     ceiling: usize,
@@ -59,7 +58,6 @@ impl Lines {
         taken
     }
 
-    /// Adds several lines if all of them fit.
     pub(crate) fn offer_all(&mut self, lines: &[String]) -> bool {
         let bytes: usize = lines.iter().map(|line| line.len() + 1).sum();
         let fits = bytes <= self.room() + 1;

@@ -15,7 +15,6 @@ pub(crate) fn excerpt_for(source: &str, words: &str, bytes: usize) -> (String, b
     centred(source, words, bytes)
 }
 
-/// The text without tags.
 pub(crate) fn unmarked(source: &str) -> String {
     runs(source).iter().map(|run| run.text).collect()
 }

@@ -7,7 +7,6 @@ use jsonschema::Validator;
 use serde_json::{Value, json};
 use testkit::fake::TOKEN;
 
-/// The result of a tool call.
 #[derive(Debug)]
 pub(crate) struct Answer {
     /// All text parts, joined by newlines.

@@ -15,59 +15,6 @@ fn evidence_states() -> [State; 3] {
     ]
 }
 
-// EV-01, EV-02, EV-03, EV-04, EV-05, EV-10, EV-11, EV-16, HD-01
-#[test]
-fn a_proven_match_leads_with_words_field_id_and_the_way_on() {
-    for state in evidence_states() {
-        each_way(&state, |caller| {
-            let hits = caller.ok("search", json!({"query": "Hyperlane"}));
-            let line = hits
-                .text
-                .lines()
-                .find(|line| line.contains("field_path="))
-                .unwrap();
-            for shown in [
-                "Hyperlane",
-                "bridge using",
-                "LayerZero",
-                "field_path=text",
-                "cin_slack/messages:m1",
-                "read_record_field",
-            ] {
-                assert!(line.contains(shown), "{shown}: {line}");
-            }
-            let preview = line.split('"').nth(1).unwrap();
-            assert!(preview.len() <= 400, "{} bytes", preview.len());
-            let excerpt = hits.text.find("field_path=text").unwrap();
-            assert!(excerpt < hits.text.find("Top results:").unwrap());
-            assert!(hits.text.find("source_mix").is_none_or(|mix| excerpt < mix));
-            let calls = hits.printed("read_record_field");
-            assert_eq!(calls.len(), 1);
-            let window = caller.ok("read_record_field", calls[0].clone());
-            assert!(window.text.contains("Hyperlane"));
-
-            let result = hits.results()[0]["evidence_preview"].as_str().unwrap();
-            let rung = &hits.structured["content_ladder"]["records"][0];
-            let ladder = rung["evidence_preview"].as_str().unwrap();
-            for preview in [result, ladder] {
-                assert!(
-                    preview.contains("Hyperlane") && preview.len() <= 600,
-                    "{preview}"
-                );
-            }
-            assert_eq!(rung["field_windows"][0]["field_path"], "text");
-            let read = &rung["field_windows"][0]["read"];
-            assert_eq!(read["tool"], "read_record_field");
-            assert!(
-                caller
-                    .ok("read_record_field", read["args"].clone())
-                    .text
-                    .contains("Hyperlane")
-            );
-        });
-    }
-}
-
 // EV-07, EV-08
 #[test]
 fn a_hit_without_proof_claims_none() {

@@ -1,37 +1,9 @@
 //! FE: documents and projection.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use testkit::fake::fixtures;
 
 use crate::host::each_way;
-
-// FE-01, FE-02, FE-03, FE-04
-#[test]
-fn a_document_has_five_members_and_its_text_mirrors_them() {
-    each_way(&fixtures::multi(), |caller| {
-        let document = caller.ok("fetch", json!({"id": "cin_aaa/orders:o1"}));
-        let members: Vec<&String> = document.structured.as_object().unwrap().keys().collect();
-        assert_eq!(members, ["id", "title", "text", "url", "metadata"]);
-        for name in ["id", "title", "text", "url"] {
-            assert!(document.structured[name].is_string());
-        }
-        assert!(
-            document.structured["url"]
-                .as_str()
-                .unwrap()
-                .starts_with(caller.rs.url())
-        );
-        assert_eq!(document.raw["content"].as_array().unwrap().len(), 1);
-        let mirror: Value = serde_json::from_str(&document.text).unwrap();
-        assert_eq!(mirror, document.structured);
-        assert!(!document.text.contains("\"object\":\"record\""));
-        let metadata = &document.structured["metadata"];
-        assert_eq!(metadata["connection_id"], "cin_aaa");
-        assert_eq!(metadata["stream"], "orders");
-        assert_eq!(metadata["connector_key"], "amazon");
-        assert_eq!(metadata["display_name"], "Laptop Amazon");
-    });
-}
 
 // FE-05, FE-06, FE-07, FE-08, FE-09
 #[test]

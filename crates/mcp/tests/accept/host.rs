@@ -68,14 +68,12 @@ impl Caller {
         }
     }
 
-    /// The whole response to a request of the protocol.
     pub(crate) fn request(&self, method: &str, params: Value) -> Value {
         let response = self.wire.request(method, params);
         crate::answer::keeps_the_secret(&response);
         response
     }
 
-    /// The status of a bare request over HTTP.
     pub(crate) fn status(&self, headers: &str, padding: usize) -> u16 {
         self.wire.status(headers, padding)
     }

@@ -162,21 +162,6 @@ fn a_connection_outside_the_grant_is_refused_by_the_server_alone() {
     });
 }
 
-// ID-14
-#[test]
-fn the_first_colon_ends_the_stream() {
-    each_way(&fixtures::multi(), |caller| {
-        for (id, path) in [
-            ("orders:a:b:c", "/v1/streams/orders/records/a%3Ab%3Ac"),
-            ("cin/orders:a:b", "/v1/streams/orders/records/a%3Ab"),
-        ] {
-            let (_, calls) = caller.asked("fetch", json!({"id": id}));
-            assert_eq!(calls.len(), 1);
-            assert_eq!(calls[0].path, path);
-        }
-    });
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 

@@ -1,276 +1,77 @@
 //! Decision 23, ID-27: a number reaches the caller with all its digits, whichever way it takes.
 
-use std::sync::Arc;
-
-use bytes::Bytes;
-use contract::upstream::{Answer, Asked, Get, Upstream};
-use http_body_util::{BodyExt as _, Full};
-use mcp::{HttpSettings, Options, Server};
 use proptest::prelude::*;
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
-use tokio::runtime::Runtime;
+use testkit::fake::{Call, Reply, State, fixtures};
 
-/// A resource server with one record, which it tells as it was written.
-struct Written {
-    /// The number that is the record's `n`, its largest, and a key to group by.
-    number: String,
-    data: String,
+use crate::host::{Caller, each_way};
+use crate::wire::CURRENT;
+
+fn data(number: &Value, text: &str) -> Value {
+    json!({"n": number, "o": {"e": number, "list": [number, text]}, "t": text})
 }
 
-impl Written {
-    fn new(number: &str, text: &str) -> Written {
-        let text = json!(text);
-        Written {
-            number: number.to_owned(),
-            data: format!(
-                r#"{{"n":{number},"o":{{"e":{number},"list":[{number},{text}]}},"t":{text}}}"#
-            ),
-        }
-    }
-
-    fn record(&self) -> String {
-        let data = &self.data;
-        format!(r#"{{"object":"record","id":"r","stream":"s","connection_id":"c","data":{data}}}"#)
-    }
-
-    fn answer(&self, target: &str) -> (u16, String) {
-        let (record, number) = (self.record(), &self.number);
-        let path = target.split('?').next().unwrap_or_default();
-        match path {
-            "/v1/streams/s/records" => (
-                200,
-                format!(r#"{{"object":"list","has_more":false,"data":[{record},{record}]}}"#),
-            ),
-            "/v1/streams/s/records/r" => (200, record),
-            "/v1/streams/s/records/r/field-window" => (
-                422,
-                r#"{"error":{"code":"field_not_text","message":"no text"}}"#.to_owned(),
-            ),
-            "/v1/streams/s/aggregate" if target.contains("group_by") => (
-                200,
-                format!(r#"{{"groups":[{{"key":{number},"count":2}}],"other_count":0}}"#),
-            ),
-            "/v1/streams/s/aggregate" => (
-                200,
-                format!(r#"{{"object":"aggregation","value":{number}}}"#),
-            ),
-            _ => (404, "{}".to_owned()),
-        }
-    }
+fn record(number: &Value, text: &str) -> Value {
+    json!({"object": "record", "id": "r", "stream": "s", "connection_id": "c", "data": data(number, text)})
 }
 
-impl Upstream for Written {
-    fn provider_url(&self) -> Option<String> {
-        Some("https://provider.test".to_owned())
-    }
-
-    fn get(&self, question: Get) -> Asked<'_> {
-        let (status, body) = self.answer(&question.target());
-        Box::pin(async move {
-            Ok(Answer {
-                status,
-                request_id: None,
-                body: body.clone(),
-            })
-        })
-    }
-}
-
-#[derive(Deserialize)]
-struct Response {
-    result: Box<RawValue>,
-}
-
-/// A tool's result, its structured content as it came.
-#[derive(Deserialize)]
-struct Told {
-    content: Vec<Part>,
-    #[serde(rename = "structuredContent")]
-    structured: Box<RawValue>,
-}
-
-#[derive(Deserialize)]
-struct Part {
-    text: String,
-}
-
-#[derive(Deserialize)]
-struct Read {
-    contents: Vec<Part>,
-}
-
-impl Told {
-    fn text(&self) -> &str {
-        &self.content[0].text
-    }
-
-    #[track_caller]
-    fn holds(&self, text: &str) {
-        assert!(self.structured.get().contains(text), "{}", self.structured);
-    }
-
-    #[track_caller]
-    fn says(&self, text: &str) {
-        assert!(self.text().contains(text), "{text}: {}", self.text());
-    }
-}
-
-/// Somebody who asks such a server, over the pipe and over HTTP.
-struct Asking {
-    runtime: Runtime,
-    server: Server,
-}
-
-impl Asking {
-    fn of(rs: Written) -> Asking {
-        let mut runtime = tokio::runtime::Builder::new_current_thread();
-        Asking {
-            runtime: runtime.enable_all().build().unwrap(),
-            server: Server::new(Arc::new(rs), Options::default()),
-        }
-    }
-
-    /// The result of a request, either way.
-    fn results(&self, method: &str, params: &Value) -> [Box<RawValue>; 2] {
-        let message = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params});
-        let (piped, posted) = (
-            piped(&self.server, &message),
-            posted(&self.server, &message),
-        );
-        let lines = self.runtime.block_on(async { [piped.await, posted.await] });
-        lines.map(|line| {
-            let response: Response =
-                serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"));
-            response.result
-        })
-    }
-
-    /// Calls a tool and looks at what it tells, either way.
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "arguments are written where they are passed"
-    )]
-    fn each(&self, tool: &str, args: Value, holds: impl Fn(Told)) {
-        let params = json!({"name": tool, "arguments": args});
-        for result in self.results("tools/call", &params) {
-            holds(serde_json::from_str(result.get()).unwrap_or_else(|_| panic!("{result}")));
-        }
-    }
-}
-
-type Line<'a> = std::pin::Pin<Box<dyn Future<Output = String> + 'a>>;
-
-fn piped<'a>(server: &'a Server, message: &'a Value) -> Line<'a> {
-    Box::pin(async move {
-        let (near, far) = tokio::io::duplex(1 << 16);
-        let (input, output) = tokio::io::split(far);
-        let serving = tokio::spawn(mcp::serve_pipe(server.clone(), input, output));
-        let (lines, mut output) = tokio::io::split(near);
-        let hello = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
-        let ready = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
-        let said = format!("{hello}\n{ready}\n{message}\n");
-        output.write_all(said.as_bytes()).await.unwrap();
-        let mut lines = BufReader::new(lines).lines();
-        lines.next_line().await.unwrap();
-        let line = lines.next_line().await.unwrap().unwrap();
-        drop((lines, output));
-        serving.await.unwrap().unwrap();
-        line
+/// A server with one record. The number is the record's `n`, its largest, and a key to group by.
+fn server(number: &Value, text: &str) -> State {
+    let (number, record) = (number.clone(), record(number, text));
+    fixtures::multi().on("/v1/streams/s/", move |call: &Call| {
+        let body = match call.segments[3..] {
+            [_] if call.path.ends_with("/records") => {
+                json!({"object": "list", "has_more": false, "data": [record, record]})
+            }
+            [_, _] => record.clone(),
+            [_, _, _] => {
+                let error = json!({"code": "field_not_text", "message": "no text"});
+                return Reply::json(422, &json!({ "error": error }));
+            }
+            _ if call.value("group_by").is_some() => {
+                json!({"groups": [{"key": number, "count": 2}], "other_count": 0})
+            }
+            _ => json!({"object": "aggregation", "value": number}),
+        };
+        Reply::json(200, &body)
     })
 }
 
-fn posted<'a>(server: &'a Server, message: &'a Value) -> Line<'a> {
-    Box::pin(async move {
-        let settings = HttpSettings::new(["localhost".to_owned()], [], 1 << 20);
-        let request = http::Request::post("/mcp")
-            .header("host", "localhost")
-            .header("content-type", "application/json")
-            .header("accept", "application/json, text/event-stream")
-            .header("mcp-protocol-version", "2025-06-18")
-            .body(Full::new(Bytes::from(message.to_string())))
-            .unwrap();
-        let response = mcp::serve_http(server.clone(), &settings, request).await;
-        let bytes = response.into_body().collect().await.unwrap().to_bytes();
-        String::from_utf8(bytes.to_vec()).unwrap()
-    })
-}
-
-/// The number as the parser spells it: an exponent has a small letter and a sign.
-fn spelled(number: &str) -> String {
-    match number.to_lowercase().split_once('e') {
-        Some((digits, exponent)) if exponent.starts_with(['+', '-']) => {
-            format!("{digits}e{exponent}")
-        }
-        Some((digits, exponent)) => format!("{digits}e+{exponent}"),
-        None => number.to_owned(),
-    }
-}
-
-/// Asks everything that tells the number, and holds what came against the record.
-fn reaches_the_caller(number: &str, text: &str) {
-    let asking = Asking::of(Written::new(number, text));
-    let number = &spelled(number);
-    let told = Written::new(number, text);
-    let (data, record) = (&told.data, told.record());
+/// Asks everything that tells the number, and holds what came against the record. Numbers are equal if their digits are.
+fn reaches_the_caller(caller: &Caller, number: &Value, text: &str) {
+    let (data, record) = (data(number, text), record(number, text));
     for args in [
         json!({"stream": "s"}),
         json!({"stream": "s", "changes_since": "beginning"}),
     ] {
-        asking.each("query_records", args, |told| {
-            told.holds(&format!(r#""data":[{record},{record}]"#));
-            told.says(&format!(
-                r#"{{"n":{number},"o":{{"e":{number},"list":[{number},"#
-            ));
-        });
+        let page = caller.ok("query_records", args);
+        assert_eq!(page.structured["data"]["data"], json!([record, record]));
+        let shown = format!(r#"{{"n":{number},"o":{{"e":{number},"list":[{number},"#);
+        assert!(page.text.contains(&shown), "{shown}: {}", page.text);
     }
-    asking.each("fetch", json!({"id": "c/s:r"}), |told| {
-        assert_eq!(told.text(), told.structured.get(), "one document");
-        told.holds(&format!(r#""fields":{{"n":{number},"#));
-        told.holds(&json!(data).to_string());
-    });
-    asking.each("fetch", json!({"id": "c/s:r", "fields": ["n"]}), |told| {
-        told.holds(&format!(r#""text":"{{\"n\":{number}}}""#));
-    });
-    let uri = json!({"uri": "pdpp://record/c%2Fs%3Ar"});
-    for result in asking.results("resources/read", &uri) {
-        let read: Read = serde_json::from_str(result.get()).unwrap();
-        assert_eq!(read.contents[0].text, record);
+    let document = caller.ok("fetch", json!({"id": "c/s:r"}));
+    assert_eq!(document.structured["metadata"]["fields"]["n"], *number);
+    assert!(document.text.contains(&json!(data.to_string()).to_string()));
+    let projected = caller.ok("fetch", json!({"id": "c/s:r", "fields": ["n"]}));
+    assert_eq!(projected.structured["text"], format!(r#"{{"n":{number}}}"#));
+    let read = caller.resource("pdpp://record/c%2Fs%3Ar").unwrap();
+    assert_eq!(read, record.to_string());
+    for field in ["n", "o"] {
+        let args = json!({"id": "c/s:r", "field_path": field});
+        let window = caller.ok("read_record_field", args);
+        let written = data[field].to_string();
+        assert_eq!(window.structured["window"]["text"], written);
+        assert_eq!(window.structured["field"]["size_bytes"], written.len());
+        assert!(window.text.contains(&written), "{}", window.text);
     }
-    reaches_windows(&asking, number, text);
-    reaches_figures(&asking, number);
-}
-
-fn reaches_windows(asking: &Asking, number: &str, text: &str) {
-    let window = |field: &str| json!({"id": "c/s:r", "field_path": field});
-    asking.each("read_record_field", window("n"), |told| {
-        told.holds(&format!(r#""text":"{number}""#));
-        let size = number.len();
-        told.holds(&format!(
-            r#""type":"number","text_like":false,"size_bytes":{size},"#
-        ));
-        told.says(number);
-    });
-    let inner = format!(r#"{{"e":{number},"list":[{number},{}]}}"#, json!(text));
-    asking.each("read_record_field", window("o"), |told| {
-        told.holds(&format!(r#""text":{}"#, json!(inner)));
-        told.holds(&format!(r#""size_bytes":{}"#, inner.len()));
-    });
-}
-
-fn reaches_figures(asking: &Asking, number: &str) {
-    let largest = json!({"stream": "s", "metric": "max", "field": "n"});
-    asking.each("aggregate", largest, |told| {
-        told.holds(&format!(r#""value":{number}}}"#));
-        told.says(&format!("= {number}"));
-    });
-    let grouped = json!({"stream": "s", "metric": "count", "group_by": "n"});
-    asking.each("aggregate", grouped, |told| {
-        told.holds(&format!(r#""key":{number},"#));
-        told.says(&format!("\n{number}=2"));
-    });
+    let args = json!({"stream": "s", "metric": "max", "field": "n"});
+    let largest = caller.ok("aggregate", args);
+    assert_eq!(largest.structured["data"]["value"], *number);
+    assert!(largest.text.contains(&format!("= {number}")));
+    let args = json!({"stream": "s", "metric": "count", "group_by": "n"});
+    let groups = caller.ok("aggregate", args);
+    assert_eq!(groups.structured["data"]["groups"][0]["key"], *number);
+    assert!(groups.text.contains(&format!("\n{number}=2")));
 }
 
 #[test]
@@ -284,7 +85,10 @@ fn a_number_keeps_its_digits_everywhere() {
         "7",
         "-0",
     ] {
-        reaches_the_caller(number, "plain");
+        let number: Value = serde_json::from_str(number).unwrap();
+        each_way(&server(&number, "plain"), |caller| {
+            reaches_the_caller(caller, &number, "plain");
+        });
     }
 }
 
@@ -299,35 +103,36 @@ fn number() -> impl Strategy<Value = String> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
-
     #[test]
     fn any_number_reaches_the_caller_with_all_its_digits(number in number(), text in "[0-9.eE\\[\\]-]{0,24}") {
-        reaches_the_caller(&number, &text);
+        let number: Value = serde_json::from_str(&number).unwrap();
+        let caller = Caller::posting(server(&number, &text), CURRENT);
+        reaches_the_caller(&caller, &number, &text);
     }
 }
 
 #[test]
 fn a_number_as_long_as_a_text_is_bounded_like_one() {
     // LG-01
-    let number = "7".repeat(300_000);
-    let asking = Asking::of(Written::new(&number, "plain"));
-    for (tool, args) in [
-        ("query_records", json!({"stream": "s"})),
-        ("fetch", json!({"id": "c/s:r"})),
-        (
-            "read_record_field",
-            json!({"id": "c/s:r", "field_path": "n"}),
-        ),
-        (
-            "aggregate",
-            json!({"stream": "s", "metric": "max", "field": "n"}),
-        ),
-    ] {
-        let params = json!({"name": tool, "arguments": args});
-        for result in asking.results("tools/call", &params) {
-            assert!(result.get().len() < 1_048_576, "{tool}");
-            let told: Told = serde_json::from_str(result.get()).unwrap();
-            assert!(told.text().len() < 16_384, "{tool} {}", told.text().len());
+    let number: Value = serde_json::from_str(&"7".repeat(300_000)).unwrap();
+    each_way(&server(&number, "plain"), |caller| {
+        for (tool, args) in [
+            ("query_records", json!({"stream": "s"})),
+            ("fetch", json!({"id": "c/s:r"})),
+            (
+                "read_record_field",
+                json!({"id": "c/s:r", "field_path": "n"}),
+            ),
+            (
+                "aggregate",
+                json!({"stream": "s", "metric": "max", "field": "n"}),
+            ),
+        ] {
+            let params = json!({"name": tool, "arguments": args});
+            let told = caller.request("tools/call", params);
+            assert!(told.to_string().len() < 1_048_576, "{tool}");
+            let text = told["result"]["content"][0]["text"].as_str().unwrap();
+            assert!(text.len() < 16_384, "{tool} {}", text.len());
         }
-    }
+    });
 }

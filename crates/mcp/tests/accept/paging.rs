@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use testkit::fake::{ListShape, Quirk, Reply, State, fixtures};
+use testkit::fake::{Reply, fixtures};
 
 use crate::answer::Answer;
 use crate::host::{Caller, each_way};
@@ -78,41 +78,6 @@ fn cursor_bookmark_and_count_stand_in_text_as_they_are() {
         let last = caller.ok("search", json!({"query": "order", "cursor": "scur_2"}));
         assert_eq!(shown(&last, "next_cursor"), None);
     });
-}
-
-// QR-03
-#[test]
-fn handles_are_found_where_servers_put_them_and_never_invented() {
-    let mut nested = fixtures::rows(30);
-    nested.list_shape = ListShape::DataRecords;
-    let states = [
-        fixtures::rows(30).with(Quirk::HandlesInMeta),
-        nested,
-        fixtures::rows(30),
-    ];
-    for state in states {
-        each_way(&state, |caller| {
-            let page = caller.ok("query_records", json!({"stream": "mail", "limit": 5}));
-            let cursor = shown(&page, "next_cursor").unwrap();
-            let rest = caller.ok(
-                "query_records",
-                json!({"stream": "mail", "limit": 100, "cursor": cursor}),
-            );
-            assert_eq!(shown(&rest, "next_cursor"), None, "{}", rest.text);
-            assert_eq!(ids(&rest.text).len() + unshown(&rest), 25, "{}", rest.text);
-        });
-    }
-}
-
-fn unshown(answer: &Answer) -> usize {
-    let told = answer.text.split("not_shown=").nth(1);
-    told.map_or(0, |rest| {
-        rest.split(|c: char| !c.is_ascii_digit())
-            .next()
-            .unwrap()
-            .parse()
-            .unwrap()
-    })
 }
 
 /// Every id of a stream, by text alone. What a page does not show is asked for as the text says.
@@ -218,41 +183,6 @@ fn figures_and_schemas_show_such_handles_too() {
     });
 }
 
-// UP-05
-#[test]
-fn a_figure_says_what_it_is_of() {
-    for state in [
-        fixtures::rows(60),
-        fixtures::rows(60).with(Quirk::WrapsAggregateInData),
-    ] {
-        each_way(&state, |caller| {
-            let figure = caller.ok(
-                "aggregate",
-                json!({"stream": "mail", "metric": "sum", "field": "size"}),
-            );
-            for shown in ["sum", "mail", "size", "1770"] {
-                assert!(figure.text.contains(shown), "{shown}: {}", figure.text);
-            }
-            let groups = caller.ok(
-                "aggregate",
-                json!({"stream": "mail", "metric": "count", "group_by": "folder", "limit": 2}),
-            );
-            assert!(groups.text.contains("\"inbox\"=30"), "{}", groups.text);
-            assert!(groups.text.contains("other_count=15"), "{}", groups.text);
-            let months = caller.ok(
-                "aggregate",
-                json!({"stream": "mail", "metric": "count",
-                "group_by_time": "sent_at", "granularity": "month", "time_zone": "Europe/Berlin"}),
-            );
-            assert!(
-                months.text.contains("time_zone=Europe/Berlin"),
-                "{}",
-                months.text
-            );
-        });
-    }
-}
-
 // LG-05
 #[test]
 fn a_long_list_says_how_many_are_not_shown_and_how_to_see_them() {
@@ -266,22 +196,4 @@ fn a_long_list_says_how_many_are_not_shown_and_how_to_see_them() {
         assert!(page.text.contains(&told), "{}", page.text);
         assert_eq!(read_all(caller, "query_records", &args).len(), 100);
     });
-}
-
-// FE-13, ID-27
-#[test]
-fn the_servers_records_stay_as_they_are_in_structured_content() {
-    let check = |state: &State| {
-        each_way(state, |caller| {
-            let page = caller.ok("query_records", json!({"stream": "mail", "limit": 3}));
-            let row = &page.structured["data"]["data"][0];
-            assert_eq!(row["object"], "record");
-            assert_eq!(row["data"]["id"], row["id"]);
-            assert!(
-                !page.structured["data"].to_string().contains("c1/mail:"),
-                "no composite ids"
-            );
-        });
-    };
-    check(&fixtures::rows(5));
 }

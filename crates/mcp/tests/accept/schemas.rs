@@ -63,33 +63,6 @@ fn without_arguments_it_is_an_index_without_fields() {
     }
 }
 
-// SC-03
-#[test]
-fn the_index_names_all_that_the_next_call_needs() {
-    each_way(&fixtures::schema(), |caller| {
-        let index = caller.ok("schema", json!({}));
-        for shown in [
-            "messages",
-            "channels",
-            "slack",
-            "gmail",
-            "cin_s1",
-            "\"Work\"",
-            "cin_s2",
-            "\"Home\"",
-            "cin_g1",
-            "\"Mail\"",
-            "schema(stream",
-        ] {
-            assert!(index.text.contains(shown), "{shown}: {}", index.text);
-        }
-        for args in index.printed("schema") {
-            assert!(caller.ok("schema", args).text.contains("fields="));
-        }
-        assert!(!index.printed("schema").is_empty());
-    });
-}
-
 // SC-04, BU-05
 #[test]
 fn a_huge_grant_is_named_in_full_within_its_budget() {
@@ -112,96 +85,6 @@ fn a_huge_grant_is_named_in_full_within_its_budget() {
     });
 }
 
-// BU-06, SC-18
-#[test]
-fn a_full_schema_is_bounded_as_one_result() {
-    let mut lax = fixtures::schema_xl().with(Quirk::IgnoresSchemaSelectors);
-    // All of it would be 86 MB; two connectors are already more than anybody may be shown.
-    lax.world.connectors.truncate(2);
-    for state in [fixtures::schema_xl(), lax] {
-        each_way(&state, |caller| {
-            let args =
-                json!({"stream": "stream_00_00", "connection_id": "cin_00_03", "detail": "full"});
-            let answer = caller.ok("schema", args);
-            let bytes = answer.raw.to_string().len();
-            assert!(bytes <= 100_000, "{bytes}");
-            assert!(!answer.raw.to_string().contains("stream_01_00"));
-            assert_eq!(streams_of(&answer), ["connector_00/stream_00_00"]);
-            for f in 1..40 {
-                assert!(answer.text.contains(&format!("field_{f:02}")), "field {f}");
-            }
-        });
-    }
-}
-
-// SC-06, SC-07, SC-10, SC-11
-#[test]
-fn a_stream_tells_all_it_accepts_for_each_source() {
-    each_way(&fixtures::schema(), |caller| {
-        let answer = caller.ok("schema", json!({"stream": "messages"}));
-        assert_eq!(streams_of(&answer), ["slack/messages", "gmail/messages"]);
-        for row in connectors(&answer) {
-            let row = row["streams"][0].to_string();
-            for capability in [
-                "field_capabilities",
-                "filter",
-                "sort",
-                "projection",
-                "aggregate",
-            ] {
-                assert!(row.contains(capability), "{capability}: {row}");
-            }
-        }
-        let rows: Vec<&str> = answer.text.split("stream name=").skip(1).collect();
-        assert_eq!(rows.len(), 2);
-        for (row, connector) in rows.iter().zip(["slack", "gmail"]) {
-            assert!(
-                row.contains(&format!("connector_key=\"{connector}\"")),
-                "{row}"
-            );
-            assert!(
-                row.contains("fields=") && row.contains("aggregations:"),
-                "{row}"
-            );
-        }
-    });
-}
-
-// SC-09, SC-10
-#[test]
-fn a_connection_narrows_to_its_row_and_tells_eleven_things() {
-    for state in strict_and_lax() {
-        each_way(&state, |caller| {
-            let answer = caller.ok(
-                "schema",
-                json!({"stream": "messages", "connection_id": "cin_s2"}),
-            );
-            assert_eq!(streams_of(&answer), ["slack/messages"]);
-            let told = answer.structured["data"].to_string();
-            assert!(told.contains("cin_s2"));
-            for other in ["cin_s1", "cin_g1", "gmail", "channels"] {
-                assert!(!told.contains(other), "{other}: {told}");
-                assert!(!answer.text.contains(other), "{other}: {}", answer.text);
-            }
-            for shown in [
-                "cin_s2",
-                "connector_key=\"slack\"",
-                "name=\"messages\"",
-                "\"Home\"",
-                "fields=id[t=string,eq]",
-                "projection: fields=",
-                "sort: sent_at",
-                "count: query_records count=",
-                "expand: thread",
-                "search: lexical=text semantic=none",
-                "aggregations: ",
-            ] {
-                assert!(answer.text.contains(shown), "{shown}: {}", answer.text);
-            }
-        });
-    }
-}
-
 /// The legend of a text: what each abbreviation means.
 fn legend(text: &str) -> Vec<(String, String)> {
     let line = text
@@ -214,7 +97,6 @@ fn legend(text: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// The fields of the first row with their flags.
 fn fields(text: &str) -> Vec<(String, Vec<String>)> {
     let line = text
         .lines()
@@ -378,37 +260,6 @@ fn the_whole_grant_in_full_is_refused_with_the_way_there() {
             assert!(answer.text.contains("compact discovery first"));
         }
     });
-}
-
-// SC-05, SC-15, SC-16, SC-17
-#[test]
-fn the_full_schema_is_of_one_stream_and_one_source() {
-    for state in strict_and_lax() {
-        each_way(&state, |caller| {
-            let channels = caller.ok("schema", json!({"stream": "channels", "detail": "full"}));
-            assert_eq!(streams_of(&channels), ["slack/channels"]);
-            assert!(has_raw_schema(&channels.structured));
-            assert!(!channels.structured.to_string().contains("\"messages\""));
-
-            let ambiguous =
-                caller.refused("schema", json!({"stream": "messages", "detail": "full"}));
-            assert_eq!(ambiguous.structured["error"]["retry_with"], "connection_id");
-            for id in ["cin_s1", "cin_s2", "cin_g1"] {
-                assert!(ambiguous.text.contains(id), "{}", ambiguous.text);
-                assert!(
-                    ambiguous.structured["error"]["available_connections"]
-                        .to_string()
-                        .contains(id)
-                );
-            }
-            assert!(!has_raw_schema(&ambiguous.structured));
-
-            let args = json!({"stream": "messages", "detail": "full", "connection_id": "cin_g1"});
-            let gmail = caller.ok("schema", args);
-            assert_eq!(streams_of(&gmail), ["gmail/messages"]);
-            assert!(!gmail.raw.to_string().contains("cin_s"));
-        });
-    }
 }
 
 // SC-19, SC-20

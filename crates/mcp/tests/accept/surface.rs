@@ -1,7 +1,7 @@
 //! TS, BU-01..04, SU-06, AU-06, UP-06, UP-10: what is announced, and whom it serves.
 
 use serde_json::{Value, json};
-use testkit::fake::{Quirk, State, TOKEN, fixtures};
+use testkit::fake::{State, TOKEN, fixtures};
 
 use crate::host::{Caller, each_way};
 use crate::wire::{CURRENT, LEGACY};
@@ -321,42 +321,6 @@ fn brackets_and_empty_names_never_reach_the_server() {
             assert_eq!(answer.code(), "invalid_expand");
         }
     });
-}
-
-// UP-03, UP-04
-#[test]
-fn filters_and_relations_travel_in_brackets() {
-    each_way(&fixtures::schema(), |caller| {
-        let args = json!({"stream": "messages", "connection_id": "cin_s1",
-            "filter": {"sender": "ada", "sent_at": {"gte": "2026-01-01T00:00:00Z"}},
-            "expand": ["thread"], "expand_limit": {"thread": 7}});
-        let (answer, calls) = caller.asked("query_records", args);
-        assert!(!answer.is_error, "{}", answer.text);
-        let call = calls.last().unwrap();
-        assert_eq!(call.value("filter[sender]"), Some("ada"));
-        assert_eq!(
-            call.value("filter[sent_at][gte]"),
-            Some("2026-01-01T00:00:00Z")
-        );
-        assert_eq!(call.value("expand_limit[thread]"), Some("7"));
-        assert_eq!(call.value("filter"), None);
-    });
-    // A stream without relations, in both shapes of the schema.
-    for state in [
-        fixtures::schema(),
-        fixtures::schema().with(Quirk::WrapsSchemaInData),
-    ] {
-        each_way(&state, |caller| {
-            let args =
-                json!({"stream": "channels", "connection_id": "cin_s1", "expand": ["thread"]});
-            let (answer, calls) = caller.asked("query_records", args);
-            assert_eq!(answer.code(), "invalid_expand");
-            assert!(
-                calls.iter().all(|call| call.path == "/v1/schema"),
-                "{calls:?}"
-            );
-        });
-    }
 }
 
 // UP-06

@@ -20,40 +20,6 @@ fn source() -> Vec<char> {
     record.data["text"].as_str().unwrap().chars().collect()
 }
 
-// FW-01, FW-02, FW-03, FW-04, FW-10; FW-06, which is held for every answer
-#[test]
-fn a_window_is_one_text_part_with_its_range_and_the_way_on() {
-    let source = source();
-    each_way(&fixtures::evidence(), |caller| {
-        let args = json!({"id": ID, "field_path": "text", "offset_chars": 400, "limit_chars": 400});
-        let (window, calls) = caller.asked("read_record_field", args);
-        assert_eq!(window.raw["content"].as_array().unwrap().len(), 1);
-        let exact: String = source[400..800].iter().collect();
-        assert!(window.text.contains(&exact));
-        for told in ["total_chars=6000", "chars=400..800", "complete=false"] {
-            assert!(window.text.contains(told), "{told}: {}", window.text);
-        }
-        assert_eq!(calls.len(), 1);
-        assert!(calls[0].path.ends_with("/field-window"));
-        let around = window.printed("read_record_field");
-        assert_eq!(around.len(), 2);
-        let starts: Vec<Value> = around
-            .into_iter()
-            .map(|args| {
-                caller.ok("read_record_field", args).structured["window"]["start_chars"].clone()
-            })
-            .collect();
-        assert!(
-            starts.contains(&json!(800)) && starts.contains(&json!(0)),
-            "{starts:?}"
-        );
-
-        let whole = caller.ok("read_record_field", json!({"id": ID, "field_path": "id"}));
-        assert!(whole.text.contains("complete=true"), "{}", whole.text);
-        assert_eq!(whole.printed("read_record_field"), [] as [Value; 0]);
-    });
-}
-
 // FW-05
 #[test]
 fn a_window_around_words_tells_where_they_stand() {

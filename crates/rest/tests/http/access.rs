@@ -46,34 +46,6 @@ async fn an_unknown_token_is_told_so_before_anything_else() {
     }
 }
 
-#[tokio::test]
-async fn owner_client_and_package_each_see_their_own() {
-    let world = World::new().await;
-    let streams = async |token: &str| {
-        let answer = world.get(token, "/v1/streams").await;
-        let rows = answer.body["data"].as_array().unwrap().clone();
-        let name = |row: &serde_json::Value| format!("{}/{}", row["connection_id"], row["name"]);
-        rows.iter()
-            .map(name)
-            .collect::<Vec<_>>()
-            .join(" ")
-            .replace('"', "")
-    };
-    let (client, _) = world.grant(&["work"], &["messages"], &["id", "subject"]);
-    let (both, _) = world.grant(&["work", "home"], &["messages"], &[]);
-    assert_eq!(streams(&client).await, "work/messages");
-    assert_eq!(streams(&both).await, "work/messages home/messages");
-    assert_eq!(streams(&world.owner).await.split(' ').count(), 8);
-    let schema = world.get(&client, "/v1/schema").await.body;
-    assert_eq!(schema["bearer"]["token_kind"], "client");
-    assert!(!schema.to_string().contains("secret"));
-    let schema = world.read("/v1/schema").await;
-    assert_eq!(
-        schema["bearer"],
-        json!({"token_kind": "owner", "scope": "owner"})
-    );
-}
-
 // TR-24: an adapter can tell an owner's token from every answer, a refusal included.
 #[tokio::test]
 async fn every_answer_names_the_kind_of_token() {

@@ -64,25 +64,6 @@ async fn a_blob_is_there_once_a_record_points_at_it() {
 }
 
 #[tokio::test]
-async fn who_may_not_see_the_reference_may_not_see_the_bytes() {
-    let (world, id) = stored("text/plain").await;
-    attach(&world, &id).await;
-    let target = format!("/v1/blobs/{id}");
-    let (without, _) = world.grant(&["work"], &["attachments"], &["id", "name"]);
-    assert_eq!(
-        world.get(&without, &target).await.failure(),
-        (404, "blob_not_found")
-    );
-    let (with, _) = world.grant(&["work"], &["attachments"], &["blob_ref"]);
-    assert_eq!(world.get(&with, &target).await.bytes, CONTENT.as_bytes());
-    let elsewhere = format!("{target}?connection_id=home");
-    assert_eq!(
-        world.get(&with, &elsewhere).await.failure(),
-        (404, "connection_not_found")
-    );
-}
-
-#[tokio::test]
 async fn a_part_is_a_part() {
     let (world, id) = stored("image/png").await;
     attach(&world, &id).await;

@@ -29,7 +29,6 @@ impl Clock for Noon {
     }
 }
 
-/// A server in a folder that goes with it.
 pub(crate) struct World {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) service: Service,
@@ -53,7 +52,6 @@ impl Answer {
             .map_or("", |value| value.to_str().unwrap())
     }
 
-    /// The status and the code of the error.
     pub(crate) fn failure(&self) -> (u16, &str) {
         let code = self.body["error"]["code"].as_str().unwrap_or("no error");
         (self.status.as_u16(), code)
@@ -61,7 +59,6 @@ impl Answer {
 }
 
 impl World {
-    /// An empty store in which mail is declared.
     pub(crate) fn empty() -> Self {
         let clock: Arc<dyn Clock> = Arc::new(Noon);
         let served = served(&clock, &format!("{PUBLIC_URL}/"), Duration::from_hours(1));

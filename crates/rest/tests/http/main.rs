@@ -9,7 +9,6 @@ mod fixture;
 mod listening;
 mod logs;
 mod messages;
-mod numbers;
 mod operations;
 mod selectors;
 mod serving;

@@ -121,29 +121,6 @@ async fn an_answer_that_nobody_asked_for_is_refused_with_an_id() {
     assert_eq!(said.body.get("id"), Some(&Value::Null));
 }
 
-// TS-07: it was answered that there is no such method.
-#[tokio::test]
-async fn a_beginning_that_cannot_be_read_is_no_missing_method() {
-    let world = World::new().await;
-    let (token, _) = world.grant(&["work"], &[], &[]);
-    for method in ["initialize", "server/discover"] {
-        for params in [None, Some(json!({})), Some(json!({"protocolVersion": 5}))] {
-            if method == "server/discover" && params.is_some() {
-                continue;
-            }
-            let mut message = json!({"jsonrpc": "2.0", "id": 1, "method": method});
-            if let Some(params) = params {
-                message["params"] = params;
-            }
-            let said = post(&world, Some(&token), &message).await;
-            assert_eq!(said.body["error"]["code"], -32602, "{}", said.body);
-            assert_eq!(said.body["id"], 1);
-            let told = &said.body["error"]["data"]["error"];
-            assert!(told["next"].as_str().unwrap().starts_with("pass "));
-        }
-    }
-}
-
 #[tokio::test]
 async fn where_every_request_names_its_revision_none_begins_with_initialize() {
     let world = World::new().await;

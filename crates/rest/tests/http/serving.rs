@@ -21,7 +21,6 @@ async fn read_answer(stream: &mut TcpStream) -> String {
     }
 }
 
-/// A server over a real listener.
 struct Running {
     address: std::net::SocketAddr,
     stop: oneshot::Sender<()>,

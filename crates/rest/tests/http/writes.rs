@@ -36,59 +36,6 @@ async fn a_line_for_a_record_that_the_owner_deleted_is_answered_for() {
 }
 
 #[tokio::test]
-async fn lines_are_taken_or_answered_for_one_by_one() {
-    let world = World::new().await;
-    let lines = [
-        letter("n1", "new", "text", 5),
-        String::new(),
-        "{not json".to_owned(),
-        json!({"key": "n2", "data": {"id": "other"}}).to_string(),
-        json!({"key": "n3", "data": {"id": "n3", "size_bytes": "ten"}}).to_string(),
-        json!({"data": {"id": "n4"}}).to_string(),
-        json!({"key": "m1", "op": "delete"}).to_string(),
-    ];
-    let receipt = world.ingest("work", "messages", &lines.join("\n")).await;
-    assert_eq!(receipt["stream"], "messages");
-    assert_eq!(receipt["records_attempted"], 6);
-    assert_eq!(receipt["records_accepted"], 2);
-    assert_eq!(receipt["errors"], json!([]));
-    let rejections = receipt["rejections"].as_array().unwrap();
-    let told: Vec<_> = rejections
-        .iter()
-        .map(|one| {
-            (
-                one["input_index"].as_u64().unwrap(),
-                one["code"].as_str().unwrap(),
-            )
-        })
-        .collect();
-    assert_eq!(
-        told,
-        [
-            (1, "malformed_ndjson"),
-            (2, "invalid_record_identity"),
-            (3, "invalid_field_type"),
-            (4, "missing_key")
-        ]
-    );
-    assert_eq!(rejections[2]["field"], "size_bytes");
-    assert_eq!(rejections[2]["value"], "ten");
-    assert!(
-        rejections[0]["receipt_id"]
-            .as_str()
-            .unwrap()
-            .starts_with("rr_")
-    );
-    // Every later read sees it, search included.
-    let found = world.read("/v1/search?q=new&connection_id=work").await;
-    assert_eq!(found["data"][0]["record_key"], "n1");
-    let gone = world
-        .ask("/v1/streams/messages/records/m1?connection_id=work")
-        .await;
-    assert_eq!(gone.failure(), (404, "not_found"));
-}
-
-#[tokio::test]
 async fn gzip_is_unpacked_whether_announced_or_not() {
     let world = World::new().await;
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());

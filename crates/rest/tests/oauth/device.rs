@@ -76,26 +76,6 @@ async fn a_device_waits_until_its_code_is_typed_and_allowed() {
 }
 
 #[tokio::test]
-async fn a_denied_device_is_told_so() {
-    let world = World::new().await;
-    let client = world.client().await;
-    let device = start(&world, &client).await;
-    let mut browser = world.browser().await;
-    let page = browser.get("/device").await;
-    let (csrf, code) = (page.field("csrf"), device["user_code"].as_str().unwrap());
-    let sent = browser
-        .post("/device", &[("csrf", &csrf), ("user_code", code)])
-        .await;
-    let request = sent.sent_with("request").unwrap();
-    let form = [("csrf", csrf.as_str()), ("request", &request)];
-    let denied = browser.post("/consent/deny", &form).await;
-    denied.shows("<h1>Denied</h1>");
-    poll(&world, &client, &device)
-        .await
-        .refused(400, "access_denied");
-}
-
-#[tokio::test]
 async fn codes_of_devices_cannot_be_guessed_for_long() {
     let world = World::new().await;
     let mut browser = world.browser().await;

@@ -90,7 +90,6 @@ impl Answer {
             .map_or("", |value| value.to_str().unwrap())
     }
 
-    /// Checks that these words stand in it.
     pub(crate) fn shows(&self, words: &str) {
         assert!(self.text.contains(words), "{words} is not in {}", self.text);
     }
@@ -114,7 +113,6 @@ impl Answer {
         assert_eq!(self.refusal(), (status, code.to_owned()), "{}", self.text);
     }
 
-    /// A parameter of the address the browser is sent to.
     pub(crate) fn sent_with(&self, name: &str) -> Option<String> {
         let query = self.header("location").split_once('?')?.1;
         let value = query
@@ -216,7 +214,6 @@ impl World {
         self.send(request.body(Body::empty()).unwrap()).await
     }
 
-    /// Sends a form as an application does.
     pub(crate) async fn post(&self, target: &str, pairs: &[(&str, &str)]) -> Answer {
         let request = Request::post(target)
             .header("content-type", "application/x-www-form-urlencoded")
@@ -376,7 +373,6 @@ impl<'a> Browser<'a> {
         self.post("/consent/review", &form).await
     }
 
-    /// Allows or denies what a page shows.
     pub(crate) async fn decide(&mut self, page: &Answer, how: &str) -> Answer {
         let fields = ["csrf", "request", "digest"].map(|name| (name, page.field(name)));
         let form = fields

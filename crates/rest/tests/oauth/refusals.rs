@@ -36,32 +36,6 @@ async fn an_unknown_client_or_address_never_leads_elsewhere() {
 }
 
 #[tokio::test]
-async fn what_else_is_wrong_is_told_to_the_application() {
-    let world = World::new().await;
-    let mut browser = Browser::new(&world);
-    let client = world.client().await;
-    for (change, error) in [
-        (("response_type", "token"), "unsupported_response_type"),
-        (("resource", "https://other.example"), "invalid_target"),
-    ] {
-        let answer = browser.get(&authorize(&client, &[change])).await;
-        assert_eq!(answer.status, 303, "{change:?} {}", answer.text);
-        assert!(
-            answer
-                .header("location")
-                .starts_with("https://app.example/cb?")
-        );
-        assert_eq!(
-            answer.sent_with("error").as_deref(),
-            Some(error),
-            "{change:?}"
-        );
-        assert_eq!(answer.sent_with("iss").as_deref(), Some(URL));
-        assert_eq!(answer.sent_with("state").as_deref(), Some("s 1&2"));
-    }
-}
-
-#[tokio::test]
 async fn bad_token_requests_are_told_in_the_form_of_oauth() {
     let world = World::new().await;
     let client = world.client().await;

@@ -11,7 +11,7 @@ use super::filter::{filters, granted, instant, values};
 use super::projection::refuse_client_extras;
 use super::reply::Failure;
 use super::sources::resolve;
-use super::state::{Quirk, State};
+use super::state::State;
 use super::world::{Record, Stream};
 
 const DEFAULT_GROUPS: usize = 10;
@@ -55,9 +55,6 @@ pub(crate) fn answer(state: &State, call: &Call, stream: &str) -> Result<Value, 
             body.insert("limit".to_owned(), json!(question.limit));
             body.insert("other_count".to_owned(), json!(other));
         }
-    }
-    if state.is(Quirk::WrapsAggregateInData) {
-        return Ok(json!({ "data": body }));
     }
     body.insert("links".to_owned(), json!({"self": call.raw_target}));
     body.insert(

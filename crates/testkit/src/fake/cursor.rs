@@ -30,14 +30,10 @@ fn is_free(name: &str) -> bool {
         || name.starts_with("expand")
 }
 
-/// A handle of a kind with its numbers, at least `chars` long.
-pub(crate) fn mint(kind: &str, call: &Call, numbers: &[u64], chars: usize) -> String {
+/// A handle of a kind with its numbers.
+pub(crate) fn mint(kind: &str, call: &Call, numbers: &[u64]) -> String {
     let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
-    let mut cursor = format!("{kind}.{:016x}.{}.", binding(call), numbers.join("-"));
-    while cursor.len() < chars {
-        cursor.push('x');
-    }
-    cursor
+    format!("{kind}.{:016x}.{}", binding(call), numbers.join("-"))
 }
 
 /// The numbers of a handle that was given for this very question.
@@ -54,12 +50,10 @@ pub(crate) fn read<const N: usize>(
         )
     };
     let parts: Vec<&str> = cursor.split('.').collect();
-    let [found, bound, numbers, padding] = parts.as_slice() else {
+    let [found, bound, numbers] = parts.as_slice() else {
         return Err(refused());
     };
-    let is_ours = *found == kind
-        && *bound == format!("{:016x}", binding(call))
-        && padding.bytes().all(|byte| byte == b'x');
+    let is_ours = *found == kind && *bound == format!("{:016x}", binding(call));
     let numbers: Vec<u64> = numbers
         .split('-')
         .map_while(|number| number.parse().ok())

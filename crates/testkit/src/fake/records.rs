@@ -122,7 +122,7 @@ fn current(
     let shown = &records[from.min(until)..until];
     Ok(Page {
         rows: shown.iter().map(|record| row(record)).collect(),
-        next_cursor: more.then(|| cursor::mint("cur", call, &[until as u64], state.cursor_chars)),
+        next_cursor: more.then(|| cursor::mint("cur", call, &[until as u64])),
         next_changes_since: None,
         count,
     })
@@ -215,9 +215,8 @@ fn changes(
                 }
             })
             .collect(),
-        next_cursor: (shown.len() < records.len())
-            .then(|| cursor::mint("chp", call, &page_end, state.cursor_chars)),
-        next_changes_since: Some(cursor::mint("chg", call, &[until], state.cursor_chars)),
+        next_cursor: (shown.len() < records.len()).then(|| cursor::mint("chp", call, &page_end)),
+        next_changes_since: Some(cursor::mint("chg", call, &[until])),
         count: None,
     })
 }
@@ -267,9 +266,6 @@ fn envelope(state: &State, call: &Call, page: Page) -> Value {
             body.insert("url".to_owned(), json!(call.path));
             body.insert("links".to_owned(), json!({"self": call.raw_target}));
         }
-    }
-    if state.is(Quirk::HandlesInMeta) {
-        meta.append(&mut handles);
     }
     body.append(&mut handles);
     body.insert("meta".to_owned(), Value::Object(meta));

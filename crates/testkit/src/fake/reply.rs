@@ -56,7 +56,6 @@ pub struct Failure {
     pub status: u16,
     pub code: String,
     pub message: String,
-    /// Further members of the error.
     pub more: Box<Map<String, Value>>,
 }
 
@@ -70,7 +69,6 @@ impl Failure {
         }
     }
 
-    /// Adds a member to the error.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Failure {
         self.more.insert(name.to_owned(), value.into());

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::call::Call;
 use super::reply::{Failure, Reply};
-use super::state::{Quirk, State};
+use super::state::State;
 use super::{aggregate, records, schema, search, window};
 
 pub(crate) fn answer(state: &State, call: &Call, request_id: &str) -> Reply {
@@ -70,10 +70,7 @@ fn routed(state: &State, call: &Call) -> Result<Value, Failure> {
     let segments: Vec<&str> = call.segments.iter().map(String::as_str).collect();
     match segments.as_slice() {
         ["v1", "schema"] => schema::answer(state, call),
-        ["v1", "search"] => search::answer(state, call, "lexical"),
-        ["v1", "search", mode @ ("semantic" | "hybrid")] if state.is(Quirk::ServesSemantic) => {
-            search::answer(state, call, mode)
-        }
+        ["v1", "search"] => search::answer(state, call),
         ["v1", "streams"] => schema::streams(state, call),
         ["v1", "streams", stream] => schema::stream(state, call, stream),
         ["v1", "streams", stream, "records"] => records::list(state, call, stream),

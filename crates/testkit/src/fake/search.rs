@@ -18,7 +18,7 @@ const MAX_LIMIT: usize = 100;
 const CONTEXT: usize = 120;
 const MAX_EXCERPTS: usize = 3;
 
-pub(crate) fn answer(state: &State, call: &Call, mode: &str) -> Result<Value, Failure> {
+pub(crate) fn answer(state: &State, call: &Call) -> Result<Value, Failure> {
     call.only(&[
         "q",
         "streams",
@@ -31,9 +31,6 @@ pub(crate) fn answer(state: &State, call: &Call, mode: &str) -> Result<Value, Fa
     refuse_client_extras(state, call)?;
     let q = call.once("q")?.filter(|q| !q.is_empty());
     let q = q.ok_or_else(|| Failure::invalid("q", "q is required"))?;
-    if mode == "hybrid" && call.once("cursor")?.is_some() {
-        return Err(Failure::invalid("cursor", "hybrid search has no pages"));
-    }
     let limit = call
         .number("limit", 1..=MAX_LIMIT)?
         .unwrap_or(DEFAULT_LIMIT);
@@ -45,7 +42,7 @@ pub(crate) fn answer(state: &State, call: &Call, mode: &str) -> Result<Value, Fa
     };
     let hits = match &state.search_hits {
         Some(hits) => given(state, call, hits)?,
-        None => hits(state, call, q, mode)?,
+        None => hits(state, call, q)?,
     };
     let limit = if state.is(Quirk::IgnoresLimit) {
         usize::MAX
@@ -54,7 +51,7 @@ pub(crate) fn answer(state: &State, call: &Call, mode: &str) -> Result<Value, Fa
     };
     let until = from.saturating_add(limit).min(hits.len());
     let has_more = until < hits.len() || state.is(Quirk::ForcesHasMore);
-    let next = has_more.then(|| cursor::mint("scur", call, &[until as u64], state.cursor_chars));
+    let next = has_more.then(|| cursor::mint("scur", call, &[until as u64]));
     let page = hits.get(from..until).unwrap_or_default();
     Ok(envelope(state, call, page, next, hits.len()))
 }
@@ -77,7 +74,7 @@ fn given(state: &State, call: &Call, hits: &[Value]) -> Result<Vec<Value>, Failu
     Ok(hits.iter().filter(is_asked).cloned().collect())
 }
 
-fn hits(state: &State, call: &Call, q: &str, mode: &str) -> Result<Vec<Value>, Failure> {
+fn hits(state: &State, call: &Call, q: &str) -> Result<Vec<Value>, Failure> {
     let sources = sources(state, call)?;
     if !call.bracketed("filter").is_empty() && call.values("streams").len() != 1 {
         return Err(Failure::invalid(
@@ -94,7 +91,7 @@ fn hits(state: &State, call: &Call, q: &str, mode: &str) -> Result<Vec<Value>, F
         let filters = filters(call, source.stream)?;
         for record in source.records(&state.world) {
             if filters.iter().all(|filter| filter.keeps(record)) {
-                hits.extend(hit(state, source, record, &terms, mode));
+                hits.extend(hit(state, source, record, &terms));
             }
         }
     }
@@ -128,13 +125,7 @@ fn sources<'a>(state: &'a State, call: &Call) -> Result<Vec<Source<'a>>, Failure
 }
 
 /// A hit, if every term occurs in some searched field.
-fn hit(
-    state: &State,
-    source: Source<'_>,
-    record: &Record,
-    terms: &[&str],
-    mode: &str,
-) -> Option<Value> {
+fn hit(state: &State, source: Source<'_>, record: &Record, terms: &[&str]) -> Option<Value> {
     let fields: Vec<(&str, Vec<char>)> = source
         .stream
         .fields
@@ -177,14 +168,9 @@ fn hit(
     ];
     body.extend(members.map(|(name, value)| (name.to_owned(), value)));
     body.extend(titles(source, record));
-    if mode == "lexical" {
-        let descriptor =
-            |(name, excerpt): &(&str, Excerpt)| excerpt.descriptor(state, record, name);
-        let descriptors: Vec<Value> = excerpts.iter().take(MAX_EXCERPTS).map(descriptor).collect();
-        body.insert("evidence_excerpts".to_owned(), json!(descriptors));
-    } else {
-        body.insert("retrieval_mode".to_owned(), json!(mode));
-    }
+    let descriptor = |(name, excerpt): &(&str, Excerpt)| excerpt.descriptor(state, record, name);
+    let descriptors: Vec<Value> = excerpts.iter().take(MAX_EXCERPTS).map(descriptor).collect();
+    body.insert("evidence_excerpts".to_owned(), json!(descriptors));
     Some(Value::Object(body))
 }
 
@@ -339,16 +325,10 @@ fn envelope(
     let recall = state.recall.clone();
     let complete = || json!({"complete": true, "ranking_scope": "all_matches", "truncated": false});
     meta.insert("recall".to_owned(), recall.unwrap_or_else(complete));
-    if let Some(package) = &state.package {
-        meta.insert("package".to_owned(), package.clone());
-    }
     let mut handles = Map::new();
     handles.insert("has_more".to_owned(), json!(next.is_some()));
     if let Some(next) = next {
         handles.insert("next_cursor".to_owned(), json!(next));
-    }
-    if state.is(Quirk::HandlesInMeta) {
-        meta.append(&mut handles);
     }
     let (outer, inner) = match state.search_shape {
         SearchShape::Data => ("data", None),

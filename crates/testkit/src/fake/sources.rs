@@ -41,18 +41,7 @@ pub(crate) fn unknown_connection() -> Failure {
 
 /// The refusal that lists the connections to choose from.
 pub(crate) fn ambiguous(state: &State, code: &str, sources: &[Source<'_>]) -> Failure {
-    let names_grants = state.is(Quirk::AmbiguityNamesGrants);
-    let entry = |source: &Source<'_>| {
-        let mut entry = connection_json(source);
-        if names_grants {
-            entry.insert(
-                "grant_id".to_owned(),
-                json!(format!("grant_{}", source.connection.id)),
-            );
-            entry.insert("connector_key".to_owned(), json!(source.connector.key));
-        }
-        Value::Object(entry)
-    };
+    let entry = |source: &Source<'_>| Value::Object(connection_json(source));
     let listed = state
         .ambiguity_cap
         .unwrap_or(sources.len())

@@ -36,20 +36,12 @@ pub enum Quirk {
     RefusesClientFilters,
     /// The schema also lists hidden fields, as not granted.
     ListsHiddenFields,
-    /// The aggregation stands in `{"data": …}`.
-    WrapsAggregateInData,
-    /// Cursors and bookmarks stand in `meta` instead of at the top.
-    HandlesInMeta,
     /// Every list says that there is more, with a cursor.
     ForcesHasMore,
     /// Evidence without text and offsets, `truncated` always true.
     OlderEvidence,
     /// `retry_with` is an object with `field` and `guidance`.
     RetryWithObject,
-    /// Ambiguity entries also carry `grant_id` and `connector_key`.
-    AmbiguityNamesGrants,
-    /// `/v1/search/semantic` and `/v1/search/hybrid` exist.
-    ServesSemantic,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -128,12 +120,8 @@ pub struct State {
     pub search_hits: Option<Vec<Value>>,
     /// `meta.recall` of a search.
     pub recall: Option<Value>,
-    /// `meta.package` of a search.
-    pub package: Option<Value>,
     /// `meta.warnings` of every list, search and aggregation.
     pub warnings: Vec<Value>,
-    /// The least length of cursors.
-    pub cursor_chars: usize,
     /// How many connections an ambiguity error lists; `None` lists all, as an older server does.
     pub ambiguity_cap: Option<usize>,
     pub(crate) trouble: Vec<(String, Misbehaviour)>,
@@ -158,9 +146,7 @@ impl State {
             request_id: RequestId::default(),
             search_hits: None,
             recall: None,
-            package: None,
             warnings: Vec::new(),
-            cursor_chars: 0,
             ambiguity_cap: Some(12),
             trouble: Vec::new(),
             hooks: Vec::new(),

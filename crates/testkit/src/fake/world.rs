@@ -31,13 +31,11 @@ pub struct Stream {
     pub name: String,
     pub fields: Vec<Field>,
     pub cursor_field: Option<String>,
-    /// Named sets of fields.
     pub views: Vec<View>,
     /// Relations that a read may bring along.
     pub expands: Vec<Expand>,
 }
 
-/// A named set of fields.
 #[derive(Debug, Clone)]
 pub struct View {
     /// What to pass as `view`.
@@ -202,7 +200,6 @@ impl<'a> Source<'a> {
 }
 
 impl Connector {
-    /// A connector without connections and streams.
     pub fn new(key: &str) -> Connector {
         Connector {
             key: key.to_owned(),
@@ -210,7 +207,6 @@ impl Connector {
         }
     }
 
-    /// Adds a connection that carries every stream.
     #[must_use]
     pub fn connection(mut self, id: &str, label: &str) -> Connector {
         self.connections.push(Connection {
@@ -268,7 +264,6 @@ impl Stream {
         self
     }
 
-    /// Adds a named set of fields.
     #[must_use]
     pub fn view(mut self, id: &str, fields: &[&str]) -> Stream {
         self.views.push(View {

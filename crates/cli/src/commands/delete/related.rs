@@ -12,7 +12,6 @@ use crate::output::{counted, visible};
 use crate::owner::{OwnerClient, RequestPath};
 use crate::reading::CommandLine;
 
-/// Records read at a time.
 const PAGE: &str = "100";
 /// Ids that are named; of more the count is told.
 pub(super) const NAMED: usize = 12;

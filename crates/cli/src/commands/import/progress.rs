@@ -5,7 +5,6 @@ use rest::owner::wire::ImportProgress;
 
 use crate::output::Output;
 
-/// Tells how far an import is.
 pub(super) struct Progress {
     output: Output,
     bar: ProgressBar,

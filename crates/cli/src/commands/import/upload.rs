@@ -18,7 +18,6 @@ const PART_BYTES: usize = 256 * 1024;
 const HEADING_BYTES: usize = 32;
 const WAITING: usize = 4;
 
-/// Files being sent.
 pub(super) struct Upload {
     /// Gone once all was sent.
     chunks: WeakSender<Bytes>,

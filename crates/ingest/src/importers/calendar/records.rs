@@ -280,7 +280,6 @@ impl Entry<'_> {
     }
 }
 
-/// Somebody who invites or is invited.
 struct Person {
     name: Option<String>,
     address: String,

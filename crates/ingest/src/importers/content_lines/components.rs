@@ -70,7 +70,6 @@ impl Component {
     }
 }
 
-/// Reads components one after the other.
 pub(crate) struct Components<R> {
     lines: ContentLines<R>,
     layout: &'static Layout,
@@ -91,7 +90,6 @@ enum Step<'b> {
     TooLong,
 }
 
-/// A component while it is read.
 struct Open {
     component: Component,
     /// How many components inside it are open.

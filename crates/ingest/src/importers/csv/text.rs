@@ -74,7 +74,6 @@ impl Encoding {
     }
 }
 
-/// Bytes on their way into rows.
 pub(super) struct Text<R> {
     reader: R,
     /// What was read and not yet taken.

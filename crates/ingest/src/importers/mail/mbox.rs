@@ -8,7 +8,6 @@ use crate::lines::BYTE_ORDER_MARK;
 /// A longer line is taken in pieces.
 const PIECE_BYTES: u64 = 64 * 1024;
 
-/// Reads one message after the other.
 pub(super) struct Messages<R> {
     reader: R,
     limit: usize,

@@ -36,7 +36,6 @@ pub(super) struct Content<'m> {
     pub(super) files: Vec<File<'m>>,
 }
 
-/// Something that came with a message.
 pub(super) struct File<'m> {
     pub(super) name: Option<String>,
     pub(super) media_type: String,

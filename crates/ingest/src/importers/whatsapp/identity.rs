@@ -93,7 +93,6 @@ enum Likeness {
     Deleted,
 }
 
-/// Messages of an export that can be looked for.
 pub(super) struct Sample<'m> {
     messages: Vec<&'m Message>,
     order: DateOrder,

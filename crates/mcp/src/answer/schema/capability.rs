@@ -81,7 +81,6 @@ pub(crate) enum Use {
     Semantic,
 }
 
-/// A relation a read may bring along.
 #[skip_serializing_none]
 #[derive(Debug, Serialize)]
 pub(crate) struct Relation {

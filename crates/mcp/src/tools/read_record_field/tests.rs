@@ -180,23 +180,6 @@ fn bad_names_are_refused_before_anything_is_asked() {
 }
 
 #[test]
-fn a_server_that_lies_gets_no_answer_in_its_name() {
-    // LG-04
-    let route = "/v1/streams/messages/records/m1/field-window";
-    for body in [
-        json!({"object":"field_window"}),
-        json!({"window":{"text":"abc","start_chars":0}}),
-        json!({"window":{"text":"abc","start_chars":7,"total_chars":10,"complete":true}}),
-        json!({"field":{"path":"other"},"window":{"text":"abc","start_chars":0,"total_chars":3}}),
-    ] {
-        let stub = Stub::default().on(route, body);
-        let args = json!({"id":ID,"field_path":"text"});
-        let fault = stub.call("read_record_field", args).unwrap_err();
-        assert_eq!(fault.code(), "rs_bad_response");
-    }
-}
-
-#[test]
 fn the_owner_is_led_to_the_record_s_page() {
     let page = "https://provider.test/records/c/mail/m1";
     let record = json!({"object":"record","id":"m1","stream":"mail","connection_id":"c","citation_url":page,

@@ -190,22 +190,6 @@ fn a_bare_list_of_names_is_the_last_resort_of_the_structured_index() {
 }
 
 #[test]
-fn every_connection_of_a_large_package_is_listed() {
-    // AM-06
-    let connectors: Vec<Value> = (0..25)
-        .map(|n| json!({"connector_key": "github", "source": {"connection_id": format!("gh_{n:02}"), "display_name": "Main"},
-            "streams": [{"name": "repos"}]}))
-        .collect();
-    let stub = Stub::default().on("/v1/schema", json!({"data": {"connectors": connectors}}));
-    let reply = index(&stub, json!({}));
-    for n in 0..25 {
-        let id = format!("gh_{n:02}");
-        assert!(reply.text.contains(&id), "{id} in {}", reply.text);
-        assert!(reply.structured.to_string().contains(&id));
-    }
-}
-
-#[test]
 fn nothing_granted_is_said_and_so_is_nothing_found() {
     let stub = Stub::default().on("/v1/schema", json!({"object": "schema", "connectors": []}));
     let empty = index(&stub, json!({}));
