@@ -228,14 +228,6 @@ mod tests {
 
     use super::*;
 
-    struct StoppedClock;
-
-    impl Clock for StoppedClock {
-        fn now(&self) -> Instant {
-            Instant(1_767_225_600_000_000)
-        }
-    }
-
     const CORPUS: &str = r#"{"_id":"a","title":"Bridges","text":"Ironleaf builds the footbridge","author":"Mara"}
 {"_id":"b","title":"","text":"The ferry departs at noon","thread":"t","order":0,"author":"Tom"}
 {"_id":"c","title":"","text":"Hazelnuts are forbidden","thread":"t","order":1}
@@ -249,7 +241,7 @@ mod tests {
     fn run(collection: Option<PathBuf>, json: bool) -> String {
         let options = FindingOptions {
             collection,
-            clock: Arc::new(StoppedClock),
+            clock: Arc::new(Instant(1_767_225_600_000_000)),
             json,
         };
         let mut out = Vec::new();

@@ -67,18 +67,6 @@ fn a_table_whose_stream_is_not_known_is_refused_with_the_streams_there_are() {
 }
 
 #[test]
-fn a_list_of_objects_is_refused_and_an_empty_file_is_not() {
-    let home = Home::with_mail();
-    let array = home.file("notes.json", "[{}]");
-    home.run(format!("import {array}"))
-        .refused_saying(&["error: ~/notes.json: it begins with '['"]);
-    let empty = home.file("messages", "");
-    home.run(format!("import {empty}"))
-        .succeeds()
-        .says(" 0 read, ");
-}
-
-#[test]
 fn a_dry_run_tells_and_writes_nothing() {
     let home = Home::with_mail();
     home.import_messages("{\"id\":\"a\",\"subject\":\"old\"}\n{\"id\":\"b\"}\n{\"id\":\"c\"}\n")

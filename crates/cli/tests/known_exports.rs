@@ -199,15 +199,6 @@ fn of_several_mailboxes_the_one_that_is_named_is_taken() {
 }
 
 #[test]
-fn a_file_that_nobody_can_read_is_refused_before_there_is_a_place_for_it() {
-    let home = Home::new();
-    let file = home.file("notes.txt", "Dear diary");
-    home.run(format!("import {file}")).refused(
-        "error: ~/notes.txt: neither its name nor its content tells what it holds; name it .jsonl, .ndjson or .csv. Known exports are recognised by themselves: mail (mbox or eml), a Telegram export (result.json), a WhatsApp chat (txt), calendars (ics), contacts (vcf)",
-    );
-}
-
-#[test]
 fn a_recurring_event_is_written_out_also_where_an_earlier_release_declared_calendars() {
     // AN-30: in a store whose declaration knows no occurrences yet.
     let home = Home::new();

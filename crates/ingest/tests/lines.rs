@@ -6,7 +6,7 @@ mod memory;
 use ingest::{
     Acceptor, BatchLimits, Import, ImportReport, JsonlImporter, LineForm, StreamChoice, receive,
 };
-use memory::{Memory, Stopped, connection, declaration, refused, refused_codes, stream};
+use memory::{Memory, NOW, connection, declaration, refused, refused_codes, stream};
 
 /// Imports lines, each envelope or bare, into one stream.
 fn import(store: &Memory, default: &str, lines: &[u8]) -> ImportReport {
@@ -253,15 +253,14 @@ fn a_receipt_names_every_refused_line_by_its_place() {
     let declaration = declaration();
     let notes = stream("notes");
     let choice = StreamChoice::Always(notes.clone());
-    let acceptor = Acceptor::new(&declaration, choice, LineForm::EnvelopeOnly, &Stopped);
+    let acceptor = Acceptor::new(&declaration, choice, LineForm::EnvelopeOnly, &NOW);
     let lines = b"{\"key\":\"a\",\"stream\":\"x\",\"data\":{},\"run\":1}\n\n{\"id\":\"b\"}\n{\"key\":\"c\",\"data\":{\"size\":\"1\"}}\n";
-    let now = contract::time::Clock::now(&Stopped);
     let receipt = receive(
         &store,
         &connection(),
         &notes,
         (lines.as_slice(), &acceptor),
-        now,
+        NOW,
     )
     .unwrap();
     let json = serde_json::to_value(&receipt).unwrap();

@@ -308,31 +308,23 @@ mod tests {
     use axum::body::Body;
     use axum::routing::get;
     use contract::seal::SealingKey;
-    use contract::time::{Clock, Instant};
+    use contract::time::Instant;
     use grants::DisclosureLog;
     use store::{EmbeddedStore, OpenOptions, Store};
     use tower::ServiceExt as _;
-
-    struct Midnight;
-
-    impl Clock for Midnight {
-        fn now(&self) -> Instant {
-            Instant(0)
-        }
-    }
 
     #[tokio::test]
     async fn a_handler_that_panics_is_a_structured_error() {
         let folder = tempfile::tempdir().unwrap();
         let options = OpenOptions {
             holder: "a test of the router".to_owned(),
-            clock: Arc::new(Midnight),
+            clock: Arc::new(Instant(0)),
         };
         let store = EmbeddedStore::open(&folder.path().join("data"), options).unwrap();
         let store: Arc<dyn Store> = Arc::new(store);
         let log = Arc::new(DisclosureLog::start(Arc::clone(&store)).unwrap());
         let key = SealingKey::from_bytes([1; 32]);
-        let service = Service::new(store, key, Arc::new(Midnight), "http://localhost", log);
+        let service = Service::new(store, key, Arc::new(Instant(0)), "http://localhost", log);
         let broken = Router::new().route("/", get(|| async { panic!("a secret") as Response }));
         let request = Request::get("/").body(Body::empty()).unwrap();
         let router = with_layers(broken, Arc::new(service));

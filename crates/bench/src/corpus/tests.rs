@@ -1,8 +1,6 @@
 //! What the bench relies on: the corpus is the same every time, valid, and its probes are as
 //! frequent as stated.
 
-use std::collections::HashMap;
-
 use super::*;
 
 fn field<'a>(record: &'a Value, name: &str) -> &'a str {

@@ -4,8 +4,8 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::json;
 
+use crate::harness::Home;
 use crate::harness::agent::Agent;
-use crate::harness::{Home, MAIL};
 use crate::served::{Connecting, Kept, Served, reading};
 use crate::visitor::Visitor;
 

@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::harness::Home;
-use crate::world::{disclose, issued, mail_and_chat, masked};
+use crate::world::{disclose, issued, masked};
 
 #[test]
 fn a_grant_is_shown_with_the_calls_it_was_used_for() {

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdin, Command, Output, Stdio};
 use std::sync::Arc;
 
-use contract::time::{Clock, Instant};
+use contract::time::Instant;
 use serde_json::{Value, json};
 use store::{EmbeddedStore, OpenOptions};
 use tempfile::TempDir;
@@ -84,14 +84,6 @@ pub fn holding(folder: &Path, word: &str) -> Vec<PathBuf> {
         bytes.windows(word.len()).any(|at| at == word.as_bytes())
     });
     found
-}
-
-struct Stopped;
-
-impl Clock for Stopped {
-    fn now(&self) -> Instant {
-        Instant(0)
-    }
 }
 
 pub struct Import {
@@ -314,7 +306,7 @@ impl Home {
     pub fn open_store(&self) -> EmbeddedStore {
         let options = OpenOptions {
             holder: "a test".to_owned(),
-            clock: Arc::new(Stopped),
+            clock: Arc::new(Instant(0)),
         };
         EmbeddedStore::open(&self.data_dir(), options).unwrap()
     }

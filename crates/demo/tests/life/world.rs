@@ -11,25 +11,20 @@ use contract::query::{ExpandRequest, RecordQuery};
 use contract::reader::ReadContract;
 use contract::seal::SealingKey;
 use contract::search::SearchQuery;
-use contract::time::{Clock, Instant};
+use contract::time::Instant;
 use demo::Life;
 use read::{GrantReader, ReaderSettings};
 use serde_json::Value;
 use store::{EmbeddedStore, OpenOptions, Store};
 use tempfile::TempDir;
 
-pub(crate) struct Noon;
-
-impl Clock for Noon {
-    fn now(&self) -> Instant {
-        Instant::parse("2026-11-01T12:00:00Z").unwrap()
-    }
-}
+/// 2026-11-01T12:00:00Z
+const NOON: Instant = Instant(1_793_534_400_000_000);
 
 pub(crate) fn open(folder: &TempDir) -> Arc<dyn Store> {
     let options = OpenOptions {
         holder: "a test of the sample life".to_owned(),
-        clock: Arc::new(Noon),
+        clock: Arc::new(NOON),
     };
     Arc::new(EmbeddedStore::open(folder.path(), options).unwrap())
 }
@@ -96,7 +91,7 @@ impl World {
         let settings = ReaderSettings {
             sealing_key: SealingKey::from_bytes([7; 32]),
             public_url: None,
-            clock: Arc::new(Noon),
+            clock: Arc::new(NOON),
             disclosures: None,
             max_bytes: None,
         };

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use contract::declaration::{Declaration, Semantics};
 use contract::id::{ConnectionId, StreamName};
 use contract::key::RecordKey;
-use contract::time::{Clock, Instant};
+use contract::time::Instant;
 use ingest::{
     Acceptor, BatchLimits, Export, Import, ImportError, ImportReport, Importer, LineForm,
     StreamChoice,
@@ -27,14 +27,8 @@ use store::records::{
     Purged, Records, Revision, SortValue, StoredPage, StoredRecord,
 };
 
-/// A moment that never passes.
-pub struct Stopped;
-
-impl Clock for Stopped {
-    fn now(&self) -> Instant {
-        Instant::parse("2026-03-01T10:00:00Z").unwrap()
-    }
-}
+/// 2026-03-01T10:00:00Z
+pub const NOW: Instant = Instant(1_772_359_200_000_000);
 
 /// What is known of one key: when, and what.
 pub type Entry = (String, String);
@@ -70,7 +64,7 @@ impl Memory {
 
     pub fn acceptor_for(&self, choice: StreamChoice) -> Acceptor<'_> {
         let form = LineForm::EnvelopeOrBare;
-        Acceptor::new(&self.declaration, choice, form, &Stopped)
+        Acceptor::new(&self.declaration, choice, form, &NOW)
     }
 
     pub fn import(&self, importer: &mut dyn Importer) -> ImportReport {

@@ -128,58 +128,6 @@ fn a_record_known_by_a_uri_is_shown_by_its_id() {
     }
 }
 
-// EV-17
-#[test]
-fn an_excerpt_has_context_unless_the_field_has_none() {
-    let filler = |words: usize| "lorem ipsum dolor ".repeat(words);
-    let cases = [
-        ("zebra", format!("{}zebra {}", filler(300), filler(300))),
-        ("zebra", format!("Zebra {}", filler(300))),
-        ("ZEBRA", format!("{}zebra", filler(300))),
-        (
-            "zebra crossing",
-            format!("{} Zebra at the crossing {}", filler(300), filler(30)),
-        ),
-    ];
-    for quirk in [None, Some(Quirk::OlderEvidence)] {
-        for (query, text) in &cases {
-            let mut state = notes(&[text.as_str()]);
-            state.quirks.extend(quirk);
-            each_way(&state, |caller| {
-                let hits = caller.ok("search", json!({"query": query}));
-                let preview = hits.results()[0]["evidence_preview"].as_str().unwrap();
-                let line = hits
-                    .text
-                    .lines()
-                    .find(|line| line.contains("field_path="))
-                    .unwrap();
-                for shown in [preview, line] {
-                    assert!(
-                        shown.to_lowercase().contains("<mark>zebra</mark>"),
-                        "{shown}"
-                    );
-                    assert!(
-                        shown.contains("lorem") || shown.contains("dolor"),
-                        "{shown}"
-                    );
-                }
-            });
-        }
-    }
-    each_way(&notes(&["zebra"]), |caller| {
-        let hits = caller.ok("search", json!({"query": "zebra"}));
-        let line = hits
-            .text
-            .lines()
-            .find(|line| line.contains("field_path="))
-            .unwrap();
-        assert!(
-            line.contains("<mark>zebra</mark>") && line.contains("complete=true"),
-            "{line}"
-        );
-    });
-}
-
 pub(crate) fn notes(texts: &[&str]) -> State {
     let stream = Stream::new("notes")
         .field(Field::id("id"))

@@ -77,27 +77,3 @@ fn tool_description(name: &str) -> String {
         .find(|tool| tool.name == name);
     tool.unwrap().description.unwrap().into_owned()
 }
-
-// FE-11
-#[test]
-fn what_survives_projection_is_listed_in_the_manual() {
-    let manual = include_str!("../../../../docs/mcp.md");
-    for name in [
-        "object",
-        "id",
-        "record_id",
-        "record_key",
-        "stream",
-        "connection_id",
-        "connector_key",
-        "connector_id",
-        "display_name",
-        "emitted_at",
-        "deleted",
-        "deleted_at",
-    ] {
-        assert!(manual.contains(&format!("`{name}`")), "{name}");
-        assert!(tool_description("fetch").contains(name), "{name}");
-        assert!(tool_description("query_records").contains(name), "{name}");
-    }
-}

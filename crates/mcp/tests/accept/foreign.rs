@@ -1,17 +1,12 @@
-//! Servers that fail, lie or are old: every outcome is typed, bounded and leads on. Also UP-09 and UP-12.
+//! Servers that fail, lie or are old: every outcome is typed, bounded and leads on. Also UP-09.
 
-use std::time::Duration;
-
-use client::Limits;
 use serde_json::{Value, json};
 use testkit::fake::{
-    Call, ErrorShape, Failure, ListShape, Misbehaviour, Quirk, Reply, RequestId, State, TOKEN,
-    fixtures,
+    Call, ErrorShape, Failure, ListShape, Misbehaviour, Quirk, Reply, RequestId, State, fixtures,
 };
 
-use crate::host::{Caller, each_way};
+use crate::host::each_way;
 use crate::paging::{ids, read_all};
-use crate::wire::{CURRENT, Wire};
 
 fn every_tool() -> [(&'static str, Value); 6] {
     [
@@ -67,33 +62,6 @@ fn every_failure_of_a_server_is_a_typed_error_of_every_tool() {
     }
 }
 
-#[test]
-fn twenty_megabytes_are_refused_before_they_are_held() {
-    let limits = Limits {
-        body_bytes: 16 << 20,
-        ..Limits::default()
-    };
-    let state = fixtures::multi().misbehaving("/", Misbehaviour::Huge(20 << 20));
-    let caller = Caller::over(state, limits, |server| Wire::http(server, CURRENT));
-    for (tool, args) in every_tool() {
-        let answer = caller.refused(tool, args);
-        assert_eq!(answer.code(), "rs_bad_response", "{tool}: {}", answer.text);
-    }
-}
-
-#[test]
-fn a_server_that_never_answers_is_given_up() {
-    let limits = Limits {
-        total: Duration::from_millis(300),
-        ..Limits::default()
-    };
-    let state = fixtures::multi().misbehaving("/", Misbehaviour::NeverAnswers);
-    let caller = Caller::over(state, limits, |server| Wire::pipe(server, "2025-11-25"));
-    for (tool, args) in every_tool() {
-        assert_eq!(caller.refused(tool, args).code(), "rs_timeout", "{tool}");
-    }
-}
-
 // UP-09
 #[test]
 fn errors_in_any_shape_keep_code_status_and_request_id() {
@@ -139,25 +107,6 @@ fn a_huge_error_is_cut() {
             assert!(answer.raw.to_string().len() <= 12_288);
         }
     });
-}
-
-// UP-12: a server that tells what it was sent.
-#[test]
-fn a_token_that_a_server_repeats_is_not_passed_on() {
-    let told = format!("you sent Bearer {TOKEN}");
-    let body = json!({"error": {"code": "nosy", "message": told, "echo": {"authorization": told}}});
-    let ok =
-        json!({"object": "list", "data": [{"id": "o1", "data": {"text": told}}], "note": told});
-    for (status, body) in [(400, body), (200, ok)] {
-        let state = fixtures::multi().on("/v1", move |_: &Call| Reply::json(status, &body));
-        // `Caller` looks for the token in every response.
-        each_way(&state, |caller| {
-            for (tool, args) in every_tool() {
-                caller.call(tool, args);
-            }
-            let _ = caller.resource("pdpp://record/cin_aaa%2Forders%3Ao1");
-        });
-    }
 }
 
 #[test]

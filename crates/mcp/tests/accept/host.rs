@@ -35,33 +35,18 @@ pub(crate) fn each_way(state: &State, row: impl Fn(&Caller)) {
 )]
 impl Caller {
     pub(crate) fn piped(state: State, revision: &'static str) -> Caller {
-        Caller::over(state, LIMITS, |server| Wire::pipe(server, revision))
+        Caller::over(state, |server| Wire::pipe(server, revision))
     }
 
     pub(crate) fn posting(state: State, revision: &'static str) -> Caller {
-        Caller::over(state, LIMITS, |server| Wire::http(server, revision))
+        Caller::over(state, |server| Wire::http(server, revision))
     }
 
-    /// Over a pipe, as the command has it: no record is asked for before it is known whose token it is.
-    pub(crate) fn of_an_agent(state: State) -> Caller {
-        let wire = |server| Wire::pipe(server, "2025-11-25");
-        Caller::with(state, LIMITS, HttpServer::for_agents, wire)
-    }
-
-    pub(crate) fn over(state: State, limits: Limits, wire: impl FnOnce(Server) -> Wire) -> Caller {
-        Caller::with(state, limits, |upstream| upstream, wire)
-    }
-
-    fn with(
-        state: State,
-        limits: Limits,
-        upstream: impl FnOnce(HttpServer) -> HttpServer,
-        wire: impl FnOnce(Server) -> Wire,
-    ) -> Caller {
+    fn over(state: State, wire: impl FnOnce(Server) -> Wire) -> Caller {
         let rs = FakeServer::start(state);
         let provider = ProviderUrl::parse(rs.url()).unwrap();
-        let asked = HttpServer::with_token(provider, Secret::new(rs.token()).unwrap(), limits);
-        let server = Server::new(Arc::new(upstream(asked)), Options::default());
+        let asked = HttpServer::with_token(provider, Secret::new(rs.token()).unwrap(), LIMITS);
+        let server = Server::new(Arc::new(asked), Options::default());
         Caller {
             wire: wire(server),
             rs,

@@ -264,68 +264,20 @@ fn odd_keys_are_named_whole_and_lead_to_their_record() {
     });
 }
 
-// ID-20
-#[test]
-fn two_connections_are_a_conflict() {
-    each_way(&fixtures::multi(), |caller| {
-        for tool in ["fetch", "read_record_field"] {
-            let mut args = json!({"id": "cin_aaa/orders:o1", "connection_id": "cin_bbb"});
-            if tool == "read_record_field" {
-                args["field_path"] = json!("text");
-            }
-            let answer = caller.refused_unasked(tool, args);
-            assert_eq!(answer.code(), "conflicting_connection_id");
-            for named in ["cin_aaa", "cin_bbb", "next:"] {
-                assert!(answer.text.contains(named), "{}", answer.text);
-            }
-        }
-    });
-}
-
-/// Ids that break the grammar.
-const MALFORMED: [&str; 21] = [
+/// Ids that break the grammar, each in another way.
+const MALFORMED: [&str; 5] = [
     "/orders:o1",
-    "cin_a/:o1",
-    "cin_a/orders:",
     "cin_a/orders",
-    "cin_a/",
     "cin_a/x/orders:o1",
-    "cin_a/orders:a/b",
-    "cin_a//orders:o1",
-    "../cin/orders:o1",
-    "cin/..:o1",
     "cin/orders:..",
-    "cin/orders:../../etc/passwd",
-    "orders:../../x",
-    "cin\\x/orders:o1",
     "cin/or\\ders:o1",
-    "cin/.:o1",
-    "cin/orders:.",
-    "./orders:o1",
-    "cin/or..ders:o1",
-    "cin..x/orders:o1",
-    "orders:a..b",
-];
-
-/// Connection, stream and record of which one breaks it.
-const STEPS: [(&str, &str, &str); 8] = [
-    ("..", "orders", "o1"),
-    ("cin", "..", "o1"),
-    ("cin", "orders", ".."),
-    ("cin", "or/ders", "o1"),
-    ("cin", "or\\ders", "o1"),
-    ("cin", ".", "o1"),
-    ("cin", "", "o1"),
-    ("cin", "orders", ""),
 ];
 
 // ID-22, ID-23, ID-24, ID-25
 #[test]
 fn a_malformed_id_is_refused_unasked_in_every_form() {
     let encoded = MALFORMED.iter().map(|id| percent(id));
-    let wrapped = STEPS
-        .iter()
-        .map(|(connection, stream, record)| uri(connection, stream, record));
+    let wrapped = [uri("cin", "..", "o1"), uri("cin", "orders", "")];
     let junk = [
         "pdpp://record/",
         "pdpp://record/%%%",

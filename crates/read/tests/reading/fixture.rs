@@ -16,7 +16,7 @@ use contract::query::{
 use contract::reader::ReadContract;
 use contract::seal::SealingKey;
 use contract::search::SearchQuery;
-use contract::time::{Clock, Instant};
+use contract::time::Instant;
 use contract::window::WindowSelector;
 use read::{Disclosures, GrantReader, NotNoted, ReaderSettings};
 use serde::Serialize;
@@ -29,13 +29,8 @@ use store::{EmbeddedStore, OpenOptions, Store};
 pub(crate) const MAIL: &str = include_str!("mail.json");
 pub(crate) const CHAT: &str = include_str!("chat.json");
 
-struct Noon;
-
-impl Clock for Noon {
-    fn now(&self) -> Instant {
-        Instant::parse("2026-06-01T12:00:00Z").unwrap()
-    }
-}
+/// 2026-06-01T12:00:00Z
+const NOON: Instant = Instant(1_780_315_200_000_000);
 
 #[derive(Default)]
 pub(crate) struct Notes(pub(crate) Mutex<Vec<Disclosure>>);
@@ -56,7 +51,7 @@ pub(crate) struct World {
 fn open(folder: &tempfile::TempDir) -> Arc<dyn Store> {
     let options = OpenOptions {
         holder: "a test of the reader".to_owned(),
-        clock: Arc::new(Noon),
+        clock: Arc::new(NOON),
     };
     Arc::new(EmbeddedStore::open(folder.path(), options).unwrap())
 }
@@ -200,7 +195,7 @@ impl World {
         let settings = ReaderSettings {
             sealing_key: SealingKey::from_bytes([3; 32]),
             public_url: Some("https://me.example".to_owned()),
-            clock: Arc::new(Noon),
+            clock: Arc::new(NOON),
             disclosures: Some(self.notes.clone()),
             max_bytes: None,
         };

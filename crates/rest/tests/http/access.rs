@@ -2,10 +2,8 @@
 
 use axum::body::Body;
 use axum::http::{Method, Request};
-use contract::time::Clock as _;
-use serde_json::json;
 
-use crate::fixture::{Noon, World, send, the_document};
+use crate::fixture::{NOON, World, send, the_document};
 
 const METADATA: &str = "http://127.0.0.1:7420/.well-known/oauth-protected-resource";
 
@@ -83,7 +81,7 @@ async fn every_answer_names_the_kind_of_token() {
     let writing = world.send(writing.body(Body::empty()).unwrap()).await;
     assert_eq!(writing.failure(), (403, "permission_error"));
     assert_eq!(writing.header("pdpp-token-kind"), "client");
-    grants::revoke(&*world.store, &grant, Noon.now()).unwrap();
+    grants::revoke(&*world.store, &grant, NOON).unwrap();
     for token in ["pdpp_at_unknown", &client] {
         let refused = world.get(token, "/v1/schema").await;
         assert_eq!(refused.header("pdpp-token-kind"), "", "{}", refused.body);

@@ -21,13 +21,8 @@ use crate::shared::{connect, served};
 
 pub(crate) const PUBLIC_URL: &str = "http://127.0.0.1:7420";
 
-pub(crate) struct Noon;
-
-impl Clock for Noon {
-    fn now(&self) -> Instant {
-        Instant::parse("2026-06-01T12:00:00Z").unwrap()
-    }
-}
+/// 2026-06-01T12:00:00Z
+pub(crate) const NOON: Instant = Instant(1_780_315_200_000_000);
 
 pub(crate) struct World {
     pub(crate) store: Arc<dyn Store>,
@@ -60,7 +55,7 @@ impl Answer {
 
 impl World {
     pub(crate) fn empty() -> Self {
-        let clock: Arc<dyn Clock> = Arc::new(Noon);
+        let clock: Arc<dyn Clock> = Arc::new(NOON);
         let served = served(&clock, &format!("{PUBLIC_URL}/"), Duration::from_hours(1));
         Self {
             router: rest::router(served.service.clone()),
@@ -120,7 +115,7 @@ impl World {
             ..Flags::default()
         });
         let issued =
-            grants::issue(&*self.store, &selection.unwrap(), "longview", None, &Noon).unwrap();
+            grants::issue(&*self.store, &selection.unwrap(), "longview", None, &NOON).unwrap();
         let id = issued.grant_id.map(|id| id.to_string());
         let id = id.or(issued.grant_package_id.map(|id| id.to_string()));
         (issued.access_token.expose().to_owned(), id.unwrap())

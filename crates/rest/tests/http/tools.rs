@@ -4,12 +4,11 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Method, Request, StatusCode};
 use contract::declaration::Declaration;
-use contract::time::Clock as _;
 use rest::Limits;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
-use crate::fixture::{MAIL, Noon, PUBLIC_URL, World};
+use crate::fixture::{MAIL, NOON, PUBLIC_URL, World};
 
 pub(crate) struct Said {
     pub(crate) status: StatusCode,
@@ -162,7 +161,7 @@ async fn a_grant_that_ended_makes_a_host_authorize_again() {
     let (token, id) = world.grant(&["work"], &[], &[]);
     let tools = post(&world, Some(&token), &rpc("tools/list", json!({}))).await;
     assert_eq!(tools.body["result"]["tools"].as_array().unwrap().len(), 6);
-    grants::revoke(&*world.store, &id, Noon.now()).unwrap();
+    grants::revoke(&*world.store, &id, NOON).unwrap();
     let said = post(&world, Some(&token), &rpc("tools/list", json!({}))).await;
     assert_eq!(said.status, StatusCode::UNAUTHORIZED);
     assert_eq!(said.body["error"]["code"], "invalid_token");

@@ -1,8 +1,6 @@
 //! Deciding: what can be picked, what is shown before, and what cannot be slipped in between.
 
-use serde_json::{Value, json};
-
-use crate::fixture::{MESSAGES, World};
+use crate::fixture::World;
 
 #[tokio::test]
 async fn nothing_is_selected_beforehand_and_nothing_grants_nothing() {

@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::Request;
 use serde_json::json;
 
-use crate::fixture::{Browser, URL, World, authorize};
+use crate::fixture::{Browser, World, authorize};
 
 #[tokio::test]
 async fn an_unknown_client_or_address_never_leads_elsewhere() {

@@ -5,7 +5,7 @@ use axum::body::Body;
 use axum::http::Request;
 use serde_json::{Value, json};
 
-use crate::fixture::{Answer, Browser, DEVICE, PASSWORD, URL, VERIFIER, World, redeeming};
+use crate::fixture::{Answer, Browser, DEVICE, PASSWORD, VERIFIER, World, redeeming};
 use crate::listening;
 
 async fn tools(world: &World, token: &str) -> Answer {

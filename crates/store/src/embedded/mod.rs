@@ -369,22 +369,15 @@ fn set_newest_version(connection: &rusqlite::Connection, version: u64) -> rusqli
 /// What unit tests of this module share.
 #[cfg(test)]
 mod testing {
-    use super::{Arc, Clock, EmbeddedStore, OpenOptions, Path};
+    use super::{Arc, EmbeddedStore, OpenOptions, Path};
     use contract::time::Instant;
 
     /// A clock that stands still.
-    pub(super) struct Epoch;
-
-    impl Clock for Epoch {
-        fn now(&self) -> Instant {
-            Instant(0)
-        }
-    }
 
     pub(super) fn open(path: &Path) -> EmbeddedStore {
         let options = OpenOptions {
             holder: "a test".to_owned(),
-            clock: Arc::new(Epoch),
+            clock: Arc::new(Instant(0)),
         };
         EmbeddedStore::open(path, options).unwrap()
     }

@@ -489,7 +489,8 @@ fn try_to_write(path: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::Epoch;
+    use contract::time::Instant;
+
     use super::*;
 
     #[test]
@@ -497,10 +498,10 @@ mod tests {
         // TR-33: the server starts and serves reads on a full disk.
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a ?#% name");
-        drop(Database::open(&path, Arc::new(Epoch)).unwrap());
+        drop(Database::open(&path, Arc::new(Instant(0))).unwrap());
         let files = || std::fs::read_dir(folder.path()).unwrap().count();
         let before = files();
-        let database = Database::open_to_read(&path, Arc::new(Epoch)).unwrap();
+        let database = Database::open_to_read(&path, Arc::new(Instant(0))).unwrap();
         let tables = |connection: &Connection| {
             connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| {
                 row.get::<_, i64>(0)
@@ -517,7 +518,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("records");
         let vfs = Some(WITHOUT_SHARED_FILE);
-        let database = Database::open_to_write(&path, Arc::new(Epoch), vfs).unwrap();
+        let database = Database::open_to_write(&path, Arc::new(Instant(0)), vfs).unwrap();
         let count = |connection: &Connection| {
             let sql = "SELECT count(*) FROM meta WHERE name LIKE 'n%'";
             connection.query_row(sql, [], |row| row.get::<_, i64>(0))
@@ -540,7 +541,7 @@ mod tests {
         // TR-33: what was freed is not taken by the fold, and what the log holds is read from it.
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("records");
-        let open = || Database::open(&path, Arc::new(Epoch)).unwrap();
+        let open = || Database::open(&path, Arc::new(Instant(0))).unwrap();
         let database = open();
         let write = |database: &Database| {
             let written = database.transact(|transaction| {
@@ -622,7 +623,8 @@ mod tests {
     #[test]
     fn the_writer_keeps_much_in_memory_only_while_batches_come_in() {
         let folder = tempfile::tempdir().unwrap();
-        let database = Database::open(&folder.path().join("records"), Arc::new(Epoch)).unwrap();
+        let database =
+            Database::open(&folder.path().join("records"), Arc::new(Instant(0))).unwrap();
         let kept = |connection: &Connection| {
             let kib: i64 = connection.query_row("PRAGMA cache_size", [], |row| row.get(0))?;
             Ok(-kib)

@@ -8,7 +8,7 @@ use contract::grant::Grant;
 use contract::id::{BlobId, ClientId, ConnectionId, FieldName, GrantId, PackageId, StreamName};
 use contract::json::RecordBody;
 use contract::key::RecordKey;
-use contract::time::{Clock, Instant};
+use contract::time::Instant;
 use proptest::test_runner::Config as ProptestConfig;
 use serde_json::json;
 use store::catalog::{Connection, NewConnection};
@@ -26,14 +26,6 @@ use text::Expression;
 pub(crate) const MAIL: &str = include_str!("mail.json");
 /// A declaration with every kind of cursor field.
 pub(crate) const LEDGER: &str = include_str!("ledger.json");
-
-pub(crate) struct Noon;
-
-impl Clock for Noon {
-    fn now(&self) -> Instant {
-        noon()
-    }
-}
 
 pub(crate) fn noon() -> Instant {
     instant("2026-06-01T12:00:00Z")
@@ -79,7 +71,7 @@ pub(crate) fn try_open(path: &Path) -> store::Result<EmbeddedStore> {
         path,
         OpenOptions {
             holder: "a conformance test".to_owned(),
-            clock: Arc::new(Noon),
+            clock: Arc::new(noon()),
         },
     )
 }

@@ -12,7 +12,7 @@ use store::{EmbeddedStore, Grants, OpenOptions, Registry};
 use tar::{EntryType, Header};
 
 use crate::fixture::{
-    Noon, Work, add_mail, all, approval, backup, grant, message, noon, open, stream, token,
+    Work, add_mail, all, approval, backup, grant, message, noon, open, stream, token,
 };
 
 const GRANT: &str = "grt_1";
@@ -49,7 +49,7 @@ fn restoring(to: &Path, without_grants: bool, accept_damage: bool) -> Restore<'_
         to,
         options: OpenOptions {
             holder: "a test of restoring".to_owned(),
-            clock: Arc::new(Noon),
+            clock: Arc::new(noon()),
         },
         without_grants,
         accept_damage,

@@ -6,7 +6,6 @@ use super::state::ErrorShape;
 /// A failure that a caller must survive.
 #[derive(Debug, Clone)]
 pub enum Misbehaviour {
-    NeverAnswers,
     Html(u16),
     /// JSON that ends too early, in a whole answer.
     TruncatedJson,
@@ -14,8 +13,6 @@ pub enum Misbehaviour {
     BrokenBody,
     /// JSON with bytes that are no UTF-8.
     InvalidUtf8,
-    /// Valid JSON of about this many bytes.
-    Huge(usize),
     Redirect(String),
     /// The connection is reset without an answer.
     Reset,
@@ -30,7 +27,6 @@ impl Misbehaviour {
     pub(crate) fn reply(&self, request_id: &str) -> Reply {
         let json = |body: Vec<u8>| Reply::new(200, "application/json", body);
         match self {
-            Misbehaviour::NeverAnswers => json(Vec::new()).delivered(Delivery::Never),
             Misbehaviour::Reset => json(Vec::new()).delivered(Delivery::Reset),
             Misbehaviour::BrokenBody => {
                 json(br#"{"object":"list","data":["#.to_vec()).delivered(Delivery::Broken)
@@ -45,13 +41,6 @@ impl Misbehaviour {
             }
             Misbehaviour::InvalidUtf8 => {
                 json(b"{\"object\":\"list\",\"data\":[],\"note\":\"\xff\xfe\"}".to_vec())
-            }
-            Misbehaviour::Huge(bytes) => {
-                let mut body =
-                    br#"{"object":"list","has_more":false,"data":[],"padding":""#.to_vec();
-                body.resize(body.len().max(*bytes), b'x');
-                body.extend_from_slice(br#""}"#);
-                json(body)
             }
             Misbehaviour::Redirect(target) => {
                 Reply::new(302, "text/plain", "elsewhere").header("location", target)

@@ -21,8 +21,6 @@ pub(crate) enum Delivery {
     Broken,
     /// The connection is reset before any answer.
     Reset,
-    /// Nothing is ever sent.
-    Never,
 }
 
 impl Reply {

@@ -170,7 +170,6 @@ async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> io::Result<R
         match state.request_id {
             RequestId::Standard => reply.header("Request-Id", &request_id),
             RequestId::Prefixed => reply.header("x-request-id", &request_id),
-            RequestId::None => reply,
         }
     };
     deliver(reply).await
@@ -181,7 +180,6 @@ async fn deliver(reply: Reply) -> io::Result<Response<Body>> {
         Delivery::Whole => Body::from(reply.body),
         Delivery::Broken => Body::from_stream(Breaking::Bytes(Bytes::from(reply.body))),
         Delivery::Reset => return Err(io::ErrorKind::ConnectionReset.into()),
-        Delivery::Never => std::future::pending().await,
     };
     let mut response = Response::builder().status(reply.status);
     for (name, value) in &reply.headers {

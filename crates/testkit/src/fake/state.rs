@@ -88,7 +88,6 @@ pub enum RequestId {
     Standard,
     /// `x-request-id`.
     Prefixed,
-    None,
 }
 
 #[derive(Debug, Clone)]

@@ -70,7 +70,7 @@ fn checked(reply: &Reply) {
 
 #[test]
 fn a_self_contained_id_is_all_a_fetch_needs() {
-    // ID-07, ID-08, ID-09, ID-11, FE-04, FE-14
+    // ID-07, ID-08, ID-09, ID-11, FE-01 to FE-04, FE-14
     let stub = multi();
     let document = fetch(&stub, json!({"id":"cin_aaa/orders:o1"}));
     assert_eq!(

@@ -35,7 +35,7 @@ fn fenced(text: &str) -> &str {
 
 #[test]
 fn a_window_is_inline_with_its_range_and_the_calls_around_it() {
-    // FW-01, FW-02, FW-03, FW-04, FW-10, HD-08
+    // FW-01, FW-02, FW-03, FW-04, FW-06, FW-10, HD-08
     let server = evidence();
     let args = json!({"id":ID,"field_path":"text","offset_chars":400,"limit_chars":60});
     let reply = server.call("read_record_field", &args).unwrap();
@@ -157,6 +157,9 @@ fn contradictory_selectors_are_refused_before_anything_is_asked() {
 
 #[test]
 fn bad_names_are_refused_before_anything_is_asked() {
+    // ID-20
+    let args = json!({"id":ID,"connection_id":"other","field_path":"text"});
+    assert_eq!(refusal(args), "conflicting_connection_id");
     // ID-25
     for field in ["..", "a/b", "a\\b", ".", "a\u{0}"] {
         let args = json!({"id":ID,"field_path":field});

@@ -50,7 +50,7 @@ fn evidence() -> Value {
 
 #[test]
 fn hits_of_two_connections_are_previewed_with_complete_ids() {
-    // ID-02, ID-03, ID-04, SE-01, SE-02, SE-03, SE-04, SE-06, SE-08, SE-09, SE-12, SE-13, UP-01
+    // ID-02, ID-03, ID-04, SE-01, SE-02, SE-03, SE-04, SE-06, SE-08, SE-09, SE-12, SE-13, SE-19, UP-01
     let stub = multi();
     let (text, structured) = search(&stub, json!({"query": "maker"}));
     insta::assert_snapshot!("two_connections", text);
