@@ -140,6 +140,20 @@ pub struct StreamDeclaration {
 }
 
 impl StreamDeclaration {
+    /// The fields whose meaning is compared: those it says, else those that are searched by words, except names of authors,
+    /// which mean nothing.
+    pub fn semantic_fields(&self) -> Vec<FieldName> {
+        if !self.query.semantic_fields.is_empty() {
+            return self.query.semantic_fields.clone();
+        }
+        let is_author = |name: &FieldName| {
+            let field = self.field(name.as_str());
+            field.is_some_and(|field| field.role.as_deref() == Some("author"))
+        };
+        let fields = self.query.lexical_fields.iter();
+        fields.filter(|name| !is_author(name)).cloned().collect()
+    }
+
     pub fn field(&self, name: &str) -> Option<&FieldDeclaration> {
         self.fields.iter().find(|field| field.name.as_str() == name)
     }

@@ -46,6 +46,12 @@ pub enum StoreError {
     RecordDamaged { path: PathBuf, record: String },
     #[error("{} is damaged: its bytes are not those that were stored. Import what it came from again, which mends it, or restore a backup with `pdpp restore`; all else is given as before.", path.display())]
     BlobDamaged { path: PathBuf },
+    /// A folder is no model, or one that cannot be used.
+    #[error(transparent)]
+    Model(#[from] meaning::ModelError),
+    /// There is nothing to compare meanings with.
+    #[error("this store has no sentence model. Add one with `pdpp model add FOLDER`.")]
+    NoModel,
     /// Another process has the data directory open.
     #[error("the data directory {} is in use by {holder}. Wait until it ends, or stop it.", path.display())]
     Held { path: PathBuf, holder: String },

@@ -11,6 +11,7 @@ use text::Expression;
 
 use crate::Result;
 use crate::catalog::StreamRef;
+use crate::meaning::NearestWindow;
 use crate::records::{Direction, PageRequest, StoredPage, StoredRecord};
 
 /// Which records of one stream may count, and which of its fields may be looked at.
@@ -122,6 +123,8 @@ pub struct Hit {
     pub position: SearchPosition,
     /// For a record that holds nothing of the question: the record of the same stream next to which it stands.
     pub near: Option<RecordKey>,
+    /// For a record without a word of the question: the part that comes nearest to what it means.
+    pub window: Option<NearestWindow>,
 }
 
 #[derive(Debug, Clone)]
@@ -144,6 +147,8 @@ pub struct SearchAnswer {
     pub reindexed: Option<(u64, u64)>,
     /// How far the index is, while it is being built.
     pub building: Option<Building>,
+    /// Streams with changes that have no vectors yet, each with the version up to which it has them.
+    pub behind: Vec<(StreamRef, u64)>,
     /// A phrase that ends in a prefix stood for more words than are looked for.
     pub prefix_truncated: bool,
 }

@@ -64,6 +64,11 @@ impl Clause {
 }
 
 impl Expression {
+    /// Whether something must occur, or must not.
+    pub fn is_strict(&self) -> bool {
+        !self.none.is_empty() || self.wanted.iter().any(|clause| clause.required)
+    }
+
     /// Reads a query of which any word may occur. Function words are left out unless there is nothing else, and a word that
     /// analyses to several terms stands for each of them.
     pub fn parse(query: &str) -> Self {

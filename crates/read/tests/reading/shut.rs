@@ -17,6 +17,7 @@ use store::grants::{
 };
 use store::inspection::{Depth, Inspection, Rollback};
 use store::keeping::{CountedTime, Dropped, Grown, KeepRules};
+use store::meaning::{MeaningQuestion, MeaningStatus, ModelInfo};
 use store::records::{
     Applied, Change, ChangesPage, ChangesRequest, PageRequest, Purged, Revision, StoredPage,
     StoredRecord,
@@ -26,7 +27,8 @@ use store::search::{
     AggregateAnswer, AggregateRequest, Extent, IndexStatus, Scope, SearchAnswer, SearchRequest,
 };
 use store::{
-    Backup, Catalog, Grants, Inspect, Keeping, Records, Registry, Result, Search, Store, StreamRef,
+    Backup, Catalog, Grants, Inspect, Keeping, Meaning, Records, Registry, Result, Search, Store,
+    StreamRef,
 };
 
 pub(crate) struct Shut(pub(crate) Arc<dyn Store>);
@@ -150,5 +152,18 @@ impl Keeping for Shut {
         reset_time() -> Result<CountedTime>;
         grown() -> Result<Grown>;
         drop_old(KeepRules) -> Result<Dropped>;
+    }
+}
+
+impl Meaning for Shut {
+    fn model(&self) -> Option<ModelInfo> {
+        None
+    }
+    untouched! {
+        add_model(&std::path::Path) -> Result<ModelInfo>;
+        remove_model() -> Result<Option<ModelInfo>>;
+        meaning_status() -> Result<Option<MeaningStatus>>;
+        embed_some() -> Result<bool>;
+        search_by_meaning(&SearchRequest, &MeaningQuestion) -> Result<SearchAnswer>;
     }
 }

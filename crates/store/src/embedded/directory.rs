@@ -12,6 +12,10 @@ use crate::{Result, StoreError};
 pub const DATABASE: &str = "records.db";
 /// The derived search index. May be deleted at any time; it comes back by itself.
 pub const INDEX: &str = "index";
+/// The sentence model that the owner added.
+pub const MODEL: &str = "model";
+/// What the model made of the records; derived like the index.
+pub const VECTORS: &str = "vectors";
 /// Content-addressed files.
 pub const BLOBS: &str = "blobs";
 pub const SEALING_KEY: &str = "cursor.key";
@@ -30,6 +34,8 @@ const CREDENTIALS: &str = "clients";
 pub const LOCK: &str = "pdpp.lock";
 /// How the names of folders begin in which a backup is prepared.
 const PREPARED: &str = ".backup-";
+/// The same, of folders into which a model is copied.
+pub(super) const MODEL_PREPARED: &str = ".model-";
 
 /// An opened data directory. While this value lives, no other process opens the directory.
 #[derive(Debug)]
@@ -88,7 +94,9 @@ impl DataDirectory {
     /// Removes backups that were being prepared when a process was killed: they are whole copies of the records.
     pub(crate) fn sweep(&self) {
         for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
-            if entry.file_name().to_string_lossy().starts_with(PREPARED) {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            if name.starts_with(PREPARED) || name.starts_with(MODEL_PREPARED) {
                 let _ = fs::remove_dir_all(entry.path());
             }
         }

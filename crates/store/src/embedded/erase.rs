@@ -16,10 +16,11 @@ use crate::records::Purged;
 use crate::{Result, StoreError};
 
 /// What makes erased content disappear from the disk, in this order.
-const STEPS: [fn(&EmbeddedStore) -> Result<()>; 3] = [
+const STEPS: [fn(&EmbeddedStore) -> Result<()>; 4] = [
     EmbeddedStore::sweep_blobs,
     EmbeddedStore::rewrite_database,
     EmbeddedStore::rewrite_index,
+    EmbeddedStore::rewrite_vectors,
 ];
 
 impl EmbeddedStore {
@@ -87,7 +88,8 @@ impl EmbeddedStore {
         })
     }
 
-    /// The disk space that the steps need: the database is written a second time, then each segment of the index.
+    /// The disk space that the steps need: the database is written a second time, then each segment of the index, then
+    /// the vectors.
     pub(super) fn room_to_erase(&self) -> Result<u64> {
         let database: u64 = self.database.read(|connection| {
             connection.query_row(
@@ -97,7 +99,8 @@ impl EmbeddedStore {
                 |row| row.get(0),
             )
         })?;
-        Ok(database.max(self.index.bytes_on_disk()))
+        let derived = self.index.bytes_on_disk();
+        Ok(database.max(derived).max(self.meaning.bytes_on_disk()))
     }
 
     fn require_room_to_erase(&self) -> Result<()> {

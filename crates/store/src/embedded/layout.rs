@@ -64,6 +64,8 @@ pub(crate) struct StreamLayout {
     pub(crate) slots: Vec<FieldSlot>,
     pub(crate) cursor: Option<(FieldName, FieldKind)>,
     pub(crate) append_only: bool,
+    /// The fields whose meaning is compared.
+    pub(crate) semantic: Vec<FieldName>,
 }
 
 pub(crate) type TakenSlots = BTreeMap<(FieldName, SlotKind), usize>;
@@ -91,6 +93,7 @@ impl StreamLayout {
         Self {
             slots,
             cursor,
+            semantic: stream.semantic_fields(),
             append_only: stream.semantics == Semantics::AppendOnly,
         }
     }

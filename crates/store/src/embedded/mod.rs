@@ -28,6 +28,7 @@ mod indexed_record;
 mod inspect;
 mod kept_clock;
 mod layout;
+mod meaning;
 mod migrations;
 mod records;
 mod registry;
@@ -58,6 +59,7 @@ use self::extent::Extents;
 use self::grants::{Endings, Pending};
 use self::index::{OpenIndex, SearchIndex};
 use self::kept_clock::KeptClock;
+use self::meaning::MeaningState;
 use self::sources::Sources;
 use self::sqlite::Database;
 use crate::catalog::StreamRef;
@@ -91,6 +93,7 @@ pub struct EmbeddedStore {
     /// A background thread works off everything that takes long, so no read does.
     tended: AtomicBool,
     clock: Arc<KeptClock>,
+    meaning: MeaningState,
     /// Dropped last: the database frees space when it is closed.
     _reserve: Reserve,
 }
@@ -115,6 +118,11 @@ impl EmbeddedStore {
         let sources = load_sources(&database)?;
         let newest = database.read(newest_version)?;
         let pending = Pending::open_beside(&directory, &database)?;
+        let meaning = MeaningState::new(
+            directory.join(directory::MODEL),
+            directory.join(directory::VECTORS),
+            store_id,
+        );
         let store = Self {
             index: SearchIndex::new(directory.join(directory::INDEX), store_id, newest),
             directory,
@@ -127,6 +135,7 @@ impl EmbeddedStore {
             pending: Mutex::new(pending),
             tended: AtomicBool::new(false),
             clock,
+            meaning,
             _reserve: Reserve::keep(path),
         };
         store.tidy()?;

@@ -4,11 +4,6 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use contract::key::RecordKey;
-use contract::time::Instant;
-use rusqlite::{Connection, OptionalExtension};
-use tantivy::DocAddress;
-
 use super::EmbeddedStore;
 use super::by_time::{LOOK_EVERY, TimePage, name_of};
 use super::finding::{
@@ -17,20 +12,25 @@ use super::finding::{
 };
 use super::index::{OpenIndex, View};
 use super::layout::SlotKind;
+use super::meaning::Meant;
 use super::records::{BYTES, MEASURED, measured};
 use super::restrict::{Restriction, by_stream};
 use super::sources::Sources;
 use crate::catalog::StreamRef;
+use crate::meaning::NearestWindow;
 use crate::records::{ByteBudget, Direction, PageRequest, StoredPage};
 use crate::search::{
     AggregateAnswer, AggregateRequest, Building, Extent, Hit, IndexStatus, Rank, Scope, Search,
     SearchAnswer, SearchOrder, SearchPosition, SearchRequest,
 };
 use crate::{Result, StoreError, stop};
+use contract::key::RecordKey;
+use contract::time::Instant;
+use rusqlite::{Connection, OptionalExtension};
 
 impl Search for EmbeddedStore {
     fn search(&self, request: &SearchRequest) -> Result<SearchAnswer> {
-        self.with_index(|| self.find(request))
+        self.with_index(|| self.find(request, None))
     }
     fn aggregate(&self, request: &AggregateRequest) -> Result<AggregateAnswer> {
         self.with_index(|| self.compute(request))
@@ -79,7 +79,12 @@ impl Search for EmbeddedStore {
 }
 
 impl EmbeddedStore {
-    fn find(&self, request: &SearchRequest) -> Result<SearchAnswer> {
+    /// Answers a question by its words, or by what it means.
+    pub(super) fn find(
+        &self,
+        request: &SearchRequest,
+        meant: Option<&Meant<'_>>,
+    ) -> Result<SearchAnswer> {
         let sources = self.sources();
         self.fill_columns(&sources, request)?;
         // Read before the view is taken, which may hold more by then, but never less.
@@ -88,9 +93,11 @@ impl EmbeddedStore {
         let view = open.view();
         let rebuilding = self.rebuilding_streams(&sources)?;
         let mut restrictions = Vec::with_capacity(request.scopes.len());
+        let mut entries = Vec::with_capacity(request.scopes.len());
         for scope in &request.scopes {
             let entry = sources.stream(&scope.stream)?;
             restrictions.push(self.restriction(entry, scope, &open.fields)?);
+            entries.push(entry);
         }
         let fields = searched_fields(&sources, &open, &request.scopes, !rebuilding.is_empty())?;
         let by_stream = by_stream(&restrictions);
@@ -102,24 +109,30 @@ impl EmbeddedStore {
         let question = question.map_err(&failed)?;
         stop::check()?;
         let search = finding::Search::new(&question).map_err(&failed)?;
-        let moved = request
-            .after
-            .is_some_and(|after| after.generation != view.generation);
+        let (generation, behind) = match meant {
+            Some(meant) => self.look_up_vectors(meant, &entries)?,
+            None => (0, Vec::new()),
+        };
+        let generation = view.generation.wrapping_add(generation);
+        let is_other = |after: SearchPosition| after.generation != generation;
         let asked = Asked {
             request,
             sources: &sources,
             view: &view,
             restrictions: &restrictions,
-            moved,
+            searched: &searched,
+            moved: request.after.is_some_and(is_other),
         };
-        let (ranking, mut chosen) = match request.order {
-            SearchOrder::Relevance => self.by_relevance(&search, &asked)?,
-            SearchOrder::Time(direction) => self.by_time(&search, &asked, direction)?,
+        let (ranking, mut chosen) = match (meant, request.order) {
+            (Some(meant), _) => self.by_meaning(&search, &asked, meant)?,
+            (None, SearchOrder::Relevance) => self.by_relevance(&search, &asked)?,
+            (None, SearchOrder::Time(direction)) => self.by_time(&search, &asked, direction)?,
         };
         stop::check()?;
         let has_more = chosen.len() > request.limit;
         chosen.truncate(request.limit);
-        let (hits, complete) = self.fetch_hits(&sources, &view, version, &chosen)?;
+        let state = (generation, version);
+        let (hits, complete) = self.fetch_hits(&sources, state, &chosen)?;
         Ok(SearchAnswer {
             hits,
             has_more: has_more || !complete,
@@ -128,10 +141,14 @@ impl EmbeddedStore {
             occurring: question.occurring(),
             prefix_truncated: question.prefix_truncated,
             expression: question.expression.clone(),
-            ranking_changed: moved,
+            ranking_changed: asked.moved,
             reindexed: self.reindexed_of(&rebuilding)?,
             rebuilding,
             building,
+            behind: behind
+                .into_iter()
+                .map(|(entry, made)| (entry.stream.clone(), made))
+                .collect(),
         })
     }
 
@@ -143,28 +160,38 @@ impl EmbeddedStore {
         let request = asked.request;
         let page = Page {
             limit: asked.limit(),
-            after: request.after.and_then(after_score),
+            after: asked.after_score(),
             count: request.count,
             moved: asked.moved,
         };
+        let mut ranking = self.with_ties(asked, |ties| finding::rank(search, &page, ties))?;
+        let found = std::mem::take(&mut ranking.found).into_iter();
+        let chosen = found.map(|one| Chosen {
+            rank: Rank::Score(one.score),
+            row: one.row,
+            near: one.near,
+            window: None,
+        });
+        Ok((ranking, chosen.collect()))
+    }
+
+    /// Runs something that needs to know what orders equal scores.
+    pub(super) fn with_ties<T>(
+        &self,
+        asked: &Asked<'_>,
+        run: impl FnOnce(&Ties<'_>) -> tantivy::Result<T>,
+    ) -> Result<T> {
         let is_limited = |scope: &Scope| scope.time.is_some() || scope.keys.is_some();
         let lookup = Cell::new(Ok(()));
         let names = |rows: &[u64]| self.names_of(asked.sources, rows, &lookup);
-        let ties = if request.scopes.iter().any(is_limited) {
+        let ties = if asked.request.scopes.iter().any(is_limited) {
             Ties::Names(&names)
         } else {
             Ties::Rows
         };
-        let ranking = finding::rank(search, &page, &ties);
-        let mut ranking = ranking.map_err(super::index::failed(self.path()))?;
+        let outcome = run(&ties).map_err(super::index::failed(self.path()))?;
         lookup.replace(Ok(()))?;
-        let found = std::mem::take(&mut ranking.found).into_iter();
-        let chosen = found.map(|one| Chosen {
-            rank: Rank::Score(one.score),
-            address: one.address,
-            near: one.near,
-        });
-        Ok((ranking, chosen.collect()))
+        Ok(outcome)
     }
 
     fn by_time(
@@ -183,10 +210,13 @@ impl EmbeddedStore {
         let (candidates, ranking) = candidates.map_err(super::index::failed(self.path()))?;
         let choose = |connection: &_| page.choose(connection, view, sources, candidates);
         let chosen = self.database.read(choose)?.into_iter();
-        let chosen = chosen.map(|(rank, address)| Chosen {
-            rank,
-            address,
-            near: None,
+        let chosen = chosen.filter_map(|(rank, address)| {
+            Some(Chosen {
+                rank,
+                row: view.row_of(address)?,
+                near: None,
+                window: None,
+            })
         });
         Ok((ranking, chosen.collect()))
     }
@@ -258,8 +288,7 @@ impl EmbeddedStore {
     fn fetch_hits(
         &self,
         sources: &Sources,
-        view: &View,
-        version: u64,
+        (generation, version): (u64, u64),
         chosen: &[Chosen],
     ) -> Result<(Vec<Hit>, bool)> {
         let columns = MEASURED.as_str();
@@ -269,9 +298,7 @@ impl EmbeddedStore {
             ))?;
             let (mut hits, mut budget) = (Vec::with_capacity(chosen.len()), ByteBudget::default());
             for one in chosen {
-                let Some(row) = view.row_of(one.address) else {
-                    continue;
-                };
+                let row = one.row;
                 let mut found = statement.query([row])?;
                 // A record may have gone since the index was read; then it is no hit any more.
                 let Some(found) = found.next()? else {
@@ -290,7 +317,7 @@ impl EmbeddedStore {
                     position: SearchPosition {
                         rank: one.rank,
                         row,
-                        generation: view.generation,
+                        generation,
                         version,
                     },
                     near: one
@@ -298,6 +325,7 @@ impl EmbeddedStore {
                         .map(|row| key_of(connection, row))
                         .transpose()?
                         .flatten(),
+                    window: one.window.clone(),
                 });
             }
             Ok((hits, true))
@@ -305,28 +333,35 @@ impl EmbeddedStore {
     }
 }
 
-struct Asked<'a> {
-    request: &'a SearchRequest,
+pub(super) struct Asked<'a> {
+    pub(super) request: &'a SearchRequest,
     sources: &'a Sources,
     view: &'a View,
-    restrictions: &'a [Restriction],
+    pub(super) restrictions: &'a [Restriction],
+    pub(super) searched: &'a Searched<'a>,
     /// The index has changed since the previous page.
-    moved: bool,
+    pub(super) moved: bool,
 }
 
 impl Asked<'_> {
     /// One more than a page, to know whether there are more.
-    fn limit(&self) -> usize {
+    pub(super) fn limit(&self) -> usize {
         self.request.limit.saturating_add(1)
+    }
+
+    pub(super) fn after_score(&self) -> Option<AfterScore> {
+        self.request.after.and_then(after_score)
     }
 }
 
 /// A hit before its record is read.
-struct Chosen {
-    rank: Rank,
-    address: DocAddress,
+pub(super) struct Chosen {
+    pub(super) rank: Rank,
+    pub(super) row: u64,
     /// The row of the record next to which it stands, if that is all that speaks for it.
-    near: Option<u64>,
+    pub(super) near: Option<u64>,
+    /// What comes nearest to the question, where no word does.
+    pub(super) window: Option<NearestWindow>,
 }
 
 fn key_of(connection: &Connection, row: u64) -> rusqlite::Result<Option<RecordKey>> {

@@ -354,7 +354,11 @@ fn as_it_is(path: &Path) -> PathBuf {
     PathBuf::from(format!("file:{name}?immutable=1"))
 }
 
-fn connect(path: &Path, flags: OpenFlags, vfs: Option<&CStr>) -> rusqlite::Result<Connection> {
+pub(super) fn connect(
+    path: &Path,
+    flags: OpenFlags,
+    vfs: Option<&CStr>,
+) -> rusqlite::Result<Connection> {
     let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = match vfs {
         Some(vfs) => Connection::open_with_flags_and_vfs(path, flags, vfs)?,

@@ -22,6 +22,7 @@ mod frequent_words;
 mod granting;
 mod grouping;
 mod keeping;
+mod meanings;
 mod opening;
 mod paging;
 mod ranking;

@@ -27,7 +27,9 @@ use super::index::{Segment, View};
 use super::restrict::{Restriction, SegmentScopes};
 
 pub(super) use question::Question;
-pub(super) use rank::{AfterScore, Page, Ranking, Search, Ties, rank};
+pub(super) use rank::{
+    AfterScore, Found, Page, Ranking, Search, Ties, arrange, rank, retain_following,
+};
 pub(super) use statistics::{SegmentFigures, Statistics};
 pub(super) use threads::{SegmentThreads, ThreadColumns};
 

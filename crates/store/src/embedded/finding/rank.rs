@@ -77,6 +77,11 @@ impl Found {
         }
     }
 
+    /// A record that was found without looking for its document.
+    pub(in crate::embedded) fn by_row(score: f32, row: u64) -> Self {
+        Self::new(score, row, DocAddress::new(0, 0))
+    }
+
     /// A document that has a share from a neighbour; `lender` is named where it has nothing else.
     pub(super) fn lent(score: f32, row: u64, address: DocAddress, lender: Option<u64>) -> Self {
         Self {
@@ -374,7 +379,7 @@ fn placed(
 }
 
 /// Puts documents into their order. Names are looked up for those only that share a score.
-fn arrange(found: &mut [Found], ties: &Ties<'_>) {
+pub(in crate::embedded) fn arrange(found: &mut [Found], ties: &Ties<'_>) {
     found.sort_unstable_by(|one, other| {
         let by_score = other.score.total_cmp(&one.score);
         by_score.then(one.row.cmp(&other.row))
@@ -395,7 +400,11 @@ fn arrange(found: &mut [Found], ties: &Ties<'_>) {
 }
 
 /// Keeps what comes after the last hit of the previous page.
-fn retain_following(found: &mut Vec<Found>, after: AfterScore, ties: &Ties<'_>) {
+pub(in crate::embedded) fn retain_following(
+    found: &mut Vec<Found>,
+    after: AfterScore,
+    ties: &Ties<'_>,
+) {
     let last = match ties {
         Ties::Rows => None,
         Ties::Names(names_of) => names_of(&[after.row]).pop().flatten(),

@@ -1,0 +1,308 @@
+//! Making vectors of what has none yet, a few records at a time: each stream remembers up to which change it is done, so
+//! that this goes on where it was left.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use contract::id::FieldName;
+use meaning::{Embedder, Window};
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use super::Opened;
+use super::vectors::{Made, MadeWindow, Progress, Vectors};
+use crate::embedded::changes::parse_stored;
+use crate::embedded::digest::{CHECKED, checked};
+use crate::embedded::sources::StreamEntry;
+use crate::embedded::sqlite::changed;
+use crate::embedded::{EmbeddedStore, Sources};
+use crate::meaning::ModelInfo;
+use crate::{Result, stop};
+
+/// How many records are read at a time.
+const RECORDS: usize = 64;
+/// How many windows are run at a time, unless one record alone has more: this bounds how long an erasure waits.
+const WINDOWS: usize = 64;
+
+/// A record whose vectors are to be made.
+struct Waiting {
+    row: u64,
+    version: u64,
+    data: Option<String>,
+}
+
+impl EmbeddedStore {
+    pub(super) fn embed_chunk(&self) -> Result<bool> {
+        if self.meaning.info().is_none() {
+            return Ok(false);
+        }
+        lower_priority();
+        let _erasing_waits = self.meaning.embedding();
+        self.meaning.with_vectors(|opened| {
+            let sources = self.sources();
+            self.forget_changed_streams(&sources, &opened.vectors)?;
+            for entry in sources.streams() {
+                stop::check()?;
+                if self.embed_stream(entry, opened)? {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        })
+    }
+
+    /// Drops the vectors of streams that are gone, or whose fields are others now.
+    fn forget_changed_streams(&self, sources: &Sources, vectors: &Vectors) -> Result<()> {
+        let known: Vec<(i64, Progress)> = {
+            let state = vectors.state();
+            state
+                .progress
+                .iter()
+                .map(|(stream, one)| (*stream, one.clone()))
+                .collect()
+        };
+        for (stream, progress) in known {
+            let entry = sources.by_id(stream);
+            if entry.is_none_or(|entry| fields_of(entry) != progress.fields) {
+                vectors.forget_stream(stream)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes vectors of some records of a stream. Returns whether there was anything to do.
+    fn embed_stream(&self, entry: &StreamEntry, opened: &Opened) -> Result<bool> {
+        if entry.layout.semantic.is_empty() {
+            return Ok(false);
+        }
+        let known = opened.vectors.state().progress.get(&entry.id).cloned();
+        let after = known.map_or(0, |progress| progress.version);
+        let (last_version, waiting) = self.database.snapshot(|connection| {
+            let read = || -> rusqlite::Result<(u64, Vec<Waiting>)> {
+                let last_version = last_version(connection, entry.id)?;
+                if last_version <= after {
+                    return Ok((last_version, Vec::new()));
+                }
+                Ok((last_version, waiting(connection, entry.id, after)?))
+            };
+            read().map_err(self.database.failed())
+        })?;
+        if last_version <= after {
+            return Ok(false);
+        }
+        let mut progress = Progress {
+            fields: fields_of(entry),
+            version: last_version,
+        };
+        let (made, done) = self.make(entry, &*opened.model, &waiting)?;
+        if let (true, Some(last)) = (!done || waiting.len() == RECORDS, made.last()) {
+            progress.version = last.version;
+        }
+        opened.vectors.keep(entry.id, &progress, &made)?;
+        Ok(true)
+    }
+
+    /// The vectors of as many of these records as are run at a time, and whether that is all of them.
+    fn make(
+        &self,
+        entry: &StreamEntry,
+        model: &dyn Embedder,
+        waiting: &[Waiting],
+    ) -> Result<(Vec<Made>, bool)> {
+        let mut cut: Vec<(&Waiting, Vec<(FieldName, Window)>)> = Vec::new();
+        let mut windows = 0;
+        for record in waiting {
+            if windows >= WINDOWS {
+                break;
+            }
+            let here = self.windows_of(entry, model, record)?;
+            windows += here.len();
+            cut.push((record, here));
+        }
+        let done = cut.len() == waiting.len();
+        let mut made = Vec::with_capacity(cut.len());
+        for (record, windows) in cut {
+            stop::check()?;
+            let (fields, windows): (Vec<FieldName>, Vec<Window>) = windows.into_iter().unzip();
+            let vectors = model.embed(&windows)?;
+            let windows = fields.into_iter().zip(windows).zip(vectors);
+            made.push(Made {
+                row: record.row,
+                version: record.version,
+                windows: windows
+                    .map(|((field, window), vector)| MadeWindow {
+                        field,
+                        start_chars: window.start_chars,
+                        end_chars: window.end_chars,
+                        vector,
+                    })
+                    .collect(),
+            });
+        }
+        Ok((made, done))
+    }
+
+    fn windows_of(
+        &self,
+        entry: &StreamEntry,
+        model: &dyn Embedder,
+        record: &Waiting,
+    ) -> Result<Vec<(FieldName, Window)>> {
+        let Some(data) = &record.data else {
+            return Ok(Vec::new());
+        };
+        let body = parse_stored(data.clone(), self.path())?;
+        let mut windows = Vec::new();
+        for field in &entry.layout.semantic {
+            if let Some(text) = body.text(field.as_str()) {
+                let here = model.windows(&text)?;
+                windows.extend(here.into_iter().map(|window| (field.clone(), window)));
+            }
+        }
+        Ok(windows)
+    }
+
+    /// Leaves out vectors of records that have changed since they were made. Returns the streams that have changes without
+    /// vectors, each with the version up to which it has them.
+    pub(super) fn refresh_vectors(
+        &self,
+        entries: &[&Arc<StreamEntry>],
+        vectors: &Vectors,
+    ) -> Result<Vec<(Arc<StreamEntry>, u64)>> {
+        let mut behind = Vec::new();
+        for entry in entries {
+            if entry.layout.semantic.is_empty() {
+                continue;
+            }
+            let (made, looked) = {
+                let state = vectors.state();
+                let made = state.progress.get(&entry.id);
+                let made = made.filter(|progress| progress.fields == fields_of(entry));
+                let made = made.map_or(0, |progress| progress.version);
+                (made, state.looked.get(&entry.id).copied().unwrap_or(0))
+            };
+            let (last, changed) = self.database.read(|connection| {
+                let last = last_version(connection, entry.id)?;
+                // Without any vector there is nothing to leave out.
+                if last <= looked || made == 0 {
+                    return Ok((last, Vec::new()));
+                }
+                let sql =
+                    "SELECT row_id, version FROM records WHERE stream_id = ?1 AND version > ?2";
+                let mut statement = connection.prepare_cached(sql)?;
+                let rows = statement.query_map(params![entry.id, looked], |row| {
+                    Ok((row.get(0)?, row.get(1)?))
+                })?;
+                Ok((last, rows.collect::<rusqlite::Result<Vec<(u64, u64)>>>()?))
+            })?;
+            if !changed.is_empty() {
+                vectors.leave_out(entry.id, last, &changed);
+            }
+            if last > made {
+                behind.push((Arc::clone(entry), made));
+            }
+        }
+        Ok(behind)
+    }
+
+    /// How many records have no vectors yet, and how many vectors there are.
+    pub(super) fn waiting_for_vectors(&self, model: &ModelInfo) -> Result<(u64, u64)> {
+        let opened = self.meaning.opened().clone();
+        let vectors = match opened {
+            Some(opened) => opened.vectors,
+            None => self.meaning.open_vectors(model)?,
+        };
+        let sources = self.sources();
+        let (made, count) = {
+            let state = vectors.state();
+            (state.progress.clone(), state.table.len() as u64)
+        };
+        let mut waiting = 0;
+        for entry in sources.streams() {
+            if entry.layout.semantic.is_empty() {
+                continue;
+            }
+            let progress = made.get(&entry.id);
+            let progress = progress.filter(|progress| progress.fields == fields_of(entry));
+            let after = progress.map_or(0, |progress| progress.version);
+            waiting += self.database.read(|connection| {
+                let sql = "SELECT count(*) FROM records WHERE stream_id = ?1 AND version > ?2 AND data IS NOT NULL";
+                let mut statement = connection.prepare_cached(sql)?;
+                statement.query_row(params![entry.id, after], |row| row.get::<_, u64>(0))
+            })?;
+        }
+        Ok((waiting, count))
+    }
+
+    /// Removes vectors of what was erased from the disk.
+    pub(in crate::embedded) fn rewrite_vectors(&self) -> Result<()> {
+        if self.meaning.info().is_none() || self.meaning.bytes_on_disk() == 0 {
+            return Ok(());
+        }
+        let _no_vectors_meanwhile = self.meaning.embedding();
+        self.meaning.with_vectors(|opened| {
+            let sources = self.sources();
+            let streams = sources.streams().iter().map(|entry| entry.id).collect();
+            self.database.read_with(|connection| {
+                opened.vectors.rewrite(&streams, |row, version| {
+                    let sql = "SELECT 1 FROM records WHERE row_id = ?1 AND version = ?2 AND data IS NOT NULL";
+                    let mut statement = connection.prepare_cached(sql)?;
+                    let found = statement.query_row(params![row, version], |_| Ok(()));
+                    Ok(found.optional()?.is_some())
+                })
+            })
+        })
+    }
+}
+
+/// The fields whose meaning counts, as one text.
+fn fields_of(entry: &StreamEntry) -> String {
+    let names: Vec<&str> = entry
+        .layout
+        .semantic
+        .iter()
+        .map(FieldName::as_str)
+        .collect();
+    names.join("\n")
+}
+
+fn last_version(connection: &Connection, stream: i64) -> rusqlite::Result<u64> {
+    let mut statement =
+        connection.prepare_cached("SELECT last_version FROM streams WHERE id = ?1")?;
+    let version = statement.query_row([stream], |row| row.get(0)).optional()?;
+    Ok(version.unwrap_or(0))
+}
+
+/// The next records of a stream whose vectors are to be made. One that is damaged has none, like one that is gone.
+fn waiting(connection: &Connection, stream: i64, after: u64) -> rusqlite::Result<Vec<Waiting>> {
+    let mut statement = connection.prepare_cached(&format!(
+        "SELECT row_id, {CHECKED} FROM records WHERE stream_id = ?1 AND version > ?2 ORDER BY version LIMIT ?3"
+    ))?;
+    let rows = statement.query_map(params![stream, after, RECORDS], |row| {
+        let data = match checked(row, 1) {
+            Err(error) if changed(&error).is_some() => None,
+            data => data?,
+        };
+        Ok(Waiting {
+            row: row.get(0)?,
+            version: row.get(3)?,
+            data,
+        })
+    })?;
+    rows.collect()
+}
+
+thread_local! {
+    static IS_LOWERED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Lets everything else go first on this thread's processor, where the system knows priorities of threads.
+fn lower_priority() {
+    if IS_LOWERED.replace(true) {
+        return;
+    }
+    #[cfg(target_os = "linux")]
+    {
+        // Where that is not allowed, it runs like any other thread.
+        let _ = rustix::process::setpriority_process(None, 19);
+    }
+}
