@@ -7,8 +7,8 @@ use clap::{ArgAction, Args, CommandFactory as _, FromArgMatches as _, Parser, Su
 
 use crate::commands::{
     aggregate, backup, blob, completions, connect, connections, declare, delete, doctor, export,
-    fetch, grant, grants, help, import, index, man, mcp, owner_password, owner_token, purge, query,
-    read, restore, schema, search, serve, setup, sign_in,
+    fetch, grant, grants, help, import, index, man, mcp, model, owner_password, owner_token, purge,
+    query, read, restore, schema, search, serve, setup, sign_in,
 };
 
 /// Your records in one place, readable by the agents you allow.
@@ -75,6 +75,7 @@ pub(crate) enum Command {
     Backup(backup::Options),
     Restore(restore::Options),
     Index(index::Options),
+    Model(model::Options),
     Delete(delete::Options),
     Purge(purge::Options),
     Completions(completions::Options),

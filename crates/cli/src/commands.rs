@@ -18,6 +18,7 @@ pub(crate) mod import;
 pub(crate) mod index;
 pub(crate) mod man;
 pub(crate) mod mcp;
+pub(crate) mod model;
 pub(crate) mod owner_password;
 pub(crate) mod owner_token;
 pub(crate) mod purge;
@@ -57,6 +58,7 @@ pub(crate) fn run(command: Command, context: &Context) -> CommandResult {
         Command::Backup(options) => backup::run(&options, context),
         Command::Restore(options) => restore::run(&options, context),
         Command::Index(options) => index::run(&options, context),
+        Command::Model(options) => model::run(options, context),
         Command::Delete(options) => delete::run(&options, context),
         Command::Purge(options) => purge::run(&options, context),
         Command::Help(options) => help::run(&options, context),

@@ -271,6 +271,11 @@ impl Upstream for LocalServer {
         self.address().public_url.clone()
     }
 
+    fn may_search_by_meaning(&self) -> bool {
+        let data = &self.context.settings.data_dir;
+        data.join(store::directory::MODEL).exists()
+    }
+
     fn pages_by_bytes(&self) -> bool {
         true
     }

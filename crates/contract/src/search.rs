@@ -104,7 +104,7 @@ impl SearchOrder {
     }
 }
 
-/// How to search. Only lexical search is built; another server may have more.
+/// How to search. By meaning only where a server has a model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SearchMode {
     #[default]
@@ -214,8 +214,11 @@ pub struct SearchHit {
     pub missing_terms: Option<Vec<String>>,
     /// The record of the same conversation next to which it stands, where it has no word of the question itself.
     pub near: Option<String>,
-    /// The beginning of a hit that proves nothing by itself.
+    /// The part of a hit without a word of the question that comes nearest to it, or the beginning of one that only stands next
+    /// to a match.
     pub passage: Option<Passage>,
+    /// How it was found, where that is not by words: `semantic` or `hybrid`.
+    pub retrieval_mode: Option<String>,
     /// The best match in a few words; not sent by us, because the first excerpt says it.
     pub snippet: Option<Snippet>,
     /// Proven matches in context, the best first; as many as the request asked for, one unless it did.
@@ -238,7 +241,11 @@ pub struct MatchedTerm {
     pub kind: String,
 }
 
-/// Characters of a field that are shown without being a match.
+/// Says that a passage was found by what it means, and no word of it by another.
+pub const SEMANTIC_MATCH: &str = "semantic_match";
+
+/// Characters of a field that are shown without being a match of words.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Passage {
     /// The field, literally.
@@ -246,6 +253,21 @@ pub struct Passage {
     pub text: String,
     #[serde(default)]
     pub truncated: bool,
+    /// Where the text begins in the field, of a passage found by meaning.
+    pub text_start_chars: Option<u64>,
+    /// Where it ends.
+    pub text_end_chars: Option<u64>,
+    /// Why it is shown: [`SEMANTIC_MATCH`], or the record stands next to one that matches.
+    pub provenance: Option<String>,
+    /// How to read on.
+    pub read: Option<FieldWindowRead>,
+}
+
+impl Passage {
+    /// Whether it was found by what it means.
+    pub fn is_meant(&self) -> bool {
+        self.provenance.as_deref() == Some(SEMANTIC_MATCH)
+    }
 }
 
 /// The best match in a few words, with `<mark>` tags.

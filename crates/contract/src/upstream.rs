@@ -172,6 +172,11 @@ pub trait Upstream: Send + Sync + 'static {
     /// The address people know it by, without a trailing slash; none where no server is reached by one.
     fn provider_url(&self) -> Option<String>;
 
+    /// Whether it may have other ways to search than by words; false only where it is known to have none.
+    fn may_search_by_meaning(&self) -> bool {
+        true
+    }
+
     /// Whether it heeds [`Get::within_bytes`].
     fn pages_by_bytes(&self) -> bool {
         false

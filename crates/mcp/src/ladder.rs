@@ -190,7 +190,7 @@ impl Rung {
         })
     }
 
-    /// A hit of a search: the fields the server proved.
+    /// A hit of a search: the fields the server proved, or found by meaning.
     pub(crate) fn proven(hit: &Hit) -> Option<Self> {
         let mut rung = Self::new(&hit.identity)?;
         rung.evidence_preview = hit.evidence_preview().map(str::to_owned);
@@ -202,7 +202,8 @@ impl Rung {
                 read: Read::Call(excerpt.read.clone()?),
             })
         };
-        rung.field_windows = hit.excerpts.iter().filter_map(window).collect();
+        let shown = hit.excerpts.iter().chain(&hit.meant);
+        rung.field_windows = shown.filter_map(window).collect();
         Some(rung)
     }
 

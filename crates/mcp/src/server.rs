@@ -19,6 +19,8 @@ use rmcp::model::{
 };
 use rmcp::service::{RequestContext, RoleServer};
 
+use serde_json::Value;
+
 use crate::call::{Call, OwnerSeen};
 use crate::fault::Fault;
 use crate::instructions::INSTRUCTIONS;
@@ -71,6 +73,17 @@ impl Server {
         tools::all().iter().map(|tool| tool.tool()).collect()
     }
 
+    /// The tool without what this server cannot do.
+    fn offered(&self, mut tool: Tool) -> Tool {
+        if tool.name == "search" && !self.upstream.may_search_by_meaning() {
+            let schema = Arc::make_mut(&mut tool.input_schema);
+            if let Some(Value::Object(arguments)) = schema.get_mut("properties") {
+                arguments.shift_remove("mode");
+            }
+        }
+        tool
+    }
+
     fn call(&self) -> Call<'_> {
         Call::new(self.upstream.as_ref(), &self.owner)
     }
@@ -110,11 +123,13 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(Self::tools()))
+        let tools = Self::tools().into_iter().map(|tool| self.offered(tool));
+        Ok(ListToolsResult::with_all_items(tools.collect()))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        tools::find(name).map(tools::Definition::tool)
+        let tool = tools::find(name).map(tools::Definition::tool)?;
+        Some(self.offered(tool))
     }
 
     async fn call_tool(

@@ -75,6 +75,11 @@ pub(crate) struct Relation {
 }
 
 impl<'a> Reach<'a> {
+    /// Whether meanings can be compared.
+    pub(crate) fn has_model(self) -> bool {
+        self.store.model().is_some()
+    }
+
     pub(crate) fn new(store: &'a dyn Store, authority: &'a Authority) -> Self {
         Self { store, authority }
     }
@@ -365,6 +370,11 @@ impl Row {
     /// The searched fields that may be seen, in declared order.
     pub(crate) fn lexical_fields(&self) -> Vec<FieldName> {
         self.kept(&self.stream().query.lexical_fields)
+    }
+
+    /// The fields whose meaning is compared, as far as they may be seen.
+    pub(crate) fn semantic_fields(&self) -> Vec<FieldName> {
+        self.kept(&self.stream().semantic_fields())
     }
 
     pub(crate) fn range_operators(&self, field: &FieldName) -> Option<&[RangeOperator]> {

@@ -183,7 +183,7 @@ fn shortened(text: &str) -> String {
 }
 
 /// The longest passage that is shown without a match, in characters.
-const PASSAGE_CHARS: usize = 160;
+pub(crate) const PASSAGE_CHARS: usize = 160;
 
 /// The beginning of a record that is shown without a match: of its body, else of the first searched field with a text.
 pub(crate) fn passage(row: &Row, fields: &[FieldName], body: &RecordBody) -> Option<Passage> {
@@ -197,6 +197,7 @@ pub(crate) fn passage(row: &Row, fields: &[FieldName], body: &RecordBody) -> Opt
             field_path: field.to_string(),
             text: shown.to_owned(),
             truncated: end.is_some(),
+            ..Passage::default()
         })
     })
 }

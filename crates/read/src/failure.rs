@@ -70,6 +70,14 @@ impl Failure {
                     .with_cause(error.to_string())
                     .with_hint("records, pages of them and windows can be read meanwhile; the owner of the server makes room")
             }
+            Self::Store(error @ (StoreError::NoModel | StoreError::Model(_))) => {
+                tracing::error!(operation, error = %error, "meanings cannot be compared");
+                let message = "the sentence model of this server cannot be used";
+                ReadError::new(ErrorCode::ModeNotSupported, message)
+                    .with_param("mode")
+                    .with_cause(error.to_string())
+                    .with_hint("search by words instead, without mode")
+            }
             // The caller is gone and nobody reads this answer.
             Self::Store(StoreError::Stopped) => {
                 tracing::debug!(operation, "a read was stopped");

@@ -15,6 +15,7 @@ use contract::wire::{ObjectTag, Other};
 use contract::words::WordsFound;
 use serde_json::json;
 use store::StreamRef;
+use store::meaning::MeaningQuestion;
 use store::records::{ByteBudget, Direction};
 use store::search::{self, Hit, Rank, Scope, SearchAnswer, SearchPosition, SearchRequest};
 use text::Expression;
@@ -32,6 +33,7 @@ use crate::route;
 use crate::visible_history;
 use crate::words;
 
+mod meaning;
 mod meta;
 
 /// A row that can answer, with the fields it searches and the caller's conditions as it understands them.
@@ -48,15 +50,10 @@ struct Plan {
 }
 
 pub(crate) fn search(session: &Session, query: &SearchQuery) -> Answer<Page<SearchHit>> {
-    if query.mode != SearchMode::Lexical {
-        let message = format!("{} search is not available here", query.mode.as_str());
-        return Err(ReadError::new(ErrorCode::ModeNotSupported, message)
-            .with_param("mode")
-            .with_hint("search with mode=lexical")
-            .into());
-    }
+    let mode = meaning::check(session, query)?;
     let plan = plan(query, addressed(session, query)?)?;
-    let filter = fingerprint(query);
+    let question = meaning::question(query, &plan);
+    let filter = fingerprint(query, &mode);
     let tokens = session.tokens(Binding {
         stream: None,
         connection: query.connection_id.as_deref(),
@@ -80,7 +77,8 @@ pub(crate) fn search(session: &Session, query: &SearchQuery) -> Answer<Page<Sear
             Matching::All => Expression::parse_all(&query.q),
         },
     };
-    let mut answer = session.store.search(&request)?;
+    let mut answer = meaning::ask(session, &request, question.as_ref())?;
+    let behind = meaning::behind(session, &plan, &answer)?;
     // While the index is being built, hits appear that were written before the last page.
     if let (true, None, Some((position, before))) = (answer.ranking_changed, answer.building, last)
     {
@@ -89,17 +87,28 @@ pub(crate) fn search(session: &Session, query: &SearchQuery) -> Answer<Page<Sear
             || visible_history::changed_since(session, &mut rows, position.version)?;
     }
     let mut hits = Hits::new(session, &plan, query);
+    hits.meaning = question;
     let has_more = hits.fill(session, &mut request, &mut answer)?;
     let Hits {
-        data, last, shown, ..
+        data,
+        mut last,
+        shown,
+        ..
     } = hits;
     let mut page = Page::new(data);
-    page.url = Some(SearchMode::Lexical.route().to_owned());
+    page.url = Some(query.mode.route().to_owned());
+    if let (Some(last), Some(behind)) = (&mut last, behind) {
+        // What gets its vectors meanwhile changes the ranking.
+        last.version = last.version.min(behind);
+    }
     if let (true, Some(last)) = (has_more, last) {
         page = page.continued(tokens.search(last, searched)?);
     }
     let mut meta = meta::meta(query, &plan, &request, &answer);
-    if !plan.searched.is_empty() {
+    if query.mode != SearchMode::Lexical {
+        meta::ranked_by_meaning(&mut meta, behind.is_some());
+    }
+    if !plan.searched.is_empty() && query.mode != SearchMode::Semantic {
         let mut found = words::summary(&answer);
         // An empty page after others is the end of a list, and says nothing about the words.
         if query.cursor.is_none() && page.data.is_empty() && last.is_none() {
@@ -159,7 +168,12 @@ fn plan(query: &SearchQuery, rows: Vec<Row>) -> Result<Plan, ReadError> {
         };
         understood = true;
         let fields = row.lexical_fields();
-        if fields.is_empty() {
+        let can_answer = match query.mode {
+            SearchMode::Lexical => !fields.is_empty(),
+            SearchMode::Semantic => !row.semantic_fields().is_empty(),
+            SearchMode::Hybrid => !fields.is_empty() || !row.semantic_fields().is_empty(),
+        };
+        if !can_answer {
             plan.skipped.push(row);
         } else {
             plan.searched.push(Searched {
@@ -241,12 +255,21 @@ fn store_order(order: SearchOrder) -> search::SearchOrder {
     }
 }
 
-fn fingerprint(query: &SearchQuery) -> String {
+fn fingerprint(query: &SearchQuery, mode: &str) -> String {
     let mut streams: Vec<&str> = query.streams.iter().map(StreamName::as_str).collect();
     streams.sort_unstable();
     streams.dedup();
     let filters = conditions::fingerprint(&query.filters);
-    json!([query.q, query.matching.as_str(), streams, filters]).to_string()
+    let mut parts = vec![
+        json!(query.q),
+        json!(query.matching.as_str()),
+        json!(streams),
+        json!(filters),
+    ];
+    if !mode.is_empty() {
+        parts.push(json!(mode));
+    }
+    json!(parts).to_string()
 }
 
 /// The grant or package that a search's cursor belongs to.
@@ -266,6 +289,7 @@ fn page_limit(query: &SearchQuery) -> usize {
 struct Asked<'a> {
     expression: &'a Expression,
     excerpts: usize,
+    mode: SearchMode,
 }
 
 /// The hits of a page while it is being filled.
@@ -273,6 +297,9 @@ struct Hits<'p> {
     by_stream: HashMap<StreamRef, &'p Searched>,
     limit: usize,
     excerpts: usize,
+    mode: SearchMode,
+    /// What is asked beside the words.
+    meaning: Option<MeaningQuestion>,
     room: ByteBudget,
     data: Vec<SearchHit>,
     /// The position of the last hit that was looked at.
@@ -292,6 +319,8 @@ impl<'p> Hits<'p> {
             by_stream: by_stream.map(|one| (one.row.stream_ref(), one)).collect(),
             limit: page_limit(query),
             excerpts: query.excerpts,
+            mode: query.mode,
+            meaning: None,
             room: session.page_budget(),
             data: Vec::new(),
             last: None,
@@ -315,6 +344,7 @@ impl<'p> Hits<'p> {
                 let asked = Asked {
                     expression: &answer.expression,
                     excerpts: self.excerpts,
+                    mode: self.mode,
                 };
                 if !self.take(session, &asked, hit)? {
                     return Ok(true);
@@ -328,7 +358,7 @@ impl<'p> Hits<'p> {
             request.after = self.last;
             request.limit = wanted;
             request.count = false;
-            let next = session.store.search(request)?;
+            let next = meaning::ask(session, request, self.meaning.as_ref())?;
             if let (true, Some(last)) = (next.ranking_changed, self.last) {
                 let mut rows = self.by_stream.values().map(|one| &one.row);
                 answer.ranking_changed |=
@@ -402,22 +432,35 @@ fn served(
         // A client learns which words matched; the figure itself says nothing it could use.
         score: match hit.position.rank {
             Rank::Score(score) if row.is_owner() => Some(Score {
-                kind: "bm25".to_owned(),
+                kind: match asked.mode {
+                    SearchMode::Lexical => "bm25",
+                    SearchMode::Semantic => "cosine",
+                    SearchMode::Hybrid => "hybrid",
+                }
+                .to_owned(),
                 value: f64::from(score),
                 order: "higher_is_better".to_owned(),
                 other: Other::new(),
             }),
             Rank::Score(_) | Rank::Time(_) => None,
         },
+        retrieval_mode: (asked.mode != SearchMode::Lexical).then(|| asked.mode.as_str().to_owned()),
         ..SearchHit::default()
     };
+    let nearest = hit.window.as_ref();
+    let nearest = nearest.and_then(|window| meaning::passage(window, &body));
     if let Some(near) = &hit.near {
         let (id, near) = (connection.id.as_str(), near.to_string());
         let neighbour = RecordHandle::new(Some(id), stream.as_str(), &near);
         served.near = neighbour.ok().map(|neighbour| neighbour.to_string());
         served.matched_fields = Some(Vec::new());
-        served.passage = evidence::passage(row, &searched.fields, &body);
+        let beginning = || evidence::passage(row, &searched.fields, &body);
+        served.passage = nearest.or_else(beginning);
         shown.fields(served.passage.as_ref().map(|passage| &passage.field_path));
+    } else if nearest.is_some() {
+        served.matched_fields = Some(Vec::new());
+        shown.fields(nearest.as_ref().map(|passage| &passage.field_path));
+        served.passage = nearest;
     } else {
         let wanted = evidence::Wanted {
             fields: &searched.fields,

@@ -4,6 +4,8 @@ use axum::http::{StatusCode, header};
 use axum::response::IntoResponse as _;
 use contract::error::{ErrorCode, ReadError};
 use serde_json::{Value, json};
+use store::StoreError;
+use store::meaning::MeaningStatus;
 use store::search::IndexStatus;
 
 use crate::problem::{self, Problem};
@@ -27,21 +29,39 @@ pub(crate) async fn readyz(context: RequestContext) -> HandlerResult {
     let store = context.service.store.clone();
     let looked = move || {
         store.token_candidates(Default::default())?;
-        store.index_status()
+        Ok((store.index_status()?, store.meaning_status()?))
     };
-    let index = match read::run_blocking(looked).await {
-        Ok(Ok(status)) => index_state(&status),
-        Ok(Err(error)) => {
+    let mut ready = json!({"status": "ready"});
+    match read::run_blocking(looked).await {
+        Ok(Ok((index, meaning))) => {
+            ready["index"] = index_state(&index);
+            if let Some(meaning) = meaning {
+                ready["meaning"] = meaning_state(&meaning);
+            }
+        }
+        Ok(Err::<_, StoreError>(error)) => {
             tracing::error!(cause = %error, "the store cannot be read");
             return Err(not_ready("the store cannot be read"));
         }
         Err(error) => return Err(Problem::internal("readyz", &error)),
-    };
+    }
     if let Some(trouble) = context.service.disclosures.trouble() {
         tracing::error!(waiting = trouble.waiting, "disclosures cannot be written");
         return Err(not_ready("disclosures cannot be written"));
     }
-    problem::json(StatusCode::OK, &json!({"status": "ready", "index": index}))
+    problem::json(StatusCode::OK, &ready)
+}
+
+/// The progress of the vectors, without counts.
+fn meaning_state(status: &MeaningStatus) -> Value {
+    if status.embedded >= status.records {
+        return json!({"state": "current"});
+    }
+    let percent = status
+        .embedded
+        .saturating_mul(100)
+        .checked_div(status.records);
+    json!({"state": "embedding", "percent": percent.unwrap_or(0).min(99)})
 }
 
 /// The progress of the index, without counts: anybody may read this.
@@ -68,6 +88,7 @@ pub(crate) async fn metrics(context: RequestContext) -> HandlerResult {
 }
 
 pub(crate) async fn openapi(context: RequestContext) -> HandlerResult {
-    let document = crate::openapi::document(&context.service.public_url);
+    let document =
+        crate::openapi::document(&context.service.public_url, context.service.has_model());
     problem::json(StatusCode::OK, &document)
 }

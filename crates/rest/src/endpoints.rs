@@ -157,6 +157,15 @@ const SEARCH: &[Param] = &[
         .with_values(Values::Integer(1, 5)),
     FILTER,
 ];
+const MEANING: &[Param] = &[
+    Param::one("q", "A question in one's own words.").required(),
+    Param::many("streams", "Only in these streams."),
+    CONNECTION,
+    ALIAS,
+    LIMIT,
+    CURSOR,
+    FILTER,
+];
 const PUT_BLOB: &[Param] = &[
     CONNECTION,
     ALIAS,
@@ -230,6 +239,10 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         AGGREGATE, None => 200 Content::Json("Aggregation"), Reader reads::aggregate),
     route!(Get "/v1/search", "search", "Search all streams at once by words",
         SEARCH, None => 200 Content::Json("SearchPage"), Reader reads::search),
+    route!(Get "/v1/search/semantic", "searchByMeaning", "Search all streams at once by meaning; only with a sentence model",
+        MEANING, None => 200 Content::Json("SearchPage"), Reader reads::search_semantic),
+    route!(Get "/v1/search/hybrid", "searchByBoth", "Search all streams at once by words and meaning; only with a sentence model",
+        MEANING, None => 200 Content::Json("SearchPage"), Reader reads::search_hybrid),
     route!(Get "/v1/blobs/{blob_id}", "getBlob", "The bytes a record points at; `Range` is understood",
         SOURCE, None => 200 Content::Bytes, Reader blobs::blob),
     route!(Get "/v1/openapi.json", "getOpenapi", "This document",

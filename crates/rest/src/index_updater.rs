@@ -1,5 +1,5 @@
-//! The thread that updates the search index after a declaration, a crash, a restored backup or a new format, so that
-//! no read has to.
+//! The threads that update the search index after a declaration, a crash, a restored backup or a new format, and make
+//! vectors of what was written, so that no read has to.
 
 use std::io;
 use std::sync::Arc;
@@ -14,12 +14,32 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// How long to wait after a failure, which a full disk makes last.
 const RETRY_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Updates the index until it is dropped.
+/// Updates the index and the vectors until it is dropped.
 #[derive(Debug)]
 pub struct IndexUpdater {
     stop: Stop,
-    thread: Option<JoinHandle<()>>,
+    threads: Vec<JoinHandle<()>>,
 }
+
+/// A kind of work: the name of its thread, a unit of it that says whether there is more, and what its failure means.
+struct Work {
+    thread: &'static str,
+    unit: fn(&dyn Store) -> Result<bool, StoreError>,
+    failure: &'static str,
+}
+
+const WORK: [Work; 2] = [
+    Work {
+        thread: "pdpp-index",
+        unit: |store| store.tend_index().map(|()| false),
+        failure: "the search index cannot be brought up to date",
+    },
+    Work {
+        thread: "pdpp-meaning",
+        unit: |store| store.embed_some(),
+        failure: "vectors cannot be made of new records",
+    },
+];
 
 impl IndexUpdater {
     /// Starts the thread.
@@ -28,30 +48,36 @@ impl IndexUpdater {
     ///
     /// When no thread can be started.
     pub fn start(store: Arc<dyn Store>) -> io::Result<Self> {
-        let stop = Stop::default();
-        let stopping = stop.clone();
-        let thread = thread::Builder::new()
-            .name("pdpp-index".to_owned())
-            .spawn(move || update(&*store, &stopping))?;
-        Ok(Self {
-            stop,
-            thread: Some(thread),
-        })
+        let mut updater = Self {
+            stop: Stop::default(),
+            threads: Vec::new(),
+        };
+        for work in &WORK {
+            let (store, stopping) = (Arc::clone(&store), updater.stop.clone());
+            let thread = thread::Builder::new()
+                .name(work.thread.to_owned())
+                .spawn(move || update(&*store, work, &stopping))?;
+            updater.threads.push(thread);
+        }
+        Ok(updater)
     }
 }
 
-fn update(store: &dyn Store, stop: &Stop) {
+fn update(store: &dyn Store, work: &Work, stop: &Stop) {
     let mut failing = false;
     while !stop.is_asked() {
-        let pause = match stop.during(|| store.tend_index()) {
-            Ok(()) => {
+        let pause = match stop.during(|| (work.unit)(store)) {
+            Ok(has_more) => {
                 failing = false;
+                if has_more {
+                    continue;
+                }
                 POLL_INTERVAL
             }
             Err(StoreError::Stopped) => return,
             Err(error) => {
                 if !failing {
-                    tracing::error!(cause = %error, "the search index cannot be brought up to date");
+                    tracing::error!(cause = %error, "{}", work.failure);
                 }
                 failing = true;
                 RETRY_INTERVAL
@@ -65,7 +91,7 @@ impl Drop for IndexUpdater {
     /// Waits for the unit of work in progress; finished work is kept.
     fn drop(&mut self) {
         self.stop.ask();
-        if let Some(thread) = self.thread.take() {
+        for thread in self.threads.drain(..) {
             thread.thread().unpark();
             let _ = thread.join();
         }

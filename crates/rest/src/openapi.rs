@@ -6,9 +6,13 @@ use crate::endpoints::ENDPOINTS;
 use crate::observe::VERSION;
 use crate::table::{Content, Endpoint, Handler, Param, Shape, Values, Verb};
 
-pub(crate) fn document(public_url: &str) -> Value {
+pub(crate) fn document(public_url: &str, has_model: bool) -> Value {
     let mut paths = Map::new();
     for endpoint in ENDPOINTS {
+        // What cannot be asked for is not offered.
+        if endpoint.path.starts_with("/v1/search/") && !has_model {
+            continue;
+        }
         let methods = paths.entry(endpoint.path).or_insert_with(|| json!({}));
         if let Some(methods) = methods.as_object_mut() {
             methods.insert(method(endpoint).to_owned(), operation(endpoint));

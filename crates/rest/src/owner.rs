@@ -8,6 +8,7 @@ mod export;
 pub(crate) mod grants;
 mod import;
 pub(crate) mod maintenance;
+mod model;
 mod progress;
 mod records;
 mod sign_in;
@@ -107,6 +108,10 @@ pub(crate) static OWNER_ENDPOINTS: &[Endpoint] = &[
         maintenance::backup_damage
     ),
     route!(Post "/owner/index", "ownerRebuildIndex", &[], maintenance::rebuild_index),
+    route!(Get "/owner/model", "ownerModel", &[], model::show),
+    route!(Post "/owner/model", "ownerAddModel", &[], model::add),
+    route!(Delete "/owner/model", "ownerRemoveModel", &[], model::remove),
+    route!(Post "/owner/model/embed", "ownerEmbed", &[], model::embed),
     route!(Post "/owner/purge", "ownerPurge", &[], maintenance::purge),
     route!(
         Get "/owner/inspection",
@@ -202,7 +207,10 @@ fn store_problem(error: &StoreError) -> Problem {
     let code = match error {
         StoreError::UnknownConnection(_) => ErrorCode::ConnectionNotFound,
         StoreError::UnknownStream { .. } => ErrorCode::StreamNotDeclared,
-        StoreError::UnknownConnector(_) | StoreError::UnknownBlob(_) => ErrorCode::NotFound,
+        StoreError::UnknownConnector(_) | StoreError::UnknownBlob(_) | StoreError::NoModel => {
+            ErrorCode::NotFound
+        }
+        StoreError::Model(_) => ErrorCode::InvalidRequest,
         StoreError::Declaration(_) | StoreError::ConnectionExists(_) => ErrorCode::InvalidRequest,
         _ => {
             tracing::error!(cause = %error, "the store could not do what the owner asked");

@@ -5,7 +5,7 @@ use contract::page::{Meta, Warning, WarningCode};
 use contract::query::{StreamQuery, StreamsQuery};
 use contract::reader::ReadContract;
 use contract::schema::{SchemaAnswer, SchemaQuery};
-use contract::search::{MAX_EXCERPTS, Matching, SearchOrder};
+use contract::search::{MAX_EXCERPTS, Matching, SearchMode, SearchOrder};
 use serde_json::{Value, json};
 
 use crate::auth::Caller;
@@ -32,7 +32,7 @@ pub(crate) async fn schema(context: RequestContext, caller: Caller) -> HandlerRe
         SchemaAnswer::Full(schema) => &mut schema.search,
         SchemaAnswer::Compact(schema) => &mut schema.search,
     };
-    *search = Some(search_options());
+    *search = Some(search_options(context.service.has_model()));
     respond(&context, &selector, schema)
 }
 
@@ -94,8 +94,21 @@ pub(crate) async fn aggregate(context: RequestContext, caller: Caller) -> Handle
 }
 
 pub(crate) async fn search(context: RequestContext, caller: Caller) -> HandlerResult {
+    search_in(SearchMode::Lexical, context, caller).await
+}
+
+pub(crate) async fn search_semantic(context: RequestContext, caller: Caller) -> HandlerResult {
+    search_in(SearchMode::Semantic, context, caller).await
+}
+
+pub(crate) async fn search_hybrid(context: RequestContext, caller: Caller) -> HandlerResult {
+    search_in(SearchMode::Hybrid, context, caller).await
+}
+
+async fn search_in(mode: SearchMode, context: RequestContext, caller: Caller) -> HandlerResult {
     let selector = ConnectionSelector::from_params(&context.params)?;
-    let query = query_params::search(&selector, &context.params, caller.is_owner())?;
+    let mut query = query_params::search(&selector, &context.params, caller.is_owner())?;
+    query.mode = mode;
     let is_first = query.cursor.is_none();
     let mut page = caller.reader(&context.service).search(query).await?;
     let is_empty = is_first && page.data.is_empty();
@@ -106,12 +119,16 @@ pub(crate) async fn search(context: RequestContext, caller: Caller) -> HandlerRe
 }
 
 /// What a search may be asked for besides words.
-fn search_options() -> Value {
-    json!({
+fn search_options(has_model: bool) -> Value {
+    let mut options = json!({
         "orders": SearchOrder::ALL.map(SearchOrder::as_str),
         "matches": Matching::ALL.map(Matching::as_str),
         "max_excerpts": MAX_EXCERPTS,
-    })
+    });
+    if has_model {
+        options["modes"] = json!(SearchMode::ALL.map(SearchMode::as_str));
+    }
+    options
 }
 
 /// What to ask after a search that did not look at everything, or found nothing.

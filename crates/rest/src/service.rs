@@ -111,6 +111,11 @@ impl Limits {
 }
 
 impl Service {
+    /// Whether records can be searched by meaning.
+    pub(crate) fn has_model(&self) -> bool {
+        self.store.model().is_some()
+    }
+
     /// A service with the default limits. `public_url` is the address clients reach it at.
     pub fn new(
         store: Arc<dyn Store>,

@@ -3,8 +3,9 @@
 use std::cell::Cell;
 
 use clap::Args;
+use contract::handle::RecordHandle;
 use contract::page::Page;
-use contract::search::{EvidenceExcerpt, SearchHit};
+use contract::search::{EvidenceExcerpt, FieldWindowRead, Passage, SearchHit, SearchMode};
 use contract::upstream::Get;
 use contract::words::WordsFound;
 
@@ -47,6 +48,9 @@ pub(crate) struct Options {
     /// Which hits come first: relevance, newest or oldest
     #[arg(long, value_name = "HOW")]
     order: Option<String>,
+    /// By what: lexical (words, the default), semantic (meaning) or hybrid (both); needs `pdpp model add`
+    #[arg(long, value_name = "HOW", value_parser = ["lexical", "semantic", "hybrid"])]
+    mode: Option<String>,
     /// Count all hits: none, estimated or exact
     #[arg(long, value_name = "HOW")]
     count: Option<String>,
@@ -69,6 +73,7 @@ impl Options {
             .options("filter", &self.filter)
             .option("match", self.r#match.as_ref())
             .option("order", self.order.as_ref())
+            .option("mode", self.mode.as_ref())
             .option("count", self.count.as_ref())
             .option("limit", self.limit)
             .option("cursor", self.cursor.as_ref())
@@ -77,8 +82,10 @@ impl Options {
 
 pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     let line = options.line();
-    let question =
-        line.add_params_to(Get::v1(["search"]).with("q", Some(options.query.join(" "))))?;
+    let mode = options.mode.as_deref().and_then(SearchMode::parse);
+    let route = mode.unwrap_or_default().route().split('/').skip(2);
+    let question = Get::v1(route).with("q", Some(options.query.join(" ")));
+    let question = line.add_params_to(question)?;
     let reading = Reading::open(&options.source, "pdpp search", line, context)?;
     let style = context.output.style();
     let is_empty = Cell::new(false);
@@ -173,7 +180,9 @@ fn hit(hit: &SearchHit, line: &CommandLine, style: Style) -> String {
             }
         }
     }
-    if let (false, Some(snippet)) = (proven, &hit.snippet) {
+    if let Some(passage) = hit.passage.as_ref().filter(|passage| passage.is_meant()) {
+        text.push_str(&meant(passage, handle.as_ref(), line, style));
+    } else if let (false, Some(snippet)) = (proven, &hit.snippet) {
         // Where the server proves nothing, neither its marks nor its field are repeated.
         let words = Marked::from_tags(&snippet.text).unmarked();
         let line = format!("preview, no proven match: {words}");
@@ -188,6 +197,33 @@ fn hit(hit: &SearchHit, line: &CommandLine, style: Style) -> String {
     } else if let (Some(stream), Some(key)) = (&hit.stream, &hit.record_key) {
         let list = list_command(line, hit.connection_id.as_deref(), stream, None);
         text.push_str(&explain_missing_handle(key, &list, style));
+    }
+    text
+}
+
+/// What was found by its meaning, which no word proves.
+fn meant(
+    passage: &Passage,
+    handle: Option<&RecordHandle>,
+    line: &CommandLine,
+    style: Style,
+) -> String {
+    let (field, words) = (one_line(&passage.field_path), one_line(&passage.text));
+    let more = if passage.truncated { " \u{2026}" } else { "" };
+    let shown = format!("by meaning, no word matched: {field}: {words}{more}");
+    let mut text = format!("  {}\n", wrap_hanging(&shown, 2, 4, style));
+    let read = passage
+        .read
+        .as_ref()
+        .map(|read: &FieldWindowRead| (read.offset_chars, read.limit_chars));
+    if let (Some(handle), Some((offset, limit))) = (handle, read) {
+        let read = line
+            .for_record("read", handle)
+            .argument(&passage.field_path);
+        let read = read
+            .option("offset-chars", offset)
+            .option("limit-chars", limit);
+        text.push_str(&indented_command("    ", &read, style));
     }
     text
 }

@@ -144,6 +144,8 @@ impl CommandLine {
                     let (name, value) = filter::expand_limit(value)?;
                     question.push(name, value);
                 }
+                // It names the route.
+                "mode" => {}
                 // A record's own id has said it already.
                 "connection-id"
                     if question

@@ -20,12 +20,13 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// A home with the sample mail in it.
+    /// A home with the sample mail and a sentence model in it.
     pub(crate) fn new() -> Self {
         let home = tempfile::tempdir().unwrap();
         for name in ["declaration.json", "messages.jsonl"] {
             fs::copy(format!("{EXAMPLES}/{name}"), home.path().join(name)).unwrap();
         }
+        testkit::tiny_model::write(&home.path().join("tiny")).unwrap();
         Self {
             masks: Masks::new(home.path()),
             home,

@@ -58,6 +58,8 @@ pub(crate) struct Hit {
     /// The best match in a few words, as the server chose them.
     pub(crate) snippet: Option<String>,
     pub(crate) excerpts: Vec<Excerpt>,
+    /// What was found by its meaning, which no word proves.
+    pub(crate) meant: Option<Excerpt>,
 }
 
 /// A proven match: a text, and the field it stands in.
@@ -80,8 +82,12 @@ impl Hit {
         let owned = |text: Option<&str>| text.map(str::to_owned);
         // Only matches are marked.
         let title = marks::unmarked(&naming::title(raw, &identity));
-        // A hit by its neighbour shows how it begins, without being a match.
-        let passage = || raw.get("passage").and_then(snippet_text);
+        let meant = meant(raw, &identity, query);
+        // A hit by its neighbour shows how it begins, without being a match; one by meaning has a line that says so.
+        let passage = || {
+            let passage = raw.get("passage").filter(|_| meant.is_none());
+            passage.and_then(snippet_text)
+        };
         let snippet = raw.get("snippet").and_then(snippet_text).or_else(passage);
         let handle = identity.handle.as_ref();
         let stream = handle
@@ -101,6 +107,7 @@ impl Hit {
             addresses: naming::addresses(raw),
             snippet: snippet.map(|text| marks::excerpt_for(text, query, budget::EXCERPT).0),
             excerpts: excerpts(raw, &identity, query),
+            meant,
             identity,
         }
     }
@@ -110,6 +117,15 @@ impl Hit {
             .first()
             .map(|excerpt| excerpt.preview.as_str())
     }
+}
+
+/// The passage of a hit that was found by meaning.
+fn meant(raw: &Value, identity: &Identity, query: &str) -> Option<Excerpt> {
+    let passage = raw.get("passage")?;
+    let is_meant = text(passage, "provenance") == Some(contract::search::SEMANTIC_MATCH);
+    is_meant
+        .then(|| excerpt(passage, identity, query))
+        .flatten()
 }
 
 fn snippet_text(snippet: &Value) -> Option<&str> {

@@ -1,4 +1,4 @@
-//! `search`: by words, over everything that was granted.
+//! `search`: by words, or where the server can by meaning, over everything that was granted.
 //!
 //! The server's answer is kept as it is; beside it stands a flat list of results, and a text that leads with what the
 //! server proved.
@@ -38,7 +38,7 @@ arguments! {
         order: Option<Chosen<SearchOrder>> = "By time instead of by match.";
         cursor: Option<String> = "A next_cursor.";
         count: Option<Chosen<Count>> = "Of all hits.";
-        mode: Option<Chosen<SearchMode>> = "Default lexical; few servers have others.";
+        mode: Option<Chosen<SearchMode>> = "Default lexical; hybrid adds meaning.";
     }
 }
 

@@ -50,9 +50,16 @@ pub(super) fn describe(reach: Reach<'_>, row: &Row, members: &[&Row]) -> Result<
     let stream = row.stream();
     let relations = reach.relations(row);
     let aggregations = row.aggregations().unwrap_or_default();
+    let semantic = if reach.has_model() {
+        row.semantic_fields()
+    } else {
+        Vec::new()
+    };
     let mut capabilities = OrderedMap::default();
     for field in row.fields() {
-        let capability = capability(row, field, &aggregations)?;
+        let mut capability = capability(row, field, &aggregations)?;
+        let is_semantic = semantic.contains(&field.name);
+        capability.semantic_search = Some(Capability::new(is_semantic));
         capabilities.0.push((field.name.to_string(), capability));
     }
     let text = |name: &FieldName| name.to_string();
@@ -71,7 +78,7 @@ pub(super) fn describe(reach: Reach<'_>, row: &Row, members: &[&Row]) -> Result<
         consent_time_field: row.consent_time_field().map(text),
         selection: Some(stream.selection),
         schema: Some(restrict::schema(row)?),
-        query: Some(query(row, &relations)),
+        query: Some(query(row, &relations, &semantic)),
         views: Some(views(row)),
         relationships: Some(relations.iter().map(relationship).collect()),
         field_capabilities: capabilities,
@@ -168,7 +175,7 @@ fn expand(relation: &Relation) -> ExpandCapability {
 }
 
 /// What may be asked beyond plain reading, by capability.
-fn query(row: &Row, relations: &[Relation]) -> QueryMetadata {
+fn query(row: &Row, relations: &[Relation], semantic: &[FieldName]) -> QueryMetadata {
     let ranges: OrderedMap<Vec<RangeOperator>> = row
         .fields()
         .filter_map(|field| {
@@ -191,10 +198,7 @@ fn query(row: &Row, relations: &[Relation]) -> QueryMetadata {
     QueryMetadata {
         range_filters: (!ranges.is_empty()).then_some(ranges),
         expand: (!expand.is_empty()).then_some(expand),
-        search: names(&row.lexical_fields()).map(|fields| SearchMetadata {
-            lexical_fields: Some(fields),
-            ..SearchMetadata::default()
-        }),
+        search: search(row, semantic),
         aggregations: row.aggregations().map(|offered| AggregationMetadata {
             count: offered.count.then_some(true),
             sum: names(&offered.sum),
@@ -205,6 +209,14 @@ fn query(row: &Row, relations: &[Relation]) -> QueryMetadata {
             count_distinct: names(&offered.count_distinct),
         }),
     }
+}
+
+fn search(row: &Row, semantic: &[FieldName]) -> Option<SearchMetadata> {
+    let search = SearchMetadata {
+        lexical_fields: names(&row.lexical_fields()),
+        semantic_fields: names(semantic),
+    };
+    (search != SearchMetadata::default()).then_some(search)
 }
 
 fn names(fields: &[FieldName]) -> Option<Vec<String>> {
@@ -245,8 +257,7 @@ fn capability(
         exact_filter: Some(Capability::new(FieldKind::is_scalar(field.kind))),
         range_filter: Some(range_filter),
         lexical_search: Some(Capability::new(row.lexical_fields().contains(name))),
-        // Semantic search does not exist yet, whether a field declares it or not.
-        semantic_search: Some(Capability::new(false)),
+        semantic_search: None,
         aggregation: Some(aggregation.collect()),
     })
 }

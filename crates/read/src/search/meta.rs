@@ -10,6 +10,9 @@ use super::Plan;
 use crate::enforce::Row;
 use crate::failure::percent;
 
+/// How many records a ranking by meaning holds, of words and of meaning each.
+const RANKED_BY_MEANING: u64 = 500;
+
 pub(super) fn meta(
     query: &SearchQuery,
     plan: &Plan,
@@ -65,6 +68,21 @@ pub(super) fn meta(
         meta.warn(warning);
     }
     meta
+}
+
+/// Says of a ranking by meaning that it knows the nearest only, and whether vectors are missing of what can be seen.
+pub(super) fn ranked_by_meaning(meta: &mut Meta, is_behind: bool) {
+    if let Some(recall) = &mut meta.recall {
+        recall.complete &= !is_behind;
+        "candidate_window".clone_into(&mut recall.ranking_scope);
+        recall.candidate_window_limit = Some(RANKED_BY_MEANING);
+    }
+    if is_behind && meta.index_maintenance.is_none() {
+        meta.index_maintenance = Some(IndexMaintenance {
+            note: Some("what was written last is still being compared; it may be missed by meaning until that is done".to_owned()),
+            ..IndexMaintenance::default()
+        });
+    }
 }
 
 fn warnings(

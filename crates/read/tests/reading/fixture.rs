@@ -101,6 +101,18 @@ impl World {
         world
     }
 
+    /// Adds a sentence model for which the words of each group mean the same.
+    pub(crate) fn add_model(&self, groups: &[&[&str]]) {
+        let folder = tempfile::tempdir().unwrap();
+        testkit::tiny_model::write_with(folder.path(), groups).unwrap();
+        self.store.add_model(folder.path()).unwrap();
+    }
+
+    /// Makes all vectors.
+    pub(crate) fn embed(&self) {
+        while self.store.embed_some().unwrap() {}
+    }
+
     pub(crate) fn connect(&self, declaration: &str, id: &str, name: &str) {
         let declaration = Declaration::parse(declaration).unwrap();
         self.store.declare(&declaration).unwrap();

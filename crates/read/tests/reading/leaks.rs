@@ -24,6 +24,10 @@ proptest! {
         let mut dice = Dice(seed);
         let scene = Scene::random(&mut dice);
         let (rich, poor) = (scene.rich(), scene.poor());
+        for world in [&rich, &poor] {
+            world.add_model(&scene::ALIKE);
+            world.embed();
+        }
         let marks = (scene.bookmarks(&rich), scene.bookmarks(&poor));
         let readers = (scene.reader(&rich), scene.reader(&poor));
         let mut begun = Vec::new();
@@ -33,6 +37,8 @@ proptest! {
             begun.extend(pages.0.zip(pages.1));
         }
         scene.go_on(&rich, &poor);
+        rich.embed();
+        poor.embed();
         for (answer, expected) in begun {
             let asked = format!("{answer:?}");
             let (answer, expected) = (answer.go_on(&readers.0), expected.go_on(&readers.1));

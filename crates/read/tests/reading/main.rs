@@ -14,6 +14,7 @@ mod evidence;
 mod fixture;
 mod keeping;
 mod leaks;
+mod meanings;
 mod ordering;
 mod paging;
 mod pointing;

@@ -293,7 +293,13 @@ fn what_does_not_go_together_is_refused() {
     let owner = world.owner();
     let mut search = words("s");
     search.mode = SearchMode::Semantic;
-    assert_eq!(code(owner.search(search)), ErrorCode::ModeNotSupported);
+    let error = owner.search(search).unwrap_err();
+    assert_eq!(error.code, ErrorCode::ModeNotSupported);
+    assert!(
+        error
+            .hint
+            .is_some_and(|hint| hint.contains("pdpp model add"))
+    );
     let options = ListOptions {
         sort: Some(Sort::parse("received_at").unwrap()),
         order: Some(Order::Descending),

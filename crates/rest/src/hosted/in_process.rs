@@ -20,6 +20,7 @@ pub(super) struct InProcessReader {
     routes: Router,
     caller: Caller,
     public_url: String,
+    has_model: bool,
     request_id: String,
 }
 
@@ -29,6 +30,7 @@ impl InProcessReader {
             routes: hosted.reads.clone(),
             caller: caller.caller(),
             public_url: hosted.service.public_url.to_string(),
+            has_model: hosted.service.has_model(),
             request_id: request_id.to_owned(),
         }
     }
@@ -76,6 +78,10 @@ impl Upstream for InProcessReader {
         Some(self.public_url.clone())
     }
 
+    fn may_search_by_meaning(&self) -> bool {
+        self.has_model
+    }
+
     fn pages_by_bytes(&self) -> bool {
         true
     }
@@ -98,6 +104,7 @@ mod tests {
         InProcessReader {
             routes: Router::new().route("/v1/schema", get(answer)),
             caller: Caller::new(TokenKind::Client, Authority::Owner),
+            has_model: false,
             public_url: "http://localhost".to_owned(),
             request_id: "req_1".to_owned(),
         }

@@ -3,9 +3,10 @@
 
 use axum::http::StatusCode;
 use contract::query::{DEFAULT_PAGE_LIMIT, MAX_PAGE_LIMIT};
-use contract::search::{DEFAULT_EXCERPTS, MAX_EXCERPTS, Matching, SearchOrder};
+use contract::search::{DEFAULT_EXCERPTS, MAX_EXCERPTS, Matching, SearchMode, SearchOrder};
 use grants::oauth::GrantType;
 use serde_json::{Value, json};
+use store::meaning::ModelInfo;
 
 use super::DEVICE_PAGE;
 use crate::problem;
@@ -63,7 +64,7 @@ pub(crate) async fn resource(context: RequestContext) -> HandlerResult {
     document["pdpp_core_query_base"] = format!("{url}/v1").into();
     document["pdpp_self_export_supported"] = true.into();
     document["pdpp_discovery_hints"] = hints();
-    document["capabilities"] = capabilities();
+    document["capabilities"] = capabilities(context.service.store.model());
     document["pdpp_agent_discovery"] = agents(&context.service);
     problem::json(StatusCode::OK, &document)
 }
@@ -140,8 +141,8 @@ fn hints() -> Value {
     })
 }
 
-fn capabilities() -> Value {
-    json!({
+fn capabilities(model: Option<ModelInfo>) -> Value {
+    let mut capabilities = json!({
         "lexical_retrieval": {
             "supported": true,
             "endpoint": "/v1/search",
@@ -158,5 +159,26 @@ fn capabilities() -> Value {
             // There always is an index. A search says when part of it is being rebuilt; this public document does not.
             "index_state": "built",
         },
-    })
+    });
+    if let Some(model) = model {
+        let by = |mode: SearchMode| {
+            json!({
+                "supported": true,
+                "endpoint": mode.route(),
+                "cross_stream": true,
+                "snippets": true,
+                "default_limit": DEFAULT_PAGE_LIMIT,
+                "max_limit": MAX_PAGE_LIMIT,
+                "cursor_supported": true,
+                "count_supported": false,
+            })
+        };
+        capabilities["semantic_retrieval"] = by(SearchMode::Semantic);
+        capabilities["semantic_retrieval"]["model"] = json!(model.name);
+        capabilities["semantic_retrieval"]["dimensions"] = json!(model.dimensions);
+        capabilities["semantic_retrieval"]["distance_metric"] = json!("cosine");
+        capabilities["hybrid_retrieval"] = by(SearchMode::Hybrid);
+        capabilities["hybrid_retrieval"]["sources"] = json!(["lexical", "semantic"]);
+    }
+    capabilities
 }

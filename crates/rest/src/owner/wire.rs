@@ -162,6 +162,35 @@ pub struct Indexed {
     pub records: u64,
 }
 
+/// A folder with a sentence model, as the server sees it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ModelFolder {
+    /// Its absolute path.
+    pub folder: String,
+}
+
+/// The sentence model, and how far its vectors are.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelState {
+    /// What it is called.
+    pub name: String,
+    /// How long its vectors are.
+    pub dimensions: usize,
+    /// Records that have their vectors.
+    pub embedded: u64,
+    /// All records.
+    pub records: u64,
+    /// Vectors.
+    pub vectors: u64,
+}
+
+/// How many records have their vectors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Embedded {
+    /// Records.
+    pub records: u64,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Purged {
     /// Tombstones whose content and key are gone.

@@ -176,9 +176,35 @@ async fn the_tools_are_those_of_every_other_transport() {
     // SU-06, TS-01
     let world = World::new().await;
     let (token, _) = world.grant(&["work"], &[], &[]);
-    let said = post(&world, Some(&token), &rpc("tools/list", json!({}))).await;
+    let mut said = post(&world, Some(&token), &rpc("tools/list", json!({}))).await;
     let expected = serde_json::to_value(mcp::Server::tools()).unwrap();
+    // FI-41: `mode` is offered with a sentence model only.
+    let search = &mut said.body["result"]["tools"][1]["inputSchema"]["properties"];
+    assert_eq!(search.get("mode"), None);
+    search["mode"] = expected[1]["inputSchema"]["properties"]["mode"].clone();
     assert_eq!(said.body["result"]["tools"], expected);
+    let document = world.get(&token, "/v1/openapi.json").await.body.to_string();
+    assert!(!document.contains("/v1/search/hybrid"));
+
+    let model = tempfile::tempdir().unwrap();
+    testkit::tiny_model::write(model.path()).unwrap();
+    world.store.add_model(model.path()).unwrap();
+    let said = post(&world, Some(&token), &rpc("tools/list", json!({}))).await;
+    assert_eq!(said.body["result"]["tools"], expected);
+    let document = world.get(&token, "/v1/openapi.json").await.body.to_string();
+    assert!(document.contains("/v1/search/hybrid"));
+    let metadata = world
+        .get(&token, "/.well-known/oauth-protected-resource")
+        .await;
+    assert_eq!(
+        metadata.body["capabilities"]["hybrid_retrieval"]["cursor_supported"],
+        true
+    );
+    let schema = world.get(&token, "/v1/schema").await;
+    assert_eq!(
+        schema.body["search"]["modes"],
+        json!(["lexical", "semantic", "hybrid"])
+    );
 }
 
 #[tokio::test]

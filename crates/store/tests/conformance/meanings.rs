@@ -193,21 +193,17 @@ fn what_changes_is_not_found_by_what_it_was() {
 fn a_long_field_is_found_by_its_best_window() {
     let (_folder, store) = meaningful();
     let filler = "qq ".repeat(40);
-    let text = format!("{filler}the surgeon {filler}");
-    store.put(vec![message("long", "x", &text)]);
+    store.put(vec![message(
+        "long",
+        "x",
+        &format!("{filler}the surgeon {filler}"),
+    )]);
     embed(&store);
     let answer = ask(&store, "doctor", vec![messages("work")], false);
     let window = answer.hits[0].window.clone().unwrap();
-    let chars: Vec<char> = text.chars().collect();
-    let (start, end) = (
-        window.start_chars.try_into().unwrap(),
-        window.end_chars.try_into().unwrap(),
-    );
-    let part: String = chars[start..end].iter().collect();
-    assert!(
-        part.contains("surgeon") && part.len() < text.len() / 2,
-        "{part}"
-    );
+    // The word stands at the characters 124 to 131.
+    assert!(window.start_chars > 60 && window.start_chars <= 124);
+    assert!(window.end_chars >= 131 && window.end_chars < 200);
 }
 
 #[test]
@@ -261,20 +257,13 @@ fn damaged(damage: impl FnOnce(&Path)) -> Vec<String> {
 #[test]
 fn a_file_of_vectors_that_is_cut_or_missing_is_made_anew() {
     // FI-34
-    let cut = |share: f64| {
+    let cut = |thousandths: usize| {
         move |path: &Path| {
             let bytes = fs::read(path).unwrap();
-            #[expect(
-                clippy::cast_precision_loss,
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "a share"
-            )]
-            let keep = (bytes.len() as f64 * share) as usize;
-            fs::write(path, &bytes[..keep]).unwrap();
+            fs::write(path, &bytes[..bytes.len() * thousandths / 1000]).unwrap();
         }
     };
-    for share in [0.0, 0.001, 0.1, 0.5, 0.9] {
+    for share in [0, 1, 100, 500, 900] {
         assert_eq!(damaged(cut(share)), ["d"], "{share}");
     }
     assert_eq!(damaged(|path| fs::remove_file(path).unwrap()), ["d"]);
@@ -300,7 +289,6 @@ fn a_file_of_vectors_that_is_cut_or_missing_is_made_anew() {
     assert_eq!(damaged(sql("UPDATE codes SET code = x'00'")), ["d"]);
 }
 
-/// How many vectors are on disk for records of which none is left.
 fn vectors_on_disk(folder: &Path) -> (u64, u64) {
     let database = rusqlite::Connection::open(folder.join("vectors/vectors.db")).unwrap();
     let count = |table: &str| {
@@ -442,28 +430,24 @@ fn without_a_model_and_without_a_word_there_is_an_answer() {
     assert_eq!(store.model(), None);
     assert_eq!(store.meaning_status().unwrap(), None);
     assert!(!store.embed_some().unwrap());
-    let nowhere = store.add_model(Path::new("/nowhere"));
-    assert!(matches!(nowhere, Err(StoreError::Model(_))));
     add_model(&store, tiny_model::GROUPS);
     embed(&store);
     for text in ["", "?!", "  ", "\"", "-", "*"] {
         assert_eq!(meant(&store, text), Vec::<String>::new(), "{text}");
         assert_eq!(hybrid(&store, text), Vec::<String>::new(), "{text}");
     }
-    let long = "automobile ".repeat(100_000);
-    assert_eq!(meant(&store, &long), ["a"]);
-    assert_eq!(hybrid(&store, &long), ["a"]);
+    assert_eq!(hybrid(&store, &"automobile ".repeat(100_000)), ["a"]);
 }
 
 proptest! {
     #![proptest_config(cases(24))]
 
     /// Whatever is written, in whichever order and pieces vectors are made: the order is the same.
+    // FI-37
     #[test]
     fn the_order_does_not_depend_on_when_vectors_were_made(
         writes in prop::collection::vec((0_usize..12, 0_usize..6, any::<bool>()), 1..30),
     ) {
-        // FI-37
         let words = ["car", "physician dinner", "viaduct", "car railway", "allergy", "zzz"];
         let (_one, steadily) = meaningful();
         let (_other, at_once) = meaningful();
@@ -498,7 +482,6 @@ proptest! {
     }
 }
 
-/// Two streams must not be mixed up by the numbers of their fields.
 #[test]
 fn streams_that_come_and_go_keep_their_own_fields() {
     let (_folder, store) = meaningful();

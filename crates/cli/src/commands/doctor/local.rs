@@ -9,6 +9,7 @@ use contract::page::Meta;
 use contract::time::Clock as _;
 use contract::upstream::Get;
 use indicatif::HumanBytes;
+use rest::owner::wire::ModelState;
 use serde::Deserialize;
 use store::directory::OWNER_SOCKET;
 
@@ -17,7 +18,7 @@ use crate::clock::SystemClock;
 use crate::context::Context;
 use crate::failure::CommandResult;
 use crate::moment;
-use crate::output::counted;
+use crate::output::{counted, visible};
 use crate::owner::{OwnerClient, RequestPath};
 use crate::reading::{CommandLine, Reading};
 
@@ -52,6 +53,7 @@ pub(super) fn check(context: &Context, thorough: bool) -> Vec<Finding> {
         return findings;
     }
     findings.push(index(context));
+    findings.extend(model(context));
     // Records that cannot be opened were told, and cannot be looked at.
     if findings.iter().all(|finding| finding.check != "records") {
         findings.extend(integrity::check(context, thorough));
@@ -265,6 +267,41 @@ fn index(context: &Context) -> Finding {
             &remedy(context, &format!("derive it anew with `{rebuild}`")),
         ),
     }
+}
+
+/// Whether every record has its vectors, where there is a model.
+fn model(context: &Context) -> Option<Finding> {
+    if !context
+        .settings
+        .data_dir
+        .join(store::directory::MODEL)
+        .exists()
+    {
+        return None;
+    }
+    let asked = || -> CommandResult<ModelState> {
+        let owner = context.owner("pdpp doctor")?;
+        Ok(owner.get(&RequestPath::new("/owner/model"))?)
+    };
+    let again = context.command("model add").argument("FOLDER");
+    Some(match asked() {
+        Ok(state) if state.embedded < state.records => {
+            let waiting = counted(state.records - state.embedded, "record", "records");
+            let embed = context.command("model embed");
+            Finding::failed(
+                "model",
+                format!("{waiting} cannot be found by meaning yet"),
+                format!("wait while `pdpp serve` runs, or finish it now with `{embed}`"),
+            )
+        }
+        Ok(state) => Finding::ok(
+            "model",
+            format!("{}, and every record has its vectors", visible(&state.name)),
+        ),
+        Err(failure) => {
+            Finding::from_failure("model", &failure, &format!("add it again with `{again}`"))
+        }
+    })
 }
 
 fn done(context: &Context) -> String {

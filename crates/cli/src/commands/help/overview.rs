@@ -53,6 +53,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "owner-password",
             "owner-token",
             "index",
+            "model",
             "delete",
             "purge",
             "completions",

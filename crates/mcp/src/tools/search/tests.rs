@@ -219,6 +219,38 @@ fn the_old_name_of_the_query_is_taken_but_not_two_queries() {
 }
 
 #[test]
+fn a_hit_by_meaning_is_labelled_and_proves_nothing() {
+    // FI-40
+    let stub = over(
+        json!([{"object":"search_result","stream":"messages","record_key":"m1","connection_id":"cin_slack",
+        "title":"Tuesday","retrieval_mode":"semantic","matched_fields":[],
+        "passage":{"field_path":"text","text":"We sold the automobile.","truncated":true,"text_start_chars":40,
+            "text_end_chars":63,"provenance":"semantic_match","read":{"offset_chars":40,"limit_chars":900}}}]),
+    );
+    let (text, structured) = search(&stub, json!({"query": "car", "mode": "semantic"}));
+    assert_eq!(stub.asked(), ["/v1/search/semantic?q=car&limit=10"]);
+    assert!(
+        text.contains("Passages found by meaning, no word matched:"),
+        "{text}"
+    );
+    assert!(
+        text.contains("1. by_meaning field_path=text \"We sold the automobile.\" complete=false"),
+        "{text}"
+    );
+    assert!(
+        !text.contains("Evidence") && !text.contains("<mark>"),
+        "{text}"
+    );
+    assert_eq!(structured["results"][0].get("evidence_preview"), None);
+    let rung = &structured["content_ladder"]["records"][0];
+    assert_eq!(rung.get("evidence_preview"), None);
+    assert_eq!(
+        rung["field_windows"][0]["read"],
+        json!({"tool": "read_record_field", "args": {"id": "cin_slack/messages:m1", "field_path": "text", "offset_chars": 40, "limit_chars": 900}})
+    );
+}
+
+#[test]
 fn a_mode_the_server_lacks_is_named_and_other_faults_stay() {
     let missing =
         json!({"error": {"type": "not_found_error", "code": "not_found", "message": "no route"}});

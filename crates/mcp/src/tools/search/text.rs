@@ -224,13 +224,20 @@ fn write_evidence(page: &View<'_>, lines: &mut Lines) -> Vec<String> {
             page.hits
                 .iter()
                 .enumerate()
-                .filter_map(move |(place, hit)| Some((place, hit, hit.excerpts.get(round)?)))
+                .filter_map(move |(place, hit)| {
+                    let mut shown = hit.excerpts.iter().chain(&hit.meant);
+                    Some((place, hit, shown.nth(round)?))
+                })
         })
         .collect();
     if queue.is_empty() {
         return shown;
     }
-    let header = "Evidence excerpts:";
+    let header = if queue.iter().all(|(_, hit, _)| hit.excerpts.is_empty()) {
+        "Passages found by meaning, no word matched:"
+    } else {
+        "Evidence excerpts:"
+    };
     let mut room = evidence_room(page, lines.room()).saturating_sub(header.len() + 1);
     // Lines are shared out among few, so that each has context; hits beyond them keep their ids.
     let expected = queue.len().min(3);
@@ -280,14 +287,24 @@ fn evidence_line(
     let field = plain::token(&excerpt.field);
     let read = excerpt.read.as_ref().map(ToString::to_string);
     let read = read.unwrap_or_else(|| named(hit));
-    let frame = format!("{}. field_path={field} complete=false {read}", place + 1).len() + 3;
+    let by = if hit.excerpts.is_empty() {
+        "by_meaning "
+    } else {
+        ""
+    };
+    let frame = format!(
+        "{}. {by}field_path={field} complete=false {read}",
+        place + 1
+    )
+    .len()
+        + 3;
     let width = share
         .saturating_sub(frame)
         .clamp(LEAST_EXCERPT, budget::EXCERPT);
     let (text, was_cut) = one_line(&flat(&excerpt.text), &page.args.query, width);
     let complete = excerpt.complete && !was_cut;
     format!(
-        "{}. field_path={field} {text} complete={complete} {read}",
+        "{}. {by}field_path={field} {text} complete={complete} {read}",
         place + 1
     )
 }

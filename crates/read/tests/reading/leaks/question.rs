@@ -10,7 +10,7 @@ use contract::query::{
     RecordQuery, RecordsQuery, Sort, StreamQuery, WindowQuery,
 };
 use contract::schema::{SchemaDetail, SchemaQuery};
-use contract::search::{Matching, SearchOrder, SearchQuery};
+use contract::search::{Matching, SearchMode, SearchOrder, SearchQuery};
 use contract::window::WindowSelector;
 use serde_json::Value;
 
@@ -350,6 +350,18 @@ fn search(
     query.count = dice.pick(&[Count::None, Count::Exact]);
     // AN-03
     query.order = dice.pick(&SearchOrder::ALL);
+    // FI-32
+    query.mode = dice.pick(&[
+        SearchMode::Lexical,
+        SearchMode::Lexical,
+        SearchMode::Semantic,
+        SearchMode::Hybrid,
+    ]);
+    if query.mode != SearchMode::Lexical {
+        query.matching = Matching::Any;
+        query.count = Count::None;
+        query.order = SearchOrder::Relevance;
+    }
     if dice.once_in(2) {
         query.filters = filters(dice, stream.as_str());
         query.streams = vec![stream];

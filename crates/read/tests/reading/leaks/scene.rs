@@ -48,6 +48,8 @@ pub(crate) const STREAMS: [&str; 2] = ["notes", "parts"];
 pub(crate) const CONNECTIONS: [&str; 3] = ["conone", "contwo", "conthree"];
 pub(crate) const IDS: [&str; 5] = ["n0", "n1", "n2", "n3", "n4"];
 pub(crate) const WORDS: [&str; 4] = ["tea", "coffee", "milk", "tearoom"];
+/// Words that mean alike.
+pub(crate) const ALIKE: [&[&str]; 2] = [&["tea", "coffee"], &["milk", "tearoom"]];
 const NOTES: [&str; 9] = [
     "akey", "btitle", "cbody", "dmoment", "eamount", "ftag", "gflag", "sent_at", "name",
 ];
