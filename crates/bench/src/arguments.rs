@@ -42,6 +42,9 @@ pub struct Arguments {
     /// answered; without DIR, the questions about the sample life
     #[arg(long, value_name = "DIR", group = "surface")]
     pub finding: Option<Option<PathBuf>>,
+    /// Also search by meaning and by both, with the sentence model in this folder; time a pass over a million vectors
+    #[arg(long, value_name = "DIR", requires = "finding")]
+    pub model: Option<PathBuf>,
     /// How long 64 connections (--http) or 256 (--mcp-http) ask at once; no other row takes longer
     #[arg(long, value_name = "N", default_value_t = 60, requires = "surface", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub seconds: u64,

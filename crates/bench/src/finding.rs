@@ -4,6 +4,7 @@
 mod collection;
 mod import;
 mod raw;
+mod scan;
 mod score;
 mod wording;
 
@@ -16,7 +17,7 @@ use std::time::Instant;
 use contract::error::ReadError;
 use contract::query::PageLimit;
 use contract::reader::ReadContract as _;
-use contract::search::{SearchHit, SearchQuery};
+use contract::search::{SearchHit, SearchMode, SearchQuery};
 use contract::time::Clock;
 use read::GrantReader;
 use serde_json::{Value, json};
@@ -26,6 +27,7 @@ use tokio::runtime::Runtime;
 use self::collection::{Collection, Gold};
 use self::import::{Naming, SearchedText};
 use self::raw::RawIndex;
+use self::scan::Scan;
 use self::score::{DEPTH, Scores};
 use self::wording::{Frequencies, Wording};
 use crate::BenchError;
@@ -39,6 +41,8 @@ pub(crate) use self::collection::{Query, sample_questions};
 pub struct FindingOptions {
     /// The folder of the collection; without it, the questions about the sample life.
     pub collection: Option<PathBuf>,
+    /// The folder of a sentence model, to search by meaning too.
+    pub model: Option<PathBuf>,
     /// Where the time comes from: tokens live in it.
     pub clock: Arc<dyn Clock>,
     /// Report as JSON instead of a table.
@@ -56,7 +60,11 @@ pub fn run_finding(
         None => Collection::sample_life()?,
     };
     progress("importing");
-    let (ours, texts) = Imported::prepare(&collection, &options.clock)?;
+    let (ours, texts) = Imported::prepare(&collection, options, progress)?;
+    let modes: &[SearchMode] = match &options.model {
+        Some(_) => &SearchMode::ALL,
+        None => &[SearchMode::Lexical],
+    };
     let frequencies = Frequencies::count(texts.iter().map(|one| one.text.as_str()));
     let judged = collection.judged();
     let mut report = Report {
@@ -65,23 +73,31 @@ pub fn run_finding(
         missing: missing(&judged, &texts),
         refused: 0,
         lines: Vec::new(),
+        embedded: ours.embedded,
+        scan: None,
     };
     let mut raw = RawIndex::build(texts)?;
     for wording in Wording::ALL {
         progress(wording.name());
-        let mut line = Line::new(wording);
+        let mut line = Line::new(wording, modes);
         for (query, gold) in &judged {
             let question = frequencies.put(&query.text, wording);
-            let begin = Instant::now();
-            let found = ours.search(&question);
-            let time = begin.elapsed();
-            report.refused += usize::from(found.is_err());
-            line.ours.add(&found.unwrap_or_default(), gold, time);
+            for (mode, scores) in &mut line.ours {
+                let begin = Instant::now();
+                let found = ours.search(&question, *mode);
+                let time = begin.elapsed();
+                report.refused += usize::from(found.is_err());
+                scores.add(&found.unwrap_or_default(), gold, time);
+            }
             let begin = Instant::now();
             let found = raw.search(&question, DEPTH)?;
             line.raw.add(&found, gold, begin.elapsed());
         }
         report.lines.push(line);
+    }
+    if options.model.is_some() {
+        progress("comparing with a million vectors");
+        report.scan = Some(scan::measure());
     }
     report.write(options.json, out)
 }
@@ -98,6 +114,8 @@ struct Imported {
     reader: GrantReader,
     naming: Naming,
     runtime: Runtime,
+    /// How many records a second got their vectors, where there is a model.
+    embedded: Option<f64>,
     /// Removed at the end.
     _folder: TempDir,
 }
@@ -106,8 +124,10 @@ impl Imported {
     /// Also returns the texts as they are in the directory.
     fn prepare(
         collection: &Collection,
-        clock: &Arc<dyn Clock>,
+        options: &FindingOptions,
+        progress: &mut dyn FnMut(&str),
     ) -> Result<(Self, Vec<SearchedText>), BenchError> {
+        let clock = &options.clock;
         let folder = tempfile::tempdir()?;
         let data = folder.path().join("data");
         let naming = if let Some(documents) = &collection.documents {
@@ -118,20 +138,27 @@ impl Imported {
             Naming::Whole
         };
         let texts = import::searched_texts(&data, naming, clock)?;
+        let mut embedded = None;
+        if let Some(model) = &options.model {
+            progress("making vectors");
+            embedded = Some(import::embed(&data, model, clock)?);
+        }
         let granted = GrantedDirectory::granted(data.clone(), clock)?;
         let runtime = tokio::runtime::Builder::new_current_thread();
         let imported = Self {
             reader: granted.reader_over(&data)?,
             naming,
             runtime: { runtime }.enable_all().build()?,
+            embedded,
             _folder: folder,
         };
         Ok((imported, texts))
     }
 
     /// The ids of the hits of a search that says nothing but its words.
-    fn search(&self, question: &str) -> Result<Vec<String>, ReadError> {
+    fn search(&self, question: &str, mode: SearchMode) -> Result<Vec<String>, ReadError> {
         let mut query = SearchQuery::new(question)?;
+        query.mode = mode;
         query.limit = PageLimit::new(u32::try_from(DEPTH).unwrap_or(u32::MAX));
         let answer = self.runtime.block_on(self.reader.search(query))?;
         Ok(answer.data.iter().map(|hit| self.id(hit)).collect())
@@ -147,32 +174,47 @@ impl Imported {
 /// One wording of all questions.
 struct Line {
     wording: Wording,
-    ours: Scores,
+    ours: Vec<(SearchMode, Scores)>,
     raw: Scores,
 }
 
 impl Line {
-    fn new(wording: Wording) -> Self {
+    fn new(wording: Wording, modes: &[SearchMode]) -> Self {
+        let ours = modes.iter().map(|mode| (*mode, Scores::default()));
         Self {
             wording,
-            ours: Scores::default(),
+            ours: ours.collect(),
             raw: Scores::default(),
         }
     }
 
-    fn rows(&self) -> [[String; COLUMNS]; 2] {
-        [("pdpp", &self.ours), ("raw BM25", &self.raw)].map(|(side, scores)| {
+    fn rows(&self) -> Vec<[String; COLUMNS]> {
+        let ours = self.ours.iter().map(|(mode, scores)| match mode {
+            SearchMode::Lexical => ("pdpp".to_owned(), scores),
+            mode => (format!("pdpp {}", mode.as_str()), scores),
+        });
+        let sides = ours.chain([("raw BM25".to_owned(), &self.raw)]);
+        let row = |(side, scores): (String, &Scores)| {
             let mut cells = scores.cells().into_iter();
             let name = format!("{}, {side}", self.wording.name());
             std::array::from_fn(|column| match column {
                 0 => name.clone(),
                 _ => cells.next().unwrap_or_default(),
             })
-        })
+        };
+        sides.map(row).collect()
     }
 
     fn json(&self) -> Value {
-        json!({"wording": self.wording.name(), "ours": self.ours.json(), "raw": self.raw.json()})
+        let mut line = json!({"wording": self.wording.name(), "raw": self.raw.json()});
+        for (mode, scores) in &self.ours {
+            let side = match mode {
+                SearchMode::Lexical => "ours",
+                mode => mode.as_str(),
+            };
+            line[side] = scores.json();
+        }
+        line
     }
 }
 
@@ -188,6 +230,8 @@ struct Report {
     /// Questions that were answered with an error, over all wordings; they count as empty.
     refused: usize,
     lines: Vec<Line>,
+    embedded: Option<f64>,
+    scan: Option<Scan>,
 }
 
 impl Report {
@@ -200,6 +244,8 @@ impl Report {
                 "judgements_of_missing_documents": self.missing,
                 "refused": self.refused,
                 "wordings": lines,
+                "embedded_per_second": self.embedded,
+                "scan": self.scan.as_ref().map(Scan::json),
             });
             return Ok(writeln!(out, "{report}")?);
         }
@@ -218,7 +264,17 @@ impl Report {
         }
         let mut headings = ["question"].into_iter().chain(Scores::HEADING);
         let heading = std::array::from_fn(|_| headings.next().unwrap_or_default().to_owned());
-        write_table(heading, self.lines.iter().flat_map(Line::rows), out)
+        write_table(heading, self.lines.iter().flat_map(Line::rows), out)?;
+        if let Some(embedded) = self.embedded {
+            writeln!(
+                out,
+                "{embedded:.0} records a second got their vectors, on one thread"
+            )?;
+        }
+        if let Some(scan) = &self.scan {
+            writeln!(out, "{scan}")?;
+        }
+        Ok(())
     }
 }
 
@@ -238,9 +294,10 @@ mod tests {
 "#;
     const JUDGEMENTS: &str = "query-id\tcorpus-id\tscore\n1\ta\t1\n2\tb\t1\n2\tgone\t1\n";
 
-    fn run(collection: Option<PathBuf>, json: bool) -> String {
+    fn run(collection: Option<PathBuf>, model: Option<PathBuf>, json: bool) -> String {
         let options = FindingOptions {
             collection,
+            model,
             clock: Arc::new(Instant(1_767_225_600_000_000)),
             json,
         };
@@ -260,7 +317,7 @@ mod tests {
         for (name, text) in files {
             std::fs::write(folder.path().join(name), text).unwrap();
         }
-        let report = run(Some(folder.path().to_owned()), true);
+        let report = run(Some(folder.path().to_owned()), None, true);
         let report: Value = serde_json::from_str(&report).unwrap();
         assert_eq!(
             (&report["documents"], &report["questions"]),
@@ -277,14 +334,50 @@ mod tests {
         }
         assert_eq!(wordings[2]["raw"]["empty"], 1.0);
 
-        let table = run(Some(folder.path().to_owned()), false);
+        let table = run(Some(folder.path().to_owned()), None, false);
         assert!(table.contains("1 judgements name documents"), "{table}");
         assert_eq!(table.lines().count(), 2 + 2 + 6, "{table}");
     }
 
     #[test]
+    fn a_model_is_measured_beside_words() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in [
+            ("corpus.jsonl", CORPUS),
+            ("queries.jsonl", r#"{"_id":"1","text":"viaduct"}"#),
+            ("qrels.tsv", "query-id\tcorpus-id\tscore\n1\ta\t1\n"),
+        ] {
+            std::fs::write(folder.path().join(name), text).unwrap();
+        }
+        let model = tempfile::tempdir().unwrap();
+        let groups: &[&[&str]] = &[&["viaduct", "footbridge"]];
+        testkit::tiny_model::write_with(model.path(), groups).unwrap();
+        let report = run(
+            Some(folder.path().to_owned()),
+            Some(model.path().to_owned()),
+            true,
+        );
+        let report: Value = serde_json::from_str(&report).unwrap();
+        let asked = &report["wordings"][0];
+        assert_eq!(asked["ours"]["success"]["1"], 0.0);
+        for mode in ["semantic", "hybrid"] {
+            assert_eq!(asked[mode]["success"]["1"], 1.0, "{mode}");
+        }
+        assert!(
+            report["embedded_per_second"]
+                .as_f64()
+                .is_some_and(|rate| rate > 0.0)
+        );
+        assert!(
+            report["scan"]["ratio"]
+                .as_f64()
+                .is_some_and(|ratio| ratio > 0.0)
+        );
+    }
+
+    #[test]
     fn the_questions_about_the_sample_life_find_their_records() {
-        let report: Value = serde_json::from_str(&run(None, true)).unwrap();
+        let report: Value = serde_json::from_str(&run(None, None, true)).unwrap();
         assert_eq!(report["questions"], 60);
         assert_eq!(report["judgements_of_missing_documents"], 0);
         for side in ["ours", "raw"] {

@@ -69,6 +69,7 @@ fn run(options: &Arguments) -> Result<(), BenchError> {
     if let Some(collection) = &options.finding {
         let options = FindingOptions {
             collection: collection.clone(),
+            model: options.model.clone(),
             clock: Arc::new(SystemClock),
             json: options.json,
         };

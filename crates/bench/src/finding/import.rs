@@ -3,6 +3,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 use contract::declaration::Declaration;
 use contract::id::StreamName;
@@ -12,7 +13,7 @@ use ingest::{Acceptor, BatchLimits, Import, JsonlImporter, LineForm, StreamChoic
 use serde_json::{Map, Value, json};
 use store::catalog::{Connection, NewConnection};
 use store::records::{Direction, OrderBy, PageRequest};
-use store::{Catalog as _, EmbeddedStore, Records as _, Search as _, StreamRef};
+use store::{Catalog as _, EmbeddedStore, Meaning as _, Records as _, Search as _, StreamRef};
 
 use super::collection::Document;
 use crate::BenchError;
@@ -62,6 +63,22 @@ pub(super) fn import(
         Some(first) => Err(BenchError::Rejected(first.message)),
         None => Ok(store.settle_index()?),
     }
+}
+
+/// Adds a model and makes all vectors. Returns how many records a second got theirs.
+pub(super) fn embed(
+    folder: &Path,
+    model: &Path,
+    clock: &Arc<dyn Clock>,
+) -> Result<f64, BenchError> {
+    let store = open(folder, clock)?;
+    store.add_model(model)?;
+    let begin = Instant::now();
+    while store.embed_some()? {}
+    let records = store.meaning_status()?.map_or(0, |status| status.embedded);
+    #[expect(clippy::cast_precision_loss, reason = "a rate")]
+    let rate = records as f64 / begin.elapsed().as_secs_f64();
+    Ok(rate)
 }
 
 /// What documents of this collection look like: only the fields that some of them have.

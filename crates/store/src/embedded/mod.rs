@@ -69,6 +69,7 @@ use crate::{Result, StoreError};
 
 pub use self::digest::record_digest;
 pub use self::index::tokenizer::WordTokenizer;
+pub use self::meaning::VectorScan;
 
 #[derive(Clone)]
 pub struct OpenOptions {

@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use meaning::{Embedder, Model, ModelError};
 
 pub(super) use self::find::Meant;
+pub use self::scan::VectorScan;
 use self::vectors::{Origin, Vectors};
 use super::directory::{MODEL_PREPARED, create_private, write_durably};
 use super::{EmbeddedStore, disk_space, inspect};

@@ -267,6 +267,38 @@ impl Wanted<'_> {
     }
 }
 
+/// A pass over vectors that are all of one kind, as a search makes it; for measuring.
+pub struct VectorScan(Table);
+
+impl VectorScan {
+    /// No vectors yet, of so many bits each.
+    pub fn new(dimensions: usize) -> Self {
+        Self(Table::new(super::quantize::words_for(dimensions)))
+    }
+
+    /// Adds a vector.
+    pub fn add(&mut self, row: u64, bits: &[u64]) {
+        let entry = Entry {
+            id: row.cast_signed(),
+            kind: 0,
+            bits: bits.to_vec(),
+        };
+        self.0.put(row, 0, &[entry]);
+    }
+
+    /// Looks for so many nearest ones, and returns how many there are.
+    pub fn nearest(&self, bits: &[u64], count: usize) -> usize {
+        let wanted = Wanted {
+            bits,
+            kinds: &[Admission::All],
+            rows: &RowSet::default(),
+            count,
+            most: count * 4,
+        };
+        self.0.nearest(&wanted).len()
+    }
+}
+
 /// In how many bits two vectors differ.
 fn distance(one: &[u64], other: &[u64]) -> u32 {
     let words = one.iter().zip(other);
