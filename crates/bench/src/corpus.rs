@@ -53,7 +53,6 @@ pub struct Corpus {
 }
 
 impl Corpus {
-    /// The corpus of this seed with `records` records.
     pub fn new(seed: u64, records: u64) -> Self {
         let languages = languages();
         let authors = languages.first().map(|language| authors(&language.words));

@@ -26,7 +26,6 @@ pub(crate) fn connection_named(
     choose_one(named, || unknown_connection(sources, text, context))
 }
 
-/// The error for an unknown connection, with the similar ones.
 pub(crate) fn unknown_connection(sources: &Sources, text: &str, context: &Context) -> Failure {
     let failure = Failure::new(format!("there is no connection '{}'", visible(text)));
     let known = sources.connections.as_slice();
@@ -43,7 +42,6 @@ pub(crate) fn unknown_connection(sources: &Sources, text: &str, context: &Contex
         .hint(format!("configured: {}", join_connections(known)))
 }
 
-/// The error for an unknown connector, with the similar ones.
 pub(crate) fn unknown_connector(
     sources: &Sources,
     key: &ConnectorKey,
@@ -142,7 +140,6 @@ pub(crate) fn connector<'a>(
     all.find(|connector| connector.connector_key == connection.connector_key)
 }
 
-/// The streams of all connections, each once.
 fn all_streams(sources: &Sources) -> Vec<&str> {
     let connections = sources.connections.iter();
     let connectors = connections.filter_map(|one| connector(sources, one));

@@ -99,7 +99,6 @@ impl OwnerClient {
         }
     }
 
-    /// Whether a server answers for the owner of this data.
     pub(crate) fn is_served(data_dir: &Path) -> CommandResult<bool> {
         socket::is_alive(&data_dir.join(OWNER_SOCKET))
     }
@@ -358,7 +357,6 @@ impl RequestPath {
         self
     }
 
-    /// Adds a parameter, if there is a value for it.
     pub(crate) fn optional_param(self, name: &str, value: Option<&str>) -> Self {
         match value {
             Some(value) => self.param(name, value),

@@ -52,11 +52,9 @@ pub struct Prompt {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Connected {
     pub file: PathBuf,
-    /// The grant, if the server named it.
     pub grant_id: Option<String>,
     /// Whether it stands for a package of grants.
     pub is_package: bool,
-    /// When it ends, if the server said so.
     pub expires_at: Option<Instant>,
 }
 

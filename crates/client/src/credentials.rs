@@ -195,7 +195,6 @@ impl Credential {
         &self.file
     }
 
-    /// The grant, if the file names it.
     pub fn grant_id(&self) -> Option<&str> {
         self.text("grant_id").or(self.text("grant_package_id"))
     }

@@ -34,7 +34,6 @@ pub(crate) struct Reply {
     answer: Answer,
     /// Whether it says that the token has ended.
     has_ended: bool,
-    /// The kind of token it states.
     kind: Option<contract::upstream::Bearer>,
 }
 

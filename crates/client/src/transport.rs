@@ -15,7 +15,6 @@ use crate::failure;
 use crate::provider_url::is_loopback;
 use crate::secret::Secret;
 
-/// The `User-Agent`.
 pub(crate) const USER_AGENT: &str = concat!("pdpp/", env!("CARGO_PKG_VERSION"));
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,7 +85,6 @@ impl Transport {
         self.send(server, request).await
     }
 
-    /// `POST` of a body.
     pub(crate) async fn post(
         &self,
         server: &str,

@@ -306,7 +306,6 @@ pub struct GrantedRow {
 }
 
 impl GrantedRow {
-    /// Whether the field may be seen.
     pub fn grants_field(&self, name: &str) -> bool {
         self.fields.iter().any(|field| field.as_str() == name)
     }
@@ -380,14 +379,12 @@ impl GrantedAuthority {
         &self.rows
     }
 
-    /// The rows of a stream, over all connections that carry it.
     pub fn rows_of<'a>(&'a self, stream: &'a str) -> impl Iterator<Item = &'a GrantedRow> {
         self.rows
             .iter()
             .filter(move |row| row.stream.as_str() == stream)
     }
 
-    /// What may be read of one stream of one connection.
     pub fn row(&self, connection: &str, stream: &str) -> Option<&GrantedRow> {
         self.rows
             .iter()

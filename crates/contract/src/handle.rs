@@ -20,7 +20,6 @@ use crate::{
 
 /// How the URI form of a record handle begins.
 pub const RECORD_URI: &str = "pdpp://record/";
-/// How a window handle begins.
 pub const WINDOW_URI: &str = "pdpp://field-window/";
 /// How the ids of hits begin that name no record.
 const POSITION: &str = "result";
@@ -158,7 +157,6 @@ impl Handle {
         RecordHandle::parse(text).map(Self::Record)
     }
 
-    /// The record that is named, or whose field is.
     pub fn record(&self) -> &RecordHandle {
         match self {
             Self::Record(record) => record,

@@ -285,7 +285,6 @@ pub struct Freshness {
     pub last_attempted_at: Nullable<String>,
 }
 
-/// One stream of one connection, briefly.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct StreamSummary {

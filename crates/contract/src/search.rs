@@ -194,7 +194,6 @@ pub struct SearchHit {
     pub connection_id: Option<String>,
     /// The deprecated twin of `connection_id`; not sent by us.
     pub connector_instance_id: Option<String>,
-    /// The owner's label of the connection.
     pub display_name: Option<String>,
     /// The path of the record; not sent by us, because it repeats stream, key and connection.
     pub record_url: Option<String>,

@@ -66,7 +66,6 @@ impl Get {
         self
     }
 
-    /// The parameters, in order.
     pub fn params(&self) -> &[(String, String)] {
         &self.params
     }

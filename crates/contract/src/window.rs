@@ -68,7 +68,6 @@ pub struct Window {
     pub has_more: bool,
     /// The offset that continues after the slice.
     pub next_offset_chars: Option<usize>,
-    /// The offset of the window before it.
     pub previous_offset_chars: Option<usize>,
 }
 
@@ -190,7 +189,6 @@ impl WindowRequest {
     }
 }
 
-/// Cuts the requested window from a field.
 pub fn cut(text: &str, request: &WindowRequest) -> Result<Window, WindowError> {
     let total_chars = text.chars().count();
     let (start, found) = match &request.start {

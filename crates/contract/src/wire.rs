@@ -55,7 +55,6 @@ impl<T> Nullable<T> {
         matches!(self, Nullable::Absent)
     }
 
-    /// The value, if there is one.
     pub fn as_option(&self) -> Option<&T> {
         match self {
             Nullable::Value(value) => Some(value),
@@ -91,7 +90,6 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Nullable<T> {
 pub struct OrderedMap<V>(pub Vec<(String, V)>);
 
 impl<V> OrderedMap<V> {
-    /// The value of a member.
     pub fn get(&self, name: &str) -> Option<&V> {
         self.iter()
             .find(|(known, _)| *known == name)

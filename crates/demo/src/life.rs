@@ -9,7 +9,6 @@ use crate::{bank, calendar, chat, git, mail, notes, shop};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
-    /// The declaration of its connector, as a file.
     pub declaration: &'static str,
     pub connection: &'static str,
     pub name: &'static str,

@@ -106,7 +106,6 @@ pub struct OwnerToken {
 
 #[derive(Debug, Error)]
 pub enum IssueError {
-    /// The selection does not hold against the catalog.
     #[error(transparent)]
     Selection(#[from] SelectionError),
     #[error(
@@ -123,7 +122,6 @@ pub enum IssueError {
     /// A lifetime of zero, or one that is too long.
     #[error("an owner token lives between one second and 366 days")]
     OwnerTokenLife,
-    /// The grant would not be valid.
     #[error(transparent)]
     Grant(#[from] GrantError),
     #[error(transparent)]

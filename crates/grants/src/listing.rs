@@ -164,7 +164,6 @@ pub fn show(store: &dyn Store, id: &str, now: Instant, calls: usize) -> Result<S
     })
 }
 
-/// The owner tokens, newest first.
 pub fn owner_tokens(
     store: &dyn Store,
     now: Instant,

@@ -62,7 +62,6 @@ impl StreamChoice {
         }
     }
 
-    /// The stream of a line that names none.
     pub fn stream(&self) -> Option<&StreamName> {
         match self {
             Self::Always(stream) | Self::Unless(stream) => Some(stream),
@@ -105,7 +104,6 @@ impl<'a> Acceptor<'a> {
         }
     }
 
-    /// The rules for lines that name no stream.
     pub fn rules(&self) -> Accepted<&StreamRules<'a>> {
         match self.choice.stream() {
             Some(stream) => self.declared(stream.as_str()),
@@ -163,7 +161,6 @@ impl<'a> Acceptor<'a> {
         })
     }
 
-    /// The time of the import.
     pub(crate) fn now(&self) -> Instant {
         self.clock.now()
     }

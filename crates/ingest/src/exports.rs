@@ -62,7 +62,6 @@ impl Export {
         all.find(|export| export.as_str() == name)
     }
 
-    /// Its name on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Mail => "mail",

@@ -103,7 +103,6 @@ impl<'a> StreamRules<'a> {
         }
     }
 
-    /// The key of a record, from its primary key fields.
     pub fn key_of(&self, body: &RecordBody) -> Checked<RecordKey> {
         let mut parts = Vec::with_capacity(self.declaration.primary_key.len());
         for field in &self.declaration.primary_key {

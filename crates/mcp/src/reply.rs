@@ -98,5 +98,4 @@ impl Reply {
     }
 }
 
-/// The answer, or the fault that is told instead.
 pub(crate) type ToolResult = Result<Reply, Fault>;

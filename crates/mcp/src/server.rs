@@ -68,7 +68,6 @@ impl Server {
         }
     }
 
-    /// Every tool there is, as hosts see it.
     pub fn tools() -> Vec<Tool> {
         tools::all().iter().map(|tool| tool.tool()).collect()
     }

@@ -49,7 +49,6 @@ pub(crate) fn aggregate(session: &Session, query: &AggregateQuery) -> Answer<Agg
 }
 
 struct FieldUse<'q> {
-    /// The parameter that names it.
     param: &'static str,
     field: &'q FieldName,
     list: &'static str,

@@ -119,7 +119,6 @@ pub(crate) fn percent(done: u64, all: u64) -> u64 {
         .map_or(100, |percent| percent.min(99))
 }
 
-/// A body that was valid when it was accepted.
 pub(crate) fn parse_stored(body: String) -> Result<RecordBody> {
     RecordBody::parse(body).map_err(Failure::Damaged)
 }

@@ -183,7 +183,6 @@ pub(crate) fn record_not_found() -> ReadError {
     ReadError::new(ErrorCode::NotFound, "Record not found")
 }
 
-/// A stored record that the row admits.
 pub(crate) fn admitted(row: &Row, key: &RecordKey, body: String) -> Result<Option<RecordBody>> {
     let body = parse_stored(body)?;
     Ok(row.admits(key, &body).then_some(body))

@@ -132,7 +132,6 @@ pub(crate) fn count_each(
     Ok(())
 }
 
-/// A clause as it is written in a query.
 pub(crate) fn shown(clause: &Clause) -> String {
     let star = if clause.prefix { "*" } else { "" };
     match clause.terms.as_slice() {

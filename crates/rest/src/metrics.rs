@@ -20,7 +20,6 @@ const BUCKETS: [u64; 12] = [
 pub(crate) const NO_ROUTE: &str = "no_route";
 /// The operation of all owner routes together.
 const OWNER: &str = "owner";
-/// The operation of tool calls.
 pub(crate) const TOOLS: &str = "mcp";
 
 pub(crate) struct Metrics {

@@ -28,7 +28,6 @@ const MAX_ID_BYTES: usize = 128;
 #[derive(Clone, Copy)]
 pub(crate) struct RequestLabels {
     pub(crate) operation: &'static str,
-    /// The kind of the token, if it was valid.
     pub(crate) token: Option<&'static str>,
 }
 

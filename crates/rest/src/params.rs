@@ -73,7 +73,6 @@ impl Params {
         self.entries(name).map(|entry| entry.value.as_str())
     }
 
-    /// Every parameter of that name, with its path.
     pub(crate) fn entries<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Entry> {
         self.0.iter().filter(move |entry| entry.name == name)
     }

@@ -32,7 +32,6 @@ pub struct Service {
     pub(crate) disclosures: Arc<DisclosureLog>,
     pub(crate) reader_settings: ReaderSettings,
     pub(crate) public_url: Arc<str>,
-    /// The host of the owner's pages.
     pub(crate) console: Arc<Console>,
     /// Whether a server listens for clients and browsers.
     pub(crate) listening: bool,

@@ -25,7 +25,6 @@ pub(crate) struct Endpoint {
     pub(crate) operation: &'static str,
     pub(crate) summary: &'static str,
     pub(crate) params: &'static [Param],
-    /// The media type of the request body, if there is one.
     pub(crate) request_type: Option<&'static str>,
     pub(crate) success: SuccessResponse,
     pub(crate) handler: Handler,
@@ -69,7 +68,6 @@ pub(crate) enum Handler {
 
 pub(crate) struct RequestContext {
     pub(crate) service: Arc<Service>,
-    /// The request target as sent.
     pub(crate) target: String,
     /// The path parameters, decoded, in order.
     pub(crate) path: Vec<String>,
@@ -85,7 +83,6 @@ impl RequestContext {
         self.path.get(at).map_or("", String::as_str)
     }
 
-    /// The query as sent.
     pub(crate) fn query(&self) -> &str {
         self.target.split_once('?').map_or("", |(_, query)| query)
     }

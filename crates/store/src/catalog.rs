@@ -70,7 +70,6 @@ pub trait Catalog {
     /// All registered declarations, by connector key.
     fn declarations(&self) -> Vec<Arc<Declaration>>;
     fn add_connection(&self, new: NewConnection) -> Result<Connection>;
-    /// All connections, oldest first.
     fn connections(&self) -> Vec<Connection>;
     fn connection(&self, id: &ConnectionId) -> Option<Connection>;
     fn rename_connection(&self, id: &ConnectionId, name: &str) -> Result<Connection>;

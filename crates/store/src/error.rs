@@ -11,7 +11,6 @@ use thiserror::Error;
 
 use crate::embedded::disk_space;
 
-/// The outcome of a store operation.
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 
 #[derive(Debug, Error)]

@@ -183,16 +183,13 @@ pub trait Grants {
     fn add_owner_token(&self, token: &NewToken) -> Result<()>;
     /// The tokens whose hash begins like this, with what they stand for. The caller compares the whole hash.
     fn token_candidates(&self, selector: [u8; SELECTOR_BYTES]) -> Result<Vec<StoredToken>>;
-    /// The owner tokens, newest first.
     fn owner_tokens(&self) -> Result<Vec<StoredToken>>;
     fn grant(&self, id: &GrantId) -> Result<Option<StoredGrant>>;
-    /// All grants, newest first.
     fn grants(&self) -> Result<Vec<StoredGrant>>;
     /// When the last token of a grant ends or ended, alone or in its package, counting until when it can be renewed; `None` if
     /// it never had one.
     fn tokens_end(&self, id: &GrantId) -> Result<Option<Instant>>;
     fn package(&self, id: &PackageId) -> Result<Option<StoredPackage>>;
-    /// All packages, newest first.
     fn packages(&self) -> Result<Vec<StoredPackage>>;
     /// Ends something. When this returns, no look-up finds it alive.
     fn revoke(&self, what: Revocable<'_>, at: Instant) -> Result<Revoked>;

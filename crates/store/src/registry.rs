@@ -32,7 +32,6 @@ pub enum EntryKind {
 }
 
 impl EntryKind {
-    /// The name it is stored under.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Client => "client",

@@ -11,7 +11,6 @@ use crate::BenchError;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     pub text: String,
-    /// Whether it was met in this run.
     pub met: bool,
 }
 

@@ -38,20 +38,17 @@ impl CommandLine {
         self
     }
 
-    /// Adds an option that has a value.
     pub(crate) fn option(mut self, name: &'static str, value: Option<impl ToString>) -> Self {
         self.options
             .extend(value.map(|value| (name, value.to_string())));
         self
     }
 
-    /// One option with its value, as a shell takes it.
     pub(crate) fn option_text(name: &str, value: &str) -> String {
         let between = if value.starts_with('-') { '=' } else { ' ' };
         format!("--{name}{between}{}", quoted(value))
     }
 
-    /// Adds an option as often as it was given.
     pub(crate) fn options(mut self, name: &'static str, values: &[String]) -> Self {
         self.options
             .extend(values.iter().map(|value| (name, value.clone())));

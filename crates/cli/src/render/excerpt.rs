@@ -25,7 +25,6 @@ impl Marked {
         Self(pieces)
     }
 
-    /// A text with `<mark>` tags.
     pub(crate) fn from_tags(text: &str) -> Self {
         let mut pieces = Vec::new();
         let mut rest = text;

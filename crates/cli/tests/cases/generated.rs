@@ -55,7 +55,6 @@ pub(crate) fn hard_keys() -> Vec<String> {
     keys
 }
 
-/// The keys of all entries of a connection.
 pub(crate) fn keys() -> Vec<String> {
     let numbered = (0..MORE).map(|number| format!("e-{number:03}"));
     let long = "long-".repeat(90);
@@ -100,7 +99,6 @@ pub(crate) fn entry(key: &str, connection: usize) -> Value {
     })
 }
 
-/// All entries of a connection, as lines to import.
 pub(crate) fn lines(connection: usize) -> String {
     let line = |key: &String| {
         let data = entry(key, connection);

@@ -120,7 +120,6 @@ fn request(step: &Step<'_>, ask: &Ask) -> String {
     question.target()
 }
 
-/// Asks over TCP; gives the body.
 pub(crate) fn get(who: &Grant, target: &str) -> SurfaceResult<Value> {
     let (host, token) = (&who.world.address, &who.token);
     let request = format!(

@@ -59,7 +59,6 @@ pub fn is_root() -> bool {
 /// The user that root becomes where rights are to hold.
 pub const NOBODY: u32 = 65534;
 
-/// The files below a folder, in order.
 pub fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap();
     let found = entries.flat_map(|entry| {

@@ -63,7 +63,6 @@ impl Server {
         server
     }
 
-    /// Asks over TCP; gives status and body.
     pub fn ask(&self, request: &str, token: Option<&str>, body: &str) -> (u16, Value) {
         exchange(connect(&self.address), request, token, body)
     }

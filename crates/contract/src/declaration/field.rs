@@ -83,7 +83,6 @@ impl JsonType {
         known.map(|(_, declared)| *declared)
     }
 
-    /// Whether a JSON value is of this type.
     pub fn accepts(self, raw: &str) -> bool {
         match json::kind_of(raw) {
             JsonKind::Null => self == JsonType::Null,

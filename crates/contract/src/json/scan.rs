@@ -248,7 +248,6 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// Checks the string that starts here.
     fn string_token(&mut self) -> Scan<StringToken> {
         let bytes = self.text.as_bytes();
         let start = self.at + 1;

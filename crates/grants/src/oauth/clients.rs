@@ -56,7 +56,6 @@ pub enum ClientTrust {
     Document { origin: String },
 }
 
-/// An application that may ask for grants.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Client {
     pub client_id: ClientId,

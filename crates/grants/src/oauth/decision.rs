@@ -96,7 +96,6 @@ pub enum DecisionError {
 }
 
 impl DecisionError {
-    /// The HTTP status to show it with.
     pub fn status(&self) -> u16 {
         match self {
             Self::Unknown => 404,

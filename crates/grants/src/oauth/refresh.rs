@@ -40,7 +40,6 @@ pub(super) fn new_head() -> Result<Secret, NoRandomness> {
     Secret::random("pdpp_rt_")
 }
 
-/// The next token of a family.
 pub(super) fn next_token(head: &Secret) -> Result<Secret, NoRandomness> {
     Secret::random(&format!("{}{BETWEEN}", head.expose()))
 }

@@ -73,7 +73,6 @@ impl Console {
         pages.is_some() && pages == place(origin)
     }
 
-    /// Whether a host is that of the pages.
     pub fn is_at(&self, host: &Host) -> bool {
         self.host.as_ref() == Some(host)
     }

@@ -174,7 +174,6 @@ pub(super) fn start(
     }))
 }
 
-/// The session of the presented secrets, if it is valid.
 pub fn session<'a>(
     store: &dyn Store,
     presented: impl Into<Presented<'a>>,

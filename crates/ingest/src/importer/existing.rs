@@ -28,7 +28,6 @@ pub enum Presence {
     Absent,
 }
 
-/// Keys read at a time.
 const KEYS_AT_ONCE: usize = 1_000;
 
 /// Records that begin alike, of which so many are looked at.

@@ -243,7 +243,6 @@ fn json_text(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// Whether the cell is one JSON value.
 fn is_json(cell: &str) -> bool {
     // Within an object, so that the one check there is for records serves any value.
     RecordBody::parse(format!("{{\"cell\":{cell}}}")).is_ok_and(|body| body.members().len() == 1)

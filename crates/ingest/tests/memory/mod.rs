@@ -111,7 +111,6 @@ impl Memory {
         self.entry(stream, key).map(|(emitted_at, _)| emitted_at)
     }
 
-    /// The records of a stream, in the order of their keys.
     pub fn records_of(&self, stream: &str) -> Vec<Value> {
         let records = self.records.borrow();
         let own = records.iter().filter(|((of, _), _)| of.as_str() == stream);

@@ -23,7 +23,6 @@ const AROUND: [&str; 7] = [
 pub(crate) struct Payload {
     /// Operational members, scalars only.
     envelope: Map<String, Value>,
-    /// The granted fields, projected.
     pub(crate) data: Fields<'static>,
     /// What else the server put beside the payload. Nothing of it is left when fields were named.
     pub(crate) extras: Fields<'static>,
@@ -101,7 +100,6 @@ impl Payload {
         members.map(|(name, value)| (name.as_str(), FieldValue::new(value)))
     }
 
-    /// Related records, by relation.
     pub(crate) fn related(&self, connection: Option<&str>) -> Vec<Related<'_>> {
         record::related(&self.expanded, connection)
     }

@@ -134,7 +134,6 @@ pub(super) async fn gate(
     Ok(known)
 }
 
-/// What the rows of a stream accept, one for each source of it.
 async fn rows(
     call: Call<'_>,
     stream: &str,

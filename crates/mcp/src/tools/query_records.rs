@@ -87,7 +87,6 @@ struct CutRelation<'a> {
     way_on: WayOn,
 }
 
-/// A page, read.
 struct Listed<'a> {
     page: Page<Record<'a>>,
     shortened: Option<Shortened>,

@@ -256,7 +256,6 @@ fn written(call: Call<'_>, asked: &Asked, answered: &Answered) -> ToolResult {
 /// Which record a field is of, and where people and programs find it.
 pub(super) struct Source<'a> {
     pub(super) identity: Identity,
-    /// Where the server is, if it has an address.
     pub(super) provider: Option<&'a str>,
     /// The record's page, where the server names one.
     pub(super) page: Option<&'a str>,

@@ -189,7 +189,6 @@ impl Scope<'_> {
     }
 }
 
-/// An answer, read and narrowed.
 struct Read {
     document: Document,
     /// Cursors, counts and warnings of the envelope, each with a space before it.

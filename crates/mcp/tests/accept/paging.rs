@@ -20,7 +20,6 @@ pub(crate) fn shown(answer: &Answer, name: &str) -> Option<String> {
     rest.split(' ').next().map(str::to_owned)
 }
 
-/// The ids of a list, in order, from its text.
 pub(crate) fn ids(text: &str) -> Vec<String> {
     let mut ids = Vec::new();
     for line in text.lines() {

@@ -129,12 +129,10 @@ impl World {
         self.put_text(connection, stream, &record.to_string());
     }
 
-    /// Writes an attachment of `work`.
     pub(crate) fn attachment(&self, record: &Value) {
         self.put("work", "attachments", record);
     }
 
-    /// Writes a message of `work`.
     pub(crate) fn message(&self, record: &Value) {
         self.put("work", "messages", record);
     }

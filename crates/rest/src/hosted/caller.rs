@@ -11,7 +11,6 @@ use crate::auth::{self, Caller};
 use crate::problem::Problem;
 use crate::service::Service;
 
-/// An authenticated caller of `/mcp`.
 pub(super) struct McpCaller {
     caller: Caller,
     /// The key of the rate limit: the package, or the grant.

@@ -69,7 +69,6 @@ pub(crate) async fn resource(context: RequestContext) -> HandlerResult {
     problem::json(StatusCode::OK, &document)
 }
 
-/// The document of `/mcp`.
 pub(crate) async fn mcp_resource(context: RequestContext) -> HandlerResult {
     let url = &*context.service.public_url;
     let mut document = described(url, &format!("{url}/mcp"), &["client", "mcp_package"]);

@@ -29,7 +29,6 @@ use crate::problem::Problem;
 use crate::service::Service;
 use crate::table::{HandlerResult, RequestContext};
 
-/// Records read at a time.
 const PAGE_RECORDS: usize = 256;
 const LINES: &str = "application/x-ndjson";
 

@@ -80,7 +80,6 @@ impl BackupOutcomes {
     }
 }
 
-/// What a backup saved as it is, although it is damaged.
 pub(super) async fn backup_damage(context: RequestContext) -> HandlerResult {
     let number = context
         .params
@@ -171,7 +170,6 @@ pub(super) async fn accept_rollback(context: RequestContext) -> HandlerResult {
     .await
 }
 
-/// The counted time, and the machine's.
 pub(super) async fn time(context: RequestContext) -> HandlerResult {
     problem::json(StatusCode::OK, &Time::from(context.service.store.time()))
 }

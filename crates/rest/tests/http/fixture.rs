@@ -202,7 +202,6 @@ pub(crate) async fn send(router: Router, request: Request<Body>) -> Answer {
     answer
 }
 
-/// The document, read once.
 pub(crate) fn the_document() -> &'static Value {
     static DOCUMENT: OnceLock<Value> = OnceLock::new();
     DOCUMENT.get_or_init(|| {

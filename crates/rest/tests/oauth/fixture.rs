@@ -246,7 +246,6 @@ impl World {
         registered["client_id"].as_str().unwrap().to_owned()
     }
 
-    /// Redeems a code; what comes of it.
     pub(crate) async fn tokens(&self, client: &str, code: &str) -> Value {
         self.tokens_with(client, code, &[]).await
     }

@@ -52,7 +52,6 @@ impl Buckets {
         }
     }
 
-    /// The number of the bucket an instant falls into.
     pub(super) fn bucket_at(&self, instant: i64) -> i64 {
         let offset = match self.stretches.as_slice() {
             [(_, offset)] => *offset,

@@ -304,7 +304,6 @@ impl Replay<'_> {
     }
 }
 
-/// A body that was valid when it was accepted.
 pub(super) fn parse_stored(data: String, path: &Path) -> Result<RecordBody> {
     RecordBody::parse(data).map_err(|error| StoreError::Corrupt {
         path: path.join(directory::DATABASE),

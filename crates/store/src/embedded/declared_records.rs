@@ -220,7 +220,6 @@ impl<'a> DeclaredRecords<'a> {
     }
 }
 
-/// A row whose record is live.
 pub(super) struct LiveRow {
     pub(super) number: i64,
     pub(super) emitted_at: String,

@@ -48,7 +48,6 @@ impl Rows {
         }
     }
 
-    /// The same without some of them.
     fn without(self, left_out: &HashSet<u64>) -> Self {
         match self {
             _ if left_out.is_empty() => self,

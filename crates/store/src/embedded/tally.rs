@@ -162,7 +162,6 @@ pub(super) enum Total {
 }
 
 impl Total {
-    /// The number, for metrics that are numbers.
     pub(super) fn into_number(self) -> Value {
         match self {
             Self::Integer(value) => Value::Integer(value),

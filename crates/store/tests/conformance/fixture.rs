@@ -76,17 +76,14 @@ pub(crate) fn try_open(path: &Path) -> store::Result<EmbeddedStore> {
     )
 }
 
-/// Declares the mail connector and adds a connection of that id.
 pub(crate) fn add_mail(store: &dyn Store, id: &str) -> Connection {
     add(store, MAIL, id)
 }
 
-/// Declares the ledger connector and adds a connection of that id.
 pub(crate) fn add_ledger(store: &dyn Store, id: &str) -> Connection {
     add(store, LEDGER, id)
 }
 
-/// Declares a connector and adds a connection of that id.
 pub(crate) fn add(store: &dyn Store, declaration: &str, id: &str) -> Connection {
     let declaration = Declaration::parse(declaration).unwrap();
     store.declare(&declaration).unwrap();
@@ -172,7 +169,6 @@ pub(crate) fn put_bytes(store: &dyn Store, id: &str, key: &RecordKey, bytes: &[u
 /// What most rules do: write into the connection `work`, and search its messages.
 pub(crate) trait Work {
     fn put(&self, batch: Vec<Change>) -> Vec<Applied>;
-    /// Keeps bytes for a message.
     fn put_bytes(&self, id: &str, bytes: &[u8]) -> BlobId;
     /// The keys found, best first.
     fn found(&self, query: &str) -> Vec<String>;

@@ -16,9 +16,7 @@ pub struct Call {
     pub raw_target: String,
     /// The query parameters, decoded, in order.
     pub query: Vec<(String, String)>,
-    /// The `Authorization` header.
     pub authorization: Option<String>,
-    /// The `Host` header.
     pub host: String,
     pub body: String,
 }
@@ -47,7 +45,6 @@ impl Call {
         }
     }
 
-    /// The values of a form in the body.
     pub(crate) fn form(&self) -> Call {
         Call::new("POST", &format!("/?{}", self.body), None)
     }
@@ -60,7 +57,6 @@ impl Call {
             .collect()
     }
 
-    /// The first value of one parameter.
     pub fn value(&self, name: &str) -> Option<&str> {
         self.values(name).first().copied()
     }

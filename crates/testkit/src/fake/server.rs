@@ -24,7 +24,6 @@ use super::reply::{Delivery, Reply};
 use super::routes;
 use super::state::{RequestId, State, TOKEN};
 
-/// The largest body that is taken.
 const BODY_BYTES: usize = 64 * 1024;
 
 /// A running fake server on the loopback. It stops when dropped.

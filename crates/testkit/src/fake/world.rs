@@ -257,7 +257,6 @@ impl Stream {
         self
     }
 
-    /// Names the field that orders records.
     #[must_use]
     pub fn ordered_by(mut self, field: &str) -> Stream {
         self.cursor_field = Some(field.to_owned());
@@ -279,7 +278,6 @@ impl Stream {
         self
     }
 
-    /// The field of this name, if the token may read it.
     pub(crate) fn granted(&self, name: &str) -> Option<&Field> {
         self.fields
             .iter()

@@ -337,7 +337,6 @@ fn split_at_boundary<'m>(body: &'m [u8], boundary: &[u8]) -> Vec<&'m [u8]> {
     parts
 }
 
-/// The length of the first line with its end.
 fn line_length(bytes: &[u8]) -> usize {
     let end = bytes.iter().position(|byte| *byte == b'\n');
     end.map_or(bytes.len(), |end| end + 1)

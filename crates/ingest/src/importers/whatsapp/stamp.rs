@@ -123,7 +123,6 @@ impl Stamp {
         (first, second)
     }
 
-    /// What the stamp means, if the date is in that order.
     pub(super) fn read_as(&self, order: DateOrder) -> LocalTime {
         let (year, first, second) = self.date;
         let (month, day) = match order {

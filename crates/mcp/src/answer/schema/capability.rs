@@ -251,7 +251,6 @@ impl Field {
         self.granted && self.range.as_ref().is_some_and(from)
     }
 
-    /// Whether it is good for this.
     pub(crate) fn is_for(&self, this: Use) -> bool {
         self.uses.contains(&this)
     }

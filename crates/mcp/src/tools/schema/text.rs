@@ -26,7 +26,6 @@ enum Depth {
     Bare,
 }
 
-/// The index of the grant, or of one connection in it.
 pub(super) fn index(read: &Read, scope: &Scope<'_>) -> String {
     let (document, handles) = (&read.document, read.handles.as_str());
     if document.rows().next().is_none() {

@@ -37,7 +37,6 @@ pub(crate) struct Pending {
     last: u64,
     /// Where the next batch goes.
     end: u64,
-    /// How long the file is.
     length: u64,
     /// What was revoked and could not even be written here: it holds for as long as this process lives.
     unwritten: Vec<Ended>,

@@ -47,7 +47,6 @@ pub(crate) struct Versions {
 
 /// Where changes are replayed from. All answers come from one snapshot of the records.
 pub(crate) trait ChangeSource {
-    /// The newest version in the snapshot.
     fn newest(&self) -> Result<u64>;
     /// Hands over the changes with these versions. `known` is false when the index started out empty.
     fn replay(
@@ -221,7 +220,6 @@ impl SearchIndex {
         OpenIndex::fresh(&self.root.join(number.to_string()), self.store_id, needed)
     }
 
-    /// The numbered folders, in order.
     fn folders(&self) -> Result<Vec<(u64, PathBuf)>> {
         let mut folders = Vec::new();
         let entries = match fs::read_dir(&self.root) {

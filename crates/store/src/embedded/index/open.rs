@@ -184,7 +184,6 @@ impl OpenIndex {
         self.retired.store(true, Ordering::Release);
     }
 
-    /// The last commit.
     pub(crate) fn view(&self) -> Arc<View> {
         let view = self.view.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(&view)

@@ -57,7 +57,6 @@ impl Capacity {
     }
 }
 
-/// The index fields, by slot.
 #[derive(Debug, Clone)]
 pub(crate) struct Fields {
     pub(crate) row: Field,

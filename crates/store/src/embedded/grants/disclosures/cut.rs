@@ -14,7 +14,6 @@ use crate::{Result, StoreError};
 #[serde(deny_unknown_fields)]
 pub(super) struct Cut {
     at: Instant,
-    /// The last entry that was dropped.
     dropped_through: u64,
     /// Its hash, which the first remaining entry continues.
     hash: String,
