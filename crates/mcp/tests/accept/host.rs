@@ -59,8 +59,8 @@ impl Caller {
         response
     }
 
-    pub(crate) fn status(&self, headers: &str, padding: usize) -> u16 {
-        self.wire.status(headers, padding)
+    pub(crate) fn status(&self, origin: &str, padding: usize) -> u16 {
+        self.wire.status(origin, padding)
     }
 
     pub(crate) fn introduction(&self) -> Value {

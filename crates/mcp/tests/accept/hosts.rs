@@ -240,38 +240,22 @@ fn structured_call(value: &Value, tool: &str) -> Option<Value> {
     }
 }
 
-fn journey(sight: Sight, reads_resources: bool) {
-    each_way(&state(), |caller| {
-        Journey {
-            caller,
-            sight,
-            reads_resources,
-        }
-        .run();
-    });
-}
-
 #[test]
-fn a_host_that_shows_only_content_completes_the_journey() {
-    journey(Sight::Content, false);
-}
-
-#[test]
-fn a_host_that_shows_only_structured_content_completes_the_journey() {
-    journey(Sight::Structured, false);
-}
-
-#[test]
-fn a_host_that_reads_resources_completes_the_journey() {
-    journey(Sight::Content, true);
-}
-
-#[test]
-fn a_host_that_clips_text_at_300_bytes_completes_the_journey() {
-    journey(Sight::Clipped(300), false);
-}
-
-#[test]
-fn a_host_that_cuts_the_middle_out_at_10_kib_completes_the_journey() {
-    journey(Sight::Gutted(10_240), false);
+fn every_host_completes_the_journey() {
+    for (sight, reads_resources) in [
+        (Sight::Content, false),
+        (Sight::Structured, false),
+        (Sight::Content, true),
+        (Sight::Clipped(300), false),
+        (Sight::Gutted(10_240), false),
+    ] {
+        each_way(&state(), |caller| {
+            Journey {
+                caller,
+                sight,
+                reads_resources,
+            }
+            .run();
+        });
+    }
 }

@@ -1,19 +1,14 @@
 //! The two ways in: a pipe with a message per line, and HTTP with a message per request. Both are spoken by hand.
 
-use std::convert::Infallible;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full};
 use mcp::{HttpSettings, Server};
 use serde_json::{Value, json};
 use tokio::io::{
-    AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, ReadHalf,
-    WriteHalf,
+    AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, ReadHalf, WriteHalf,
 };
-use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 use tokio::sync::Mutex;
 
@@ -21,6 +16,8 @@ use tokio::sync::Mutex;
 pub(crate) const LEGACY: [&str; 3] = ["2025-03-26", "2025-06-18", "2025-11-25"];
 /// The revision without it.
 pub(crate) const CURRENT: &str = "2026-07-28";
+
+const HOST: &str = "localhost";
 
 /// One way to the server, in one revision of the protocol.
 pub(crate) struct Wire {
@@ -33,7 +30,7 @@ pub(crate) struct Wire {
 
 enum End {
     Pipe(Box<Mutex<Pipe>>),
-    Http(String),
+    Http(Server),
 }
 
 struct Pipe {
@@ -62,12 +59,7 @@ impl Wire {
     }
 
     pub(crate) fn http(server: Server, revision: &'static str) -> Wire {
-        let runtime = runtime();
-        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
-        let address = listener.local_addr().unwrap().to_string();
-        let settings = HttpSettings::new([address.clone()], [format!("http://{address}")], 1 << 20);
-        runtime.spawn(listen(listener, server, Arc::new(settings)));
-        Wire::begun(runtime, End::Http(address), revision)
+        Wire::begun(runtime(), End::Http(server), revision)
     }
 
     fn begun(runtime: Runtime, end: End, revision: &'static str) -> Wire {
@@ -134,8 +126,8 @@ impl Wire {
                     pipe.lines.read_line(&mut line).await.unwrap();
                     Some(serde_json::from_str(&line).unwrap())
                 }
-                End::Http(address) => {
-                    let (status, body) = post(address, &self.headers(message), message).await;
+                End::Http(server) => {
+                    let (status, body) = post(server, self.headers(message), message).await;
                     message.get("id")?;
                     let said = || format!("{status} {}", String::from_utf8_lossy(&body));
                     Some(serde_json::from_slice(&body).unwrap_or_else(|_| panic!("{}", said())))
@@ -144,64 +136,41 @@ impl Wire {
         })
     }
 
-    /// The status of a request with these headers and a body of this size, over HTTP.
-    pub(crate) fn status(&self, headers: &str, padding: usize) -> u16 {
-        let End::Http(address) = &self.end else {
+    /// The status of a request from this origin with a body of this size, over HTTP.
+    pub(crate) fn status(&self, origin: &str, padding: usize) -> u16 {
+        let End::Http(server) = &self.end else {
             panic!("only HTTP has a status");
         };
         let params = json!({"padding": "x".repeat(padding)});
         let message = json!({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": params});
-        let headers = format!("MCP-Protocol-Version: {}\r\n{headers}", self.revision);
-        self.runtime.block_on(post(address, &headers, &message)).0
+        let headers = vec![("mcp-protocol-version", self.revision), ("origin", origin)];
+        self.runtime.block_on(post(server, headers, &message)).0
     }
 
-    fn headers(&self, message: &Value) -> String {
-        let version = format!("MCP-Protocol-Version: {}\r\n", self.revision);
-        if self.revision != CURRENT {
-            return version;
+    fn headers<'a>(&self, message: &'a Value) -> Vec<(&'static str, &'a str)> {
+        let mut headers = vec![("mcp-protocol-version", self.revision)];
+        if self.revision == CURRENT {
+            let params = &message["params"];
+            let named = params["name"].as_str().or(params["uri"].as_str());
+            headers.push(("mcp-method", message["method"].as_str().unwrap()));
+            headers.extend(named.map(|name| ("mcp-name", name)));
         }
-        let params = &message["params"];
-        let named = params["name"].as_str().or(params["uri"].as_str());
-        let name = named.map_or(String::new(), |name| format!("Mcp-Name: {name}\r\n"));
-        let method = message["method"].as_str().unwrap();
-        format!("{version}Mcp-Method: {method}\r\n{name}")
+        headers
     }
 }
 
-async fn listen(listener: TcpListener, server: Server, settings: Arc<HttpSettings>) {
-    while let Ok((socket, _)) = listener.accept().await {
-        let (server, settings) = (server.clone(), Arc::clone(&settings));
-        tokio::spawn(async move {
-            let service = service_fn(|request| async {
-                let answered = mcp::serve_http(server.clone(), &settings, request).await;
-                Ok::<_, Infallible>(answered)
-            });
-            // An error here is a caller that went away.
-            let _ = http1::Builder::new()
-                .serve_connection(TokioIo::new(socket), service)
-                .await;
-        });
+async fn post(server: &Server, headers: Vec<(&str, &str)>, message: &Value) -> (u16, Vec<u8>) {
+    let settings = HttpSettings::new([HOST.to_owned()], [format!("http://{HOST}")], 1 << 20);
+    let mut request = http::Request::post("/mcp")
+        .header("host", HOST)
+        .header("content-type", "application/json")
+        .header("accept", "application/json, text/event-stream");
+    for (name, value) in headers {
+        request = request.header(name, value);
     }
-}
-
-async fn post(address: &str, headers: &str, message: &Value) -> (u16, Vec<u8>) {
-    let body = message.to_string();
-    let request = format!(
-        "POST /mcp HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Type: application/json\r\n\
-         Accept: application/json, text/event-stream\r\n{headers}Content-Length: {}\r\n\r\n{body}",
-        body.len()
-    );
-    let mut socket = TcpStream::connect(address).await.unwrap();
-    socket.write_all(request.as_bytes()).await.unwrap();
-    let mut response = Vec::new();
-    socket.read_to_end(&mut response).await.unwrap();
-    let end = response.windows(4).position(|four| four == b"\r\n\r\n");
-    let body = response.split_off(end.unwrap() + 4);
-    let head = String::from_utf8(response).unwrap().to_lowercase();
-    assert!(
-        !head.contains("transfer-encoding"),
-        "one whole answer: {head}"
-    );
-    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-    (status, body)
+    let request = request.body(Full::new(Bytes::from(message.to_string())));
+    let response = mcp::serve_http(server.clone(), &settings, request.unwrap()).await;
+    let status = response.status().as_u16();
+    let body = response.into_body().collect().await.unwrap().to_bytes();
+    (status, body.to_vec())
 }
