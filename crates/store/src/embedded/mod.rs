@@ -382,8 +382,6 @@ mod testing {
     use super::{Arc, EmbeddedStore, OpenOptions, Path};
     use contract::time::Instant;
 
-    /// A clock that stands still.
-
     pub(super) fn open(path: &Path) -> EmbeddedStore {
         let options = OpenOptions {
             holder: "a test".to_owned(),

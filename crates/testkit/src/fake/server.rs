@@ -171,10 +171,10 @@ async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> io::Result<R
             RequestId::Prefixed => reply.header("x-request-id", &request_id),
         }
     };
-    deliver(reply).await
+    deliver(reply)
 }
 
-async fn deliver(reply: Reply) -> io::Result<Response<Body>> {
+fn deliver(reply: Reply) -> io::Result<Response<Body>> {
     let body = match reply.delivery {
         Delivery::Whole => Body::from(reply.body),
         Delivery::Broken => Body::from_stream(Breaking::Bytes(Bytes::from(reply.body))),
